@@ -24,7 +24,7 @@ from typing import Any
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-from bench.speed.load_servers import llm_environment, open_gates, stand_in_llm
+from bench.speed.load_servers import llm_environment, stand_in_llm
 from bench.speed.measuring import machine, name_machine, timed
 from bench.speed.synthetic import SyntheticLibrary
 from bench.speed.systems import TENANT, Shiguan
@@ -59,8 +59,6 @@ class _Quiet(ConversationKeeper):
 def measure(folder: Path, *, turns: int, questions: int, children: int, port: int) -> dict[str, Any]:
     """Build the library and the conversation in a folder, and ask."""
     library = SyntheticLibrary(children)
-    open_gates(folder / "pipelines")
-    os.environ["SHIGUAN_PIPELINES_DIR"] = str(folder / "pipelines")
     system = Shiguan(folder)
     system.prepare()
     system.build(library)

@@ -122,7 +122,7 @@ def stand_in_llm(port: int, *, first_token: float, per_token: float) -> Iterator
 @contextmanager
 def our_server(port: int, *, data_dir: Path, llm_url: str) -> Iterator[ServerProcess]:
     """
-    Start `shiguan serve` over a library, with the modes of `embedded` but for their gate.
+    Start `shiguan serve` over a library, with the modes of `embedded`.
 
     :param port: where.
     :param data_dir: the library.
@@ -130,35 +130,21 @@ def our_server(port: int, *, data_dir: Path, llm_url: str) -> Iterator[ServerPro
     :returns: the server, ready.
     """
     hashed = hashlib.sha256(KEY.encode()).hexdigest()
-    with tempfile.TemporaryDirectory() as folder:
-        open_gates(Path(folder))
-        server = ServerProcess(
-            ["-m", "shiguan.cli", "serve", "--host", "127.0.0.1", "--port", str(port), "--data-dir", str(data_dir)],
-            url=f"http://127.0.0.1:{port}",
-            ready="/health",
-            environment={
-                "SHIGUAN_PIPELINES_DIR": folder,
-                "SHIGUAN_API_KEYS": f"{TENANTS[0][0]}:read:{hashed}",
-                # The limit of one tenant would come before the limit of all, and all clients are one tenant here.
-                "SHIGUAN_MAX_PER_TENANT": "1000",
-                **llm_environment(llm_url),
-            },
-        )
-        try:
-            yield server
-        finally:
-            server.stop()
-
-
-def open_gates(folder: Path) -> None:
-    """Let the modes ask the LLM every question: vectors that are made up never look like those of an answer."""
-    (folder / "embedded").mkdir(parents=True)
-    for source in (_ROOT / "pipelines" / "embedded").glob("*.yml"):
-        definition = yaml.safe_load(source.read_text(encoding="utf-8"))
-        if gate := definition["components"].get("gate"):
-            gate["init_parameters"]["max_risk"] = None
-        copy = folder / "embedded" / source.name
-        copy.write_text(yaml.safe_dump(definition, sort_keys=False, allow_unicode=True), encoding="utf-8")
+    server = ServerProcess(
+        ["-m", "shiguan.cli", "serve", "--host", "127.0.0.1", "--port", str(port), "--data-dir", str(data_dir)],
+        url=f"http://127.0.0.1:{port}",
+        ready="/health",
+        environment={
+            "SHIGUAN_API_KEYS": f"{TENANTS[0][0]}:read:{hashed}",
+            # The limit of one tenant would come before the limit of all, and all clients are one tenant here.
+            "SHIGUAN_MAX_PER_TENANT": "1000",
+            **llm_environment(llm_url),
+        },
+    )
+    try:
+        yield server
+    finally:
+        server.stop()
 
 
 @contextmanager

@@ -47,9 +47,10 @@ def plain_definition(folder: Path) -> dict[str, Any]:
         "type": f"{_RETRIEVERS}embedding_retriever.InMemoryEmbeddingRetriever",
         "init_parameters": {"document_store": children, "top_k": HITS},
     }
-    components["claim_matcher"]["init_parameters"]["embedding_retriever"] = components["embedding_retriever"]
+    extractor = components["citation_extractor"]["init_parameters"]
+    extractor["claim_matcher"]["init_parameters"]["embedding_retriever"] = components["embedding_retriever"]
     components["language_balancer"]["init_parameters"]["document_store"] = children
-    for name in ("parent_fetcher", "earlier_turns"):
+    for name in ("parent_fetcher", "conversation"):
         components[name]["init_parameters"]["document_store"] = parents
     # Hayhooks demands every declared input, so only those that a plain client sends are declared.
     inputs = {name: ours.metadata["inputs"][name] for name in ("query", "tenant_id")}

@@ -42,7 +42,7 @@ def test_the_components_are_found():
     names = {value.__name__ for value in CLASSES}
     assert {
         "TenantFilter",
-        "ScoreStandardizer",
+        "RelevanceGrader",
         "ParentDocumentFetcher",
         "EPUBToDocument",
         "CitationExtractor",

@@ -18,10 +18,9 @@ def outside_tools(url: str) -> list[dict[str, Any]]:
 
 
 def agent_file(folder: Path, tools: list[dict[str, Any]], *, deployment: str = "embedded") -> Path:
-    """Write the deployment's file with more tools, and a gate that lets every question on to them."""
+    """Write the deployment's file with more tools."""
     data = yaml.safe_load((PIPELINES / deployment / "agent.yml").read_text(encoding="utf-8"))
     data["components"]["agent"]["init_parameters"]["tools"] += tools
-    data["components"]["gate"]["init_parameters"]["max_risk"] = None
     path = folder / "agent.yml"
     path.write_text("# LLM calls per question: 7.\n" + yaml.safe_dump(data, allow_unicode=True), encoding="utf-8")
     return path

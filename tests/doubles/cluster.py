@@ -16,15 +16,23 @@ from shiguan.engine.loading import mappings
 from shiguan.resources import resource_folder
 
 _EMBEDDER = re.compile(
-    r"haystack_integrations\S+SentenceTransformers(?P<kind>Text|Document)Embedder\n(?P<indent> +)init_parameters:\n"
-    r" +model: BAAI/bge-m3.*\n +progress_bar: false\n(?P<more>(?: +meta_fields_to_embed: .*\n)?)"
+    r"haystack_integrations\S+SentenceTransformers(?P<kind>Text|Document)Embedder\n(?P<indent> +)init_parameters:"
+    r"(?: \{model: BAAI/bge-m3, progress_bar: false\}\n"
+    r"|\n +model: BAAI/bge-m3.*\n +progress_bar: false\n(?P<more>(?: +meta_fields_to_embed: .*\n)?))"
+)
+_RANKER = re.compile(
+    r"(?P<type>haystack\S+Ranker)\n +init_parameters: \{(?P<model>model: \S+), (?P<top_k>top_k: \d+)\}\n"
+)
+_OWN_RANKER = (
+    r"shiguan.retrieval.best_window_ranker.BestWindowRanker\n"
+    r"  init_parameters: {\g<top_k>, ranker: {type: \g<type>, init_parameters: {\g<model>}}}\n"
 )
 
 
 def _packaged_embedder(found):
     stage = {"Text": "query.e5_text_embedder", "Document": "ingest.e5_document_embedder"}[found["kind"]]
-    parameters = f"{found['indent']}init_parameters:\n{found['more']}" if found["more"] else ""
-    return f"shiguan.{stage}.E5{found['kind']}Embedder\n{parameters}"
+    parameters = f"\n{found['more']}" if found["more"] else " {}\n"
+    return f"shiguan.{stage}.E5{found['kind']}Embedder\n{found['indent']}init_parameters:{parameters}"
 
 
 @pytest.fixture
@@ -52,12 +60,13 @@ def qdrant(monkeypatch, waits):
 
 
 def with_small_models(folder, monkeypatch):
-    """Let `load_pipeline` read copies of the deployments' files that name the packaged embedder."""
+    """Let `load_pipeline` read copies of the deployments' files that need no weights: their embedder is packaged."""
     pipelines = folder / "pipelines"
     shutil.copytree(resource_folder("pipelines"), pipelines)
     for path in (pipelines / "elasticsearch_qdrant").glob("*.yml"):
         text = _EMBEDDER.sub(_packaged_embedder, path.read_text(encoding="utf-8"))
         assert "SentenceTransformers" not in text
+        text = _RANKER.sub(_OWN_RANKER, text)
         text = text.replace("BAAI/bge-m3", "intfloat/multilingual-e5-small")
         path.write_text(text.replace("embedding_dim: 1024", "embedding_dim: 384"), encoding="utf-8")
     monkeypatch.setattr(
@@ -81,5 +90,5 @@ def with_names_of_their_own(folder, prefix):
 
 @pytest.fixture
 def small_models(tmp_path, monkeypatch):
-    """The deployments' files with the packaged embedder; the ranker's weights are absent."""
+    """The deployments' files with the packaged embedder, and a ranker that does without its weights."""
     with_small_models(tmp_path, monkeypatch)

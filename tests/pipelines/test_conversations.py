@@ -101,7 +101,7 @@ def test_the_same_id_of_another_tenant_is_another_conversation(make_runner, conv
     runner = make_runner()
     runner.ask(TOPIC, tenant_id=TENANT, conversation_id=conversation)
     theirs = runner.ask(ABOUT, tenant_id="b", conversation_id=conversation, explain=True)
-    assert theirs["metadata"]["explain"] == {"source": "database", "searched": ABOUT, "memory": ""}
+    assert theirs["metadata"]["explain"] == {"source": "database", "queries": ABOUT, "memory": ""}
     assert "Yang Yan" not in theirs["answer"]
     assert [turn.question for turn in turns(runner, conversation, "b")] == [ABOUT]
     assert [turn.question for turn in turns(runner, conversation)] == [TOPIC]
@@ -138,7 +138,7 @@ def test_what_is_loaded_finds_what_the_same_turns_from_the_caller_find(llm, make
     sent = runner.ask(FOLLOW_UP, tenant_id=TENANT, history=history, explain=True)
     loaded = runner.ask(FOLLOW_UP, tenant_id=TENANT, conversation_id=conversation, explain=True)
     assert loaded["documents"] == sent["documents"]
-    assert loaded["metadata"]["explain"]["searched"] == sent["metadata"]["explain"]["searched"]
+    assert loaded["metadata"]["queries"] == sent["metadata"]["queries"]
 
 
 def test_a_search_by_the_id_finds_what_the_turns_from_the_caller_find(llm, make_runner, conversation):
@@ -147,9 +147,9 @@ def test_a_search_by_the_id_finds_what_the_turns_from_the_caller_find(llm, make_
     history = [{"role": "user", "content": TOPIC}, {"role": "assistant", "content": first["answer"]}]
     seen = []
     for more in ({"history": history}, {"conversation_id": conversation}, {}):
-        asked = {"tenant_id": TENANT, "outputs": ["router.query"], **more}
+        asked = {"tenant_id": TENANT, "outputs": ["conversation.query"], **more}
         documents, _ = runner.search(FOLLOW_UP, tenant_id=TENANT, **more)
-        seen.append((runner.trace(FOLLOW_UP, **asked)["outputs"]["router.query"], [one.id for one in documents]))
+        seen.append((runner.trace(FOLLOW_UP, **asked)["outputs"]["conversation.query"], [one.id for one in documents]))
     assert seen[0] == seen[1]
     assert seen[1][0].startswith(f"{FOLLOW_UP} ")
     assert seen[2][0] == FOLLOW_UP
@@ -158,8 +158,9 @@ def test_a_search_by_the_id_finds_what_the_turns_from_the_caller_find(llm, make_
 
 def test_without_an_id_and_after_an_error_nothing_is_kept(llm, make_runner, conversation):
     runner = make_runner()
+    before = runner._conversations.store.conversations(TENANT)
     assert "conversation_id" not in runner.ask(TOPIC, tenant_id=TENANT)
-    assert runner._conversations is None
+    assert runner._conversations.store.conversations(TENANT) == before
     llm.next(times=9, status=400)
     with pytest.raises(AnswerError):
         runner.ask(TOPIC, tenant_id=TENANT, conversation_id=conversation)

@@ -22,7 +22,6 @@ TEXTS = {
 QUESTION = "Who proposed the two-tax reform?"
 HARD = "Compare the salt monopoly with the two-tax reform, and say why both were set up and what they paid by 780."
 ROLES = {"answer": ["normal"], "answer_strong": ["strong", "normal"], "helper": ["cheap"], "judge": ["judge"]}
-LADDER = ["full", "no_goal", "no_hyde", "one_query", "no_further_attempt", "quotations"]
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +52,9 @@ def llm(stand_in_llm, now):
 
 
 @pytest.fixture
-def runner_of(llm, library, tmp_path, opened):
+def runner_of(llm, library, tmp_path, opened, monkeypatch):
+    monkeypatch.setenv("SHIGUAN_PIPELINES_DIR", str(tmp_path))
+
     def load(mode, **sections):
         models = {
             "models": named(llm, "normal", "strong", "cheap", "judge", price_in=1.0, price_out=3.0),
@@ -131,7 +132,8 @@ def test_named_models_answer_where_the_environment_names_none(llm, runner_of, mo
     assert (answer["status"], answer["metadata"]["model"]) == ("answered", "normal")
 
 
-def test_where_no_named_model_has_its_key_the_sources_are_quoted(llm, library, tmp_path):
+def test_where_no_named_model_has_its_key_the_sources_are_quoted(llm, library, tmp_path, monkeypatch):
+    monkeypatch.setenv("SHIGUAN_PIPELINES_DIR", str(tmp_path))
     models = {"models": named(llm, "normal", key_variable="MISSING_API_KEY"), "roles": {"answer": ["normal"]}}
     with Runner("embedded", mode_with(tmp_path, "simple", models=models), data_dir=library) as runner:
         assert runner.ask(QUESTION, tenant_id="a")["status"] == "quoted"
@@ -176,28 +178,29 @@ def test_switches_are_metered_by_model_and_reason(llm, runner_of):
 
 
 @pytest.mark.parametrize(
-    ("mode", "calls", "rung", "status"),
+    ("mode", "calls", "made", "refused", "status"),
     [
-        ("simple", 0, "quotations", "quoted"),
-        ("simple", 1, "full", "answered"),
-        ("advanced", 0, "quotations", "quoted"),
-        ("advanced", 1, "one_query", "answered"),
-        ("advanced", 2, "no_hyde", "answered"),
-        ("advanced", 3, "full", "answered"),
-        ("precise", 0, "quotations", "quoted"),
-        ("precise", 1, "no_further_attempt", "answered"),
-        ("precise", 2, "no_further_attempt", "answered"),
+        ("simple", 0, 0, ["generator"], "quoted"),
+        ("simple", 1, 1, [], "answered"),
+        ("advanced", 0, 0, ["query_rewriter", "hyde_embedder", "generator"], "quoted"),
+        ("advanced", 1, 1, ["query_rewriter", "hyde_embedder"], "answered"),
+        ("advanced", 2, 2, ["hyde_embedder"], "answered"),
+        ("advanced", 3, 3, [], "answered"),
+        ("precise", 0, 0, ["query_rewriter", "generator"], "quoted"),
+        ("precise", 1, 1, ["query_rewriter", "hallucination_grader"], "answered"),
+        ("precise", 2, 2, ["hallucination_grader"], "answered"),
+        ("precise", 3, 3, ["hallucination_grader"], "answered"),
     ],
 )
-def test_fewer_calls_step_down_the_ladder(llm, runner_of, mode, calls, rung, status):
+def test_fewer_calls_leave_out_the_helpers_and_then_the_answer(llm, runner_of, mode, calls, made, refused, status):
     llm.rule(r"(?s)queries", {"query": HARD, "queries": ["Who set up the salt monopoly in 758?"]})
     llm.default = "Yang Yan proposed the two-tax reform in 780. [1] Guo Ziyi paid for it in 931. [1]"
     question = "Why was the two-tax reform of 780 proposed by Yang Yan?" if mode == "advanced" else QUESTION
     answer = runner_of(mode).ask(question, tenant_id="a", budget={"calls": calls})
     metadata = answer["metadata"]
-    assert (metadata["budget"]["rung"], answer["status"]) == (rung, status)
-    assert llm.calls == metadata["budget"]["spent"]["calls"] <= calls
-    assert any("the answer stands on the rung" in warning for warning in metadata["warnings"]) is (rung != "full")
+    assert (metadata["budget"]["refused"], answer["status"]) == (refused, status)
+    assert llm.calls == metadata["budget"]["spent"]["calls"] == made
+    assert any("did without a model" in warning for warning in metadata["warnings"]) is bool(refused)
 
 
 def test_without_a_budget_nothing_is_said_of_one(llm, runner_of):
@@ -206,16 +209,9 @@ def test_without_a_budget_nothing_is_said_of_one(llm, runner_of):
 
 
 def test_the_files_own_limits_hold_for_every_question(llm, runner_of):
-    runner = runner_of("simple", budget={"calls": 0, "ladder": [{"rung": "quotations", "stages": ["gate"]}]})
+    runner = runner_of("simple", budget={"calls": 0})
     answer = runner.ask(QUESTION, tenant_id="a", budget={"calls": 5})
     assert (answer["status"], answer["metadata"]["budget"]["limits"]) == ("quoted", {"calls": 0})
-
-
-def test_a_budget_of_cost_says_which_model_has_no_price(llm, library, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", llm.url)
-    with Runner("embedded", "simple", data_dir=library) as runner:
-        answer = runner.ask(QUESTION, tenant_id="a", budget={"cost": 0.01})
-    assert any("No price is known for gpt-4.1-mini" in warning for warning in answer["metadata"]["warnings"])
 
 
 FAULTS = [
@@ -229,19 +225,12 @@ FAULTS = [
 
 
 def random_budget(chance):
-    limits = {
-        "calls": chance.randint(0, 6),
-        "tokens": chance.choice([0, 50, 400, 1_500, 3_000, 6_000, 12_000]),
-        "seconds": round(chance.uniform(0, 12), 2),
-        "cost": chance.choice([0.0, 0.0003, 0.002, 0.006, 0.02]),
-    }
-    return {unit: limits[unit] for unit in chance.sample(sorted(limits), chance.randint(1, 4))}
+    limits = {"calls": chance.randint(0, 6), "seconds": round(chance.uniform(0, 12), 2)}
+    return {unit: limits[unit] for unit in chance.sample(sorted(limits), chance.randint(1, 2))}
 
 
 @pytest.mark.parametrize("times", [30, pytest.param(1000, marks=pytest.mark.slow)], ids=["a few", "a thousand"])
-async def test_no_budget_is_exceeded_by_more_than_the_call_in_flight_whatever_fails(
-    llm, runner_of, now, times, monkeypatch
-):
+async def test_no_call_begins_beyond_the_budget_whatever_fails(llm, runner_of, now, times, monkeypatch):
     """Every request takes some seconds of a clock that only requests move."""
     runners = [await asyncio.to_thread(runner_of, mode) for mode in ("simple", "advanced", "precise")]
     for runner in runners:
@@ -259,12 +248,12 @@ async def test_no_budget_is_exceeded_by_more_than_the_call_in_flight_whatever_fa
 
     begin = ModelCall.begin_attempt
 
-    def noted(call, reply_tokens):
-        begin(call, reply_tokens)
+    def noted(call):
+        begin(call)
         begun.append(now.seconds)
 
     monkeypatch.setattr(ModelCall, "begin_attempt", noted)
-    rungs = set()
+    refused = set()
     for number in range(times):
         chance = random.Random(number)
         failover._circuits.clear()
@@ -281,19 +270,11 @@ async def test_no_budget_is_exceeded_by_more_than_the_call_in_flight_whatever_fa
         assert [event.name for event in events if event.is_terminal] == [events[-1].name], number
         assert llm.calls <= budget.get("calls", 99), number
         assert all(moment - started < budget.get("seconds", 1e9) for moment in begun), number
-        used = [call.usage for call in llm.requests if call.usage is not None and call.status == 200]
-        sizes = {"tokens": [use["total_tokens"] for use in used]}
-        sizes["cost"] = [(use["prompt_tokens"] + 3 * use["completion_tokens"]) / 1e6 for use in used]
-        for unit, taken in sizes.items():
-            if unit in budget:
-                assert sum(taken) - max(taken, default=0) <= budget[unit] + 1e-12, (number, unit)
         if events[-1].name == "generation_complete":
             adds_up(events[-1].data, llm)
-            failed = {call.get("failed") for call in events[-1].data["metadata"]["calls"]}
             record = events[-1].data["metadata"]["budget"]
+            assert record["limits"] == budget
             assert record["spent"]["calls"] == llm.calls
-            spent, seen = record["spent"]["tokens"], sum(sizes["tokens"])
-            assert spent == seen or (spent < seen and failed & {"stopped", "timeout"})
-            assert record["rung"] in LADDER
-            rungs.add(record["rung"])
-    assert rungs >= ({"full", "quotations"} if times < 1000 else set(LADDER))
+            refused |= {*record["refused"]}
+    # Answers went without, and so did helpers.
+    assert {"generator", "query_rewriter"} <= refused

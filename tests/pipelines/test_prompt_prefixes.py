@@ -111,15 +111,16 @@ def test_a_retry_of_precise_adds_to_the_prompt_of_the_attempt_before(make_runner
 def test_a_full_prompt_begins_anew_with_the_summary_and_says_so(make_runner, llm):
     llm.rule("summary", '{"summary": "Liu Yan and the salt tax of the canal office."}')
     runner = make_runner("simple")
-    runner.pipeline.get_component("earlier_turns").token_budget = 100
+    runner.pipeline.get_component("conversation").token_budget = 100
     asked = {"tenant_id": TENANT, "conversation_id": "full"}
     first = runner.ask(QUESTIONS[0], **asked)
     runner._conversations._threads.shutdown(wait=True)
     second = runner.ask("And how did he pay for the boats?", **asked)
     assert any("outgrown its prompt" in warning for warning in second["metadata"]["warnings"])
     prompt = next(one for one in reversed(prompts(llm)) if "pay for the boats" in one)
-    assert prompt.count("\0user\0") == 1
-    opening = "Memory of the conversation:\n<memory>\nLiu Yan and the salt tax of the canal office.\n</memory>\n"
+    # No turn is told: the summary, that the model took note of it, and the question.
+    assert re.findall(r"\0(\w+)\0", prompt) == ["system", "user", "assistant", "user"]
+    opening = "Memory of the conversation:\n<memory>\nLiu Yan and the salt tax of the canal office.\n</memory>"
     assert 0 < prompt.index(opening) < prompt.index("Facts from the sources:")
     # A passage that comes again has the number that it had.
     called = {document["id"]: document["number"] for document in first["documents"]}

@@ -87,7 +87,7 @@ def agent_mutants(data: dict[str, Any]) -> Iterator[Change]:
             )
             yield (
                 f"{kind} finds for the search",
-                lambda d, spec=spec: _tools(d)[0]["init_parameters"].update(retriever=spec),
+                lambda d, spec=spec: _search(d).update(retriever=spec),
             )
     yield from _named_tools()
     yield from _reading_tools(data)
@@ -134,10 +134,14 @@ def _reading_tools(data: dict[str, Any]) -> Iterator[Change]:
             short = kind.rpartition(".")[2]
             spec = {"type": kind, "init_parameters": {"document_store": store}}
             yield f"{short} of store {number} is a tool", lambda d, spec=spec: _tools(d).append(spec)
-            for place in ("retriever", "parent_fetcher"):
+            yield (
+                f"{short} of store {number} is the search",
+                lambda d, spec=spec: _search(d).update(retriever=spec),
+            )
+            for place in ("bm25_retriever", "embedding_retriever", "parent_fetcher"):
                 yield (
                     f"{short} of store {number} is the {place} of the search",
-                    lambda d, spec=spec, place=place: _tools(d)[0]["init_parameters"].update({place: spec}),
+                    lambda d, spec=spec, place=place: _search(d)["retriever"]["init_parameters"].update({place: spec}),
                 )
             yield (
                 f"{short} of store {number} is the model",
@@ -175,11 +179,16 @@ def _reached_tools() -> Iterator[Change]:
     yield "a caller names a function", lambda d: d["inputs"].update(more=["agent.streaming_callback"])
     yield "a caller filters what tools read", lambda d: d["inputs"]["filters"].append("agent.filters")
     yield "the question filters what tools read", lambda d: d["inputs"]["query"].append("agent.filters")
-    yield "what was found filters what tools read", lambda d: connect(d, "search.documents", "agent.filters")
+    yield "what was found filters what tools read", lambda d: connect(d, "parent_fetcher.documents", "agent.filters")
 
 
 def _agent(d: dict[str, Any]) -> dict[str, Any]:
     parameters: dict[str, Any] = d["components"]["agent"]["init_parameters"]
+    return parameters
+
+
+def _search(d: dict[str, Any]) -> dict[str, Any]:
+    parameters: dict[str, Any] = _tools(d)[0]["init_parameters"]
     return parameters
 
 

@@ -401,7 +401,7 @@ def _sockets() -> Iterator[Hostile]:
     yield changed("an option to nobody", "connections", lambda d: d.update(options={"x": ["nobody.x"]}))
     yield changed("an output of nobody", "connections", lambda d: d["outputs"].update(x="nobody.x"))
     yield changed("an output of no socket", "connections", lambda d: d["outputs"].update(x="retriever.nothing"))
-    yield changed("an explanation by nobody", "connections", lambda d: d.update(explain={"x": "nobody.x"}))
+    yield changed("an explanation by nobody", "structure", lambda d: d.update(explain={"x": "nobody.x"}))
     yield changed("a question for nobody", "starvation", lambda d: d["inputs"].pop("query"))
     yield changed("a tenant for nobody", "tenant_reads", lambda d: d["inputs"].pop("tenant_id"))
     yield changed("no filter", "tenant_reads", lambda d: d["connections"].pop(0))

@@ -1,98 +1,65 @@
-"""Cuts into the loop that corrects itself, which carries the filters."""
+"""Cuts into the loop that corrects itself, which hands its stages the filters in every round."""
 
 from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
-from tests.security.mutant_parts import ADAPTER, READER, STARTER, Change, add
+from tests.security.mutant_parts import ADAPTER, LOOP, RELAY, Change, add, filters_of
 
 
-def loop_mutants(  # noqa: C901 - a list of cuts
-    data: dict[str, Any], tenant_filter: str, readers: list[str]
-) -> Iterator[Change]:
-    names = {spec["type"]: name for name, spec in data["components"].items()}
-    starter, reader = names[STARTER], names[READER]
-    [joiner] = [
-        edge["sender"].partition(".")[0] for edge in data["connections"] if edge["receiver"] == f"{reader}.state"
-    ]
-
-    def carry(d, remove=(), **new):
-        for name in (starter, reader):
-            carried = d["components"][name]["init_parameters"]["carry"]
-            for key in remove:
-                carried.pop(key)
-            carried.update(new)
+def loop_mutants(data: dict[str, Any], tenant_filter: str, readers: list[str]) -> Iterator[Change]:
+    [loop] = [name for name, spec in data["components"].items() if spec["type"] == LOOP]
+    fed = {edge["receiver"] for edge in data["connections"] if edge["sender"].startswith(f"{loop}.")}
+    inside = {reader: socket for reader in readers if (socket := filters_of(data, reader)) in fed}
+    assert len(inside) >= 4
 
     def drop(d, *sockets):
         d["connections"] = [edge for edge in d["connections"] if edge["receiver"] not in sockets]
 
-    inside = [edge["receiver"] for edge in data["connections"] if edge["sender"] == f"{reader}.filters"]
-
-    def not_carried(d):
-        carry(d, ["filters"])
-        drop(d, f"{starter}.filters", *inside)
-
-    def from_outside(d, readers=readers):
-        for one in readers:
-            drop(d, f"{one}.filters")
-            d["connections"].append({"sender": f"{tenant_filter}.filters", "receiver": f"{one}.filters"})
+    def from_outside(d, *readers):
+        for reader in readers:
+            drop(d, inside[reader])
+            output = inside[reader].partition(".")[2]
+            d["connections"].append({"sender": f"{tenant_filter}.{output}", "receiver": inside[reader]})
 
     def callers_start(d):
-        drop(d, f"{starter}.filters")
-        d["inputs"]["filters"] = [f"{starter}.filters"]
+        drop(d, f"{loop}.filters")
+        d["inputs"]["filters"] = [f"{loop}.filters"]
 
-    def carried_beside(d, one):
-        carry(d, where="dict")
-        d["inputs"]["where"] = [f"{starter}.where"]
-        for edge in d["connections"]:
-            if edge["receiver"] in {f"{name}.filters" for name in one}:
-                edge["sender"] = f"{reader}.where"
+    def relayed(d):
+        drop(d, f"{loop}.filters")
+        edges = [(f"{tenant_filter}.filters", "relay.value"), ("relay.value", f"{loop}.filters")]
+        add(d, "relay", RELAY, edges=edges, inputs={"where": ["relay.value"]})
 
-    def rewritten(d, sender, receiver, spec, output, socket):
-        d["connections"] = [e for e in d["connections"] if (e["sender"], e["receiver"]) != (sender, receiver)]
-        add(d, "between", spec, edges=[(sender, f"between.{socket}"), (f"between.{output}", receiver)])
-
-    def second_start(d):
-        spec = deepcopy(d["components"][starter])
-        edges = [
+    def second(d, *edges):
+        """Let another loop begin with the caller's filters."""
+        same = [
             (edge["sender"], f"second.{edge['receiver'].partition('.')[2]}")
             for edge in d["connections"]
-            if edge["receiver"].startswith(f"{starter}.") and not edge["receiver"].endswith(".filters")
+            if edge["receiver"].startswith(f"{loop}.") and ".retry" not in edge["sender"]
         ]
-        add(
-            d, "second", spec, edges=[*edges, ("second.state", f"{joiner}.value")], inputs={"where": ["second.filters"]}
-        )
+        kept = [edge for edge in same if edge[1] != "second.filters"]
+        again = deepcopy(d["components"][loop])
+        add(d, "second", again, edges=[*kept, *edges], inputs={"where": ["second.filters"]})
 
-    yield "the loop does not carry the filters", not_carried
-    yield "the filters come from outside of the loop", from_outside, False
-    for one in readers:
-        yield f"{one} gets its filters from outside of the loop", lambda d, one=one: from_outside(d, [one]), False
+    def second_first(d):
+        drop(d, f"{loop}.filters")
+        second(d, ("second.filters", f"{loop}.filters"))
+
+    def rewritten(d, reader):
+        socket = inside[reader]
+        output = socket.partition(".")[2]
+        drop(d, socket)
+        made = {"type": ADAPTER, "init_parameters": {"template": "{{ value }}", "output_type": "dict[str, typing.Any]"}}
+        add(d, "between", made, edges=[(f"{loop}.{output}", "between.value"), ("between.output", socket)])
+
+    yield "the loop has no filters", lambda d: drop(d, f"{loop}.filters")
+    yield "the filters come from outside of the loop", lambda d: from_outside(d, *inside), False
+    for one in inside:
+        yield f"{one} gets its filters from outside of the loop", lambda d, one=one: from_outside(d, one), False
+        yield f"the filters are rewritten between the loop and {one}", lambda d, one=one: rewritten(d, one), False
     yield "the caller's filters enter the loop", callers_start
-    yield "the caller's filters are carried beside", lambda d: carried_beside(d, readers)
-    for one in readers:
-        yield f"{one} takes filters that are carried beside", lambda d, one=one: carried_beside(d, [one]), False
-    yield "a caller may pass a state to the joiner", lambda d: d["inputs"].update(state=[f"{joiner}.value"]), False
-    made = {"type": ADAPTER, "init_parameters": {"template": "{{ state }}", "output_type": "dict[str, typing.Any]"}}
-    for sender, receiver in (
-        (f"{starter}.state", f"{joiner}.value"),
-        (f"{joiner}.value", f"{reader}.state"),
-        ("grader.retry", f"{joiner}.value"),
-    ):
-        yield (
-            f"the state is rewritten between {sender} and {receiver}",
-            lambda d, sender=sender, receiver=receiver: rewritten(d, sender, receiver, made, "output", "state"),
-            False,
-        )
-    yield "a second loop starts with the caller's filters", second_start, False
-    only = {
-        name: type_
-        for name, type_ in data["components"][reader]["init_parameters"]["carry"].items()
-        if name != "filters"
-    }
-
-    def reader_alone(d):
-        d["components"][reader]["init_parameters"]["carry"] = only
-        drop(d, *inside)
-
-    yield "the reader forgets the filters", reader_alone
-    yield "the starter's filters come from nowhere", lambda d: drop(d, f"{starter}.filters"), False
+    yield "the caller's filters enter the loop beside the tenant's", lambda d: d["inputs"].update(where=[f"{loop}.filters"]), False  # fmt: skip
+    yield "the caller's filters enter the loop by a relay", relayed, False
+    yield "an attempt of the caller's own filters enters the loop", lambda d: second(d, ("second.attempt", f"{loop}.start")), False  # fmt: skip
+    yield "a second loop hands on the caller's filters", second_first, False

@@ -9,8 +9,7 @@ import yaml
 
 TENANT_FILTER = "shiguan.retrieval.tenant_filter.TenantFilter"
 STAMPER = "shiguan.ingest.source_stamper.SourceStamper"
-STARTER = "shiguan.grading.attempt_starter.AttemptStarter"
-READER = "shiguan.grading.attempt_reader.AttemptReader"
+LOOP = "shiguan.grading.attempt_loop.AttemptLoop"
 BRANCH_JOINER = "haystack.components.joiners.branch.BranchJoiner"
 FILTER_RETRIEVER = "haystack.components.retrievers.filter_retriever.FilterRetriever"
 MEMORY_STORE = "haystack.document_stores.in_memory.document_store.InMemoryDocumentStore"
@@ -72,9 +71,10 @@ def filter_retriever(store: dict[str, Any]) -> dict[str, Any]:
     return {"type": FILTER_RETRIEVER, "init_parameters": {"document_store": deepcopy(store)}}
 
 
-def filters_of(data: dict[str, Any], readers: list[str]) -> list[str]:
-    """The readers' filter sockets."""
-    return [f"{reader}.filters" for reader in readers if f"{reader}.filters" in receivers(data)]
+def filters_of(data: dict[str, Any], reader: str) -> str:
+    """A reader's socket for the tenant's filters; `retriever_kwargs` where another retriever stands inside it."""
+    inside = f"{reader}.retriever_kwargs"
+    return inside if inside in receivers(data) else f"{reader}.filters"
 
 
 def receivers(data: dict[str, Any]) -> set[str]:
@@ -89,7 +89,7 @@ def fit(data: dict[str, Any], name: str, sockets: tuple[str, ...]) -> None:
     for edge in data["connections"]:
         if edge["receiver"] == f"{name}.{swap[0]}":
             edge["receiver"] = f"{name}.{swap[1]}"
-            if swap == ("queries", "query") and edge["sender"].endswith(".queries"):
+            if swap == ("queries", "query") and edge["sender"].endswith("queries"):
                 edge["sender"] = f"{edge['sender'].partition('.')[0]}.query"
 
     def fits(socket):
@@ -101,9 +101,6 @@ def fit(data: dict[str, Any], name: str, sockets: tuple[str, ...]) -> None:
         data["inputs"][key] = [target for target in renamed if fits(target)]
         if not data["inputs"][key]:
             del data["inputs"][key]
-    explained = data.get("explain", {})
-    for key in [key for key, target in explained.items() if target.startswith(f"{name}.")]:
-        del explained[key]
 
 
 def connect(data: dict[str, Any], sender: str, receiver: str) -> None:

@@ -7,9 +7,9 @@ from tests.security.loop_mutants import loop_mutants
 from tests.security.mutant_parts import (
     ADAPTER,
     FILTER_RETRIEVER,
+    LOOP,
     PROMPT,
     RELAY,
-    STARTER,
     TENANT_FILTER,
     THEIRS,
     WRITER,
@@ -20,7 +20,8 @@ from tests.security.mutant_parts import (
 )
 from tests.security.reader_mutants import reader_mutants
 
-_FOR_AGENTS = (
+_NO_SEARCH = ("ToolAgent", "QueryRewriter", "ConversationReader", "CitationExtractor", "HallucinationGrader")
+_FOR_THESE = (
     "its filters are dropped",
     "its filters are the caller's",
     "its filters are an input",
@@ -32,25 +33,18 @@ _FOR_AGENTS = (
 
 def query_mutants(data: dict[str, Any]) -> Iterator[Change]:
     tenant_filter = next(name for name, spec in data["components"].items() if spec["type"] == TENANT_FILTER)
-    # A ranker may look things up in a store too, of passages that were found under the filter.
-    # Conversations have a store of their own, which names tenant and id in every call: tests/components/stores.
-    readers = [
-        name
-        for name, spec in data["components"].items()
-        if stores_of(spec) and "Ranker" not in spec["type"] and "shiguan.memory" not in spec["type"]
-    ]
+    readers = [name for name, spec in data["components"].items() if stores_of(spec)]
     assert readers
     yield from _tenant_mutants(data, tenant_filter, readers)
     for reader in readers:
-        agent = data["components"][reader]["type"].endswith(("ToolAgent", "LibraryLanguages"))
+        searches = not data["components"][reader]["type"].endswith(_NO_SEARCH)
         for name, change, *rest in reader_mutants(data, reader):
-            # An agent gives replies, its tools are no retrievers, and languages are no documents: those cuts would break
-            # them rather than do harm.
-            if not agent or name.startswith(_FOR_AGENTS) or ("inside it" in name and "PassageReader" not in name):
+            # These read a store and give no list of what they found: the other cuts would break them rather than do harm.
+            if searches or name.startswith(_FOR_THESE) or ("inside it" in name and "PassageReader" not in name):
                 yield f"{reader}: {name}", change, *rest
-    if any(spec["type"] == STARTER for spec in data["components"].values()):
-        inside = [name for name in readers if not data["components"][name]["type"].endswith("LibraryLanguages")]
-        yield from loop_mutants(data, tenant_filter, inside)
+    in_loop = any(spec["type"] == LOOP for spec in data["components"].values())
+    if in_loop:
+        yield from loop_mutants(data, tenant_filter, readers)
     for number, store in enumerate(
         store for store in stores_of(data["components"]) if "conversation" not in store["type"]
     ):
@@ -74,7 +68,7 @@ def query_mutants(data: dict[str, Any]) -> Iterator[Change]:
             ),
             False,
         )
-        for target in ("context_builder.documents", "citations.documents"):
+        for target in ("context_builder.documents", "citation_extractor.documents"):
             yield (
                 f"store {number} is read whole into {target}",
                 lambda d, store=store, target=target: add(
@@ -144,6 +138,7 @@ def _tenant_mutants(data: dict[str, Any], name: str, readers: list[str]) -> Iter
         d["components"][name] = spec
         elsewhere(d)
         d["inputs"]["filters"] = [f"{name}.{socket}"]
+        d["connections"] = [edge for edge in d["connections"] if edge["sender"] != f"{name}.retriever_kwargs"]
         for edge in d["connections"]:
             if edge["sender"] == f"{name}.filters":
                 edge["sender"] = f"{name}.value"
@@ -161,5 +156,5 @@ def _tenant_mutants(data: dict[str, Any], name: str, readers: list[str]) -> Iter
         del d["inputs"]["filters"]
 
     yield "the caller's filters go to the readers", removed
-    in_loop = any(spec["type"] == STARTER for spec in data["components"].values())
+    in_loop = any(spec["type"] == LOOP for spec in data["components"].values())
     yield "there is no tenant filter", removed_without, not in_loop

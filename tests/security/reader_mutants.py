@@ -16,6 +16,7 @@ from tests.security.mutant_parts import (
     Change,
     add,
     filter_retriever,
+    filters_of,
     fit,
     receivers,
     retrievers_of,
@@ -25,7 +26,8 @@ from tests.security.mutant_parts import (
 
 def reader_mutants(data: dict[str, Any], reader: str) -> Iterator[Change]:  # noqa: C901 - a list of cuts
     spec = data["components"][reader]
-    socket = f"{reader}.filters"
+    socket = filters_of(data, reader)
+    held = socket.partition(".")[2]
 
     def drop(d):
         d["connections"] = [edge for edge in d["connections"] if edge["receiver"] != socket]
@@ -61,12 +63,12 @@ def reader_mutants(data: dict[str, Any], reader: str) -> Iterator[Change]:  # no
     other = {"type": TENANT_FILTER}
     yield (
         "its filters are another tenant's",
-        lambda d: instead(d, "second", other, "filters", owner=["second.tenant_id"]),
+        lambda d: instead(d, "second", other, held, owner=["second.tenant_id"]),
         False,
     )
 
     def constant(d):
-        instead(d, "second", other, "filters")
+        instead(d, "second", other, held)
         prompt = {"type": PROMPT, "init_parameters": {"template": "theirs"}}
         add(d, "says", prompt, edges=[("says.prompt", "second.tenant_id")])
 
@@ -118,10 +120,11 @@ def reader_mutants(data: dict[str, Any], reader: str) -> Iterator[Change]:  # no
 
     def swapped(d, spec, keep, sockets=("query",)):
         d["components"][reader] = spec
-        # What only the hybrid retriever gives would be a finding of another kind.
-        d["connections"] = [edge for edge in d["connections"] if edge["sender"] != f"{reader}.nearest"]
         if not keep:
             drop(d)
+        for edge in d["connections"]:
+            if edge["receiver"] == socket:
+                edge.update(sender=edge["sender"].replace(held, "filters"), receiver=f"{reader}.filters")
         fit(d, reader, sockets if not keep else (*sockets, "filters"))
 
     if searches:
@@ -137,7 +140,11 @@ def reader_mutants(data: dict[str, Any], reader: str) -> Iterator[Change]:  # no
             "type": "haystack.components.retrievers.multi_query_text_retriever.MultiQueryTextRetriever",
             "init_parameters": {"retriever": taken},
         }
-        yield "it is swapped for one that takes no filters", lambda d: swapped(d, wrapped, False, ("queries",)), False
+        yield (
+            "it is swapped for one that hands filters on and has none",
+            lambda d: swapped(d, wrapped, False, ("queries",)),
+            False,
+        )
 
     def followed(d, kind, socket, output):
         spec_ = {

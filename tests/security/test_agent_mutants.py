@@ -56,6 +56,9 @@ def test_a_tool_that_reads_documents_and_takes_no_filters_is_named(file, tmp_pat
     tools = data["components"]["agent"]["init_parameters"]["tools"]
     store = tools[1]["init_parameters"]["document_store"]
     kind = "haystack.components.retrievers.auto_merging_retriever.AutoMergingRetriever"
-    tools[0]["init_parameters"]["parent_fetcher"] = {"type": kind, "init_parameters": {"document_store": store}}
+    search = tools[0]["init_parameters"]["retriever"]["init_parameters"]
+    search["parent_fetcher"] = {"type": kind, "init_parameters": {"document_store": store}}
     found = [str(finding) for finding in checked(data, tmp_path) if finding.check == "tenant_reads"]
-    assert any("`agent.tools.0.parent_fetcher` reads a store and takes no `filters`" in text for text in found)
+    assert any(
+        "`agent.tools.0.retriever.parent_fetcher` reads a store and takes no `filters`" in text for text in found
+    )

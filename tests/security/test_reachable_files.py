@@ -7,8 +7,10 @@ import yaml
 
 from shiguan.checking.pipeline_check import Report, check_pipeline
 from shiguan.engine import loading
+from shiguan.engine.library import Library
 from shiguan.engine.options import AskOptions
 from shiguan.engine.runner import Runner
+from shiguan.errors import RefusedError
 
 CONVERTERS = "haystack.components.converters"
 OPENERS = {
@@ -111,6 +113,10 @@ def test_the_engine_hands_no_names_of_sources_to_a_file_that_was_not_checked(tmp
     monkeypatch.setattr(
         loading, "check_pipeline", lambda at, *more, **how: unchecked if at == path else real(at, *more, **how)
     )
-    missing = pytest.raises(ValueError, match="Missing mandatory input 'sources'")
-    with Runner("embedded", path, data_dir=tmp_path / "library") as runner, missing:
-        runner.ask("What does it say?", tenant_id="a", sources=[str(secret)])
+    monkeypatch.chdir(tmp_path)  # so that the name of the source is that of a file
+    list(Library("embedded", data_dir=tmp_path / "library").ingest([secret], tenant_id="a"))
+    with Runner("embedded", path, data_dir=tmp_path / "library") as runner:
+        with pytest.raises(RefusedError, match="There is no source"):
+            runner.ask("What does it say?", tenant_id="a", sources=[str(secret)])
+        with pytest.raises(ValueError, match="Missing mandatory input 'sources'"):
+            runner.ask("What does it say?", tenant_id="a", sources=["secret.txt"])

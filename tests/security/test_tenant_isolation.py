@@ -146,10 +146,24 @@ def test_filters_with_a_tenant_mean_what_they_mean_to_haystack(stores, everythin
     for _ in range(3_000):
         with suppress(FilterError, RefusedError, TypeError, AttributeError):
             filters = TenantFilter().run(tenant_id=chance.choice(ASKING), filters=condition(chance))["filters"]
-            expected = [one.id for one in everything[name] if document_matches_filter(filters, one)]
+            meant = without_truth_as_number(filters)
+            expected = [one.id for one in everything[name] if document_matches_filter(meant, one)]
             assert sorted(stores[name].list_ids(filters)) == sorted(expected), filters
             compared += 1
     assert compared > 1_000
+
+
+def without_truth_as_number(filters):
+    """Say the same to Haystack, which takes true for 1 as Python does; in the store true and false equal no number."""
+    if "conditions" in filters:
+        return {**filters, "conditions": [without_truth_as_number(one) for one in filters["conditions"]]}
+    value = filters["value"]
+    if filters["operator"] in ("in", "not in"):
+        return {**filters, "value": [str(one) if isinstance(one, bool) else one for one in value]}
+    return {
+        **filters,
+        "value": str(value) if isinstance(value, bool) and filters["operator"] in ("==", "!=") else value,
+    }
 
 
 def retrieval(mode, folder):
@@ -157,7 +171,6 @@ def retrieval(mode, folder):
     data = without_models(read_definition("embedded", mode))
     if "ranker" in data["components"]:
         data["components"]["ranker"] = {"type": f"{InOrder.__module__}.InOrder", "init_parameters": {}}
-        data.pop("explain", None)
     for node in walk(data):
         if str(node.get("type", "")).endswith("QdrantEdgeDocumentStore"):
             node["init_parameters"] = {**node["init_parameters"], "path": str(folder)}

@@ -14,7 +14,7 @@ from tests.security.tenant_mutants import FILES, mutants
 
 from shiguan.checking.pipeline_check import check_pipeline
 from shiguan.engine.loading import load_stores, pruned
-from shiguan.memory import earlier_turns_fetcher
+from shiguan.memory import conversation_reader
 from shiguan.tenants import TenantGuarded
 
 TENANT_CHECKS = {"tenant_reads", "tenant_writes"}
@@ -85,10 +85,10 @@ def test_there_are_at_least_two_hundred_mutants_and_no_two_are_the_same():
 
 @component
 class FlatEmbedder:
-    """Embeds everything alike, so that every document is near."""
+    """Embeds everything alike, so that every document is near; with the inputs of `HyDEEmbedder` too."""
 
     @component.output_types(embedding=list[float], warnings=list[str], llm_calls=int)
-    def run(self, text: str):
+    def run(self, text: str | list[str], use_hyde: bool | None = None):
         return {"embedding": [1.0] + [0.0] * 383, "warnings": [], "llm_calls": 0}
 
 
@@ -96,9 +96,9 @@ class FlatEmbedder:
 class InOrder:
     """Ranks by leaving the order as it is."""
 
-    @component.output_types(documents=list[Document], ranking=list, warnings=list[str])
+    @component.output_types(documents=list[Document], warnings=list[str])
     def run(self, query: str, documents: list[Document], filters: dict | None = None, top_k: int | None = None):
-        return {"documents": documents, "ranking": [], "warnings": []}
+        return {"documents": documents, "warnings": []}
 
 
 def without_models(node):
@@ -134,20 +134,11 @@ def library(tmp_path_factory):
 def seen_tenants(data, library, filters):
     """Run what finds passages, as the tenant `ours` that tries everything a caller can say, and see whose come out."""
     data = without_models(data)
-    # Memory is not asked here, and refuses by itself what this shows of the passages.
-    data["components"].pop("memory_retriever", None)
-    data["connections"] = [edge for edge in data["connections"] if "memory_retriever." not in str(edge)]
-    data["inputs"] = {
-        key: kept
-        for key, targets in data["inputs"].items()
-        if (kept := [target for target in targets if not target.startswith("memory_retriever.")])
-    }
     for node in nodes(data):
         if str(node.get("type", "")).endswith("QdrantEdgeDocumentStore"):
             node["init_parameters"]["path"] = str(library)
     if "ranker" in data["components"]:
         data["components"]["ranker"] = {"type": f"{InOrder.__module__}.InOrder", "init_parameters": {}}
-        data.pop("explain", None)
     data["outputs"] = {**{key: value for key, value in data["outputs"].items() if key == "library"}, "documents": "context_builder.documents"}  # fmt: skip
     data = pruned(data, list(data["outputs"]), "mutant")
     said = {"query": "Guo Ziyi", "tenant_id": "ours", "owner": "theirs", "filters": filters, "where": filters}
@@ -187,7 +178,7 @@ def unguarded(monkeypatch):
     """Stores, retrievers and fetchers as they are where nothing but the check stands before them."""
     everything = {"field": "id", "operator": "!=", "value": ""}
     monkeypatch.setattr(TenantGuarded, "_scoped", False)
-    monkeypatch.setattr(earlier_turns_fetcher, "tenant_of", lambda filters: "ours")
+    monkeypatch.setattr(conversation_reader, "tenant_of", lambda filters: "ours")
     for module in [sys.modules[name] for name in sys.modules if name.startswith("shiguan.")]:
         if hasattr(module, "require_filters"):
             monkeypatch.setattr(module, "require_filters", lambda filters, asked: filters or everything)
@@ -206,8 +197,7 @@ def test_mutants_that_forget_the_tenant_show_nothing_where_the_stores_are_guarde
 @pytest.mark.usefixtures("unguarded")
 def test_mutants_do_show_another_tenants_passages_when_they_are_run(path, library):
     """So a mutant is refused for real harm."""
-    # Without a tenant filter `EarlierTurnsFetcher` has no filters, does not run, and nothing reaches the prompt.
-    shown = [mutant for mutant in mutants(path) if mutant.shows and "no tenant filter" not in mutant.name]
+    shown = [mutant for mutant in mutants(path) if mutant.shows]
     assert len(shown) >= 10
     harmless = [
         mutant.id

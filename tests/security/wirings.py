@@ -11,11 +11,10 @@ from tests.security.mutant_parts import (
     ADAPTER,
     BRANCH_JOINER,
     FILTER_RETRIEVER,
+    LOOP,
     MEMORY_BM25,
     MEMORY_STORE,
     PROMPT,
-    READER,
-    STARTER,
     TENANT_FILTER,
 )  # fmt: skip
 
@@ -28,6 +27,7 @@ AGENT = "shiguan.agent.tool_agent.ToolAgent"
 FILE_ROUTER = "haystack.components.routers.file_type_router.FileTypeRouter"
 DOCUMENT_JOINER = "haystack.components.joiners.document_joiner.DocumentJoiner"
 CHAT_PROMPT = "haystack.components.builders.chat_prompt_builder.ChatPromptBuilder"
+RELEVANCE = "shiguan.grading.relevance_grader.RelevanceGrader"
 PASSAGE_READER = "shiguan.agent.passage_reader.PassageReader"
 EDGE_STORE = "shiguan.stores.embedded.qdrant_edge_document_store.QdrantEdgeDocumentStore"
 
@@ -67,6 +67,12 @@ class Kind:
     weight: int = 2
 
 
+_START = (ADAPTER, {"template": "{{ [text] }}", "output_type": "list"}, {"text": "text!"}, {"output": "attempt"})
+"""What a loop may begin with."""
+
+_OF_THE_TENANT = {"filters": "filters", "kwargs": "retriever_kwargs"}
+
+
 def kinds(folder: str) -> list[Kind]:
     """What files are made of; the stores of all files hold the same passages."""
     edge = {"type": EDGE_STORE, "init_parameters": {"name": "children", "path": folder, "embedding_dim": None, "bm25": True}}  # fmt: skip
@@ -75,9 +81,9 @@ def kinds(folder: str) -> list[Kind]:
         {"condition": "{{ text|length < 60 }}", "output": "{{ text ~ ' Guo' }}", "output_name": "again", "output_type": "str"},
         {"condition": "{{ true }}", "output": "{{ text }}", "output_name": "done", "output_type": "str"},
     ]  # fmt: skip
-    carry = {"carry": {"filters": "dict"}}
     bm25 = "shiguan.stores.embedded.qdrant_edge_bm25_retriever.QdrantEdgeBM25Retriever"
     multi = "haystack.components.retrievers.multi_retriever.MultiRetriever"
+    wordings = "haystack.components.retrievers.multi_query_text_retriever.MultiQueryTextRetriever"
     fetcher = "shiguan.retrieval.parent_document_fetcher.ParentDocumentFetcher"
     searched = {"query": "text!", "filters": "filters", "top_k": "count"}
     return [
@@ -87,29 +93,33 @@ def kinds(folder: str) -> list[Kind]:
         Kind(FILTER_RETRIEVER, {"document_store": memory}, {"filters": "filters"}, {"documents": "documents"}),
         Kind(multi, {"retrievers": {"words": {"type": MEMORY_BM25, "init_parameters": {"document_store": memory}}}},
              {"query": "text!", "filters": "filters"}, {"documents": "documents"}),
+        Kind(wordings, {"retriever": {"type": MEMORY_BM25, "init_parameters": {"document_store": memory}}},
+             {"queries": "texts!", "retriever_kwargs": "kwargs"}, {"documents": "documents"}, 3),
         Kind(fetcher, {"document_store": edge}, {"documents": "documents!", "filters": "filters"}, {"documents": "documents"}),
         Kind(fetcher, {"document_store": memory}, {"documents": "documents!", "filters": "filters"}, {"documents": "documents"}),
         Kind(PROMPT, {"template": "{{ one }} {{ two }}"}, {"one": "text", "two": "text"}, {"prompt": "text"}, 4),
         Kind(PROMPT, {"template": "{% for d in found %}{{ d.content }}{% endfor %}"}, {"found": "documents"}, {"prompt": "text"}),
         Kind(ADAPTER, {"template": "{{ text }}", "output_type": "str"}, {"text": "text!"}, {"output": "text"}),
         Kind(ADAPTER, {"template": "{{ [text] }}", "output_type": "list[str]"}, {"text": "text!"}, {"output": "sources"}, 1),
+        Kind(ADAPTER, {"template": "{{ [text] }}", "output_type": "list[str]"}, {"text": "text!"}, {"output": "texts"}, 3),
+        Kind(*_START),
         Kind(BRANCH_JOINER, {"type_": "str"}, {"value": "text*"}, {"value": "text"}, 6),
         Kind(BRANCH_JOINER, {"type_": "dict"}, {"value": "filters*"}, {"value": "filters"}, 1),
         Kind(ROUTER, {"routes": again}, {"text": "text!"}, {"again": "text", "done": "text"}, 4),
         Kind(DOCUMENT_JOINER, {}, {"documents": "documents*"}, {"documents": "documents"}),
-        Kind(STARTER, carry, {"query": "text!", "filters": "filters!"}, {"state": "state"}),
-        Kind(BRANCH_JOINER, {"type_": "dict[str, typing.Any]"}, {"value": "state*"}, {"value": "state"}),
-        Kind(READER, carry, {"state": "state!"}, {"state": "state", "query": "text", "filters": "filters"}),
+        Kind(LOOP, {}, {"start": "attempt*", "filters": "filters!"},
+             {"attempt": "attempt", "query": "text", "word_queries": "texts", "filters": "filters", "retriever_kwargs": "kwargs"}),
+        Kind(RELEVANCE, {}, {"documents": "documents!", "attempt": "attempt"}, {"documents": "documents", "retry": "attempt"}),
         *(
             Kind(f"{CONVERTERS}{name}", {}, {"sources": "sources!"}, {"documents": "documents"}, 1)
             for name in ("txt.TextFileToDocument", "csv.CSVToDocument", "html.HTMLToDocument", "multi_file_converter.MultiFileConverter")
         ),
         Kind("shiguan.ingest.source_inspector.SourceInspector", {}, {"sources": "sources!"}, {"sources": "sources"}, 1),
-        Kind(CHAT_PROMPT, {"template": "{% message role='user' %}{{ one }}{% endmessage %}"}, {"one": "text"}, {"prompt": "messages"}, 3),
+        Kind(CHAT_PROMPT, {"template": "{% message role='user' %}{{ one }}{% endmessage %}"}, {"one": "text"}, {"prompt": "messages"}, 5),
         Kind(AGENT, {"chat_generator": {"type": f"{__name__}.Caller", "init_parameters": {}}, "tools": [{"type": PASSAGE_READER, "init_parameters": {"document_store": store}} for store in (edge,)]},
-             {"messages": "messages!", "documents": "documents!", "filters": "filters!", "query": "text"}, {"passages": "documents"}, 4),
+             {"messages": "messages!", "documents": "documents!", "filters": "filters!", "query": "text"}, {"passages": "documents"}, 6),
         Kind(AGENT, {"chat_generator": {"type": f"{__name__}.Caller", "init_parameters": {}}, "tools": [{"type": PASSAGE_READER, "init_parameters": {"document_store": memory}}]},
-             {"messages": "messages!", "documents": "documents!", "filters": "filters!", "query": "text"}, {"passages": "documents"}, 2),
+             {"messages": "messages!", "documents": "documents!", "filters": "filters!", "query": "text"}, {"passages": "documents"}, 4),
         Kind(PROMPT, {"template": _GROWING}, {}, {"prompt": "text"}, 1),
         Kind(FILE_ROUTER, {"mime_types": ["text/plain"]}, {"sources": "sources!"}, {"text/plain": "sources", "unclassified": "sources"}, 1),
     ]  # fmt: skip
@@ -118,7 +128,7 @@ def kinds(folder: str) -> list[Kind]:
 def wiring(chance: random.Random, known: list[Kind]) -> dict[str, Any]:
     """One random file. Most sockets are fed as a person would, so that enough of them pass the check."""
     chosen = {f"c{number}": kind for number, kind in enumerate(_chosen(chance, known))}
-    guard = Kind(TENANT_FILTER, {}, {}, {"filters": "filters"})
+    guard = Kind(TENANT_FILTER, {}, {}, {"filters": "filters", "retriever_kwargs": "kwargs"})
     everything = {"tenant_filter": guard, **chosen}
     connections: list[dict[str, str]] = []
     inputs: dict[str, list[str]] = {"tenant_id": ["tenant_filter.tenant_id"]}
@@ -132,7 +142,7 @@ def wiring(chance: random.Random, known: list[Kind]) -> dict[str, Any]:
                 if given == carried and sender != name
             ]
             needed = wanted[-1] in "!*"
-            if not needed and chance.random() < (0.04 if carried == "filters" else 0.4):
+            if not needed and chance.random() < (0.04 if carried in _OF_THE_TENANT else 0.4):
                 continue
             count = chance.choice([1, 2, 2, 3]) if wanted.endswith("*") else 1
             for _ in range(count):
@@ -150,17 +160,18 @@ def wiring(chance: random.Random, known: list[Kind]) -> dict[str, Any]:
 
 def _chosen(chance: random.Random, known: list[Kind]) -> list[Kind]:
     chosen = chance.choices(known, [kind.weight for kind in known], k=chance.randint(1, 7))
-    if chance.random() < 0.25:  # the loop that carries its filters, with whatever else
-        chosen += [kind for kind in known if kind.type in (STARTER, READER) or kind.inputs.get("value") == "state*"]
+    if chance.random() < 0.25:  # the loop that hands its filters on, with whatever else
+        chosen += [kind for kind in known if kind.type in (LOOP, RELEVANCE) or kind.outputs.get("output") == "attempt"]
     return chosen
 
 
 def _feed(chance, receiver, carried, senders, connections, inputs) -> None:
     earlier = [sender for sender in senders if sender[2]]
     pool = senders if chance.random() < 0.25 or not earlier else earlier
-    if carried == "filters" and chance.random() < 0.8:
+    if carried in _OF_THE_TENANT and chance.random() < 0.8:
         # From the tenant's filter, or from where a loop carries it.
-        pool = [one for one in senders if one[:2] == ("tenant_filter", "filters")] if chance.random() < 0.7 else pool
+        own = ("tenant_filter", _OF_THE_TENANT[carried])
+        pool = [one for one in senders if one[:2] == own] if chance.random() < 0.7 else pool
     if pool and (carried != "text" or chance.random() < 0.75):
         sender, output, _ = chance.choice(pool)
         edge = {"sender": f"{sender}.{output}", "receiver": receiver}

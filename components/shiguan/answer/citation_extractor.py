@@ -188,11 +188,11 @@ class CitationExtractor:
         likely = confidence is None or 1 - confidence <= self.max_risk
         quoted = quotations(found, query) if likely else []
         if quoted:
-            text, citations = write_quotations(quoted, language, confidence or 0.0)
+            text, citations = write_quotations(quoted, language, confidence or 0.0, self.format)
         else:
-            text, citations = not_found_sentence(self.mode, language), []
+            text, citations = escaped(not_found_sentence(self.mode, language), self.format), []
         meta: dict[str, Any] = {
-            "status": "quoted" if quoted else "not_found", "language": language, "format": "markdown",
+            "status": "quoted" if quoted else "not_found", "language": language, "format": self.format,
             "citations": citations, "claims": [], "changes": [], "confidence": confidence, "model": "", "usage": {},
         }  # fmt: skip
         return GeneratedAnswer(data=text, query=query, documents=found, meta=meta)

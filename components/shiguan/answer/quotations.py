@@ -8,7 +8,7 @@ from typing import Any
 
 from haystack import Document
 
-from shiguan.claims.citations import cited_place
+from shiguan.claims.citations import Format, cited_place, escaped
 from shiguan.llm.source_blocks import neutral_attribute
 from shiguan.resources import read_table, resource_folder
 from shiguan.text.dictionary import translated_terms
@@ -50,6 +50,12 @@ _INTRODUCTION = (
     r"(?:[^，。]{1,12}(?:人|也|之子|子|女)也?[，。；]|(?:是|为|乃|即|指)(?!所))"
 )
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+# How a quotation's number and its closest sentence are written.
+_STYLES: dict[Format, tuple[str, str]] = {
+    "markdown": ("[{}] ", "**{}**"),
+    "html": ("[{}] ", "<strong>{}</strong>"),
+    "plain": ("", "{}"),
+}
 
 
 @dataclass(frozen=True)
@@ -199,17 +205,22 @@ def _asked_words(text: str, sentence: Span, weights: Mapping[str, float]) -> lis
     return spans
 
 
-def write_quotations(quoted: Sequence[Quotation], language: str, confidence: float) -> tuple[str, list[dict[str, Any]]]:
-    """Write the answer that consists of quotations, in Markdown, and its citations."""
+def write_quotations(
+    quoted: Sequence[Quotation], language: str, confidence: float, form: Format = "markdown"
+) -> tuple[str, list[dict[str, Any]]]:
+    """Write the answer that consists of quotations, in its format, and its citations."""
     sentences = _sentences()
-    text, citations = sentences.get(language, sentences["en"]), []
+    (mark, strong), text = _STYLES[form], escaped(sentences.get(language, sentences["en"]), form)
+    citations, gap = [], escaped("\n\n", form)
     for one in quoted:
         citation = one.citation(confidence)
         content, (start, end), (a, b) = one.document.content or "", one.window, one.sentence
-        marked = f"{content[start:a]}**{content[a:b]}**{content[b:end]}"
-        quote = "\n".join(f"> {line}".rstrip() for line in marked.splitlines())
-        place = neutral_attribute(" › ".join([citation["source"], *citation["section"]]))
-        text += f"\n\n[{citation['number']}] {place}\n\n"
+        before, closest, after = (escaped(content[slice(*span)], form) for span in ((start, a), (a, b), (b, end)))
+        quote = f"{before}{strong.format(closest)}{after}"
+        if form == "markdown":
+            quote = "\n".join(f"> {line}".rstrip() for line in quote.splitlines())
+        place = escaped(neutral_attribute(" › ".join([citation["source"], *citation["section"]])), form)
+        text += f"{gap}{mark.format(citation['number'])}{place}{gap}"
         citation["claim"] = {"start": len(text), "end": len(text) + len(quote)}
         citations.append(citation)
         text += quote

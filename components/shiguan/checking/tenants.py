@@ -29,6 +29,15 @@ def check_tenant_reads(built: "BuiltPipeline") -> Iterator[Finding]:
     for component in built.definition.components.values():
         if built.role(component) == "filters":
             yield from _tenant(built, component, "filters")
+        if built.role(component) == "loops":
+            # An attempt may go into another loop, and takes the filters with it that it began with.
+            reason = _unfiltered(built, (component.name, "filters"), "filters")
+            if reason is not None:
+                problem, expected = (
+                    f"`{component.name}` is filtered by {reason}.",
+                    "Expected `filters` of a `TenantFilter`.",
+                )
+                yield Finding(component.place, problem, expected, _CARRY)
         parts = [part for part in _holders(built, component) if built.role(part) != "writes"]
         if parts:
             yield from _inner(built, component, [part for part in parts if part is not component])

@@ -61,12 +61,15 @@ def _named_models(deployment: str, *, needed: bool = False) -> dict[str, list[st
     """Give the models of a deployment's rankers and embedders, all or those it waits for, with the modes naming it."""
     used: dict[str, list[str]] = {}
     modes = list_modes().get(deployment, [])
+    optional = []
     for mode in [*modes, "index"]:
         for node in mappings(read_definition(deployment, mode)):
             kind = str(node.get("type")).rpartition(".")[2]
             parameters = node.get("init_parameters") or {}
             name = _PACKAGED if kind in _PACKAGED_IN else str(parameters.get("model"))
-            if needed and parameters.get("local_files_only", kind == "BestWindowRanker"):
+            if kind == "BestWindowRanker":
+                optional.append(parameters.get("ranker"))  # without its weights the order stays as it came
+            if needed and (parameters.get("local_files_only") or any(node is one for one in optional)):
                 continue
             if kind.endswith(("Ranker", "Embedder")) and HUB_NAME.fullmatch(name):
                 used.setdefault(name, [])

@@ -24,7 +24,7 @@ from shiguan.grading.attempts import (
 )
 from shiguan.llm.calls import budget_allows, no_answer_error
 from shiguan.llm.prompts import not_found_sentence
-from shiguan.text.terms import question_subject
+from shiguan.text.terms import question_subject, terms
 
 OnUnsupported = Literal["mark", "remove", "refuse"]
 MOST_CALLS = 4
@@ -129,7 +129,8 @@ def _next(attempt: Attempt, this: GradingRound, history: tuple[dict[str, Any], .
     )
     if this.is_doubtful and len(queries) == 1:
         # Another wording: the words that tell, without those that make a question of them.
-        queries = tuple(dict.fromkeys([attempt.question, question_subject(attempt.question).strip() or queries[0]]))
+        telling = " ".join(word for word in question_subject(attempt.question).split() if terms(word))
+        queries = tuple(dict.fromkeys([attempt.question, telling or queries[0]]))
     useful = passages_for_retry(this.answer.documents, as_verdicts(this.answer.claims, this.answer.documents))
     return replace(
         attempt,

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from contextvars import ContextVar, copy_context
@@ -152,21 +152,32 @@ def warm_up_generator(chat_generator: Any) -> None:
 
 
 async def run_nested_async(part: Any, **arguments: Any) -> dict[str, Any]:
-    """Run a nested component without blocking the event loop; one without `run_async` runs in a thread."""
-    if callable(getattr(part, "run_async", None)):
+    """
+    Run a nested component without blocking the event loop; one without `run_async` runs in a thread.
+
+    So does one of another library for a caller who cannot await it: its client would hold on to an event loop that is
+    closed before the next call.
+    """
+    ours = type(part).__module__.startswith("shiguan.")
+    if callable(getattr(part, "run_async", None)) and (ours or not _blocked.get()):
         result: dict[str, Any] = await part.run_async(**arguments)
         return result
     return await asyncio.to_thread(part.run, **arguments)
 
 
+_blocked: ContextVar[bool] = ContextVar("shiguan_blocked", default=False)
+
+
 def run_to_end(work: Coroutine[Any, Any, Result]) -> Result:
     """Run a coroutine for a caller who cannot await it: in a thread where an event loop is at work in this one."""
+    context = copy_context()
+    context.run(_blocked.set, True)
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work)
+        return context.run(asyncio.run, work)
     with ThreadPoolExecutor(1) as thread:
-        return thread.submit(copy_context().run, asyncio.run, work).result()
+        return thread.submit(context.run, asyncio.run, work).result()
 
 
 def blocking(run_async: Callable[Arguments, Coroutine[Any, Any, Result]]) -> Callable[Arguments, Result]:
@@ -177,11 +188,6 @@ def blocking(run_async: Callable[Arguments, Coroutine[Any, Any, Result]]) -> Cal
         return run_to_end(run_async(*args, **kwargs))
 
     return run
-
-
-async def run_generator_async(chat_generator: Any, messages: Any, settings: dict[str, Any]) -> list[ChatMessage]:
-    replies: list[ChatMessage] = (await run_nested_async(chat_generator, messages=messages, **settings))["replies"]
-    return replies
 
 
 async def ask_llm_async(
@@ -210,9 +216,9 @@ async def ask_llm_async(
     try:
         async with asyncio.timeout(limit) as timer:
             with waiting_for_llm(), counting_replies() as came_out:
-                replies = await run_generator_async(chat_generator, messages, _settings(generation_kwargs))
-                came_out.count(replies)
-        return _read(replies, place)
+                outputs = await run_nested_async(chat_generator, messages=messages, **_settings(generation_kwargs))
+                came_out.count(outputs["replies"])
+        return _read(outputs, place)
     # Any generator may stand here, so any error may come; the caller has declared what it does without a reply.
     except Exception as error:
         late = TimeoutError(f"the LLM did not answer within {limit:g} s") if timer.expired() else None
@@ -241,7 +247,10 @@ def _settings(generation_kwargs: dict[str, Any] | None) -> dict[str, Any]:
     return {"generation_kwargs": generation_kwargs} if generation_kwargs else {}
 
 
-def _read(replies: Sequence[ChatMessage], place: KeptReply) -> LlmReply:
+def _read(outputs: dict[str, Any], place: KeptReply) -> LlmReply:
+    replies: list[ChatMessage] = outputs["replies"]
+    if not replies and outputs.get("warnings"):
+        return LlmReply(failure=_clause(outputs["warnings"][0]))
     texts = tuple(text for text in (without_thoughts(reply.text or "").strip() for reply in replies) if text)
     if not texts:
         return LlmReply(failure="the LLM's reply is empty")
@@ -252,4 +261,8 @@ def _failed(error: Exception) -> LlmReply:
     if isinstance(error, BudgetError):
         return _BEYOND_BUDGET
     logger.debug("A call of the LLM failed: {kind}", kind=type(error).__name__)
-    return LlmReply(failure=" ".join(str(error).split())[:400].rstrip(".") or type(error).__name__)
+    return LlmReply(failure=_clause(str(error)) or type(error).__name__)
+
+
+def _clause(text: str) -> str:
+    return " ".join(text.split())[:400].rstrip(".")

@@ -6,7 +6,7 @@ import pytest
 from bench.speed.synthetic import SyntheticLibrary
 
 from bench.speed import conversation
-from shiguan.text.questions import needs_context
+from shiguan.text.follow_ups import needs_context
 
 RESULT = {
     "turns": 1_000,
@@ -51,5 +51,7 @@ def test_a_small_run(tmp_path, monkeypatch):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     result = conversation.measure(tmp_path, turns=12, questions=5, children=80, port=port)
-    assert {"question alone", "question in it", "of it loading", "of it memory"} <= set(result["cpu_ms"])
+    assert {"question alone", "question in it", "of it reading the conversation", "summary, after the answer"} <= set(
+        result["cpu_ms"]
+    )
     assert 0 < result["reused_prefix"] < 1

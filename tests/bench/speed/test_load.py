@@ -3,10 +3,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from bench.speed.load import MODES, main
+from bench.speed.load import main
 from bench.speed.load_clients import Target, ask_many
-from bench.speed.load_servers import _ROOT as ROOT
-from bench.speed.load_servers import open_gates
 from bench.speed.plain_hayhooks import plain_definition
 from haystack import AsyncPipeline
 from tests.doubles.stand_in_llm import Fault, StandInLlm
@@ -90,19 +88,6 @@ def test_memory_is_judged_by_what_comes_after_the_first_4000_questions(tmp_path,
     line = capsys.readouterr().out.splitlines()[0]
     assert "70.0 ms CPU each (0.95 cores busy; clients 2.0 ms, the stand-in 3.5 ms), 0 errors" in line
     assert line.endswith(said)
-
-
-def test_the_modes_of_the_benchmark_are_the_shipped_ones_and_ask_their_llm_always(tmp_path):
-    open_gates(tmp_path)
-    made = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in (tmp_path / "embedded").iterdir()}
-    gates = {mode: made[mode]["components"]["gate"]["init_parameters"]["max_risk"] for mode in MODES}
-    assert gates == dict.fromkeys(("simple", "advanced", "precise", "agent"))
-    for name, definition in made.items():
-        shipped = yaml.safe_load((ROOT / "pipelines" / "embedded" / f"{name}.yml").read_text(encoding="utf-8"))
-        if name in MODES:
-            definition["components"]["gate"]["init_parameters"].pop("max_risk")
-            shipped["components"]["gate"]["init_parameters"].pop("max_risk", None)
-        assert definition == shipped
 
 
 def test_the_plain_deployment_is_our_file_on_haystacks_own_store(tmp_path):

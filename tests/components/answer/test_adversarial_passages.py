@@ -9,7 +9,6 @@ from haystack import Document
 from haystack.dataclasses import ChatMessage
 from tests.doubles.prompt_reading import parse_question, parse_sources
 
-from shiguan.answer.answerability_gate import AnswerabilityGate
 from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.answer.prompt_file_builder import PromptFileBuilder
 from shiguan.claims.claims import find_marks
@@ -165,8 +164,8 @@ def test_a_model_that_repeats_the_attack_cites_nothing_that_is_not_there(mode, a
 def test_quotations_are_of_the_stored_passages_and_nothing_else(mode, attack):
     for place in (0, 1, 2):
         built, _ = chain(mode, attack, place=place)
-        gate = AnswerabilityGate(mode, max_risk=1, quote=True)
-        answer = gate.run(built["context"], documents=built["documents"], query=QUERY)["answers"][0]
+        extractor = CitationExtractor(mode=mode, max_risk=1)
+        answer = extractor.run([], built["documents"], QUERY, confidence=0.0)["answers"][0]
         assert answer.meta["status"] == "quoted"
         assert FIRST in answer.data.replace("**", "")
         stored = {document.id: document.content for document in documents(attack, place)}

@@ -241,10 +241,53 @@ def test_a_reply_of_none_or_of_tool_calls_alone_is_the_models_failure(reply, wor
         CitationExtractor().run(replies=[reply], documents=sources())
 
 
-def test_no_replies_count_as_not_found():
-    result = CitationExtractor(mode="precise").run(replies=[], documents=sources(), query="何时？")
+def test_no_replies_and_no_passages_count_as_not_found():
+    result = CitationExtractor(mode="precise").run(replies=[], documents=[], query="何时？")
     assert [found.data for found in result["answers"]] == ["资料未载。"]
     assert result["warnings"] == []
+
+
+def test_replies_may_be_texts():
+    given = CitationExtractor().run(["He had 150,000 men [1]."], sources(), "How many?")["answers"][0]
+    assert given.data == "He had 150,000 men [1]."
+    assert given.meta["citations"] == answer("He had 150,000 men [1].").meta["citations"]
+
+
+def test_verdicts_that_come_with_a_reply_count_instead_of_a_check():
+    text = "He had 150,000 men [1]."
+    graded = {"text": "He had 150,000 men.", "verdict": "unsupported", "score": 0.1, "reason": "a judge said so"}
+    unplaced = {"start": 0, "end": 19, "number": None, "parent_id": "", "support": None, "quote": ""}
+    reply = ChatMessage.from_assistant(text, meta={"verdicts": [graded | unplaced]})
+    found = CitationExtractor().run([reply], sources(), "How many?")["answers"][0]
+    assert found.meta["claims"][0]["verdict"] == "unsupported"
+    assert "⚠" in found.data
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "shown"),
+    [
+        (
+            "He had 150,000 men [1].",
+            "How many, and who was his son?",
+            "He had 150,000 men [1].\n\nThe sources do not say: Who was his son?",
+        ),
+        ("眾十五萬[2]。", "他有多少兵？其子是谁？", "眾十五萬[2]。\n\n资料没有说明：Who was his son?"),
+        (
+            "He had 150,000 men [1]. The sources do not name his son.",
+            "How many, and who was his son?",
+            "He had 150,000 men [1]. The sources do not name his son.",
+        ),
+    ],
+)
+def test_an_answer_says_which_sub_questions_it_leaves_open(text, query, shown):
+    reply = ChatMessage.from_assistant(text, meta={"asked": {"missing": ["Who was his son?"]}})
+    assert CitationExtractor().run([reply], sources(), query)["answers"][0].data == shown
+
+
+def test_how_likely_the_passages_answer_is_told_with_every_answer():
+    for reply in ("He had 150,000 men [1].", "The sources do not answer this question."):
+        given = CitationExtractor().run([reply], sources(), "How many?", confidence=0.7)["answers"][0]
+        assert given.meta["confidence"] == 0.7
 
 
 def test_several_replies_give_several_answers():
@@ -329,18 +372,19 @@ def test_any_reply_keeps_offsets_numbers_and_status_right(replies, contents, for
     assert len(result["answers"]) == max(1, len(replies))
     for found in result["answers"]:
         assert found.data
-        assert found.meta["status"] in ("answered", "not_found")
+        assert found.meta["status"] in (("answered", "not_found") if replies else ("quoted", "not_found"))
         if form == "html":
-            assert "<" not in re.sub(r'<br>|</?sup[^>]*>|<a href="#source-\d">|</a>', "", found.data)
+            assert "<" not in re.sub(r'<br>|</?sup[^>]*>|<a href="#source-\d">|</a>|</?strong>', "", found.data)
         for citation in found.meta["citations"]:
-            assert found.meta["status"] == "answered"
+            assert found.meta["status"] != "not_found"
             assert 1 <= citation["number"] <= len(documents)
             content = contents[citation["number"] - 1]
             assert 0 <= citation["start"] <= citation["end"] <= len(content)
             assert content[citation["start"] : citation["end"]] == citation["quote"]
             assert 0 <= citation["claim"]["start"] < citation["claim"]["end"] <= len(found.data)
             assert 0 <= citation["confidence"] <= 1
-            assert citation["verdict"] in ("supported", "partial", "unsupported", "contradicted")
+            verdicts = ("supported", "partial", "unsupported", "contradicted") if replies else ("quoted",)
+            assert citation["verdict"] in verdicts
 
 
 def test_unknown_format_is_refused():

@@ -227,14 +227,13 @@ def test_sockets_are_the_same_whatever_the_layers():
     ]
     assert sorted(name for name, socket in sockets.items() if not socket.is_mandatory) == [
         "analysis",
+        "attempt",
         "character",
         "earlier",
-        "feedback",
         "goal",
         "instructions",
         "language",
         "memory",
-        "opening",
         "profile",
         "scope",
         "task",

@@ -67,17 +67,34 @@ def test_a_policy_that_joins_filters_is_refused(tmp_path, reader):
     assert any("drops the tenant's" in text for text in findings(tmp_path, change))
 
 
-def test_a_reader_inside_another_component_is_refused_unless_it_hands_its_filters_on(tmp_path):
-    def change(data):
-        inner = data["components"]["bm25_retriever"]
-        data["components"]["bm25_retriever"] = {
-            "type": "haystack.components.retrievers.multi_query_text_retriever.MultiQueryTextRetriever",
-            "init_parameters": {"retriever": inner},
-        }
+def inside_of_another(data):
+    """Let the reader of words stand inside a component that hands it `retriever_kwargs`."""
+    data["components"]["bm25_retriever"] = {
+        "type": "haystack.components.retrievers.multi_query_text_retriever.MultiQueryTextRetriever",
+        "init_parameters": {"retriever": data["components"]["bm25_retriever"]},
+    }
+    unconnected(data, "bm25_retriever")
+    data["connections"].remove({"sender": "conversation.word_query", "receiver": "bm25_retriever.query"})
+    data["inputs"]["query"].append("bm25_retriever.queries")
 
-    assert any(
-        "`bm25_retriever` reads a store and has no input `filters`" in text for text in findings(tmp_path, change)
-    )
+
+def test_a_reader_inside_another_component_is_refused_without_the_filters_that_it_hands_on(tmp_path):
+    found = findings(tmp_path, inside_of_another)
+    assert any("Nothing is connected to `bm25_retriever.retriever_kwargs`" in text for text in found)
+
+    def past_the_tenant(data):
+        inside_of_another(data)
+        data["options"]["retriever_kwargs"] = ["bm25_retriever.retriever_kwargs"]
+
+    found = findings(tmp_path, past_the_tenant)
+    assert any("goes to `bm25_retriever.retriever_kwargs` past the `TenantFilter`" in text for text in found)
+
+    def filtered(data):
+        inside_of_another(data)
+        edge = {"sender": "tenant_filter.retriever_kwargs", "receiver": "bm25_retriever.retriever_kwargs"}
+        data["connections"].append(edge)
+
+    assert findings(tmp_path, filtered) == []
 
 
 @pytest.mark.parametrize("reader", READERS)

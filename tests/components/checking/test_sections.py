@@ -1,6 +1,7 @@
 """What a file may say of models and budgets, and where a wrong word of it is found."""
 
 import pytest
+import yaml
 from tests.doubles.model_sections import mode_with
 
 from shiguan.checking.pipeline_check import check_pipeline
@@ -9,13 +10,17 @@ TWO = [{"name": "cheap", "base_url": "http://127.0.0.1:9/v1"}, {"name": "strong"
 ROLES = {"answer": ["cheap"], "answer_strong": ["strong", "cheap"]}
 
 
-def found(tmp_path, **sections):
+def found(tmp_path, *, models=None, **sections):
     path = mode_with(tmp_path, "advanced", **sections)
+    if models is not None:  # of the file's own, which count instead of those of the deployment
+        definition = yaml.safe_load(path.read_text(encoding="utf-8"))
+        definition["components"]["generator"]["init_parameters"]["models"] = models
+        path.write_text(yaml.safe_dump(definition), encoding="utf-8")
     return path.read_text(encoding="utf-8").splitlines(), check_pipeline(path, "mine.yml").findings
 
 
 def test_named_models_and_limits_are_let_through(tmp_path):
-    budget = {"calls": 4, "tokens": 9000, "seconds": 30}
+    budget = {"calls": 4, "seconds": 30}
     assert found(tmp_path, models={"models": TWO, "roles": ROLES}, budget=budget)[1] == []
 
 
@@ -50,7 +55,7 @@ def test_a_wrong_budget_is_found_on_its_line(tmp_path, budget, line, problem):
 
 def test_an_unknown_role_is_refused_where_it_stands(tmp_path):
     path = mode_with(tmp_path, "simple")
-    path.write_text(path.read_text().replace("      models: *models\n      gen", "      role: writer\n      gen"))
+    path.write_text(path.read_text().replace("{generation_kwargs:", "{role: writer, generation_kwargs:"))
     (finding,) = check_pipeline(path, "mine.yml").findings
     assert "`role` must be one of answer, answer_strong, helper, judge" in finding.problem
 
@@ -58,7 +63,7 @@ def test_an_unknown_role_is_refused_where_it_stands(tmp_path):
 @pytest.mark.parametrize(
     ("cache", "problem"),
     [
-        ({"answers": -1}, "`answers`: Input should be greater than or equal to 0."),
+        ({"calls": -1}, "`calls`: Input should be greater than or equal to 0."),
         ({"calls": "a day"}, "`calls`: Input should be a valid integer."),
         ({"vectors": 1}, "`vectors`: Extra inputs are not permitted."),
     ],
@@ -67,4 +72,4 @@ def test_a_wrong_time_to_keep_is_found_on_its_line(tmp_path, cache, problem):
     _, findings = found(tmp_path, cache=cache)
     (finding,) = findings
     assert (finding.check, finding.problem) == ("plans", problem)
-    assert found(tmp_path, cache={"calls": 0, "answers": 600})[1] == []
+    assert found(tmp_path, cache={"calls": 600})[1] == []

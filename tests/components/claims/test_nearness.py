@@ -4,13 +4,12 @@ import copy
 from dataclasses import replace
 
 import pytest
-from haystack import Document, component
-from shiguan.retrieval.claim_matcher import ClaimMatcher
+from haystack import Document, Pipeline, component
 
+from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.claims.checker import ClaimChecker, checker_of
 from shiguan.claims.claims import split_claims
-from shiguan.claims.nearness import Nearest
-from shiguan.context.context_builder import ContextBuilder
+from shiguan.claims.nearness import ClaimMatcher, Nearest
 from shiguan.errors import ShiguanError
 
 TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
@@ -31,8 +30,8 @@ class Embedder:
 
 @component
 class Retriever:
-    def __init__(self, *hits):
-        self.hits = hits
+    def __init__(self, hits: list | None = None):
+        self.hits = list(hits or [])
         self.asked = []
 
     @component.output_types(documents=list[Document])
@@ -47,12 +46,11 @@ def hit(parent, place, score):
 
 
 def compared(*hits, passages=(ZH,), embedding=(1.0,), near=0.78):
-    retriever = Retriever(*hits)
+    retriever = Retriever(hits)
     documents = [Document(id=f"p{at}", content=text, score=1.0) for at, text in enumerate(passages, start=1)]
     matcher = ClaimMatcher(retriever, text_embedder=Embedder(embedding), near=near)
-    told = matcher.run(documents, TENANT)
-    built = ContextBuilder().run(told["documents"], children=copy.deepcopy(told["children"]))["documents"]
-    return built, retriever
+    # As a pipeline hands it on: copied, and with the store and the model not copied.
+    return copy.deepcopy(matcher.compared(documents, TENANT)), retriever
 
 
 def support(claim, *hits, **more):
@@ -75,10 +73,10 @@ def test_the_children_of_the_passages_are_searched_once_for_each_claim_and_under
 
 
 def test_a_cut_passage_has_the_children_that_were_read_of_it():
-    retriever = Retriever(hit("p1", RISE, 0.9), hit("p1", TAKE, 0.8))
+    retriever = Retriever([hit("p1", RISE, 0.9), hit("p1", TAKE, 0.8)])
     matcher = ClaimMatcher(retriever, text_embedder=Embedder(), near=0.78)
     cut = Document(id="p1", content=ZH[TAKE], meta={"cut": [TAKE.start, TAKE.stop]})
-    (document,) = matcher.run([], TENANT)["children"].compared([cut])
+    (document,) = matcher.compared([cut], TENANT)
     assert document.nearest("He took it.") == Nearest(0, 18, 0.8, 0.78)
 
 
@@ -164,4 +162,28 @@ def test_near_is_a_cosine(near):
 
 def test_without_a_tenants_filters_nothing_runs():
     with pytest.raises(ShiguanError):
-        ClaimMatcher(Retriever(), text_embedder=Embedder()).run([], None)
+        ClaimMatcher(Retriever(), text_embedder=Embedder()).compared([], None)
+
+
+def test_a_cosine_that_was_scaled_counts_as_it_was():
+    scaled = hit("p1", RISE, 1.0)
+    (document,), _ = compared(replace(scaled, meta={**scaled.meta, "raw_score": 0.77}))
+    assert document.nearest("He rose.") == Nearest(RISE.start, RISE.stop, 0.77, 0.78)
+
+
+def test_it_comes_back_from_yaml_as_an_argument_of_what_checks():
+    matcher = ClaimMatcher(Retriever(), text_embedder=Embedder(), near=0.7)
+    pipeline = Pipeline()
+    pipeline.add_component("citations", CitationExtractor(claim_matcher=matcher))
+    again = Pipeline.loads(pipeline.dumps()).get_component("citations").claim_matcher
+    assert (type(again), type(again.embedding_retriever), again.near) == (ClaimMatcher, Retriever, 0.7)
+
+
+def test_the_citations_of_an_answer_in_another_language_are_checked_by_it():
+    retriever = Retriever([hit("p1", RISE, 0.83)])
+    extractor = CitationExtractor(claim_matcher=ClaimMatcher(retriever, text_embedder=Embedder(), near=0.78))
+    passage = Document(id="p1", content=ZH, score=1.0, meta={"number": 1})
+    (answer,) = extractor.run(["The general rebelled against the court [1]."], [passage], filters=TENANT)["answers"]
+    assert answer.meta["claims"][0]["verdict"] == "partial"
+    assert [citation["quote"] for citation in answer.meta["citations"]] == [ZH[RISE]]
+    assert len(retriever.asked) == 1

@@ -226,10 +226,10 @@ def test_a_type_that_an_operator_allows_is_built_and_logged(pipelines, monkeypat
     pipelines(replaced(query_analyzer={"type": "haystack.components.validators.json_schema.JsonSchemaValidator"}))
     with pytest.raises(UnsafePipelineError, match="not allowed"):
         load_pipeline("here", "tiny")
-    pipelines(GOOD.replace("  analysis: query_analyzer.analysis\n", "").replace(", query_analyzer.query", "").replace(
+    pipelines(GOOD.replace("  analysis: query_analyzer.analysis\n", "").replace(
         "shiguan.query.query_analyzer.QueryAnalyzer", "haystack.components.extractors.regex_text_extractor.RegexTextExtractor, "
         "init_parameters: {regex_pattern: a}"
-    ).replace("tenant_id: [tenant", "text: [query_analyzer.text_or_messages]\n  tenant_id: [tenant"))  # fmt: skip
+    ).replace("query_analyzer.query", "query_analyzer.text_or_messages"))  # fmt: skip
     monkeypatch.setenv("SHIGUAN_ALLOWED_TYPES", "haystack.components.extractors")
     assert "query_analyzer" in load_pipeline("here", "tiny").graph.nodes
     assert "more types than Shiguan allows: haystack.components.extractors" in caplog.text
@@ -290,7 +290,9 @@ def with_generators(mode):
             "init_parameters": {"chat_generator": {"type": generator, "init_parameters": {"role": "helper"}}},
         },
     }
-    definition["inputs"] |= {"messages": [f"{name}.messages" for name in ("plain", "own", "named")]}
+    definition["connections"] += [
+        {"sender": "prompt_builder.prompt", "receiver": f"{name}.messages"} for name in ("plain", "own", "named")
+    ]
     definition["inputs"]["query"].append("nested.query")
     return yaml.safe_dump(definition)
 

@@ -175,7 +175,7 @@ def test_a_file_that_answers_nothing_is_refused_with_what_it_gives(tmp_path, mod
     own = tmp_path / "own.yml"
     own.write_text(
         "components:\n  analyzer: {type: shiguan.query.query_analyzer.QueryAnalyzer}\n"
-        "inputs: {query: [analyzer.query]}\noutputs: {language: analyzer.language}\n",
+        "inputs: {query: [analyzer.query]}\noutputs: {analysis: analyzer.analysis}\n",
         encoding="utf-8",
     )
     refused = pytest.raises(RefusedError, match=rf"`{mode}` answers no questions.*Ask one of the modes: .*simple")

@@ -1,6 +1,7 @@
 """The grader: verdicts, what it does with them, its judge, and its contract."""
 
 import json
+from copy import deepcopy
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ from haystack.dataclasses import ChatMessage
 
 from shiguan.errors import AnswerError
 from shiguan.grading.answer_grader import AnswerGrader
-from shiguan.grading.attempts import first_state
+from shiguan.grading.attempts import Attempt
 from shiguan.grading.hallucination_grader import HallucinationGrader
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 
@@ -22,6 +23,10 @@ CHINESE = "天宝十四载十一月，安禄山反于范阳，众十五万。郭
 
 def passages(*texts):
     return [Document(id=f"p{n}", content=text, meta={"number": n}) for n, text in enumerate(texts, start=1)]
+
+
+def attempt(question="Who?", **more):
+    return Attempt(question, (question,), {"field": "meta.tenant_id"}, **more)
 
 
 def grade(text, *texts, **options):
@@ -80,21 +85,64 @@ def test_a_gap_that_goes_on_with_a_statement_is_no_way_around_the_check():
 
 def test_an_unsupported_claim_asks_for_another_attempt_and_says_what_it_lacks():
     text = "An Lushan rose at Fanyang in 755 [1]. The poet Li Bai drowned in the Yangzi [1]."
-    result = grade(text, query="Who rose in the garrisons?", max_attempts=3, language="en")
+    result = grade(text, max_attempts=3, language="en", attempt=attempt("Who rose in the garrisons?"))
     assert "replies" not in result
     retry = result["retry"]
-    assert retry["attempt"] == 2
-    assert retry["question"] == "Who rose in the garrisons?"
-    assert retry["queries"] == ["Who rose in the garrisons?", "garrisons"]
-    assert retry["query"] == "Who rose in the garrisons? garrisons"
-    assert "Li Bai" in retry["feedback"]
-    assert [document.id for document in retry["documents"]] == ["p1"]
-    assert retry["history"][0]["verdicts"] == {"supported": 1, "partial": 0, "unsupported": 1, "contradicted": 0}
+    assert retry.number == 2
+    assert retry.question == "Who rose in the garrisons?"
+    assert retry.queries == ("Who rose in the garrisons?", "garrisons")
+    assert retry.query == "Who rose in the garrisons? garrisons"
+    assert "Li Bai" in retry.feedback
+    assert [document.id for document in retry.documents] == ["p1"]
+    assert retry.history[0]["verdicts"] == {"supported": 1, "partial": 0, "unsupported": 1, "contradicted": 0}
+    assert retry.filters == {"field": "meta.tenant_id"}
+
+
+def test_outside_a_loop_nothing_is_tried_again():
+    text = "An Lushan rose at Fanyang in 755 [1]. The poet Li Bai drowned in the Yangzi [1]."
+    result = grade(text, query="Who rose?", max_attempts=3, on_unsupported="remove")
+    assert "retry" not in result
+    assert result["replies"][0].text == "An Lushan rose at Fanyang in 755[1]."
+
+
+def test_the_prompt_of_the_next_attempt_goes_on_behind_this_one():
+    sent = [ChatMessage.from_system("Rules."), ChatMessage.from_user("<sources>…</sources> Who?")]
+    retry = grade("Dragons flew [1].", max_attempts=2, attempt=attempt(), sent=sent)["retry"]
+    assert [message.text for message in retry.messages] == [*(one.text for one in sent), "Dragons flew [1]."]
+    assert [document.id for document in retry.shown] == ["p1"]
+    # Without it the next prompt is written from the start, and nothing is shown yet.
+    retry = grade("Dragons flew [1].", max_attempts=2, attempt=attempt())["retry"]
+    assert (retry.messages, retry.shown) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "wording"),
+    [
+        ("The sources do not say this.", "Who rose at Fanyang?", "rose Fanyang?"),
+        ("资料未载。", "安禄山何时反于范阳？", "安禄山 反 范阳？"),
+    ],
+)
+def test_that_nothing_is_said_is_doubted_once_where_the_passages_look_as_if_they_did(text, question, wording):
+    sources = (ENGLISH, CHINESE)
+    first = grade(text, *sources, max_attempts=3, attempt=attempt(question), confidence=0.5)
+    retry = first["retry"]
+    assert (retry.number, retry.queries) == (2, (question, wording))
+    second = grade(text, max_attempts=3, attempt=retry, confidence=0.9)
+    assert second["replies"][0].meta["grounding"]["status"] == "not_found"
+    assert second["replies"][0].meta["grounding"]["attempts"] == 2
+    assert "replies" in grade(text, max_attempts=3, attempt=attempt(question), confidence=0.49)
+    assert "replies" in grade(text, max_attempts=3, confidence=0.9)
+
+
+def test_the_verdicts_travel_in_the_replys_meta():
+    result = grade("An Lushan rose at Fanyang in 755 [1].", query="Who rose?")
+    assert result["replies"][0].meta["verdicts"] == result["verdicts"]
+    assert [one["verdict"] for one in result["verdicts"]] == ["supported"]
 
 
 def test_the_last_attempt_is_never_retried():
-    third = {**first_state("Who drowned?", None, {}), "attempt": 3}
-    result = grade("The poet Li Bai drowned in the Yangzi [1].", max_attempts=3, state=third, on_unsupported="remove")
+    third = attempt("Who drowned?", number=3)
+    result = grade("The poet Li Bai drowned in the Yangzi [1].", max_attempts=3, attempt=third, on_unsupported="remove")
     assert "retry" not in result
     assert result["replies"][0].text == "The sources do not say this."
 
@@ -116,24 +164,49 @@ def test_what_stays_unsupported_is_marked_removed_or_the_answer_refused(what, te
 
 @pytest.mark.parametrize("text", ["The sources do not say this.", "资料未载。", "Answer: 资料未载。"])
 def test_no_answer_passes_without_another_attempt(text):
-    result = grade(text, max_attempts=3, language="en")
+    result = grade(text, max_attempts=3, language="en", attempt=attempt())
     assert result["replies"][0].meta["grounding"]["status"] == "not_found"
     assert result["verdicts"] == []
 
 
-@pytest.mark.parametrize("replies", [[], [ChatMessage.from_assistant("[1]")], [ChatMessage.from_assistant("")]])
+@pytest.mark.parametrize("replies", [[ChatMessage.from_assistant("[1]")], [ChatMessage.from_assistant("")]])
 def test_an_empty_reply_is_tried_again_and_then_the_models_failure(replies):
-    assert HallucinationGrader().run(replies, passages(ENGLISH), "Who?")["retry"]["attempt"] == 2
+    assert HallucinationGrader().run(replies, passages(ENGLISH), attempt=attempt())["retry"].number == 2
     with pytest.raises(AnswerError, match="replied without an answer"):
         HallucinationGrader(max_attempts=1).run(replies, passages(ENGLISH), "Who?")
+
+
+def test_where_nobody_replied_there_is_nothing_to_grade():
+    documents = passages(ENGLISH)
+    for first in (None, attempt()):
+        assert HallucinationGrader().run([], documents, "Who?", attempt=first) == {
+            "replies": [],
+            "documents": documents,
+            "verdicts": [],
+            "warnings": [],
+            "llm_calls": 0,
+        }
+
+
+def test_a_model_that_is_gone_in_a_later_attempt_does_not_cost_the_answer_of_the_one_before():
+    grader = HallucinationGrader(max_attempts=3)
+    said = ChatMessage.from_assistant("He rose at Fanyang in 755 [1]. Li Bai drowned [1].")
+    retry = grader.run([said], passages(ENGLISH), attempt=attempt())["retry"]
+    result = grader.run([], passages("Something else."), attempt=retry)
+    (reply,) = result["replies"]
+    assert reply.text == "He rose at Fanyang in 755[1]."
+    assert (reply.meta["grounding"]["chosen"], reply.meta["grounding"]["attempts"]) == (1, 1)
+    assert result["documents"] == passages(ENGLISH)
 
 
 def test_an_empty_last_attempt_does_not_cost_the_answer_of_the_one_before():
     grader = HallucinationGrader(max_attempts=2)
     first = grader.run(
-        [ChatMessage.from_assistant("He rose at Fanyang in 755 [1]. Li Bai drowned [1].")], passages(ENGLISH), "Who?"
+        [ChatMessage.from_assistant("He rose at Fanyang in 755 [1]. Li Bai drowned [1].")],
+        passages(ENGLISH),
+        attempt=attempt(),
     )
-    result = grader.run([ChatMessage.from_assistant("")], passages(ENGLISH), state=first["retry"])
+    result = grader.run([ChatMessage.from_assistant("")], passages(ENGLISH), attempt=first["retry"])
     assert result["replies"][0].text == "He rose at Fanyang in 755[1]."
 
 
@@ -151,10 +224,11 @@ def test_an_answer_in_another_language_than_its_passages_is_not_called_unsupport
 def test_the_inputs_stay_as_they_are():
     documents = passages(ENGLISH)
     reply = ChatMessage.from_assistant("Li Bai drowned [1].")
-    state = {**HallucinationGrader().run([reply], documents, "Who?")["retry"]}
-    before = json.dumps(state, default=str)
-    HallucinationGrader().run([reply], documents, state=state)
-    assert json.dumps(state, default=str) == before
+    retry = HallucinationGrader().run([reply], documents, attempt=attempt())["retry"]
+    before = repr(retry)
+    HallucinationGrader().run([reply], documents, attempt=retry)
+    assert repr(retry) == before
+    assert deepcopy(retry) is retry  # a pipeline copies what it hands on; nothing in an attempt ever changes
     assert reply.text == "Li Bai drowned [1]."
     assert documents == passages(ENGLISH)
 
@@ -262,7 +336,8 @@ def test_the_answer_graders_threshold_decides_whether_an_answer_goes_round_again
     found = {"id": 1, "verdict": "supported", "source": 1, "quote": "An Lushan rose against the Tang"}
     stand_in_llm.default = said(found, support=8, relevance=8, completeness=8, clarity=8)
     grader = HallucinationGrader(answer_grader=AnswerGrader(judge, threshold=threshold))
-    result = grader.run([ChatMessage.from_assistant(PARAPHRASE)], passages(ENGLISH), "Who rose?")
+    said_so = [ChatMessage.from_assistant(PARAPHRASE)]
+    result = grader.run(said_so, passages(ENGLISH), attempt=attempt("Who rose?"))
     assert fires in result
     assert len({"replies", "retry"} & result.keys()) == 1
 
@@ -278,9 +353,10 @@ async def test_the_async_twin_judges_alike_and_all_claims_go_in_one_call(stand_i
     stand_in_llm.default = said(*({"id": n, "verdict": "unsupported"} for n in (1, 2, 3)), missing="the year")
     grader = judged(judge)
     reply = ChatMessage.from_assistant(" ".join([PARAPHRASE] * 3))
-    result = await grader.run_async([reply], passages(ENGLISH), "When?", language="en")
-    assert stand_in_llm.calls == result["llm_calls"] == result["retry"]["llm_calls"] == 1
-    assert result["retry"]["queries"][-1] == "the year"
+    result = await grader.run_async([reply], passages(ENGLISH), attempt=attempt("When?"), language="en")
+    assert stand_in_llm.calls == result["llm_calls"] == result["retry"].llm_calls == 1
+    assert result["retry"].queries[-1] == "the year"
+    assert grader.run([reply], passages(ENGLISH), attempt=attempt("When?"), language="en") == result
 
 
 def test_passages_cannot_give_the_judge_orders(stand_in_llm, judge):
@@ -362,11 +438,11 @@ def test_an_answer_that_does_not_answer_is_tried_again_and_then_refused(stand_in
     )
     grader = judged(judge, max_attempts=2)
     reply = ChatMessage.from_assistant("Guo Ziyi did not lose a battle in Hebei [1].")
-    first = grader.run([reply], passages(ENGLISH), "Why did the rebellion break out?")
-    assert "Name the cause." in first["retry"]["feedback"]
-    assert first["retry"]["queries"][0] == "Why did the rebellion break out?"
-    assert "cause of the rising" in first["retry"]["queries"][-1]
-    last = grader.run([reply], passages(ENGLISH), state=first["retry"])
+    first = grader.run([reply], passages(ENGLISH), attempt=attempt("Why did the rebellion break out?"))
+    assert "Name the cause." in first["retry"].feedback
+    assert first["retry"].queries[0] == "Why did the rebellion break out?"
+    assert "cause of the rising" in first["retry"].queries[-1]
+    last = grader.run([reply], passages(ENGLISH), attempt=first["retry"])
     assert last["replies"][0].text == "The sources do not say this."
     grounding = last["replies"][0].meta["grounding"]
     assert (grounding["status"], grounding["grade"]["answers"]) == ("refused", False)
@@ -385,19 +461,19 @@ def test_an_answer_that_does_not_answer_is_tried_again_and_then_refused(stand_in
 def test_the_next_search_never_has_the_words_of_a_refused_claim(stand_in_llm, judge, missing, left):
     stand_in_llm.default = said(missing=missing, relevance=3)
     reply = ChatMessage.from_assistant("The poet drowned in the Yangzi [1].")
-    queries = judged(judge).run([reply], passages(ENGLISH), "Who rose?")["retry"]["queries"]
-    assert queries == ["Who rose?", *([left] if left else [])]
+    retry = judged(judge).run([reply], passages(ENGLISH), attempt=attempt("Who rose?"))["retry"]
+    assert retry.queries == ("Who rose?", *([left] if left else []))
 
 
 def test_all_attempts_and_grades_are_at_most_four_calls(stand_in_llm, judge):
     stand_in_llm.default = said(relevance=1)
-    grader, state, generations = judged(judge), None, 0
+    grader, this, generations = judged(judge), attempt("Why?"), 0
     while True:
         generations += 1
-        result = grader.run([ChatMessage.from_assistant(UNSURE)], passages(ENGLISH), "Why?", state=state)
+        result = grader.run([ChatMessage.from_assistant(UNSURE)], passages(ENGLISH), attempt=this)
         if "replies" in result:
             break
-        state = result["retry"]
+        this = result["retry"]
     assert generations + stand_in_llm.calls == 4
 
 

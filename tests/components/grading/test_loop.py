@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from dataclasses import replace
 
 import pytest
 from haystack import AsyncPipeline, Document, Pipeline, component
@@ -11,34 +12,27 @@ from shiguan.claims.checker import CheckedClaim
 from shiguan.claims.claim_support import Support
 from shiguan.claims.evidence import Reading
 from shiguan.claims.word_differences import Comparison
-from shiguan.errors import AnswerError
-from shiguan.grading.attempts import first_state
+from shiguan.errors import AnswerError, ConfigurationError, RefusedError
+from shiguan.grading.attempt_loop import AttemptLoop
+from shiguan.grading.attempts import Attempt
 from shiguan.grading.hallucination_grader import HallucinationGrader
 
 LOOP = """
 components:
-  starter:
-    type: shiguan.grading.attempt_starter.AttemptStarter
-    init_parameters: {carry: {filters: dict, language: str}}
-  rounds:
-    type: haystack.components.joiners.branch.BranchJoiner
-    init_parameters: {type_: "dict[str, typing.Any]"}
   attempt:
-    type: shiguan.grading.attempt_reader.AttemptReader
-    init_parameters: {carry: {filters: dict, language: str}}
-  merger:
-    type: shiguan.grading.passage_merger.PassageMerger
+    type: shiguan.grading.attempt_loop.AttemptLoop
+  relevance:
+    type: shiguan.grading.relevance_grader.RelevanceGrader
   grader:
     type: shiguan.grading.hallucination_grader.HallucinationGrader
 connections:
-  - {sender: starter.state, receiver: rounds.value}
-  - {sender: rounds.value, receiver: attempt.state}
-  - {sender: attempt.documents, receiver: merger.earlier}
-  - {sender: attempt.state, receiver: grader.state}
-  - {sender: attempt.language, receiver: grader.language}
-  - {sender: merger.documents, receiver: grader.documents}
-  - {sender: grader.retry, receiver: rounds.value}
+  - {sender: attempt.attempt, receiver: relevance.attempt}
+  - {sender: attempt.attempt, receiver: grader.attempt}
+  - {sender: relevance.documents, receiver: grader.documents}
+  - {sender: relevance.retry, receiver: attempt.start}
+  - {sender: grader.retry, receiver: attempt.start}
 """
+FILTERS = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
 FACTS = {
     "rose": "An Lushan rose against the Tang at Fanyang in the winter of 755.",
     "died": "An Lushan was killed by his son An Qingxu in the first month of 757.",
@@ -61,17 +55,17 @@ class FakeRetriever:
 
 @component
 class FakeGenerator:
-    """Says one prepared answer after the other."""
+    """Says one prepared answer after the other; None is no reply at all."""
 
     def __init__(self, answers):
         self.answers = answers
         self.prompts = []
 
     @component.output_types(replies=list[ChatMessage])
-    def run(self, documents: list[Document], feedback: str, question: str):
-        self.prompts.append((len(documents), feedback, question))
+    def run(self, documents: list[Document], attempt: Attempt):
+        self.prompts.append((len(documents), attempt.feedback, attempt.question))
         answer = self.answers[min(len(self.prompts), len(self.answers)) - 1]
-        return {"replies": [ChatMessage.from_assistant(answer)]}
+        return {"replies": [] if answer is None else [ChatMessage.from_assistant(answer)]}
 
 
 def loop(kind, answers):
@@ -80,17 +74,16 @@ def loop(kind, answers):
     pipeline.add_component("generator", FakeGenerator(answers))
     pipeline.connect("attempt.query", "retriever.query")
     pipeline.connect("attempt.filters", "retriever.filters")
-    pipeline.connect("retriever.documents", "merger.documents")
-    pipeline.connect("merger.documents", "generator.documents")
-    pipeline.connect("attempt.feedback", "generator.feedback")
-    pipeline.connect("attempt.question", "generator.question")
+    pipeline.connect("retriever.documents", "relevance.documents")
+    pipeline.connect("relevance.documents", "generator.documents")
+    pipeline.connect("attempt.attempt", "generator.attempt")
     pipeline.connect("generator.replies", "grader.replies")
     return pipeline
 
 
 def ask(kind, answers, question="When did An Lushan rise?"):
     pipeline = loop(kind, answers)
-    data = {"starter": {"query": question, "filters": {"field": "meta.tenant_id"}, "language": "en"}}
+    data = {"attempt": {"start": [question], "filters": FILTERS}, "grader": {"language": "en"}}
     result = pipeline.run(data) if kind is Pipeline else asyncio.run(pipeline.run_async(data))
     return result, pipeline.get_component("retriever"), pipeline.get_component("generator")
 
@@ -130,7 +123,7 @@ def test_what_the_passages_lack_of_the_question_is_searched_for_and_then_answere
 @kinds
 def test_the_filters_reach_the_retriever_in_every_round(kind):
     _, retriever, _ = ask(kind, ["Dragons ate the moon over Kaifeng [1]."])
-    assert [filters for _, filters in retriever.asked] == [{"field": "meta.tenant_id"}] * 3
+    assert [filters for _, filters in retriever.asked] == [FILTERS] * 3
 
 
 @kinds
@@ -190,7 +183,7 @@ def judge_by_first_word(self, read, similarities=None):
 
 @pytest.mark.slow
 def test_ten_thousand_random_outcomes_never_take_more_than_three_generations_and_always_give_one_answer(monkeypatch):
-    """The loop as the pipeline runs it, without its machinery: the grader's state goes in again as it came out."""
+    """The loop as the pipeline runs it, without its machinery: an attempt goes in again as it came out."""
     read_nothing = Reading("", 0.0, 0.0, 0.0, 0.0, (), (), (), "", Comparison(0.0, ()))
     monkeypatch.setattr("shiguan.claims.checker.Evidence.read", lambda *_: read_nothing)
     monkeypatch.setattr("shiguan.claims.checker.ClaimChecker.judge", judge_by_first_word)
@@ -200,12 +193,12 @@ def test_ten_thousand_random_outcomes_never_take_more_than_three_generations_and
     for _ in range(10_000):
         most = generator.randint(1, 3)
         grader = HallucinationGrader(max_attempts=most, on_unsupported=generator.choice(["mark", "remove", "refuse"]))
-        state, generations, answers = first_state("What stands here?", None, {"filters": {}}), 0, []
+        attempt, generations, answers = Attempt("What stands here?", ("What stands here?",), FILTERS), 0, []
         while True:
             generations += 1
             said = outcomes(generator)
             try:
-                result = grader.run([ChatMessage.from_assistant(said)], documents, state=state, language="en")
+                result = grader.run([ChatMessage.from_assistant(said)], documents, attempt=attempt, language="en")
             except AnswerError:
                 # All attempts were empty.
                 result = {"replies": [ChatMessage.from_assistant("failed", meta={"grounding": None})]}
@@ -213,8 +206,8 @@ def test_ten_thousand_random_outcomes_never_take_more_than_three_generations_and
             if "replies" in result:
                 answers.extend(result["replies"])
                 break
-            state = result["retry"]
-            assert state["carried"] == {"filters": {}}
+            attempt = result["retry"]
+            assert attempt.filters == FILTERS
         assert generations <= most
         assert len(answers) == 1
         assert answers[0].text
@@ -240,3 +233,60 @@ def test_random_outcomes_end_with_one_answer_in_the_real_pipeline(kind, monkeypa
         result, _, asked = ask(kind, [outcomes(generator) or "Good claim." for _ in range(3)])
         assert len(asked.prompts) <= 3
         assert len(result["grader"]["replies"]) == 1
+
+
+def test_the_first_round_hands_out_what_came_in():
+    shown = [Document(id="p", meta={"number": 3})]
+    earlier = [ChatMessage.from_user("Who?")]
+    queries = ["Why did he rise?", "causes of the rising"]
+    opened = AttemptLoop().run([queries], FILTERS, {"use_hyde": True, "type": "open_ended"}, earlier, shown=shown)
+    attempt = opened.pop("attempt")
+    assert opened == {
+        "query": "Why did he rise?",
+        "word_queries": queries,
+        "vector_queries": queries,
+        "use_hyde": True,
+        "filters": FILTERS,
+        "retriever_kwargs": {"filters": FILTERS},
+        "shown": shown,
+    }
+    assert (attempt.question, attempt.number, attempt.messages) == ("Why did he rise?", 1, tuple(earlier))
+
+
+def test_a_later_round_hands_out_the_same_again_and_imagines_no_passage():
+    first = AttemptLoop().run([["Why?", "How so?"]], FILTERS, {"use_hyde": True})["attempt"]
+    for again in (replace(first, number=2, queries=("Why?", "garrisons")), replace(first, searched_again=True)):
+        opened = AttemptLoop().run([again])
+        assert opened["attempt"] is again
+        assert (opened["filters"], opened["use_hyde"]) == (FILTERS, False)
+        assert opened["word_queries"] == opened["vector_queries"] == list(again.queries)
+    assert AttemptLoop().run([replace(first, number=2, queries=("Why?", "garrisons"))])["query"] == "Why? garrisons"
+
+
+@pytest.mark.parametrize(("retrieval", "left_out"), [("words", "vector_queries"), ("vectors", "word_queries")])
+def test_a_way_of_searching_that_is_left_out_gets_no_queries_in_any_round(retrieval, left_out):
+    first = AttemptLoop().run([["Why?"]], FILTERS, retrieval=retrieval)
+    second = AttemptLoop().run([replace(first["attempt"], number=2)])
+    assert left_out not in first.keys() | second.keys()
+    assert {"word_queries", "vector_queries"} - {left_out} <= first.keys() & second.keys()
+
+
+def test_a_first_round_without_a_tenant_is_refused():
+    with pytest.raises(RefusedError):
+        AttemptLoop().run([["Why?"]])
+
+
+@pytest.mark.parametrize("start", [[], [[]], ["Why?"], [None], [{"query": "Why?"}]])
+def test_what_cannot_open_a_round_is_named(start):
+    with pytest.raises(ConfigurationError, match=r"Expected the queries of `QueryRewriter`"):
+        AttemptLoop().run(start, FILTERS)
+
+
+@kinds
+def test_where_no_model_can_be_reached_in_a_round_the_loop_ends_with_the_best_answer_so_far(kind):
+    result, _, generator = ask(kind, ["He rose at Fanyang in 755 [1]. Dragons ate the moon over Kaifeng [1].", None])
+    (reply,) = result["grader"]["replies"]
+    assert reply.text == "He rose at Fanyang in 755[1]."
+    assert len(generator.prompts) == 2
+    result, _, _ = ask(kind, [None])
+    assert result["grader"]["replies"] == []

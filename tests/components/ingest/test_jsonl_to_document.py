@@ -115,12 +115,13 @@ def test_every_name_of_the_engine_is_kept_under_another(tmp_path):
 
 def test_the_list_of_the_engines_names_has_each_that_its_stages_use():
     used = set()
-    for room in ("ingest", "retrieval", "context", "stores"):
-        for file in (ROOT / "components" / "shiguan" / room).rglob("*.py"):
-            if file.parent.name == "epub":
-                continue  # where `meta` is an element of a book
-            used |= set(re.findall(r"""meta(?:\[|\.get\(|, )["']([a-z_]+)["']""", file.read_text(encoding="utf-8")))
-    assert {"tenant_id", "cut", "kept", "docx", "relevance"} <= used
+    package = ROOT / "components" / "shiguan"
+    files = [file for room in ("ingest", "retrieval", "context", "stores") for file in (package / room).rglob("*.py")]
+    for file in [*files, package / "grading" / "relevance_grader.py"]:
+        if file.parent.name == "epub":
+            continue  # where `meta` is an element of a book
+        used |= set(re.findall(r"""meta(?:\[|\.get\(|, )["']([a-z_]+)["']""", file.read_text(encoding="utf-8")))
+    assert {"tenant_id", "cut", "kept", "docx", "relevance", "raw_score"} <= used
     assert used - ENGINE_META == set()
 
 

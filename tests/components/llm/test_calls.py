@@ -3,7 +3,9 @@ from contextvars import ContextVar
 
 import pytest
 from haystack import Pipeline, component
+from haystack.components.generators.chat import OpenAIChatGenerator
 from haystack.dataclasses import ChatMessage
+from haystack.utils import Secret
 from tests.doubles.fake_generators import FailingGenerator, UnavailableGenerator
 
 from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, blocking, is_available
@@ -42,16 +44,29 @@ async def test_an_empty_reply_is_a_failure(generator, stand_in_llm):
     assert (await ask_llm_async(generator, PROMPT)).text == ""
 
 
-async def test_an_error_becomes_a_clause_or_is_let_through(stand_in_llm, generator):
+async def test_an_error_becomes_a_clause(stand_in_llm, generator):
     stand_in_llm.next(status=500)
     failure = ask_llm(generator, PROMPT).failure
     assert "answered 500" in failure
     assert not failure.endswith(".")
     assert (await ask_llm_async(FailingGenerator(), PROMPT)).failure == "the generator is broken"
-    with pytest.raises(RuntimeError):
-        ask_llm(FailingGenerator(), PROMPT, raise_on_failure=True)
-    with pytest.raises(RuntimeError):
-        await ask_llm_async(FailingGenerator(), PROMPT, raise_on_failure=True)
+
+
+def test_why_there_are_no_replies_is_the_failure(stand_in_llm, generator):
+    """A generator of the role `answer` warns where a helper raises."""
+    stand_in_llm.next(status=503)
+    assert ask_llm(generator, PROMPT).failure.startswith("No model answered: ")
+    stand_in_llm.next(status=503)
+    helper = ConfiguredChatGenerator(role="helper", max_retries=0)
+    assert "answered 503" in ask_llm(helper, PROMPT).failure
+
+
+def test_haystacks_own_generator_is_asked_again_and_again_by_who_cannot_await(stand_in_llm):
+    """Each call has an event loop of its own, and a client that was opened in one does not work in the next."""
+    stand_in_llm.default = "Done."
+    theirs = OpenAIChatGenerator(api_key=Secret.from_token("any"), api_base_url=stand_in_llm.url, model="m")
+    assert [ask_llm(theirs, PROMPT) for _ in range(3)] == [LlmReply(texts=("Done.",))] * 3
+    assert stand_in_llm.calls == 3
 
 
 async def test_what_a_model_thought_aloud_is_no_part_of_its_reply(generator, stand_in_llm):

@@ -36,21 +36,21 @@ def test_equals_stand_side_by_side(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("analysis", "attempt", "role"),
+    ("asked", "role"),
     [
-        ({"complexity": 6, "type": "fact"}, 1, "answer"),
-        ({"complexity": 7, "type": "fact"}, 1, "answer_strong"),
-        ({"complexity": 2, "type": "compare"}, 1, "answer"),
-        ({"complexity": 2, "type": "compare"}, 2, "answer_strong"),
-        ({"complexity": 2, "type": "fact"}, 3, "answer"),
-        ({}, 1, "answer"),
-        (None, 1, "answer"),
+        ({"complexity": 6, "type": "fact", "attempt": 1}, "answer"),
+        ({"complexity": 7, "type": "fact", "attempt": 1}, "answer_strong"),
+        ({"complexity": 2, "type": "compare", "attempt": 1}, "answer"),
+        ({"complexity": 2, "type": "compare", "attempt": 2}, "answer_strong"),
+        ({"complexity": 2, "type": "fact", "attempt": 3}, "answer"),
+        ({"complexity": None, "type": None, "attempt": 1}, "answer"),
+        ({}, "answer"),
     ],
 )
-def test_the_first_rule_that_fits_says_who_answers(analysis, attempt, role):
+def test_the_first_rule_that_fits_says_who_answers(asked, role):
     roles = read_model_roles(TWO)
-    assert roles.role_for("answer", analysis, attempt) == role
-    assert roles.role_for("helper", {"complexity": 9}, 3) == "helper"
+    assert roles.role_for("answer", asked) == role
+    assert roles.role_for("helper", {"complexity": 9, "attempt": 3}) == "helper"
 
 
 def test_the_environments_key_goes_to_no_other_address(monkeypatch):

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shiguan.errors import ConfigurationError
-from shiguan.llm.prompt_rendering import chat_prompt_builder, clean_history, prompt_hash, render_prompt
+from shiguan.llm.prompt_rendering import chat_prompt_builder, clean_history, prompt_hash, render_prompt, written_pairs
 
 
 def test_messages_carry_name_and_hash():
@@ -155,3 +155,14 @@ def test_whatever_comes_only_speakers_with_text_remain(history):
     messages, warnings = clean_history(history)
     assert all(message.role.value in ("user", "assistant") and message.text for message in messages)
     assert len(messages) == len(history) or warnings
+
+
+def test_pairs_are_written_as_the_prompts_say():
+    pairs = [("Who took Caizhou?", "Li Su [1]."), ("When?", "In 817 [2].")]
+    assert written_pairs(pairs) == (
+        "Question: Who took Caizhou?\nAnswer: Li Su [1].\n---\nQuestion: When?\nAnswer: In 817 [2]."
+    )
+    assert written_pairs(pairs, numbered=True) == (
+        "Question 1: Who took Caizhou?\nAnswer 1: Li Su [1].\n---\nQuestion 2: When?\nAnswer 2: In 817 [2]."
+    )
+    assert written_pairs([]) == ""

@@ -2,10 +2,7 @@ import hashlib
 
 import pytest
 from haystack import component
-from haystack.components.joiners import DocumentJoiner
 from haystack.dataclasses import Document
-from shiguan.memory.memory_retriever import MemoryRetriever
-from shiguan.retrieval.score_standardizer import ScoreStandardizer
 
 from shiguan.stores.embedded.sqlite_conversation_store import SQLiteConversationStore
 from shiguan.text.terms import terms
@@ -38,18 +35,6 @@ def store(tmp_path):
     store = SQLiteConversationStore(str(tmp_path))
     yield store
     store.close()
-
-
-@pytest.fixture
-def make_retriever(store, monkeypatch):
-    def make(*, last_turns=3, top_k=5, **more):
-        monkeypatch.setattr("shiguan.memory.memory_retriever._SAID_TURNS", last_turns)
-        monkeypatch.setattr("shiguan.memory.memory_retriever._MOST_SUMMARIES", top_k)
-        joiner = DocumentJoiner(join_mode="merge", weights=[0.5, 0.5])
-        parts = {"text_embedder": TextEmbedder(), "standardizer": ScoreStandardizer(), "joiner": joiner, **more}
-        return MemoryRetriever(store, **parts)
-
-    return make
 
 
 def of(tenant):

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from haystack import Pipeline
-from tests.components.memory.conftest import DocumentEmbedder, of
+from haystack.document_stores.in_memory import InMemoryDocumentStore
+from tests.components.memory.conftest import DocumentEmbedder, TextEmbedder
 from tests.doubles.fake_generators import FailingGenerator, UnavailableGenerator
 
 from shiguan import conversations
@@ -15,6 +16,7 @@ from shiguan.conversations import SummaryNode, Turn
 from shiguan.errors import ModelMissingError, RefusedError, StoreFullError
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
+from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.memory.summary_tree import SummaryTree, leaf_text, next_group, read_summary, shortened
 from shiguan.stores.embedded.sqlite_conversation_store import SQLiteConversationStore
 
@@ -24,8 +26,8 @@ def endpoint(stand_in_llm, monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
 
 
-def tree(store, generator=None):
-    return SummaryTree(store, document_embedder=DocumentEmbedder(), chat_generator=generator)
+def tree(generator=None):
+    return SummaryTree(document_embedder=DocumentEmbedder(), chat_generator=generator)
 
 
 def say(store, count, source="both", start=1, tenant="ours"):
@@ -37,13 +39,13 @@ def shape(store, tenant="ours"):
     return [(node.level, node.first_turn, node.last_turn) for node in store.nodes(tenant, "c")]
 
 
-def run(tree, tenant="ours"):
-    return tree.run(conversation_id="c", filters=of(tenant))
+def run(tree, store, tenant="ours"):
+    return tree.add_missing(store, tenant, "c")
 
 
 def test_a_leaf_is_the_question_and_the_first_sentence(store):
     say(store, 1)
-    assert run(tree(store)) == {"added": 1, "warnings": [], "llm_calls": 0}
+    assert run(tree(), store) == {"added": 1, "warnings": [], "llm_calls": 0}
     (node,) = store.nodes("ours", "c")
     assert node.text == "Question 1? Answer 1."
     assert len(node.embedding) == 16 * 4
@@ -51,7 +53,7 @@ def test_a_leaf_is_the_question_and_the_first_sentence(store):
 
 def test_four_leaves_have_a_parent_and_four_parents_another(store):
     say(store, 17)
-    assert run(tree(store))["added"] == 17 + 4 + 1
+    assert run(tree(), store)["added"] == 17 + 4 + 1
     assert [one for one in shape(store) if one[0]] == [(1, 1, 4), (1, 5, 8), (1, 9, 12), (1, 13, 16), (2, 1, 16)]
 
 
@@ -60,21 +62,21 @@ def test_the_tree_is_the_same_however_often_it_is_built(store, sizes):
     start = 1
     for size in sizes:
         say(store, size, start=start)
-        run(tree(store))
-        run(tree(store))
+        run(tree(), store)
+        run(tree(), store)
         start += size
     before = store.nodes("ours", "c")
     assert [one for one in shape(store) if one[0]] == [
         (1, 1, 4), (1, 5, 8), (1, 9, 12), (1, 13, 16), (1, 17, 20), (2, 1, 16)
     ]  # fmt: skip
-    assert run(tree(store))["added"] == 0
+    assert run(tree(), store)["added"] == 0
     assert store.nodes("ours", "c") == before
 
 
 def test_a_new_topic_closes_the_group_before_it_early(store):
     for start, source in ((1, "database"), (2, "both"), (3, "database"), (4, "both"), (5, "both"), (6, "database")):
         say(store, 1, source, start)
-    run(tree(store))
+    run(tree(), store)
     assert [one for one in shape(store) if one[0]] == [(1, 1, 2), (1, 3, 5)]
 
 
@@ -86,18 +88,18 @@ def test_a_topic_of_one_turn_gets_no_parent_of_its_own():
 
 def test_no_node_is_ever_rewritten(store, stand_in_llm):
     say(store, 8)
-    run(tree(store))
+    run(tree(), store)
     before = store.nodes("ours", "c")
     stand_in_llm.default = json.dumps({"summary": "Question 9, Answer 9."})
     say(store, 1, start=9)
-    run(tree(store, ConfiguredChatGenerator(max_retries=0, timeout=5)))
+    run(tree(ConfiguredChatGenerator(max_retries=0, timeout=5)), store)
     assert [node for node in store.nodes("ours", "c") if node.last_turn < 9] == before
 
 
 def test_a_model_sums_up_turns_and_summaries(store, stand_in_llm):
     say(store, 4)
     stand_in_llm.default = json.dumps({"summary": "They asked and were answered."})
-    done = run(tree(store, ConfiguredChatGenerator(max_retries=0, timeout=5)))
+    done = run(tree(ConfiguredChatGenerator(max_retries=0, timeout=5)), store)
     assert done == {"added": 5, "warnings": [], "llm_calls": 5}
     assert {node.text for node in store.nodes("ours", "c")} == {"They asked and were answered."}
     assert "- Question 1?\n- Answer 1. And more.\n" in stand_in_llm.prompts[0]
@@ -107,25 +109,25 @@ def test_a_model_sums_up_turns_and_summaries(store, stand_in_llm):
 def test_of_a_long_conversation_that_was_never_summed_up_not_all_is_sent_to_a_model(store, stand_in_llm):
     say(store, 60)
     stand_in_llm.default = json.dumps({"summary": "They asked and were answered."})
-    done = run(tree(store, ConfiguredChatGenerator(max_retries=0, timeout=5)))
+    done = run(tree(ConfiguredChatGenerator(max_retries=0, timeout=5)), store)
     assert (done["added"], done["llm_calls"]) == (60 + 15 + 3, 40)
 
 
 def test_a_lost_summary_is_asked_for_once_more_and_then_made_by_rule(store):
     say(store, 1)
-    failing = tree(store, FailingGenerator())
-    done = run(failing)
+    failing = tree(FailingGenerator())
+    done = run(failing, store)
     assert (done["added"], done["llm_calls"], len(done["warnings"])) == (0, 1, 1)
     assert shape(store) == []
     say(store, 1, start=2)
-    assert run(failing)["added"] == 1
+    assert run(failing, store)["added"] == 1
     assert [node.text for node in store.nodes("ours", "c")] == ["Question 1? Answer 1."]
-    assert run(tree(store))["added"] == 1
+    assert run(tree(), store)["added"] == 1
 
 
 def test_without_an_endpoint_rules_sum_up(store):
     say(store, 2)
-    assert run(tree(store, UnavailableGenerator()))["added"] == 2
+    assert run(tree(UnavailableGenerator()), store)["added"] == 2
 
 
 BAD = {
@@ -191,10 +193,10 @@ def test_a_turn_is_summed_up_by_rule(turn, expected):
 
 def test_of_another_tenant_nothing_is_summed_up(store):
     say(store, 4)
-    assert run(tree(store), tenant="theirs") == {"added": 0, "warnings": [], "llm_calls": 0}
+    assert run(tree(), store, tenant="theirs") == {"added": 0, "warnings": [], "llm_calls": 0}
     assert shape(store) == []
-    with pytest.raises(RefusedError, match="filters"):
-        tree(store).run(conversation_id="c")
+    with pytest.raises(RefusedError):
+        run(tree(), store, tenant="")
 
 
 def deleting(store, say_again):
@@ -213,7 +215,7 @@ def deleting(store, say_again):
 @pytest.mark.parametrize("say_again", [False, True])
 def test_a_summary_that_was_being_written_goes_with_its_conversation(store, say_again):
     say(store, 6)
-    done = run(SummaryTree(store, document_embedder=deleting(store, say_again)))
+    done = run(SummaryTree(document_embedder=deleting(store, say_again)), store)
     assert done["added"] == 0
     assert shape(store) == []
     assert len(store.conversations("ours")) == say_again
@@ -225,7 +227,7 @@ def test_without_the_embedders_weights_summaries_have_no_vector(store, monkeypat
 
     monkeypatch.setattr("shiguan.ingest.e5_document_embedder.engine", missing)
     say(store, 2)
-    done = run(SummaryTree(store, document_embedder=E5DocumentEmbedder()))
+    done = run(SummaryTree(document_embedder=E5DocumentEmbedder()), store)
     assert (done["added"], done["warnings"]) == (2, ["The weights are missing. Install them."])
     assert {node.embedding for node in store.nodes("ours", "c")} == {b""}
 
@@ -238,24 +240,28 @@ def test_a_full_disk_is_the_callers_to_report(store, monkeypatch):
 
     monkeypatch.setattr(store, "add_node", full)
     with pytest.raises(StoreFullError):
-        run(tree(store))
+        run(tree(), store)
 
 
-def test_round_trip(tmp_path):
+def test_it_comes_back_from_yaml_as_a_part_of_the_reader(tmp_path):
     pipeline = Pipeline()
-    component = SummaryTree(
+    reader = ConversationReader(
         SQLiteConversationStore(str(tmp_path)),
-        document_embedder=E5DocumentEmbedder(),
-        chat_generator=ConfiguredChatGenerator("m"),
+        document_store=InMemoryDocumentStore(),
+        text_embedder=TextEmbedder(),
+        summary_tree=SummaryTree(document_embedder=E5DocumentEmbedder(), chat_generator=ConfiguredChatGenerator("m")),
+        token_budget=700,
     )
-    pipeline.add_component("summaries", component)
-    again = Pipeline.loads(pipeline.dumps()).get_component("summaries")
-    assert (again.conversation_store.path, again.chat_generator.model) == (str(tmp_path), "m")
+    pipeline.add_component("conversation", reader)
+    again = Pipeline.loads(pipeline.dumps()).get_component("conversation")
+    assert (again.conversation_store.path, again.token_budget) == (str(tmp_path), 700)
+    assert (type(again.summary_tree), again.summary_tree.chat_generator.model) == (SummaryTree, "m")
+    assert (type(again.text_embedder), type(again.document_store)) == (TextEmbedder, InMemoryDocumentStore)
 
 
 KILLED = """
 import os, signal, sys
-from tests.components.memory.conftest import DocumentEmbedder, of
+from tests.components.memory.conftest import DocumentEmbedder
 from shiguan.memory.summary_tree import SummaryTree
 from shiguan.stores.embedded.sqlite_conversation_store import SQLiteConversationStore
 
@@ -268,7 +274,7 @@ class Dying(SQLiteConversationStore):
         Dying.left -= 1
         return super().add_node(tenant_id, conversation_id, node, birth=birth)
 
-SummaryTree(Dying(sys.argv[1]), document_embedder=DocumentEmbedder()).run(conversation_id="c", filters=of("ours"))
+SummaryTree(document_embedder=DocumentEmbedder()).add_missing(Dying(sys.argv[1]), "ours", "c")
 """
 
 
@@ -282,7 +288,7 @@ def test_a_process_killed_between_two_summaries_leaves_none_double_and_none_miss
     ended = subprocess.run(command, env=environment, cwd=root, check=False, timeout=120)
     assert ended.returncode == -signal.SIGKILL
     assert len(shape(store)) == after
-    assert run(tree(store))["added"] == 22 - after
+    assert run(tree(), store)["added"] == 22 - after
     levels = shape(store)
     assert len(levels) == len(set(levels)) == 22
     assert [one[1] for one in levels if one[0] == 0] == list(range(1, 18))

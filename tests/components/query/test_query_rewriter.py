@@ -7,17 +7,23 @@ import yaml
 from haystack import Pipeline
 from haystack.core.serialization import component_from_dict, component_to_dict
 from haystack.dataclasses import ChatMessage
+from haystack.document_stores.in_memory import InMemoryDocumentStore
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.doubles.fake_generators import UnavailableGenerator
 
+from shiguan.errors import RefusedError
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.query.query_rewriter import QueryRewriter
 
 GOLDEN = Path(__file__).parent / "golden"
 REPLIES = yaml.safe_load((Path(__file__).parents[2] / "data" / "rewriter_replies.yml").read_text(encoding="utf-8"))
-KEYS = {"queries", "query", "method", "plan", "use_hyde", "warnings", "llm_calls"}
+TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
+KEYS = {
+    "queries", "query", "word_queries", "vector_queries", "analysis", "method", "plan", "use_hyde", "warnings",
+    "llm_calls",
+}  # fmt: skip
 HISTORY = [ChatMessage.from_user("安禄山是谁？"), ChatMessage.from_assistant("安禄山是唐代三镇节度使。")]
 MULTI = "Compare the equal-field system with the two-tax law."
 
@@ -33,11 +39,26 @@ def rewriter(llm, reply=None, **more):
     return QueryRewriter(ConfiguredChatGenerator(max_retries=0, timeout=5), **more)
 
 
+class Library:
+    """A store that knows how many passages it has in each language, and remembers who asked."""
+
+    def __init__(self, *codes):
+        self.passages = {code: len(codes) - place for place, code in enumerate(codes)}
+        self.asked = []
+
+    def count_languages(self, filters):
+        self.asked.append(filters)
+        return self.passages
+
+
 def test_a_plain_fact_is_searched_as_it_is_without_a_call(stand_in_llm):
     result = rewriter(stand_in_llm).run(query="Who led the Shuofang army?")
     assert result == {
-        "queries": ["Who led the Shuofang army?"],
         "query": "Who led the Shuofang army?",
+        "queries": ["Who led the Shuofang army?"],
+        "word_queries": ["Who led the Shuofang army?"],
+        "vector_queries": ["Who led the Shuofang army?"],
+        "analysis": {"use_hyde": False},
         "method": "none",
         "plan": [],
         "use_hyde": False,
@@ -77,8 +98,11 @@ def test_decompose_makes_a_plan_and_searches_the_question_alone(stand_in_llm):
     analysis = {"method": "decompose", "use_hyde": True}
     result = rewriter(stand_in_llm, found).run(query=MULTI, analysis=analysis)
     assert result == {
-        "queries": [MULTI],
         "query": MULTI,
+        "queries": [MULTI],
+        "word_queries": [MULTI],
+        "vector_queries": [MULTI],
+        "analysis": {"method": "decompose", "use_hyde": False},
         "method": "decompose",
         "plan": [
             {"number": 1, "text": "Who took Caizhou?", "needs": []},
@@ -179,12 +203,19 @@ def test_recorded_replies_to_contextualize(stand_in_llm, case):
     assert result["llm_calls"] == 1
     if "accept" in case:
         assert result["queries"] == [case["accept"]]
-        assert (result["query"], result["method"], result["warnings"]) == (case["accept"], "contextualize", [])
+        method = "none" if case["accept"] == conversation["question"] else "contextualize"
+        assert (result["query"], result["method"], result["warnings"]) == (case["accept"], method, [])
     else:
-        assert result["queries"] == [conversation["question"]]
-        assert result["method"] == "none"
+        (query,) = result["queries"]
+        asked, words = query[: len(conversation["question"])], query[len(conversation["question"]) :].split()
+        assert asked == conversation["question"]
+        assert all(word in "".join(conversation["history"]) for word in words)
+        assert (result["method"], len(words) > 0) == ("contextualize", True)
         assert case["reject"] in result["warnings"][0]
-        assert "the question was not rewritten, it was searched as it is." in result["warnings"][0]
+        assert (
+            "the question was not rewritten, it was searched together with words of the conversation "
+            f"({', '.join(words)})."
+        ) in result["warnings"][0]
 
 
 def test_a_follow_up_is_made_to_stand_alone(stand_in_llm):
@@ -212,11 +243,13 @@ def test_a_follow_up_and_its_queries_come_from_one_call(stand_in_llm):
     assert (result["method"], stand_in_llm.calls) == ("multi_query", 1)
 
 
-def test_joining_with_the_question_before_is_a_declared_fallback():
-    result = QueryRewriter(UnavailableGenerator(), on_failure="join").run(query="他是何时起兵的？", history=HISTORY)
-    assert result["queries"] == ["安禄山是谁？ 他是何时起兵的？"]
-    assert (result["method"], result["llm_calls"]) == ("contextualize", 0)
-    assert "together with the one before it" in result["warnings"][0]
+def test_a_question_that_the_library_answers_as_it_is_stays_as_it_is(stand_in_llm):
+    """By the model's `source` nothing of the conversation belongs into the search, whatever `query` says."""
+    found = {"source": "Database ", "query": "Something else?", "queries": ["land tenure"]}
+    result = rewriter(stand_in_llm, found).run(query="What are the symptoms?", history=HISTORY, method="multi_query")
+    assert (result["query"], result["queries"]) == ("What are the symptoms?", ["What are the symptoms?", "land tenure"])
+    result = rewriter(stand_in_llm, found).run(query="What are the symptoms?", history=HISTORY, method="contextualize")
+    assert (result["queries"], result["method"], result["warnings"]) == (["What are the symptoms?"], "none", [])
 
 
 def test_the_models_name_injection_in_history_reaches_no_role(stand_in_llm):
@@ -304,7 +337,6 @@ def test_async_twin_gives_the_same(stand_in_llm):
     ("arguments", "name"),
     [
         ({"method": "dance"}, "method"),
-        ({"on_failure": "x"}, "on_failure"),
     ],
 )
 def test_bad_arguments_are_refused(arguments, name):
@@ -322,11 +354,9 @@ def test_round_trip(stand_in_llm):
         ConfiguredChatGenerator(),
         method="expand",
         persona="You are a scholar.",
-        on_failure="join",
     )
     again = component_from_dict(QueryRewriter, component_to_dict(component, "r"), "r")
     assert (again.method, again.persona) == ("expand", "You are a scholar.")
-    assert again.on_failure == "join"
     pipeline = Pipeline()
     pipeline.add_component("rewriter", again)
     pipeline = Pipeline.loads(pipeline.dumps())
@@ -371,19 +401,37 @@ def test_whatever_a_model_says_the_question_comes_first_and_nothing_twice(reply)
     assert len({folded(query) for query in queries}) == len(queries)
 
 
-def test_searching_with_words_of_the_history_is_a_declared_fallback():
+def test_without_a_model_a_follow_up_is_searched_with_words_of_the_conversation():
     history = [{"role": "user", "content": "Who ran the salt monopoly?"}, {"role": "assistant", "content": "Liu Yan."}]
-    result = QueryRewriter(None, on_failure="terms").run(query="Who drove him to death?", history=history)
-    (query,) = result["queries"]
-    assert query.startswith("Who drove him to death? ")
-    assert {"salt", "monopoly", "Liu", "Yan"} <= set(query.split())
-    assert result["query"] == query
-    assert "words of the conversation" in result["warnings"][0]
+    for generator in (None, UnavailableGenerator()):
+        result = QueryRewriter(generator).run(query="Who drove him to death?", history=history)
+        (query,) = result["queries"]
+        assert query.startswith("Who drove him to death? ")
+        assert {"salt", "monopoly", "Liu", "Yan"} <= set(query.split())
+        assert (result["query"], result["method"], result["llm_calls"]) == (query, "contextualize", 0)
+        assert "words of the conversation" in result["warnings"][0]
 
 
 def test_words_of_an_empty_history_change_nothing():
-    result = QueryRewriter(None, on_failure="terms").run(query="Who drove him to death?", history=[])
+    result = QueryRewriter(None).run(query="Who drove him to death?", history=[])
     assert result["queries"] == ["Who drove him to death?"]
+
+
+@pytest.mark.parametrize(("retrieval", "left_out"), [("words", "vector_queries"), ("vectors", "word_queries")])
+async def test_a_way_of_searching_that_is_left_out_gets_no_queries(stand_in_llm, retrieval, left_out):
+    component = rewriter(stand_in_llm, {"queries": ["x y"]})
+    result = component.run(query=MULTI, retrieval=retrieval)
+    assert set(result) == KEYS - {left_out}
+    (way,) = {"word_queries", "vector_queries"} - {left_out}
+    assert result[way] == result["queries"] == [MULTI, "x y"]
+    assert await component.run_async(query=MULTI, retrieval=retrieval) == result
+
+
+def test_the_analysis_goes_on_with_what_the_rewriter_decided(stand_in_llm):
+    analysis = {"method": "none", "use_hyde": True, "type": "open_ended"}
+    result = rewriter(stand_in_llm).run(query="Q?", analysis=analysis, method="none")
+    assert result["analysis"] == {**analysis, "use_hyde": False}
+    assert analysis["use_hyde"] is True
 
 
 @pytest.mark.parametrize(
@@ -414,29 +462,52 @@ def test_with_hyde_a_follow_up_is_made_to_stand_alone(stand_in_llm):
 async def test_a_wording_in_each_language_of_the_library_that_the_question_is_not_in(stand_in_llm):
     question = "Who led the Shuofang army?"
     found = {"translations": {"zh": "谁统领朔方军？", "fr": "Qui commandait l'armée de Shuofang ?", "en": "Again?"}}
-    result = rewriter(stand_in_llm, found).run(query=question, languages=["zh", "en", "und", "fr"])
+    library = Library("zh", "en", "und", "fr", "None", "")
+    component = rewriter(stand_in_llm, found, document_store=library)
+    result = component.run(query=question, filters=TENANT)
     assert result["queries"] == [question, "谁统领朔方军？", "Qui commandait l'armée de Shuofang ?"]
     assert (result["query"], result["method"], result["warnings"]) == (question, "none", [])
     assert (result["llm_calls"], stand_in_llm.calls) == (1, 1)
     prompt = stand_in_llm.prompts[0]
     assert "once in each of these languages (ISO 639-1 codes): zh, fr." in prompt
     assert '{"translations": {"zh": "...", "fr": "..."}}' in prompt
-    again = await rewriter(stand_in_llm, found).run_async(query=question, languages=["zh", "en", "und", "fr"])
-    assert again == result
+    assert await component.run_async(query=question, filters=TENANT) == result
+    assert library.asked == [TENANT, TENANT]
+
+
+def test_at_most_three_languages_those_of_most_passages_first(stand_in_llm):
+    library = Library("fr", "zh", "de", "es")
+    library.passages |= {"es": 100, "de": 4}  # fr 4, zh 3, de 4, es 100: of equals the first by its code
+    rewriter(stand_in_llm, {}, document_store=library).run(query="Who led the Shuofang army?", filters=TENANT)
+    assert "(ISO 639-1 codes): es, de, fr." in stand_in_llm.prompts[0]
+
+
+def test_the_languages_of_a_library_are_not_told_without_a_tenant(stand_in_llm):
+    component = rewriter(stand_in_llm, document_store=Library("zh"))
+    with pytest.raises(RefusedError):
+        component.run(query="Who led the Shuofang army?")
+
+
+def test_of_another_store_no_languages_are_known(stand_in_llm):
+    component = rewriter(stand_in_llm, document_store=InMemoryDocumentStore())
+    assert component.run(query="Who led the Shuofang army?")["warnings"] == []
+    assert stand_in_llm.calls == 0
 
 
 @pytest.mark.parametrize(
     ("languages", "method"),
-    [(["en"], None), ([], None), (None, None), (["und"], None), (["zh"], "none"), (["zh"], "hyde")],
+    [(["en"], None), ([], None), (["und"], None), (["zh"], "none"), (["zh"], "hyde")],
 )
 def test_no_call_where_no_other_language_is_needed(stand_in_llm, languages, method):
-    result = rewriter(stand_in_llm).run(query="Who led the Shuofang army?", languages=languages, method=method)
+    component = rewriter(stand_in_llm, document_store=Library(*languages))
+    result = component.run(query="Who led the Shuofang army?", filters=TENANT, method=method)
     assert (result["queries"], result["warnings"], stand_in_llm.calls) == (["Who led the Shuofang army?"], [], 0)
 
 
 @pytest.mark.parametrize("generator", [None, UnavailableGenerator()])
 def test_without_a_model_other_languages_cost_no_warning(generator):
-    result = QueryRewriter(generator).run(query="Who led the Shuofang army?", languages=["zh"])
+    component = QueryRewriter(generator, document_store=Library("zh"))
+    result = component.run(query="Who led the Shuofang army?", filters=TENANT)
     assert (result["queries"], result["warnings"]) == (["Who led the Shuofang army?"], [])
 
 
@@ -448,7 +519,8 @@ def test_without_a_model_other_languages_cost_no_warning(generator):
     ],
 )  # fmt: skip
 def test_a_wording_that_is_none_is_left_out_with_a_warning(stand_in_llm, translations):
-    result = rewriter(stand_in_llm, {"translations": translations}).run(query="Who led it?", languages=["zh"])
+    component = rewriter(stand_in_llm, {"translations": translations}, document_store=Library("zh"))
+    result = component.run(query="Who led it?", filters=TENANT)
     assert result["queries"] == ["Who led it?"]
     (warning,) = result["warnings"]
     assert "no usable wording in zh" in warning
@@ -463,9 +535,8 @@ def test_other_languages_come_with_every_method_in_the_same_call(stand_in_llm):
         ("expand", {"queries": ["juntian"]}, [f"{MULTI} juntian"]),
         ("decompose", {"questions": plan}, []),
     ):
-        result = rewriter(stand_in_llm, {**found, "translations": translated}).run(
-            query=MULTI, method=method, languages=["en", "zh"]
-        )
+        component = rewriter(stand_in_llm, {**found, "translations": translated}, document_store=Library("en", "zh"))
+        result = component.run(query=MULTI, method=method, filters=TENANT)
         assert result["queries"] == [MULTI, *more, translated["zh"]]
         assert result["warnings"] == []
     assert stand_in_llm.calls == 4
@@ -473,9 +544,10 @@ def test_other_languages_come_with_every_method_in_the_same_call(stand_in_llm):
 
 def test_a_follow_up_is_worded_in_other_languages_as_it_stands_alone(stand_in_llm):
     found = {"query": "安禄山是何时起兵的？", "translations": {"en": "When did An Lushan rise?"}}
-    result = rewriter(stand_in_llm, found).run(query="他是何时起兵的？", history=HISTORY, languages=["zh", "en"])
+    component = rewriter(stand_in_llm, found, document_store=Library("zh", "en"))
+    result = component.run(query="他是何时起兵的？", history=HISTORY, filters=TENANT)
     assert result["queries"] == ["安禄山是何时起兵的？", "When did An Lushan rise?"]
-    assert '{"query": "...", "translations": {"en": "..."}}' in stand_in_llm.prompts[0]
+    assert '{"source": "...", "query": "...", "translations": {"en": "..."}}' in stand_in_llm.prompts[0]
 
 
 def test_five_wordings_on_request(stand_in_llm):

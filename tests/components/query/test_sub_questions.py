@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.query.sub_questions import MOST, SubQuestion, filled, levels, plan_of, read_plan, written_pairs
+from shiguan.query.sub_questions import MOST, SubQuestion, filled, levels, plan_of, read_plan
 
 WHOLE = "Who was the father of the general who took Caizhou?"
 
@@ -69,17 +69,6 @@ def test_a_placeholder_gets_the_answer_or_else_what_was_asked():
     assert filled(plan[1], plan, {1: "Li Su"}) == "Where was Li Su born?"
     assert filled(plan[1], plan, {1: r"\1 {1}"}) == r"Where was \1 {1} born?"
     assert filled(plan[1], plan, {}) == "Where was (Who took Caizhou) born?"
-
-
-def test_pairs_are_written_as_the_prompts_say():
-    pairs = [("Who took Caizhou?", "Li Su [1]."), ("When?", "In 817 [2].")]
-    assert written_pairs(pairs) == (
-        "Question: Who took Caizhou?\nAnswer: Li Su [1].\n---\nQuestion: When?\nAnswer: In 817 [2]."
-    )
-    assert written_pairs(pairs, numbered=True) == (
-        "Question 1: Who took Caizhou?\nAnswer 1: Li Su [1].\n---\nQuestion 2: When?\nAnswer 2: In 817 [2]."
-    )
-    assert written_pairs([]) == ""
 
 
 entries = st.one_of(

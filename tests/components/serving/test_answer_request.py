@@ -90,8 +90,8 @@ def test_everything_that_may_come_with_a_question_is_handed_on():
 
 
 def test_a_chat_request_may_have_a_budget_too():
-    body = {"model": "shiguan-simple", "messages": [{"role": "user", "content": "Who?"}], "budget": {"tokens": 900}}
-    assert ChatRequest.model_validate(body).as_request().budget == Budget(tokens=900)
+    body = {"model": "shiguan-simple", "messages": [{"role": "user", "content": "Who?"}], "budget": {"seconds": 9}}
+    assert ChatRequest.model_validate(body).as_request().budget == Budget(seconds=9)
 
 
 def test_what_is_left_out_is_as_the_yaml_says():

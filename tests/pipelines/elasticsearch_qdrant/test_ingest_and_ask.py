@@ -158,7 +158,7 @@ def test_words_move_to_an_index_of_another_name_and_nothing_is_embedded_again(
     ingest(corpus)
     folder = tmp_path / "pipelines" / "elasticsearch_qdrant"
     shutil.copytree(folder, folder.with_name("next"))
-    store = re.compile(r"(ElasticsearchStore\n\s+init_parameters:\n\s+index: shiguan-children)\b")
+    store = re.compile(r"(ElasticsearchStore\n\s+init_parameters:\s+\{?index: shiguan-children)\b")
     for path in folder.with_name("next").glob("*.yml"):
         path.write_text(store.sub(r"\1-2", path.read_text(encoding="utf-8")), encoding="utf-8")
     assert main(["stores", "init", "--deployment", "next"]) == 0

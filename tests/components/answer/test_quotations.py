@@ -1,0 +1,156 @@
+"""Answers without a model: what is quoted, where it stands, and in which format it is written."""
+
+from dataclasses import replace
+
+import pytest
+from haystack import Document
+
+from shiguan.answer.citation_extractor import CitationExtractor
+
+QUERY = "When did Guo Ziyi take Chang'an back?"
+FIRST = "The rebels held the city for a year. In 757 Guo Ziyi took Chang'an back. He had Uighur horsemen."
+
+
+def passage(text=FIRST, *, sentence="In 757 Guo Ziyi took Chang'an back.", number=1, **meta):
+    start = text.index(sentence)
+    matches = [{"child_id": "c", "start": start, "end": start + len(sentence), "score": 2.0}]
+    return Document(
+        id=f"p{number}",
+        content=text,
+        meta={"number": number, "source": "tang.epub", "language": "en", "matches": matches, **meta},
+    )
+
+
+def run(documents, query=QUERY, *, confidence=0.9, form="markdown", **more):
+    (answer,) = CitationExtractor(form, mode="precise", **more).run([], documents, query, confidence=confidence)[
+        "answers"
+    ]
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("confidence", "status"), [(0.15, "quoted"), (0.14, "not_found"), (None, "quoted"), (0.0, "not_found")]
+)
+def test_nothing_is_quoted_where_the_passages_are_unlikely_to_answer(confidence, status):
+    answer = run([passage()], confidence=confidence)
+    assert (answer.meta["status"], answer.meta["confidence"]) == (status, confidence)
+    assert (answer.data == "The sources do not say this.") is (status == "not_found")
+
+
+def test_the_risk_that_is_taken_can_be_set():
+    assert run([passage()], confidence=0.0, max_risk=1).meta["status"] == "quoted"
+    assert run([passage()], confidence=0.99, max_risk=0).meta["status"] == "not_found"
+
+
+@pytest.mark.parametrize("risk", [-0.1, 1.1])
+def test_a_risk_is_between_0_and_1(risk):
+    with pytest.raises(ValueError, match=f"`max_risk` must be 0 to 1, got {risk}"):
+        CitationExtractor(max_risk=risk)
+
+
+def test_what_was_found_for_this_question_is_quoted_best_first():
+    """Passages that only earlier messages of a conversation show have no score, and are not quoted."""
+    earlier = passage(number=1)
+    worse = replace(passage("In 757 Guo Ziyi took Chang'an back. So an old book says.", number=2), score=0.2)
+    best = replace(
+        passage("Nobody saw it. In 757 Guo Ziyi took Chang'an back. It rained for days.", number=3), score=0.9
+    )
+    answer = run([earlier, worse, best])
+    assert [one.meta["number"] for one in answer.documents] == [3, 2]
+    assert [citation["number"] for citation in answer.meta["citations"]] == [3, 2]
+    assert [citation["number"] for citation in run([earlier]).meta["citations"]] == [1]
+
+
+def test_quotations_are_written_in_the_format_of_the_answers():
+    document = passage("Some say <b>a year</b>. In 757 Guo Ziyi took Chang'an back.", source="<i>.epub")
+    shown = {form: run([document], form=form) for form in ("markdown", "html", "plain")}
+    written = {form: answer.data.partition("epub")[2].strip() for form, answer in shown.items()}
+    assert written["markdown"] == "> Some say <b>a year</b>. **In 757 Guo Ziyi took Chang'an back.**"
+    assert written["html"] == (
+        "<br>\n<br>\nSome say &lt;b&gt;a year&lt;/b&gt;. <strong>In 757 Guo Ziyi took Chang&#x27;an back.</strong>"
+    )
+    assert written["plain"] == document.content
+    for form, answer in shown.items():
+        assert answer.meta["format"] == form
+        (citation,) = answer.meta["citations"]
+        assert answer.data[citation["claim"]["start"] : citation["claim"]["end"]] == written[form].removeprefix(
+            "<br>\n<br>\n"
+        )
+    assert "<i>" not in shown["html"].data
+    assert "**" not in shown["plain"].data
+
+
+def test_a_quotation_says_where_it_stands_and_what_in_it_is_closest():
+    (citation,) = run([passage(section=["3", "Suiyang"])]).meta["citations"]
+    assert FIRST[citation["start"] : citation["end"]] == citation["quote"]
+    assert FIRST[slice(*citation["sentence"])] == "In 757 Guo Ziyi took Chang'an back."
+    assert [FIRST[slice(*span)] for span in citation["words"]] == ["Guo", "Ziyi", "Chang'an", "back"]
+    assert (citation["number"], citation["section"], citation["verdict"]) == (1, ["3", "Suiyang"], "quoted")
+
+
+def test_in_another_language_the_closest_sentence_has_the_words_in_translation():
+    text = "安禄山反于范阳。南海有大鲸。其年大雪。"
+    document = passage(text, sentence=text, language="zh")
+    (citation,) = run([document], "Where are there whales?").meta["citations"]
+    assert text[slice(*citation["sentence"])] == "南海有大鲸。"
+
+
+def test_places_of_a_cut_passage_are_places_in_the_stored_one():
+    stored = "Nobody had expected it. " * 3 + FIRST
+    document = passage(FIRST, cut=[72, 72 + len(FIRST)])
+    match = {**document.meta["matches"][0], "start": 72 + 37, "end": 72 + 72}
+    document = Document(id="p1", content=FIRST, meta={**document.meta, "matches": [match]})
+    (citation,) = run([document]).meta["citations"]
+    assert stored[citation["start"] : citation["end"]] == citation["quote"]
+    assert stored[slice(*citation["sentence"])] == "In 757 Guo Ziyi took Chang'an back."
+
+
+def test_what_matched_much_worse_than_the_best_is_left_out():
+    good, worse = passage(number=1), passage("Nobody knows the day. It was dark.", sentence="It was dark.", number=2)
+    worse.meta["matches"][0]["score"] = 0.79
+    answer = run([good, worse])
+    assert [citation["number"] for citation in answer.meta["citations"]] == [1]
+    worse.meta["matches"][0]["score"] = 0.8
+    answer = run([good, worse])
+    assert [citation["number"] for citation in answer.meta["citations"]] == [1, 2]
+
+
+def test_a_pronoun_has_whom_it_means_and_a_note_what_it_hangs_on():
+    text = "Guo Ziyi was old. He took Chang'an back in 757. " + "It was a long and hard war for all of them. " * 30
+    (citation,) = run([passage(text, sentence="He took Chang'an back in 757.")]).meta["citations"]
+    assert citation["quote"].startswith("Guo Ziyi was old.")
+    note = "[Note: two figures stand there. One of them is a slip. Both are of 755. Nobody knows which is right.]"
+    noted = f"The registers of all prefectures counted 52 million. {note} " + "War came soon to the capital. " * 60
+    (citation,) = run([passage(noted, sentence="Nobody knows which is right.]")]).meta["citations"]
+    assert citation["quote"].startswith(f"The registers of all prefectures counted 52 million. {note}")
+
+
+def test_a_window_goes_on_until_it_has_the_kind_of_thing_that_is_asked_for():
+    bridge = "The stone bridge over the river was built by Li Chun of the Sui for the merchants of the northern town. "
+    told = (
+        bridge
+        + "Boats went below it and carts above it, and it stood every great flood that ever came down the river. " * 3
+    )
+    text = f"{told}Work on it ended in 605. Nobody has counted its stones. {'The river is wide. ' * 40}"
+    windows = {
+        query: run([passage(text, sentence=bridge.strip())], query).meta["citations"][0]
+        for query in ("Who built the stone bridge?", "When was the stone bridge built?", "Tell of the stone bridge.")
+    }
+    who, when, whatever = (one["quote"] for one in windows.values())
+    assert who == told.strip()
+    assert when == f"{told}Work on it ended in 605."
+    assert len(when) < 800 < len(whatever) <= 900
+
+
+def test_the_same_words_from_two_editions_are_quoted_once():
+    other = passage("Elsewhere the rebels waited. They were ten thousand.", sentence="Elsewhere", number=3)
+    twice = [passage(number=1), passage(f"{FIRST}  So it is told.", number=2), other]
+    answer = run(twice)
+    assert [citation["number"] for citation in answer.meta["citations"]] == [1, 3]
+
+
+def test_who_somebody_is_is_told_by_the_passage_that_introduces_him():
+    other = passage("安祿山反，郭子儀討之。", sentence="郭子儀討之", number=1, language="zh")
+    own = passage("郭子儀，華州鄭縣人也。父敬之。", sentence="父敬之", number=2, language="zh")
+    citations = run([other, own], "郭子仪是谁？").meta["citations"]
+    assert [citation["number"] for citation in citations] == [2, 1]
