@@ -47,7 +47,7 @@ _MARK = re.compile(r" ?\[\d{1,3}\]")
 _SIGN = "⚠"
 # What is left of a form that was not read: a mark in another spelling, a preposition without its noun, empty brackets.
 _LEFT_OVER = re.compile(
-    r"doc_|\[\[|\]\]|\(\s*\)|（\s*）|\*\*\*\*|\[\^|^\[\d+\]:|【|99|\b(?:to|in|on|as passage|passage|source),? ?(?:says|,|$)"
+    r"doc_|\[\[|\]\]|\(\s*\)|（\s*）|\*\*\*\*|\[\^|^\[\d+\]:|【|99|\b(?:to|in|on|as|passage),? ?(?:says|,|$)"
     r"|(?:根据|正如|见)(?:，|$)|\((?:see|source)|（见?）|[：:]\s*[。.)）]|^\s*(?:,|，|states|says|that\b)",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -61,6 +61,7 @@ class Fact:
     question: str
     gold: str
     sentence: str
+    also: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def read_script(path: Path = SCRIPT) -> dict[str, Any]:
 
 def facts_of(script: dict[str, Any], language: str) -> list[Fact]:
     """Read the facts in a language."""
-    return [Fact(language, row["q"], row["gold"], row["s"]) for row in script["facts"][language]]
+    return [Fact(language, row["q"], row["gold"], row["s"], row.get("also", "")) for row in script["facts"][language]]
 
 
 def inventions(script: dict[str, Any]) -> list[Case]:
@@ -170,13 +171,13 @@ def put_in(pipeline: Any, model: ScriptedModel) -> str:
     :returns: The name of the stage.
     """
     nodes, edges = pipeline.graph.nodes, pipeline.graph
-    ends = {name for name in nodes if {"replies"} <= nodes[name]["input_sockets"].keys() and _gives(nodes, name, "answers")}
+    ends = {
+        name for name in nodes if {"replies"} <= nodes[name]["input_sockets"].keys() and _gives(nodes, name, "answers")
+    }
     before = set(ends)
     while more := {sender for sender, receiver, _ in edges.edges(keys=True) if receiver in before} - before:
         before |= more
-    found = [
-        name for name in before if "messages" in nodes[name]["input_sockets"] and _gives(nodes, name, "replies")
-    ]
+    found = [name for name in before if "messages" in nodes[name]["input_sockets"] and _gives(nodes, name, "replies")]
     if len(found) != 1:
         raise LookupError(f"Expected one generator before {sorted(ends)}, found {sorted(found)}.")
     for name in nodes:
@@ -218,11 +219,19 @@ def outcome(case: Case, answer: GeneratedAnswer) -> Outcome:
     own = [claim for part, claim in claims if whole(part)]
     # A sentence with a semicolon may be two claims.
     own = own or [claim for part, claim in claims if len(part) > 3 and _squeezed(part) in _squeezed(sentence)]
-    good = bool(own) and all(claim["verdict"] in ("supported", "partial") and _SIGN not in claim["text"] for claim in own)
-    has = {document.meta.get("number") for document in answer.documents if _squeezed(case.fact.gold) in _squeezed(document.content or "")}
+    good = bool(own) and all(
+        claim["verdict"] in ("supported", "partial") and _SIGN not in claim["text"] for claim in own
+    )
+    has = {
+        document.meta.get("number")
+        for document in answer.documents
+        if _squeezed(case.fact.gold) in _squeezed(document.content or "")
+    }
     numbers = {number for claim in own for number in claim["numbers"]}
     keys = [key for key in case.keys if key in text]
-    signed = [part for part, claim in claims if claim["verdict"] in ("unsupported", "contradicted") and _SIGN in claim["text"]]
+    signed = [
+        part for part, claim in claims if claim["verdict"] in ("unsupported", "contradicted") and _SIGN in claim["text"]
+    ]
     shown = any(text.count(key) > sum(part.count(key) for part in signed) for key in keys)
     return Outcome(
         case,
@@ -232,7 +241,9 @@ def outcome(case: Case, answer: GeneratedAnswer) -> Outcome:
         cited=bool(numbers & has),
         shown=shown,
         tidy=not _LEFT_OVER.search(answer.data),
-        falls=tuple(falls(claim, answer.documents) for claim in own if claim["numbers"]) if not case.keys else (),
+        falls=tuple(falls(claim, answer.documents, case.fact) for claim in own if claim["numbers"])
+        if not case.keys
+        else (),
         unjudged=tuple(unjudged(answer, case.fact.question)),
     )
 
@@ -241,16 +252,17 @@ def _squeezed(text: str) -> str:
     return re.sub(r"[\W_]+", "", text).lower()
 
 
-def falls(claim: dict[str, Any], documents: Sequence[Document]) -> bool:
+def falls(claim: dict[str, Any], documents: Sequence[Document], fact: Fact) -> bool:
     """Tell whether a cited sentence falls when its passages are taken away; what another one repeats may stand."""
     from shiguan.claims.checker import checker_of, numbered_passages
-    from shiguan.claims.claims import split_claims
 
     rest = {number: one for number, one in numbered_passages(documents).items() if number not in claim["numbers"]}
     words = plain(claim["text"])
-    if any(_squeezed(words) in _squeezed(one.content or "") for one in rest.values()):
+    same = {_squeezed(words), _squeezed(fact.also)} - {""}
+    if any(part in _squeezed(one.content or "") for one in rest.values() for part in same):
         return True
-    return all(one.support.verdict != "supported" for one in checker_of(rest).check(split_claims(words)))
+    checker = checker_of(rest)
+    return any(one.support.verdict != "supported" for one in checker.check(checker.split(words)))
 
 
 def unjudged(answer: GeneratedAnswer, question: str) -> Iterator[str]:
@@ -281,17 +293,20 @@ class Tally:
         bringing = [one for one in self.invented if one.case.brings in ("name", "number", "date")]
         every = 0.0 if self.mode == "precise" else 0.01
         tumbled = [fall for one in self.careless for fall in one.falls]
+        answers = [*self.invented, *self.careless]
         return [
             ("inventions with a new name, number or date shown", _share(bringing, "shown"), len(bringing), 0.0, True),
             ("inventions shown", _share(self.invented, "shown"), len(self.invented), every, True),
-            ("true sentences lost or marked beside one", 1 - _share(self.invented, "kept"), len(self.invented), 0.02, True),
+            ("true sentences lost or marked beside one", 1 - _share(self.invented, "kept"), len(self.invented), 0.02,
+             True),
             ("careless reader: kept", _share(self.careless, "kept"), len(self.careless), None, False),
-            ("careless reader: kept and cited right", _share(self.careless, "kept", "cited"), len(self.careless), 0.98, False),
-            ("careless reader: and nothing odd is left", _share(self.careless, "kept", "cited", "tidy"), len(self.careless), None, False),
+            ("careless reader: kept and cited right", _share(self.careless, "kept", "cited"), len(self.careless), 0.98,
+             False),
+            ("careless reader: and nothing odd is left", _share(self.careless, "kept", "cited", "tidy"),
+             len(self.careless), None, False),
             ("cited passage removed: falls", sum(tumbled) / max(1, len(tumbled)), len(tumbled), 0.95, False),
             ("answers with a sentence that is neither judged nor harmless",
-             sum(bool(one.unjudged) for one in [*self.invented, *self.careless]) / max(1, len(self.invented) + len(self.careless)),
-             len(self.invented) + len(self.careless), 0.0, True),
+             _share(answers, "unjudged"), len(answers), 0.0, True),
         ]  # fmt: skip
 
 
@@ -304,9 +319,12 @@ def _share(outcomes: Iterable[Outcome], *names: str) -> float:
 def sample_library() -> Iterator[Path]:
     """Put the sample book into a library that is thrown away."""
     from examples.build_book import build_book
-    from shiguan.evaluation.provenance import ingest_corpus
 
-    with tempfile.TemporaryDirectory(prefix="shiguan-inventor-") as folder:
+    from shiguan.evaluation.provenance import ingest_corpus
+    from shiguan.stores.embedded.shards import close_all_shards
+
+    with tempfile.TemporaryDirectory(prefix="shiguan-inventor-") as folder, contextlib.ExitStack() as stack:
+        stack.callback(close_all_shards)  # before their folder is removed
         book = build_book(Path(folder) / "an-lushan-rebellion.epub")
         ingest_corpus([book], deployment="embedded", data_dir=Path(folder) / "library")
         yield Path(folder) / "library"
@@ -340,7 +358,8 @@ def table(tallies: Sequence[Tally]) -> str:
     for tally in tallies:
         for name, value, count, bar, low in tally.rows():
             sign = "" if bar is None else f"{'≤' if low else '≥'} {bar:g}"
-            lines.append(f"| {tally.mode} | {name} | {count} | {value:.3f}{'' if _holds(value, bar, low=low) else ' (missed)'} | {sign} |")
+            missed = "" if _holds(value, bar, low=low) else " (missed)"
+            lines.append(f"| {tally.mode} | {name} | {count} | {value:.3f}{missed} | {sign} |")
         lines.append(f"| {tally.mode} | replies whose passage was not read | {tally.not_read} | | |")
     return "\n".join(lines)
 
@@ -353,9 +372,30 @@ def misses(tally: Tally) -> Iterator[dict[str, Any]]:
     """Give the cases that went wrong, to be read."""
     for kind, outcomes in (("invented", tally.invented), ("careless", tally.careless)):
         for one in outcomes:
-            wrong = [name for name, bad in (("shown", one.shown), ("lost", not one.kept), ("uncited", kind == "careless" and not one.cited), ("untidy", kind == "careless" and not one.tidy), ("stands", not all(one.falls)), ("unjudged", bool(one.unjudged))) if bad]
+            wrong = [
+                name
+                for name, bad in (
+                    ("shown", one.shown),
+                    ("lost", not one.kept),
+                    ("uncited", kind == "careless" and not one.cited),
+                    ("untidy", kind == "careless" and not one.tidy),
+                    ("stands", not all(one.falls)),
+                    ("unjudged", bool(one.unjudged)),
+                )
+                if bad
+            ]
             if wrong:
-                yield {"mode": tally.mode, "kind": kind, "wrong": wrong, "form": one.case.name, "brings": one.case.brings, "reply": one.case.reply(1), "answer": one.answer, "status": one.status, "unjudged": one.unjudged}
+                yield {
+                    "mode": tally.mode,
+                    "kind": kind,
+                    "wrong": wrong,
+                    "form": one.case.name,
+                    "brings": one.case.brings,
+                    "reply": one.case.reply(1),
+                    "answer": one.answer,
+                    "status": one.status,
+                    "unjudged": one.unjudged,
+                }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -372,7 +412,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(table(tallies))
     for tally in tallies:
         forms = Counter(f"{one.case.fact.language} {one.case.name}" for one in tally.invented if one.shown)
-        print(f"\n{tally.mode}, shown by disguise: " + ", ".join(f"{name} {count}" for name, count in forms.most_common()))
+        print(
+            f"\n{tally.mode}, shown by disguise: " + ", ".join(f"{name} {count}" for name, count in forms.most_common())
+        )
     if chosen.misses:
         lines = [json.dumps(row, ensure_ascii=False) for tally in tallies for row in misses(tally)]
         chosen.misses.write_text("\n".join(lines) + "\n", encoding="utf-8")
