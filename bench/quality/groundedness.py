@@ -69,12 +69,14 @@ class Case:
     :param answer: The answer.
     :param passages: What it was written from.
     :param label: The human label or score.
+    :param question: What was asked.
     """
 
     id: str
     answer: str
     passages: tuple[str, ...]
     label: Any
+    question: str = ""
 
     @property
     def half(self) -> str:
@@ -166,6 +168,7 @@ def mtrag_cases(folder: Path) -> list[Case]:
             row["response"],
             tuple(passage["text"] for passage in row["source"]),
             row["faithfulness_mean"],
+            row["question"],
         )
         for row in rows
     ]
@@ -191,30 +194,33 @@ class LocalCheck:
         self._grader = HallucinationGrader(None if words_only else _embedder(), max_attempts=1, on_unsupported="mark")
         self._grader.warm_up()
 
-    def verdicts(self, answer: str, passages: Sequence[str]) -> list[dict[str, Any]]:
+    def verdicts(self, answer: str, passages: Sequence[str], question: str = "") -> list[dict[str, Any]]:
         """
         Check an answer.
 
         :param answer: The answer.
         :param passages: What it was written from.
+        :param question: What was asked.
         :returns: The verdicts of its claims.
         """
         from haystack import Document
         from haystack.dataclasses import ChatMessage
 
         documents = [Document(content=text, meta={"number": number}) for number, text in enumerate(passages, start=1)]
-        found: list[dict[str, Any]] = self._grader.run([ChatMessage.from_assistant(answer)], documents)["verdicts"]
+        graded = self._grader.run([ChatMessage.from_assistant(answer)], documents, question)
+        found: list[dict[str, Any]] = graded["verdicts"]
         return found
 
-    def least(self, answer: str, passages: Sequence[str]) -> float:
+    def least(self, answer: str, passages: Sequence[str], question: str = "") -> float:
         """
         Score an answer.
 
         :param answer: The answer.
         :param passages: What it was written from.
+        :param question: What was asked.
         :returns: The score of its least supported claim; 1 if it claims nothing.
         """
-        return min((verdict["score"] for verdict in self.verdicts(answer, passages)), default=1.0)
+        return min((verdict["score"] for verdict in self.verdicts(answer, passages, question)), default=1.0)
 
 
 def _separated(name: str, cases: list[Case], scores: list[float], labels: tuple[Any, Any], *, at_least: float) -> Row:
@@ -233,7 +239,7 @@ def groundedness_rows(check: LocalCheck, folder: Path) -> list[Row]:
     """Measure the two sets with human labels."""
     wice, mtrag = wice_cases(folder), mtrag_cases(folder)
     of_wice = [check.least(case.answer, case.passages) for case in wice]
-    of_mtrag = [check.least(case.answer, case.passages) for case in mtrag]
+    of_mtrag = [check.least(case.answer, case.passages, case.question) for case in mtrag]
     supported = "supported".__eq__
     return [
         _separated(

@@ -10,7 +10,7 @@ from haystack.dataclasses import ChatMessage
 from shiguan.answer.quotations import quotations, write_quotations
 from shiguan.claims.checker import check_in_thread, checker_of, numbered_passages
 from shiguan.claims.citations import Format, citations_of, cite_claim, escaped, verdicts_by_sentence, write_cited
-from shiguan.claims.claim_kinds import claim_kind, is_not_found
+from shiguan.claims.claim_kinds import claim_kind
 from shiguan.claims.claims import MOST_CHARACTERS, MOST_CLAIMS, split_claims
 from shiguan.claims.nearness import ClaimMatcher
 from shiguan.llm.calls import no_answer_error
@@ -107,7 +107,8 @@ class CitationExtractor:
         :param filters: The filters that the passages were found under, for the `claim_matcher`.
         :param language: The question's language; None to tell from the question.
         :param confidence: The probability, 0 to 1, that the passages hold an answer, from `AnswerabilityGate`.
-        :returns: `answers`, at least one. Their meta has `status` (`answered`, `quoted` or `not_found`), `language`,
+        :returns: `answers`, at least one. Their meta has `status` (`answered`, `quoted`, `not_found`, or `refused`
+            where the grader withheld the answer), `language`,
             `citations`, `claims`, `changes` (what was done to sentences and marks), `confidence`, `model` and `usage`.
             `warnings` says what was removed or could not be supported.
         :raises AnswerError: If a reply has no text: that is the model's failure and no answer.
@@ -143,7 +144,8 @@ class CitationExtractor:
         graded = verdicts_by_sentence(reply.meta.get("verdicts") or [])
         if reply.meta.get("finish_reason") == "length":
             warnings.append("The answer was cut off at the model's length limit. Raise its limit or ask more narrowly.")
-        parts = split_claims((reply.text or "").strip(), query)
+        checker = checker_of(numbered, query)
+        parts = checker.split((reply.text or "").strip())
         if not parts.claims and not any(map(str.isalpha, reply.text or "")):
             raise no_answer_error(reply)
         if not parts.claims:
@@ -157,7 +159,9 @@ class CitationExtractor:
                 f"The reply was too long; only its first {MOST_CLAIMS} sentences or {MOST_CHARACTERS:,} characters are "
                 "shown. Ask more narrowly, or lower the model's `max_tokens`."
             )
-        if is_not_found(parts.text):
+        if checker.says_nothing(parts):
+            if any(map(checker.stated, parts.claims)):  # "the sources do not say why he did that": that he did it
+                reply = ChatMessage.from_assistant(not_found_sentence(self.mode, language), meta=reply.meta)
             return self._not_found(reply, numbered, query, language), warnings
         unknown = sorted({number for _, numbers in parts.marks for number in numbers} - numbered.keys())
         if unknown:
@@ -165,7 +169,6 @@ class CitationExtractor:
                 f"The answer cited {', '.join(f'[{number}]' for number in unknown)}, but there are only "
                 f"{len(numbered)} sources; these marks were removed."
             )
-        checker = checker_of(numbered)
         cited = [cite_claim(claim, checker, numbered, graded) for claim in parts.claims]
         shown, places = write_cited(parts, cited, self.format)
         verdicts = [one.support.verdict for one in cited if one.support]
@@ -215,13 +218,14 @@ class CitationExtractor:
     ) -> GeneratedAnswer:
         """Make the answer object; with None cited it is the not-found sentence."""
         empty: dict[str, list[dict[str, Any]]] = {"citations": [], "claims": [], "changes": []}
+        grounding = reply.meta.get("grounding") or {}
         meta: dict[str, Any] = {
-            "status": "not_found" if cited is None else "answered",
+            "status": "answered" if cited else "refused" if grounding.get("status") == "refused" else "not_found",
             "language": language,
             "format": self.format,
             **(cited or empty),
         }
-        meta["changes"] = [*reply.meta.get("grounding", {}).get("removed", ()), *meta["changes"]]
+        meta["changes"] = [*grounding.get("removed", ()), *meta["changes"]]
         meta |= {name: reply.meta[name] for name in _COPIED if name in reply.meta}
         meta.setdefault("model", "")
         meta.setdefault("usage", {})

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 from haystack import Document
 
-from shiguan.claims.checker import ClaimChecker, stated_claim
+from shiguan.claims.checker import ClaimChecker
 from shiguan.claims.claim_support import Support, Verdict
 from shiguan.claims.claims import Claim, ClaimedText
 from shiguan.text.terms import is_wide, terms
@@ -28,7 +28,7 @@ _MARKS: dict[Format, str] = {
     "html": '<sup class="citation"><a href="#source-{0}">[{0}]</a></sup>',
     "plain": "",
 }
-_STOP = re.compile(r"[.!?。！？…\"”’」』)）*]*$")
+_STOP = re.compile(r"[.!?。！？…;；:：\"”’」』)）\]】*\x60]*$")
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def cite_claim(
     Of a claim that only a part is supported of, the marks of passages with that part stay. Nothing stays of an
     unsupported claim's marks; of a contradicted one's, those of passages that say so against the others.
     """
-    stated = stated_claim(claim)
+    stated = checker.stated(claim)
     if not stated:
         return CitedClaim(claim, None, dropped=(_NOTHING_STATED,))
     verdict = (graded or {}).get(_plain(claim.text))
@@ -151,8 +151,12 @@ def cite_claim(
         likely = checker.supporting(stated, support) if named is None else named
         if likely is None and not support.foreign and support.passage >= 0:
             likely = checker.numbers[support.passage]
-        if likely is not None and (best := says(likely)).verdict in ("supported", "partial"):
-            said[likely], true = best, [likely]
+        several = [] if likely is None else [likely]
+        if likely is None or says(likely).verdict not in ("supported", "partial"):
+            several = checker.together(stated, checker.numbers)
+        said, true = said | {number: says(number) for number in several}, several
+        if not true:
+            support = replace(support, verdict="unsupported", reason="no passage says it by itself")
     support = _below_the_library(support, stated, true, checker, numbered)
     reasons = {number: said[number].reason if number in said else "there is no such source" for number in claim.numbers}
     dropped = tuple(f"[{number}]: {reason}" for number, reason in reasons.items() if number not in true)

@@ -1,101 +1,146 @@
-"""Tells sentences that state something from those that talk to the reader or admit not to know."""
+"""Tells clauses that state something from those that talk to the reader, ask, or admit not to know."""
 
 import re
 from functools import cache
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
-from shiguan.claims.claims import find_marks
+from shiguan.claims.claims import COMMA, clause_spans, split_claims
 from shiguan.llm.prompts import modes_with_sentence, not_found_sentence
+from shiguan.resources import read_patterns, read_table
+from shiguan.text.content_words import ContentWord, content_words
+from shiguan.text.quantities import quantities
 from shiguan.text.terms import terms
 
-ClaimKind = Literal["statement", "silence", "talk"]
+ClaimKind = Literal["statement", "silence", "talk", "question", "heading"]
 
-_MATERIAL = r"(?:sources?|documents?|passages?|texts?|context|articles?|materials?|excerpts?|provided information)"
-_TELLS = (
-    r"(?:say|state|mention|specif\w*|provide|contain|include|give|answer|address|discuss|explain|indicate|describe|"
-    r"list|cover|clarify|tell|record|name|know)"
-)
-# The sentence says that something is not in the sources, or that the writer does not know it.
-_SILENCE = re.compile(
-    rf"\b{_MATERIAL}\b[^.,;]{{0,30}}\b(?:do(?:es)? not|don't|doesn't|did not|didn't|never)\b[^.,;]{{0,20}}\b{_TELLS}\b"
-    rf"|\b{_MATERIAL}\b[^.,;]{{0,20}}\b(?:contain|provide|give|offer|have|has)s? no\b"
-    r"|\bthere (?:is|are|was|isn't|aren't)[^.,;]{0,8}\b(?:no|not|any)\b[^.,;]{0,24}\b(?:information|mention|details?|"
-    rf"reference|indication)\b[^.;]{{0,60}}(?:{_MATERIAL}|$|\bof\b|\babout\b|\bon\b)"
-    r"|\bi (?:do not|don't|did not|didn't|cannot|can't|could not|couldn't) "
-    r"(?:have|find|see|know|answer|say|tell|provide)\b"
-    r"|\bnot (?:explicitly |directly )?"
-    rf"(?:mentioned|stated|specified|given|discussed|recorded)\b[^.;]{{0,25}}\b{_MATERIAL}"
-    r"|\bi(?:'m| am) (?:not sure|unable|sorry|afraid)\b|^sorry\b|\bi apologi[sz]e\b"
-    r"|(?:资料|来源|材料|文本|文档|上文|原文|史料|資料|來源|材料|文檔|原文)[^。，；]{0,12}(?:没有|未|并未|不曾|无|沒有|並未|無)"
-    r"[^。，；]{0,8}(?:提及|提到|说明|记载|给出|涉及|信息|答案|说|载|說明|記載|給出|說|載)"
-    r"|^(?:因此|所以|目前|故)?[，,]?(?:我们?|我們)?(?:无法|不能|無法)(?:确定|回答|判断|得知|確定|判斷)"
-    r"|^(?:资料|史料|史書|史书|書中|书中|資料)?未[载載]|^(?:抱歉|对不起|不好意思|對不起)",
-    re.IGNORECASE,
-)
-# The sentence speaks to the reader: an offer, a request, a piece of advice to ask others, an announcement.
-_TALK = re.compile(
-    r"^(?:please )?(?:feel free|let me know|i hope|is there anything|could you|can you|would you|do you|"
-    r"here(?:'s| is| are)\b|"
-    r"it (?:seems|looks) like (?:there|you)\b|i(?:'d| would|'ll| will) (?:be happy|be glad|like to|need)\b|"
-    r"thank|happy to|"
-    r"good luck|if you (?:have|need|would like|want)\b[^.]*\b(?:ask|let me|question|help|assist))"
-    r"|\bfeel free to (?:ask|contact|reach)\b|\blet me know\b"
-    r"|\bconsult(?:ing)?(?: with)? an?\b[^.]*\b(?:professional|"
-    r"advis[eo]r|expert|lawyer|doctor|attorney|accountant|consultant)"
-    r"|^(?:如果|若|如)(?:您|你)(?:还|有|需要|想|還)[^。]*(?:告诉|提问|联系|帮助|咨询|告訴|提問|聯繫|幫助)|^(?:希望|祝)[^。]*(?:您|你)"
-    r"|请(?:告诉|告知|随时)|請(?:告訴|告知|隨時)|^(?:以下|下面)是",
-    re.IGNORECASE,
-)
-_QUESTION = re.compile(r"[?？][\"”’」』)）]?\s*$")
-# Where a sentence goes over from what is not said to what is.
-_TURN = re.compile(
-    r"[;；]\s*|,?\s+(?:but|however|although|though|yet|so)\b,?\s*|[，,]\s*(?:但是?|不过|不過|然而|只是|却|卻|只)|(?<=[^,]),\s+(?=they\b|it\b|the\b|we\b)",
-    re.IGNORECASE,
-)
-# Fewer search terms than these state nothing that could be checked.
-_FEWEST = 3
+# One within quotation marks is what somebody else asked.
+_QUESTION = re.compile(r"[?？][)）*_]{0,4}\s*$")
+# Headings, lines in bold, and lines that only announce what follows.
+_HEADING = re.compile(r"^#{1,6}\s|^\*\*[^*\n]+\*\*[:：]?$|[:：][*_\s]*$")
+_AFTER_LABEL = re.compile(r"[*_ ]*[:：|][*_ ]*[^\s|]")
 _LANGUAGES = ("en", "zh")
+# A clause of its own has at least so many words or numbers that tell something.
+_FEWEST_WORDS = 2
+# A sentence of more clauses is cut into as many pieces of several.
+_MOST_CLAUSES = 60
+_DATES = {"year", "month", "day"}
+
+
+@cache
+def _patterns() -> dict[str, Any]:
+    return read_patterns(Path(__file__).with_name("claim_kinds.yaml"))
+
+
+@cache
+def _meta() -> frozenset[str]:
+    table = read_table(Path(__file__).with_name("claim_kinds.yaml"))
+    return frozenset(terms(table["meta"])) | frozenset(table["meta_zh"].split())
 
 
 def claim_kind(sentence: str) -> ClaimKind:
     """Name what a sentence of an answer does."""
     plain = sentence.strip().replace("’", "'")
     if _QUESTION.search(plain):
-        return "talk"
-    if _SILENCE.search(plain):
+        return "question"
+    if _patterns()["silence"].search(plain):
         return "silence"
-    return "talk" if _TALK.search(plain) else "statement"
+    if _patterns()["talk"].search(plain):
+        return "talk"
+    return "heading" if _HEADING.search(plain) else "statement"
+
+
+def clauses(sentence: str) -> list[tuple[int, int, ClaimKind]]:
+    """
+    Cut a sentence where a clause that states something meets one that talks to the reader or admits a gap.
+
+    A clause that admits a gap is over only at a word that turns from it, for what is missing may be a list.
+    """
+    found: list[tuple[int, int, ClaimKind]] = []
+    for start, end in clause_spans(sentence, COMMA, _patterns()["turn"]):
+        kind = claim_kind(sentence[start:end])
+        if kind == "statement" and is_label(sentence, end) and _is_idle(sentence[start:end]):
+            kind = "talk"
+        if found:
+            before, at, other = found[-1]
+            follows = other == "silence" and not _patterns()["turn"].match(sentence, at)
+            if follows or (kind == "statement") == (other == "statement"):
+                found[-1] = (before, end, other)
+                continue
+        found.append((start, end, kind))
+    if len(found) < 2 or not {"talk", "silence"} & {kind for _, _, kind in found}:
+        return [(0, len(sentence), claim_kind(sentence))]
+    return found
+
+
+def whole_clauses(sentence: str, *between: re.Pattern[str]) -> list[tuple[int, int]]:
+    """
+    Cut a sentence into clauses, each of which says something.
+
+    A word alone goes with what is before it, a date with what follows.
+    """
+    found: list[tuple[int, int]] = []
+    is_open = False
+    spans = clause_spans(sentence, *between)
+    size = -(-len(spans) // _MOST_CLAUSES)
+    spans = [(spans[at][0], spans[at : at + size][-1][1]) for at in range(0, len(spans), size or 1)]
+    for first, end in spans:
+        start = found.pop()[0] if is_open else first
+        words, numbers = content_words(sentence[start:end]), quantities(sentence[start:end])
+        is_small = len(words) + len(numbers) < _FEWEST_WORDS and not is_label(sentence, end)
+        is_date = {number.kind for number in numbers} <= _DATES and all(len(word.text) == 1 for word in words)
+        is_open = bool(numbers) and is_date and end != spans[-1][1]
+        if is_small and found and not is_open:
+            start = found.pop()[0]
+        elif is_small:
+            is_open = True
+        found.append((start, end))
+    return found
 
 
 def stated_part(sentence: str) -> str:
-    """
-    Give the part of a sentence that states something and so needs a source.
+    """Leave out what stands before a statement, or behind it, and states nothing: "In short", "as the source says"."""
+    return str(_patterns()["tail"].sub("", _patterns()["lead"].sub("", sentence.replace("’", "'")))).strip(" \t\n,，、")
 
-    A sentence that admits a gap may go on with a statement ("The sources do not name the year, but he died in 757"):
-    only the clause that admits is free of proof.
-    """
-    if claim_kind(sentence) == "statement":
-        return sentence
-    clauses = [clause for clause in _TURN.split(sentence) if clause and clause.strip()]
-    stated = [clause.strip() for clause in clauses if claim_kind(clause) == "statement"]
-    joined = ", ".join(stated)
-    if len(clauses) < 2 or len(terms(joined)) < _FEWEST:
-        return ""
-    return joined
+
+def is_label(sentence: str, end: int) -> bool:
+    """Tell whether the clause that ends here stands before a colon, or in a cell of a table with others behind it."""
+    return bool(_AFTER_LABEL.match(sentence, end))
+
+
+def _is_idle(clause: str) -> bool:
+    """Tell `Key points:` and the like from a clause that states something, and from what only leads to one."""
+    words = content_words(stated_part(f"{clause}:"))
+    return all(map(is_about_writing, words)) and not quantities(clause)
+
+
+def telling_words(stated: str, *, translated: bool = True) -> list[ContentWord]:
+    """Give the words of a claim that are not about the writing, in translation too."""
+    return [word for word in content_words(stated, translated=translated) if not is_about_writing(word)]
+
+
+def is_about_writing(word: ContentWord) -> bool:
+    """Tell whether a word is of those in which anybody speaks of an answer and its sources."""
+    return word.text in _meta() or _meta().issuperset(word.characters or word.text.split())
 
 
 def is_not_found(text: str) -> bool:
     """
-    Tell whether a text is the not-found sentence of any mode, in any of its languages, and nothing else.
+    Tell whether a text only says that there is no answer: the not-found sentence of any mode, or in words of its own.
 
-    Compared by search terms, so that quotes, punctuation, emphasis, case and traditional characters do not matter;
-    citation marks that a model put behind it are ignored.
+    The sentence is compared by search terms, so that quotes, punctuation, emphasis, case and traditional characters do
+    not matter; citation marks that a model put behind it are ignored.
     """
-    plain = text
-    for mark in reversed(find_marks(text)):
-        plain = plain[: mark.start] + " " + plain[mark.end :]
-    said = tuple(terms(plain))
-    return bool(said) and said in _sentences()
+    parts = split_claims(text)
+    if is_not_found_sentence(parts.text):
+        return True
+    kinds = {kind for claim in parts.claims for _, _, kind in clauses(claim.text)}
+    return "silence" in kinds and kinds <= {"silence", "talk", "question"}
+
+
+def is_not_found_sentence(text: str) -> bool:
+    """Tell whether a text without marks is the not-found sentence of a mode."""
+    return tuple(terms(text)) in _sentences()
 
 
 @cache

@@ -8,8 +8,7 @@ from haystack import Document
 
 from shiguan.claims.checker import checker_of, numbered_passages
 from shiguan.claims.citations import CitedClaim, citations_of, cite_claim, write_cited
-from shiguan.claims.claim_kinds import is_not_found
-from shiguan.claims.claims import MOST_CHARACTERS, split_claims
+from shiguan.claims.claims import MOST_CHARACTERS
 from shiguan.llm.json_replies import CLOSED_THOUGHT, END_OF_THOUGHT
 
 _STOP = re.compile(r"[.!?。！？…\n]")
@@ -41,9 +40,8 @@ class ClaimStream:
 
     def __init__(self, documents: Sequence[Document], question: str = "") -> None:
         """Wait for an answer to a question."""
-        self._question = question
         self._numbered = numbered_passages(documents)
-        self._checker = checker_of(self._numbered)
+        self._checker = checker_of(self._numbered, question)
         self._text = ""
         self._looked_at = 0
         self._stopped_at = -1
@@ -72,9 +70,10 @@ class ClaimStream:
         """Check the sentences that have been finished since the last call."""
         self._looked_at, self.pieces = len(self._text), []
         text = self._text.strip() if last else _OPEN_MARK.sub("", self._text)
-        parts = split_claims(text, self._question)
-        settled = parts.claims if last else parts.claims[:-1]
-        if len(settled) <= len(self._checked) or (last and is_not_found(parts.text)):
+        parts = self._checker.split(text)
+        # A sentence that goes on may fall into other clauses.
+        settled = [one for one in parts.claims if last or one.sentence != parts.claims[-1].sentence]
+        if len(settled) <= len(self._checked) or (last and self._checker.says_nothing(parts)):
             return []
         # A stop that ended nothing (3.14, or one with only its mark behind it so far) stays in view until one does.
         self._stopped_at = -1

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from shiguan.claims.evidence import Reading
+from shiguan.text.terms import STOP_WORDS
 
 Verdict = Literal["supported", "partial", "unsupported", "contradicted"]
 
@@ -27,12 +28,14 @@ FITTED = Weights(shares=(0.3, 0.3, 0.4), similarity=0.6, unrelated=0.78, same=1.
 """Fitted to multilingual-e5-small by `python -m bench.quality.groundedness --fit` on half A of WiCE and MT-RAG."""
 
 # What a number or a name that no passage has takes away, for at most two of each.
-_NUMBER_COST, NAME_COST = 0.15, 0.1
+_NUMBER_COST, _NAME_COST = 0.15, 0.1
 # A short claim is judged by few words, so it leans on the answer that it stands in: with this many words' weight.
 _LEANING = 2.0
 # A verdict leans on nothing: a short sentence about something else must not pass on its neighbours' merit. It wants
 # more of a claim by itself than the score's scale says, and for full support most of its words close together.
 _SURE_PARTIAL, _SURE_WORDS = 0.5, 0.65
+# So much of what a claim says beside names and numbers must stand close together where its names are.
+TOLD, CLAUSE_TOLD, TOLD_CLASSICAL = 0.4, 0.34, 0.22
 # What an answer is taken for before anything is known of it, and with how much weight.
 _PRIOR, _PRIOR_WEIGHT = 0.75, 1.0
 # What a contradicted claim keeps of its score, so that it stays below one that is supported in part.
@@ -42,6 +45,7 @@ _CONTRADICTED_SHARE = 0.55
 _CLASSICAL_SCALE = 1.45
 _EMPHASIS = re.compile(r"\*+|`+|^#+\s+")
 _LABEL = re.compile(r"^\s*\*\*([^*]{1,60})\*\*\s*[:：]?|^\s*\*\*([^*]{1,60}[:：])\*\*")
+_TITLE, _WORD = re.compile(r"^\s*(?:#{1,6}\s|\*\*[^*]+\*\*[:：]?\s*$)"), re.compile(r"[^\W\d_]+")
 _NEXT_ITEM = re.compile(r"\s+\d{1,2}[.)]\s*$")
 
 
@@ -66,7 +70,9 @@ class Support:
 def plain_claim(sentence: str) -> str:
     """Take the Markdown off a sentence, so that a label in bold is not taken for a name."""
     label = _LABEL.match(sentence)
-    if label:
+    if _TITLE.match(sentence) and all(w[0].isupper() or w in STOP_WORDS for w in _WORD.findall(sentence)):
+        sentence = sentence.lower()  # Where All Are Capitals, none makes a name
+    elif label:
         name = (label[1] or label[2]).rstrip(":：")
         sentence = f"{name.lower()}: {sentence[label.end() :].strip()}"
     return _NEXT_ITEM.sub("", _EMPHASIS.sub("", sentence)).strip()
@@ -101,7 +107,7 @@ def _own(reading: Reading, similarity: float | None, weights: Weights) -> float:
     if similarity is not None:
         nearness = (similarity - weights.unrelated) / (weights.same - weights.unrelated)
         words += weights.similarity * (max(0.0, min(1.0, nearness)) - words)
-    words -= _NUMBER_COST * min(2, len(reading.foreign_numbers)) + NAME_COST * min(2, len(reading.foreign_names))
+    words -= _NUMBER_COST * min(2, len(reading.foreign_numbers)) + _NAME_COST * min(2, len(reading.foreign_names))
     return max(0.0, min(1.0, words))
 
 
@@ -116,28 +122,32 @@ def _judged(reading: Reading, own: float, mean: float) -> Support:
     against = _contradiction(reading)
     if against:
         return Support(min(score * _CONTRADICTED_SHARE, PARTIAL - 0.01), "contradicted", against, *span, exact=True)
-    missing = [*reading.foreign_numbers, *reading.foreign_names]
-    doubt = ""
-    if missing:
-        doubt = f"no passage has {', '.join(missing[:3])}"
-    elif reading.comparison.differences:
+    brought = brings(reading)
+    if brought:
+        # A number is a fact of its own: where no passage has it, nothing is left to judge.
+        exact = bool(reading.foreign_numbers)
+        held = min(score, SUPPORTED - 0.01) if exact or reading.foreign_names else score
+        return Support(held, "unsupported", brought, *span, exact=exact)
+    if reading.comparison.differences:
         one = reading.comparison.differences[0]
         doubt = f"the passage has “{one.said}” where the answer has “{one.claimed}”"
-    if doubt:
         # What would be supported otherwise is so in part.
-        verdict: Verdict = "partial" if own >= (_SURE_PARTIAL + SUPPORTED) / 2 else "unsupported"
-        if reading.comparison.differences and own >= _SURE_PARTIAL:
-            verdict = "partial"
-        if reading.foreign_numbers:
-            # A number is a fact of its own: where no passage has it, nothing is said in part.
-            verdict = "unsupported"
-        exact = bool(reading.foreign_numbers)
-        return Support(min(score, SUPPORTED - 0.01), verdict, doubt, *span, exact=exact)
+        verdict: Verdict = "partial" if own >= _SURE_PARTIAL else "unsupported"
+        return Support(min(score, SUPPORTED - 0.01), verdict, doubt, *span)
     if own >= SUPPORTED and (reading.classical or reading.window >= _SURE_WORDS):
         return Support(score, "supported", "the passages say so", *span)
     if own >= _SURE_PARTIAL:
         return Support(score, "partial", "the passages say only a part of it", *span)
     return Support(score, "unsupported", "the passages do not say so", *span)
+
+
+def brings(reading: Reading, told: float = TOLD) -> str:
+    """Name what a claim says that the passages do not have, or have only beside other matters."""
+    if missing := [*reading.foreign_numbers, *reading.foreign_names]:
+        return f"no passage has {', '.join(missing[:3])}"
+    if reading.told < (TOLD_CLASSICAL if reading.classical else told):
+        return "the passages do not say so"
+    return f"the passages have {', '.join(reading.apart[:3])} beside other matters" if reading.apart else ""
 
 
 def _contradiction(reading: Reading) -> str:

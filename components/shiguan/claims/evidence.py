@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from shiguan.claims.word_differences import Comparison, compare
+from shiguan.claims.word_differences import Comparison, compare, unit_of
+from shiguan.text.content_words import ContentWord, content_words
 from shiguan.text.languages import HAN, character_weight, detect_language, is_classical
-from shiguan.text.names import foreign_names
-from shiguan.text.quantities import Quantity, quantities
+from shiguan.text.name_forms import named_text, names_of
+from shiguan.text.quantities import Quantity, numerals, quantities
 from shiguan.text.sentences import sentence_spans
 from shiguan.text.terms import covered, is_wide, rarity, terms
 
@@ -39,6 +40,13 @@ _SEASON = re.compile(
 # account: the higher one for a number that stands elsewhere in the passages.
 _SAME_MATTER, _SAME_SENTENCE = 0.6, 0.85
 _NAME_WEIGHT = 1.5
+# What characters of a word in Han characters count for where the word is not said: of a modern and of a classical text.
+_BY_CHARACTERS = 0.2, 1.0
+# A claim that says no more than this in single characters is taken with its names, of which more must be there then.
+_FEW_CHARACTERS, _WITH_NAMES = 2, 0.6
+_NAMED = 10
+# This share of what a claim says must stand beside each of its numbers.
+_BESIDE = 0.2
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,10 @@ class Reading:
     foreign_names: tuple[str, ...]
     rival: str
     comparison: Comparison
+    told: float = 1.0
+    """The share of what it says beside names and numbers that some neighbouring sentences have, where its names are."""
+    apart: tuple[str, ...] = ()
+    """Its numbers that stand in the passages, but beside nothing else that it says."""
     classical: bool = False
     verbatim: bool = False
 
@@ -89,10 +101,12 @@ class Evidence:
         self._total = sum(len(passage) for passage in self._sentences)
         self._numbers = [number for passage in self._sentences for one in passage for number in one.numbers]
         self._all = "\n".join(self.texts)
-        self._classical = is_classical(self._all)
-        self.languages = frozenset(detect_language(text) for text in self.texts)
+        languages = [detect_language(text) for text in self.texts]
+        self.languages = frozenset(languages)
+        chinese = [is_classical(text) for text, language in zip(self.texts, languages, strict=True) if language == "zh"]
+        self._classical = 2 * sum(chinese) > len(chinese)
 
-    def read(self, claim: str) -> Reading:
+    def read(self, claim: str, question: str = "") -> Reading:
         """Find what the passages have of a claim."""
         claimed = quantities(claim)
         # Numbers are compared by value and not by spelling, so they are no terms here.
@@ -103,13 +117,20 @@ class Evidence:
         found = self._verbatim(claim)
         if found is not None:
             return Reading(claim, 1.0, 1.0, 1.0, 1.0, (found,), (), (), "", Comparison(1.0, ()), verbatim=True)
-        names = tuple(name for name in foreign_names(claim, self._all) if self._is_foreign(name))
+        text = named_text(self._all)
+        names = tuple(word for name in names_of(claim) for word in text.lacking(name) if self._is_foreign(word))
         weights = self._weights(asked, names)
         total = sum(weights.values()) + _NUMBER_WEIGHT * len(claimed)
         if not total:  # 什么: words of grammar alone, which say nothing of a classical passage
             return nothing
         shares, windows = self._windows(weights, claimed, total)
-        held = [any(number.agrees_with(other) for other in self._numbers) for number in claimed]
+        # What one text counts, another may have as part of a word: 百人 for 一百人.
+        named = numerals(self._all) if any(n.values for n in claimed if max(n.values) >= _NAMED) else frozenset()
+        held = [
+            any(number.agrees_with(other) for other in self._numbers)
+            or any(value >= _NAMED and value in named for value in number.values)
+            for number in claimed
+        ]
         passages = sum(weight for word, weight in weights.items() if word in self._frequency)
         return Reading(
             claim,
@@ -122,8 +143,62 @@ class Evidence:
             names,
             self._rival(claim, weights, claimed, windows),
             self._lined_up(claim, windows),
+            *self._told(claim, claimed, question),
             classical=self._classical,
         )
+
+    def _told(self, claim: str, claimed: Sequence[Quantity], question: str) -> tuple[float, tuple[str, ...]]:
+        """
+        Find where the passages say what a claim says beside its names and numbers, and its numbers beside that.
+
+        A claim of names and numbers alone says what the question asks.
+        """
+        translated = detect_language(claim) not in self.languages
+        words = content_words(claim, translated=translated, names=False)
+        enough = 1.0
+        if not sum(len(word.text) > 1 for word in words) and len(words) <= _FEW_CHARACTERS:
+            words, enough = content_words(claim, translated=translated), _WITH_NAMES
+        words = words or content_words(question, translated=True)
+        names = [name for name in names_of(claim) if any(named_text(text).has(name) for text in self.texts)]
+        places = [
+            place
+            for place, text in enumerate(self.texts)
+            if not names or any(named_text(text).has(name) for name in names)
+        ]
+        total = sum(word.weight for word in words)
+        beside = [0.0] * len(claimed)
+        best, by_characters = 0.0, _BY_CHARACTERS[self._classical]
+        for place in places if total else ():
+            passage = self._sentences[place]
+            said = [[word.said_by(one.words, by_characters=by_characters) for word in words] for one in passage]
+            for first in range(len(passage)):
+                near = passage[first : first + self._widest]
+                shares = map(max, zip(*said[first : first + self._widest], strict=True))
+                share = sum(word.weight * part for word, part in zip(words, shares, strict=True)) / total
+                best = max(best, share)
+                for at, number in enumerate(claimed):
+                    if share > beside[at] and any(number.agrees_with(n) for one in near for n in one.numbers):
+                        beside[at] = share
+        apart = [
+            claim[number.start : number.end].strip()
+            for number, share in zip(claimed, beside, strict=True)
+            if share < _BESIDE and any(number.agrees_with(other) for other in self._numbers)
+        ]
+        return best * enough, tuple(apart)
+
+    def has_together(self, words: Sequence[ContentWord], numbers: Sequence[Quantity]) -> bool:
+        """Tell whether neighbouring sentences have all of some words, or one alone has them and some numbers."""
+        width = 1 if numbers else self._widest
+        return not (words or numbers) or any(
+            all(any(word.said_by(one.words) for one in near) for word in words)
+            and all(any(number.agrees_with(other) for one in near for other in one.numbers) for number in numbers)
+            for passage in self._sentences
+            for near in (passage[first : first + width] for first in range(len(passage)))
+        )
+
+    def says(self, text: str) -> bool:
+        """Tell whether a passage has a text word for word."""
+        return self._verbatim(text) is not None
 
     def _verbatim(self, claim: str) -> Window | None:
         for index, text in enumerate(self.texts):
@@ -264,8 +339,8 @@ def _are_rivals(one: tuple[str, Quantity], other: tuple[str, Quantity]) -> bool:
         return _is_year(*one) and _is_year(*other)
     if one[1].kind != other[1].kind:
         return False
-    unit = _unit(*one)
-    return one[1].kind != "number" or bool(unit and unit == _unit(*other))
+    unit = unit_of(*one)
+    return one[1].kind != "number" or bool(unit and unit == unit_of(*other))
 
 
 def _is_year(text: str, number: Quantity) -> bool:
@@ -273,12 +348,6 @@ def _is_year(text: str, number: Quantity) -> bool:
         return True
     likely = number.kind == "number" and any(100 <= value <= 2100 and value.is_integer() for value in number.values)
     return likely and bool(_BEFORE_YEAR.search(text[max(0, number.start - 12) : number.start]))
-
-
-def _unit(text: str, number: Quantity) -> str:
-    """Give the term behind a number."""
-    following = terms(text[number.end : number.end + 16])
-    return following[0] if following else ""
 
 
 def _bare(text: str) -> tuple[str, list[int]]:

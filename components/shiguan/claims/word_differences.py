@@ -9,7 +9,7 @@ from typing import Literal
 
 from shiguan.text.languages import HAN
 from shiguan.text.names import looks_like_name
-from shiguan.text.quantities import FULL_MONTHS, quantities
+from shiguan.text.quantities import FULL_MONTHS, Quantity, quantities
 from shiguan.text.terms import STOP_WORDS, is_wide, terms
 
 DifferenceKind = Literal["number", "name", "opposite", "negation", "word"]
@@ -27,6 +27,8 @@ _LONGER_BY = 3
 # A span this much longer than the claim, the words that deny (did not) aside, may deny something else.
 _SAME_LENGTH, _DENIAL = 1.25, 2
 _LONGEST = 1200
+# So many characters around a number tell what it counts.
+_NEAR = 16
 _TOKEN = re.compile(rf"\d[\d,]*(?:\.\d+)?|[{HAN}]|[^\W\d_]+(?:['’][^\W\d_]+)*")
 _OPENS = re.compile(r"(?:^|[.!?:;*#\n\"“(])[\s*#\"“(]*$")
 _NO_NAMES = frozenset("I Yes No However Additionally Also Moreover Furthermore Therefore Thus Overall Note".split())
@@ -206,10 +208,24 @@ def _other_number(claim: str, span: str, mine: Sequence[_Token], theirs: Sequenc
     ours = [q for q in quantities(claim) if mine[0].start < q.end and q.start < mine[-1].end]
     others = [q for q in quantities(span) if theirs[0].start < q.end and q.start < theirs[-1].end]
     for one in ours:
-        rivals = [other for other in others if one.comparable_with(other)]
+        rivals = [other for other in others if one.comparable_with(other) and _count_alike((claim, one), (span, other))]
         if rivals and not any(one.agrees_with(other) for other in rivals):
             return Difference("number", claim[one.start : one.end], span[rivals[0].start : rivals[0].end])
     return None
+
+
+def _count_alike(one: tuple[str, Quantity], other: tuple[str, Quantity]) -> bool:
+    """Tell whether two numbers count the same: dates do, and what stands beside the same words."""
+    if {one[1].kind, other[1].kind} != {"number"} or unit_of(*one) == unit_of(*other):
+        return True
+    before = [_tokens(text[max(0, number.start - _NEAR) : number.start])[-1:] for text, number in (one, other)]
+    return [token.key for token in before[0]] == [token.key for token in before[1]]
+
+
+def unit_of(text: str, number: Quantity) -> str:
+    """Give the term behind a number: what it counts."""
+    following = terms(text[number.end : number.end + _NEAR])
+    return following[0] if following else ""
 
 
 def _says_something(tokens: Sequence[_Token]) -> bool:

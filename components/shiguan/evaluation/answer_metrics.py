@@ -105,7 +105,7 @@ def is_right(question: Question, record: Record) -> bool | None:
 
     It holds a right answer or, where none is written down, cites a gold passage.
     """
-    if record["status"] == "not_found":
+    if record["status"] in ("not_found", "refused"):
         return None
     if not question.answerable:
         return False
@@ -116,7 +116,7 @@ def is_right(question: Question, record: Record) -> bool | None:
 
 def score_answer(question: Question, record: Record) -> dict[str, float]:
     """Score a recorded answer; a refusal says nothing right, and is right where nothing answers."""
-    refused = record["status"] == "not_found"
+    refused = record["status"] in ("not_found", "refused")
     said = "" if refused else spoken_answer(record["answer"])
     metrics: dict[str, float] = {}
     if question.answerable:
@@ -130,7 +130,7 @@ def score_answer(question: Question, record: Record) -> dict[str, float]:
             metrics["gold_cited"] = 0.0 if refused else _gold_share(question, record, cited=True)
     else:
         metrics["correct_refusal"] = float(refused)
-    if record["status"] not in ("not_found", "quoted"):
+    if record["status"] not in ("not_found", "refused", "quoted"):
         # A quotation claims nothing that could be supported or not.
         scores = score_citations(record["answer"], {one["number"]: one["content"] for one in record["documents"]})
         if scores.claims:

@@ -218,7 +218,7 @@ def _not_retrieved(expected: ExpectedPassage, ranks: dict[str, int | None], size
 
 
 def _answered(answer: GeneratedAnswer, expected: ExpectedPassage) -> tuple[str, str]:
-    if answer.meta.get("status") == "not_found":
+    if answer.meta.get("status") in ("not_found", "refused"):
         return "refused", "It stands in the context, and the answer is that the sources do not say this."
     if any(citation["parent_id"] in expected.parent_ids for citation in answer.meta.get("citations", [])):
         return "nothing_lost", "The answer cites it."

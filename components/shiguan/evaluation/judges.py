@@ -48,7 +48,7 @@ class AnswerJudge:
         with RunStore(folder / self.name, {"model": self.model, "metrics": list(self.metrics)}) as store:
             for question in questions:
                 name, record = question.id, records[question.id]
-                if record["status"] == "not_found":
+                if record["status"] in ("not_found", "refused"):
                     continue
                 if name not in store.records:
                     store.add(name, self._judged(question, record))

@@ -12,7 +12,7 @@ from haystack.dataclasses import ChatMessage
 from shiguan.claims.checker import CheckedClaim, check_in_thread, checker_of, numbered_passages
 from shiguan.claims.claim_kinds import is_not_found
 from shiguan.claims.claim_support import Verdict
-from shiguan.claims.claims import ClaimedText, split_claims
+from shiguan.claims.claims import ClaimedText
 from shiguan.claims.evidence import find_verbatim
 from shiguan.grading.window_similarity import try_similarities
 from shiguan.llm.calls import ask_llm_async, blocking, is_available, warm_up_generator
@@ -45,7 +45,7 @@ class CheckedAnswer:
     @property
     def is_not_found(self) -> bool:
         """Whether it says that the sources do not answer."""
-        return is_not_found(self.parts.text)
+        return not self.claims and is_not_found(self.parts.text)
 
     @property
     def unsure(self) -> list[CheckedClaim]:
@@ -180,10 +180,10 @@ def check_answer(
     embedder: DocumentEmbedder | None = None,
 ) -> tuple[CheckedAnswer, list[str]]:
     """Check a reply by words, and by meaning where there is an embedder."""
-    parts = split_claims((reply.text or "").strip(), question)
     numbered = numbered_passages(documents)
-    checker = checker_of(numbered)
-    read = [] if is_not_found(parts.text) else checker.read(parts)
+    checker = checker_of(numbered, question)
+    parts = checker.split((reply.text or "").strip())
+    read = [] if checker.says_nothing(parts) else checker.read(parts)
     similarities, warnings = try_similarities(embedder, checker.windows(read))
     claims = checker.judge(read, similarities)
     return CheckedAnswer(

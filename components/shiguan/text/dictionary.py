@@ -71,18 +71,36 @@ def translations(text: str, language: str, into: str) -> list[tuple[list[str], l
     if {language, into} != {"zh", "en"}:
         return []
     text = text[:_MOST_READ]
-    if language == "zh":
-        runs = [list(run) for run in _RUN.findall(fold_text(question_subject(text)))]
-        words = _words(runs, "", "chinese", "english", _LONGEST["zh"])
-    else:
-        words = _words([terms(text)], " ", "stems", "chinese", _LONGEST["en"])
-    return [(word, [terms(meaning) for meaning in meanings]) for word, meanings in words]
+    found = _chinese_words(question_subject(text)) if language == "zh" else _english_words(text)
+    telling = (one for one in found if one[1] and any(rarity(part) > _GRAMMAR for part in one[0]))
+    return [(terms("".join(word)) if language == "zh" else word, list(map(terms, some))) for word, some in telling]
+
+
+def dictionary_words(text: str, *, translated: bool) -> Iterator[tuple[list[str], list[str]]]:
+    """
+    Cut a text into words: Chinese ones into their characters, with their meanings; what is no entry, one by one.
+
+    English words are stems, and have their meanings where they are to be translated.
+    """
+    text = text[:_MOST_READ]
+    if _RUN.search(text):
+        yield from _chinese_words(text)
+        text = _RUN.sub(" ", text)
+    yield from _english_words(text) if translated else (([stem], []) for stem in terms(text))
+
+
+def _chinese_words(text: str) -> Iterator[tuple[list[str], list[str]]]:
+    return _words(list(map(list, _RUN.findall(fold_text(text)))), "", "chinese", "english", _LONGEST["zh"])
+
+
+def _english_words(text: str) -> Iterator[tuple[list[str], list[str]]]:
+    return _words([terms(text)], " ", "stems", "chinese", _LONGEST["en"])
 
 
 def _words(
     runs: list[list[str]], space: str, of: str, into: str, longest: int
 ) -> Iterator[tuple[list[str], list[str]]]:
-    """Give each word of a question that tells something, with its translations."""
+    """Cut runs into words, the longest first, each with its translations."""
     pieces = {
         space.join(run[at:end])
         for run in runs
@@ -94,11 +112,9 @@ def _words(
         at = 0
         while at < len(run):
             ends = range(min(at + longest, len(run)), at, -1)
-            end = next((end for end in ends if space.join(run[at:end]) in found), 0)
-            word = space.join(run[at:end])
-            if end and any(rarity(part) > _GRAMMAR for part in run[at:end]):
-                yield run[at:end] if space else terms(word), found[word]
-            at = end or at + 1
+            end = next((end for end in ends if space.join(run[at:end]) in found), at + 1)
+            yield run[at:end], found.get(space.join(run[at:end]), [])
+            at = end
 
 
 # What a character of grammar tells.

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Set
 from functools import cache
-from itertools import groupby, pairwise
+from itertools import pairwise
 from pathlib import Path
 from unicodedata import normalize
 
@@ -18,8 +18,8 @@ _CAPITALISED = re.compile(r"[^\W\d_][\w'’.-]*")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;]\s|[\n\"“(])\s*$")
 _CLUES = read_table(Path(__file__).with_name("names.yaml"))
 _NO_NAMES = frozenset(_CLUES["no_names"].split())
-_SURNAMES = "".join(_CLUES["surnames"].split())
-_TRANSLITERATED = frozenset("".join(_CLUES["transliterated"].split()))
+SURNAMES = "".join(_CLUES["surnames"].split())
+TRANSLITERATED = frozenset("".join(_CLUES["transliterated"].split()))
 _SYLLABLES = frozenset(_CLUES["syllables"].split())
 _FOLD = str.maketrans(
     "趙錢孫吳鄭馮陳衛蔣韓楊許呂張嚴華謝鄒竇雲蘇魯韋馬鳳袁費賀湯羅畢樂於傅齊顧黃蕭龐紀項賈顏鍾駱盧應鄧單陸榮龔儲車寧欒厲劉龍葉黨翟譚貢喬聞",
@@ -38,12 +38,13 @@ def foreign_names(text: str, other: str) -> list[str]:
     place, or a foreign name. Rules only; a name that is also a common word is missed.
     """
     said = set(terms(other))
-    found = [name for name in _capitalised(text) if not said.issuperset(terms(name))]
+    found = [name for name in capitalised_words(text) if not said.issuperset(terms(name))]
     found.extend(_han_names(text, said))
     return list(dict.fromkeys(found))
 
 
-def _capitalised(text: str) -> list[str]:
+def capitalised_words(text: str) -> list[str]:
+    """Give the capitalised words of a text that look like parts of names."""
     names = []
     for match in _CAPITALISED.finditer(text):
         word = match[0].rstrip(".'’-")
@@ -83,12 +84,12 @@ def _name_in(piece: str, said: set[str]) -> str:
         return ""
     folded = piece.translate(_FOLD)
     core, fold = piece[new[0] : new[-1] + 1], folded[new[0] : new[-1] + 1]
-    if sum(character in _TRANSLITERATED for character in fold) >= max(3, 0.75 * len(fold)):
+    if sum(character in TRANSLITERATED for character in fold) >= max(3, 0.75 * len(fold)):
         return core
     before, after = folded[: new[0]][-1:], folded[new[-1] + 1 :][:1]
-    if len(core) in (2, 3) and fold[0] in _SURNAMES:
+    if len(core) in (2, 3) and fold[0] in SURNAMES:
         return core
-    if len(core) <= 2 and before and before in _SURNAMES and before not in "于安常任从方高时何全应解管会":
+    if len(core) <= 2 and before and before in SURNAMES and before not in "于安常任从方高时何全应解管会":
         return before + core
     if len(core) in (2, 3) and fold[-1] in _PLACE_END:
         return core
@@ -100,16 +101,15 @@ def looks_like_name(run: str) -> bool:
     folded = run.translate(_FOLD)
     if "·" in run or "•" in run:
         return True
-    if len(folded) >= 2 and sum(character in _TRANSLITERATED for character in folded) >= max(2, 0.75 * len(folded)):
+    if len(folded) >= 2 and sum(character in TRANSLITERATED for character in folded) >= max(2, 0.75 * len(folded)):
         return True
     place = len(folded) >= 2 and folded[-1] in f"{_PLACE_END}阳京原津陵"
-    return place or (2 <= len(folded) <= 4 and folded[0] in _SURNAMES)
+    return place or (2 <= len(folded) <= 4 and folded[0] in SURNAMES)
 
 
 _RUN = re.compile(f"[{HAN}]{{2,}}")
 # Names are capitalised, in one word or several: An Lushan, Guo Zi-yi, Chang'an, Li Shimin's.
 _NAME = re.compile(r"[A-Z][a-zü]+(?:['’-]?[A-Za-zü]+)*")
-_FULL_NAME = re.compile(rf"{_NAME.pattern}(?: {_NAME.pattern})+")
 _PARTS = re.compile("['’-]")
 # No name in one word is longer (Heilongjiang has twelve letters); a hostile one would take its length squared.
 _LONGEST = 24
@@ -117,18 +117,22 @@ _LONGEST = 24
 
 def sounds_of_text(text: str) -> Iterator[str]:
     """Give the sound of every two neighbouring Han characters, without tones: 安禄山 gives "an lu" and "lu shan"."""
-    known = _readings().get
     for run in _RUN.findall(text):
-        yield from _pairs([known(character, "") for character in run])
+        yield from _pairs(list(map(reading, run)))
+
+
+def reading(character: str) -> str:
+    """Give the first sound of a character, without its tone; nothing for what is no Han character."""
+    return _readings().get(character, "")
 
 
 def sounds_of_names(question: str) -> Iterator[str]:
     """Give what `sounds_of_text` gives for the names of a question that can be read as pinyin."""
     surname, end = "", -1
     for name in _NAME.finditer(question):
-        syllables = _syllables_of(name[0])
-        yield from _pairs([surname if question[end : name.start()] == " " else "", *syllables])
-        surname, end = (syllables or [""])[-1], name.end()
+        found = syllables(name[0])
+        yield from _pairs([surname if question[end : name.start()] == " " else "", *found])
+        surname, end = (found or [""])[-1], name.end()
 
 
 def heard_names(question: str, sounds: Set[str]) -> list[str]:
@@ -137,34 +141,11 @@ def heard_names(question: str, sounds: Set[str]) -> list[str]:
     return [name for name, own in names.items() if own and own <= sounds]
 
 
-def share_sounds(one: str, other: str) -> bool:
-    """Tell whether a name of one text sounds like Han characters of the other, either way round."""
-    heard = set(sounds_of_names(one)).intersection(sounds_of_text(other))
-    return bool(heard or set(sounds_of_names(other)).intersection(sounds_of_text(one)))
-
-
-def unheard_names(text: str, other: str) -> list[str]:
-    """
-    Find the full names of a text that can be read as pinyin and whose end is not heard in Han characters.
-
-    Only those of three syllables or more (An Lushan is 禄山): books call a person with two by one, 韩愈 is 愈.
-    """
-    heard = set(sounds_of_text(other))
-    found = []
-    for several in _FULL_NAME.findall(text) if heard else ():
-        for readable, words in groupby(several.split(" "), key=lambda word: bool(_syllables_of(word))):
-            name = list(words)
-            sounds = list(_pairs([syllable for word in name for syllable in _syllables_of(word)]))
-            if readable and 1 < len(name) <= len(sounds) and sounds[-1] not in heard:
-                found.append(" ".join(name))
-    return found
-
-
 def _pairs(syllables: list[str]) -> Iterator[str]:
     return (f"{one} {other}" for one, other in pairwise(syllables) if one and other)
 
 
-def _syllables_of(name: str) -> list[str]:
+def syllables(name: str) -> list[str]:
     """Cut a name into syllables of pinyin, the longest first; empty if it is none."""
     parts = _PARTS.split(name.lower().replace("ü", "u"))
     found: list[str] = []

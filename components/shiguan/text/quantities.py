@@ -9,7 +9,7 @@ from typing import Literal
 
 from shiguan.resources import read_table
 
-Kind = Literal["number", "year", "month", "day", "percent"]
+Kind = Literal["number", "ordinal", "year", "month", "day", "percent"]
 
 _TABLE = read_table(Path(__file__).with_name("quantities.yaml"))
 _ERAS: dict[str, list[int]] = _TABLE["eras"]
@@ -20,8 +20,9 @@ _SMALL = {"十": 10, "百": 100, "千": 1000, "廿": 20, "卅": 30}
 _LARGE = {"万": 10_000, "亿": 100_000_000}
 _HAN = "零〇一二两三四五六七八九十百千万亿廿卅"
 # A lone numeral is a number only before one of these; elsewhere it is part of a word (万一, 百姓, 三思).
-_COUNTED = (
-    "年月日岁人名个次万亿里州县镇道天位座军兵骑匹卷章篇世代余元公米吨分成倍家子艘所部条层场级期届年周号度寸尺丈石斤"
+COUNTED = (
+    "年月日岁人名个次万亿里州县镇道天位座军兵骑匹卷章篇世代余元公米吨分成倍家子艘所部"
+    "条层场级期届周号度寸尺丈石斤只盏头颗枚件"
 )
 
 _ERA = re.compile(rf"({'|'.join(sorted(_ERAS, key=len, reverse=True))})(元|[{_HAN}]+|\d+)(?=年|载)")
@@ -33,6 +34,7 @@ _SCALE = re.compile(r"[\s-]*(hundred|thousand|million|billion|trillion)s?\b|\s?(
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _WORDS: dict[str, float] = _TABLE["words"]
 _ORDINALS = {word: value for value, word in enumerate(_TABLE["ordinals"].split(), start=1)}
+_RANKS, _RANKED = re.compile(r"(?:st|nd|rd|th)\b"), re.compile(rf"\b(?:{'|'.join(_ORDINALS)})$", re.IGNORECASE)
 _ORDINAL_MONTH = re.compile(r"(?:st|nd|rd|th)\s+month")
 _NUMBER_WORD = "|".join([*_WORDS, *_SCALES, *_ORDINALS])
 _ENGLISH = re.compile(rf"\b(?:{_NUMBER_WORD})(?:(?:[\s-]+(?:and[\s-]+)?)(?:{_NUMBER_WORD}))*\b", re.IGNORECASE)
@@ -47,6 +49,9 @@ _YEAR_BEFORE = re.compile(r"(?<!\d)([12]\d)\d\d\s?[-–—/]$", re.ASCII)
 _MONTH = re.compile(rf"\b({'|'.join(_MONTHS)})\b\.?", re.IGNORECASE)
 
 
+_COMPARABLE = ({"number", "year"}, {"number", "day"}, {"ordinal", "day"})
+
+
 @dataclass(frozen=True)
 class Quantity:
     """One number or part of a date."""
@@ -58,11 +63,12 @@ class Quantity:
 
     def agrees_with(self, other: "Quantity") -> bool:
         """Tell whether two quantities may be the same."""
-        return bool(self.values & other.values) and self.comparable_with(other)
+        alike = self.comparable_with(other) or {self.kind, other.kind} == {"number", "ordinal"}
+        return alike and bool(self.values & other.values)
 
     def comparable_with(self, other: "Quantity") -> bool:
-        """Tell whether two quantities count the same kind of thing."""
-        return self.kind == other.kind or {self.kind, other.kind} in ({"number", "year"}, {"number", "day"})
+        """Tell whether two quantities are of the same kind, so that one may stand for the other."""
+        return self.kind == other.kind or {self.kind, other.kind} in _COMPARABLE
 
 
 def quantities(text: str) -> list[Quantity]:
@@ -129,7 +135,7 @@ def numerals(text: str) -> set[float]:
 def _han_value(numeral: str, following: str) -> float | None:
     """Read a numeral in Han characters; None for one that is part of a word."""
     word = numeral.replace("余", "")
-    if len(word) == 1 and (not following or following not in _COUNTED or word in "百千万亿"):
+    if len(word) == 1 and (not following or following not in COUNTED or word in "百千万亿"):
         return None
     if numeral == "万一" or (word == "一" and following not in "年月日"):
         return None
@@ -155,7 +161,8 @@ def _kind(plain: str, start: int, end: int) -> Kind:
     word = re.search(r"([a-z]+)\.?$", before)
     if word and word[1] in _MONTHS and end - start <= 4:
         return "day" if len(plain[start:end]) <= 2 else "year"
-    return "number"
+    is_ordinal = plain[start - 1 : start] == "第" or _RANKS.match(plain, end) or _RANKED.search(plain[start:end])
+    return "ordinal" if is_ordinal else "number"
 
 
 def _scale(word: str) -> float:

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shiguan.claims.checker import ClaimChecker
 from shiguan.claims.claims import split_claims
 
 
@@ -34,12 +35,9 @@ def test_each_sentence_gets_its_marks(answer, claims):
 @pytest.mark.parametrize(
     "line", ["# The rebellion", "The reasons are:", "原因如下：", "Yes.", "Certainly!", "是的。", "Sure, of course."]
 )
-def test_what_claims_nothing_is_not_checkable(line):
-    assert [claim.checkable for claim in split_claims(line).claims] == [False]
-
-
-def test_a_cited_announcement_is_checkable():
-    assert [claim.checkable for claim in split_claims("There were three reasons [1]:").claims] == [True]
+def test_what_claims_nothing_states_nothing(line):
+    checker = ClaimChecker({1: "The rebellion of An Lushan began in 755."})
+    assert [checker.stated(claim) for claim in checker.split(line).claims] == [""]
 
 
 @given(st.text() | st.text(alphabet="ab。. [1]【2】\n-#：:"))

@@ -10,6 +10,7 @@ from haystack.dataclasses import ChatMessage
 
 from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.claims.checker import ClaimChecker
+from shiguan.claims.claim_kinds import stated_part
 from shiguan.claims.claim_stream import ClaimStream
 from shiguan.claims.claims import find_marks, split_claims
 from shiguan.text.sentences import sentence_spans
@@ -80,7 +81,7 @@ def false_marks(answer, shown):
     assert set(written) == {number for one in claims for number in one["numbers"]}
     checker, wrong = ClaimChecker(dict(enumerate(shown, start=1))), []
     for one in claims:
-        plain = split_claims(one["text"].replace(" ⚠", "").replace("⚠", "")).text
+        plain = stated_part(split_claims(one["text"].replace(" ⚠", "").replace("⚠", "")).text)
         together = checker.together(plain, one["numbers"])
         for number in one["numbers"]:
             says = checker.relation(plain, number).verdict

@@ -75,7 +75,8 @@ def test_a_verdict_names_the_span_in_the_stored_passage():
 
 def test_sentences_that_claim_nothing_get_no_verdict():
     text = "Here is what the sources say:\n\n# The rising\n\nThe sources do not name his mother. Shall I go on?"
-    assert grade(text)["verdicts"] == []
+    assert grade(text, query="Who was the mother of the man who led the rising?")["verdicts"] == []
+    assert verdicts("An Lushan rose in 755. The sources do not name his mother.")[1:] == ["unsupported"]
 
 
 def test_a_gap_that_goes_on_with_a_statement_is_no_way_around_the_check():

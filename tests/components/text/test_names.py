@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shiguan.text import names
-from shiguan.text.names import sounds_of_names, sounds_of_text, unheard_names
+from shiguan.text.names import sounds_of_names, sounds_of_text
 
 
 def test_neighbouring_characters_sound_together_and_not_across_marks():
@@ -43,21 +43,6 @@ def test_any_text_is_read(text):
 
 def test_a_word_too_long_for_a_name_is_none():
     assert not list(sounds_of_names("Xian" + "xian" * 100_000))
-
-
-@pytest.mark.parametrize(
-    ("text", "other", "names"),
-    [
-        ("An Lushan met Guo Ziyi.", "郭子儀", ["An Lushan"]),
-        ("An Lushan rose.", "祿山反", []),
-        ("Shi Siming rose.", "天寶十四載", ["Shi Siming"]),
-        ("Han Yu wrote it in China.", "愈書之", []),
-        ("General John Smith came.", "將軍至", []),
-        ("An Lushan rose.", "An rose", []),
-    ],
-)
-def test_full_names_that_are_not_heard_in_a_chinese_text(text, other, names):
-    assert unheard_names(text, other) == names
 
 
 def test_the_syllables_of_names_are_those_of_all_characters():

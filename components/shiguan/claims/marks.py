@@ -1,0 +1,109 @@
+"""The marks of citations: found in any spelling, and written in one."""
+
+import re
+import unicodedata
+from collections.abc import Container
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from shiguan.llm.source_blocks import neutral_text
+from shiguan.resources import read_patterns
+
+# So many sources are never in a prompt; a longer range is a mistake, such as years in brackets.
+_LONGEST_RANGE, _MOST_SOURCES = 50, 1000
+_DIGITS = re.compile(r"\d+|[¹²³⁰⁴-⁹]+")
+_ROUND = str.maketrans("[]【】［］〔〕", "()（）（）（）")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One bracket of citations."""
+
+    start: int
+    end: int
+    numbers: tuple[int, ...]
+
+
+@cache
+def _patterns() -> dict[str, re.Pattern[str]]:
+    return read_patterns(Path(__file__).with_name("marks.yaml"))
+
+
+def find_marks(text: str) -> list[Mark]:
+    """
+    Find the citation marks of a text.
+
+    Knows `[1]`, `[1][3]`, `[1, 3]`, `[1-3]`, `[^1]`, `【1】`, `[Source 1]`, `[来源1]` and `[doc_1]`, with full-width
+    digits and punctuation. Links are left alone, and so are numbers of four digits and more, which name no source.
+    """
+    marks = []
+    for match in _patterns()["mark"].finditer(text):
+        if _patterns()["linked"].match(text, match.end()):
+            continue
+        if (numbers := _numbers(match[0])) and max(numbers) < _MOST_SOURCES:
+            marks.append(Mark(match.start(), match.end(), numbers))
+    return marks
+
+
+def _numbers(listed: str) -> tuple[int, ...]:
+    numbers: list[int] = []
+    for first, last in _patterns()["numbers"].findall(listed):
+        low = int(unicodedata.normalize("NFKC", first))
+        high = int(unicodedata.normalize("NFKC", last)) if last else low
+        numbers.extend([low, high] if low > high or high - low > _LONGEST_RANGE else range(low, high + 1))
+    return tuple(dict.fromkeys(numbers))
+
+
+def uniform_marks(text: str) -> str:
+    """
+    Write the marks of a text as `[1]`, and so that its sentences can do without them.
+
+    What only looks like a mark is written otherwise: `[1999]` is `(1999)`, and a line `[2]: words` begins with a mark.
+    """
+    patterns = _patterns()
+    if not _DIGITS.search(text):
+        return patterns["broken"].sub("", text)
+    text = patterns["mark"].sub(lambda found: _one_form(text, found), text)
+    for name in ("round", "named"):
+        text = patterns[name].sub(lambda found: _written(_numbers(found[0])), text)
+    for _ in range(3):
+        text = patterns["joined"].sub("", patterns["wrapped"].sub(r"\1", text))
+    text = patterns["definition"].sub(r"\1 ", patterns["sources"].sub(r"\1", text))
+    text = patterns["subject"].sub(lambda found: _noun(found, "The source" if found.start() == 0 else ""), text)
+    text = patterns["noun"].sub(lambda found: _noun(found, f"{found['before']} the source"), text)
+    text = patterns["han"].sub(lambda found: f"{found['before']}资料{found['marks']}", text)
+    return patterns["broken"].sub("", text)
+
+
+def lowered_marks(text: str) -> str:
+    """Write marks that are raised, `<sup>1</sup>` or ¹ behind a stop, as `[1]`."""
+    return _patterns()["raised"].sub(lambda one: _written(_numbers(unicodedata.normalize("NFKC", one[0]))), text)
+
+
+def _one_form(text: str, found: re.Match[str]) -> str:
+    if _patterns()["linked"].match(text, found.end()):
+        return found[0]
+    numbers = _numbers(found[0])
+    return _written(numbers) if max(numbers) < _MOST_SOURCES else found[0].translate(_ROUND)
+
+
+def _written(numbers: tuple[int, ...]) -> str:
+    return "".join(f"[{number}]" for number in numbers)
+
+
+def _noun(found: re.Match[str], words: str) -> str:
+    if not words:
+        before = found.string[: found.start()].rstrip()
+        words = "The source" if not before or before[-1] in ".!?\n" else "the source"
+    plural = "s" if len(_DIGITS.findall(found["marks"])) > 1 else ""
+    return f"{words}{plural} {found['marks'].strip()} "[: None if found.re is _patterns()["subject"] else -1]
+
+
+def neutral_answer(text: str, known: Container[int]) -> str:
+    """Make an answer harmless for another prompt, with its marks that name known passages."""
+    parts, at = [], 0
+    for mark in find_marks(text):
+        parts += [neutral_text(text[at : mark.start]), *(f"[{number}]" for number in mark.numbers if number in known)]
+        at = mark.end
+    return "".join([*parts, neutral_text(text[at:])]).strip()

@@ -1,0 +1,93 @@
+"""Takes off a reply what is no part of its answer."""
+
+import html
+import re
+from functools import cache
+from pathlib import Path
+
+from shiguan.claims.marks import lowered_marks, uniform_marks
+from shiguan.llm.json_replies import THOUGHT
+from shiguan.llm.source_blocks import TAG_NAMES
+from shiguan.resources import read_patterns
+from shiguan.text.questions import folded, is_question
+from shiguan.text.sentences import sentence_spans
+from shiguan.text.terminal import printable
+
+_SPEAKER = "system|user|assistant|human|developer|tool|系统|系統|用户|用戶|助手"
+_TAG = f"(?:{'|'.join(['response', *TAG_NAMES])})"
+_MARKUP = re.compile(
+    rf"[ \t]*(?:</?\s{{0,4}}{_TAG}(?:\s[^<>\n]{{0,500}})?/?>|<{_TAG}\s[^<>\n]{{0,500}}?=\"[^<>\n]{{0,500}}(?=\n|\Z)"
+    rf"|<\|[^<>\n]{{0,40}}?\|>|\[/?(?:inst|{_SPEAKER})\]|<</?sys>>)[ \t]*"
+    rf"(?:(?:model|{_SPEAKER})[ \t]*(?=\n|<\||\Z))?",
+    re.IGNORECASE,
+)
+# What shows nothing and could stand between the letters of a mark or a role.
+_HIDDEN = re.compile("[\u00ad\u200b\u2060-\u2064\ufeff]|(?<![^\\W_])[\u200c-\u200f]+|[\u200c-\u200f]+(?![^\\W\\d_])")
+_LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_PASSES = 4
+# Whoever says a sentence of this many bytes again, some seven Han characters or twenty letters, goes round in circles.
+_LONG = 20
+_SPACES, _BLANK_LINES = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)"), re.compile(r"\n(?:[ \t]*\n){2,}")
+
+
+@cache
+def _patterns() -> dict[str, re.Pattern[str]]:
+    return read_patterns(Path(__file__).with_name("reply_cleaning.yaml"))
+
+
+def clean_reply(reply: str, question: str = "") -> str:
+    """
+    Give the answer in a reply, each sentence once and without the question over again.
+
+    What has been read of a reply that is still being written is cleaned as the whole will be, but for a tag or a
+    lead-in at its very end.
+    """
+    text = _HIDDEN.sub("", printable(_LINE_ENDS.sub("\n", html.unescape(reply))))
+    patterns = _patterns()
+    if "<" in text or "[" in text:
+        text = _without_markup(lowered_marks(text))
+    text = patterns["lead"].sub("", patterns["role"].sub("", patterns["question"].sub("", text)))
+    text = uniform_marks(patterns["address"].sub(_plain_address, text))
+    text = patterns["definition"].sub(r"\1:", text)
+    text = patterns["number"].sub("", _without_repetitions(text, question if is_question(question) else ""))
+    if text == reply:
+        return reply
+    return _BLANK_LINES.sub("\n\n", _SPACES.sub(" ", text)).strip()
+
+
+def _without_markup(text: str) -> str:
+    patterns = _patterns()
+    text = patterns["escaped"].sub(r"[\1]", text)
+    for _ in range(_PASSES):
+        before = text
+        text = _MARKUP.sub(_between, THOUGHT.sub(" ", text))
+        text = patterns["link"].sub(_linked, patterns["image"].sub("", patterns["element"].sub("", text)))
+        if text == before:
+            return text
+    # Nobody writes by accident what becomes markup again and again.
+    return text.replace("<", "‹")
+
+
+def _without_repetitions(text: str, question: str) -> str:
+    said, kept, at = {folded(question)}, [], 0
+    for start, end in sentence_spans(text):
+        sentence = folded(_patterns()["item"].sub("", text[start:end]))
+        if len(sentence.encode()) < _LONG or sentence not in said:
+            kept.append(text[at:end])
+            said.add(sentence)
+        at = end
+    found = "".join([*kept, text[at:]])
+    return found if len(found) == len(text) else found.lstrip()
+
+
+def _linked(link: re.Match[str]) -> str:
+    text = link[1] or ""
+    return f"[{text}]" if text[-1:].isdigit() else text
+
+
+def _between(markup: re.Match[str]) -> str:
+    return " " if markup.string[markup.end() : markup.end() + 1].isalnum() else ""
+
+
+def _plain_address(address: re.Match[str]) -> str:
+    return f"`{address[1] or address[2]}`"
