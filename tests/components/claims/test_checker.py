@@ -98,8 +98,10 @@ def documents(passages=None):
     return [Document(content=text, meta={"number": at}) for at, text in (passages or PASSAGES).items()]
 
 
-def cited(answer, *, passages=None, **more):
-    (found,) = CitationExtractor().run([ChatMessage.from_assistant(answer)], documents(passages), **more)["answers"]
+def cited(answer, *, passages=None, **graded):
+    """Cite an answer, graded by `HallucinationGrader` or not."""
+    reply = ChatMessage.from_assistant(answer, meta=graded)
+    (found,) = CitationExtractor().run([reply], documents(passages))["answers"]
     return found.meta
 
 

@@ -90,23 +90,24 @@ def test_a_copy_that_lost_the_search_and_a_claim_without_a_vector_have_no_neares
 def test_a_near_claim_is_supported_in_part_and_its_place_is_the_nearest_child():
     found = support("The general rebelled against the court.", hit("p1", RISE, 0.83), hit("p1", TAKE, 0.8))
     assert (found.verdict, found.start, found.end) == ("partial", 0, 25)
-    assert found.score == pytest.approx(0.42 + 0.19 * 0.5)
+    assert found.score == pytest.approx(0.55 + 0.12 * 0.5)
 
 
-@pytest.mark.parametrize(("cosine", "verdict"), [(0.78, "partial"), (0.77, "unsupported")])
+@pytest.mark.parametrize(("cosine", "verdict"), [(0.83, "partial"), (0.78, "unsupported")])
 def test_the_cosine_that_counts_as_near_decides(cosine, verdict):
-    assert support("The general rebelled against the court.", hit("p1", RISE, cosine)).verdict == verdict
+    claim = "The soldier rose against the throne in the winter."  # few of its words have a translation there
+    assert support(claim, hit("p1", RISE, cosine)).verdict == verdict
 
 
-@pytest.mark.parametrize("claim", ["The army rose in 755.", "An Lushan raised an army.", "Guo Ziyi won."])
+@pytest.mark.parametrize("claim", ["The army rose in 755.", "An Lushan raised an army.", "Guo Ziyi recovered the capital."])
 def test_a_number_or_name_that_is_there_outweighs_a_vector_that_is_far(claim):
     assert support(claim, hit("p1", RISE, 0.75)).verdict == "partial"
 
 
 def test_vectors_do_not_decide_about_classical_passages_but_names_do():
     far = hit("p1", slice(0, 17), 0.7)
-    assert support("An Lushan rebelled at Fanyang.", far, passages=(CLASSICAL,)).verdict == "partial"
-    assert support("Shi Siming rebelled at Fanyang.", far, passages=(CLASSICAL,)).verdict == "unsupported"
+    assert support("Guo Ziyi took Chang'an the next year.", far, passages=(CLASSICAL,)).verdict == "partial"
+    assert support("Shi Siming took Chang'an the next year.", far, passages=(CLASSICAL,)).verdict == "unsupported"
 
 
 def test_where_no_cosine_is_known_to_be_near_numbers_and_names_decide():
@@ -117,7 +118,7 @@ def test_where_no_cosine_is_known_to_be_near_numbers_and_names_decide():
 @pytest.mark.parametrize(
     ("claim", "verdict", "reason"),
     [
-        ("An Lushan rebelled in the eleventh month of 755.", "partial", "is near it"),
+        ("An Lushan rebelled in the eleventh month of 755.", "partial", "something like it is there"),
         ("An Lushan rebelled in the twelfth month of 755.", "unsupported", "twelfth"),
         ("Guo Ziyi took the city in 763.", "unsupported", "763"),
         ("Tian Chengsi rebelled in 755.", "unsupported", "no passage has Tian Chengsi"),
@@ -129,8 +130,8 @@ def test_numbers_dates_and_full_names_are_compared_across_languages(claim, verdi
     assert reason in found.reason
 
 
-def test_a_missing_name_costs_as_much_as_elsewhere_and_no_more():
-    assert support("Tian Chengsi rebelled.", hit("p1", RISE, 0.88)).verdict == "partial"
+def test_a_name_that_no_passage_has_in_any_form_is_supported_by_no_vector():
+    assert support("Tian Chengsi rebelled.", hit("p1", RISE, 0.88)).verdict == "unsupported"
     assert ClaimChecker({1: ZH}).relation("Tian Chengsi rebelled.", 1).verdict == "unsupported"
     assert ClaimChecker({1: ZH}).relation("An Lushan rebelled.", 1).verdict == "partial"
 

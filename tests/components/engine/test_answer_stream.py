@@ -170,7 +170,7 @@ async def test_an_answer_that_is_refused_at_last_says_why(runner, llm):
     events = await told(runner("precise"))
     assert [rejected["attempt"] for rejected in named(events, "draft_rejected")] == [1, 2, 3]
     assert named(events, "draft_rejected")[-1]["queries"] == []
-    assert events[-1].data["status"] == "not_found"
+    assert events[-1].data["status"] == "refused"
     assert "Rome" not in "".join(token["text"] for token in named(events, "token"))
 
 
