@@ -77,12 +77,19 @@ FITTED_BY_WORDS: Final = Calibration(
 )
 
 
+CLOSEST_BELOW = 0.3
+"""A probability below which passages are shown as the closest ones, since it is doubtful that they answer."""
+NOTHING_BELOW = 0.02
+"""One below which nothing is near. How many answerable questions either costs is in docs/quality.md."""
+
+
 def probability(question: str, documents: Sequence[Document], nearest: Sequence[Document]) -> float:
     """Give the probability, 0 to 1, that the first passages hold an answer to a question."""
     if not documents or _asks_in_other_money(question, documents):
         return 0.0
     near = {str(child.meta.get("parent_id") or child.id) for child in nearest}
-    if near.isdisjoint(document.id for document in documents[:_READ]):
+    # A first passage that vectors do not know may wait for its own: what lies near beside it says nothing of it.
+    if documents[0].id not in near:
         return FITTED_BY_WORDS.probability(signals_of(question, documents, []))
     return FITTED.probability(signals_of(question, documents, nearest))
 

@@ -6,7 +6,10 @@ from typing import Any, get_args
 
 from haystack import Document, GeneratedAnswer, component
 from haystack.dataclasses import ChatMessage
+from haystack.document_stores.types import DocumentStore
 
+from shiguan.answer.answerability import CLOSEST_BELOW, NOTHING_BELOW
+from shiguan.answer.question_names import absent_names
 from shiguan.answer.quotations import quotations, write_quotations
 from shiguan.claims.checker import check_in_thread, checker_of, numbered_passages
 from shiguan.claims.citations import Format, citations_of, cite_claim, escaped, verdicts_by_sentence, write_cited
@@ -37,8 +40,10 @@ class CitationExtractor:
     Without a reply, because there is no model or none could be reached, the answer is up to three quotations, status
     `quoted`: windows of whole sentences around what is closest to the question, word for word, in the order of the
     retrieval; a passage that introduces whom the question asks about comes first. They are citations with the verdict
-    `quoted`, the closest `sentence` and the question's `words` in it as places in the stored parent. Where the passages
-    are unlikely to hold an answer, the answer is the mode's not-found sentence instead.
+    `quoted`, the closest `sentence` and the question's `words` in it as places in the stored parent. Where it is
+    doubtful that they answer, the status is `closest`; where nothing is near, or a name of the question stands nowhere
+    in the library, it is `not_found`. Both say what makes them so: `absent`, the names that stand nowhere, with those
+    like them, and `waiting`, how many passages have no vector yet.
 
     The answer's `data` is the text in the chosen format, and `claim` offsets are offsets in it.
 
@@ -61,7 +66,7 @@ class CitationExtractor:
         *,
         mode: str = "simple",
         claim_matcher: ClaimMatcher | None = None,
-        max_risk: float = 0.85,
+        closest_below: float = CLOSEST_BELOW,
     ) -> None:
         """
         Choose the format of the answers.
@@ -69,20 +74,21 @@ class CitationExtractor:
         :param format: `markdown` (marks as `[1]`), `html` (escaped, marks are links to `#source-1`) or `plain` (no
             marks; the citations still have the numbers).
         :param mode: Whose not-found sentence stands where nobody replied: a mode of `prompts/not_found.yml`.
-        :param claim_matcher: Compares claims with passages in another language; None for numbers and names alone.
-        :param max_risk: The risk, 0 to 1, that the passages do not answer, above which nothing is quoted; 1 to quote
-            whatever was found.
-        :raises ValueError: If the format is unknown or `max_risk` is not between 0 and 1.
+        :param claim_matcher: Compares claims with passages in another language, and knows the store in which names of a
+            question are looked for; None to do without.
+        :param closest_below: The probability, 0 to 1, below which passages are shown as the closest ones alone; 0 where
+            none was fitted to the embedder, to quote whatever was found.
+        :raises ValueError: If the format is unknown or `closest_below` is not between 0 and 1.
         """
         if format not in get_args(Format):
             raise ValueError(f"`format` must be one of {', '.join(get_args(Format))}, got `{format}`.")
-        if not 0 <= max_risk <= 1:
-            raise ValueError(f"`max_risk` must be 0 to 1, got {max_risk}.")
+        if not 0 <= closest_below <= 1:
+            raise ValueError(f"`closest_below` must be 0 to 1, got {closest_below}.")
         not_found_sentence(mode, "en")
         self.format = format
         self.mode = mode
         self.claim_matcher = claim_matcher
-        self.max_risk = max_risk
+        self.closest_below = closest_below
 
     @component.output_types(answers=list[GeneratedAnswer], warnings=list[str])
     def run(
@@ -107,16 +113,16 @@ class CitationExtractor:
         :param filters: The filters that the passages were found under, for the `claim_matcher`.
         :param language: The question's language; None to tell from the question.
         :param confidence: The probability, 0 to 1, that the passages hold an answer, from `AnswerabilityGate`.
-        :returns: `answers`, at least one. Their meta has `status` (`answered`, `quoted`, `not_found`, or `refused`
-            where the grader withheld the answer), `language`,
-            `citations`, `claims`, `changes` (what was done to sentences and marks), `confidence`, `model` and `usage`.
+        :returns: `answers`, at least one. Their meta has `status` (`answered`, `quoted`, `closest`, `not_found`, or
+            `refused` where the grader withheld the answer), `language`, `citations`, `claims`, `changes` (what was done
+            to sentences and marks), `confidence`, `model` and `usage`; without a reply `absent` and `waiting` as well.
             `warnings` says what was removed or could not be supported.
         :raises AnswerError: If a reply has no text: that is the model's failure and no answer.
         """
         language = language or detect_language(query)
         documents = list(documents or [])
         if not replies:
-            answer = self._quoted(documents, query, language, confidence)
+            answer = self._quoted(documents, query, language, filters, confidence=confidence)
             return {"answers": [answer], "warnings": []}
         if self.claim_matcher is not None and documents:
             documents = self.claim_matcher.compared(documents, filters)
@@ -183,20 +189,32 @@ class CitationExtractor:
         return self._generated(shown, reply, numbered, query, language, cited=cited_so), warnings
 
     def _quoted(
-        self, documents: Sequence[Document], query: str, language: str, confidence: float | None
+        self,
+        documents: Sequence[Document],
+        query: str,
+        language: str,
+        filters: dict[str, Any] | None,
+        *,
+        confidence: float | None,
     ) -> GeneratedAnswer:
         """Quote what was found this time; passages that only earlier messages of a conversation show have no score."""
         found = [one for one in documents if one.score is not None] or list(documents)
         found.sort(key=lambda document: -(document.score or 0.0))
-        likely = confidence is None or 1 - confidence <= self.max_risk
-        quoted = quotations(found, query) if likely else []
+        sure = confidence is None or confidence >= self.closest_below
+        store = self.claim_matcher.document_store if self.claim_matcher is not None else None
+        absent = absent_names(query, found, store, filters) if store is not None and filters and not sure else []
+        nothing = not sure and (confidence or 0.0) < NOTHING_BELOW
+        nowhere = any(not one["near"] for one in absent)
+        quoted = [] if nothing or nowhere else quotations(found, query)
+        status = "not_found" if not quoted else "quoted" if sure else "closest"
         if quoted:
-            text, citations = write_quotations(quoted, language, confidence or 0.0, self.format)
+            text, citations = write_quotations(quoted, status, language, confidence or 0.0, self.format)
         else:
             text, citations = escaped(not_found_sentence(self.mode, language), self.format), []
         meta: dict[str, Any] = {
-            "status": "quoted" if quoted else "not_found", "language": language, "format": self.format,
+            "status": status, "language": language, "format": self.format,
             "citations": citations, "claims": [], "changes": [], "confidence": confidence, "model": "", "usage": {},
+            "absent": absent, "waiting": _waiting(store, filters) if status != "quoted" else 0,
         }  # fmt: skip
         return GeneratedAnswer(data=text, query=query, documents=found, meta=meta)
 
@@ -240,3 +258,9 @@ def _naming_gaps(reply: ChatMessage, language: str) -> ChatMessage:
         return reply
     opening = "资料没有说明：" if language == "zh" else "The sources do not say: "
     return ChatMessage.from_assistant(f"{reply.text}\n\n{opening}{' '.join(missing)}", meta=reply.meta)
+
+
+def _waiting(store: DocumentStore | None, filters: dict[str, Any] | None) -> int:
+    """Count the passages that a search by vectors does not find yet."""
+    count = getattr(store, "count_without_vector", None)
+    return int(count(filters)) if count is not None and filters else 0

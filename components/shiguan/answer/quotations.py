@@ -206,10 +206,10 @@ def _asked_words(text: str, sentence: Span, weights: Mapping[str, float]) -> lis
 
 
 def write_quotations(
-    quoted: Sequence[Quotation], language: str, confidence: float, form: Format = "markdown"
+    quoted: Sequence[Quotation], status: str, language: str, confidence: float, form: Format = "markdown"
 ) -> tuple[str, list[dict[str, Any]]]:
     """Write the answer that consists of quotations, in its format, and its citations."""
-    sentences = _sentences()
+    sentences = _sentences()[status]
     (mark, strong), text = _STYLES[form], escaped(sentences.get(language, sentences["en"]), form)
     citations, gap = [], escaped("\n\n", form)
     for one in quoted:
@@ -228,5 +228,5 @@ def write_quotations(
 
 
 @cache
-def _sentences() -> dict[str, str]:
+def _sentences() -> dict[str, dict[str, str]]:
     return read_table(resource_folder("prompts") / "quotations.yml")

@@ -8,6 +8,7 @@ from typing import Any, Self
 from haystack import Document
 from haystack.components.embedders.types.protocol import TextEmbedder
 from haystack.components.retrievers.types import EmbeddingRetriever
+from haystack.document_stores.types import DocumentStore
 
 from shiguan.serialization import Serializable
 from shiguan.tenants import all_of, require_filters, where
@@ -60,6 +61,11 @@ class ClaimMatcher(Serializable):
         self.embedding_retriever = embedding_retriever
         self.text_embedder = text_embedder
         self.near = near
+
+    @property
+    def document_store(self) -> DocumentStore | None:
+        """The store of the children, where the retriever says which it is."""
+        return getattr(self.embedding_retriever, "document_store", None)
 
     def compared(self, documents: Sequence[Document], filters: dict[str, Any] | None) -> list[Document]:
         """

@@ -202,7 +202,7 @@ class AnswerStream:
                 if citation["claim"] == {"start": claim["start"], "end": claim["end"]}
             ]
             self._emit("claim", {"index": index, **claim, "citations": cited})
-        if found["status"] == "quoted":
+        if found["status"] in ("quoted", "closest"):
             for citation in found["citations"]:
                 self._emit_token(text[at : citation["claim"]["end"]])
                 at = citation["claim"]["end"]

@@ -92,7 +92,7 @@ class AskOptions(BaseModel, extra="forbid"):
         None, description="Whether exact details are asked for or a synthesis; `auto`: as the question sounds."
     )
     confidence_threshold: float | None = Field(
-        None, ge=0, le=1, description="The calibrated probability below which the mode refuses: 1 - `max_risk`."
+        None, ge=0, le=1, description="A question is refused where the probability that the passages answer is lower."
     )
     temperature: float | None = Field(None, ge=0, le=2, description="Of the model that answers.")
     max_tokens: int | None = Field(

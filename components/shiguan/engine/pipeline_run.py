@@ -251,6 +251,8 @@ def answer_object(
             "changes": changes,
             "grade": grounding.get("grade"),
             "confidence": meta.get("confidence"),
+            "absent": meta.get("absent", []),
+            "waiting": meta.get("waiting", 0),
             "grounding": grounding.get("status"),
             "retrieved": len(run.found | read),
             "read": len(read),

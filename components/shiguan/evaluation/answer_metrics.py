@@ -115,8 +115,9 @@ def is_right(question: Question, record: Record) -> bool | None:
 
 
 def score_answer(question: Question, record: Record) -> dict[str, float]:
-    """Score a recorded answer; a refusal says nothing right, and is right where nothing answers."""
-    refused = record["status"] in ("not_found", "refused")
+    """Score a recorded answer; a refusal says nothing right, and is right where nothing answers, as a doubt is."""
+    doubted = ("closest",) if not question.answerable else ()
+    refused = record["status"] in ("not_found", "refused", *doubted)
     said = "" if refused else spoken_answer(record["answer"])
     metrics: dict[str, float] = {}
     if question.answerable:
@@ -130,7 +131,7 @@ def score_answer(question: Question, record: Record) -> dict[str, float]:
             metrics["gold_cited"] = 0.0 if refused else _gold_share(question, record, cited=True)
     else:
         metrics["correct_refusal"] = float(refused)
-    if record["status"] not in ("not_found", "refused", "quoted"):
+    if record["status"] not in ("not_found", "refused", "quoted", "closest"):
         # A quotation claims nothing that could be supported or not.
         scores = score_citations(record["answer"], {one["number"]: one["content"] for one in record["documents"]})
         if scores.claims:

@@ -99,7 +99,9 @@ def test_the_cosine_that_counts_as_near_decides(cosine, verdict):
     assert support(claim, hit("p1", RISE, cosine)).verdict == verdict
 
 
-@pytest.mark.parametrize("claim", ["The army rose in 755.", "An Lushan raised an army.", "Guo Ziyi recovered the capital."])
+@pytest.mark.parametrize(
+    "claim", ["The army rose in 755.", "An Lushan raised an army.", "Guo Ziyi recovered the capital."]
+)
 def test_a_number_or_name_that_is_there_outweighs_a_vector_that_is_far(claim):
     assert support(claim, hit("p1", RISE, 0.75)).verdict == "partial"
 

@@ -185,15 +185,17 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
         other = self.other_vectors()
         if other is not None:
             return [other]
-        if not self._count("without a vector", None):
-            return []
-        missing = self._count("without a vector", filters)
+        missing = self.count_without_vector(filters)
         if not missing:
             return []
         return [
             f"{missing:,} of {self._count('all', filters):,} retrieval units have no vector yet and were searched by "
             "their words alone. `shiguan ingest --resume` makes the missing ones."
         ]
+
+    def count_without_vector(self, filters: dict[str, Any] | None) -> int:
+        """Count the documents that wait for their vectors; counted once after each write."""
+        return self._count("without a vector", filters) if self._count("without a vector", None) else 0
 
     def holds(self, filters: dict[str, Any]) -> bool:
         """Whether there is anything under the filters; counted once after each write."""

@@ -1,0 +1,86 @@
+"""The names of a question: which of them no passage has, which stand nowhere in the library, and which were meant."""
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from haystack import Document
+from haystack.document_stores.types import DocumentStore
+
+from shiguan.text.languages import HAN, detect_language, fold_han
+from shiguan.text.names import foreign_names, looks_like_name, sounds_of_text
+from shiguan.text.passages import passage_text
+from shiguan.text.terms import terms
+
+_HAN_RUN = re.compile(f"[{HAN}]{{2,}}")
+_LATIN_NAME = re.compile(r"(?<![\w'’-])[A-Z][^\W\d_]{3,}")
+# Two of three letters that differ make another name; one of seven does not: Ismael is Ishmael.
+_ALIKE = 0.8
+# Two syllables sound alike too often.
+_HAN_NAME_SIZES = (4, 3)
+
+
+def near_names(question: str, passages: Sequence[str]) -> list[str]:
+    """
+    Say of each name of a question that no passage has which one was probably meant.
+
+    Latin names are compared by their letters, names in Han characters by their sound (安路山 is 安禄山).
+    """
+    pairs = _near(question, "\n".join(passages))
+    return [f"No passage has “{name}”. Did you mean “{other}”?" for name, other in pairs.items()]
+
+
+def absent_names(
+    question: str, passages: Sequence[Document], store: DocumentStore, filters: dict[str, Any] | None
+) -> list[dict[str, Any]]:
+    """
+    Find the names of a question that stand nowhere in a library, each as `term`, with names like it as `near`.
+
+    Nothing is said of a library whose passages are in another language, too: there a name has other forms.
+    """
+    language = detect_language(question)
+    if not hasattr(store, "known_terms") or any(one.meta.get("language", language) != language for one in passages):
+        return []
+    names = {name: terms(name) for name in foreign_names(question, "")}
+    known = store.known_terms({term for own in names.values() for term in own}, language, filters) if names else set()
+    missing = [name for name, own in names.items() if own and known.isdisjoint(own)]
+    near = _near(question, "\n".join(map(passage_text, passages))) if missing else {}
+    return [{"term": name, "near": [near[name]] if name in near else []} for name in missing]
+
+
+def _near(question: str, text: str) -> dict[str, str]:
+    return dict([*_latin(question, text), *_han(fold_han(question), fold_han(text))])
+
+
+def _latin(question: str, text: str) -> Iterator[tuple[str, str]]:
+    missing = [match[0] for name in foreign_names(question, text) if (match := _LATIN_NAME.match(name))]
+    known = {name.lower(): name for name in _LATIN_NAME.findall(text)} if missing else {}
+    for name in missing:
+        for close in get_close_matches(name.lower(), known, n=1, cutoff=_ALIKE):
+            # African is no slip of Africa.
+            if not (name.lower().startswith(close) or close.startswith(name.lower())):
+                yield name, known[close]
+
+
+def _han(question: str, text: str) -> Iterator[tuple[str, str]]:
+    said: set[str] = set()
+    for size in _HAN_NAME_SIZES:
+        missing = [name for name in _names(question, size) if name[:2] not in text and name not in said]
+        if not missing:
+            continue
+        known = {_sound(name): name for name in _names(text, size)}
+        for name in missing:
+            if other := known.get(_sound(name)):
+                said |= {name[at : at + width] for width in _HAN_NAME_SIZES for at in range(size)}
+                yield name, other
+
+
+def _names(text: str, size: int) -> Iterator[str]:
+    """Give the pieces of some length that look like a name, as they stand side by side."""
+    for run in _HAN_RUN.findall(text):
+        yield from (run[at : at + size] for at in range(len(run) - size + 1) if looks_like_name(run[at : at + size]))
+
+
+def _sound(name: str) -> tuple[str, ...]:
+    return tuple(sounds_of_text(name))
