@@ -68,19 +68,15 @@ def measured(tmp_path_factory):
         "simple": variant("simple"),
         "fusion off": variant(
             "fusion_off",
-            ("  - {sender: bm25_scores.documents, receiver: joiner.documents}\n", ""),
-            ("      weights: [0.5, 0.5]\n", ""),
+            ("  - {sender: bm25_retriever.documents, receiver: joiner.documents}\n", ""),
         ),
         "refusing too much": variant(
             "refusing",
-            (
-                "AnswerabilityGate\n    init_parameters:\n",
-                "AnswerabilityGate\n    init_parameters:\n      max_risk: 0.3\n",
-            ),
+            ("{claim_matcher: *claim_matcher}", "{claim_matcher: *claim_matcher, max_risk: 0.3}"),
         ),
         "fewer fused": variant(
             "fewer_fused",
-            ("[0.5, 0.5]\n      top_k: 50\n", "[0.5, 0.5]\n      top_k: 45\n"),
+            ("{join_mode: merge, top_k: 50}", "{join_mode: merge, top_k: 45}"),
         ),
     }
     with pytest.MonkeyPatch.context() as patch:

@@ -15,6 +15,7 @@ from shiguan.agent.cbdb_search import CBDBSearch
 from shiguan.agent.tool_agent import ToolAgent
 from shiguan.agent.tools import AgentTool, ToolError, found_outside
 from shiguan.agent.wikipedia_search import WikipediaSearch
+from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.errors import AnswerError, RefusedError
 from shiguan.models.token_counter import TokenCounter
 
@@ -32,19 +33,19 @@ WALL = Document(
 
 @component
 class Model:
-    """Gives its replies in their order, and notes what it was asked with."""
+    """Gives its replies in their order, and notes what it was asked with; None where no model can be asked."""
 
     def __init__(self, replies: list):
         self.replies = replies
         self.asked: list = []
 
-    @component.output_types(replies=list[ChatMessage])
+    @component.output_types(replies=list[ChatMessage], warnings=list[str])
     def run(self, messages: list[ChatMessage], tools: list | None = None, generation_kwargs: dict | None = None):
         self.asked.append((list(messages), [tool.name for tool in tools or []], generation_kwargs))
         reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
         if isinstance(reply, Exception):
             raise reply
-        return {"replies": [reply] if reply else []}
+        return {"replies": [] if reply is None else [reply], "warnings": ["nobody is there"] if reply is None else []}
 
 
 @component
@@ -200,10 +201,38 @@ async def test_a_tool_that_cannot_say_what_it_takes_is_left_out():
 
 
 async def test_an_empty_reply_is_asked_again_and_costs_a_step():
-    model = Model([None, says("In 904. [1]")])
+    for empty in (says(""), ChatMessage.from_assistant(None, reasoning="Hm.")):
+        model = Model([empty, says("In 904. [1]")])
+        result = await answered(model)
+        assert model.asked[1][0][-1].text.startswith("The reply was empty")
+        assert result["replies"][0].text == "In 904. [1]"
+
+
+async def test_a_model_that_says_nothing_to_the_end_gives_a_friendly_sentence():
+    model = Model([says("")])
     result = await answered(model)
-    assert model.asked[1][0][-1].text.startswith("The reply was empty")
-    assert result["replies"][0].text == "In 904. [1]"
+    assert len(model.asked) == tool_agent.MOST_STEPS + 1
+    assert result["answers"][0].meta["status"] == "refused"
+    assert "replies" not in result
+
+
+async def test_where_no_model_can_be_asked_there_are_no_replies_and_the_passages_go_on_to_be_quoted():
+    model = Model([None])
+    result = await answered(model)
+    assert (result["replies"], result["passages"], result["steps"]) == ([], [WALL], [])
+    assert result["warnings"] == ["nobody is there"]
+    assert "answers" not in result
+    assert len(model.asked) == 1
+    (answer,) = CitationExtractor(mode="agent").run(result["replies"], result["passages"], "When?")["answers"]
+    assert answer.meta["status"] == "quoted"
+    assert answer.meta["citations"][0]["quote"] == WALL.content
+
+
+async def test_a_model_that_is_gone_after_its_tools_leaves_what_they_found():
+    result = await answered(Model([calls("search_wikipedia"), None]), Tool(does=[page("In 905.")]))
+    assert result["replies"] == []
+    assert [one.meta["number"] for one in result["passages"]] == [1, 2]
+    assert [step["outcome"] for step in result["steps"]] == ["found"]
 
 
 async def test_a_failure_of_ours_is_a_friendly_sentence_and_one_of_the_endpoint_an_error(monkeypatch):

@@ -1,4 +1,5 @@
 import random
+from dataclasses import replace
 
 import pytest
 from haystack import Document
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from tests.doubles.prompt_reading import parse_sources
 
 from shiguan.context.context_builder import ContextBuilder
+from shiguan.llm.source_blocks import numbers_in
 from shiguan.models.token_counter import TokenCounter
 
 PLAIN = "The governor of {} closed the gates and wrote a letter to the court about grain, salt and horses."
@@ -31,14 +33,43 @@ def test_passages_are_numbered_in_order_of_score():
 
 def test_passages_that_have_numbers_keep_them_and_stand_by_them():
     documents = passages(4)
-    result = ContextBuilder().run(documents=documents, numbers={"p1": 3, "p0": 7, "gone": 9})
-    assert [(document.id, document.meta["number"]) for document in result["documents"]] == [
+    shown = [Document(id=name, meta={"number": number}) for name, number in (("p1", 3), ("p0", 7), ("gone", 9))]
+    result = ContextBuilder().run(documents=documents, shown=shown)
+    numbers = [("p1", 3), ("p0", 7), ("p2", 10), ("p3", 11)]
+    assert [(document.id, document.meta["number"]) for document in result["documents"]] == numbers
+    assert [block.number for block in parse_sources(result["context"])] == [3, 7, 10, 11]
+    # So do those that come with a number of their own, from sub-questions.
+    numbered = [replace(one, meta={**one.meta, "number": dict(numbers)[one.id]}) for one in documents[:2]]
+    again = ContextBuilder().run(documents=[*numbered, *documents[2:]])["documents"]
+    assert [(document.id, document.meta["number"]) for document in again] == [
         ("p1", 3),
         ("p0", 7),
-        ("p2", 10),
-        ("p3", 11),
+        ("p2", 8),
+        ("p3", 9),
     ]
-    assert [block.number for block in parse_sources(result["context"])] == [3, 7, 10, 11]
+
+
+def test_a_passage_that_an_earlier_message_shows_is_named_and_not_repeated():
+    documents = passages(3)
+    read = documents[1].content[:20]
+    cut = {"number": 2, "cut": [0, 20], "earlier": True}
+    shown = [
+        Document(id="p1", content=read, meta={**documents[1].meta, **cut}),
+        Document(id="old", content="Said long ago.", meta={"number": 1}),
+    ]
+    result = ContextBuilder().run(documents=documents, shown=shown)
+    assert [(one.id, one.meta["number"]) for one in result["documents"]] == [
+        ("old", 1),
+        ("p1", 2),
+        ("p0", 3),
+        ("p2", 4),
+    ]
+    assert [block.number for block in parse_sources(result["context"])] == [3, 4]
+    assert numbers_in(result["context"]) == ([3, 4], [2])
+    assert documents[1].content not in result["context"]
+    # What is cited of it is what the model has read of it.
+    again = result["documents"][1]
+    assert (again.content, again.meta["cut"], again.score) == (read, [0, 20], documents[1].score)
 
 
 def test_header_names_source_section_and_page():
@@ -134,7 +165,7 @@ def test_a_small_later_passage_may_still_fit():
 @pytest.mark.parametrize("documents", [[], [Document(content="")], [Document(content=None)], [Document(content=" \n")]])
 def test_nothing_to_read_is_an_empty_context(documents):
     result = ContextBuilder().run(documents=documents)
-    assert result == {"documents": [], "found": [], "context": "<sources>\n</sources>", "warnings": [], "llm_calls": 0}
+    assert result == {"documents": [], "context": "<sources>\n</sources>", "warnings": [], "llm_calls": 0}
 
 
 def test_documents_keep_their_text_and_the_context_is_harmless():
@@ -180,15 +211,3 @@ def test_a_budget_out_of_range_is_refused():
 def test_round_trip_keeps_the_budget():
     again = component_from_dict(ContextBuilder, component_to_dict(ContextBuilder(1000), "c"), "c")
     assert again.token_budget == 1000
-
-
-def test_the_budget_is_in_tokens_of_the_first_model_that_answers(monkeypatch):
-    counted = []
-    monkeypatch.setattr(TokenCounter, "_encoding_of", lambda self, model: counted.append(model))
-    section = {"models": [{"name": "far", "base_url": "http://far", "model": "gpt-4o"}], "roles": {"answer": ["far"]}}
-    for models in (None, section):
-        ContextBuilder(models=models).run([Document(content="An Lushan rose in 755.")])
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://near")
-    monkeypatch.setenv("OPENAI_MODEL", "gpt-4.1")
-    ContextBuilder().run([Document(content="An Lushan rose in 755.")])
-    assert counted == ["gpt-4o", "gpt-4.1"]  # without an endpoint nobody answers

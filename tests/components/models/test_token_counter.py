@@ -1,9 +1,5 @@
-import hashlib
 import subprocess
 import sys
-
-import pytest
-import tiktoken
 
 from shiguan.models import token_counter, weights
 from shiguan.models.token_counter import TokenCounter
@@ -61,62 +57,3 @@ print({name.partition(".")[0] for name in set(sys.modules) - before})
     heavy = {"torch", "transformers", "tokenizers", "huggingface_hub", "onnx", "onnxruntime"}
     assert "shiguan" in run.stdout
     assert not [name for name in heavy if f"'{name}'" in run.stdout]
-
-
-@pytest.fixture
-def encodings(tmp_path, monkeypatch):
-    """A cache of tiktoken with one encoding, o200k_base, in which every byte is a token."""
-    address = b"https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
-    file = tmp_path / hashlib.sha1(address).hexdigest()
-    file.write_bytes(b"ranks")
-    monkeypatch.setitem(token_counter._KNOWN_FILES, "o200k_base", hashlib.sha256(b"ranks").hexdigest())
-    ranks = {bytes([byte]): byte for byte in range(256)}
-    encoding = tiktoken.Encoding(
-        "bytes", pat_str=r"(?s).", mergeable_ranks=ranks, special_tokens={"<|endoftext|>": 256}
-    )
-    monkeypatch.setattr(tiktoken, "get_encoding", {"o200k_base": encoding}.get)
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    return file
-
-
-def counter_for(model):
-    counter = TokenCounter()
-    counter.model = model
-    return counter
-
-
-def test_a_model_whose_encoding_is_here_counts_with_it(encodings):
-    counter = counter_for("gpt-4.1-mini")
-    # Three bytes for a Han character; a special token in a text is text.
-    assert counter.counts(["安禄山 a", "", "<|endoftext|>"]) == [11, 0, 13]
-    assert counter.count("安") == 3
-    assert counter.warnings == []
-
-
-def test_a_model_of_somebody_else_is_counted_with_the_embedders_tokenizer(encodings):
-    counter = counter_for("qwen3-8b")
-    assert counter.count("The old general wept.") == 6
-    assert counter.warnings == []
-
-
-@pytest.mark.parametrize("spoil", [lambda file: file.unlink(), lambda file: file.write_bytes(b"half")])
-def test_an_encoding_that_is_not_whole_is_never_downloaded_and_that_is_said(encodings, spoil):
-    spoil(encodings)
-    counter = counter_for("gpt-4.1-mini")
-    assert counter.count("The old general wept.") == 6
-    assert len(counter.warnings) == 1
-    assert "`gpt-4.1-mini` is not whole in TIKTOKEN_CACHE_DIR" in counter.warnings[0]
-
-
-def test_without_the_library_the_embedder_counts_and_that_is_said(encodings, monkeypatch):
-    monkeypatch.setitem(sys.modules, "tiktoken", None)
-    counter = counter_for("gpt-4.1-mini")
-    assert counter.count("The old general wept.") == 6
-    assert "`tiktoken` is missing" in counter.warnings[0]
-
-
-def test_without_a_cache_nothing_is_looked_for(encodings, monkeypatch):
-    monkeypatch.delenv("TIKTOKEN_CACHE_DIR")
-    counter = counter_for("gpt-4.1-mini")
-    assert counter.count("The old general wept.") == 6
-    assert counter.warnings == []

@@ -14,7 +14,7 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "salt", "tax", "iron", "s
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory):
     """A cross-encoder with random weights over eleven words, saved as any other model."""
-    import torch
+    torch = pytest.importorskip("torch", reason="needs `shiguan[transformers]`")
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
 

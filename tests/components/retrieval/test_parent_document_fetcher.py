@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from haystack import AsyncPipeline, Document
 from haystack.components.preprocessors import HierarchicalDocumentSplitter
@@ -64,8 +66,7 @@ def test_the_children_of_haystacks_splitter_find_their_parents_without_filters_o
     split = splitter.run(documents=[whole])["documents"]
     store = InMemoryDocumentStore()
     store.write_documents(split)
-    leaf = next(document for document in split if not document.meta["__children_ids"])
-    leaf.score = 0.4
+    leaf = replace(next(document for document in split if not document.meta["__children_ids"]), score=0.4)
     (found,) = ParentDocumentFetcher(store).run(documents=[leaf])["documents"]
     assert found.id == leaf.meta["__parent_id"]
     assert (found.content.strip(), found.score) == ("An Lushan rose in Fanyang that", 0.4)

@@ -329,7 +329,7 @@ def test_an_export_writes_what_people_said_as_text(store):
     title = r"# red back 2J \<img src=x onerror=alert\(1\)\> \!\[x\]\(http://h/y\) \[a\]\(b\) \# \*b\* \`c\`"
     assert text.splitlines()[0] == title
     assert r"## 2. \<script\>1\</script\>" in text
-    assert r"> - **b** [1] \<b onclick=x> !\[p](http://h/?q)" in text
+    assert r"> - **b** [1] \<b onclick=x> !\[p]\(http://h/?q)" in text
 
 
 def test_a_title_that_was_kept_as_it_came_is_listed_without_controls(store):

@@ -1,0 +1,60 @@
+"""The tool that searches the library: the mode's own search, under the question's filters."""
+
+import pytest
+from haystack import Document, Pipeline, component
+
+from shiguan.agent.library_search import LibrarySearch
+from shiguan.errors import RefusedError
+
+FILTERS = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
+
+
+@component
+class Search:
+    """Notes what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list = []
+        self.warm = 0
+
+    def warm_up(self) -> None:
+        self.warm += 1
+
+    @component.output_types(documents=list[Document], nearest=list[Document], warnings=list[str])
+    async def run_async(self, query: str, filters: dict | None = None, top_k: int | None = None):
+        self.asked.append((query, filters, top_k))
+        if filters is None:
+            raise RefusedError("no filters")
+        return {"documents": [Document(id="p", content="Salt.")], "nearest": [Document(id="c")], "warnings": ["slow"]}
+
+    @component.output_types(documents=list[Document], nearest=list[Document], warnings=list[str])
+    def run(self, query: str, filters: dict | None = None, top_k: int | None = None):
+        raise AssertionError("a search that can be awaited is awaited")
+
+
+async def test_it_finds_what_the_modes_search_finds_under_the_filters_of_the_question():
+    search = Search()
+    tool = LibrarySearch(search)
+    found = {"documents": [Document(id="p", content="Salt.")], "warnings": ["slow"]}
+    assert await tool.run_async("salt tax", filters=FILTERS) == found
+    assert search.asked == [("salt tax", FILTERS, None)]
+    tool.warm_up()
+    assert search.warm == 1
+
+
+async def test_without_filters_nothing_is_found():
+    with pytest.raises(RefusedError):
+        await LibrarySearch(Search()).run_async("salt tax")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_model_is_told_of_a_query_and_of_nothing_else(language):
+    definition = LibrarySearch(Search()).definition(language)
+    assert definition.name == "search_library"
+    assert list(definition.parameters["properties"]) == ["query"]
+
+
+def test_it_comes_back_from_yaml():
+    pipeline = Pipeline()
+    pipeline.add_component("library", LibrarySearch(Search()))
+    assert isinstance(Pipeline.loads(pipeline.dumps()).get_component("library").retriever, Search)
