@@ -164,7 +164,7 @@ def test_a_model_that_repeats_the_attack_cites_nothing_that_is_not_there(mode, a
 def test_quotations_are_of_the_stored_passages_and_nothing_else(mode, attack):
     for place in (0, 1, 2):
         built, _ = chain(mode, attack, place=place)
-        extractor = CitationExtractor(mode=mode, max_risk=1)
+        extractor = CitationExtractor(mode=mode, closest_below=0)
         answer = extractor.run([], built["documents"], QUERY, confidence=0.0)["answers"][0]
         assert answer.meta["status"] == "quoted"
         assert FIRST in answer.data.replace("**", "")

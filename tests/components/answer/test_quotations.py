@@ -6,7 +6,9 @@ import pytest
 from haystack import Document
 
 from shiguan.answer.citation_extractor import CitationExtractor
+from shiguan.text.terms import terms
 
+TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
 QUERY = "When did Guo Ziyi take Chang'an back?"
 FIRST = "The rebels held the city for a year. In 757 Guo Ziyi took Chang'an back. He had Uighur horsemen."
 
@@ -29,23 +31,24 @@ def run(documents, query=QUERY, *, confidence=0.9, form="markdown", **more):
 
 
 @pytest.mark.parametrize(
-    ("confidence", "status"), [(0.15, "quoted"), (0.14, "not_found"), (None, "quoted"), (0.0, "not_found")]
+    ("confidence", "status"),
+    [(0.3, "quoted"), (0.29, "closest"), (0.02, "closest"), (0.019, "not_found"), (None, "quoted")],
 )
-def test_nothing_is_quoted_where_the_passages_are_unlikely_to_answer(confidence, status):
+def test_passages_that_hardly_answer_are_the_closest_ones_and_those_that_do_not_are_not_shown(confidence, status):
     answer = run([passage()], confidence=confidence)
     assert (answer.meta["status"], answer.meta["confidence"]) == (status, confidence)
     assert (answer.data == "The sources do not say this.") is (status == "not_found")
 
 
-def test_the_risk_that_is_taken_can_be_set():
-    assert run([passage()], confidence=0.0, max_risk=1).meta["status"] == "quoted"
-    assert run([passage()], confidence=0.99, max_risk=0).meta["status"] == "not_found"
+def test_what_counts_as_doubtful_can_be_set():
+    assert run([passage()], confidence=0.0, closest_below=0).meta["status"] == "quoted"
+    assert run([passage()], confidence=0.99, closest_below=1).meta["status"] == "closest"
 
 
 @pytest.mark.parametrize("risk", [-0.1, 1.1])
-def test_a_risk_is_between_0_and_1(risk):
-    with pytest.raises(ValueError, match=f"`max_risk` must be 0 to 1, got {risk}"):
-        CitationExtractor(max_risk=risk)
+def test_a_probability_is_between_0_and_1(risk):
+    with pytest.raises(ValueError, match=f"`closest_below` must be 0 to 1, got {risk}"):
+        CitationExtractor(closest_below=risk)
 
 
 def test_what_was_found_for_this_question_is_quoted_best_first():
@@ -154,3 +157,53 @@ def test_who_somebody_is_is_told_by_the_passage_that_introduces_him():
     own = passage("郭子儀，華州鄭縣人也。父敬之。", sentence="父敬之", number=2, language="zh")
     citations = run([other, own], "郭子仪是谁？").meta["citations"]
     assert [citation["number"] for citation in citations] == [2, 1]
+
+
+class Store:
+    """A library that has the words of one passage, in which two passages wait for their vectors."""
+
+    def known_terms(self, asked, language, filters):
+        return {term for term in asked if term in set(terms(FIRST))}
+
+    def count_without_vector(self, filters):
+        return 2
+
+
+class Matcher:
+    document_store = Store()
+
+    def compared(self, documents, filters):
+        return documents
+
+
+def unsure(query, confidence=0.2):
+    extractor = CitationExtractor(claim_matcher=Matcher())
+    return extractor.run([], [passage()], query, filters=TENANT, confidence=confidence)["answers"][0].meta
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "absent"),
+    [
+        ("When did Guo Ziyi take Chang'an back?", "closest", []),
+        ("When did Zhu Yuanzhang take Chang'an back?", "not_found", [{"term": "Yuanzhang", "near": []}]),
+        ("When did Guo Ziyi meet the Uigur?", "closest", [{"term": "Uigur", "near": ["Uighur"]}]),
+    ],
+)
+def test_a_name_that_stands_nowhere_in_the_library_is_told_and_one_that_was_misspelt_is_offered(query, status, absent):
+    found = unsure(query)
+    assert (found["status"], [one for one in found["absent"] if one["term"] in ("Yuanzhang", "Uigur")]) == (
+        status,
+        absent,
+    )
+
+
+def test_an_unsure_answer_says_how_many_passages_wait_for_their_vectors_and_a_sure_one_does_not():
+    assert unsure(QUERY)["waiting"] == 2
+    assert unsure(QUERY, confidence=0.9)["waiting"] == 0
+
+
+def test_a_library_in_another_language_may_have_the_name_in_another_form():
+    chinese = passage("郭子仪收复长安。", sentence="郭子仪收复长安。", language="zh")
+    extractor = CitationExtractor(claim_matcher=Matcher())
+    (answer,) = extractor.run([], [chinese], "Who was Zhu Yuanzhang?", filters=TENANT, confidence=0.2)["answers"]
+    assert (answer.meta["status"], answer.meta["absent"]) == ("closest", [])
