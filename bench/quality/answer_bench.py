@@ -107,6 +107,11 @@ class Bench:
         asked = read_book_questions(self.data / BOOKS / "questions.jsonl", unanswerable=True)
         return [case for case in map(_book_case, asked) if case.in_half(self.half)]
 
+    def books(self) -> dict[str, str]:
+        """Tell which book each of these is about."""
+        asked = read_book_questions(self.data / BOOKS / "questions.jsonl", unanswerable=True)
+        return {question.id: question.book for question in asked}
+
     def observed(self, corpus: str, cases: Sequence[Case]) -> Iterator[Observation]:
         """Ask questions over a corpus and look at what would be shown."""
         with self.mode(corpus) as runner:

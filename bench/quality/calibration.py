@@ -8,14 +8,15 @@ that answers, stands in the quotations that would be shown. Fitted are the weigh
 
 - paragraph sets over their own corpus, XQuAD across languages, and SQuAD 2's unanswerable questions;
 - the same questions over another set's corpus (left out where the answer stands in the passages read by chance);
-- one half, by the CRC-32 of their ids, of the questions on books, with those that no book answers, and of foreign
-  questions put to the books.
+- the questions on books, with those that no book answers, and foreign questions put to the books.
 
-All sets weigh the same, the books as much as twelve. The other half of the questions on books is what is reported: the
-probability against the share that was answered, in five bins of as many questions each, the mean gap between the two
-(expected calibration error) beside what a perfectly calibrated probability would get with as many questions, and the
-risk, the share not answered, when only the surest are answered. The same is fitted for searching by words alone. The
-text goes between two marks of the file named by `--write`.
+All sets weigh the same, the books as much as twelve. What is reported is never of a question that the weights were
+fitted with: each set, and each book, is judged by weights that are fitted on the others. The first table says what each
+kind of question gets: quotations, the closest passages, or nothing. The second compares the probability for the
+questions on books with the share that was answered, in five bins of as many questions each, with the mean gap between
+the two (expected calibration error) beside what a perfectly calibrated probability would get with as many questions;
+the third has the risk, the share not answered, when only the surest are answered. The same is fitted for searching by
+words alone. The text goes between two marks of the file named by `--write`.
 """
 
 import argparse
@@ -23,7 +24,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
@@ -33,7 +34,14 @@ import numpy as np
 from bench.quality.answer_bench import Bench, Case, Observation, parallel_cases
 from bench.quality.retrieval_bars import BOOKS, DATA
 
-from shiguan.answer.answerability import FITTED, FITTED_BY_WORDS, Calibration, Signals
+from shiguan.answer.answerability import (
+    CLOSEST_BELOW,
+    FITTED,
+    FITTED_BY_WORDS,
+    NOTHING_BELOW,
+    Calibration,
+    Signals,
+)
 from shiguan.evaluation.scoring import curve_table, risk_curve
 
 OWN, FOREIGN, UNANSWERABLE = "own", "foreign", "unanswerable"
@@ -51,11 +59,12 @@ BEGIN, END = "<!-- calibration: begin -->", "<!-- calibration: end -->"
 
 @dataclass(frozen=True)
 class Labelled:
-    """One observation: the set it is of, its kind, and whether the other half is what it may be fitted on."""
+    """One observation: the set it is of, its kind, the book that it is about, and what is left out together with it."""
 
     set: str
     kind: str
     observation: Observation
+    book: str = ""
 
     @property
     def answered(self) -> bool:
@@ -68,9 +77,11 @@ class Labelled:
         return self.set.startswith(BOOKS)
 
     @property
-    def held_out(self) -> bool:
-        """Whether it is of the half that nothing is fitted on."""
-        return self.on_books and self.observation.case.in_half(1)
+    def fold(self) -> str:
+        """What is left out together: a book, or a set with its questions to any corpus but the books."""
+        return self.book or (
+            "xquad" if self.set.startswith("xquad") else self.set.partition(" on ")[0].partition(",")[0]
+        )
 
 
 def observe(bench: Bench) -> Iterator[Labelled]:
@@ -85,9 +96,13 @@ def observe(bench: Bench) -> Iterator[Labelled]:
     yield from _over(bench, "en_squad2/corpus", "en_squad2, unanswerable", UNANSWERABLE, unanswerable)
     for name, corpus in ELSEWHERE:
         yield from _over(bench, corpus, f"{name} on {corpus}", FOREIGN, queries[name])
-    books = bench.book_cases()
-    yield from _over(bench, BOOKS, BOOKS, OWN, [case for case in books if case.answers or case.quotes])
-    yield from _over(bench, BOOKS, BOOKS, UNANSWERABLE, [case for case in books if not (case.answers or case.quotes)])
+    books, about = bench.book_cases(), bench.books()
+    for kind, cases in (
+        (OWN, [case for case in books if case.answers or case.quotes]),
+        (UNANSWERABLE, [case for case in books if not (case.answers or case.quotes)]),
+    ):
+        for row in _over(bench, BOOKS, BOOKS, kind, cases):
+            yield replace(row, book=about[row.observation.case.id])
     for name in SETS:
         yield from _over(bench, BOOKS, f"{BOOKS}, {name}", FOREIGN, queries[name][:ON_BOOKS])
 
@@ -121,9 +136,42 @@ def fit(rows: Sequence[Labelled]) -> Calibration:
 
 
 def _fitted(rows: Sequence[Labelled], shipped: Calibration, name: str) -> Calibration:
-    model = fit([row for row in rows if not row.held_out])
+    model = fit(rows)
     print(f"{name}: {model}\nshipped: {shipped}" + ("" if model == shipped else "\nThey differ: ship what was fitted."))
     return model
+
+
+def left_out(rows: Sequence[Labelled]) -> "np.ndarray":
+    """Give each question the probability by weights that were fitted without its set or book."""
+    found = np.zeros(len(rows))
+    for fold in sorted({row.fold for row in rows}):
+        model = fit([row for row in rows if row.fold != fold])
+        for place, row in enumerate(rows):
+            if row.fold == fold:
+                found[place] = model.probability(row.observation.signals)
+    return found
+
+
+def statuses(rows: Sequence[Labelled], p: "np.ndarray") -> str:
+    """Write which share of each kind of question gets what."""
+    chinese = np.array([row.observation.signals.chinese > 0 for row in rows])
+    kinds = np.array([row.kind for row in rows])
+    books = np.array([row.on_books for row in rows])
+    groups = {
+        "answerable, English": (kinds == OWN) & ~chinese,
+        "answerable, Chinese": (kinds == OWN) & chinese,
+        "of these on books, English": (kinds == OWN) & ~chinese & books,
+        "of these on books, Chinese": (kinds == OWN) & chinese & books,
+        "nothing answers": kinds != OWN,
+        "far: another set's questions": kinds == FOREIGN,
+        "near: about the same matters": kinds == UNANSWERABLE,
+    }
+    lines = ["| left out | questions | quoted | closest | not found |", "|---|---:|---:|---:|---:|"]
+    for name, group in groups.items():
+        of = p[group]
+        quoted, nothing = (of >= CLOSEST_BELOW).mean(), (of < NOTHING_BELOW).mean()
+        lines.append(f"| {name} | {len(of)} | {quoted:.2f} | {1 - quoted - nothing:.2f} | {nothing:.2f} |")
+    return "\n".join(lines)
 
 
 def calibration_error(p: "np.ndarray", y: "np.ndarray") -> float:
@@ -132,16 +180,19 @@ def calibration_error(p: "np.ndarray", y: "np.ndarray") -> float:
     return float(sum(abs(p[one].mean() - y[one].mean()) * len(one) for one in bins) / len(p))
 
 
-def report(rows: Sequence[Labelled], model: Calibration) -> str:
-    """Write the reliability table and the risk-coverage curve of the held-out half."""
-    held = [row for row in rows if row.held_out]
-    p = np.array([model.probability(row.observation.signals) for row in held])
+def report(rows: Sequence[Labelled]) -> str:
+    """Write what each kind of question gets, and the reliability and the risk of those on books."""
+    every = left_out(rows)
+    held = [row for row in rows if row.on_books]
+    p = every[[row.on_books for row in rows]]
     y = np.array([float(row.answered) for row in held])
     draws = np.random.default_rng(7)
     noise = float(np.mean([calibration_error(p, (draws.random(len(p)) < p).astype(float)) for _ in range(500)]))
     lines = [
-        f"Held-out half: {len(held)} questions put to the books, of which {int(y.sum())} were answered by what is "
-        f"shown. Expected calibration error {calibration_error(p, y):.3f} (a perfect probability: {noise:.3f}).",
+        statuses(rows, every),
+        "",
+        f"{len(held)} questions put to the books, each left out with its book or set, of which {int(y.sum())} were "
+        f"answered by what is shown. Expected calibration error {calibration_error(p, y):.3f} (a perfect probability: {noise:.3f}).",
         "",
         "| probability | questions | mean probability | answered |",
         "|---|---:|---:|---:|",
@@ -177,7 +228,7 @@ def main(arguments: list[str] | None = None) -> int:
         given = np.mean([model.probability(row.observation.signals) for row in of_set])
         answered = np.mean([row.answered for row in of_set])
         print(f"{name}, {kind}: {count}, answered {answered:.2f}, p {given:.2f} ({told})")
-    text = report(rows, model)
+    text = report(rows)
     print(f"\n{text}")
     if options.write:
         whole = options.write.read_text(encoding="utf-8")
