@@ -30,8 +30,8 @@ class LibrarySearch(Serializable, AgentTool):
         """
         Name what searches.
 
-        :param retriever: A `PassageRetriever`, the mode's search; the `top_k` of its parent fetcher is how many passages
-            are found.
+        :param retriever: A `PassageRetriever`, the mode's search; the `top_k` of its parent fetcher is how many
+            passages are found.
         """
         self.retriever = retriever
 

@@ -131,8 +131,8 @@ class ToolAgent(Serializable):
         :param generation_kwargs: For every call of the model.
         :param streaming_callback: Called with each call of a tool and its result, and never with the answer, which is
             shown when it is checked.
-        :returns: `replies`, one (none where no model could be asked), with `passages`, all that it may cite; or `answers`, one that says why there is no
-            reply; `steps`, each call of a tool with its outcome; `warnings`.
+        :returns: `replies`, one (none where no model could be asked), with `passages`, all that it may cite; or
+            `answers`, one that says why there is no reply; `steps`, each call of a tool with its outcome; `warnings`.
         :raises AnswerError: If the language model fails for good.
         :raises RefusedError: If a tool was to read documents without a tenant.
         """

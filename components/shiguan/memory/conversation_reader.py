@@ -38,7 +38,10 @@ _TURNS = 10
 _HIGHEST_NUMBER = 900
 """A mark has three digits."""
 _MOST_NUMBERS = 1_000
-_FULL = "The conversation has outgrown its prompt: what was said until now is given as a summary, and passages are read anew."
+_FULL = (
+    "The conversation has outgrown its prompt: what was said until now is given as a summary, and passages are read "
+    "anew."
+)
 _CHANGED = (
     "Passages of earlier turns are gone or beyond this question's filters: what was said until now is given as a "
     "summary, and passages are read anew."
