@@ -73,12 +73,15 @@ def by_stage(answer):
 def adds_up(answer, llm):
     """What the answer says of its calls is what the stand-in saw."""
     metadata, calls = answer["metadata"], answer["metadata"]["calls"]
-    assert sum(call["attempts"] for call in calls) == llm.calls
+    # What was no longer waited for may not have been sent yet, or have been answered all the same.
+    cut = [call for call in calls if call.get("failed") in ("stopped", "timeout")]
+    attempts = sum(call["attempts"] for call in calls)
+    assert llm.calls <= attempts <= llm.calls + len(cut)
+    if metadata["budget"]:
+        assert metadata["budget"]["spent"]["calls"] == attempts
     made = [call for call in calls if "failed" not in call]
     assert len(made) == metadata["llm_calls"]
     answered = [call for call in llm.requests if call.usage is not None and call.status == 200]
-    # What was no longer waited for may have been answered all the same, and is not known to have been.
-    cut = [call for call in calls if call.get("failed") in ("stopped", "timeout")]
     for kind in ("prompt_tokens", "completion_tokens"):
         seen, known = sum(call.usage[kind] for call in answered), sum(call["tokens"][kind] for call in made)
         assert known == metadata["usage"].get(kind, 0)
@@ -274,7 +277,6 @@ async def test_no_call_begins_beyond_the_budget_whatever_fails(llm, runner_of, n
             adds_up(events[-1].data, llm)
             record = events[-1].data["metadata"]["budget"]
             assert record["limits"] == budget
-            assert record["spent"]["calls"] == llm.calls
             refused |= {*record["refused"]}
     # Answers went without, and so did helpers.
     assert {"generator", "query_rewriter"} <= refused

@@ -93,7 +93,8 @@ def outcome(data, folder, chance):
         cause = error
         while cause is not None:
             if isinstance(cause, RefusedError):
-                return "refused"
+                # A loop that begins anew, in a later round, has no filters any more and says so; it reads nothing.
+                return "stopped" if str(cause).startswith("`AttemptLoop` ") else "refused"
             cause = cause.__cause__
         return "stopped"
     finally:

@@ -159,7 +159,8 @@ async def run_nested_async(part: Any, **arguments: Any) -> dict[str, Any]:
     closed before the next call.
     """
     ours = type(part).__module__.startswith("shiguan.")
-    if callable(getattr(part, "run_async", None)) and (ours or not _blocked.get()):
+    in_thread = _blocked.get() and not ours and callable(getattr(part, "run", None))
+    if callable(getattr(part, "run_async", None)) and not in_thread:
         result: dict[str, Any] = await part.run_async(**arguments)
         return result
     return await asyncio.to_thread(part.run, **arguments)
