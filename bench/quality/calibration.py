@@ -192,7 +192,8 @@ def report(rows: Sequence[Labelled]) -> str:
         statuses(rows, every),
         "",
         f"{len(held)} questions put to the books, each left out with its book or set, of which {int(y.sum())} were "
-        f"answered by what is shown. Expected calibration error {calibration_error(p, y):.3f} (a perfect probability: {noise:.3f}).",
+        f"answered by what is shown. Expected calibration error {calibration_error(p, y):.3f} (a perfect probability: "
+        f"{noise:.3f}).",
         "",
         "| probability | questions | mean probability | answered |",
         "|---|---:|---:|---:|",
