@@ -43,3 +43,11 @@ def test_every_sample_is_what_its_command_prints(tmp_path, monkeypatch, capsys):
     for command, shown in found:
         assert main(shlex.split(command)) == 0
         assert timeless(capsys.readouterr().out.strip("\n")) == timeless(shown), command
+
+
+def test_the_heart_of_a_mode_is_what_its_file_has():
+    (heart,) = re.findall(r"```yaml\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    file = (ROOT / "pipelines" / "embedded" / "simple.yml").read_text(encoding="utf-8").splitlines()
+    places = [file.index(line) for line in heart.splitlines()]
+    assert places == sorted(places)
+    assert len(places) <= 20
