@@ -46,6 +46,12 @@ def loop_mutants(data: dict[str, Any], tenant_filter: str, readers: list[str]) -
         drop(d, f"{loop}.filters")
         second(d, ("second.filters", f"{loop}.filters"))
 
+    def each_others(d):
+        drop(d, f"{loop}.filters")
+        again = deepcopy(d["components"][loop])
+        edges = [("query_rewriter.queries", "second.start"), (f"{loop}.filters", "second.filters")]
+        add(d, "second", again, edges=[*edges, ("second.filters", f"{loop}.filters")])
+
     def rewritten(d, reader):
         socket = inside[reader]
         output = socket.partition(".")[2]
@@ -62,4 +68,5 @@ def loop_mutants(data: dict[str, Any], tenant_filter: str, readers: list[str]) -
     yield "the caller's filters enter the loop beside the tenant's", lambda d: d["inputs"].update(where=[f"{loop}.filters"]), False  # fmt: skip
     yield "the caller's filters enter the loop by a relay", relayed, False
     yield "an attempt of the caller's own filters enters the loop", lambda d: second(d, ("second.attempt", f"{loop}.start")), False  # fmt: skip
+    yield "two loops have their filters from each other", each_others, False
     yield "a second loop hands on the caller's filters", second_first, False

@@ -91,9 +91,7 @@ class Definition:
     def shown(self) -> list[tuple[Socket, Place]]:
         """What a caller gets, and where the file says so."""
         return [
-            (as_socket(target), (section, name))
-            for section in ("outputs", "explain")
-            for name, target in (self.file.content.get(section) or {}).items()
+            (as_socket(target), ("outputs", name)) for name, target in (self.file.content.get("outputs") or {}).items()
         ]
 
     @cached_property

@@ -130,7 +130,7 @@ def _placed(file: PipelineFile, subject: Any, checks: Iterable[Callable[[Any], I
 def _unpack_metadata(content: dict[str, Any]) -> None:
     """Put back in its place what `load_pipeline` keeps in the metadata, where Haystack's `dumps` writes it."""
     metadata = content.get("metadata")
-    for section in ("inputs", "outputs", "explain", "budget", "cache"):
+    for section in ("inputs", "outputs", "budget", "cache"):
         if isinstance(metadata, dict) and section in metadata:
             content.setdefault(section, metadata[section])
 

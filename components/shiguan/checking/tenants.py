@@ -196,7 +196,7 @@ def _waits(built: "BuiltPipeline", name: str, within: set[str], done: set[str]) 
     return False
 
 
-def _unfiltered(built: "BuiltPipeline", sender: Socket, wanted: str) -> str | None:
+def _unfiltered(built: "BuiltPipeline", sender: Socket, wanted: str, after: frozenset[str] = frozenset()) -> str | None:
     """Tell why an output does not hold the tenant's filters, to stand after "filtered by"; None if it does."""
     name, output = sender
     component = built.definition.components.get(name)
@@ -207,6 +207,8 @@ def _unfiltered(built: "BuiltPipeline", sender: Socket, wanted: str) -> str | No
         return f"`{written(sender)}`, which is not `{wanted}` of a `TenantFilter`"
     if role == "filters":
         return None
+    if name in after:
+        return f"`{written(sender)}`, which has its own from there"
     # A loop keeps for all rounds the filters that came with the first one, and refuses to begin without.
     receiver = (name, "filters")
     if built.definition.input_names(receiver):
@@ -214,7 +216,7 @@ def _unfiltered(built: "BuiltPipeline", sender: Socket, wanted: str) -> str | No
     edges = built.definition.senders(receiver)
     if not edges:
         return f"what nothing sends to `{written(receiver)}`"
-    return next(filter(None, (_unfiltered(built, edge.sender, "filters") for edge in edges)), None)
+    return next(filter(None, (_unfiltered(built, edge.sender, "filters", after | {name}) for edge in edges)), None)
 
 
 def _inner(built: "BuiltPipeline", reader: Component, parts: list[Component]) -> Iterator[Finding]:
