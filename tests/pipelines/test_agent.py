@@ -102,17 +102,6 @@ def test_the_model_searches_the_library_again_and_cites_what_that_found(llm, ask
     assert '<source number="2" file="wall.txt"' in told["content"]
 
 
-def test_a_search_of_the_model_is_by_words_where_the_question_says_so(llm, ask_library):
-    # No text has the word, and vectors always find their nearest.
-    found = {}
-    for retrieval in ("hybrid", "words"):
-        script(llm, calls(("search_library", {"query": "emolument"})), "Yang Yan proposed the two-tax reform. [1]")
-        answer = ask_library("Who proposed the two-tax reform?", top_k=1, retrieval=retrieval, explain=True)
-        assert answer["metadata"]["warnings"] == []
-        found[retrieval] = [step["outcome"] for step in answer["metadata"]["explain"]["steps"]]
-    assert found == {"hybrid": ["found"], "words": ["empty"]}
-
-
 def test_a_call_in_text_does_the_same_for_a_model_that_cannot_call_tools(llm, ask_library):
     call = '```json\n{"tool": "search_library", "arguments": {"query": "wall of the capital"}}\n```'
     script(llm, call, "The wall was pulled down in 904. [2]")

@@ -60,7 +60,7 @@ def test_without_an_llm_every_mode_quotes_the_sources(runner):
 )
 def test_an_odd_question_finds_what_is_there_or_nothing(runner, query):
     answer = runner.ask(query, tenant_id="a")
-    assert answer["status"] in ("quoted", "not_found")
+    assert answer["status"] in ("quoted", "closest", "not_found")
     assert all(citation["quote"] in CHAPTERS[citation["source"]] for citation in answer["citations"])
     assert bool(answer["citations"]) is (answer["status"] == "quoted")
 

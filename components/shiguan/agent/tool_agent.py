@@ -228,8 +228,8 @@ class _Research:
         asked = made = 0
         while True:
             last = asked == MOST_STEPS or made >= MOST_TOOL_CALLS or not self.offered
-            # Whoever calls a tool needs one more call for the answer. The first is kept free by the gate before.
-            last = last or not budget_allows(calls=2 if asked else 1)
+            # Whoever calls a tool needs one more call for the answer.
+            last = last or not budget_allows(calls=2)
             if last and asked:
                 self.messages.append(ChatMessage.from_user(sentence("answer_now", self.language)))
             reply = await self._ask([] if last else list(self.offered.values()), first=not asked)

@@ -316,12 +316,8 @@ class ClaimChecker:
             return support
         text = "\n".join(evidence.texts)
         support = replace(support, verdict="unsupported", foreign=True)
-        if missing := _numbers_missing(reading, text) or list(reading.apart):
-            return replace(support, reason=f"no passage has {', '.join(missing[:3])} beside it", exact=True)
         names = names_of(reading.claim)
         strange = [name for name in names if not named_text(text).has(name)]
-        if 2 * len(strange) > len(names):
-            return replace(support, score=0.0, reason=f"no passage has {', '.join(strange[:3])}")
         found = {number: self._nearest[number](reading.claim) for number in numbers if number in self._nearest}
         compared = [(one.cosine, number, one) for number, one in found.items() if one is not None]
         nearness = 0.0
@@ -331,10 +327,17 @@ class ClaimChecker:
             # English is as near to any classical passage as to the right one: names hide what it says.
             if best.near is not None and not reading.classical:
                 nearness = (best.cosine - best.near) / _NEAREST
+        # Names that are all there tell what a dictionary has too few words for.
+        named = bool(names) and not strange
+        if missing := _numbers_missing(reading, text) or ([] if named else list(reading.apart)):
+            return replace(support, reason=f"no passage has {', '.join(missing[:3])} beside it", exact=True)
+        if 2 * len(strange) > len(names):
+            return replace(support, score=0.0, reason=f"no passage has {', '.join(strange[:3])}")
         score = PARTIAL + _NEARNESS * max(-1.0, min(1.0, nearness))
         if {language} | evidence.languages >= {"zh", "en"}:
+            least = _TOLD_CLASSICAL if reading.classical else _TOLD_ACROSS
             told = reading.told + nearness * _NEARNESS / _TOLD_SCALE
-            score = PARTIAL + _TOLD_SCALE * (told - (_TOLD_CLASSICAL if reading.classical else _TOLD_ACROSS))
+            score = PARTIAL + _TOLD_SCALE * (max(told, least if named else 0.0) - least)
         verdict: Verdict = "partial" if score >= PARTIAL else "unsupported"
         reason = (
             f"the passages are in another language; {'something' if score >= PARTIAL else 'nothing'} like it is there"

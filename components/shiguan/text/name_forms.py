@@ -103,7 +103,9 @@ class NamedText:
         if _HAN_RUN.match(name):
             return [] if self._has_han(name) else [name]
         words = [word for word in name.split() if terms(word) and not self._has_word(word)]
-        return [word for word in words if not self._hears(word)] if words and self._is_han else words
+        if not words or not self._is_han:
+            return words
+        return [word for word in words if not self._hears(word, alone=" " not in name)]
 
     def _has_word(self, word: str) -> bool:
         if self._terms.issuperset(terms(word)):
@@ -115,7 +117,7 @@ class NamedText:
         letters = plain.replace(".", "")
         return word.isupper() and 1 < len(letters) < 6 and letters in self._initials
 
-    def _hears(self, word: str) -> bool:
+    def _hears(self, word: str, *, alone: bool) -> bool:
         """Find a Latin word in Han characters."""
         meanings = (meaning for _, some in dictionary_words(word, translated=True) for meaning in some)
         if any(fold_text(meaning) in self._folded for meaning in meanings):
@@ -124,6 +126,9 @@ class NamedText:
         if sounds and any(sound in self._sounds for sound in sounds):
             return True
         own = consonants(word)
+        spoken = syllables(word)
+        if alone and len(spoken) == 1:  # Shu is 蜀; a surname tells nothing
+            return spoken[0] in self._readings
         return any(_is_within(own, other) for other in self._transliterations)
 
     def _has_han(self, name: str) -> bool:
@@ -158,6 +163,10 @@ class NamedText:
     @cached_property
     def _sounds(self) -> frozenset[str]:
         return frozenset(sounds_of_text(self._text))
+
+    @cached_property
+    def _readings(self) -> frozenset[str]:
+        return frozenset(map(reading, self._folded))
 
     @cached_property
     def _pinyin(self) -> frozenset[str]:
