@@ -7,7 +7,8 @@ import pytest
 from filelock import FileLock
 from haystack.dataclasses import ByteStream, Document
 
-from shiguan.engine.library import Library, find_files
+from shiguan.commands.library import find_files
+from shiguan.engine.library import Library
 from shiguan.errors import ModelMissingError, RefusedError, StoreLockedError
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
 from shiguan.stores.embedded.shards import Shard, close_all_shards

@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from haystack.dataclasses import Document
-from haystack.document_stores.errors import DuplicateDocumentError
 from haystack.document_stores.types import DuplicatePolicy
 from qdrant_edge import CountRequest, EdgeShard, PayloadSelector, PointVectors, UpdateOperation
 
@@ -28,7 +28,7 @@ from shiguan.stores.embedded.points import (
     point_id,
 )
 from shiguan.stores.embedded.shards import Shard, open_shard
-from shiguan.stores.embedded.sharing import EngineClient, shared
+from shiguan.stores.embedded.sharing import EngineClient, shared, turn
 from shiguan.tenants import TenantGuarded
 
 Found = TypeVar("Found")
@@ -141,6 +141,12 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
         if builder is not None:
             builder.wait()
 
+    def turn(
+        self, tenant_id: str, source: str, waiting: Callable[[str], object] | None = None
+    ) -> AbstractContextManager[None]:
+        """Keep all others from writing or deleting a source while a `with` block does; see `sharing.turn`."""
+        return turn(self.folder.parent / "writers", tenant_id, source, waiting)
+
     def _open(self) -> Shard | EngineClient:
         if self._opened is None or (self._opened.closed and not self._lent):
             self._opened = open_shard(self.folder, self._format, self.exact_below, self._answer)
@@ -220,7 +226,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
             return []
         return [
             f"{missing:,} of {self._count('all', filters):,} retrieval units have no vector yet and were searched by "
-            "their words alone. `shiguan ingest --resume` makes the missing ones."
+            "their words alone. A running ingest or server makes the missing ones, or `shiguan ingest --resume`."
         ]
 
     @shared
@@ -278,7 +284,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
             raise ValueError("`documents` must be a list of Documents.")
         with self._shard.write() as edge:
             if policy != DuplicatePolicy.OVERWRITE:
-                documents = _without_duplicates(edge, documents, policy)
+                documents = reading.without_duplicates(edge, documents, policy)
             if any(document.embedding is not None for document in documents):
                 self._shard.claim_vectors(edge, self.embedding_model)
             orders = self._shard.next_orders(len(documents))
@@ -394,17 +400,3 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
             return []
         with self._shard.read() as edge:
             return reading.search_vectors(edge, vector, filters, top_k=top_k)
-
-
-def _without_duplicates(edge: EdgeShard, documents: list[Document], policy: DuplicatePolicy) -> list[Document]:
-    stored = reading.existing_ids(edge, [document.id for document in documents])
-    fresh: dict[str, Document] = {}
-    for document in documents:
-        if document.id not in stored and document.id not in fresh:
-            fresh[document.id] = document
-        elif policy != DuplicatePolicy.SKIP:
-            raise DuplicateDocumentError(
-                f"The document `{document.id}` is stored already or comes twice; none of {len(documents)} was written. "
-                "Use the policy OVERWRITE to replace it or SKIP to keep it."
-            )
-    return list(fresh.values())

@@ -14,7 +14,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 from haystack import logging
-from qdrant_edge import EdgeShard, Filter, KeywordIndexParams, Point, PointVectors, UpdateOperation
+from qdrant_edge import EdgeShard, Filter, Point, PointVectors, UpdateOperation
 
 from shiguan.errors import StoreError, StoreFormatError, StoreLockedError
 from shiguan.resources import FOR_DELETING, FOR_OPENING, FOR_WRITING, check_free_space, private_files, write_json
@@ -27,7 +27,6 @@ from shiguan.stores.embedded.points import (
     checksums,
     damaged,
     is_model,
-    meta_path,
     mismatch,
     other_vectors,
     read_record,
@@ -39,8 +38,6 @@ from shiguan.stores.embedded.sharing import OPENING_SECONDS, EngineClient, Engin
 logger = logging.getLogger(__name__)
 
 _LOCK_FILE = "lock"
-# Meta fields that are filtered often.
-_KEYWORD_FIELDS = ("tenant_id", "source_id", "file_id", "language")
 _FIRST = "shard-1"
 # The first shard until the format file names it.
 _CREATING = "creating"
@@ -290,11 +287,8 @@ class Shard:
         # The file counts what was written until the last orderly close; a kill may have lost some of it.
         outside = count_vectors(edge) - int(record.get("graph_points", 0))
         record["written_since"] = max(outside, record.get("written_since", 0))
-        # A parent has none, and an empty index costs every process 5 MB.
-        of_children = ("parent_id",) if expected.embedding_dim else ()
-        for position, field in enumerate(_KEYWORD_FIELDS + of_children):
-            params = KeywordIndexParams(is_tenant=True) if position == 0 else KeywordIndexParams()
-            edge.update(UpdateOperation.create_field_index(meta_path(field), params))
+        for operation in expected.field_indexes():
+            edge.update(operation)
         return edge
 
     def _clear_leftovers(self) -> None:

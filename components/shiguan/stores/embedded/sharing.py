@@ -6,6 +6,7 @@ send it the calls of their stores as JSON. When it ends, or is killed, the next 
 """
 
 import contextlib
+import errno
 import hashlib
 import hmac
 import inspect
@@ -30,7 +31,7 @@ from haystack.document_stores.types import DuplicatePolicy
 from haystack.errors import FilterError
 
 from shiguan import errors
-from shiguan.errors import StoreError, StoreLockedError
+from shiguan.errors import StoreError, StoreFullError, StoreLockedError
 from shiguan.resources import utc_time, write_json
 from shiguan.stores.embedded.filters import translate
 from shiguan.stores.embedded.points import decode_meta, encode_meta
@@ -50,6 +51,7 @@ _LOOK_SECONDS = 0.5
 _MOST_OWNERS = 20
 """So many owners may end under one call, one after the other."""
 _TURN_SECONDS = 60.0
+_ANNOUNCING_SECONDS = 1.0
 _PLACE = "shiguan-"
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -297,13 +299,12 @@ def turn(folder: Path, tenant_id: str, source: str, waiting: Callable[[str], obj
     """
     name = hashlib.sha256(json.dumps([tenant_id, source]).encode()).hexdigest()[:32]
     holder = folder / f"{name}.json"
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     lock = FileLock(folder / f"{name}.lock", mode=0o600, thread_local=False)
     deadline = time.monotonic() + _TURN_SECONDS
-    while True:
+    while not lock.is_locked:
         try:
-            lock.acquire(timeout=1 if waiting else 0)
-            break
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            lock.acquire(timeout=_ANNOUNCING_SECONDS if waiting else 0)
         except Timeout:
             process = described(_read(holder))
             if waiting is None or time.monotonic() > deadline:
@@ -312,8 +313,14 @@ def turn(folder: Path, tenant_id: str, source: str, waiting: Callable[[str], obj
                     "is done."
                 ) from None
             waiting(process)
+        except OSError as error:
+            kind = StoreFullError if error.errno == errno.ENOSPC else StoreError
+            raise kind(
+                f"`{folder}` cannot be written: {error}. Free space or make it writable, then try again."
+            ) from error
     try:
-        holder.write_text(json.dumps(this_process()), encoding="utf-8")
+        with contextlib.suppress(OSError):
+            holder.write_text(json.dumps(this_process()), encoding="utf-8")
         yield
     finally:
         holder.unlink(missing_ok=True)
@@ -327,6 +334,9 @@ def _packed(value: Any) -> Any:
 
 
 def _packed_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
+    documents = arguments.get("documents", [])
+    if not isinstance(documents, list) or not all(isinstance(each, Document) for each in documents):
+        raise ValueError("`documents` must be a list of Documents.")
     packed = {name: _packed(value) for name, value in arguments.items()}
     translate(packed.get("filters"))  # what passes it can be written as JSON
     if "policy" in packed:
