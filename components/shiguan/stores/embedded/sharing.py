@@ -117,7 +117,11 @@ class EngineServer:
         self._thread = threading.Thread(target=self._accept, name="shiguan-engine", daemon=True)
         self._thread.start()
         where = {"folder": str(folder), "address": self._listener.address, "key": self._key}
-        write_json(self._file, this_process() | where, mode=0o600)
+        try:
+            write_json(self._file, this_process() | where, mode=0o600)
+        except OSError:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Answer the calls that run, and no others."""
@@ -125,7 +129,7 @@ class EngineServer:
             self._closing = True
             self._calls.wait_for(lambda: not self._running, _CLOSING_SECONDS)
         with contextlib.suppress(OSError):
-            self._file.unlink()
+            self._file.unlink(missing_ok=True)
             Client(self._listener.address).close()  # wakes `accept`
         self._thread.join(_LOOK_SECONDS)
         address = self._listener.address
@@ -215,11 +219,12 @@ class EngineClient:
             raise self._end() from error
         try:
             connection.send_bytes(request)
-            # A graph takes minutes.
-            if name != "build_index" and not connection.poll(_CALL_SECONDS):
+            # A write waits for others, and a graph takes minutes.
+            seconds = _CALL_SECONDS * (10 if name.startswith(("write_", "delete_", "drop_")) else 1)
+            if name != "build_index" and not connection.poll(seconds):
                 raise StoreLockedError(
                     f"The data folder `{self.folder}` is open in {self.owner}, which has not answered for "
-                    f"{_CALL_SECONDS:g} seconds. If it was stopped (Ctrl-Z), continue it with `fg` or end it."
+                    f"{seconds:g} seconds. If it was stopped (Ctrl-Z), continue it with `fg` or end it."
                 )
             reply = json.loads(connection.recv_bytes())
         except BaseException as error:
