@@ -1,10 +1,13 @@
 """Files: where YAML and prompts are, how one is written whole, if there is room for it; and how a time is written."""
 
+import contextlib
 import json
 import os
 import re
 import secrets
 import shutil
+import threading
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -133,3 +136,21 @@ def check_free_space(folder: Path, needed: int = FOR_WRITING) -> None:
             f"The disk with `{folder}` has {free / 1_000_000:,.1f} MB free; {work} needs {needed / 1_000_000:,.0f}. "
             f"Free space and run again; what is in the library stays{kept}."
         )
+
+
+_masks: list[int] = []
+_masking = threading.Lock()
+
+
+@contextlib.contextmanager
+def private_files() -> Iterator[None]:
+    """Give what the engine makes inside to the owner alone; the mask is the process's, the last one out restores it."""
+    with _masking:
+        _masks.append(os.umask(0o077))
+    try:
+        yield
+    finally:
+        with _masking:
+            mask = _masks.pop()
+            if not _masks:
+                os.umask(mask)

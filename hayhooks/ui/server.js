@@ -26,7 +26,7 @@ const SENTENCES = [
   [/^.+ removed from the answer: the sources do not support them\.$/u, "有的句子没有依据，已删去。"],
   [/^.+ marked ⚠: the sources do not support them\.$/u, "有的句子没有依据，已标出。"],
   [/^Searched by words alone, not by meaning\..*$/u, "只按字词检索，没有按意义检索。"],
-  [/^(\d[\d,]*) (?:units|passages) have no vector yet\..*$/u, "还有$1段没有向量，只能按字词检得。"],
+  [/^(\d[\d,]*) of ([\d,]+) retrieval units have no vector yet .*$/u, "$2个检索单位中有$1个还没有向量，只能按字词检得；服务空闲时会补上。"],
   [/^The LLM sent no usable queries: .+$/u, "模型没有给出可用的改写，按原问检索。"],
   [/^No hypothetical passage \(.+$/u, "没有拟写段落，按原问检索。"],
   [/^The mode `(.+)` does not take `(.+)`: it was left aside\.$/u, "方式“$1”不接受“$2”，已略过。"],

@@ -6,14 +6,16 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from shiguan.commands.options import open_library, print_json, say, tell, tenant
 from shiguan.commands.terminal import IngestProgress, print_ingest_summary, print_sources
-from shiguan.engine.library import IngestedFile, Library, find_files
+from shiguan.engine.library import SUFFIXES, IngestedFile, Library
 from shiguan.errors import RefusedError
 
 # Within it, what is being written ends in good order; everything that was written is safe without it, too.
@@ -143,3 +145,25 @@ def delete(options: argparse.Namespace) -> int:
     line = f"Took {options.source} out of the library: {deleted:,} passage{'' if deleted == 1 else 's'}."
     tell(options, {"source": options.source, "deleted": deleted}, line)
     return 0
+
+
+def find_files(paths: list[str | Path]) -> tuple[list[Path], Counter[str]]:
+    files: dict[Path, Path] = {}
+    others: Counter[str] = Counter()
+    for given in map(Path, paths):
+        if not given.exists():
+            raise RefusedError(f"{given} does not exist. Check the path.")
+        if not given.is_dir():
+            files.setdefault(given.resolve(), given)
+            continue
+        for path in sorted(given.rglob("*")):
+            if not path.is_file() or any(part.startswith(".") for part in path.relative_to(given).parts):
+                continue
+            if path.name.lower().endswith(SUFFIXES):
+                files.setdefault(path.resolve(), path)
+            else:
+                others[path.suffix.lower() or path.name] += 1
+    if not files:
+        named = ", ".join(str(path) for path in paths)
+        raise RefusedError(f"There is nothing to ingest in {named}. Readable are {', '.join(SUFFIXES)}.")
+    return list(files.values()), others

@@ -64,7 +64,7 @@ def _check_workers(workers: int, deployment: str) -> None:
     if workers > 1 and not all(hasattr(store, "set_up") for store in load_stores(deployment).values()):
         raise ConfigurationError(
             f"`--workers {workers}` needs stores that are servers, and the deployment `{deployment}` keeps its library "
-            "in a folder, which lets one process in. Leave `--workers` out, or copy the library to servers with "
+            "in a folder, which one process reads for all. Leave `--workers` out, or copy the library to servers with "
             "`shiguan stores copy` and serve with `--deployment elasticsearch_qdrant`."
         )
 

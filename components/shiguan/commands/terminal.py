@@ -154,7 +154,8 @@ class IngestProgress:
         """Say in a line how far the passages are, and how fast it goes."""
         task = self.bar.tasks[self._passage_task]
         if not task.total:
-            return f"reading and writing {task.description}"
+            waits = task.description.startswith("waiting")
+            return task.description if waits else f"reading and writing {task.description}"
         told = f"{task.description} {task.completed:,.0f} of {task.total:,.0f}"
         left = timedelta(seconds=task.time_remaining or 0)
         return f"{told}, {task.speed:,.1f} a second, {left} left" if task.speed else told

@@ -3,6 +3,7 @@
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -79,13 +80,13 @@ class Library:
         A file on disk is known again by its path, a byte stream by its name: what came before under the same path or
         name of the tenant is replaced.
 
-        :param files: Files, as `find_files` gives them, or byte streams with `file_name` in their meta.
+        :param files: Files on disk, or byte streams with `file_name` in their meta.
         :param tenant_id: Whose library they go into.
-        :param progress: A plain function told how far the current file is.
+        :param progress: A plain function told how far the current file is, and which process it waits for.
         :yields: What became of each file, in order. A file that fails is reported and the next one goes on.
+        :raises StoreLockedError: If another process has been writing a file of this name for more than a minute.
         """
-        # Opens the parents before the children, as everybody does: of two ingests at once one goes on. Else each could
-        # hold one of the stores, and refuse for want of the other.
+        # Says before a file is read whether the library can be reached.
         self.count(tenant_id=tenant_id)
         reading, pipeline = load_index(self.deployment, self.index, data_dir=self.data_dir)
         conversion = Conversion(reading)
@@ -104,7 +105,8 @@ class Library:
                     component, socket = target.split(".")
                     data.setdefault(component, {})[socket] = value
             try:
-                results = {"conversion": answer, **pipeline.run(data, include_outputs_from=stages)}
+                with self._turn(tenant_id, _name(file), progress):
+                    results = {"conversion": answer, **pipeline.run(data, include_outputs_from=stages)}
             except PipelineRuntimeError as error:
                 yield IngestedFile(file=_name(file), skipped=[_failure(file, error)])
                 continue
@@ -135,6 +137,16 @@ class Library:
         ]
         written, missing, warnings = done["written"], done["missing"], done["warnings"]
         return IngestedFile(file="", vectors=written, missing=missing, skipped=skipped, warnings=warnings)
+
+    def _turn(self, tenant_id: str, name: str, progress: Progress | None = None) -> AbstractContextManager[None]:
+        """Let nobody else write or delete a source meanwhile; servers know no turns."""
+        turn = getattr(self.stores["parents"], "turn", None)
+        if turn is None:
+            return nullcontext()
+        held: AbstractContextManager[None] = turn(
+            tenant_id, Path(name).name, lambda process: progress and progress(f"waiting for {process}", 0, 0)
+        )
+        return held
 
     def sources(self, *, tenant_id: str) -> list[dict[str, Any]]:
         """
@@ -262,13 +274,18 @@ class Library:
         :param tenant_id: Whose library.
         :returns: How many passages were taken out; 0 where there is no such source.
         """
-        parents = self.stores["parents"].list_meta(of_tenant(tenant_id, _named(source)), ["source_id"])
-        ids = sorted({meta["source_id"] for meta in parents})
-        # A file of records has a source in each: as many as a server takes in one request, each batch whole.
-        for start in range(0, len(ids), _SOURCES):
-            some = where("meta.source_id", "in", ids[start : start + _SOURCES])
-            self.stores["children"].delete_by_filter(of_tenant(tenant_id, some))
-            self.stores["parents"].delete_by_filter(of_tenant(tenant_id, some))
+        named = of_tenant(tenant_id, _named(source))
+        names = {Path(meta["source"]).name for meta in self.stores["parents"].list_meta(named, ["source"])}
+        with ExitStack() as turns:
+            for name in sorted(names):
+                turns.enter_context(self._turn(tenant_id, name))
+            parents = self.stores["parents"].list_meta(named, ["source_id"])
+            ids = sorted({meta["source_id"] for meta in parents})
+            # A file of records has a source in each: as many as a server takes in one request, each batch whole.
+            for start in range(0, len(ids), _SOURCES):
+                some = where("meta.source_id", "in", ids[start : start + _SOURCES])
+                self.stores["children"].delete_by_filter(of_tenant(tenant_id, some))
+                self.stores["parents"].delete_by_filter(of_tenant(tenant_id, some))
         TenantCache(data_folder(self.data_dir), tenant_id).clear()
         return len(parents)
 
@@ -280,28 +297,6 @@ class Library:
         :returns: The number of parents.
         """
         return int(self.stores["parents"].count_documents_by_filter(of_tenant(tenant_id)))
-
-
-def find_files(paths: list[str | Path]) -> tuple[list[Path], Counter[str]]:
-    files: dict[Path, Path] = {}
-    others: Counter[str] = Counter()
-    for given in map(Path, paths):
-        if not given.exists():
-            raise RefusedError(f"{given} does not exist. Check the path.")
-        if not given.is_dir():
-            files.setdefault(given.resolve(), given)
-            continue
-        for path in sorted(given.rglob("*")):
-            if not path.is_file() or any(part.startswith(".") for part in path.relative_to(given).parts):
-                continue
-            if path.name.lower().endswith(SUFFIXES):
-                files.setdefault(path.resolve(), path)
-            else:
-                others[path.suffix.lower() or path.name] += 1
-    if not files:
-        named = ", ".join(str(path) for path in paths)
-        raise RefusedError(f"There is nothing to ingest in {named}. Readable are {', '.join(SUFFIXES)}.")
-    return list(files.values()), others
 
 
 def _named(source: str) -> dict[str, Any]:

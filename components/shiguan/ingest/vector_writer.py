@@ -82,10 +82,15 @@ class VectorWriter(Serializable):
         }
 
     def complete(
-        self, filters: dict[str, Any] | None, *, replace_others: bool = False, progress: Progress | None = None
+        self,
+        filters: dict[str, Any] | None,
+        *,
+        most: int | None = None,
+        replace_others: bool = False,
+        progress: Progress | None = None,
     ) -> dict[str, Any]:
         """
-        Make and write the vectors that stored children lack; without `filters`, those of all tenants.
+        Make and write the vectors that stored children lack, `most` of them; without `filters`, those of all tenants.
 
         `replace_others` throws vectors of another embedder away first, of all tenants.
         """
@@ -102,7 +107,8 @@ class VectorWriter(Serializable):
         if other is not None:
             store.drop_vectors()
             ids = store.list_ids_without_vector(filters)
-        written = 0
+        left = len(ids[most:]) if most is not None else 0
+        written, ids = 0, ids[:most]
         for start in range(0, len(ids), _SLICE):
             slice_ = where("id", "in", ids[start : start + _SLICE])
             wanted = all_of(filters, slice_)
@@ -117,7 +123,7 @@ class VectorWriter(Serializable):
             written += store.write_vectors(embedded, model=self._model)
         if progress is not None and ids:
             progress("vectors", len(ids), len(ids))
-        return {"written": written, "missing": 0, "warnings": []}
+        return {"written": written, "missing": left, "warnings": []}
 
     @property
     def _model(self) -> str:

@@ -3,6 +3,7 @@
 import contextlib
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -12,10 +13,12 @@ from haystack import logging
 from haystack.dataclasses import ByteStream
 
 from shiguan.engine.library import IngestedFile, Library
-from shiguan.errors import ConfigurationError, ShiguanError, StoreFullError
+from shiguan.engine.loading import load_pipeline
+from shiguan.errors import ConfigurationError, ShiguanError, StoreFullError, StoreLockedError
 from shiguan.serving import telemetry
 from shiguan.serving.error_replies import ApiError, as_api_error
 from shiguan.serving.job_folder import JobFolder, JobRecord
+from shiguan.tenants import of_tenant, where
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +30,10 @@ _LASTING = frozenset({"storage_full", "store_unavailable"})
 _LASTING_PAUSE = 10.0
 # How often a process looks for uploads that another one took on in the same folder.
 _LOOK_SECONDS = 2.0
+# How often a server that has nothing to do looks whether vectors are missing.
+_VECTORS_PAUSE = 30.0
+# How many it makes before it looks again; some seconds.
+_VECTORS = 256
 # How many tenants' uploads go in side by side: a book that takes an hour holds no other tenant up.
 _WORKERS = 2
 # A batch of passages is embedded within it. A thread that is still in the model when the interpreter ends would abort
@@ -61,6 +68,8 @@ class IngestJobs:
         self._choosing = threading.Lock()
         self._turns: dict[str, float] = {}
         self._served: set[str] = set()
+        self._next_look = 0.0
+        self._vector_writer: Any = None
 
     def start(self) -> None:
         self.folder.prepare()
@@ -125,22 +134,22 @@ class IngestJobs:
                     others = [threading.Thread(target=self._serve, daemon=True) for _ in range(_WORKERS - 1)]
                     for other in others:
                         other.start()
-                    self._serve()
+                    self._serve(self._make_vectors)
                     for other in others:
                         other.join(_STOP_SECONDS)
             except Timeout:
                 continue
 
-    def _serve(self) -> None:
-        """Work on one tenant's upload after the other, until the server stops."""
+    def _serve(self, otherwise: Callable[[], bool] = bool) -> None:
+        """Work on one tenant's upload after the other, and at something else between, until the server stops."""
         while not self._stopping.is_set():
             record = None
             try:
                 record = self._next()
-                if record is None:
-                    self._wake.wait(_LOOK_SECONDS)
-                else:
+                if record is not None:
                     self._ingest(record)
+                elif not otherwise():
+                    self._wake.wait(_LOOK_SECONDS)
             except Exception as error:
                 # A full disk may refuse even the record of a failure; the queue outlives that.
                 logger.error("Uploads wait: {kind}. Trying again.", kind=type(error).__name__)
@@ -149,6 +158,44 @@ class IngestJobs:
                 if record is not None:
                     self._served.discard(record.tenant_id)
                     self._wake.set()
+
+    def _make_vectors(self) -> bool:
+        """Make some of the vectors that an interrupted ingest left to be made; false where there is nothing to do."""
+        if time.monotonic() < self._next_look:
+            return False
+        try:
+            if self._make_slice():
+                return True
+            self._vector_writer = None
+        except _IngestStoppedError:
+            return True
+        except Exception as error:
+            logger.warning("Missing vectors wait: {kind}. Trying again.", kind=type(error).__name__)
+        self._next_look = time.monotonic() + _VECTORS_PAUSE
+        return False
+
+    def _make_slice(self) -> bool:
+        library, children, parents = self.library, *(self.library.stores[kind] for kind in ("children", "parents"))
+        if not hasattr(parents, "turn"):  # several servers would make the same ones
+            return False
+
+        def listen(*_: object) -> None:
+            if self._stopping.is_set() or self._wake.is_set():
+                raise _IngestStoppedError("There is an upload to take in first.")
+
+        for file_id, (words, vectors) in children.unscoped().count_by_file().items():
+            of_file = where("meta.file_id", "==", file_id)
+            if vectors == words or not (found := parents.unscoped().list_meta(of_file, ["tenant_id", "source"])):
+                continue
+            if self._vector_writer is None:
+                pipeline = load_pipeline(library.deployment, library.index, data_dir=library.data_dir)
+                self._vector_writer = pipeline.get_component("vector_writer")
+            tenant_id, name = found[0]["tenant_id"], Path(found[0]["source"]).name
+            # Whoever writes the file makes its vectors.
+            with contextlib.suppress(StoreLockedError), parents.turn(tenant_id, name):
+                wanted = of_tenant(tenant_id, of_file)
+                return bool(self._vector_writer.complete(wanted, most=_VECTORS, progress=listen)["written"])
+        return False
 
     def _next(self) -> JobRecord | None:
         """Choose of the tenants that are not served the one whose turn is longest ago, and of it what came first."""
@@ -246,7 +293,8 @@ class IngestJobs:
 
     def _listener(self, job_id: str) -> Any:
         def listen(stage: str, done: int, total: int) -> None:
-            self._progress[job_id] = (stage, done, total)
+            # Which process it waits for is none of the tenant's business.
+            self._progress[job_id] = (stage.split(maxsplit=1)[0], done, total)
             if self._stopping.is_set() or not self.folder.is_pending(job_id):
                 raise _IngestStoppedError("The ingest was stopped.")
 

@@ -13,10 +13,11 @@ import pytest
 from haystack.dataclasses import ByteStream, Document, SparseEmbedding
 from haystack.document_stores.types import DuplicatePolicy
 
-from shiguan.errors import StoreError, StoreFormatError, StoreLockedError
+from shiguan.errors import StoreError, StoreFormatError
 from shiguan.stores.embedded import hnsw_builder
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
-from shiguan.stores.embedded.shards import close_all_shards
+from shiguan.stores.embedded.shards import Shard, close_all_shards
+from shiguan.stores.embedded.sharing import EngineClient
 
 ALL = DuplicatePolicy.OVERWRITE
 
@@ -329,7 +330,7 @@ def test_a_creation_killed_at_any_step_is_repaired(tmp_path):
         store = make(folder.parent)
         store.write_documents(documents(2), ALL)
         assert store.count_documents() == 2
-        assert sorted(path.name for path in folder.iterdir()) == ["lock", "shard-1", "shiguan.json"]
+        assert sorted(path.name for path in folder.iterdir()) == ["lock", "owner.json", "shard-1", "shiguan.json"]
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
@@ -350,20 +351,17 @@ sys.stdin.read()
 """
 
 
-def test_a_second_process_is_told_in_one_sentence_and_a_kill_leaves_no_lock(tmp_path):
+def test_a_second_process_reads_through_the_first_and_opens_the_folder_when_that_is_killed(tmp_path):
     holder = run_python(HOLD, tmp_path, 1)
     try:
         assert holder.stdout.readline() == "0\n"
-        with pytest.raises(StoreLockedError) as caught:
-            make(tmp_path).count_documents()
-        assert str(tmp_path / "children") in str(caught.value)
-        assert "another Shiguan process" in str(caught.value)
-        assert "elasticsearch_qdrant" in str(caught.value)
-        holder.send_signal(signal.SIGKILL)
-        holder.wait()
         store = make(tmp_path)
         assert store.count_documents() == 50
+        assert isinstance(store._opened, EngineClient)
+        holder.send_signal(signal.SIGKILL)
+        holder.wait()
         assert len(store.bm25_retrieval("书", top_k=100)) == 50
+        assert isinstance(store._opened, Shard)
     finally:
         holder.kill()
         holder.communicate()
@@ -569,24 +567,21 @@ def test_leftovers_of_a_killed_build_are_cleared(tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_child_is_told_that_its_parent_has_the_folder_open(tmp_path):
+def test_a_forked_child_asks_its_parent(tmp_path):
     code = """
 import os, sys
-from shiguan.errors import StoreLockedError
+from haystack.dataclasses import Document
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 store = QdrantEdgeDocumentStore(path=sys.argv[1], embedding_dim=4).unscoped()
-store.count_documents()
+store.write_documents([Document(id="parent")])
 if os.fork() == 0:
-    try:
-        store.count_documents()
-    except StoreLockedError:
-        os._exit(7)
-    os._exit(1)
-print(os.waitstatus_to_exitcode(os.wait()[1]))
+    store.write_documents([Document(id="child")])
+    os._exit(store.count_documents())
+print(os.waitstatus_to_exitcode(os.wait()[1]), *sorted(store.list_ids()))
 """
     child = run_python(code, tmp_path)
     said, errors = child.communicate(timeout=60)
-    assert said == "7\n", errors
+    assert said == "2 child parent\n", errors
 
 
 def test_deleted_documents_do_not_count_in_the_idf(tmp_path):

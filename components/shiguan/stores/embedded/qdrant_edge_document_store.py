@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from haystack.dataclasses import Document
-from haystack.document_stores.errors import DuplicateDocumentError
 from haystack.document_stores.types import DuplicatePolicy
 from qdrant_edge import CountRequest, EdgeShard, PayloadSelector, PointVectors, UpdateOperation
 
@@ -28,6 +28,7 @@ from shiguan.stores.embedded.points import (
     point_id,
 )
 from shiguan.stores.embedded.shards import Shard, open_shard
+from shiguan.stores.embedded.sharing import EngineClient, shared, turn
 from shiguan.tenants import TenantGuarded
 
 Found = TypeVar("Found")
@@ -38,6 +39,8 @@ _IDS_ONLY = PayloadSelector.Include([ID])
 _IN_ORDER = PayloadSelector.Include([ID, ORDER])
 # A server's tenants ask with a filter each; more different ones than this are counted anew.
 _MOST_COUNTS = 1000
+# What a store is beside its folder.
+_SETTINGS = ("embedding_dim", "embedding_model", "exact_below", "bm25", "bm25_fields")
 
 
 class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
@@ -47,8 +50,9 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
     It stands at the end of the index pipeline and behind the retrievers of the embedded deployment, once for parents
     (`embedding_dim=None`: no BM25 and no vectors, fetched by id) and once for children. The folder is
     `<path>/<name>`, and it is made at the first use. All stores and pipelines of a process that name the same folder
-    share one engine and may read and write it from many threads; a second process gets `StoreLockedError`. What a
-    method has written is on disk when it returns.
+    share one engine and may read and write it from many threads. Other processes of the machine share it, too: the
+    first one has the folder open and answers for them, and when it ends another opens it. What a method has written is
+    on disk when it returns.
 
     BM25 follows Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), section 3.4,
     with the IDF of Lucene, ln(1 + (N - n + 0.5) / (n + 0.5)), computed by the engine when a question comes. We depart
@@ -106,7 +110,8 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
         self.exact_below = exact_below
         self.bm25 = bm25
         self.bm25_fields = bm25_fields
-        self._opened: Shard | None = None
+        self._opened: Shard | EngineClient | None = None
+        self._lent = False
         self._format = ShardFormat(
             embedding_dim=embedding_dim,
             embedding_model=embedding_model,
@@ -124,6 +129,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
         if self._opened is not None:
             self._opened.close()
 
+    @shared
     def build_index(self) -> None:
         """
         Build the HNSW graph now and wait for it, however few documents there are.
@@ -135,12 +141,36 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
         if builder is not None:
             builder.wait()
 
-    @property
-    def _shard(self) -> Shard:
-        if self._opened is None or self._opened.closed:
-            self._opened = open_shard(self.folder, self._format, self.exact_below)
+    def turn(
+        self, tenant_id: str, source: str, waiting: Callable[[str], object] | None = None
+    ) -> AbstractContextManager[None]:
+        """Keep all others from writing or deleting a source while a `with` block does; see `sharing.turn`."""
+        return turn(self.folder.parent / "writers", tenant_id, source, waiting)
+
+    def _open(self) -> Shard | EngineClient:
+        if self._opened is None or (self._opened.closed and not self._lent):
+            self._opened = open_shard(self.folder, self._format, self.exact_below, self._answer)
         return self._opened
 
+    @property
+    def _shard(self) -> Shard:
+        return cast("Shard", self._open())
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _SETTINGS}
+
+    @classmethod
+    def _answer(
+        cls, shard: Shard, method: Callable[..., Any], settings: dict[str, Any], arguments: dict[str, Any]
+    ) -> Any:
+        """Carry out what the store of another process was asked, which has looked whether it may."""
+        store = cls(shard.folder.name, path=str(shard.folder.parent), **settings).unscoped()
+        shard.check_format(store._format)
+        store._opened, store._lent = shard, True
+        return method(store, **arguments)
+
+    @shared
     def list_ids_without_vector(self, filters: dict[str, Any] | None = None) -> list[str]:
         """Give the ids of the documents that have no vector yet."""
         with self._shard.read() as edge:
@@ -148,6 +178,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
             rows = [(payload[ORDER], payload[ID]) for payload in (record.payload for record in records)]
         return [document_id for _, document_id in sorted(rows)]
 
+    @shared
     def write_vectors(self, documents: list[Document], *, model: str) -> int:
         """
         Give stored documents their vectors; when it returns, these are on disk.
@@ -167,10 +198,12 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
                 self._shard.update(edge, UpdateOperation.update_vectors(batch), batch, len(batch))
         return len(batch)
 
+    @shared
     def drop_vectors(self) -> None:
         """Forget all vectors, so that another embedder's can be written; documents and their words stay."""
         self._shard.drop_vectors()
 
+    @shared
     def other_vectors(self, model: str | None = None) -> str | None:
         """Tell whether the vectors are those of another embedder."""
         wanted = model or self.embedding_model
@@ -180,6 +213,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
             return None
         return other_vectors(shard.folder, found, wanted)
 
+    @shared
     def vector_warnings(self, filters: dict[str, Any] | None) -> list[str]:
         """Say what a search by vectors cannot find; counted once after each write."""
         other = self.other_vectors()
@@ -190,17 +224,20 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
             return []
         return [
             f"{missing:,} of {self._count('all', filters):,} retrieval units have no vector yet and were searched by "
-            "their words alone. `shiguan ingest --resume` makes the missing ones."
+            "their words alone. A running ingest or server makes the missing ones, or `shiguan ingest --resume`."
         ]
 
+    @shared
     def count_without_vector(self, filters: dict[str, Any] | None) -> int:
         """Count the documents that wait for their vectors; counted once after each write."""
         return self._count("without a vector", filters) if self._count("without a vector", None) else 0
 
+    @shared
     def holds(self, filters: dict[str, Any]) -> bool:
         """Whether there is anything under the filters; counted once after each write."""
         return bool(self._count("all", filters))
 
+    @shared
     def count_by_file(self, filters: dict[str, Any] | None = None) -> dict[str, tuple[int, int]]:
         """Count the documents of each file; counted once after each write."""
 
@@ -211,12 +248,14 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
 
         return self._once("by file", filters, count)
 
+    @shared
     def count_languages(self, filters: dict[str, Any] | None = None) -> dict[str, int]:
         """Count the documents in each language; counted once after each write."""
         return self._once(
             "languages", filters, lambda edge: reading.count_values(edge, "language", reading.resolve(edge, filters))
         )
 
+    @shared
     def list_files(self, filters: dict[str, Any] | None = None) -> list[dict[str, Any]]:
         """Tell of each file what its documents say; looked up once after each write, without reading all of them."""
         return self._once("files", filters, lambda edge: reading.list_files(edge, filters))
@@ -241,13 +280,14 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
             return found
         return cast("Found", counts[key])
 
+    @shared
     def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE) -> int:
         """Store documents."""
         if not isinstance(documents, list) or not all(isinstance(document, Document) for document in documents):
             raise ValueError("`documents` must be a list of Documents.")
         with self._shard.write() as edge:
             if policy != DuplicatePolicy.OVERWRITE:
-                documents = _without_duplicates(edge, documents, policy)
+                documents = reading.without_duplicates(edge, documents, policy)
             if any(document.embedding is not None for document in documents):
                 self._shard.claim_vectors(edge, self.embedding_model)
             orders = self._shard.next_orders(len(documents))
@@ -259,6 +299,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
                 self._shard.update(edge, UpdateOperation.upsert_points(new), new, vectors)
         return len(documents)
 
+    @shared
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
         """Give the documents that match."""
         vectors = [DENSE] if self._format.embedding_dim else False
@@ -267,11 +308,13 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
         records.sort(key=lambda record: record.payload[ORDER])
         return [decode_document(record.payload, record.vector or {}) for record in records]
 
+    @shared
     def existing_ids(self, document_ids: list[str]) -> set[str]:
         """Tell which documents are stored."""
         with self._shard.read() as edge:
             return reading.existing_ids(edge, document_ids)
 
+    @shared
     def list_meta(self, filters: dict[str, Any] | None, fields: list[str]) -> list[dict[str, Any]]:
         """Give some meta fields of the documents that match, without reading the documents."""
         wanted = PayloadSelector.Include([meta_path(field) for field in fields])
@@ -285,22 +328,27 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
     def iter_ids(self, filters: dict[str, Any] | None = None) -> Iterator[str]:
         """Give the ids of the documents that match, page by page; whoever stops in between holds nothing up."""
         offset = None
-        with self._shard.read() as edge:
-            condition = reading.resolve(edge, filters)
         while True:
-            with self._shard.read() as edge:
-                records, offset = reading.page(edge, offset, condition, _IDS_ONLY)
-            yield from (record.payload[ID] for record in records)
+            ids, offset = self._page_of_ids(filters, offset)
+            yield from ids
             if offset is None:
                 return
+
+    @shared
+    def _page_of_ids(self, filters: dict[str, Any] | None, offset: Any) -> list[Any]:
+        with self._shard.read() as edge:
+            records, following = reading.page(edge, offset, reading.resolve(edge, filters), _IDS_ONLY)
+        return [[record.payload[ID] for record in records], None if following is None else str(following)]
 
     def count_documents(self) -> int:
         return self.count_documents_by_filter({})
 
+    @shared
     def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
         with self._shard.read() as edge:
             return int(edge.count(CountRequest(exact=True, filter=reading.resolve(edge, filters))))
 
+    @shared
     def delete_documents(self, document_ids: list[str]) -> None:
         """Delete documents; ids that are not stored are no error."""
         if document_ids:
@@ -311,6 +359,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
         """Delete every document and keep the store."""
         self.delete_by_filter({})
 
+    @shared
     def delete_by_filter(self, filters: dict[str, Any]) -> int:
         """Delete the documents that match."""
         with self._shard.write() as edge:
@@ -319,6 +368,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
                 self._shard.delete(edge, doomed[start : start + _DELETED])
         return len(doomed)
 
+    @shared
     def bm25_retrieval(
         self,
         query: str,
@@ -337,11 +387,13 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
             live = self._shard.stale_statistics
             return reading.search_terms(edge, query, filters, live_statistics=live, top_k=top_k, also=also)
 
+    @shared
     def known_terms(self, terms: Iterable[str], language: str, filters: dict[str, Any] | None = None) -> set[str]:
         """Tell which terms, of `shiguan.text.terms`, any of the documents in a language has."""
         with self._shard.read() as edge:
             return reading.known_terms(edge, terms, language, filters)
 
+    @shared
     def embedding_retrieval(
         self, query_embedding: list[float], filters: dict[str, Any] | None = None, *, top_k: int = 50
     ) -> list[Document]:
@@ -351,17 +403,3 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
             return []
         with self._shard.read() as edge:
             return reading.search_vectors(edge, vector, filters, top_k=top_k)
-
-
-def _without_duplicates(edge: EdgeShard, documents: list[Document], policy: DuplicatePolicy) -> list[Document]:
-    stored = reading.existing_ids(edge, [document.id for document in documents])
-    fresh: dict[str, Document] = {}
-    for document in documents:
-        if document.id not in stored and document.id not in fresh:
-            fresh[document.id] = document
-        elif policy != DuplicatePolicy.SKIP:
-            raise DuplicateDocumentError(
-                f"The document `{document.id}` is stored already or comes twice; none of {len(documents)} was written. "
-                "Use the policy OVERWRITE to replace it or SKIP to keep it."
-            )
-    return list(fresh.values())

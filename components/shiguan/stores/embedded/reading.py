@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from haystack.dataclasses import Document
+from haystack.document_stores.errors import DuplicateDocumentError
+from haystack.document_stores.types import DuplicatePolicy
 from qdrant_edge import (
     CountRequest,
     EdgeShard,
@@ -55,6 +57,21 @@ def existing_ids(edge: EdgeShard, document_ids: list[str]) -> set[str]:
     by_point = {points.point_id(document_id): document_id for document_id in document_ids}
     records = edge.retrieve(list(by_point), with_payload=False, with_vector=False)
     return {by_point[str(record.id)] for record in records}
+
+
+def without_duplicates(edge: EdgeShard, documents: list[Document], policy: DuplicatePolicy) -> list[Document]:
+    """Give the documents that a policy lets be written."""
+    stored = existing_ids(edge, [document.id for document in documents])
+    fresh: dict[str, Document] = {}
+    for document in documents:
+        if document.id not in stored and document.id not in fresh:
+            fresh[document.id] = document
+        elif policy != DuplicatePolicy.SKIP:
+            raise DuplicateDocumentError(
+                f"The document `{document.id}` is stored already or comes twice; none of {len(documents)} was written. "
+                "Use the policy OVERWRITE to replace it or SKIP to keep it."
+            )
+    return list(fresh.values())
 
 
 def count_vectors(edge: EdgeShard) -> int:

@@ -6,17 +6,18 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 from haystack import logging
-from qdrant_edge import EdgeShard, Filter, KeywordIndexParams, Point, PointVectors, UpdateOperation
+from qdrant_edge import EdgeShard, Filter, Point, PointVectors, UpdateOperation
 
 from shiguan.errors import StoreError, StoreFormatError, StoreLockedError
-from shiguan.resources import FOR_DELETING, FOR_OPENING, FOR_WRITING, check_free_space, write_json
+from shiguan.resources import FOR_DELETING, FOR_OPENING, FOR_WRITING, check_free_space, private_files, write_json
 from shiguan.stores.embedded.hnsw_builder import BUILDING, HnswBuilder
 from shiguan.stores.embedded.points import (
     DENSE,
@@ -26,22 +27,21 @@ from shiguan.stores.embedded.points import (
     checksums,
     damaged,
     is_model,
-    meta_path,
     mismatch,
     other_vectors,
     read_record,
     torn,
 )
 from shiguan.stores.embedded.reading import count_vectors
+from shiguan.stores.embedded.sharing import OPENING_SECONDS, EngineClient, EngineServer, connect, described, read_owner
 
 logger = logging.getLogger(__name__)
 
 _LOCK_FILE = "lock"
-# Meta fields that are filtered often.
-_KEYWORD_FIELDS = ("tenant_id", "source_id", "file_id", "language")
 _FIRST = "shard-1"
 # The first shard until the format file names it.
 _CREATING = "creating"
+_POLL_SECONDS = 0.05
 
 
 class Shard:
@@ -65,6 +65,7 @@ class Shard:
         self._readers = threading.Condition()
         self._reading = 0
         self._last_order = 0
+        self.server: EngineServer | None = None
         self._lock = FileLock(folder / _LOCK_FILE, mode=0o600, thread_local=False)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -72,8 +73,8 @@ class Shard:
             self._lock.acquire(timeout=0)
         except Timeout:
             raise StoreLockedError(
-                f"The data folder `{folder}` is open in another Shiguan process; the embedded store serves one process "
-                "at a time. Close the other one, or use the deployment `elasticsearch_qdrant` for several processes."
+                f"The data folder `{folder}` is open in {described(read_owner(folder))}, which cannot be reached from "
+                "here. End it, run both on one machine, or use the deployment `elasticsearch_qdrant`."
             ) from None
         except OSError as error:
             raise StoreError(
@@ -82,7 +83,7 @@ class Shard:
             ) from error
         try:
             check_free_space(folder, FOR_OPENING)
-            with _private_files():
+            with private_files():
                 self._edge: EdgeShard | None = self._open()
         except BaseException:
             self._lock.release()
@@ -106,7 +107,7 @@ class Shard:
     @contextlib.contextmanager
     def write(self) -> Iterator[EdgeShard]:
         """Give the engine for a write, which is on disk when the block ends; no other write happens inside it."""
-        with self._telling_of_damage(), self._writing, _private_files():
+        with self._telling_of_damage(), self._writing, private_files():
             try:
                 yield self._engine()
                 self._flush()
@@ -187,7 +188,10 @@ class Shard:
             builder = self._builder
         if builder is not None:
             builder.stop()
-        with self._telling_of_damage(), self._writing, self._readers, _private_files():
+        server, self.server = self.server, None
+        if server is not None:
+            server.close()
+        with self._telling_of_damage(), self._writing, self._readers, private_files():
             self._readers.wait_for(lambda: not self._reading)
             if self._edge is not None:
                 edge, self._edge = self._edge, None
@@ -283,11 +287,8 @@ class Shard:
         # The file counts what was written until the last orderly close; a kill may have lost some of it.
         outside = count_vectors(edge) - int(record.get("graph_points", 0))
         record["written_since"] = max(outside, record.get("written_since", 0))
-        # A parent has none, and an empty index costs every process 5 MB.
-        of_children = ("parent_id",) if expected.embedding_dim else ()
-        for position, field in enumerate(_KEYWORD_FIELDS + of_children):
-            params = KeywordIndexParams(is_tenant=True) if position == 0 else KeywordIndexParams()
-            edge.update(UpdateOperation.create_field_index(meta_path(field), params))
+        for operation in expected.field_indexes():
+            edge.update(operation)
         return edge
 
     def _clear_leftovers(self) -> None:
@@ -338,37 +339,44 @@ class Shard:
 
 
 _OF_FILES = "Service runtime error: "
-_masks: list[int] = []
-_masking = threading.Lock()
-
-
-@contextlib.contextmanager
-def _private_files() -> Iterator[None]:
-    """Give what the engine makes inside to the owner alone; the mask is the process's, the last one out restores it."""
-    with _masking:
-        _masks.append(os.umask(0o077))
-    try:
-        yield
-    finally:
-        with _masking:
-            mask = _masks.pop()
-            if not _masks:
-                os.umask(mask)
-
-
-_open_shards: dict[Path, Shard] = {}
+_open_shards: dict[Path, Shard | EngineClient] = {}
 _opening = threading.Lock()
 
 
-def open_shard(folder: Path, expected: ShardFormat, exact_below: int) -> Shard:
-    """Give the process's engine for a folder, opening it if it is not open yet."""
+def open_shard(
+    folder: Path, expected: ShardFormat, exact_below: int, answer: Callable[..., Any]
+) -> Shard | EngineClient:
+    """Give the process's engine for a folder, opening it if it is not open yet; or the way to another process's."""
     folder = folder.resolve()
     with _opening:
         shard = _open_shards.get(folder)
         if shard is None or shard.closed:
-            shard = _open_shards[folder] = Shard(folder, expected, exact_below)
-        else:
+            shard = _open_shards[folder] = _open_or_connect(folder, expected, exact_below, answer)
+        elif isinstance(shard, Shard):
             shard.check_format(expected)
+        return shard
+
+
+def _open_or_connect(
+    folder: Path, expected: ShardFormat, exact_below: int, answer: Callable[..., Any]
+) -> Shard | EngineClient:
+    deadline = time.monotonic() + OPENING_SECONDS
+    while True:
+        try:
+            shard = Shard(folder, expected, exact_below)
+        except StoreLockedError:
+            # Whoever has it may be opening or closing it at this moment.
+            client = connect(folder)
+            if client is not None:
+                return client
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_POLL_SECONDS)
+            continue
+        try:
+            shard.server = EngineServer(folder, partial(answer, shard))
+        except OSError as error:
+            logger.debug("Other processes cannot reach {folder}: {error}", folder=str(folder), error=str(error))
         return shard
 
 
@@ -381,14 +389,16 @@ def close_all_shards() -> None:
 
 
 def _forget_after_fork() -> None:
-    # The engine's threads do not survive a fork. A child that uses the store opens it itself, and is told that its
-    # parent has it open.
+    # The engine's threads do not survive a fork. A child that uses the store asks its parent, as any other process.
     global _opening  # noqa: PLW0603
+    for shard in _open_shards.values():
+        if isinstance(shard, Shard) and shard.server is not None:
+            shard.server.abandon()
     _abandoned.extend(_open_shards.values())
     _open_shards.clear()
     _opening = threading.Lock()
 
 
-_abandoned: list[Shard] = []
+_abandoned: list[Shard | EngineClient] = []
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_after_fork)

@@ -1,0 +1,381 @@
+"""
+One data folder for several processes: the process that has it open answers for the others, over a local socket.
+
+The engine opens a folder once. So whoever comes first opens it, and says in `owner.json` where it listens; the others
+send it the calls of their stores as JSON. When it ends, or is killed, the next call of any other opens the folder.
+"""
+
+import contextlib
+import errno
+import hashlib
+import hmac
+import inspect
+import json
+import os
+import secrets
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import wraps
+from multiprocessing.connection import Client, Connection, Listener
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from filelock import FileLock, Timeout
+from haystack import logging
+from haystack.dataclasses import Document
+from haystack.document_stores.errors import DuplicateDocumentError
+from haystack.document_stores.types import DuplicatePolicy
+from haystack.errors import FilterError
+
+from shiguan import errors
+from shiguan.errors import StoreError, StoreFullError, StoreLockedError
+from shiguan.resources import utc_time, write_json
+from shiguan.stores.embedded.filters import translate
+from shiguan.stores.embedded.points import decode_meta, encode_meta
+from shiguan.text.passages import SharedDocument
+
+logger = logging.getLogger(__name__)
+
+OWNER_FILE = "owner.json"
+"""The file in the data folder that says which process has it open, and where that one listens."""
+
+OPENING_SECONDS = 20.0
+"""How long a process that has just taken the folder may need until it answers."""
+_CALL_SECONDS = 60.0
+_GREETING_SECONDS = 5.0
+_CLOSING_SECONDS = 10.0
+_LOOK_SECONDS = 0.5
+_MOST_OWNERS = 20
+"""So many owners may end under one call, one after the other."""
+_TURN_SECONDS = 60.0
+_ANNOUNCING_SECONDS = 1.0
+_PLACE = "shiguan-"
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+_methods: dict[str, Callable[..., Any]] = {}
+_ERRORS: dict[str, type[Exception]] = {
+    known.__name__: known
+    for known in (*vars(errors).values(), DuplicateDocumentError, FilterError, TypeError, ValueError)
+    if isinstance(known, type) and issubclass(known, Exception)
+}
+
+
+class OwnerEndedError(Exception):
+    """The process that had the folder open has ended; the call may or may not have been carried out."""
+
+
+def shared(method: Method) -> Method:
+    """Make a store's method one that runs in the process that has the store's folder open, this or another."""
+    signature = inspect.signature(method)
+    _methods[method.__name__] = method
+
+    @wraps(method)
+    def run(self: Any, *arguments: Any, **words: Any) -> Any:
+        for _ in range(_MOST_OWNERS):
+            engine = self._open()
+            if not isinstance(engine, EngineClient):
+                return method(self, *arguments, **words)
+            given = dict(signature.bind(self, *arguments, **words).arguments)
+            del given["self"]
+            try:
+                result = engine.call(method.__name__, self._settings, given)
+            except OwnerEndedError as error:
+                # Everything else changes nothing when it is done twice.
+                policy = given.get("policy", DuplicatePolicy.NONE)
+                if method.__name__ == "write_documents" and policy in (DuplicatePolicy.NONE, DuplicatePolicy.FAIL):
+                    raise StoreError(
+                        f"{engine.owner} ended while it wrote for this process into `{engine.folder}`. What is written "
+                        "is whole documents. See which are there before you write them again."
+                    ) from error
+                continue
+            return _unpacked(result, signature.return_annotation)
+        raise StoreLockedError(f"The data folder `{self.folder}` changed hands {_MOST_OWNERS} times. Try again.")
+
+    return cast("Method", run)
+
+
+class EngineServer:
+    """Answers for the process that has a folder open, each connection in a thread of its own."""
+
+    def __init__(
+        self, folder: Path, answer: Callable[[Callable[..., Any], dict[str, Any], dict[str, Any]], Any]
+    ) -> None:
+        self._answer = answer
+        self._file = folder / OWNER_FILE
+        self._key = secrets.token_hex(16)
+        self._calls = threading.Condition()
+        self._running = 0
+        self._closing = False
+        self._connections: set[Connection] = set()
+        _remove_place(read_owner(folder).get("address"))
+        # In the data folder its path could be too long for the system, and a copy of the folder would stumble over it.
+        self._place = Path(tempfile.mkdtemp(prefix=_PLACE)) if os.name == "posix" else None
+        self._listener = Listener(str(self._place / "engine") if self._place else None, backlog=64)
+        self._thread = threading.Thread(target=self._accept, name="shiguan-engine", daemon=True)
+        self._thread.start()
+        where = {"folder": str(folder), "address": self._listener.address, "key": self._key}
+        try:
+            write_json(self._file, this_process() | where, mode=0o600)
+        except OSError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Answer the calls that run, and no others."""
+        with self._calls:
+            self._closing = True
+            self._calls.wait_for(lambda: not self._running, _CLOSING_SECONDS)
+        with contextlib.suppress(OSError):
+            self._file.unlink(missing_ok=True)
+            Client(self._listener.address).close()  # wakes `accept`
+        self._thread.join(_LOOK_SECONDS)
+        address = self._listener.address
+        self._listener.close()
+        _remove_place(address)
+
+    def abandon(self) -> None:
+        """In a child that its process forked off: let go of what only the parent answers."""
+        for connection in self._connections:
+            connection.close()
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while not self._closing:
+            try:
+                connection = self._listener.accept()
+            except OSError:  # too many open files, perhaps
+                time.sleep(_LOOK_SECONDS)
+                continue
+            threading.Thread(target=self._serve, args=[connection], name="shiguan-engine", daemon=True).start()
+
+    def _serve(self, connection: Connection) -> None:
+        self._connections.add(connection)
+        try:
+            with connection, contextlib.suppress(OSError, EOFError):
+                if not connection.poll(_GREETING_SECONDS):
+                    return
+                if not hmac.compare_digest(connection.recv_bytes(len(self._key)), self._key.encode()):
+                    return
+                while self._wait(connection):
+                    request = connection.recv_bytes()
+                    with self._calls:
+                        if self._closing:
+                            return
+                        self._running += 1
+                    try:
+                        connection.send_bytes(self._reply(request))
+                    finally:
+                        with self._calls:
+                            self._running -= 1
+                            self._calls.notify_all()
+        finally:
+            self._connections.discard(connection)
+
+    def _wait(self, connection: Connection) -> bool:
+        while not connection.poll(_LOOK_SECONDS):
+            if self._closing:
+                return False
+        return True
+
+    def _reply(self, request: bytes) -> bytes:
+        try:
+            name, settings, arguments = json.loads(request)
+            result = _packed(self._answer(_methods[name], settings, _arguments(arguments)))
+            return json.dumps({"result": result}, default=list).encode()
+        except Exception as error:
+            return json.dumps({"error": [type(error).__name__, str(error)]}).encode()
+
+
+class EngineClient:
+    """Sends calls to the process that has a folder open; each thread that calls has a connection for that time."""
+
+    def __init__(self, folder: Path, owner: dict[str, Any]) -> None:
+        self.folder = folder
+        self.owner = described(owner)
+        self._address, self._key = owner["address"], owner["key"]
+        self._process = os.getpid()
+        self._ended = False
+        self._idle = [self._connect()]
+
+    @property
+    def closed(self) -> bool:
+        """Whether another has to be made: the owner has ended, or this is a child that its process forked off."""
+        return self._ended or self._process != os.getpid()
+
+    def close(self) -> None:
+        self._ended = True
+        while self._idle:
+            self._idle.pop().close()
+
+    def call(self, name: str, settings: dict[str, Any], arguments: dict[str, Any]) -> Any:
+        """Have one of the store's methods carried out."""
+        request = json.dumps([name, settings, _packed_arguments(arguments)]).encode()
+        try:
+            connection = self._idle.pop() if self._idle else self._connect()
+        except (OSError, IndexError) as error:
+            raise self._end() from error
+        try:
+            connection.send_bytes(request)
+            # A write waits for others, and a graph takes minutes.
+            seconds = _CALL_SECONDS * (10 if name.startswith(("write_", "delete_", "drop_")) else 1)
+            if name != "build_index" and not connection.poll(seconds):
+                raise StoreLockedError(
+                    f"The data folder `{self.folder}` is open in {self.owner}, which has not answered for "
+                    f"{seconds:g} seconds. If it was stopped (Ctrl-Z), continue it with `fg` or end it."
+                )
+            reply = json.loads(connection.recv_bytes())
+        except BaseException as error:
+            connection.close()  # a reply may still come
+            if isinstance(error, OSError | EOFError):
+                raise self._end() from error
+            raise
+        self._idle.append(connection)
+        if "error" in reply:
+            kind, message = reply["error"]
+            raise _ERRORS.get(kind, StoreError)(message)
+        return reply["result"]
+
+    def _end(self) -> OwnerEndedError:
+        self.close()
+        return OwnerEndedError(self.owner)
+
+    def _connect(self) -> Connection:
+        connection = Client(self._address)
+        connection.send_bytes(self._key.encode())
+        return connection
+
+
+def connect(folder: Path) -> EngineClient | None:
+    """Reach the process that has a folder open; None where it does not listen, or not yet."""
+    try:
+        return EngineClient(folder, read_owner(folder))
+    except (OSError, KeyError):
+        return None
+
+
+def read_owner(folder: Path) -> dict[str, Any]:
+    """Read which process has a folder open; it may have been killed since."""
+    owner = _read(folder / OWNER_FILE)
+    # A copied folder has the file of the one that it was copied from.
+    return owner if owner.get("folder") == str(folder) else {}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def this_process() -> dict[str, Any]:
+    """Say what others read of this process."""
+    words = [Path(sys.argv[0]).name, *sys.argv[1:2]] if sys.argv and sys.argv[0] else ["python"]
+    return {"pid": os.getpid(), "command": " ".join(words), "since": utc_time()}
+
+
+def described(process: dict[str, Any]) -> str:
+    """Name a process for people."""
+    if process.get("pid") == os.getpid():
+        return "this process"
+    if "pid" not in process:
+        return "another Shiguan process"
+    return f"another Shiguan process, {process['pid']} (`{process.get('command')}`, since {process.get('since')})"
+
+
+def _remove_place(address: object) -> None:
+    """Remove what a process listened at."""
+    place = Path(str(address)).parent
+    if place.name.startswith(_PLACE) and place.parent == Path(tempfile.gettempdir()):
+        with contextlib.suppress(OSError):
+            (place / "engine").unlink(missing_ok=True)
+            place.rmdir()
+
+
+@contextlib.contextmanager
+def turn(folder: Path, tenant_id: str, source: str, waiting: Callable[[str], object] | None) -> Iterator[None]:
+    """
+    Let one process at a time write or delete a source, so that no two versions of it mix.
+
+    `waiting` is told each second who has it; without it nothing is waited for.
+    """
+    name = hashlib.sha256(json.dumps([tenant_id, source]).encode()).hexdigest()[:32]
+    holder = folder / f"{name}.json"
+    lock = FileLock(folder / f"{name}.lock", mode=0o600, thread_local=False)
+    deadline = time.monotonic() + _TURN_SECONDS
+    while not lock.is_locked:
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            lock.acquire(timeout=_ANNOUNCING_SECONDS if waiting else 0)
+        except Timeout:
+            process = described(_read(holder))
+            if waiting is None or time.monotonic() > deadline:
+                raise StoreLockedError(
+                    f"`{source}` is being written by {process}. Nothing was changed. Run the same again when that one "
+                    "is done."
+                ) from None
+            waiting(process)
+        except OSError as error:
+            kind = StoreFullError if error.errno == errno.ENOSPC else StoreError
+            raise kind(
+                f"`{folder}` cannot be written: {error}. Free space or make it writable, then try again."
+            ) from error
+    try:
+        with contextlib.suppress(OSError):
+            holder.write_text(json.dumps(this_process()), encoding="utf-8")
+        yield
+    finally:
+        holder.unlink(missing_ok=True)
+        lock.release()
+
+
+def _packed(value: Any) -> Any:
+    if isinstance(value, list) and value and isinstance(value[0], Document):
+        return [[each.id, each.content, encode_meta(each.meta), _numbers(each.embedding), each.score] for each in value]
+    return value
+
+
+def _packed_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
+    documents = arguments.get("documents", [])
+    if not isinstance(documents, list) or not all(isinstance(each, Document) for each in documents):
+        raise ValueError("`documents` must be a list of Documents.")
+    packed = {name: _packed(value) for name, value in arguments.items()}
+    translate(packed.get("filters"))  # what passes it can be written as JSON
+    if "policy" in packed:
+        packed["policy"] = packed["policy"].value
+    if "terms" in packed:
+        packed["terms"] = list(packed["terms"])
+    if "query_embedding" in packed:
+        packed["query_embedding"] = _numbers(packed["query_embedding"])
+    return packed
+
+
+def _arguments(packed: dict[str, Any]) -> dict[str, Any]:
+    if "policy" in packed:
+        packed["policy"] = DuplicatePolicy(packed["policy"])
+    if "documents" in packed:
+        packed["documents"] = _unpacked(packed["documents"], list[Document])
+    return packed
+
+
+def _unpacked(value: Any, kind: Any) -> Any:
+    """Give back what JSON does not know: documents, sets and tuples."""
+    if kind == list[Document]:
+        return [
+            (Document if score is None else SharedDocument)(
+                id=name, content=content, meta=decode_meta(meta), embedding=embedding, score=score
+            )
+            for name, content, meta, embedding, score in value
+        ]
+    if kind == set[str]:
+        return set(value)
+    if kind == dict[str, tuple[int, int]]:
+        return {name: (first, second) for name, (first, second) in value.items()}
+    return value
+
+
+def _numbers(embedding: Any) -> list[float] | None:
+    return None if embedding is None else [float(number) for number in embedding]
