@@ -108,7 +108,7 @@ class Runner:
         self._conversations = conversations
         if conversations is None and readers:
             self._conversations = ConversationKeeper(readers[0], self._cache_of)
-        self._loop = asyncio.Runner()
+        self._loop = asyncio.Runner(loop_factory=asyncio.new_event_loop)
         self._turn = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -123,7 +123,11 @@ class Runner:
 
         The library's stores stay open for the other pipelines of the process.
         """
-        self._loop.close()
+        with self._turn:
+            # In a thread, since a server lets go of its runners inside a running loop, where no other one can run.
+            closing = threading.Thread(target=self._loop.close)
+            closing.start()
+            closing.join()
         if self._own_conversations and self._conversations is not None:
             self._conversations.close()
         for _, part in self.pipeline.walk():
