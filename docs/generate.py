@@ -85,8 +85,8 @@ def reference_page() -> str:
 OPTIONS = """# Options of a question
 
 The same names in Python (`Runner.ask(query, tenant_id=..., NAME=VALUE)`), in the body of `POST /api/v1/rag/query`,
-`/api/v1/rag/query-stream`, their other names `/generate` and `/generate/stream`, each entry of `/api/v1/rag/batch`
-and Hayhooks' `/MODE/run`, as fields beside `messages` at `/v1/chat/completions` (`extra_body` of OpenAI's client),
+`/api/v1/rag/query-stream`, their other names `/api/v1/rag/generate` and `/api/v1/rag/generate/stream`, each entry of
+`/api/v1/rag/batch` and Hayhooks' `/MODE/run`, as fields beside `messages` at `/v1/chat/completions` (`extra_body` of OpenAI's client),
 and as flags of `shiguan ask`, `chat` and `search`. What is left out is as the mode's file says.
 `shiguan ask --help` tells the values in a terminal, and `eval "$(shiguan --print-completion bash)"` makes bash
 complete them (also zsh, fish, tcsh and powershell).
@@ -124,7 +124,7 @@ def options_page() -> str:
         mode: _taken(yaml.safe_load((PIPELINES / "embedded" / f"{mode}.yml").read_text(encoding="utf-8")))
         for mode in (*MODES[1:], "agent")
     }
-    flags = {"sources": "`--source`", "sections": "`--section`", "conversation_id": "`--conversation`", "filters": "-"}
+    flags = {"sources": "`--source`", "sections": "`--section`", "conversation_id": "`--conversation`", "filters": "-", "strict": "-"}
     rows = []
     for name, schema in AskOptions.model_json_schema()["properties"].items():
         hearing = [f"`{mode}`" for mode in inputs if name in inputs[mode]]

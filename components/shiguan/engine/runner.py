@@ -2,10 +2,10 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable, Collection
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,12 +24,14 @@ from shiguan.engine.pipeline_run import (
     PipelineRun,
     Results,
     answer_object,
+    bounded,
     checked_question,
     map_of,
     value_at,
     warnings_of,
 )
 from shiguan.engine.receipts import Receipt, receipt_of, receipt_warning, text_sha256
+from shiguan.engine.references import with_sources
 from shiguan.errors import AnswerError, ConfigurationError, RefusedError
 from shiguan.llm.calls import is_available
 from shiguan.llm.model_settings import Budget, CachePlan
@@ -170,6 +172,32 @@ class Runner:
         self._sum_up(tenant_id, asked.conversation_id, asked.history)
         return answer
 
+    def ask_many(
+        self, questions: Iterable[str | Mapping[str, Any]], *, tenant_id: str, at_once: int = 4, **options: Any
+    ) -> list[dict[str, Any]]:
+        """
+        Answer several questions, some of them side by side.
+
+        :param questions: Questions, or mappings of `query` and options of its own.
+        :param tenant_id: Whose documents may be seen.
+        :param at_once: How many are answered at a time.
+        :param options: What all of them come with, see `AskOptions`; a question's own go before.
+        :returns: For each question in their order its `index` and its `answer`, or the `error` that it ended with.
+        :raises ValueError: If `at_once` is not positive.
+        """
+        if at_once < 1:
+            raise ValueError(f"`at_once` must be positive, got {at_once}.")
+
+        async def ask(index: int, question: str | Mapping[str, Any]) -> dict[str, Any]:
+            asked = {"query": question} if isinstance(question, str) else question
+            try:
+                return {"index": index, "answer": await self.ask_async(**{**options, **asked, "tenant_id": tenant_id})}
+            except Exception as error:
+                return {"index": index, "error": error}
+
+        with self._turn:
+            return self._loop.run(bounded([partial(ask, *one) for one in enumerate(questions)], at_once))
+
     async def stream(
         self, query: str, *, tenant_id: str, explain: bool = False, limits: TimeLimits | None = None, **options: Any
     ) -> AsyncGenerator[AnswerEvent, None]:
@@ -253,7 +281,7 @@ class Runner:
         with self._turn:
             asked = read_options(options)
             run = self._new_run(query, tenant_id, self._narrowed(asked, tenant_id), **how)
-            return run, self._loop.run(run.results()), [*self._unheard(asked).values()]
+            return run, self._loop.run(run.results()), [*self._unheard(asked).values(), *asked.warnings()]
 
     async def _answer(
         self,
@@ -294,7 +322,7 @@ class Runner:
         answer = answer_object(made, run, mode=self.mode, results=results, generator=self._map.generator)
         metadata = answer["metadata"]
         metadata |= {"queries": [asked] if isinstance(asked, str) else asked, "cache": dict(cache.hits)}
-        metadata["warnings"] += [*self._unheard(options).values(), *cache.warnings]
+        metadata["warnings"] += [*self._unheard(options).values(), *options.warnings(), *cache.warnings]
         metadata["sub_questions"] = value_at(results, self._outputs.get("sub_questions", "")) or []
         source, begun = (value_at(results, self._outputs.get(name, "")) for name in ("source", "thread"))
         thread = dict(begun or {})
@@ -305,7 +333,13 @@ class Runner:
             metadata["explain"] = {name: value_at(results, target) for name, target in self._explained.items()}
         turn = turn_of(made, answer, source, {**thread, "prefix": prefix})
         await self._keep_turn(turn, answer, tenant_id, options)
-        return answer
+        return with_sources(
+            answer,
+            made.documents,
+            characters=options.source_characters,
+            form=options.citation_format,
+            references=options.references,
+        )
 
     def _cache_of(self, tenant_id: str) -> TenantCache:
         return TenantCache(data_folder(self._data_dir), tenant_id, self._kept_for)
@@ -360,6 +394,8 @@ class Runner:
         own = {*ENGINE_OPTIONS} - {"conversation_id"}
         values = {name: value for name, value in options.given().items() if name not in own and name not in unheard}
         values |= {"query": checked_question(query), "tenant_id": tenant_id}
+        if "rewrite_method" in values:
+            values["rewrite_method"] = options.method
         if options.history:
             values["conversation_id"] = None  # the caller's own history goes before what is kept
         data: dict[str, dict[str, Any]] = {}

@@ -158,6 +158,9 @@ GOLDEN_FILE, REJECTED_FILE, REVIEW_FILE = "golden.jsonl", "rejected.jsonl", "rev
 REVIEW_SHARE = 0.1
 """How much of what was judged a person looks at."""
 
+MOST_FRUITLESS = 8
+"""After so many passages in a row that gave nothing the model is not asked any more."""
+
 _UNANSWERABLE_SHARE = 0.5
 _SAME = 0.6
 _SHORTEST_PASSAGE = 80
@@ -192,12 +195,14 @@ class GoldenMaker:
     def make(self, parents: Sequence[Document], count: int, store: RunStore, track: Track) -> MadeSet:
         chosen = self.choose(parents)
         made = collected(chosen, store.records, count)
+        fruitless = 0
         for parent in track(chosen):
-            if len(made.accepted) >= count:
+            if len(made.accepted) >= count or fruitless == MOST_FRUITLESS:
                 break
             if parent.id not in store.records:
                 store.add(parent.id, self.ask(parent))
-                made = collected(chosen, store.records, count)
+                before, made = len(made.accepted), collected(chosen, store.records, count)
+                fruitless = 0 if len(made.accepted) > before else fruitless + 1
         return made
 
     def choose(self, parents: Sequence[Document]) -> list[Document]:

@@ -291,6 +291,8 @@ def describe_failure(error: Exception, model: NamedModel, *, streamed: bool) -> 
     place = _endpoint(model.address)
     if isinstance(error, openai.APIStatusError):
         cause = f"{place} answered {error.status_code} for model `{model.model_name}` ({_detail(error, model.key)})"
+        if refusal_of(error) == "content":
+            return cause, "Ask in other words, or another model"
         return cause, _step_for_status(error.status_code, model)
     if (reply := unwanted(error)) is not None:
         return f"{place} {reply}", f"Check {_address_of(model)} and what answers there"
@@ -306,6 +308,37 @@ def describe_failure(error: Exception, model: NamedModel, *, streamed: bool) -> 
         f"{place} sent a reply that could not be read ({type(error).__name__}: {_detail(error, model.key)})",
         f"Check that {_address_of(model)} points to an OpenAI-compatible chat API",
     )
+
+
+_REASONS = {
+    "rate_limit": "turned the call away for its rate limit",
+    "server_error": "failed on its server",
+    "timeout": "did not answer in time",
+    "unreachable": "could not be reached",
+    "unreadable": "sent a reply that could not be read",
+}
+_REFUSED = {
+    "access": "refused access",
+    "content": "refused the prompt for its content",
+    "request": "refused the prompt",
+}
+
+
+def refusal_of(error: Exception) -> str:
+    """Say in a word what an endpoint refused on its merits: `access`, `content`, `request`; empty for nothing."""
+    import openai  # noqa: PLC0415
+
+    if not isinstance(error, openai.APIStatusError) or reason_of(error):
+        return ""
+    if error.status_code in (401, 403):
+        return "access"
+    return "content" if "content_filter" in f"{error.code} {error.body}" else "request"
+
+
+def cause_for_caller(error: Exception, model: NamedModel, *, streamed: bool) -> str:
+    """Put a failure into words for whoever asked: without the address of the model's server and without what it said."""
+    happened = "broke off in the middle of the answer" if streamed else _REASONS.get(reason_of(error), "failed")
+    return f"the model `{model.model_name}` {_REFUSED.get(refusal_of(error), happened)}"
 
 
 def _address_of(model: NamedModel) -> str:

@@ -53,6 +53,7 @@ PROMPT_CHARACTERS = _counter(
     ["mode", "kind"],
 )
 LLM_CALLS = _counter("llm_calls", "Calls of the LLM.", ["mode"])
+COST = _counter("llm_cost", "What calls of the LLM cost, by the prices of the models that have one.", ["mode"])
 SWITCHES = _counter(
     "model_switches", "Calls that went to another model, by the one passed over and why.", ["model", "reason"]
 )
@@ -89,6 +90,7 @@ def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None =
         if kind in ("characters", "reused"):
             PROMPT_CHARACTERS.labels(mode, kind).inc(characters)
     LLM_CALLS.labels(mode).inc(metadata.get("llm_calls") or 0)
+    COST.labels(mode).inc(sum(call.get("cost") or 0 for call in metadata.get("calls", [])))
     for kind, hits in metadata.get("cache", {}).items():
         CACHED.labels(mode, kind).inc(hits)
     for switch in metadata.get("switches", []):
