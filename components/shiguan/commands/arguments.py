@@ -23,6 +23,8 @@ CLUSTER = "elasticsearch_qdrant"
 _HISTORY = 'JSON list of {"role", "content"}: the turns before the question'
 _DATA_DIR = "where the library is (default: $SHIGUAN_DATA_DIR, else the user's data folder)"
 
+PROMPTS = "your own prompts, each in place of the shipped file of its name (default: $SHIGUAN_PROMPTS_DIR)"
+
 _PLAIN = {"deployment": False, "library": False}
 
 Add = Callable[..., argparse.ArgumentParser]
@@ -132,6 +134,7 @@ def _declare_server(add: Add) -> None:
     parser = add("serve", "serve.serve", "answer questions over HTTP", **_PLAIN, extra="serve")
     parser.add_argument("--deployment", help="a folder of pipelines/ (default: $SHIGUAN_DEPLOYMENT, else embedded)")
     parser.add_argument("--data-dir", type=Path, help="where the library is (default: $SHIGUAN_DATA_DIR)")
+    parser.add_argument("--prompts", type=Path, metavar="DIR", help=PROMPTS)
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
     parser.add_argument("--open", action="store_true", help="open the page in the browser as soon as it is there")
     parser.add_argument(
@@ -224,6 +227,10 @@ def _declare_eval(add: Add) -> None:
         parser.add_argument(
             name, metavar=name.upper(), help="a results.json or its folder; or a mode or pipeline file, which is run"
         )
+    text = "two folders of prompts, with which A and B are run"
+    parser.add_argument("--prompts", type=Path, nargs=2, metavar=("DIR_A", "DIR_B"), help=text)
+    text = "compare answers to these questions instead of rankings, from a library of `--corpus`"
+    parser.add_argument("--golden", type=Path, metavar="FILE", help=text)
     _set_options(parser, required=False)
     _run_options(parser, library=True)
     parser.add_argument(

@@ -177,6 +177,7 @@ class MadeSet(NamedTuple):
     passages: int
     llm_calls: int
     verdicts: dict[str, str]
+    stopped: bool = False
 
 
 class GoldenMaker:
@@ -203,7 +204,7 @@ class GoldenMaker:
                 store.add(parent.id, self.ask(parent))
                 before, made = len(made.accepted), collected(chosen, store.records, count)
                 fruitless = 0 if len(made.accepted) > before else fruitless + 1
-        return made
+        return made._replace(stopped=fruitless == MOST_FRUITLESS)
 
     def choose(self, parents: Sequence[Document]) -> list[Document]:
         long = [parent for parent in parents if len(parent.content or "") >= _SHORTEST_PASSAGE]

@@ -55,7 +55,7 @@ def model():
 
 @pytest.fixture(autouse=True)
 def llm(model):
-    model.rules, model.default = [("\"queries\"", {"queries": ["MySQL 性能调优技巧"]})], ANSWER
+    model.rules, model.default = [('"queries"', {"queries": ["MySQL 性能调优技巧"]})], ANSWER
     model.reset()
     return model
 
