@@ -78,7 +78,9 @@ def declare(add: Add) -> None:
         parser = add(f"conversations {command}", f"ask.{command}_conversation", text)
         parser.add_argument("id", metavar="ID", help="as `conversations list` shows")
 
-    add("modes", "models.modes", "list deployments and modes, and what each costs", library=False)
+    parser = add("modes", "models.modes", "list deployments and modes, and what each costs", extra="serve")
+    text = "how the methods of each mode have done: answers, refusals, mean time and confidence, from kept receipts"
+    parser.add_argument("--statistics", dest="command", action="store_const", const="statistics.statistics", help=text)
     parser = add("models", "models.models", "list the models of a deployment, or fetch their weights", library=False)
     parser.add_argument("action", nargs="?", choices=["fetch"], help="fetch: download the weights that are not here")
 

@@ -321,7 +321,12 @@ class Runner:
         asked = value_at(results, searched) or [query]
         answer = answer_object(made, run, mode=self.mode, results=results, generator=self._map.generator)
         metadata = answer["metadata"]
-        metadata |= {"queries": [asked] if isinstance(asked, str) else asked, "cache": dict(cache.hits)}
+        method = value_at(results, f"{searched.partition('.')[0]}.method") or "none"
+        metadata |= {
+            "method": method,
+            "queries": [asked] if isinstance(asked, str) else asked,
+            "cache": dict(cache.hits),
+        }
         metadata["warnings"] += [*self._unheard(options).values(), *options.warnings(), *cache.warnings]
         metadata["sub_questions"] = value_at(results, self._outputs.get("sub_questions", "")) or []
         source, begun = (value_at(results, self._outputs.get(name, "")) for name in ("source", "thread"))

@@ -67,7 +67,7 @@ def test_a_file_takes_the_place_of_the_shipped_one_and_stands_in_the_receipt(
 
 def test_the_prompt_of_a_helper_may_leave_variables_out(folder):
     written(folder, "hyde_embedder.jinja", "Write a passage about {{ query }}.")
-    variables = {name: "x" for name in re.findall(r"{{ (\w+) }}", load_prompt("hyde_embedder"))}
+    variables = dict.fromkeys(re.findall(r"{{ (\w+) }}", load_prompt("hyde_embedder")), "x")
     shipped = render_prompt("hyde_embedder", **{**variables, "language": "en"})
     with prompts_from(folder):
         [own] = render_prompt("hyde_embedder", **{**variables, "language": "en"})

@@ -1,19 +1,27 @@
 """The addresses, requests, answers and streams that the project's founding document names, with its own examples."""
 
 import json
+import re
 
+import httpx
+import openai
 import pytest
 from fastapi import FastAPI
+from haystack.dataclasses import ChatMessage
 from tests.doubles.asgi_caller import AsgiCall
 from tests.doubles.stand_in_llm import StandInLlm
 from tests.doubles.stand_in_script import Fault
 
+from shiguan.cli import main
 from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
-from shiguan.errors import RefusedError
-from shiguan.serving import openai_routes, rag_routes, status_routes
+from shiguan.errors import EndpointError, RefusedError
+from shiguan.llm.calls import no_answer_error
+from shiguan.llm.failover import refusal_of
+from shiguan.serving import openai_routes, rag_routes, status_routes, telemetry
 from shiguan.serving.authentication import KeyRing
-from shiguan.serving.engine import Engine, use_engine
+from shiguan.serving.engine import Engine, ReceiptFolder, use_engine
+from shiguan.serving.error_replies import as_api_error
 from shiguan.serving.gate import install_gate
 from shiguan.serving.keys import KeyFile
 from shiguan.serving.request_lifetime import Admission
@@ -240,6 +248,92 @@ async def test_the_list_of_references_is_written_as_asked_for(asked, served, for
     assert reply["choices"][0]["message"]["content"] == whole
     reply = await asked({**CHAT, "references": False}, "/v1/chat/completions")
     assert reply["choices"][0]["message"]["content"] == ANSWER
+
+
+# -- methods ----------------------------------------------------------------------------------------------------------
+
+
+async def test_the_metrics_tell_of_each_method_how_it_did(asked, served):
+    name = 'shiguan_method_seconds_count{method="multi_query",mode="advanced"} '
+
+    async def counted():
+        told = (await served("/metrics", role="metrics")).body.decode()
+        return next((float(line.removeprefix(name)) for line in told.splitlines() if line.startswith(name)), 0.0)
+
+    before = await counted()
+    answer = await asked({**GENERATE, "mode": "advanced"})
+    assert answer["metadata"]["method"] == "multi_query"
+    assert await counted() == before + 1
+
+
+def test_the_statistics_are_those_of_the_kept_receipts(library, runner, capsys):
+    folder = ReceiptFolder(ServingSettings(data_dir=library))
+    (library / "receipts").mkdir(exist_ok=True)
+    for path in folder._files():
+        path.unlink()
+    runner._keep_receipt = folder.keep
+    answers = [runner.ask(QUESTION, tenant_id=TENANT), runner.ask(QUESTION, tenant_id=TENANT, confidence_threshold=1.0)]
+    assert [one["status"] for one in answers] == ["answered", "not_found"]
+    assert main(["modes", "--statistics", "--json", "--tenant", TENANT, "--data-dir", str(library)]) == 0
+    [row] = json.loads(capsys.readouterr().out)["statistics"]
+    assert (row["mode"], row["method"], row["answers"], row["not_answered"]) == ("simple", "none", 2, 1)
+    assert row["confidence"] == pytest.approx(answers[0]["metadata"]["confidence"], abs=0.001)
+    assert row["seconds"] == pytest.approx(sum(one["generation_time"] for one in answers) / 2, abs=0.002)
+    assert main(["modes", "--statistics", "--tenant", "nobody", "--data-dir", str(library)]) == 0
+    assert "multi_query" not in capsys.readouterr().out
+
+
+# -- calls of models --------------------------------------------------------------------------------------------------
+
+
+async def test_every_call_names_its_prompt_and_its_version(asked):
+    answer = await asked({**GENERATE, "mode": "advanced"})
+    calls = answer["metadata"]["calls"]
+    assert {"query_rewriter", "advanced"} <= {call["prompt"] for call in calls}
+    assert all(re.fullmatch("[0-9a-f]{12}", call["prompt_hash"]) for call in calls)
+
+
+@pytest.mark.parametrize("status", [401, 403, 400])
+async def test_what_a_model_refused_is_not_to_be_tried_again_in_some_seconds(served, llm, status):
+    llm.rule("", "", fault=Fault(status=status))
+    done = await served("/api/v1/rag/generate", GENERATE)
+    assert (done.status, done.error["type"], done.error["stage"]) == (502, "upstream_refused", "generator")
+    assert done.error["next_step"].startswith("Asking again changes nothing")
+    assert "127.0.0.1" not in done.body.decode()
+
+
+def test_a_content_filter_asks_for_other_words():
+    body = {"code": "content_filter", "message": "The prompt was filtered."}
+    request = httpx.Request("POST", "http://llm.example/v1")
+    error = openai.BadRequestError("filtered", response=httpx.Response(400, request=request), body=body)
+    told = as_api_error(EndpointError("x", stage="generator", cause="the model `m` refused", refusal=refusal_of(error)))
+    assert (told.kind, told.next_step, told.message) == (
+        "upstream_refused",
+        "Ask in other words.",
+        "The model `m` refused.",
+    )
+    ended = ChatMessage.from_assistant("", meta={"model": "m", "finish_reason": "content_filter"})
+    assert as_api_error(no_answer_error(ended)).next_step == "Ask in other words."
+
+
+async def test_a_helper_that_fails_is_told_by_its_model_and_its_own_stage(asked, llm):
+    llm.rules = []
+    llm.rule('"queries"', "", fault=Fault(status=400))
+    answer = await asked({**GENERATE, "mode": "advanced", "query": "怎样优化MySQL的性能?"})
+    told = " ".join(answer["metadata"]["warnings"])
+    assert "refused the prompt" in told
+    assert "127.0.0.1" not in told
+    assert "`generator`" not in told
+
+
+def test_what_calls_cost_is_counted_by_mode():
+    def counted():
+        return telemetry.REGISTRY.get_sample_value("shiguan_llm_cost_total", {"mode": "dear"}) or 0.0
+
+    calls = [{"cost": 0.25}, {"cost": None}, {"cost": 0.5}]
+    before = counted()
+    telemetry.record_answer({"mode": "dear", "status": "answered", "metadata": {"calls": calls}})
+    assert counted() - before == 0.75
 
 
 # -- Python -----------------------------------------------------------------------------------------------------------
