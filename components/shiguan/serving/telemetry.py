@@ -72,7 +72,7 @@ JOBS = _counter("ingest_jobs", "Uploads by how their ingest ended.", ["state"])
 JOBS_WAITING = _gauge("ingest_jobs_waiting", "Uploads that wait to be ingested.")
 
 _VERDICTS = frozenset({"supported", "partial", "unsupported", "contradicted"})
-_STATUSES = frozenset({"answered", "quoted", "recalled", "not_found", "refused", "partial"})
+_STATUSES = frozenset({"answered", "quoted", "recalled", "unsearched", "not_found", "refused", "partial"})
 
 
 def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None = None) -> None:

@@ -250,6 +250,21 @@ async def test_the_list_of_references_is_written_as_asked_for(asked, served, for
     assert reply["choices"][0]["message"]["content"] == ANSWER
 
 
+# -- is retrieval needed? ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "said"), [("你好", "您好。"), ("谢谢", "不客气。"), ("12*8等于多少？", "12*8 = 96。")]
+)
+async def test_what_needs_no_library_is_answered_without_a_search_and_says_so(asked, llm, query, said):
+    for mode in ("simple", "advanced"):
+        answer = await asked({**GENERATE, "query": query, "mode": mode})
+        assert (answer["status"], answer["retrieved_count"], answer["citations"]) == ("unsearched", 0, [])
+        assert answer["answer"].startswith(said)
+        assert "没有查过资料" in answer["answer"]
+    assert llm.calls == 0
+
+
 # -- methods ----------------------------------------------------------------------------------------------------------
 
 
