@@ -92,14 +92,15 @@ and as flags of `shiguan ask`, `chat` and `search`. What is left out is as the m
 complete them (also zsh, fish, tcsh and powershell).
 
 A wrong value or an unknown name is refused before anything runs, with what is allowed: `RefusedError` in Python,
-exit code 2, status 422. `/v1/chat/completions` answers 400, as OpenAI's programs expect; a name that it does not
+exit code 2, status 422. One kind of value is not: with an unknown `rewrite_method` the question is searched as it
+stands, with a warning, unless `strict` is set; the command line refuses it. `/v1/chat/completions` answers 400, as OpenAI's programs expect; a name that it does not
 know is left aside with a warning there, since such programs send fields of their own. An option that a mode cannot
 hear is left aside with a warning.
 """
 OPTIONS_AFTER = """
 - `rewrite_method`: `hyde` adds a hypothetical passage and does not reword; with any other method but `auto` there
-  is none. `decompose` needs a mode that answers sub-questions (`advanced`). A follow-up is made to stand alone by
-  all but `none`.
+  is none. `decompose` needs a mode that answers sub-questions (`advanced`). A follow-up is made to stand alone
+  whatever the method, by rules or by the model's one call.
 - `retrieval` leaves one list out of the fusion. The probability that the passages answer is still computed from
   both.
 - `confidence_threshold`: how good the probability is, see [quality.md](quality.md). The agent does not take it:
@@ -109,6 +110,10 @@ OPTIONS_AFTER = """
 - `sources` and `sections` limit a question to books, or parts of them, by name, and narrow `filters`. Headings are
   looked up in the library and unknown ones refused. `sections` are for the deployment `embedded`; the servers of the
   other cannot filter by them, which is told.
+- `references`, `citation_format`: the list is `formatted_citations` of the answer in any case. At
+  `/v1/chat/completions` it stands in the text unless `references` is false.
+- `instructions` is the place for a system prompt of one's own: wishes as to voice and form, within the mode's rules.
+  Whole prompts are exchanged by whoever runs the server: [models.md](models.md#prompts-of-your-own).
 - `filters` look at `id` and at a passage's meta (`meta.NAME`): `==`, `!=`, `in` and `not in` with texts, numbers, true,
   false, null and lists, `>`, `>=`, `<` and `<=` with numbers, under `AND`, `OR` and `NOT`. True and false equal no
   number; dates, contents and embeddings cannot be asked for. The servers of `elasticsearch_qdrant` answer less of it:

@@ -269,8 +269,7 @@ def _question_options(parser: argparse.ArgumentParser, *, budget: bool = False) 
             "--budget",
             type=_budget,
             metavar="UNIT=N,...",
-            help="what a question may spend, such as calls=2,tokens=8000,seconds=20,cost=0.01; steps are left out "
-            "for it",
+            help="what a question may spend, such as calls=2,seconds=20; steps are left out for it",
         )
 
 
@@ -341,7 +340,7 @@ def _budget(text: str) -> dict[str, float]:
     for part in text.split(","):
         unit, _, value = part.strip().partition("=")
         try:
-            found[unit] = int(value) if unit in ("calls", "tokens") else float(value)
+            found[unit] = int(value) if unit == "calls" else float(value)
         except ValueError:
             raise argparse.ArgumentTypeError(f"expected UNIT=NUMBER, got {part.strip()!r}") from None
     return found

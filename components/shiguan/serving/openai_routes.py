@@ -91,7 +91,11 @@ class ChatRequest(AskOptions, extra="allow"):
             if message.role in _SPEAKERS
         ]
         # Programs that show nothing but the text get the list of sources in it.
-        given = {"references": True, "max_tokens": self.max_completion_tokens, "history": turns[-MOST_TURNS:] or None}
+        given: dict[str, Any] = {
+            "references": True,
+            "max_tokens": self.max_completion_tokens,
+            "history": turns[-MOST_TURNS:] or None,
+        }
         given |= self.given()
         return AnswerRequest(query=question, mode=self.model.removeprefix(MODEL_PREFIX), **given)
 
