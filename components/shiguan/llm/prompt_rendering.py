@@ -22,7 +22,6 @@ from jinja2.exceptions import SecurityError, TemplateError
 
 from shiguan.errors import ConfigurationError
 from shiguan.llm.prompts import (
-    KINDS,
     check_layer_file,
     layer_source,
     layers_used,
@@ -148,7 +147,7 @@ def _variables(name: str, source: str) -> frozenset[str]:
 
 def _check_variables(name: str, source: str) -> None:
     own, needed = _variables(name, source), _variables(name, load_prompt(name, shipped=True))
-    if unknown := own - needed - set(KINDS):
+    if unknown := own - needed:
         raise ConfigurationError(
             f"The template that stands in for the prompt `{name}` has the variables {', '.join(sorted(unknown))}, "
             f"which nothing fills. Known are {', '.join(sorted(needed))}."
