@@ -133,7 +133,8 @@ def test_a_stream_that_fails_ends_with_one_error_in_the_usual_shape(server, llm,
     assert [name for name, _, _ in told if name in ("generation_complete", "error")] == ["error"]
     error = told[-1][2]["error"]
     assert set(error) == {"type", "stage", "message", "next_step", "request_id"}
-    assert (error["stage"], error["type"]) == ("generator", "upstream_unavailable")
+    kind = "upstream_refused" if fault.status == 401 else "upstream_unavailable"
+    assert (error["stage"], error["type"]) == ("generator", kind)
 
 
 @pytest.mark.parametrize(

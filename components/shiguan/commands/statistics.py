@@ -21,7 +21,7 @@ def statistics(options: argparse.Namespace) -> int:
         print_json({"statistics": rows})
     else:
         columns = ["mode", "method", ">answers", ">not answered", ">seconds", ">confidence"]
-        Table(columns, [[_shown(value) for value in row.values()] for row in rows]).to_terminal()
+        Table(columns, [["-" if value is None else str(value) for value in row.values()] for row in rows]).to_terminal()
     return 0
 
 
@@ -47,7 +47,3 @@ def statistics_of(receipts: Iterable[Receipt]) -> list[dict[str, Any]]:
 def _mean(values: list[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return round(sum(known) / len(known), 3) if known else None
-
-
-def _shown(value: Any) -> str:
-    return "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value)

@@ -225,6 +225,7 @@ def listed(documents: Iterable[Document]) -> list[dict[str, Any]]:
             "number": document.meta.get("number"),
             "id": document.id,
             "source": document.meta.get("source"),
+            "title": document.meta.get("title"),
             "section": document.meta.get("section", []),
             "score": document.score,
             "record_id": document.meta.get("record_id"),

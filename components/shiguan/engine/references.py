@@ -38,7 +38,7 @@ def with_sources(
     """
     longest = EXCERPT if characters is None else characters
     read = [
-        {**entry, "title": document.meta.get("title"), "content": (document.content or "")[:longest]}
+        {**entry, "content": (document.content or "")[:longest]}
         for entry, document in zip(answer["documents"], documents, strict=True)
     ]
     cited = {citation["parent_id"]: citation["number"] for citation in answer["citations"]}

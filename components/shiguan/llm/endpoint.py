@@ -19,7 +19,6 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_aft
 from shiguan.errors import BudgetError, ConfigurationError, EndpointError, TimeLimitError
 from shiguan.llm.failover import (
     asked_to_wait,
-    cause_for_caller,
     circuit_of,
     describe_failure,
     is_worth_retrying,
@@ -165,6 +164,8 @@ class OpenAIEndpoint:
         if isinstance(error, BudgetError):
             return error
         cause, next_step = describe_failure(error, self.named, streamed=call.started)
+        # Whoever asked is not shown the address of the model's server, nor what it said.
+        told, _ = describe_failure(error, self.named, streamed=call.started, place="the language model")
         stage = current_stage() or self.stage
         tries = f" after {call.attempts} attempts" if call.attempts > 1 else ""
         # The original error may quote the request with its key, so it is not chained.
@@ -172,7 +173,7 @@ class OpenAIEndpoint:
             f"The stage `{stage}` failed{tries}: {cause}. {next_step}.",
             stage=stage,
             reason="" if call.started else reason_of(error),
-            cause=cause_for_caller(error, self.named, streamed=call.started),
+            cause=told.partition(" (")[0],
             refusal=refusal_of(error),
             summary=f"{cause.partition(' (')[0]}. {next_step}.",  # what stands in brackets may quote the question
         )

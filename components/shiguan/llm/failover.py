@@ -282,13 +282,13 @@ def reason_of(error: Exception) -> str:
     return "" if isinstance(error, TypeError | NotImplementedError | BudgetError) else "unreadable"
 
 
-def describe_failure(error: Exception, model: NamedModel, *, streamed: bool) -> tuple[str, str]:
+def describe_failure(error: Exception, model: NamedModel, *, streamed: bool, place: str = "") -> tuple[str, str]:
     """Put a failure into words for the person who asked: the cause and the next step, clauses without keys."""
     import openai  # noqa: PLC0415
 
     from shiguan.bounded_http import unwanted  # noqa: PLC0415
 
-    place = _endpoint(model.address)
+    place = place or _endpoint(model.address)
     if isinstance(error, openai.APIStatusError):
         cause = f"{place} answered {error.status_code} for model `{model.model_name}` ({_detail(error, model.key)})"
         if refusal_of(error) == "content":
@@ -310,20 +310,6 @@ def describe_failure(error: Exception, model: NamedModel, *, streamed: bool) -> 
     )
 
 
-_REASONS = {
-    "rate_limit": "turned the call away for its rate limit",
-    "server_error": "failed on its server",
-    "timeout": "did not answer in time",
-    "unreachable": "could not be reached",
-    "unreadable": "sent a reply that could not be read",
-}
-_REFUSED = {
-    "access": "refused access",
-    "content": "refused the prompt for its content",
-    "request": "refused the prompt",
-}
-
-
 def refusal_of(error: Exception) -> str:
     """Say in a word what an endpoint refused on its merits: `access`, `content`, `request`; empty for nothing."""
     import openai  # noqa: PLC0415
@@ -333,12 +319,6 @@ def refusal_of(error: Exception) -> str:
     if error.status_code in (401, 403):
         return "access"
     return "content" if "content_filter" in f"{error.code} {error.body}" else "request"
-
-
-def cause_for_caller(error: Exception, model: NamedModel, *, streamed: bool) -> str:
-    """Put a failure into words for whoever asked: without the address of the model's server and without what it said."""
-    happened = "broke off in the middle of the answer" if streamed else _REASONS.get(reason_of(error), "failed")
-    return f"the model `{model.model_name}` {_REFUSED.get(refusal_of(error), happened)}"
 
 
 def _address_of(model: NamedModel) -> str:

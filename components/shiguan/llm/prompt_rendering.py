@@ -133,7 +133,11 @@ def render_prompt(name: str, **variables: Any) -> list[ChatMessage]:
 
 
 @cache
-def _prepared(name: str, template: str | None, own: Path | None) -> tuple[ChatPromptBuilder, str, frozenset[str]]:
+def _prepared(
+    name: str,
+    template: str | None,
+    own: Path | None,  # noqa: ARG001  # another folder has another text
+) -> tuple[ChatPromptBuilder, str, frozenset[str]]:
     """Read a prompt, its version, and what it is filled with, which for a file is what the shipped one asks for."""
     source = load_prompt(name) if template is None else template
     asked = load_prompt(name, shipped=True) if template is None else template
@@ -154,36 +158,29 @@ def _check_variables(name: str, source: str) -> None:
         )
 
 
-_REQUIRED = frozenset({"context", "query"})
-
-
 def check_own_prompts() -> None:
     """Check every file of the own folder: its name, its variables, and that it shows the question and the sources."""
-    own = own_prompts()
-    shipped = resource_folder("prompts")
+    own, shipped = own_prompts(), resource_folder("prompts")
     for path in sorted(own.rglob("*")) if own is not None else ():
-        name = path.relative_to(own or path).as_posix()
-        if path.is_dir() or name.startswith("."):
+        if path.suffix not in (".jinja", ".yml"):
             continue
-        if not (shipped / name).is_file() or not (
-            path.suffix == ".jinja" or name.startswith(("profiles/", "examples/"))
-        ):
-            known = ", ".join(f"{prompt}.jinja" for prompt in list_prompts())
+        kind, _, name = path.relative_to(own or path).as_posix().rpartition("/")
+        if not (shipped / kind / name).is_file() or not (path.suffix == ".jinja" or kind in ("profiles", "examples")):
             raise ConfigurationError(
-                f"{path} takes the place of no file. Name it as one of {known}, or as one below `layers/`, `profiles/` "
-                "or `examples/` of the shipped prompts."
+                f"{path} takes the place of no file. Name it as a shipped prompt, {', '.join(list_prompts())}, with "
+                "`.jinja`, or as a file below `layers/`, `profiles/` or `examples/`."
             )
-        if name.startswith("layers/"):
-            check_layer_file(name.removeprefix("layers/").removesuffix(".jinja"))
-        elif path.suffix == ".jinja":
+        if kind.startswith("layers"):
+            check_layer_file(f"{kind}/{path.stem}".removeprefix("layers/"))
+        elif kind:
+            (read_profile if kind == "profiles" else read_examples)(path.stem)
+        else:
             _check_variables(path.stem, load_prompt(path.stem))
-            lost = _REQUIRED & _variables(path.stem, load_prompt(path.stem, shipped=True))
-            if lost := lost - _variables(path.stem, load_prompt(path.stem)):
+            needed = {"context", "query"} & _variables(path.stem, load_prompt(path.stem, shipped=True))
+            if lost := needed - _variables(path.stem, load_prompt(path.stem)):
                 raise ConfigurationError(
                     f"{path} does not show {', '.join(f'`{one}`' for one in sorted(lost))}. Add it."
                 )
-        else:
-            (read_profile if name.startswith("profiles/") else read_examples)(path.stem)
 
 
 def written_pairs(pairs: Sequence[tuple[str, str]], *, numbered: bool = False) -> str:

@@ -336,7 +336,7 @@ async def test_a_helper_that_fails_is_told_by_its_model_and_its_own_stage(asked,
     llm.rule('"queries"', "", fault=Fault(status=400))
     answer = await asked({**GENERATE, "mode": "advanced", "query": "怎样优化MySQL的性能?"})
     told = " ".join(answer["metadata"]["warnings"])
-    assert "refused the prompt" in told
+    assert "the language model answered 400" in told
     assert "127.0.0.1" not in told
     assert "`generator`" not in told
 
