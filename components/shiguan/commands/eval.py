@@ -220,8 +220,8 @@ def _both(options: argparse.Namespace) -> tuple[Results, Results]:
     run = [name for name in (options.a, options.b) if not _is_results(name)]
     if run and not all(files):
         raise RefusedError(
-            f"`{run[0]}` is no results file, so it has to be run: give --corpus with --queries and --qrels, or with "
-            "--golden, or name the results.json of a finished run."
+            f"`{run[0]}` is not a results file, so it has to be run: give --corpus, --queries and --qrels as well, or "
+            "--corpus and --golden, or name the results.json of a finished run."
         )
     if options.prompts and len(run) < 2:
         raise RefusedError("`--prompts` takes two runs: name a mode or pipeline file as A and as B.")

@@ -158,7 +158,7 @@ GOLDEN_FILE, REJECTED_FILE, REVIEW_FILE = "golden.jsonl", "rejected.jsonl", "rev
 REVIEW_SHARE = 0.1
 """How much of what was judged a person looks at."""
 
-MOST_FRUITLESS = 8
+MOST_FRUITLESS = 10
 """After so many passages in a row that gave nothing the model is not asked any more."""
 
 _UNANSWERABLE_SHARE = 0.5
