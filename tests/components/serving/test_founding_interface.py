@@ -1,4 +1,4 @@
-"""The addresses, requests, answers and streams that the project's founding document names, with its own examples."""
+"""Addresses, requests, answers and streams as clients know them from other engines, with requests as these send them."""
 
 import json
 import re
