@@ -89,6 +89,7 @@ lint: $(VENV)/installed-dev
 	$(BIN)/codespell
 	$(BIN)/shiguan check
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/hadolint --config .hadolint.yaml hayhooks/Dockerfile
 	$(BIN)/yamllint --strict .
 

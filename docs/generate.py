@@ -85,21 +85,22 @@ def reference_page() -> str:
 OPTIONS = """# Options of a question
 
 The same names in Python (`Runner.ask(query, tenant_id=..., NAME=VALUE)`), in the body of `POST /api/v1/rag/query`,
-`/api/v1/rag/query-stream`, their other names `/generate` and `/generate/stream`, each entry of `/api/v1/rag/batch`
-and Hayhooks' `/MODE/run`, as fields beside `messages` at `/v1/chat/completions` (`extra_body` of OpenAI's client),
+`/api/v1/rag/query-stream`, their other names `/api/v1/rag/generate` and `/api/v1/rag/generate/stream`, each entry of
+`/api/v1/rag/batch` and Hayhooks' `/MODE/run`, as fields beside `messages` at `/v1/chat/completions` (`extra_body` of OpenAI's client),
 and as flags of `shiguan ask`, `chat` and `search`. What is left out is as the mode's file says.
 `shiguan ask --help` tells the values in a terminal, and `eval "$(shiguan --print-completion bash)"` makes bash
 complete them (also zsh, fish, tcsh and powershell).
 
 A wrong value or an unknown name is refused before anything runs, with what is allowed: `RefusedError` in Python,
-exit code 2, status 422. `/v1/chat/completions` answers 400, as OpenAI's programs expect; a name that it does not
+exit code 2, status 422. One kind of value is not: with an unknown `rewrite_method` the question is searched as it
+stands, with a warning, unless `strict` is set; the command line refuses it. `/v1/chat/completions` answers 400, as OpenAI's programs expect; a name that it does not
 know is left aside with a warning there, since such programs send fields of their own. An option that a mode cannot
 hear is left aside with a warning.
 """
 OPTIONS_AFTER = """
 - `rewrite_method`: `hyde` adds a hypothetical passage and does not reword; with any other method but `auto` there
-  is none. `decompose` needs a mode that answers sub-questions (`advanced`). A follow-up is made to stand alone by
-  all but `none`.
+  is none. `decompose` needs a mode that answers sub-questions (`advanced`). A follow-up is made to stand alone
+  whatever the method, by rules or by the model's one call.
 - `retrieval` leaves one list out of the fusion. The probability that the passages answer is still computed from
   both.
 - `confidence_threshold`: how good the probability is, see [quality.md](quality.md). The agent does not take it:
@@ -109,6 +110,10 @@ OPTIONS_AFTER = """
 - `sources` and `sections` limit a question to books, or parts of them, by name, and narrow `filters`. Headings are
   looked up in the library and unknown ones refused. `sections` are for the deployment `embedded`; the servers of the
   other cannot filter by them, which is told.
+- `references`, `citation_format`: the list is `formatted_citations` of the answer in any case. At
+  `/v1/chat/completions` it stands in the text unless `references` is false.
+- `instructions` is the place for a system prompt of one's own: wishes as to voice and form, within the mode's rules.
+  Whole prompts are exchanged by whoever runs the server: [models.md](models.md#prompts-of-your-own).
 - `filters` look at `id` and at a passage's meta (`meta.NAME`): `==`, `!=`, `in` and `not in` with texts, numbers, true,
   false, null and lists, `>`, `>=`, `<` and `<=` with numbers, under `AND`, `OR` and `NOT`. True and false equal no
   number; dates, contents and embeddings cannot be asked for. The servers of `elasticsearch_qdrant` answer less of it:
@@ -124,7 +129,13 @@ def options_page() -> str:
         mode: _taken(yaml.safe_load((PIPELINES / "embedded" / f"{mode}.yml").read_text(encoding="utf-8")))
         for mode in (*MODES[1:], "agent")
     }
-    flags = {"sources": "`--source`", "sections": "`--section`", "conversation_id": "`--conversation`", "filters": "-"}
+    flags = {
+        "sources": "`--source`",
+        "sections": "`--section`",
+        "conversation_id": "`--conversation`",
+        "filters": "-",
+        "strict": "-",
+    }
     rows = []
     for name, schema in AskOptions.model_json_schema()["properties"].items():
         hearing = [f"`{mode}`" for mode in inputs if name in inputs[mode]]

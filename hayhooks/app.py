@@ -36,7 +36,7 @@ _SETTINGS = {
 class Expectation(BaseModel, extra="forbid"):
     """A passage that should have been used for a question."""
 
-    question: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION)]
+    query: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION)]
     expected: Annotated[str, Field(min_length=1, max_length=2_000, pattern=r"\S", description="Its words, or its id.")]
     mode: Annotated[str, Field(max_length=40)] = "simple"
 
@@ -59,7 +59,7 @@ async def why(body: Expectation, request: Request, asker: Reader) -> dict[str, A
 
     def look() -> dict[str, Any]:
         expected = ExpectedPassages(stores, asker.tenant_id).find(body.expected)
-        found = attribute(TracedMode(runner).ask(body.question, tenant_id=asker.tenant_id).trace(), expected)
+        found = attribute(TracedMode(runner).ask(body.query, tenant_id=asker.tenant_id).trace(), expected)
         return {**found.to_json(), "passages": expected.places()[:10]}
 
     return await asyncio.to_thread(look)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from shiguan import __version__
-from shiguan.commands.arguments import GROUPS, declare, describe
+from shiguan.commands.arguments import GROUPS, PROMPTS, declare, describe
 from shiguan.commands.options import print_json, say
 from shiguan.errors import ConfigurationError, RefusedError, ShiguanError, StoreFormatError, StoreLockedError
 from shiguan.text.terminal import printable
@@ -60,7 +60,13 @@ def _run(options: argparse.Namespace) -> int:
     finally:
         gc.freeze()
         gc.enable()
-    return int(command(options))
+    folder = getattr(options, "prompts", None)
+    if not isinstance(folder, Path):  # of none, or of two that are compared
+        return int(command(options))
+    from shiguan.llm.prompts import prompts_from  # noqa: PLC0415  # no other command waits for it
+
+    with prompts_from(folder):
+        return int(command(options))
 
 
 class _Parser(argparse.ArgumentParser):
@@ -136,6 +142,8 @@ def _parser() -> argparse.ArgumentParser:
                 type=Path,
                 help="where the library is (default: $SHIGUAN_DATA_DIR, else the user's data folder)",
             )
+        if library and deployment:
+            sub.add_argument("--prompts", type=Path, metavar="DIR", help=PROMPTS)
         return sub
 
     declare(add)

@@ -110,10 +110,17 @@ class EndpointError(AnswerError):
     :param stage: the name of the stage in the pipeline's file.
     :param reason: how it failed where another endpoint may not; empty for everything else.
     :param summary: the same without a quotation, for a log.
+    :param cause: what happened, a clause without address and quotation, for whoever asked.
+    :param refusal: what the endpoint refused on its merits, so that trying again is no use: `access`, `content` or
+        `request`; empty where it refused nothing.
     """
 
-    def __init__(self, message: str, *, stage: str = "", reason: str = "", summary: str = "") -> None:
+    def __init__(
+        self, message: str, *, stage: str = "", reason: str = "", summary: str = "", cause: str = "", refusal: str = ""
+    ) -> None:
         self.summary = summary
+        self.cause = cause
+        self.refusal = refusal
         super().__init__(message, stage=stage, reason=reason)
 
 

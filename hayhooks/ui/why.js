@@ -58,7 +58,7 @@ function lostForm(answer) {
     if (!field.value.trim()) return;
     result.replaceChildren(h("p.hint", "…"));
     try {
-      const found = await call("/api/v1/why", { body: { question: answer.query, expected: field.value, mode: answer.mode } });
+      const found = await call("/api/v1/why", { body: { query: answer.query, expected: field.value, mode: answer.mode } });
       result.replaceChildren(
         h("ul.ranks", found.passages.slice(0, 3).map((one) => h("li", [one.source, ...one.section].join(" › ")))),
         h("ol.ranks", Object.entries(found.ranks ?? {}).map(([step, rank]) => h("li", { class: rank === null ? "missed" : "met" },

@@ -14,7 +14,7 @@ const EN = {
   stage: { query_rewritten: "Searching", documents_retrieved: "{0} passages read", generation_start: "Writing" },
   verdict: { supported: "supported", partial: "partly supported", unsupported: "not supported", contradicted: "contradicted", quoted: "quoted", closest: "closest" },
   status: {
-    not_found: "Not found", refused: "Refused", recalled: "From the conversation", quoted: "Closest passages, word for word",
+    not_found: "Not found", refused: "Refused", recalled: "From the conversation", unsearched: "Not looked up", quoted: "Closest passages, word for word",
     closest: "No passage clearly answers this; these come closest.",
   },
   unreachedLead: "The language model could not be reached, so nothing is said in other words. Whether a passage answers the question is for you to judge.",
@@ -79,7 +79,7 @@ const ZH = {
   promise: { simple: "调用模型至多一次", advanced: "至多四次；比较多段", precise: "至多六次；只留站得住的", agent: "多次；逐步查找" },
   stage: { query_rewritten: "检索中", documents_retrieved: "读了{0}段", generation_start: "作答中" },
   verdict: { supported: "有据", partial: "部分有据", unsupported: "无据", contradicted: "与原文相反", quoted: "引文", closest: "相近" },
-  status: { not_found: "没有找到", refused: "不答", recalled: "据此前谈话", quoted: "最接近的原文", closest: "没有哪一段确实回答了这个问题，以下是最接近的。" },
+  status: { not_found: "没有找到", refused: "不答", recalled: "据此前谈话", unsearched: "未查资料", quoted: "最接近的原文", closest: "没有哪一段确实回答了这个问题，以下是最接近的。" },
   unreachedLead: "语言模型没有应答，故只引原文，不另作陈述；是否回答了问题，请自行判断。",
   absent: "你的书库中没有“{0}”。", near: "相近的有：", stillReading: "书库还在读入：尚有{0}段不能按意义检得。", howFar: "看看进度",
   emptyAsked: "还没有可据以回答的书。", sources: "出处", passagesRead: "读到的原文（{0}段）", page: "第{0}页", table: "表",

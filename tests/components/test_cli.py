@@ -146,7 +146,10 @@ def test_an_english_question_gets_quotations(shiguan):
     code, out, _ = shiguan("ask", "How long is the Yellow River?", "--json")
     answer = json.loads(out)
     assert code == 0
-    assert set(answer) == {"answer", "query", "mode", "status", "citations", "documents", "metadata"}
+    assert set(answer) == {
+        "answer", "query", "rewritten_query", "mode", "status", "citations", "formatted_citations", "sources", "documents",
+        "retrieved_count", "generation_time", "metadata",
+    }  # fmt: skip
     assert answer["status"] == "quoted"
     assert "5,464 kilometres" in answer["answer"]
     citation = answer["citations"][0]

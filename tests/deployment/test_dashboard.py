@@ -42,7 +42,7 @@ def test_legends_show_labels_that_the_query_keeps():
 def test_every_metric_of_the_server_is_drawn():
     drawn = " ".join(QUERIES)
     for metric in REGISTRY.collect():
-        assert re.search(rf"\b{metric.name}(_total|_bucket)?\b", drawn), metric.name
+        assert re.search(rf"\b{metric.name}(_total|_bucket|_sum)?\b", drawn), metric.name
 
 
 def test_panels_do_not_overlap():

@@ -63,7 +63,10 @@ def test_a_question_gets_the_answer_object(server, mode):
     reply = server.post("/api/v1/rag/query", json={"query": QUESTION, "mode": mode, "conversation_id": "c-1"})
     answer = reply.json()
     assert reply.status_code == 200
-    keys = {"answer", "query", "mode", "status", "citations", "documents", "metadata"}
+    keys = {
+        "answer", "query", "rewritten_query", "mode", "status", "citations", "formatted_citations", "sources", "documents",
+        "retrieved_count", "generation_time", "metadata",
+    }  # fmt: skip
     assert set(answer) == {*keys, "request_id", "conversation_id"}
     assert (answer["answer"], answer["mode"], answer["conversation_id"]) == (ANSWER, mode, "c-1")
     assert answer["request_id"] == reply.headers["x-request-id"]
@@ -130,7 +133,8 @@ def test_a_stream_that_fails_ends_with_one_error_in_the_usual_shape(server, llm,
     assert [name for name, _, _ in told if name in ("generation_complete", "error")] == ["error"]
     error = told[-1][2]["error"]
     assert set(error) == {"type", "stage", "message", "next_step", "request_id"}
-    assert (error["stage"], error["type"]) == ("generator", "upstream_unavailable")
+    kind = "upstream_refused" if fault.status == 401 else "upstream_unavailable"
+    assert (error["stage"], error["type"]) == ("generator", kind)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ QUESTION = "Who proposed the two-tax reform?"
 DOCS = Path(__file__).parents[2] / "docs"
 # Option, value, what the refusal must say.
 WRONG = [
-    ("rewrite_method", "magic", "'multi_query'"),
     ("retrieval", "both", "'hybrid', 'words' or 'vectors'"),
     ("scope", "cosmic", "'auto', 'local' or 'global'"),
     ("confidence_threshold", "1.5", "less than or equal to 1"),
@@ -84,7 +83,7 @@ def runner(library):
 
 def test_an_option_that_does_not_exist_is_refused_with_the_names_of_all(runner, capsys):
     with pytest.raises(
-        RefusedError, match=r"no option `rewriting`\. Known: top_k, rewrite_method, wordings, retrieval"
+        RefusedError, match=r"no option `rewriting`\. Known: strict, top_k, rewrite_method, wordings, retrieval"
     ):
         runner.ask(QUESTION, tenant_id=TENANT, rewriting="hyde")
     with pytest.raises(ValueError):
@@ -104,7 +103,11 @@ def test_a_program_of_openai_may_send_every_option():
     options |= {"max_completion_tokens": 9, "top_k": 3, "temperature": 0.5, "sources": ["tax.txt"]}
     body = {"model": "shiguan-simple", "messages": [{"role": "user", "content": "Who?"}], **options}
     asked = ChatRequest.model_validate(body).as_request()
-    assert asked.options() == {**{k: v for k, v in options.items() if "tokens" not in k}, "max_tokens": 9}
+    assert asked.options() == {
+        **{k: v for k, v in options.items() if "tokens" not in k},
+        "max_tokens": 9,
+        "references": True,
+    }
 
 
 def test_the_command_line_has_every_option(capsys):
@@ -112,6 +115,7 @@ def test_the_command_line_has_every_option(capsys):
         main(["ask", "--help"])
     text = capsys.readouterr().out
     other = {"conversation_id": "--conversation", "sources": "--source", "sections": "--section", "filters": ""}
+    other["strict"] = ""  # a command line knows the methods
     for name in AskOptions.model_fields:
         assert other.get(name, f"--{name.replace('_', '-')}") in text
 

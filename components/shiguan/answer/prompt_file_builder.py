@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from haystack import component
@@ -29,6 +30,7 @@ from shiguan.llm.prompts import (
     load_prompt_data,
     modes_with_sentence,
     not_found_sentence,
+    own_prompts,
     read_examples,
     read_profile,
 )
@@ -135,7 +137,10 @@ class PromptFileBuilder:
         source = load_prompt(prompt) if prompt is not None else str(template)
         self._builder = chat_prompt_builder(source, self._name)
         self._hash = prompt_hash(source)
-        self._use = layers_used(self._builder._env, source, self._name)
+        # What stands in for a shipped file is filled with what that one asks for.
+        asked = source if prompt is None else load_prompt(prompt, shipped=True)
+        self._asking = self._builder if asked == source else chat_prompt_builder(asked, self._name)
+        self._use = layers_used(self._builder._env, asked, self._name)
         self._profile = read_profile(profile)
         self._examples = read_examples(examples)
         self._layers = {
@@ -166,7 +171,7 @@ class PromptFileBuilder:
                 )
 
     def _set_sockets(self) -> None:
-        own = set(self._builder.variables) - set(self._use.kinds)
+        own = set(self._asking.variables) - set(self._use.kinds)
         layered = {"profile", "examples"} & self._use.variables
         self._filled = {name for name in _FILLED if name in layered or (name == "not_found" and name in own)}
         if "not_found" in self._use.variables:
@@ -311,7 +316,7 @@ class PromptFileBuilder:
 
     def _layer_hashes(self, layers: dict[str, str], profile: str | dict[str, Any] | None) -> dict[str, str]:
         names = [*(f"{kind}/{name}" for kind, name in layers.items()), *self._use.fixed]
-        hashes = {name: _layer_hash(name) for name in names}
+        hashes = {name: _layer_hash(name, own_prompts()) for name in names}
         for folder, given in (("profiles", profile), ("examples", self.examples)):
             if isinstance(given, str):
                 hashes[f"{folder}/{given}"] = prompt_hash(load_prompt_data(folder, given))
@@ -335,7 +340,7 @@ _check_once = cache(check_layer)
 
 
 @cache
-def _layer_hash(name: str) -> str:
+def _layer_hash(name: str, own: Path | None) -> str:  # noqa: ARG001  # another folder has another layer
     return prompt_hash(load_layer(name))
 
 

@@ -15,13 +15,15 @@ GROUPS = {
 
 QUESTION_OPTIONS = (
     *("rewrite_method", "wordings", "retrieval", "scope", "confidence_threshold", "temperature", "max_tokens"),
-    *("task", "profile", "language", "instructions", "persona"),
+    *("task", "profile", "references", "citation_format", "source_characters", "language", "instructions", "persona"),
 )
 QUESTION_LISTS = {"source": "sources", "section": "sections"}
 CLUSTER = "elasticsearch_qdrant"
 
 _HISTORY = 'JSON list of {"role", "content"}: the turns before the question'
 _DATA_DIR = "where the library is (default: $SHIGUAN_DATA_DIR, else the user's data folder)"
+
+PROMPTS = "your own prompts, each in place of the shipped file of its name (default: $SHIGUAN_PROMPTS_DIR)"
 
 _PLAIN = {"deployment": False, "library": False}
 
@@ -76,7 +78,9 @@ def declare(add: Add) -> None:
         parser = add(f"conversations {command}", f"ask.{command}_conversation", text)
         parser.add_argument("id", metavar="ID", help="as `conversations list` shows")
 
-    add("modes", "models.modes", "list deployments and modes, and what each costs", library=False)
+    parser = add("modes", "models.modes", "list deployments and modes, and what each costs", extra="serve")
+    text = "how the methods of each mode have done: answers, refusals, mean time and confidence, from kept receipts"
+    parser.add_argument("--statistics", dest="command", action="store_const", const="statistics.statistics", help=text)
     parser = add("models", "models.models", "list the models of a deployment, or fetch their weights", library=False)
     parser.add_argument("action", nargs="?", choices=["fetch"], help="fetch: download the weights that are not here")
 
@@ -132,6 +136,7 @@ def _declare_server(add: Add) -> None:
     parser = add("serve", "serve.serve", "answer questions over HTTP", **_PLAIN, extra="serve")
     parser.add_argument("--deployment", help="a folder of pipelines/ (default: $SHIGUAN_DEPLOYMENT, else embedded)")
     parser.add_argument("--data-dir", type=Path, help="where the library is (default: $SHIGUAN_DATA_DIR)")
+    parser.add_argument("--prompts", type=Path, metavar="DIR", help=PROMPTS)
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
     parser.add_argument("--open", action="store_true", help="open the page in the browser as soon as it is there")
     parser.add_argument(
@@ -224,6 +229,10 @@ def _declare_eval(add: Add) -> None:
         parser.add_argument(
             name, metavar=name.upper(), help="a results.json or its folder; or a mode or pipeline file, which is run"
         )
+    text = "two folders of prompts, with which A and B are run"
+    parser.add_argument("--prompts", type=Path, nargs=2, metavar=("DIR_A", "DIR_B"), help=text)
+    text = "compare answers to these questions instead of rankings, from a library of `--corpus`"
+    parser.add_argument("--golden", type=Path, metavar="FILE", help=text)
     _set_options(parser, required=False)
     _run_options(parser, library=True)
     parser.add_argument(
@@ -260,8 +269,7 @@ def _question_options(parser: argparse.ArgumentParser, *, budget: bool = False) 
             "--budget",
             type=_budget,
             metavar="UNIT=N,...",
-            help="what a question may spend, such as calls=2,tokens=8000,seconds=20,cost=0.01; steps are left out "
-            "for it",
+            help="what a question may spend, such as calls=2,seconds=20; steps are left out for it",
         )
 
 
@@ -332,7 +340,7 @@ def _budget(text: str) -> dict[str, float]:
     for part in text.split(","):
         unit, _, value = part.strip().partition("=")
         try:
-            found[unit] = int(value) if unit in ("calls", "tokens") else float(value)
+            found[unit] = int(value) if unit == "calls" else float(value)
         except ValueError:
             raise argparse.ArgumentTypeError(f"expected UNIT=NUMBER, got {part.strip()!r}") from None
     return found

@@ -15,6 +15,7 @@ from shiguan.engine.library import Library
 from shiguan.errors import RefusedError
 from shiguan.evaluation.comparison import compare_results, comparison_report, read_gates, write_comparison
 from shiguan.evaluation.golden_maker import (
+    MOST_FRUITLESS,
     REVIEW_FILE,
     GoldenMaker,
     JudgeAgreement,
@@ -34,6 +35,7 @@ from shiguan.evaluation.results import Results, RunStore, read_results
 from shiguan.evaluation.scoring import read_prices
 from shiguan.evaluation.tables import print_report
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
+from shiguan.llm.prompts import prompts_from
 from shiguan.tenants import of_tenant
 
 
@@ -175,6 +177,11 @@ def _lines(made: MadeSet, told: dict[str, Any], agreement: JudgeAgreement, outpu
     if told["types"]:
         yield "  " + ", ".join(f"{count} {kind}" for kind, count in sorted(told["types"].items()))
     yield from (f"  left out: {kind}, {count}" for kind, count in made.faults.most_common())
+    if made.stopped:
+        yield (
+            f"Stopped after {MOST_FRUITLESS} passages in a row that gave nothing. Look at what is left out and at what "
+            "the model answers; run again to go on."
+        )
     if not made.accepted:
         yield "No question was accepted. Look at rejected.jsonl, and at what the model answers."
     if agreement.agreement is None:
@@ -209,14 +216,16 @@ def compare(options: argparse.Namespace) -> int:
 
 
 def _both(options: argparse.Namespace) -> tuple[Results, Results]:
-    files = (options.corpus, options.queries, options.qrels)
+    files = (options.corpus, options.golden) if options.golden else (options.corpus, options.queries, options.qrels)
     run = [name for name in (options.a, options.b) if not _is_results(name)]
     if run and not all(files):
         raise RefusedError(
-            f"`{run[0]}` is no results file, so it has to be run: give --corpus, --queries and --qrels as well, or "
-            "name the results.json of a finished run."
+            f"`{run[0]}` is not a results file, so it has to be run: give --corpus, --queries and --qrels as well, or "
+            "--corpus and --golden, or name the results.json of a finished run."
         )
-    questions = _read_set(options) if run else None
+    if options.prompts and len(run) < 2:
+        raise RefusedError("`--prompts` takes two runs: name a mode or pipeline file as A and as B.")
+    questions = (read_golden_set(options.golden) if options.golden else _read_set(options)) if run else None
     before, after = (_results(name, label, questions, options) for name, label in ((options.a, "a"), (options.b, "b")))
     return before, after
 
@@ -230,4 +239,6 @@ def _results(name: str, label: str, questions: QuestionSet | None, options: argp
         return read_results(Path(name))
     output = options.output / label if options.output is not None else None
     doing = f"Searching {label.upper()}"
-    return _measured(options, questions, doing, **_ranking(options), mode=mode_or_file(name), output=output)[0]
+    plan = {"kind": "answers", "files": [options.corpus]} if options.golden else _ranking(options)
+    with prompts_from(options.prompts["ab".index(label)] if options.prompts else None):
+        return _measured(options, questions, doing, **plan, mode=mode_or_file(name), output=output)[0]

@@ -158,6 +158,8 @@ class AnswerStream:
                 self._emit_accepted(found)
             elif found["answer"].startswith(self._told):
                 self._emit_token(found["answer"][len(self._told) :])
+            elif found["answer"].endswith(references := f"\n\n{found['formatted_citations']}"):
+                self._emit_token(references)
             if self._first_token is not None:
                 found["metadata"]["time_to_first_token_ms"] = round(self._first_token, 2)
             self._emit("generation_complete", found)

@@ -19,7 +19,7 @@ from shiguan.resources import data_folder
 
 logger = logging.getLogger(__name__)
 
-_SAYS_NOTHING = ("closest", "not_found", "quoted", "recalled", "refused")
+_SAYS_NOTHING = ("closest", "not_found", "quoted", "recalled", "refused", "unsearched")
 """Statuses of answers that say nothing in words of their own, of which later turns know one sentence at most."""
 _READ = ("number", "cut", "kept", "summary")
 _AT_ONCE = 2

@@ -58,6 +58,10 @@ def load_pipeline(
     :raises UnsafePipelineError: If building the file could run code or show one tenant's documents to another (what
         `shiguan check` refuses), or if HAYSTACK_UNSAFE_DESERIALIZATION is set.
     """
+    if os.environ.get("SHIGUAN_PROMPTS_DIR"):
+        from shiguan.llm.prompt_rendering import check_own_prompts  # noqa: PLC0415  # what ingests needs no prompt
+
+        check_own_prompts()
     definition = read_definition(deployment, mode)
     if outputs is not None:
         definition = pruned(definition, outputs, f"{deployment}/{_name(mode)}")

@@ -3,19 +3,22 @@
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import yaml
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError, ValidationInfo, field_validator
 
 from shiguan.checking.parameters import ENGINE_OPTIONS
 from shiguan.conversations import CONVERSATION_ID, check_conversation_id
+from shiguan.engine.references import ReferenceFormat
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.llm.model_settings import Budget, read_budget
 from shiguan.llm.prompts import check_layer, load_prompt_data
 from shiguan.resources import data_folder, resource_folder
 from shiguan.tenants import check_filters
 
+Method = Literal["auto", "none", "multi", "multi_query", "hyde", "step_back", "decompose", "expand", "contextualize"]
+_METHODS: dict[str, str] = {name: name for name in get_args(Method)} | {"multi": "multi_query"}
 _WRITING = ("temperature", "max_tokens")
 _NOT_IN_RECEIPTS = {"conversation_id", "history", "budget"}
 
@@ -78,10 +81,13 @@ class Wishes(BaseModel, extra="forbid"):
 class AskOptions(BaseModel, extra="forbid"):
     """What a question may come with; what is left out, or None, is as the mode's file says."""
 
+    strict: bool | None = Field(None, description="Whether an unknown `rewrite_method` is refused.")
     top_k: int | None = Field(None, ge=1, le=50, description="How many passages to read at most.")
-    rewrite_method: (
-        Literal["auto", "none", "multi_query", "hyde", "step_back", "decompose", "expand", "contextualize"] | None
-    ) = Field(None, description="How the question is reworded for the search; `auto`: as its analysis suggests.")
+    rewrite_method: Method | Annotated[str, Field(min_length=1, max_length=40)] | None = Field(
+        None,
+        description="How the question is reworded for the search; `auto`: as its analysis suggests. `multi` is "
+        "`multi_query`; an unknown one is `none`, with a warning.",
+    )
     wordings: int | None = Field(
         None, ge=1, le=5, description="How many other wordings of the question to search with; by default 3."
     )
@@ -127,9 +133,23 @@ class AskOptions(BaseModel, extra="forbid"):
         Field(max_length=40, description="A file of prompts/profiles."),
         _checked(lambda profile: load_prompt_data("profiles", profile)),
     ] = None
+    references: bool | None = Field(
+        None, description="Whether the list of the cited sources also stands at the end of the answer."
+    )
+    citation_format: ReferenceFormat | None = Field(None, description="How that list is written; by default `plain`.")
+    source_characters: int | None = Field(
+        None, ge=0, le=20_000, description="How much of each passage that was read comes as `content`; by default 200."
+    )
     language: Literal["en", "zh"] | None = Field(None, description="Of the prompt; by default that of the question.")
     instructions: Instructions = None
     persona: Character = None
+
+    @field_validator("rewrite_method")
+    @classmethod
+    def _is_known(cls, method: str | None, others: ValidationInfo) -> str | None:
+        if method is not None and method not in _METHODS and others.data.get("strict"):
+            raise ValueError(f"Input should be one of {', '.join(map(repr, _METHODS))}")
+        return method
 
     def given(self) -> dict[str, Any]:
         """Give the options that were set, by name, whatever else a request has beside them."""
@@ -157,11 +177,23 @@ class AskOptions(BaseModel, extra="forbid"):
     def in_receipt(self) -> dict[str, Any]:
         return {name: value for name, value in self.given().items() if name not in _NOT_IN_RECEIPTS}
 
+    @property
+    def method(self) -> str | None:
+        """How the question is reworded, as the modes name it."""
+        return None if self.rewrite_method is None else _METHODS.get(self.rewrite_method, "none")
+
+    def warnings(self) -> list[str]:
+        """Say what is done instead of what is asked for."""
+        if self.rewrite_method is None or self.rewrite_method in _METHODS:
+            return []
+        known = ", ".join(f"`{name}`" for name in _METHODS)
+        return [f"There is no method `{self.rewrite_method}`: the question was searched as it stands. Known: {known}."]
+
     def unheard(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], *, writes: bool) -> list[str]:
         """Name the options that a mode with these inputs and outputs leaves aside."""
         given = {name: value for name, value in self.given().items() if value not in ([], {})}
         names = [name for name in given if name not in inputs and name not in ENGINE_OPTIONS]
-        if self.rewrite_method == "decompose" and "rewrite_method" in inputs and "sub_questions" not in outputs:
+        if self.method == "decompose" and "rewrite_method" in inputs and "sub_questions" not in outputs:
             names.append("rewrite_method: decompose")  # a plan whose parts nothing answers
         return names + [name for name in _WRITING if name in given and not writes]
 
@@ -176,6 +208,8 @@ def allowed_values(name: str) -> list[str] | str:
         return f"object of {', '.join(schema['$defs'][found['$ref'].rpartition('/')[2]]['properties'])}"
     if "enum" in found:
         return list(found["enum"])
+    if found["type"] == "boolean":
+        return ["true", "false"]
     if "minimum" in found:
         return f"{found['minimum']:,} to {found['maximum']:,}"
     return {"string": "text", "array": "list", "object": "object"}[found["type"]]

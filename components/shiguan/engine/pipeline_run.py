@@ -3,10 +3,10 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from haystack import AsyncPipeline, Document, GeneratedAnswer
 from haystack.core.errors import PipelineRuntimeError
@@ -16,6 +16,8 @@ from shiguan.errors import AnswerError, RefusedError, ShiguanError, TimeLimitErr
 from shiguan.llm.calls import BudgetMeter, metered
 from shiguan.llm.model_settings import Budget
 from shiguan.llm.run_watch import LlmTally, RunWatch, tallied_llm_calls, watched_stages
+
+Result = TypeVar("Result")
 
 MAX_QUESTION = 2000
 """The longest question that is answered, in characters."""
@@ -34,6 +36,19 @@ def checked_question(query: str) -> str:
             "long text as a document and ask about it."
         )
     return clean
+
+
+async def bounded(work: Sequence[Callable[[], Awaitable[Result]]], at_once: int) -> list[Result]:
+    """Do pieces of work side by side, so many at a time, and give what they give in their order."""
+    free = asyncio.Semaphore(at_once)
+
+    async def do(part: Callable[[], Awaitable[Result]]) -> Result:
+        async with free:
+            return await part()
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(do(part)) for part in work]
+    return [task.result() for task in tasks]
 
 
 Results = dict[str, dict[str, Any]]
@@ -210,6 +225,7 @@ def listed(documents: Iterable[Document]) -> list[dict[str, Any]]:
             "number": document.meta.get("number"),
             "id": document.id,
             "source": document.meta.get("source"),
+            "title": document.meta.get("title"),
             "section": document.meta.get("section", []),
             "score": document.score,
             "record_id": document.meta.get("record_id"),

@@ -55,7 +55,7 @@ class CitedSpan(BaseModel, extra="allow"):
 
 
 class ToldAnswer(BaseModel, extra="allow"):
-    """The answer object as it was given: what a replay reads of it, and whatever else it has."""
+    """The answer object without what repeats its passages: what a replay reads of it, and whatever else it has."""
 
     query: str
     mode: str

@@ -2,10 +2,10 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable, Collection
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,12 +24,14 @@ from shiguan.engine.pipeline_run import (
     PipelineRun,
     Results,
     answer_object,
+    bounded,
     checked_question,
     map_of,
     value_at,
     warnings_of,
 )
 from shiguan.engine.receipts import Receipt, receipt_of, receipt_warning, text_sha256
+from shiguan.engine.references import with_sources
 from shiguan.errors import AnswerError, ConfigurationError, RefusedError
 from shiguan.llm.calls import is_available
 from shiguan.llm.model_settings import Budget, CachePlan
@@ -108,7 +110,7 @@ class Runner:
         self._conversations = conversations
         if conversations is None and readers:
             self._conversations = ConversationKeeper(readers[0], self._cache_of)
-        self._loop = asyncio.Runner()
+        self._loop = asyncio.Runner(loop_factory=asyncio.new_event_loop)
         self._turn = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -123,7 +125,11 @@ class Runner:
 
         The library's stores stay open for the other pipelines of the process.
         """
-        self._loop.close()
+        with self._turn:
+            # In a thread, since a server lets go of its runners inside a running loop, where no other one can run.
+            closing = threading.Thread(target=self._loop.close)
+            closing.start()
+            closing.join()
         if self._own_conversations and self._conversations is not None:
             self._conversations.close()
         for _, part in self.pipeline.walk():
@@ -165,6 +171,32 @@ class Runner:
         answer = await self._answer(query, tenant_id, asked, explain=explain, limits=limits)
         self._sum_up(tenant_id, asked.conversation_id, asked.history)
         return answer
+
+    def ask_many(
+        self, questions: Iterable[str | Mapping[str, Any]], *, tenant_id: str, at_once: int = 4, **options: Any
+    ) -> list[dict[str, Any]]:
+        """
+        Answer several questions, some of them side by side.
+
+        :param questions: Questions, or mappings of `query` and options of its own.
+        :param tenant_id: Whose documents may be seen.
+        :param at_once: How many are answered at a time.
+        :param options: What all of them come with, see `AskOptions`; a question's own go before.
+        :returns: For each question in their order its `index` and its `answer`, or the `error` that it ended with.
+        :raises ValueError: If `at_once` is not positive.
+        """
+        if at_once < 1:
+            raise ValueError(f"`at_once` must be positive, got {at_once}.")
+
+        async def ask(index: int, question: str | Mapping[str, Any]) -> dict[str, Any]:
+            asked = {"query": question} if isinstance(question, str) else question
+            try:
+                return {"index": index, "answer": await self.ask_async(**{**options, **asked, "tenant_id": tenant_id})}
+            except Exception as error:
+                return {"index": index, "error": error}
+
+        with self._turn:
+            return self._loop.run(bounded([partial(ask, *one) for one in enumerate(questions)], at_once))
 
     async def stream(
         self, query: str, *, tenant_id: str, explain: bool = False, limits: TimeLimits | None = None, **options: Any
@@ -249,7 +281,7 @@ class Runner:
         with self._turn:
             asked = read_options(options)
             run = self._new_run(query, tenant_id, self._narrowed(asked, tenant_id), **how)
-            return run, self._loop.run(run.results()), [*self._unheard(asked).values()]
+            return run, self._loop.run(run.results()), [*self._unheard(asked).values(), *asked.warnings()]
 
     async def _answer(
         self,
@@ -289,8 +321,13 @@ class Runner:
         asked = value_at(results, searched) or [query]
         answer = answer_object(made, run, mode=self.mode, results=results, generator=self._map.generator)
         metadata = answer["metadata"]
-        metadata |= {"queries": [asked] if isinstance(asked, str) else asked, "cache": dict(cache.hits)}
-        metadata["warnings"] += [*self._unheard(options).values(), *cache.warnings]
+        method = value_at(results, f"{searched.partition('.')[0]}.method") or "none"
+        metadata |= {
+            "method": method,
+            "queries": [asked] if isinstance(asked, str) else asked,
+            "cache": dict(cache.hits),
+        }
+        metadata["warnings"] += [*self._unheard(options).values(), *options.warnings(), *cache.warnings]
         metadata["sub_questions"] = value_at(results, self._outputs.get("sub_questions", "")) or []
         source, begun = (value_at(results, self._outputs.get(name, "")) for name in ("source", "thread"))
         thread = dict(begun or {})
@@ -301,7 +338,13 @@ class Runner:
             metadata["explain"] = {name: value_at(results, target) for name, target in self._explained.items()}
         turn = turn_of(made, answer, source, {**thread, "prefix": prefix})
         await self._keep_turn(turn, answer, tenant_id, options)
-        return answer
+        return with_sources(
+            answer,
+            made.documents,
+            characters=options.source_characters,
+            form=options.citation_format,
+            references=options.references,
+        )
 
     def _cache_of(self, tenant_id: str) -> TenantCache:
         return TenantCache(data_folder(self._data_dir), tenant_id, self._kept_for)
@@ -356,6 +399,8 @@ class Runner:
         own = {*ENGINE_OPTIONS} - {"conversation_id"}
         values = {name: value for name, value in options.given().items() if name not in own and name not in unheard}
         values |= {"query": checked_question(query), "tenant_id": tenant_id}
+        if "rewrite_method" in values:
+            values["rewrite_method"] = options.method
         if options.history:
             values["conversation_id"] = None  # the caller's own history goes before what is kept
         data: dict[str, dict[str, Any]] = {}

@@ -158,6 +158,9 @@ GOLDEN_FILE, REJECTED_FILE, REVIEW_FILE = "golden.jsonl", "rejected.jsonl", "rev
 REVIEW_SHARE = 0.1
 """How much of what was judged a person looks at."""
 
+MOST_FRUITLESS = 10
+"""After so many passages in a row that gave nothing the model is not asked any more."""
+
 _UNANSWERABLE_SHARE = 0.5
 _SAME = 0.6
 _SHORTEST_PASSAGE = 80
@@ -174,6 +177,7 @@ class MadeSet(NamedTuple):
     passages: int
     llm_calls: int
     verdicts: dict[str, str]
+    stopped: bool = False
 
 
 class GoldenMaker:
@@ -192,13 +196,15 @@ class GoldenMaker:
     def make(self, parents: Sequence[Document], count: int, store: RunStore, track: Track) -> MadeSet:
         chosen = self.choose(parents)
         made = collected(chosen, store.records, count)
+        fruitless = 0
         for parent in track(chosen):
-            if len(made.accepted) >= count:
+            if len(made.accepted) >= count or fruitless == MOST_FRUITLESS:
                 break
             if parent.id not in store.records:
                 store.add(parent.id, self.ask(parent))
-                made = collected(chosen, store.records, count)
-        return made
+                before, made = len(made.accepted), collected(chosen, store.records, count)
+                fruitless = 0 if len(made.accepted) > before else fruitless + 1
+        return made._replace(stopped=fruitless == MOST_FRUITLESS)
 
     def choose(self, parents: Sequence[Document]) -> list[Document]:
         long = [parent for parent in parents if len(parent.content or "") >= _SHORTEST_PASSAGE]

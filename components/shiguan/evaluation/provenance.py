@@ -19,6 +19,7 @@ from shiguan.engine.loading import pipeline_path, read_definition
 from shiguan.errors import RefusedError
 from shiguan.evaluation.json_lines import file_hash, fingerprint
 from shiguan.llm.model_settings import DEFAULT_MODEL, is_endpoint_configured
+from shiguan.llm.prompts import own_prompts
 from shiguan.resources import resource_folder, write_json
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -104,7 +105,8 @@ def code_hash() -> str:
 
 
 def prompt_hashes() -> dict[str, str]:
-    return _hashes(resource_folder("prompts"))
+    own = own_prompts()
+    return {**_hashes(resource_folder("prompts")), **(_hashes(own) if own is not None else {})}
 
 
 def commit() -> str | None:

@@ -240,6 +240,8 @@ def no_answer_error(reply: ChatMessage) -> EndpointError:
         "on, raise `max_tokens` or take another model.",
         stage="generator",
         summary=f"the model {what}{ended}",
+        cause=f"the model `{model}` {what}",
+        refusal="content" if reason == "content_filter" else "",
     )
 
 
@@ -262,7 +264,7 @@ def _failed(error: Exception) -> LlmReply:
     if isinstance(error, BudgetError):
         return _BEYOND_BUDGET
     logger.debug("A call of the LLM failed: {kind}", kind=type(error).__name__)
-    return LlmReply(failure=_clause(str(error)) or type(error).__name__)
+    return LlmReply(failure=_clause(getattr(error, "cause", "") or str(error)) or type(error).__name__)
 
 
 def _clause(text: str) -> str:

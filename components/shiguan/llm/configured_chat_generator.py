@@ -161,13 +161,16 @@ class ConfiguredChatGenerator(Serializable):
     ) -> dict[str, Any]:
         """Do as `run`, without blocking the event loop; `streaming_callback` is awaited."""
         self.warm_up()
-        asked = messages[-1].meta.get("asked") or {} if messages and not isinstance(messages, str) else {}
+        sent = [] if isinstance(messages, str) else messages
+        asked = sent[-1].meta.get("asked") or {} if sent else {}
         role = self._roles.role_for(self.role, asked)
         groups, tokens = self._groups(role), estimate_tokens(messages)
         if not groups:
             return {"replies": [], "warnings": []}
         fitting, passed = self._fitting(groups, tokens, generation_kwargs)
-        turn = Failover(fitting, tokens, passed, role=role)
+        marks = next((one.meta for one in reversed(sent) if "prompt" in one.meta), {})
+        version = {name: marks.get(name) for name in ("prompt", "prompt_hash")}
+        turn = Failover(fitting, tokens, passed, role=role, **version)
         try:
             replies = await turn.replies(messages, streaming_callback, generation_kwargs, tools)
         except BudgetError:
@@ -175,8 +178,8 @@ class ConfiguredChatGenerator(Serializable):
         except AnswerError as error:
             if self.role != "answer" or not error.reason:
                 raise
-            cause = getattr(error, "summary", "") or str(error)
-            return {"replies": [], "warnings": [f"No model answered: {cause}"]}
+            cause = (getattr(error, "cause", "") or str(error)).rstrip(".")
+            return {"replies": [], "warnings": [f"No model answered: {cause}."]}
         return {"replies": _marked(replies, messages, turn.stood_in), "warnings": []}
 
     def identity(self) -> dict[str, Any]:

@@ -17,9 +17,17 @@ from haystack.utils import Secret
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
 from shiguan.errors import BudgetError, ConfigurationError, EndpointError, TimeLimitError
-from shiguan.llm.failover import asked_to_wait, circuit_of, describe_failure, is_worth_retrying, mended_text, reason_of
+from shiguan.llm.failover import (
+    asked_to_wait,
+    circuit_of,
+    describe_failure,
+    is_worth_retrying,
+    mended_text,
+    reason_of,
+    refusal_of,
+)
 from shiguan.llm.model_settings import NamedModel
-from shiguan.llm.run_watch import current_watch
+from shiguan.llm.run_watch import current_stage, current_watch
 
 if TYPE_CHECKING:
     from haystack.components.generators.chat import OpenAIChatGenerator
@@ -121,10 +129,11 @@ class OpenAIEndpoint:
             if not timer.expired():
                 raise
             self.circuit.failed()
+            stage = current_stage() or self.stage
             raise TimeLimitError(
-                f"The stage `{self.stage}` failed: the model `{self.model}` gave no sign of life for {limit:g} s, "
+                f"The stage `{stage}` failed: the model `{self.model}` gave no sign of life for {limit:g} s, "
                 "which is the limit. Ask again later, or raise the limit.",
-                stage=self.stage,
+                stage=stage,
                 reason="" if call.started else "timeout",
             ) from None
 
@@ -155,12 +164,17 @@ class OpenAIEndpoint:
         if isinstance(error, BudgetError):
             return error
         cause, next_step = describe_failure(error, self.named, streamed=call.started)
+        # Whoever asked is not shown the address of the model's server, nor what it said.
+        told, _ = describe_failure(error, self.named, streamed=call.started, place="the language model")
+        stage = current_stage() or self.stage
         tries = f" after {call.attempts} attempts" if call.attempts > 1 else ""
         # The original error may quote the request with its key, so it is not chained.
         return EndpointError(
-            f"The stage `{self.stage}` failed{tries}: {cause}. {next_step}.",
-            stage=self.stage,
+            f"The stage `{stage}` failed{tries}: {cause}. {next_step}.",
+            stage=stage,
             reason="" if call.started else reason_of(error),
+            cause=told.partition(" (")[0],
+            refusal=refusal_of(error),
             summary=f"{cause.partition(' (')[0]}. {next_step}.",  # what stands in brackets may quote the question
         )
 

@@ -282,15 +282,17 @@ def reason_of(error: Exception) -> str:
     return "" if isinstance(error, TypeError | NotImplementedError | BudgetError) else "unreadable"
 
 
-def describe_failure(error: Exception, model: NamedModel, *, streamed: bool) -> tuple[str, str]:
+def describe_failure(error: Exception, model: NamedModel, *, streamed: bool, place: str = "") -> tuple[str, str]:
     """Put a failure into words for the person who asked: the cause and the next step, clauses without keys."""
     import openai  # noqa: PLC0415
 
     from shiguan.bounded_http import unwanted  # noqa: PLC0415
 
-    place = _endpoint(model.address)
+    place = place or _endpoint(model.address)
     if isinstance(error, openai.APIStatusError):
         cause = f"{place} answered {error.status_code} for model `{model.model_name}` ({_detail(error, model.key)})"
+        if refusal_of(error) == "content":
+            return cause, "Ask in other words, or another model"
         return cause, _step_for_status(error.status_code, model)
     if (reply := unwanted(error)) is not None:
         return f"{place} {reply}", f"Check {_address_of(model)} and what answers there"
@@ -306,6 +308,17 @@ def describe_failure(error: Exception, model: NamedModel, *, streamed: bool) -> 
         f"{place} sent a reply that could not be read ({type(error).__name__}: {_detail(error, model.key)})",
         f"Check that {_address_of(model)} points to an OpenAI-compatible chat API",
     )
+
+
+def refusal_of(error: Exception) -> str:
+    """Say in a word what an endpoint refused on its merits: `access`, `content`, `request`; empty for nothing."""
+    import openai  # noqa: PLC0415
+
+    if not isinstance(error, openai.APIStatusError) or reason_of(error):
+        return ""
+    if error.status_code in (401, 403):
+        return "access"
+    return "content" if "content_filter" in f"{error.code} {error.body}" else "request"
 
 
 def _address_of(model: NamedModel) -> str:

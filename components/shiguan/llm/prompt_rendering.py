@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import takewhile
+from pathlib import Path
 from typing import Any
 
 from haystack.components.builders import ChatPromptBuilder
@@ -20,8 +21,18 @@ from jinja2 import FunctionLoader, StrictUndefined
 from jinja2.exceptions import SecurityError, TemplateError
 
 from shiguan.errors import ConfigurationError
-from shiguan.llm.prompts import layer_source, layers_used, load_prompt
+from shiguan.llm.prompts import (
+    check_layer_file,
+    layer_source,
+    layers_used,
+    list_prompts,
+    load_prompt,
+    own_prompts,
+    read_examples,
+    read_profile,
+)
 from shiguan.llm.source_blocks import neutral_text
+from shiguan.resources import resource_folder
 
 _MESSAGE_TAG = re.compile(r"\{%[-+]?\s*message\b")
 
@@ -94,16 +105,11 @@ class Prompt:
         self.name = name
         self._template = template
         if template is not None:
-            own, needed = _prepared(name, template)[2], _prepared(name)[2]
-            if not own <= needed:
-                raise ConfigurationError(
-                    f"The template that stands in for the prompt `{name}` has the variables "
-                    f"{', '.join(sorted(own - needed))}, which nothing fills. Known are {', '.join(sorted(needed))}."
-                )
+            _check_variables(name, template)
 
     def render(self, **variables: Any) -> list[ChatMessage]:
         """Render it; text from outside goes through `neutral_text` before it comes here."""
-        builder, digest, needed = _prepared(self.name, self._template)
+        builder, digest, needed = _prepared(self.name, self._template, own_prompts())
         if self._template is None and needed != set(variables):
             wrong = ", ".join(f"`{variable}`" for variable in sorted(needed ^ set(variables)))
             raise ConfigurationError(
@@ -127,10 +133,54 @@ def render_prompt(name: str, **variables: Any) -> list[ChatMessage]:
 
 
 @cache
-def _prepared(name: str, template: str | None = None) -> tuple[ChatPromptBuilder, str, frozenset[str]]:
+def _prepared(
+    name: str,
+    template: str | None,
+    own: Path | None,  # noqa: ARG001  # another folder has another text
+) -> tuple[ChatPromptBuilder, str, frozenset[str]]:
+    """Read a prompt, its version, and what it is filled with, which for a file is what the shipped one asks for."""
     source = load_prompt(name) if template is None else template
+    asked = load_prompt(name, shipped=True) if template is None else template
+    return chat_prompt_builder(source, name), prompt_hash(source), _variables(name, asked)
+
+
+def _variables(name: str, source: str) -> frozenset[str]:
     builder = chat_prompt_builder(source, name)
-    return builder, prompt_hash(source), layers_used(builder._env, source, name).variables | set(builder.variables)
+    return layers_used(builder._env, source, name).variables | set(builder.variables)
+
+
+def _check_variables(name: str, source: str) -> None:
+    own, needed = _variables(name, source), _variables(name, load_prompt(name, shipped=True))
+    if unknown := own - needed:
+        raise ConfigurationError(
+            f"The template that stands in for the prompt `{name}` has the variables {', '.join(sorted(unknown))}, "
+            f"which nothing fills. Known are {', '.join(sorted(needed))}."
+        )
+
+
+def check_own_prompts() -> None:
+    """Check every file of the own folder: its name, its variables, and that it shows the question and the sources."""
+    own, shipped = own_prompts(), resource_folder("prompts")
+    for path in sorted(own.rglob("*")) if own is not None else ():
+        if path.suffix not in (".jinja", ".yml"):
+            continue
+        kind, _, name = path.relative_to(own or path).as_posix().rpartition("/")
+        if not (shipped / kind / name).is_file() or not (path.suffix == ".jinja" or kind in ("profiles", "examples")):
+            raise ConfigurationError(
+                f"{path} takes the place of no file. Name it as a shipped prompt, {', '.join(list_prompts())}, with "
+                "`.jinja`, or as a file below `layers/`, `profiles/` or `examples/`."
+            )
+        if kind.startswith("layers"):
+            check_layer_file(f"{kind}/{path.stem}".removeprefix("layers/"))
+        elif kind:
+            (read_profile if kind == "profiles" else read_examples)(path.stem)
+        else:
+            _check_variables(path.stem, load_prompt(path.stem))
+            needed = {"context", "query"} & _variables(path.stem, load_prompt(path.stem, shipped=True))
+            if lost := needed - _variables(path.stem, load_prompt(path.stem)):
+                raise ConfigurationError(
+                    f"{path} does not show {', '.join(f'`{one}`' for one in sorted(lost))}. Add it."
+                )
 
 
 def written_pairs(pairs: Sequence[tuple[str, str]], *, numbered: bool = False) -> str:

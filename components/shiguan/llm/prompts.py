@@ -1,12 +1,16 @@
 """The prompts that ship with Shiguan, their layers, profiles and examples, and the not-found sentences."""
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import yaml
 from jinja2 import Environment, meta, nodes
+from jinja2.exceptions import TemplateError
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from shiguan.errors import ConfigurationError
@@ -18,14 +22,46 @@ def _check_known(name: str, known: Sequence[str], what: str) -> None:
         raise ConfigurationError(f"There is no {what}. Known: {', '.join(known)}. Name one of these.")
 
 
+_OWN = "SHIGUAN_PROMPTS_DIR"
+
+
+def own_prompts() -> Path | None:
+    """Give the folder whose files take the place of shipped ones of the same name; None where there is none."""
+    given = os.environ.get(_OWN)
+    if given and not Path(given).is_dir():
+        raise ConfigurationError(f"${_OWN} names {given}, which is not a folder. Make it, or unset the variable.")
+    return Path(given) if given else None
+
+
+@contextmanager
+def prompts_from(folder: Path | None) -> Iterator[None]:
+    """Let files of a folder stand in for shipped ones inside the block; None changes nothing."""
+    before = os.environ.get(_OWN)
+    if folder is not None:
+        os.environ[_OWN] = str(folder)
+    try:
+        yield
+    finally:
+        if folder is not None:
+            os.environ.pop(_OWN)
+            os.environ.update({_OWN: before} if before is not None else {})
+
+
+def _read_file(name: str, *, shipped: bool = False) -> str:
+    own = None if shipped else own_prompts()
+    path = own / name if own is not None and (own / name).is_file() else resource_folder("prompts") / name
+    return path.read_text(encoding="utf-8")
+
+
 def list_prompts() -> list[str]:
     """Name the prompts that ship with Shiguan, sorted, without the `.jinja` suffix."""
     return sorted(path.stem for path in resource_folder("prompts").glob("*.jinja"))
 
 
-def load_prompt(name: str) -> str:
+def load_prompt(name: str, *, shipped: bool = False) -> str:
+    """Read a prompt: the one of the own folder, unless the shipped one is asked for."""
     _check_known(name, list_prompts(), f"prompt `{name}`")
-    return (resource_folder("prompts") / f"{name}.jinja").read_text(encoding="utf-8")
+    return _read_file(f"{name}.jinja", shipped=shipped)
 
 
 def list_layers(kind: str | None = None) -> list[str]:
@@ -41,8 +77,8 @@ def load_layer(name: str) -> str:
     return _layer(name)
 
 
-def _layer(name: str) -> str:
-    return (resource_folder("prompts") / "layers" / f"{name}.jinja").read_text(encoding="utf-8")
+def _layer(name: str, *, shipped: bool = False) -> str:
+    return _read_file(f"{_PREFIX}{name}{_SUFFIX}", shipped=shipped)
 
 
 @cache  # every builder asks for the same thirty texts
@@ -58,7 +94,7 @@ def load_prompt_data(folder: str, name: str) -> str:
     """Read the YAML that prompts are filled with from `profiles` or `examples`; an error lists the known files."""
     path = resource_folder("prompts") / folder
     _check_known(name, sorted(file.stem for file in path.glob("*.yml")), f"`{name}` in prompts/{folder}")
-    return (path / f"{name}.yml").read_text(encoding="utf-8")
+    return _read_file(f"{folder}/{name}.yml")
 
 
 @cache
@@ -121,10 +157,24 @@ def layers_used(environment: Environment, source: str, name: str) -> LayerUse:
             )
     chosen = tuple(kind for kind in KINDS if kind in kinds)
     eligible = [*fixed, *(f"{kind}/{layer}" for kind in chosen for layer in list_layers(kind))]
+    # What a layer is filled with is the same whoever wrote it.
     variables: set[str] = set()
     for layer in eligible:
-        variables |= _variables(_layer(layer))
+        variables |= _variables(_layer(layer, shipped=True))
     return LayerUse(tuple(dict.fromkeys(fixed)), chosen, frozenset(variables))
+
+
+def check_layer_file(name: str) -> None:
+    """Refuse a layer of the own folder that asks for what the shipped one is not filled with."""
+    try:
+        unknown = _variables(_layer(name)) - _variables(_layer(name, shipped=True))
+    except TemplateError as error:
+        raise ConfigurationError(f"The prompt layer `{name}` is not a valid template: {error}. Correct it.") from error
+    if unknown:
+        raise ConfigurationError(
+            f"The prompt layer `{name}` has the variables {', '.join(sorted(unknown))}, which nothing fills. Known are "
+            f"{', '.join(sorted(_variables(_layer(name, shipped=True)))) or 'none'}. Correct it."
+        )
 
 
 class _Profile(BaseModel, extra="forbid"):

@@ -117,7 +117,12 @@ class KeptReply:
         if self._cache is not None and self._about:
             marks = messages[-1].meta if messages else {}
             self._key = self._cache.key("call", self._about, settings, messages_sha256(messages))
-            self._about = {"role": "helper", "name": self._about["name"], "prompt": marks.get("prompt")}
+            self._about = {
+                "role": "helper",
+                "name": self._about["name"],
+                "prompt": marks.get("prompt"),
+                "prompt_hash": marks.get("prompt_hash"),
+            }
 
     @property
     def exists(self) -> bool:

@@ -29,6 +29,7 @@ from shiguan.memory.earlier_turns import (
 from shiguan.memory.recollection import LAST_TURNS, fragments, recalled_answer, written
 from shiguan.memory.routing import Route, route_question
 from shiguan.memory.summary_tree import SummaryTree
+from shiguan.memory.unsearched import unsearched_answer
 from shiguan.models.token_counter import TokenCounter
 from shiguan.serialization import Serializable
 from shiguan.tenants import all_of, require_filters, tenant_of, where
@@ -85,6 +86,7 @@ class ConversationReader(Serializable):
     - A question that is complete by itself is searched as it is. One that leans on the turns before it, by rule
       (a pronoun without a name, something left out), is searched with the words that tell most of these turns.
     - One about the conversation itself is answered with what was said, status `recalled`; nothing is searched.
+    - A greeting, thanks and a sum are answered at once, status `unsearched`.
     - Each earlier turn becomes the message of a person, with the passages that were new then, and one of an assistant,
       byte for byte as the prompts before had them, so that a provider's prefix cache hits. Passages are read from the
       store again, under the tenant's filters and those of this question, and keep their numbers. Where the turns exceed
@@ -180,11 +182,16 @@ class ConversationReader(Serializable):
         said = self._read(tenant_of(filters), conversation_id, history)
         warnings = list(said.warnings)
         route = route_question(query, said.messages)
-        if route.source == "history":
+        spoken = language or detect_language(query)
+        answer = None
+        if ready := unsearched_answer(query, spoken):
+            answer = _answer(query, ready, spoken, "unsearched")
+        elif route.source == "history":
             found = fragments(query, [], said.turns, said.nodes)
-            answer = _recalled(query, found, language or detect_language(query))
+            answer = _answer(query, recalled_answer(found, spoken), spoken, "recalled")
+        if answer is not None:
             thread = {"start": said.told[0].number if said.told else 0, "prefix": said.prefix}
-            return {"answers": [answer], "source": route.source, "thread": thread, "warnings": warnings}
+            return {"answers": [answer], "source": "history", "thread": thread, "warnings": warnings}
         earlier, thread, problem = self._earlier(said, filters)
         thread["prefix"] = said.prefix
         ways = {"word_query": ("hybrid", "words"), "vector_query": ("hybrid", "vectors")}
@@ -268,9 +275,9 @@ class ConversationReader(Serializable):
         return sum(self._counter.count(message.text or "") for message in messages)
 
 
-def _recalled(query: str, found: Sequence[Document], language: str) -> GeneratedAnswer:
+def _answer(query: str, text: str, language: str, status: str) -> GeneratedAnswer:
     meta: dict[str, Any] = {
-        "status": "recalled", "citations": [], "language": language, "format": "markdown", "claims": [], "model": "",
+        "status": status, "citations": [], "language": language, "format": "markdown", "claims": [], "model": "",
         "usage": {}, "confidence": None,
     }  # fmt: skip
-    return GeneratedAnswer(data=recalled_answer(found, language), query=query, documents=[], meta=meta)
+    return GeneratedAnswer(data=text, query=query, documents=[], meta=meta)

@@ -42,7 +42,7 @@ def start_of(turn: Turn) -> int:
 def told_turns(turns: Sequence[Turn]) -> list[Turn]:
     """Give the turns that the prompt of the last one told, and that one."""
     told = [turn for turn in turns if turn.number >= start_of(turns[-1])] if turns else []
-    return [turn for turn in told if turn.meta.get("status") != "recalled"]
+    return [turn for turn in told if turn.meta.get("status") not in ("recalled", "unsearched")]
 
 
 def passages_of(turns: Sequence[Turn]) -> list[str]:

@@ -6,6 +6,8 @@ import re
 import time
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +19,7 @@ from shiguan.engine.answer_stream import AnswerEvent
 from shiguan.engine.conversations import open_conversations
 from shiguan.engine.loading import list_modes
 from shiguan.engine.options import AskOptions
-from shiguan.engine.pipeline_run import MAX_QUESTION, checked_question
+from shiguan.engine.pipeline_run import MAX_QUESTION, bounded, checked_question
 from shiguan.engine.receipts import Receipt, read_receipt, text_sha256
 from shiguan.engine.runner import Runner
 from shiguan.errors import RefusedError
@@ -49,7 +51,10 @@ class AnswerRequest(AskOptions):
     history: Annotated[
         list[Turn] | None, Field(max_length=MOST_TURNS, description="The turns before, instead of what is kept.")
     ] = None
-    include_sources: Annotated[bool, Field(description="Whether `documents` lists the passages that were read.")] = True
+    include_sources: Annotated[bool, Field(description="Whether `documents` and `sources` list passages.")] = True
+    include_citations: Annotated[bool, Field(description="Whether `citations` lists what each sentence rests on.")] = (
+        True
+    )
     tenant_id: Annotated[
         str | None, Field(max_length=200, description="May be left out: the key says it. Another one is refused.")
     ] = None
@@ -61,6 +66,13 @@ class AnswerRequest(AskOptions):
             return checked_question(query)
         except RefusedError as error:
             raise ValueError(str(error)) from error
+
+    def shown(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """Leave out of an answer what is not wanted."""
+        left_out: dict[str, Any] = {} if self.include_sources else {"documents": [], "sources": []}
+        if not self.include_citations:
+            left_out |= {"citations": [], "formatted_citations": ""}
+        return {**answer, **left_out}
 
     def options(self) -> dict[str, Any]:
         """Give what the engine's runner takes beside the question."""
@@ -112,6 +124,13 @@ class ReceiptFolder:
         with suppress(RefusedError):
             return read_receipt(path) if RECEIPT_ID.fullmatch(receipt_id) and self._is_kept(path) else None
         return None
+
+    def receipts(self, tenant_id: str) -> Iterator[Receipt]:
+        """Give a tenant's receipts one by one, without those that are spoiled or too old."""
+        for path in self._file(tenant_id, "").parent.glob("*.json"):
+            with suppress(RefusedError):
+                if self._is_kept(path):
+                    yield read_receipt(path)
 
     def _files(self) -> Iterator[Path]:
         """Give the files of all tenants one by one: a list of a busy month would stay in the memory of the process."""
@@ -178,7 +197,7 @@ class Engine:
         options = {"limits": self._limits(), **request.options()}
         answer = await runner.ask_async(request.query, tenant_id=tenant_id, **options)
         _count(answer)
-        return answer if request.include_sources else {**answer, "documents": []}
+        return request.shown(answer)
 
     async def stream(self, request: AnswerRequest, tenant_id: str) -> AsyncGenerator[AnswerEvent, None]:
         runner = self.runner(request.mode)
@@ -188,25 +207,19 @@ class Engine:
                 if event.name == "generation_complete":
                     first = event.data["metadata"].get("time_to_first_token_ms")
                     _count(event.data, first_token_seconds=None if first is None else first / 1000)
-                    if not request.include_sources:
-                        event.data["documents"] = []
+                    event = replace(event, data=request.shown(event.data))  # noqa: PLW2901
                 yield event
 
     async def batch(self, requests: Sequence[Mapping[str, Any]], tenant_id: str) -> list[dict[str, Any]]:
-        free = asyncio.Semaphore(self.settings.batch_concurrency)
         _spend(requests=len(requests) - 1)  # the batch itself was the first
 
         async def one(index: int, body: Mapping[str, Any]) -> dict[str, Any]:
             try:
-                request = read_request(body)
-                async with free:
-                    return {"index": index, "answer": await self.ask(request, tenant_id)}
+                return {"index": index, "answer": await self.ask(read_request(body), tenant_id)}
             except Exception as error:
                 return {"index": index, **counted(error).body()}
 
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(index, body)) for index, body in enumerate(requests)]
-        return [task.result() for task in tasks]
+        return await bounded([partial(one, *entry) for entry in enumerate(requests)], self.settings.batch_concurrency)
 
     def search(self, query: str, tenant_id: str, **options: Any) -> tuple[list[Document], list[str]]:
         """Find the passages that an answer in the simplest mode would be written from; no model is asked."""

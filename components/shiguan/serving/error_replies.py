@@ -99,6 +99,14 @@ _TOLD: tuple[tuple[type[Exception], str, str], ...] = (
 )
 
 
+_NOT_AGAIN = "Asking again changes nothing: whoever runs the server finds the cause in its log"
+_REFUSED = {
+    "content": "Ask in other words.",
+    "access": f"{_NOT_AGAIN}, and the name of the key to correct.",
+    "request": f"{_NOT_AGAIN}. A shorter question or a smaller `top_k` may help.",
+}
+
+
 def as_api_error(error: BaseException) -> ApiError:
     """Translate what was raised into what a caller may be told: a message written for callers, else kind and stage."""
     named = _STAGE.search(str(error))
@@ -111,6 +119,13 @@ def as_api_error(error: BaseException) -> ApiError:
         return ApiError("refused", message=str(error), stage=stage)
     if isinstance(error, SourceError):
         return ApiError("refused", message=f"{error.source}: {error.cause}.", next_step=f"{error.next_step}.")
+    if isinstance(error, EndpointError) and error.refusal:
+        return ApiError(
+            "upstream_refused",
+            message=f"{error.cause[:1].upper()}{error.cause[1:]}.",
+            stage=stage,
+            next_step=_REFUSED[error.refusal],
+        )
     for kind, told, message in _TOLD:
         if isinstance(error, kind):
             return ApiError(told, message=message.format(stage) if message and stage else None, stage=stage)

@@ -1,6 +1,5 @@
 """The OpenAI API: programs written for it get answers with citations."""
 
-import html
 import secrets
 import time
 from collections.abc import AsyncGenerator, Sequence
@@ -19,7 +18,6 @@ from shiguan.serving.engine import LONGEST_TURN, MOST_TURNS, AnswerRequest, Turn
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields
 from shiguan.serving.rag_routes import DONE, EventStreamResponse, sse
 from shiguan.serving.telemetry import current_request_id
-from shiguan.text.terminal import one_line
 
 MODEL_PREFIX = "shiguan-"
 _SPEAKERS = ("user", "assistant")
@@ -92,32 +90,18 @@ class ChatRequest(AskOptions, extra="allow"):
             for message in before
             if message.role in _SPEAKERS
         ]
-        given = {"max_tokens": self.max_completion_tokens, "history": turns[-MOST_TURNS:] or None, **self.given()}
+        # Programs that show nothing but the text get the list of sources in it.
+        given: dict[str, Any] = {
+            "references": True,
+            "max_tokens": self.max_completion_tokens,
+            "history": turns[-MOST_TURNS:] or None,
+        }
+        given |= self.given()
         return AnswerRequest(query=question, mode=self.model.removeprefix(MODEL_PREFIX), **given)
 
 
 def model_object(mode: str) -> dict[str, Any]:
     return {"id": MODEL_PREFIX + mode, "object": "model", "created": 0, "owned_by": "shiguan"}
-
-
-def footnotes(answer: dict[str, Any]) -> str:
-    """List the sources that an answer cites, in plain text."""
-    places: dict[int, str] = {}
-    for citation in answer["citations"]:
-        source, title = _name(citation["source"]), _name(citation["title"] or citation["source"])
-        place = " > ".join(part for part in (title, *map(_name, citation["section"])) if part)
-        file = f" ({source})" if source and source != title else ""
-        places.setdefault(citation["number"], f"[{citation['number']}] {place}{file}")
-    return "\n" + "".join(f"\n{places[number]}" for number in sorted(places)) if places else ""
-
-
-# What begins a note, a link, an image or an element where a client shows the text as Markdown.
-_NO_MARKUP = str.maketrans("[]【】［］〔〕<>`\\", "()()()()‹›'/", "\u00ad\u200b\u2060\ufeff")
-
-
-def _name(text: str | None) -> str:
-    """Write a name of a document on one line and without markup, so that it cannot pass for a note or a link."""
-    return one_line(html.unescape(text or "")).translate(_NO_MARKUP)
 
 
 def extension(answer: dict[str, Any], warnings: Sequence[str]) -> dict[str, Any]:
@@ -149,7 +133,7 @@ class Completion:
         self.created = int(time.time())
 
     def whole(self, answer: dict[str, Any], warnings: Sequence[str]) -> dict[str, Any]:
-        message = {"role": "assistant", "content": answer["answer"] + footnotes(answer), "refusal": None}
+        message = {"role": "assistant", "content": answer["answer"], "refusal": None}
         return {
             **self._head("chat.completion"),
             "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
@@ -267,8 +251,6 @@ async def completion_chunks(
             if event.name == "token":
                 yield completion.chunk({"content": event.data["text"]})
             elif event.name == "generation_complete":
-                if notes := footnotes(event.data):
-                    yield completion.chunk({"content": notes})
                 yield completion.chunk({}, finish="stop", shiguan=extension(event.data, body.ignored()))
                 if body.stream_options is not None and body.stream_options.include_usage:
                     yield {**completion.chunk({}), "choices": [], "usage": usage_of(event.data)}

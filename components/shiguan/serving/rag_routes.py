@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
+from operator import itemgetter
 from typing import Any
 
 from anyio import CancelScope
@@ -46,7 +47,7 @@ class EventStreamResponse(StreamingResponse):
 router = APIRouter(tags=["rag"])
 
 
-@router.post("/generate", summary="Another name of /api/v1/rag/query", response_class=JSONResponse)
+@router.post("/api/v1/rag/generate", summary="Another name of /api/v1/rag/query", response_class=JSONResponse)
 @router.post("/api/v1/rag/query", summary="Answer a question", response_class=JSONResponse)
 async def query(body: AnswerRequest, asker: Reader) -> JSONResponse:
     """
@@ -71,7 +72,7 @@ _STREAM: dict[str, Any] = {
 }
 
 
-@router.post("/generate/stream", summary="Another name of /api/v1/rag/query-stream", **_STREAM)
+@router.post("/api/v1/rag/generate/stream", summary="Another name of /api/v1/rag/query-stream", **_STREAM)
 @router.post("/api/v1/rag/query-stream", summary="Answer a question and tell how the answer comes about", **_STREAM)
 async def query_stream(body: AnswerRequest, asker: Reader) -> EventStreamResponse:
     """
@@ -141,6 +142,16 @@ async def _written(events: AsyncGenerator[AnswerEvent, None]) -> AsyncGenerator[
 
 
 def _told(event: AnswerEvent) -> dict[str, Any]:
-    if event.error is None:
-        return {**event.data, "request_id": current_request_id.get()} if event.is_terminal else event.data
-    return counted(event.error).body()
+    told = {"type": event.name, **(event.data if event.error is None else counted(event.error).body())}
+    if event.name in _ALSO:
+        name, read = _ALSO[event.name]
+        told[name] = read(event.data)
+    return {**told, "request_id": current_request_id.get()} if event.name == "generation_complete" else told
+
+
+# What a reader of the lines alone, without the events' names, looks for.
+_ALSO: dict[str, tuple[str, Callable[[dict[str, Any]], Any]]] = {
+    "query_rewritten": ("content", itemgetter("query")),
+    "documents_retrieved": ("count", lambda data: len(data["documents"])),
+    "token": ("content", itemgetter("text")),
+}

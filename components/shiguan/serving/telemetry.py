@@ -42,6 +42,13 @@ REJECTED = _counter("rejected_requests", "Requests turned away, by reason.", ["r
 CANCELLED = _counter("cancelled_requests", "Requests ended early, by reason.", ["reason"])
 ANSWERS = _counter("answers", "Answers by mode and status.", ["mode", "status"])
 ANSWER_SECONDS = _histogram("answer_seconds", "Time of an answer, by mode.", ["mode"])
+METHOD_SECONDS = _histogram(
+    "method_seconds", "Time of an answer, by how its question was reworded.", ["mode", "method"]
+)
+METHOD_CONFIDENCE = _histogram(
+    "method_confidence", "Calibrated probability of an answer.", ["mode", "method"], buckets=(0.25, 0.5, 0.75, 1)
+)
+METHOD_REFUSALS = _counter("method_refusals", "Answers that were not found or refused.", ["mode", "method"])
 STAGE_SECONDS = _histogram("stage_seconds", "Time of a stage of a mode.", ["mode", "stage"])
 FIRST_TOKEN_SECONDS = _histogram(
     "first_token_seconds", "Time to the first token of an answer that is streamed.", ["mode"]
@@ -53,6 +60,7 @@ PROMPT_CHARACTERS = _counter(
     ["mode", "kind"],
 )
 LLM_CALLS = _counter("llm_calls", "Calls of the LLM.", ["mode"])
+COST = _counter("llm_cost", "What calls of the LLM cost, by the prices of the models that have one.", ["mode"])
 SWITCHES = _counter(
     "model_switches", "Calls that went to another model, by the one passed over and why.", ["model", "reason"]
 )
@@ -64,7 +72,7 @@ JOBS = _counter("ingest_jobs", "Uploads by how their ingest ended.", ["state"])
 JOBS_WAITING = _gauge("ingest_jobs_waiting", "Uploads that wait to be ingested.")
 
 _VERDICTS = frozenset({"supported", "partial", "unsupported", "contradicted"})
-_STATUSES = frozenset({"answered", "quoted", "closest", "recalled", "not_found", "refused", "partial"})
+_STATUSES = frozenset({"answered", "quoted", "closest", "recalled", "unsearched", "not_found", "refused", "partial"})
 
 
 def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None = None) -> None:
@@ -74,6 +82,7 @@ def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None =
     # An answer that was withheld reads like one that was not found: what was done with it says which.
     status = "refused" if metadata.get("grounding") == "refused" else answer.get("status")
     ANSWERS.labels(mode, status if status in _STATUSES else _OTHER).inc()
+    _record_method(mode, status, metadata)
     for stage, milliseconds in metadata.get("timings_ms", {}).items():
         if stage == "total":
             ANSWER_SECONDS.labels(mode).observe(milliseconds / 1000)
@@ -89,6 +98,7 @@ def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None =
         if kind in ("characters", "reused"):
             PROMPT_CHARACTERS.labels(mode, kind).inc(characters)
     LLM_CALLS.labels(mode).inc(metadata.get("llm_calls") or 0)
+    COST.labels(mode).inc(sum(call.get("cost") or 0 for call in metadata.get("calls", [])))
     for kind, hits in metadata.get("cache", {}).items():
         CACHED.labels(mode, kind).inc(hits)
     for switch in metadata.get("switches", []):
@@ -97,6 +107,15 @@ def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None =
         FALLBACKS.labels(mode).inc()
     for verdict in (claim.get("verdict") for claim in metadata.get("claims", [])):
         VERDICTS.labels(mode, verdict if verdict in _VERDICTS else _OTHER).inc()
+
+
+def _record_method(mode: str, status: str | None, metadata: Mapping[str, Any]) -> None:
+    method = metadata.get("method") or "none"  # a word of the engine
+    if status in ("not_found", "refused"):
+        METHOD_REFUSALS.labels(mode, method).inc()
+    if metadata.get("confidence") is not None:
+        METHOD_CONFIDENCE.labels(mode, method).observe(metadata["confidence"])
+    METHOD_SECONDS.labels(mode, method).observe(metadata.get("timings_ms", {}).get("total", 0.0) / 1000)
 
 
 _NAMES = frozenset(

@@ -56,7 +56,10 @@ def runner(tmp_path, monkeypatch):
 def test_flat_arguments_reach_the_components_that_listen(runner):
     answer = runner.ask(" Who? ", tenant_id="library")
     assert (answer["query"], answer["answer"], answer["mode"]) == ("Who?", "He, says library.", "tiny")
-    assert set(answer) == {"answer", "query", "mode", "status", "citations", "documents", "metadata"}
+    assert set(answer) == {
+        "answer", "query", "rewritten_query", "mode", "status", "citations", "formatted_citations", "sources", "documents",
+        "retrieved_count", "generation_time", "metadata",
+    }  # fmt: skip
     assert {"router", "tenant_filter", "prompt_builder", "answers", "total"} <= set(answer["metadata"]["timings_ms"])
 
 

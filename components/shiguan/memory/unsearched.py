@@ -1,0 +1,72 @@
+"""Answers what needs no library: a greeting, thanks, a sum."""
+
+import ast
+import operator
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from shiguan.resources import read_patterns, read_table, resource_folder
+from shiguan.text.languages import detect_language
+
+_LONGEST = 80
+_OPERATORS: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+}  # fmt: skip
+_SIGNS = str.maketrans("×÷−–（）＋－＊／", "*/--()+-*/")
+
+
+def unsearched_answer(question: str, language: str | None = None) -> str:
+    """
+    Answer a question that is nothing but a greeting, thanks or a sum, and say that nothing was looked up for it.
+
+    Dates such as 755-763 and 9/11 are written like sums: one with `-` or `/` alone has to be asked for as a sum.
+    """
+    text = " ".join(question.split())
+    if not text or len(text) > _LONGEST:
+        return ""
+    patterns, sentences = _phrases(), _sentences().get(language or detect_language(text), _sentences()["en"])
+    for kind in ("greeting", "thanks"):
+        if patterns[kind].fullmatch(text):
+            return sentences[kind]
+    found = patterns["sum"].fullmatch(text)
+    written = found["sum"].strip() if found else ""
+    asked = found is not None and (found["before"] or found["after"] or re.search(r"[+*×÷＋＊]", written))
+    value = _value(written.translate(_SIGNS)) if asked else None
+    return "" if value is None else sentences["sum"].format(sum=written, value=_number(value))
+
+
+def _value(written: str) -> Fraction | None:
+    """Compute a sum; None for what is none, or has no value."""
+    try:
+        body = ast.parse(written, mode="eval").body
+        return _computed(body) if isinstance(body, ast.BinOp) else None
+    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError):
+        return None
+
+
+def _computed(node: ast.expr) -> Fraction:
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        return Fraction(str(node.value))
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_computed(node.operand)
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+        return _OPERATORS[type(node.op)](_computed(node.left), _computed(node.right))
+    raise ValueError("not a sum")
+
+
+def _number(value: Fraction) -> str:
+    return str(value.numerator) if value.denominator == 1 else f"{float(value):.10g}"
+
+
+@cache
+def _phrases() -> dict[str, Any]:
+    return read_patterns(Path(__file__).with_name("unsearched_phrases.yaml"))
+
+
+@cache
+def _sentences() -> dict[str, dict[str, str]]:
+    return read_table(resource_folder("prompts") / "unsearched.yml")

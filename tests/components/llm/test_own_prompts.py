@@ -1,0 +1,110 @@
+"""A folder of one's own prompts: each file in place of the shipped one of its name, checked before a mode is loaded."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.doubles.small_library import TENANT, ingest_small_library
+
+from shiguan.engine.loading import load_pipeline
+from shiguan.engine.runner import Runner
+from shiguan.errors import ConfigurationError
+from shiguan.evaluation.provenance import prompt_hashes
+from shiguan.llm.prompt_rendering import prompt_hash, render_prompt
+from shiguan.llm.prompts import load_prompt, prompts_from
+
+ANSWER = "Yang Yan proposed the two-tax reform in 780. [1]"
+OWN = """{% message role="system" %}{% include persona %} Answer as a clerk would.{% endmessage %}
+{% message role="user" %}{{ context }}
+{{ query }}{% endmessage %}
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    return ingest_small_library(tmp_path_factory.mktemp("library"))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    own = tmp_path / "prompts"
+    own.mkdir()
+    return own
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def answered(library, stand_in_llm, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+    stand_in_llm.default = ANSWER
+    receipts = []
+    with Runner("embedded", "simple", data_dir=library, keep_receipt=receipts.append) as runner:
+        answer = runner.ask("Who proposed the two-tax reform?", tenant_id=TENANT)
+    return answer, receipts[0], stand_in_llm.prompts[-1]
+
+
+def test_a_file_takes_the_place_of_the_shipped_one_and_stands_in_the_receipt(
+    library, folder, stand_in_llm, monkeypatch
+):
+    written(folder, "simple.jinja", OWN)
+    written(folder, "layers/persona/shiguan.jinja", "You are the clerk of the salt office.")
+    shipped, _, before = answered(library, stand_in_llm, monkeypatch)
+    with prompts_from(folder):
+        answer, receipt, prompt = answered(library, stand_in_llm, monkeypatch)
+    assert answer["answer"] == shipped["answer"] == ANSWER
+    assert "You are the clerk of the salt office. Answer as a clerk would." in prompt
+    assert "clerk" not in before
+    assert (receipt.prompt["prompt"], receipt.prompt["prompt_hash"]) == ("simple", prompt_hash(OWN))
+    [call] = receipt.calls
+    assert (call["prompt"], call["prompt_hash"]) == ("simple", prompt_hash(OWN))
+    assert shipped["metadata"]["calls"][0]["prompt_hash"] == prompt_hash(load_prompt("simple"))
+
+
+def test_the_prompt_of_a_helper_may_leave_variables_out(folder):
+    written(folder, "hyde_embedder.jinja", "Write a passage about {{ query }}.")
+    variables = dict.fromkeys(re.findall(r"{{ (\w+) }}", load_prompt("hyde_embedder")), "x")
+    shipped = render_prompt("hyde_embedder", **{**variables, "language": "en"})
+    with prompts_from(folder):
+        [own] = render_prompt("hyde_embedder", **{**variables, "language": "en"})
+    assert own.text == "Write a passage about x."
+    assert own.meta["prompt_hash"] != shipped[0].meta["prompt_hash"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("simple.jinja", OWN + "{{ weather }}", "variables weather, which nothing fills"),
+        ("simple.jinja", "{{ query }}", "does not show `context`"),
+        ("simple.jinja", "{% if %}", "not a valid template"),
+        ("simple.jinja", OWN + '{% include "layers/none.jinja" %}', "no layer"),
+        ("simpel.jinja", OWN, "takes the place of no file"),
+        ("layers/goal.jinja", "{{ weather }}", "layer `goal` has the variables weather"),
+        ("layers/goal.jinja", "{% if %}", "layer `goal` is not a valid template"),
+        ("profiles/legal.yml", "rules: 3", "legal"),
+        ("not_found.yml", "{}", "takes the place of no file"),
+    ],
+)
+def test_what_would_not_work_is_refused_before_a_mode_is_loaded(folder, name, text, said):
+    written(folder, name, text)
+    with prompts_from(folder), pytest.raises(ConfigurationError, match=re.escape(said)):
+        load_pipeline("embedded", "simple", outputs=["documents"])
+
+
+def test_a_folder_that_is_not_there_is_named(folder, monkeypatch):
+    monkeypatch.setenv("SHIGUAN_PROMPTS_DIR", str(folder / "none"))
+    with pytest.raises(ConfigurationError, match=r"SHIGUAN_PROMPTS_DIR names .*none, which is not a folder"):
+        load_pipeline("embedded", "simple", outputs=["documents"])
+
+
+def test_a_measurement_names_the_files_that_were_exchanged(folder):
+    written(folder, "simple.jinja", OWN)
+    before = prompt_hashes()
+    with prompts_from(folder):
+        after = prompt_hashes()
+    assert prompt_hashes() == before
+    assert {name for name in after if after[name] != before[name]} == {"simple.jinja"}

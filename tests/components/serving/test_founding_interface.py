@@ -1,0 +1,379 @@
+"""Addresses, requests, answers and streams as clients know them from other engines, with requests as these send them."""
+
+import json
+import re
+
+import httpx
+import openai
+import pytest
+from fastapi import FastAPI
+from haystack.dataclasses import ChatMessage
+from tests.doubles.asgi_caller import AsgiCall
+from tests.doubles.stand_in_llm import StandInLlm
+from tests.doubles.stand_in_script import Fault
+
+from shiguan.cli import main
+from shiguan.engine.library import Library
+from shiguan.engine.runner import Runner
+from shiguan.errors import EndpointError, RefusedError
+from shiguan.llm.calls import no_answer_error
+from shiguan.llm.failover import refusal_of
+from shiguan.serving import openai_routes, rag_routes, status_routes, telemetry
+from shiguan.serving.authentication import KeyRing
+from shiguan.serving.engine import Engine, ReceiptFolder, use_engine
+from shiguan.serving.error_replies import as_api_error
+from shiguan.serving.gate import install_gate
+from shiguan.serving.keys import KeyFile
+from shiguan.serving.request_lifetime import Admission
+from shiguan.serving.service import include_routes
+from shiguan.serving.settings import ServingSettings
+
+TENANT = "tenant-123"
+QUESTION = "如何优化MySQL性能?"
+TEXT = "优化MySQL性能的方法有三种。先给常查的列建索引。再用 EXPLAIN 查出慢的查询并改写。最后调大缓冲池的内存。"
+ANSWER = "先给常查的列建索引[1]。再用 EXPLAIN 查出慢的查询并改写[1]。"
+GENERATE = {
+    "query": QUESTION, "tenant_id": TENANT, "rewrite_method": "multi", "top_k": 10, "include_citations": True,
+}  # fmt: skip
+QUERY = {"query": "如何优化MySQL性能？", "mode": "advanced", "top_k": 5}
+CHAT = {"model": "shiguan-simple", "messages": [{"role": "user", "content": QUESTION}]}
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("library")
+    for name, text in (
+        ("mysql.md", f"# MySQL 手册\n\n## 性能\n\n{TEXT}\n"),
+        ("tea.txt", "茶叶用八十度的水冲泡，三分钟即可。"),
+    ):
+        (folder / name).write_text(text, encoding="utf-8")
+    data = folder / "data"
+    assert [one.parents for one in Library(data_dir=data).ingest(sorted(folder.iterdir())[-2:], tenant_id=TENANT)] == [
+        1,
+        1,
+    ]
+    return data
+
+
+@pytest.fixture(scope="module")
+def model():
+    with StandInLlm() as llm:
+        yield llm
+
+
+@pytest.fixture(autouse=True)
+def llm(model):
+    model.rules, model.default = [('"queries"', {"queries": ["MySQL 性能调优技巧"]})], ANSWER
+    model.reset()
+    return model
+
+
+@pytest.fixture(scope="module")
+def served(library, model):
+    """The modes, loaded once behind the real gate; `served(path, body)` gives the call, ended."""
+    settings = ServingSettings(data_dir=library)
+    key, metrics = (KeyFile(settings.keys_path).add(*one)[0] for one in ((TENANT, "read"), (None, "metrics")))
+    app, readiness = FastAPI(), status_routes.Readiness()
+    for routes in (status_routes, rag_routes, openai_routes):
+        include_routes(app, routes.router)
+    app.state.settings, app.state.readiness, app.state.modes = settings, readiness, ["simple", "advanced"]
+    readiness.checks = {"models": bool}
+    install_gate(app, settings, keys=KeyRing(settings), admission=Admission(settings))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_BASE_URL", model.url)
+        patch.setenv("OPENAI_API_KEY", "test")
+        engine = Engine(settings, modes=["simple", "advanced"])
+        engine.warm_up()
+
+    async def call(path, body=None, *, role="read"):
+        sent = {"content-type": "application/json", "authorization": f"Bearer {metrics if role == 'metrics' else key}"}
+        data = b"" if body is None else json.dumps(body).encode()
+        use_engine(engine)
+        return await AsgiCall(app, path, method="POST" if body else "GET", body=data, headers=sent).done(30)
+
+    yield call
+    use_engine(None)
+    engine.close()
+
+
+@pytest.fixture
+def asked(served):
+    """Ask, and give the answer object."""
+
+    async def ask(body, path="/api/v1/rag/generate"):
+        done = await served(path, body)
+        assert done.status == 200, done.body.decode()
+        return json.loads(done.body)
+
+    return ask
+
+
+def lines(call):
+    """The data of each event, and what stands last."""
+    told = [line.removeprefix("data: ") for line in call.body.decode().splitlines() if line.startswith("data: ")]
+    return [json.loads(line) for line in told[:-1]], told[-1]
+
+
+# -- addresses --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["generate", "query"])
+async def test_a_question_is_answered_at_both_addresses(asked, path):
+    answer = await asked(GENERATE, f"/api/v1/rag/{path}")
+    assert (answer["answer"], answer["query"], answer["status"]) == (ANSWER, QUESTION, "answered")
+
+
+async def test_a_batch_health_and_metrics_are_where_they_are_looked_for(served):
+    batch = json.loads((await served("/api/v1/rag/batch", {"requests": [GENERATE, {"query": ""}]})).body)
+    assert batch["results"][0]["answer"]["answer"] == ANSWER
+    assert batch["results"][1]["error"]["type"] == "invalid_request"
+    assert json.loads((await served("/api/v1/rag/health")).body)["status"] == "ready"
+    assert (await served("/health")).status == 200
+    assert b"shiguan_answers_total" in (await served("/metrics", role="metrics")).body
+
+
+@pytest.mark.parametrize("path", ["/generate", "/generate/stream"])
+async def test_there_is_nothing_outside_the_versioned_addresses(served, path):
+    assert (await served(path, GENERATE)).status == 404
+
+
+# -- requests ---------------------------------------------------------------------------------------------------------
+
+
+async def test_multi_is_the_method_that_searches_with_several_wordings(asked, llm):
+    answer = await asked({**GENERATE, "mode": "advanced"})
+    assert answer["metadata"]["queries"] == [QUESTION, "MySQL 性能调优技巧"]
+    assert not [one for one in answer["metadata"]["warnings"] if "multi" in one]
+
+
+async def test_an_unknown_method_searches_the_question_as_it_stands_and_says_so(asked, served):
+    answer = await asked({**GENERATE, "mode": "advanced", "rewrite_method": "semantic"})
+    assert answer["metadata"]["queries"] == [QUESTION]
+    assert any("no method `semantic`" in one and "`multi_query`" in one for one in answer["metadata"]["warnings"])
+    refused = await served("/api/v1/rag/generate", {**GENERATE, "rewrite_method": "semantic", "strict": True})
+    assert (refused.status, [one["field"] for one in refused.error["fields"]]) == (422, ["rewrite_method"])
+
+
+@pytest.mark.parametrize(
+    ("field", "good", "bad"),
+    [
+        ("query", ["问", "问" * 2000], ["", "问" * 2001]),
+        ("top_k", [1, 50], [0, 51]),
+        ("temperature", [0.0, 2.0], [-0.1, 2.1]),
+    ],
+)
+async def test_the_ranges_of_the_fields_hold(served, field, good, bad):
+    for value in good:
+        assert (await served("/api/v1/rag/generate", {**GENERATE, field: value})).status == 200
+    for value in bad:
+        refused = await served("/api/v1/rag/generate", {**GENERATE, field: value})
+        assert (refused.status, [one["field"] for one in refused.error["fields"]]) == (422, [field])
+
+
+async def test_another_tenant_than_that_of_the_key_is_refused(served):
+    assert (await served("/api/v1/rag/generate", {**GENERATE, "tenant_id": "tenant-124"})).status == 403
+
+
+# -- answers ----------------------------------------------------------------------------------------------------------
+
+
+async def test_an_answer_has_the_fields_that_are_looked_for(asked):
+    answer = await asked(QUERY, "/api/v1/rag/query")
+    assert answer["rewritten_query"] == answer["metadata"]["queries"][0]
+    assert answer["retrieved_count"] == answer["metadata"]["retrieved"] == 2
+    assert answer["generation_time"] == pytest.approx(answer["metadata"]["timings_ms"]["total"] / 1000, abs=0.001)
+    [source] = answer["sources"]
+    assert set(source) == {"id", "title", "content", "score", "source", "citation_id"}
+    assert (source["source"], source["citation_id"], source["content"]) == ("mysql.md", "[1]", TEXT)
+    assert [(one["citation_num"], one["source_id"]) for one in answer["citations"]] == [(1, source["id"])] * 2
+    assert all(0 <= one["confidence"] <= 1 for one in answer["citations"])
+
+
+async def test_a_passage_that_is_not_cited_can_be_read_without_another_call(asked):
+    answer = await asked({**GENERATE, "source_characters": 8})
+    contents = {one["source"]: one["content"] for one in answer["documents"]}
+    assert contents == {"mysql.md": TEXT[:8], "tea.txt": "茶叶用八十度的水"}
+    assert [one["source"] for one in answer["sources"]] == ["mysql.md"]
+
+
+async def test_sources_and_citations_can_be_left_out(asked):
+    bare = await asked({**GENERATE, "include_sources": False, "include_citations": False})
+    assert (bare["sources"], bare["documents"], bare["citations"], bare["formatted_citations"]) == ([], [], [], "")
+    assert bare["answer"] == ANSWER
+
+
+# -- streams ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["generate/stream", "query-stream"])
+async def test_the_lines_of_a_stream_can_be_read_without_the_names_of_its_events(served, path):
+    told, done = lines(await served(f"/api/v1/rag/{path}", GENERATE))
+    assert done == "[DONE]"
+    kinds = [one["type"] for one in told]
+    assert kinds[:3] == ["query_rewritten", "documents_retrieved", "generation_start"]
+    assert (told[0]["content"], told[1]["count"]) == (QUESTION, 2)
+    assert "".join(one["content"] for one in told if one["type"] == "token") == ANSWER
+    assert kinds[-1] == "generation_complete"
+    assert [one["citation_id"] for one in told[-1]["sources"]] == ["[1]"]
+    assert [one["citation_num"] for one in told[-1]["citations"]] == [1, 1]
+
+
+async def test_an_error_of_a_stream_has_its_type(served, llm):
+    llm.rules = []
+    llm.rule("", "", fault=Fault(status=401))
+    told, done = lines(await served("/api/v1/rag/generate/stream", GENERATE))
+    assert (told[-1]["type"], done) == ("error", "[DONE]")
+    assert told[-1]["error"]["message"]
+
+
+# -- references -------------------------------------------------------------------------------------------------------
+
+REFERENCES = {
+    "plain": "[1] MySQL 手册 > 性能 (mysql.md)",
+    "markdown": "- [1] MySQL 手册 > 性能 (mysql.md)",
+    "html": '<ol class="references">\n<li value="1">MySQL 手册 &gt; 性能 (mysql.md)</li>\n</ol>',
+}
+
+
+@pytest.mark.parametrize("form", REFERENCES)
+async def test_the_list_of_references_is_written_as_asked_for(asked, served, form):
+    asking = {**GENERATE, "citation_format": form}
+    answer = await asked(asking)
+    assert (answer["formatted_citations"], answer["answer"]) == (REFERENCES[form], ANSWER)
+    whole = f"{ANSWER}\n\n{REFERENCES[form]}"
+    assert (await asked({**asking, "references": True}))["answer"] == whole
+    told, _ = lines(await served("/api/v1/rag/generate/stream", {**asking, "references": True}))
+    assert "".join(one["content"] for one in told if one["type"] == "token") == whole
+    reply = await asked({**CHAT, "citation_format": form}, "/v1/chat/completions")
+    assert reply["choices"][0]["message"]["content"] == whole
+    reply = await asked({**CHAT, "references": False}, "/v1/chat/completions")
+    assert reply["choices"][0]["message"]["content"] == ANSWER
+
+
+# -- is retrieval needed? ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "said"), [("你好", "您好。"), ("谢谢", "不客气。"), ("12*8等于多少？", "12*8 = 96。")]
+)
+async def test_what_needs_no_library_is_answered_without_a_search_and_says_so(asked, llm, query, said):
+    for mode in ("simple", "advanced"):
+        answer = await asked({**GENERATE, "query": query, "mode": mode})
+        assert (answer["status"], answer["retrieved_count"], answer["citations"]) == ("unsearched", 0, [])
+        assert answer["answer"].startswith(said)
+        assert "没有查过资料" in answer["answer"]
+    assert llm.calls == 0
+
+
+# -- methods ----------------------------------------------------------------------------------------------------------
+
+
+async def test_the_metrics_tell_of_each_method_how_it_did(asked, served):
+    name = 'shiguan_method_seconds_count{method="multi_query",mode="advanced"} '
+
+    async def counted():
+        told = (await served("/metrics", role="metrics")).body.decode()
+        return next((float(line.removeprefix(name)) for line in told.splitlines() if line.startswith(name)), 0.0)
+
+    before = await counted()
+    answer = await asked({**GENERATE, "mode": "advanced"})
+    assert answer["metadata"]["method"] == "multi_query"
+    assert await counted() == before + 1
+
+
+def test_the_statistics_are_those_of_the_kept_receipts(library, runner, capsys):
+    folder = ReceiptFolder(ServingSettings(data_dir=library))
+    (library / "receipts").mkdir(exist_ok=True)
+    for path in folder._files():
+        path.unlink()
+    runner._keep_receipt = folder.keep
+    answers = [runner.ask(QUESTION, tenant_id=TENANT), runner.ask(QUESTION, tenant_id=TENANT, confidence_threshold=1.0)]
+    assert [one["status"] for one in answers] == ["answered", "not_found"]
+    assert main(["modes", "--statistics", "--json", "--tenant", TENANT, "--data-dir", str(library)]) == 0
+    [row] = json.loads(capsys.readouterr().out)["statistics"]
+    assert (row["mode"], row["method"], row["answers"], row["not_answered"]) == ("simple", "none", 2, 1)
+    assert row["confidence"] == pytest.approx(answers[0]["metadata"]["confidence"], abs=0.001)
+    assert row["seconds"] == pytest.approx(sum(one["generation_time"] for one in answers) / 2, abs=0.002)
+    assert main(["modes", "--statistics", "--tenant", "nobody", "--data-dir", str(library)]) == 0
+    assert "multi_query" not in capsys.readouterr().out
+
+
+# -- calls of models --------------------------------------------------------------------------------------------------
+
+
+async def test_every_call_names_its_prompt_and_its_version(asked):
+    answer = await asked({**GENERATE, "mode": "advanced"})
+    calls = answer["metadata"]["calls"]
+    assert {"query_rewriter", "advanced"} <= {call["prompt"] for call in calls}
+    assert all(re.fullmatch("[0-9a-f]{12}", call["prompt_hash"]) for call in calls)
+
+
+@pytest.mark.parametrize("status", [401, 403, 400])
+async def test_what_a_model_refused_is_not_to_be_tried_again_in_some_seconds(served, llm, status):
+    llm.rule("", "", fault=Fault(status=status))
+    done = await served("/api/v1/rag/generate", GENERATE)
+    assert (done.status, done.error["type"], done.error["stage"]) == (502, "upstream_refused", "generator")
+    assert done.error["next_step"].startswith("Asking again changes nothing")
+    assert "127.0.0.1" not in done.body.decode()
+
+
+def test_a_content_filter_asks_for_other_words():
+    body = {"code": "content_filter", "message": "The prompt was filtered."}
+    request = httpx.Request("POST", "http://llm.example/v1")
+    error = openai.BadRequestError("filtered", response=httpx.Response(400, request=request), body=body)
+    told = as_api_error(EndpointError("x", stage="generator", cause="the model `m` refused", refusal=refusal_of(error)))
+    assert (told.kind, told.next_step, told.message) == (
+        "upstream_refused",
+        "Ask in other words.",
+        "The model `m` refused.",
+    )
+    ended = ChatMessage.from_assistant("", meta={"model": "m", "finish_reason": "content_filter"})
+    assert as_api_error(no_answer_error(ended)).next_step == "Ask in other words."
+
+
+async def test_a_helper_that_fails_is_told_by_its_model_and_its_own_stage(asked, llm):
+    llm.rules = []
+    llm.rule('"queries"', "", fault=Fault(status=400))
+    answer = await asked({**GENERATE, "mode": "advanced", "query": "怎样优化MySQL的性能?"})
+    told = " ".join(answer["metadata"]["warnings"])
+    assert "the language model answered 400" in told
+    assert "127.0.0.1" not in told
+    assert "`generator`" not in told
+
+
+def test_what_calls_cost_is_counted_by_mode():
+    def counted():
+        return telemetry.REGISTRY.get_sample_value("shiguan_llm_cost_total", {"mode": "dear"}) or 0.0
+
+    calls = [{"cost": 0.25}, {"cost": None}, {"cost": 0.5}]
+    before = counted()
+    telemetry.record_answer({"mode": "dear", "status": "answered", "metadata": {"calls": calls}})
+    assert counted() - before == 0.75
+
+
+# -- Python -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def runner(library, model, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", model.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "test")
+    with Runner("embedded", "simple", data_dir=library) as runner:
+        yield runner
+
+
+def test_many_questions_are_answered_in_their_order_with_an_error_each(runner, llm):
+    llm.time_to_first_token = 0.05
+    questions = [QUESTION, "", {"query": QUESTION, "top_k": 1}, {"query": QUESTION, "top_k": 99}, QUESTION, QUESTION]
+    try:
+        results = runner.ask_many(questions, tenant_id=TENANT, at_once=2)
+    finally:
+        llm.time_to_first_token = 0.0
+    assert [one["index"] for one in results] == list(range(6))
+    assert [one["answer"]["answer"] if "answer" in one else type(one["error"]) for one in results] == [
+        ANSWER, RefusedError, ANSWER, RefusedError, ANSWER, ANSWER,
+    ]  # fmt: skip
+    assert len(results[2]["answer"]["documents"]) == 1
+    assert llm.max_in_flight == 2
+    with pytest.raises(ValueError, match="`at_once` must be positive"):
+        runner.ask_many([], tenant_id=TENANT, at_once=0)

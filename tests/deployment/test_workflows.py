@@ -1,0 +1,50 @@
+"""The workflows of a repository on GitHub: valid, with few rights, and running what anybody runs."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = {path.stem: path for path in (ROOT / ".github" / "workflows").glob("*.yml")}
+WORKFLOWS = {name: yaml.safe_load(path.read_text(encoding="utf-8")) for name, path in FILES.items()}
+
+
+def steps(name):
+    return [step for job in WORKFLOWS[name]["jobs"].values() for step in job["steps"]]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("check-jsonschema", "--builtin-schema", "vendor.github-workflows"), ("yamllint", "--strict")],
+    ids=lambda command: command[0],
+)
+def test_the_checker_has_no_complaint(command):
+    tool = Path(sys.executable).parent / command[0]
+    done = subprocess.run(
+        [tool, *command[1:], *FILES.values()], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " ".join(command) in (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def test_what_runs_is_what_anybody_runs():
+    assert [step["run"] for step in steps("ci") if "run" in step] == [".ci/run"]
+    assert (ROOT / ".ci" / "run").is_file()
+    told = [step for step in steps("evaluate") if "run" in step]
+    gate, comment = told[1], told[-1]
+    assert "-m bench.quality.gate --output" in gate["run"]
+    assert "gh pr comment" in comment["run"]
+    assert "comparison.md" in comment["run"]
+    assert comment["if"].startswith("always()")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_rights_are_few_and_nothing_of_a_pull_request_becomes_a_command(name):
+    rights = WORKFLOWS[name]["permissions"]
+    assert {right for right, value in rights.items() if value == "write"} <= {"pull-requests"}
+    assert "pull_request_target" not in WORKFLOWS[name]["on"]
+    assert not [step for step in steps(name) if re.search(r"\$\{\{", step.get("run", ""))]
