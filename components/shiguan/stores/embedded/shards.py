@@ -342,9 +342,7 @@ _open_shards: dict[Path, Shard | EngineClient] = {}
 _opening = threading.Lock()
 
 
-def open_shard(
-    folder: Path, expected: ShardFormat, exact_below: int, answer: Callable[..., Any]
-) -> Shard | EngineClient:
+def open_shard(folder: Path, expected: ShardFormat, exact_below: int, answer: Any) -> Shard | EngineClient:
     """Give the process's engine for a folder, opening it if it is not open yet; or the way to another process's."""
     folder = folder.resolve()
     with _opening:
