@@ -39,8 +39,6 @@ _IDS_ONLY = PayloadSelector.Include([ID])
 _IN_ORDER = PayloadSelector.Include([ID, ORDER])
 # A server's tenants ask with a filter each; more different ones than this are counted anew.
 _MOST_COUNTS = 1000
-# What a store is beside its folder.
-_SETTINGS = ("embedding_dim", "embedding_model", "exact_below", "bm25", "bm25_fields")
 
 
 class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
@@ -111,7 +109,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
         self.bm25 = bm25
         self.bm25_fields = bm25_fields
         self._opened: Shard | EngineClient | None = None
-        self._lent = False
+        self._lent = False  # to another process's call
         self._format = ShardFormat(
             embedding_dim=embedding_dim,
             embedding_model=embedding_model,
@@ -156,15 +154,11 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
     def _shard(self) -> Shard:
         return cast("Shard", self._open())
 
-    @property
-    def _settings(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _SETTINGS}
-
     @classmethod
     def _answer(
         cls, shard: Shard, method: Callable[..., Any], settings: dict[str, Any], arguments: dict[str, Any]
     ) -> Any:
-        """Carry out what the store of another process was asked, which has looked whether it may."""
+        # The store of the other process has looked whether the call names a tenant.
         store = cls(shard.folder.name, path=str(shard.folder.parent), **settings).unscoped()
         shard.check_format(store._format)
         store._opened, store._lent = shard, True

@@ -41,7 +41,6 @@ _LOCK_FILE = "lock"
 _FIRST = "shard-1"
 # The first shard until the format file names it.
 _CREATING = "creating"
-_POLL_SECONDS = 0.05
 
 
 class Shard:
@@ -343,27 +342,23 @@ _open_shards: dict[Path, Shard | EngineClient] = {}
 _opening = threading.Lock()
 
 
-def open_shard(
-    folder: Path, expected: ShardFormat, exact_below: int, answer: Callable[..., Any]
-) -> Shard | EngineClient:
+def open_shard(folder: Path, expected: ShardFormat, exact_below: int, answer: Any) -> Shard | EngineClient:
     """Give the process's engine for a folder, opening it if it is not open yet; or the way to another process's."""
     folder = folder.resolve()
     with _opening:
         shard = _open_shards.get(folder)
         if shard is None or shard.closed:
-            shard = _open_shards[folder] = _open_or_connect(folder, expected, exact_below, answer)
+            shard = _open_shards[folder] = _open_or_connect(folder, answer, expected, exact_below)
         elif isinstance(shard, Shard):
             shard.check_format(expected)
         return shard
 
 
-def _open_or_connect(
-    folder: Path, expected: ShardFormat, exact_below: int, answer: Callable[..., Any]
-) -> Shard | EngineClient:
+def _open_or_connect(folder: Path, answer: Callable[..., Any], *settings: Any) -> Shard | EngineClient:
     deadline = time.monotonic() + OPENING_SECONDS
     while True:
         try:
-            shard = Shard(folder, expected, exact_below)
+            shard = Shard(folder, *settings)
         except StoreLockedError:
             # Whoever has it may be opening or closing it at this moment.
             client = connect(folder)
@@ -371,7 +366,7 @@ def _open_or_connect(
                 return client
             if time.monotonic() > deadline:
                 raise
-            time.sleep(_POLL_SECONDS)
+            time.sleep(0.05)
             continue
         try:
             shard.server = EngineServer(folder, partial(answer, shard))

@@ -53,6 +53,8 @@ _MOST_OWNERS = 20
 _TURN_SECONDS = 60.0
 _ANNOUNCING_SECONDS = 1.0
 _PLACE = "shiguan-"
+# What a store is beside its folder.
+_SETTINGS = ("embedding_dim", "embedding_model", "exact_below", "bm25", "bm25_fields")
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 _methods: dict[str, Callable[..., Any]] = {}
@@ -81,7 +83,7 @@ def shared(method: Method) -> Method:
             given = dict(signature.bind(self, *arguments, **words).arguments)
             del given["self"]
             try:
-                result = engine.call(method.__name__, self._settings, given)
+                result = engine.call(method.__name__, {name: getattr(self, name) for name in _SETTINGS}, given)
             except OwnerEndedError as error:
                 # Everything else changes nothing when it is done twice.
                 policy = given.get("policy", DuplicatePolicy.NONE)
