@@ -104,6 +104,7 @@ CALLS = {
     "list_ids_without_vector": [None],
     "other_vectors": ["another"],
     "vector_warnings": [None],
+    "count_without_vector": [None],
     "holds": [{"field": "meta.tenant_id", "operator": "==", "value": "t"}],
     "count_by_file": [],
     "count_languages": [None],
