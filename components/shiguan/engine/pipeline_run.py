@@ -245,6 +245,8 @@ def answer_object(
     seconds = sum(call["ms"] for call in written) / 1000
     tokens = sum(call["tokens"].get("completion_tokens", 0) for call in written)
     warnings = [*warnings_of(results), *tally.warnings(), *(meter.warnings() if meter else ())]
+    if not tally.made:  # without a model the answer itself says so, once
+        warnings = [warning for warning in warnings if not warning.startswith("No LLM is configured")]
     return {
         "answer": answer.data,
         "query": answer.query,
