@@ -86,16 +86,16 @@ OPTIONS = """# Options of a question
 
 The same names in Python (`Runner.ask(query, tenant_id=..., NAME=VALUE)`), in the body of `POST /api/v1/rag/query`,
 `/api/v1/rag/query-stream`, their other names `/api/v1/rag/generate` and `/api/v1/rag/generate/stream`, each entry of
-`/api/v1/rag/batch` and Hayhooks' `/MODE/run`, as fields beside `messages` at `/v1/chat/completions` (`extra_body` of OpenAI's client),
-and as flags of `shiguan ask`, `chat` and `search`. What is left out is as the mode's file says.
+`/api/v1/rag/batch` and Hayhooks' `/MODE/run`, as fields beside `messages` at `/v1/chat/completions` (`extra_body` of
+OpenAI's client), and as flags of `shiguan ask`, `chat` and `search`. What is left out is as the mode's file says.
 `shiguan ask --help` tells the values in a terminal, and `eval "$(shiguan --print-completion bash)"` makes bash
 complete them (also zsh, fish, tcsh and powershell).
 
 A wrong value or an unknown name is refused before anything runs, with what is allowed: `RefusedError` in Python,
 exit code 2, status 422. One kind of value is not: with an unknown `rewrite_method` the question is searched as it
-stands, with a warning, unless `strict` is set; the command line refuses it. `/v1/chat/completions` answers 400, as OpenAI's programs expect; a name that it does not
-know is left aside with a warning there, since such programs send fields of their own. An option that a mode cannot
-hear is left aside with a warning.
+stands, with a warning, unless `strict` is set; the command line refuses it. `/v1/chat/completions` answers 400, as
+OpenAI's programs expect; a name that it does not know is left aside with a warning there, since such programs send
+fields of their own. An option that a mode cannot hear is left aside with a warning.
 """
 OPTIONS_AFTER = """
 - `rewrite_method`: `hyde` adds a hypothetical passage and does not reword; with any other method but `auto` there
@@ -129,7 +129,8 @@ def options_page() -> str:
         mode: _taken(yaml.safe_load((PIPELINES / "embedded" / f"{mode}.yml").read_text(encoding="utf-8")))
         for mode in (*MODES[1:], "agent")
     }
-    flags = {"sources": "`--source`", "sections": "`--section`", "conversation_id": "`--conversation`", "filters": "-", "strict": "-"}
+    flags = {"sources": "`--source`", "sections": "`--section`", "conversation_id": "`--conversation`"}
+    flags |= dict.fromkeys(("filters", "strict"), "-")
     rows = []
     for name, schema in AskOptions.model_json_schema()["properties"].items():
         hearing = [f"`{mode}`" for mode in inputs if name in inputs[mode]]

@@ -30,6 +30,8 @@ EVENTS: Final = {
     "generation_complete": "The answer object. Terminal.",
     "error": "What went wrong. Terminal.",
 }
+_KNOWN_AT_THE_END: Final = frozenset({"confidence", "citation_num", "source_id"})
+"""What the citations of an answer have and those of a `claim` have not."""
 TERMINAL: Final = frozenset({"generation_complete", "error"})
 """The events that end a stream; exactly one of them comes, and it comes last."""
 
@@ -199,7 +201,7 @@ class AnswerStream:
             self._emit_token(text[at:end])
             at = max(at, end)
             cited = [
-                {name: value for name, value in citation.items() if name != "confidence"}
+                {name: value for name, value in citation.items() if name not in _KNOWN_AT_THE_END}
                 for citation in found["citations"]
                 if citation["claim"] == {"start": claim["start"], "end": claim["end"]}
             ]
