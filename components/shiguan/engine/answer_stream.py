@@ -31,7 +31,6 @@ EVENTS: Final = {
     "error": "What went wrong. Terminal.",
 }
 _KNOWN_AT_THE_END: Final = frozenset({"confidence", "citation_num", "source_id"})
-"""What the citations of an answer have and those of a `claim` have not."""
 TERMINAL: Final = frozenset({"generation_complete", "error"})
 """The events that end a stream; exactly one of them comes, and it comes last."""
 
