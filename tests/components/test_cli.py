@@ -155,7 +155,7 @@ def test_an_english_question_gets_quotations(shiguan):
     citation = answer["citations"][0]
     assert set(citation) == {
         "number", "claim", "parent_id", "source", "title", "section", "anchor", "start", "end", "quote", "confidence",
-        "verdict", "sentence", "words",
+        "verdict", "sentence", "words", "citation_num", "source_id",
     }  # fmt: skip
     assert citation["source"] == "rivers.txt"
     assert citation["verdict"] == "quoted"
@@ -163,7 +163,7 @@ def test_an_english_question_gets_quotations(shiguan):
     claim = answer["answer"][citation["claim"]["start"] : citation["claim"]["end"]]
     assert "5,464" in claim
     document = answer["documents"][0]
-    assert set(document) == {"number", "id", "source", "section", "score", "record_id"}
+    assert set(document) == {"number", "id", "source", "title", "section", "score", "record_id", "content"}
     assert document["number"] == citation["number"]
     assert document["id"] == citation["parent_id"]
     metadata = answer["metadata"]

@@ -30,6 +30,7 @@ EVENTS: Final = {
     "generation_complete": "The answer object. Terminal.",
     "error": "What went wrong. Terminal.",
 }
+_KNOWN_AT_THE_END: Final = frozenset({"confidence", "citation_num", "source_id"})
 TERMINAL: Final = frozenset({"generation_complete", "error"})
 """The events that end a stream; exactly one of them comes, and it comes last."""
 
@@ -199,7 +200,7 @@ class AnswerStream:
             self._emit_token(text[at:end])
             at = max(at, end)
             cited = [
-                {name: value for name, value in citation.items() if name != "confidence"}
+                {name: value for name, value in citation.items() if name not in _KNOWN_AT_THE_END}
                 for citation in found["citations"]
                 if citation["claim"] == {"start": claim["start"], "end": claim["end"]}
             ]

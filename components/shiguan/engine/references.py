@@ -26,16 +26,7 @@ def with_sources(
     form: ReferenceFormat | None = None,
     references: bool | None = None,
 ) -> dict[str, Any]:
-    """
-    Complete an answer object with the fields of a client that knows `sources`, `citation_num` and `source_id`.
-
-    :param answer: The answer object.
-    :param documents: The passages that its `documents` name, in the same order.
-    :param characters: How much of each passage is `content`; None for 200.
-    :param form: How the references are written; None for `plain`.
-    :param references: Whether they also stand at the end of the answer.
-    :returns: A new answer object.
-    """
+    """Complete an answer, whose `documents` name these, with what a reader of `sources` and `citation_num` expects."""
     longest = EXCERPT if characters is None else characters
     read = [
         {**entry, "content": (document.content or "")[:longest]}

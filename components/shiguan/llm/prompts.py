@@ -172,8 +172,7 @@ def check_layer_file(name: str) -> None:
         raise ConfigurationError(f"The prompt layer `{name}` is not a valid template: {error}. Correct it.") from error
     if unknown:
         raise ConfigurationError(
-            f"The prompt layer `{name}` has the variables {', '.join(sorted(unknown))}, which nothing fills. Known are "
-            f"{', '.join(sorted(_variables(_layer(name, shipped=True)))) or 'none'}. Correct it."
+            f"The prompt layer `{name}` has the variables {', '.join(sorted(unknown))}, which nothing fills."
         )
 
 
