@@ -111,15 +111,25 @@ class EndpointError(AnswerError):
     :param reason: how it failed where another endpoint may not; empty for everything else.
     :param summary: the same without a quotation, for a log.
     :param cause: what happened, a clause without address and quotation, for whoever asked.
+    :param next_step: what to do about it, as bare.
     :param refusal: what the endpoint refused on its merits, so that trying again is no use: `access`, `content` or
         `request`; empty where it refused nothing.
     """
 
     def __init__(
-        self, message: str, *, stage: str = "", reason: str = "", summary: str = "", cause: str = "", refusal: str = ""
+        self,
+        message: str,
+        *,
+        stage: str = "",
+        reason: str = "",
+        summary: str = "",
+        cause: str = "",
+        next_step: str = "",
+        refusal: str = "",
     ) -> None:
         self.summary = summary
         self.cause = cause
+        self.next_step = next_step
         self.refusal = refusal
         super().__init__(message, stage=stage, reason=reason)
 

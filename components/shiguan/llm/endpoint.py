@@ -174,6 +174,7 @@ class OpenAIEndpoint:
             stage=stage,
             reason="" if call.started else reason_of(error),
             cause=told.partition(" (")[0],
+            next_step=next_step,
             refusal=refusal_of(error),
             summary=f"{cause.partition(' (')[0]}. {next_step}.",  # what stands in brackets may quote the question
         )

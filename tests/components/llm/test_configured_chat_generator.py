@@ -93,7 +93,7 @@ def test_what_may_pass_is_tried_again(endpoint, fault):
 )
 async def test_where_no_model_answers_there_are_no_replies_and_a_warning_with_a_next_step(endpoint, fault):
     endpoint.next(times=8, **fault)
-    await unanswered(generator(), r"^No model answered: 127\.0\.0\.1:\d+ .*\. [A-Z].*\.$")
+    await unanswered(generator(), r"^No model answered: the language model .*\. [A-Z].*\.$")
     assert endpoint.calls == 8
 
 
@@ -149,9 +149,9 @@ async def test_the_environment_says_how_long_a_slow_model_may_be_silent(endpoint
             generator().warm_up()
 
 
-async def test_where_nobody_listens_the_warning_names_the_address(monkeypatch):
+async def test_where_nobody_listens_the_warning_names_the_setting(monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    await unanswered(generator(max_retries=0), r"127\.0\.0\.1:9 could not be reached.*OPENAI_BASE_URL")
+    await unanswered(generator(max_retries=0), r"the language model could not be reached.*OPENAI_BASE_URL")
 
 
 def test_keys_and_passwords_never_stand_in_an_error(endpoint, monkeypatch):
