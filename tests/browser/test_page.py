@@ -238,6 +238,7 @@ def test_what_was_changed_and_why_can_be_opened(site, opened):
     page.locator("summary >> text=What was changed (1)").click()
     assert page.locator(".changes del").inner_text() == "He was tall."
     page.locator("summary >> text=Why").click()
+    page.wait_for_selector(".why dl")  # made when it is unfolded
     assert "3 units have no vector yet." in page.locator(".why").inner_text()
     assert "321" in page.locator(".why dl").inner_text()
     page.fill(".lost textarea", "rose at Fanyang")

@@ -281,10 +281,13 @@ ALLOWED = {
     "EPUB",
     "DOCX",
     "JSONL",
+    "PDF",
+    "CSL",
     "tang",
     "epub",
     "Tang",
     "Lushan",
+    "War",
 }
 
 

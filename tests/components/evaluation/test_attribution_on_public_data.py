@@ -16,8 +16,8 @@ from shiguan.evaluation.questions import read_retrieval_set
 pytestmark = pytest.mark.slow
 READ = 2
 """Passages read of each question: few, since a retrieval that reads five misses next to nothing of these sets."""
-SECOND = 0.3
-"""What a passage's second match adds to it, as a share of what it has above the lowest score."""
+SECOND = 0.2
+"""What the best other match of its passage adds to a match, as a share of that one's, and no more than of its own."""
 LEAST = 0.006
 """The deviation of cosines that a smaller one counts as."""
 
@@ -55,15 +55,21 @@ def english(data, folder):
 
 
 def standardised(found, least):
-    """Standardise a list within each language; a deviation is not taken for less than the least."""
+    """Standardise a list of raw scores within each language, and let a passage's other match count a little."""
     groups = {}
     for child in found:
-        groups.setdefault(child.meta["language"], []).append(child.score)
-    values = []
+        groups.setdefault(child.meta["language"], []).append(child.meta["raw_score"])
+    alone = {}
     for child in found:
         scores = groups[child.meta["language"]]
         deviation = max(pstdev(scores), least)
-        values.append((child.score - min(scores)) / deviation if len(set(scores)) > 1 else 2.0)
+        score = (child.meta["raw_score"] - min(scores)) / deviation if len(set(scores)) > 1 else 2.0
+        alone.setdefault(child.meta["parent_id"], {})[child.id] = score
+    values = []
+    for child in found:
+        family = alone[child.meta["parent_id"]]
+        others = [score for name, score in family.items() if name != child.id]
+        values.append(family[child.id] + SECOND * min(max(others, default=0.0), family[child.id]))
     return values
 
 
@@ -79,23 +85,19 @@ def recomputed(runner, query, parents):
         return "not_found_by_either"
     best = {}
     for child in lists[1]:
-        best[child.meta["language"]] = max(best.get(child.meta["language"], 0.0), child.score)
+        best[child.meta["language"]] = max(best.get(child.meta["language"], 0.0), child.meta["raw_score"])
     nearest = max(best.values())
     scores = Counter()
     home = {}
     for found, least in zip(lists, (0.0, LEAST), strict=True):
         for child, score in zip(found, standardised(found, least), strict=True):
-            scores[child.id] += score / 2 * (best[child.meta["language"]] / nearest) ** 4
+            scores[child.id] += score * (best[child.meta["language"]] / nearest) ** 4
             home[child.id] = child.meta["parent_id"]
-    family = {}
+    worth = {}
     for name, score in scores.most_common(50):
-        family.setdefault(home[name], []).append(score)
-    if not parents & family.keys():
+        worth.setdefault(home[name], score)
+    if not parents & worth.keys():
         return "fused_out"
-    lowest = min(score for found in family.values() for score in found)
-    worth = {
-        parent: found[0] + SECOND * sum(second - lowest for second in found[1:2]) for parent, found in family.items()
-    }
     if not parents & set(sorted(worth, key=worth.__getitem__, reverse=True)[:READ]):
         return "ranked_out"
     return "read"

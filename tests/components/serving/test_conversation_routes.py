@@ -144,10 +144,9 @@ async def test_random_requests_of_two_tenants_see_nothing_of_each_other(server, 
     """Four thousand calls of every door of the engine, with ids of one's own, of the other's, of both and of nobody's."""
     chance = random.Random(1416)
     store = current_engine().conversations.store
-    part = load_pipeline("embedded", "simple", data_dir=settings.folder).get_component
-    remembering, earlier = part("memory_retriever"), part("earlier_turns")
+    reader = load_pipeline("embedded", "simple", data_dir=settings.folder).get_component("conversation")
     filters = {one: {"operator": "AND", "conditions": [meta("tenant_id", one)]} for one in WORDS}
-    passages = {one: [doc.id for doc in earlier.document_store.filter_documents(filters[one])] for one in WORDS}
+    passages = {one: [doc.id for doc in reader.document_store.filter_documents(filters[one])] for one in WORDS}
     ids = {one: [*SHARED, *(f"{word}-{at}" for at in range(4))] for one, word in WORDS.items()}
     seen = {"own": 0, "leaked": 0, "passages": 0, "fragments": 0}
 
@@ -164,12 +163,12 @@ async def test_random_requests_of_two_tenants_see_nothing_of_each_other(server, 
         for name in names * 4:
             say(tenant, name)
         for name in names:
-            current_engine().conversations.tree.run(conversation_id=name, filters=filters[tenant])
+            reader.summary_tree.add_missing(store, tenant, name)
     everybodys = [*ids[TENANT], *ids["b"], *INVALID, "nobodys"]
     for _ in range(4_000):
         tenant, name = chance.choice(list(WORDS)), chance.choice(everybodys)
         other, who, place = ("b" if tenant == TENANT else TENANT), (tenant, "write"), f"{PLACE}/{quote(name, safe='')}"
-        match chance.choices(range(8), weights=[4, 6, 2, 1, 4, 5, 6, 2])[0]:
+        match chance.choices(range(8), weights=[4, 6, 2, 1, 4, 12, 6, 2])[0]:
             case 0:
                 told(tenant, (await server("GET", PLACE, who=who))[1])
             case 1:
@@ -185,26 +184,29 @@ async def test_random_requests_of_two_tenants_see_nothing_of_each_other(server, 
             case 5:
                 conditions = [*filters[tenant]["conditions"], *chance.choice([[], filters[other]["conditions"]])]
                 own = chance.choice([filters[tenant], {"operator": "AND", "conditions": conditions}])
-                asked = {"memory_query": chance.choice(ASKED), "source": chance.choice(["both", "history"])}
                 with suppress(RefusedError):
-                    fragments = remembering.run(filters=own, conversation_id=name, **asked)["documents"]
-                    seen["fragments"] += len(fragments)
-                    told(tenant, repr(fragments))
+                    read = reader.run(chance.choice(ASKED), own, conversation_id=name)
+                    recalled = [*(answer.data for answer in read.get("answers", ())), read.get("memory", "")]
+                    seen["fragments"] += any(recalled)
+                    told(tenant, repr([recalled, read.get("summary"), read.get("history"), read.get("messages")]))
             case 6:
-                read = chance.sample(passages[chance.choice([tenant, other])], 1)
-                turn = {"number": 1, "question": "Who?", "answer": "He.", "language": "en", "opening": "", "sent": True}
-                thread = {"turns": [{**turn, "read": [{"number": 1, "id": read[0]}]}]}
-                messages = earlier.run(filters=filters[tenant], thread=thread)
-                assert bool(messages["documents"]) == (read[0] in passages[tenant])
-                seen["passages"] += len(messages["documents"])
-                told(tenant, repr([messages["documents"], [message.text for message in messages["messages"]]]))
+                passage, own = chance.choice(passages[chance.choice([tenant, other])]), f"{WORDS[tenant]}-read"
+                thread = {"sent": True, "language": "en", "read": [{"number": 1, "id": passage}]}
+                store.append(tenant, own, Turn("Who?", "He.", meta={"status": "answered", "thread": thread}))
+                read = reader.run(QUESTION, filters[tenant], conversation_id=own)
+                store.delete(tenant, own)
+                shown = [one for one in read["shown"] if one.content]
+                assert bool(shown) == (passage in passages[tenant])
+                seen["passages"] += len(shown)
+                told(tenant, repr([shown, [message.text for message in read["messages"]]]))
             case _ if chance.random() < 0.5:
                 body = {"query": chance.choice(ASKED), "conversation_id": name}
                 status, answer = await server("POST", "/api/v1/rag/query", body, who=who)
                 assert status == (422 if name in INVALID else 200), answer
                 told(tenant, answer)
             case _:
-                told(tenant, repr(current_engine().conversations.load(tenant, chance.choice(everybodys[:-5]))))
+                read = reader.run(QUESTION, filters[tenant], conversation_id=chance.choice(everybodys[:-5]))
+                told(tenant, repr([read["history"], read["messages"], read["summary"]]))
     assert seen["leaked"] == 0
     assert seen["own"] > 5_000
     assert min(seen["passages"], seen["fragments"]) > 200
