@@ -110,7 +110,7 @@ class ConversationReader(Serializable):
         document_store: Any,
         text_embedder: TextEmbedder,
         summary_tree: SummaryTree | None = None,
-        token_budget: int = 6000,
+        token_budget: int = 12000,
     ) -> None:
         """
         Name the stores and the models.
