@@ -179,8 +179,8 @@ class ConfiguredChatGenerator(Serializable):
             if self.role != "answer" or not error.reason:
                 raise
             cause = (getattr(error, "cause", "") or str(error)).rstrip(".")
-            step = f" {error.next_step}." if getattr(error, "next_step", "") else ""
-            return {"replies": [], "warnings": [f"No model answered: {cause}.{step}"]}
+            step = getattr(error, "next_step", "")
+            return {"replies": [], "warnings": [f"No model answered: {cause}." + (f" {step}." if step else "")]}
         return {"replies": _marked(replies, messages, turn.stood_in), "warnings": []}
 
     def identity(self) -> dict[str, Any]:
