@@ -1,6 +1,7 @@
 """What a file says of models: who calls which, what one question may spend, and how long replies are kept."""
 
 import os
+import re
 from collections.abc import Collection
 from typing import Annotated, Any, Literal, Self
 
@@ -20,6 +21,15 @@ _NO_KEY = "not-needed"
 def is_endpoint_configured() -> bool:
     """Tell whether the environment names an endpoint, by a key or an address."""
     return bool(os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"))
+
+
+_KEY_NAME = re.compile(r"(?!SHIGUAN_)[A-Z][A-Z0-9_]*_KEY")
+
+
+def _is_name_of_a_key(name: str) -> str:
+    if not _KEY_NAME.fullmatch(name):
+        raise ValueError("must match [A-Z][A-Z0-9_]*_KEY and be none of Shiguan's own, which hold the keys of callers")
+    return name
 
 
 def _is_address(url: str) -> str:
@@ -42,7 +52,7 @@ class NamedModel(BaseModel, extra="forbid", frozen=True):
     name: Annotated[str, Field(pattern=r"^[\w.:/-]{1,80}$")]
     base_url: Annotated[str, AfterValidator(_is_address)] | None = None
     model: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-    key_variable: Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*_KEY$")] | None = None
+    key_variable: Annotated[str, AfterValidator(_is_name_of_a_key)] | None = None
     price_in: _Price = None
     price_out: _Price = None
     window: Annotated[int, Field(ge=256)] | None = None

@@ -76,6 +76,8 @@ def test_a_price_is_for_a_million_tokens():
         ({"models": [{"name": "a", "url": "x"}], "roles": {"answer": ["a"]}}, ("models", 0, "url"), "not permitted"),
         ({"models": [{"name": "a", "base_url": "file:///etc"}], "roles": {"answer": ["a"]}}, ("models", 0, "base_url"), "http://"),
         ({"models": [{"name": "a", "key_variable": "HOME"}], "roles": {"answer": ["a"]}}, ("models", 0, "key_variable"), "match"),
+        ({"models": [{"name": "a", "key_variable": "SHIGUAN_METRICS_KEY"}], "roles": {"answer": ["a"]}},
+         ("models", 0, "key_variable"), "of callers"),
         ({"models": [{"name": "a", "price_in": -1}], "roles": {"answer": ["a"]}}, ("models", 0, "price_in"), "greater"),
         ({"models": [{"name": "a", "timeout": 0}], "roles": {"answer": ["a"]}}, ("models", 0, "timeout"), "greater"),
         ({"models": [{"name": "cheap"}, {"name": "cheap"}]}, ("models",), "`cheap` stands twice"),
