@@ -62,6 +62,8 @@ MOST_LEFT_OUT = 0.25
 _ANSWERS = ("contains_answer", "correct", "gold_cited")
 _MARKS = ("citation_precision", "citation_recall")
 RECORDED_GATES = dict.fromkeys((*_ANSWERS, *_MARKS, "correct_refusal", "false_refusal"), 0.02)
+READERS_STEP, READERS_WORDINGS, READERS_LOSS = 3, ("none", "keywords"), 0.02
+"""Every third question that one sentence answers, without a rewording and with one; what may be lost of them."""
 NEIGHBOUR = "neighbour"
 """Another tenant with the same documents: what shows up of them has leaked."""
 
@@ -95,12 +97,42 @@ def main(arguments: list[str] | None = None) -> int:
             # First, before the process remembers the vectors of questions.
             codes = recorded_gate(options.modes, library, options)
             codes |= {mode: gate(mode, library, options) for mode in options.modes if mode in MODES}
+            codes["readers"] = readers_gate(library)
     except ShiguanError as error:
         print(f"gate: {error}", file=sys.stderr)
         return 2
     failed = ", ".join(name for name, code in codes.items() if code)
     print(f"gate: {failed} did not hold; what changed stands above." if failed else "gate: everything held.")
     return max(codes.values())
+
+
+def readers_gate(library: Path) -> int:
+    """
+    Ask a slice of the questions with a scripted perfect reader, in `advanced` and in two wordings.
+
+    1 if more than a few are not answered and cited right although their passage is among the first ten.
+    """
+    from bench.quality.readers import ReaderCase, Readers
+    from bench.quality.scripted_model import ScriptedModel, serving
+
+    from shiguan.evaluation.questions import read_golden_set
+
+    asked = [one for one in read_golden_set(GOLDEN).questions if len(one.gold) == 1][::READERS_STEP]
+    cases = [ReaderCase(one.id, "sample book", one.text, tuple((gold.quote,) for gold in one.gold)) for one in asked]
+    model = ScriptedModel()
+    with serving(model) as address:
+        os.environ["OPENAI_BASE_URL"] = address
+        try:
+            readers = Readers(library, library, model)
+            found = [(w, one) for w in READERS_WORDINGS for one in readers.outcomes(library, "advanced", cases, w)]
+        finally:
+            del os.environ["OPENAI_BASE_URL"]
+    lost = [(w, one) for w, one in found if one.refused or (one.in_ten and not one.right)]
+    for wording, one in lost:
+        print(f"readers: {one.case.id} (rewording: {wording}): its passage was found, and it was not answered right.")
+    allowed = READERS_LOSS * len(found)
+    print(f"readers: {len(found)} questions, {len(lost)} lost after their passage was found (at most {allowed:.1f}).")
+    return int(len(lost) > allowed)
 
 
 def prepare(folder: Path) -> Path:
