@@ -30,6 +30,7 @@ from bench.quality.gate import measured as measured_by_the_gate
 from bench.quality.small_model import MODEL
 from haystack import Document
 
+from shiguan.answer import citation_extractor
 from shiguan.engine.loading import pipeline_path
 from shiguan.errors import ModelMissingError, RefusedError
 from shiguan.evaluation.comparison import GATES, compare_results
@@ -70,15 +71,15 @@ def measured(tmp_path_factory):
             "fusion_off",
             ("  - {sender: bm25_retriever.documents, receiver: joiner.documents}\n", ""),
         ),
-        "refusing too much": variant(
-            "refusing",
-            ("{claim_matcher: *claim_matcher}", "{claim_matcher: *claim_matcher, max_risk: 0.3}"),
-        ),
         "fewer fused": variant(
             "fewer_fused",
             ("{join_mode: merge, top_k: 50}", "{join_mode: merge, top_k: 45}"),
         ),
     }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(citation_extractor, "NOTHING_BELOW", 0.7)
+        unsure = ("{claim_matcher: *claim_matcher}", "{claim_matcher: *claim_matcher, closest_below: 0.7}")
+        found["refusing too much"] = variant("refusing", unsure)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TenantFilter, "run", _swapped(TenantFilter.run))
         found["tenant filter swapped"] = variant("tenant_swapped")
