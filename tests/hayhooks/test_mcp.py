@@ -185,14 +185,3 @@ def _listed(served):
     return server.client.post(
         f"{server.url}/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, headers=headers
     )
-
-
-def test_hayhooks_own_command_ends_with_one_sentence():
-    done = subprocess.run(
-        [sys.executable, "-c", "from hayhooks.cli import hayhooks_cli; hayhooks_cli()", "mcp", "run", "--port", "18765"],
-        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT / "components")}, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=100, check=False,
-    )  # fmt: skip
-    assert done.returncode != 0
-    assert "start `shiguan serve`, or `shiguan mcp` for MCP" in done.stderr
-    assert "Traceback" not in done.stdout + done.stderr

@@ -330,7 +330,8 @@ def turn(folder: Path, tenant_id: str, source: str, waiting: Callable[[str], obj
             holder.write_text(json.dumps(this_process()), encoding="utf-8")
         yield
     finally:
-        holder.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # in a folder that may no longer be written
+            holder.unlink(missing_ok=True)
         lock.release()
 
 
