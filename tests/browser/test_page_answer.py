@@ -144,6 +144,7 @@ def test_a_model_that_cannot_be_reached_leaves_the_quotations_and_one_sentence(s
     )
     assert page.locator(".failure").count() == 0
     page.locator("summary >> text=Why").click()
+    page.wait_for_selector(".why dl")  # made when it is unfolded
     assert warning in page.locator(".why").inner_text()
 
 
