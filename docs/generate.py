@@ -42,11 +42,11 @@ NOTE = "<!-- Written by docs/generate.py; change the source instead. -->\n"
 
 
 def modes_page() -> str:
-    """Describe every pipeline of the embedded deployment: its opening comment, a diagram, its inputs and outputs."""
+    """Describe every pipeline of the embedded deployment: its opening comment and, of what answers, a diagram."""
     parts = [
         NOTE,
         "# Modes\n",
-        "Every diagram is drawn from the file that it names, in the order in which the data flows. `tenant_filter` "
+        "Each diagram is drawn from the file above it, in the order in which data flows. `tenant_filter` "
         "feeds every reader and is left out. To make a mode of your own: [your_own_mode.md](your_own_mode.md).\n",
     ]
     for mode in MODES:
@@ -59,7 +59,10 @@ def modes_page() -> str:
             f"[`pipelines/embedded/{mode}.yml`](../pipelines/embedded/{mode}.yml)\n",
             comment + "\n",
         ]
-        parts += ["```mermaid", "flowchart TD", *_diagram(definition), "```\n"]
+        if mode == "index":
+            parts.append("[architecture.md](architecture.md#a-file) follows a file through it.\n")
+        else:
+            parts += ["```mermaid", "flowchart TD", *_diagram(definition), "```\n"]
     return "\n".join(parts)
 
 
