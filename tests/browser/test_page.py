@@ -267,7 +267,7 @@ def test_an_answer_is_taken_away_in_every_form(site, opened):
 @pytest.mark.parametrize(
     ("locale", "right", "wrong", "tell", "kept"),
     [
-        ("en-US", "It is right", "Something is wrong", "Send", "Thank you. Noted: “A passage does not say it”."),
+        ("en-US", "It is right", "Something is wrong", "Send", "Thank you. Noted: “A passage does not say this”."),
         ("zh-CN", "对", "有误", "提交", "谢谢，已记下：所引原文没有这样说。"),
     ],
 )

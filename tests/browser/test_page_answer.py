@@ -186,7 +186,7 @@ def test_what_was_not_found_says_so_and_how_far_the_library_is(site, opened):
     ask(page, "朱元璋是谁？")
     told = page.locator(".notice").inner_text()
     assert "你的书库中没有朱元璋。相近的有：朱全忠" in told.replace("“", "").replace("”", "")
-    assert "书库还在读入：尚有3段不能按意义检得。" in told
+    assert "书库还在建立索引：尚有3段不能按意义检索。" in told
 
 
 def test_an_empty_library_is_not_taken_for_one_that_does_not_say(site, opened):
