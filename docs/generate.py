@@ -42,14 +42,15 @@ NOTE = "<!-- Written by docs/generate.py; change the source instead. -->\n"
 
 
 def modes_page() -> str:
-    """Describe every pipeline of the embedded deployment: its opening comment and, of what answers, a diagram."""
+    """Describe every mode of the embedded deployment: its opening comment and a diagram."""
     parts = [
         NOTE,
         "# Modes\n",
         "Each diagram is drawn from the file above it, in the order in which data flows. `tenant_filter` "
-        "feeds every reader and is left out. To make a mode of your own: [your_own_mode.md](your_own_mode.md).\n",
+        "feeds every reader and is left out. A mode of your own: [your_own_mode.md](your_own_mode.md). What ingests: "
+        "[architecture.md](architecture.md#a-file).\n",
     ]
-    for mode in MODES:
+    for mode in MODES[1:]:
         path = PIPELINES / "embedded" / f"{mode}.yml"
         text = path.read_text(encoding="utf-8")
         comment = " ".join(line.lstrip("# ") for line in _opening_comment(text))
@@ -59,10 +60,7 @@ def modes_page() -> str:
             f"[`pipelines/embedded/{mode}.yml`](../pipelines/embedded/{mode}.yml)\n",
             comment + "\n",
         ]
-        if mode == "index":
-            parts.append("[architecture.md](architecture.md#a-file) follows a file through it.\n")
-        else:
-            parts += ["```mermaid", "flowchart TD", *_diagram(definition), "```\n"]
+        parts += ["```mermaid", "flowchart TD", *_diagram(definition), "```\n"]
     return "\n".join(parts)
 
 

@@ -34,7 +34,7 @@ const EN = {
   judge: "Is this answer right?", right: "It is right", wrong: "Something is wrong", kindOf: "What is wrong?", note: "In your own words", tell: "Send",
   kind: { wrong: "The answer is false", wrong_citation: "A passage does not say this", missing: "Something is missing" }, thanks: "Thank you. Noted: “{0}”.",
   receipt: "Receipt", warnings: "Warnings", seconds: "{0} s", ms: "{0} ms", stale: "A source cited here has since been replaced or deleted.",
-  lostHead: "Why is a passage missing?", lostLead: "Words of a passage that you expected to see:", look: "Find out",
+  lostHead: "Missing a passage?", lostLead: "Words of a passage that you expected to see:", look: "Find out",
   steps: { bm25: "found by words", vectors: "found by meaning", fused: "after the fusion", fetched: "passages fetched", ranked: "passages chosen", context: "read" },
   rank: "number {0} of {1}", notAmong: "not among {0}", notLost: "It was not lost.", lost: "It was lost here.",
   lostAt: {
@@ -61,7 +61,7 @@ const EN = {
   onlyChapter: "Ask only this chapter", notes: "Notes", untitled: "No heading", pastHead: "Earlier questions", pastEmpty: "You have not asked anything yet.",
   reports: "Reports", reportsEmpty: "There are no reports for this library.",
   turns: "Questions: {0}", rename: "Rename", export: "Export", open: "Open", title: "Title", save: "Save",
-  keyHead: "Enter your key", keyLead: "This library needs a key. It is kept for this tab only.", keyWrong: "That key is invalid, has expired or was revoked. Enter another one.",
+  keyHead: "Enter your key", keyLead: "This library needs a key. It is kept for this tab only.", keyWrong: "That key is not valid, has expired or was revoked. Enter another one.",
   keyMake: "Whoever runs the server can make one with", enter: "Continue", leave: "Forget the key",
   error: {
     offline: "The server is not responding. Is it running?", broken: "The connection was lost before the answer was complete. What arrived is shown above.", too_many_requests: "Too many questions at once.", stopped: "Stopped.",

@@ -110,7 +110,7 @@ def test_a_broken_line_keeps_what_came_and_offers_another_try(site, opened):
     site.script = [*told[:6], (CUT, None)]
     page = opened(site.url + "/")
     ask(page, done=False)
-    page.wait_for_selector(".failure >> text=The connection broke")
+    page.wait_for_selector(".failure >> text=The connection was lost")
     assert page.locator(".turn .sentence").count() == 1
     site.script = told
     page.locator(".failure button").click()
@@ -243,14 +243,14 @@ def test_what_was_changed_and_why_can_be_opened(site, opened):
     assert "321" in page.locator(".why dl").inner_text()
     page.fill(".lost textarea", "rose at Fanyang")
     page.locator(".lost button").click()
-    page.wait_for_selector(".lost >> text=It was found, and other passages were preferred to it.")
+    page.wait_for_selector(".lost >> text=It was found, but other passages were preferred.")
     assert page.locator(".ranks .missed").inner_text().split("\n") == ["found by meaning", "not among 50"]
 
 
 def test_an_answer_is_taken_away_in_every_form(site, opened):
     page = opened(site.url + "/")
     ask(page)
-    page.locator("summary >> text=Take away").click()
+    page.locator("summary >> text=Export").click()
     saved = {}
     for name in ("Markdown", "HTML", "BibTeX", "CSL JSON"):
         with page.expect_download() as waiting:
