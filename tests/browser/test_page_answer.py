@@ -166,7 +166,7 @@ def test_passages_that_are_only_the_closest_are_said_to_be_unsure(site, opened):
     assert told.startswith("No passage clearly answers this; these come closest.")
     assert "Rokhshan does not occur in your library. Similar names that do: Roxana, Rokshan" in told
     assert "Nurhaci does not occur in your library." in told
-    assert "The library is still being read: 1,204 passages are not searched by meaning yet." in told
+    assert "Your library is still being indexed: 1,204 passages cannot be searched by meaning yet." in told
     assert page.locator("figcaption button.verdict").inner_text() == "closest"
     page.locator(".notice button >> text=Rokshan").click()
     assert page.locator("#question").input_value() == "Who was Rokshan?"
