@@ -109,10 +109,10 @@ fmt: $(VENV)/installed-dev
 docs: $(VENV)/installed-dev  ## docs/modes.md and docs/options.md, from the files that they describe
 	PYTHONPATH=components $(BIN)/python docs/generate.py
 
-reference: $(VENV)/installed-dev  ## build/reference.md: every component with its parameters and sockets, from the docstrings
+reference: $(VENV)/installed-dev  ## build/reference.md: every component with its parameters, sockets and examples, from the code
 	PYTHONPATH=components $(BIN)/python docs/generate.py --reference
 
-bars: $(VENV)/installed-dev  ## the retrieval table of the README, on the public sets
+bars: $(VENV)/installed-dev  ## the retrieval table of docs/quality.md, on the public sets
 	$(BIN)/python -m bench.quality.retrieval_bars --keep .data/bars
 
 quality: $(VENV)/installed-dev  ## what each part of the retrieval pays, on the public sets

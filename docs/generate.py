@@ -24,6 +24,7 @@ from shiguan.engine.options import AskOptions, allowed_values
 
 DOCS = Path(__file__).resolve().parent
 PIPELINES = DOCS.parent / "pipelines"
+EXAMPLES = DOCS.parent / "examples" / "components"
 MODES = ("index", "simple", "advanced", "precise")
 STAGES = (
     "ingest",
@@ -41,15 +42,15 @@ NOTE = "<!-- Written by docs/generate.py; change the source instead. -->\n"
 
 
 def modes_page() -> str:
-    """Describe every pipeline of the embedded deployment: its opening comment, a diagram, its inputs and outputs."""
+    """Describe every mode of the embedded deployment: its opening comment and a diagram."""
     parts = [
         NOTE,
         "# Modes\n",
-        "A mode is a pipeline and a promise of cost and care. Every diagram is drawn from the file that it names, in "
-        "the order in which the data flows; `tenant_filter` feeds every reader and is left out. A mode of your own: "
-        "[your_own_mode.md](your_own_mode.md).\n",
+        "Each diagram is drawn from the file above it, in the order in which data flows. `tenant_filter` "
+        "feeds every reader and is left out. A mode of your own: [your_own_mode.md](your_own_mode.md). What ingests: "
+        "[architecture.md](architecture.md#a-file).\n",
     ]
-    for mode in MODES:
+    for mode in MODES[1:]:
         path = PIPELINES / "embedded" / f"{mode}.yml"
         text = path.read_text(encoding="utf-8")
         comment = " ".join(line.lstrip("# ") for line in _opening_comment(text))
@@ -64,7 +65,7 @@ def modes_page() -> str:
 
 
 def reference_page() -> str:
-    """Describe every component: what it does for the answer, its parameters, its sockets."""
+    """Describe every component: what it does for the answer, its parameters, its sockets; then the examples."""
     parts = [NOTE, "# Reference of the components\n", "In the order in which data flows through them.\n"]
     for stage in STAGES:
         classes = _components(stage)
@@ -79,47 +80,53 @@ def reference_page() -> str:
                 fields = _fields(inspect.getdoc(method) or "")
                 if fields:
                     parts += [f"**{title}**\n", *fields, ""]
+    parts.append("## Examples\n")
+    for path in sorted(EXAMPLES.glob("*.py")):
+        _, text, code = path.read_text(encoding="utf-8").split('"""', 2)
+        title, _, text = text.strip().partition("\n")
+        parts += [
+            f"### {title.rstrip('.')} in a pipeline of your own\n",
+            text.strip() + "\n",
+            f"```python\n{code.strip()}\n```\n",
+        ]
     return "\n".join(parts).rstrip() + "\n"
 
 
 OPTIONS = """# Options of a question
 
-The same names in Python (`Runner.ask(query, tenant_id=..., NAME=VALUE)`), in the body of `POST /api/v1/rag/query`,
-`/api/v1/rag/query-stream`, their other names `/api/v1/rag/generate` and `/api/v1/rag/generate/stream`, each entry of
-`/api/v1/rag/batch` and Hayhooks' `/MODE/run`, as fields beside `messages` at `/v1/chat/completions` (`extra_body` of
-OpenAI's client), and as flags of `shiguan ask`, `chat` and `search`. What is left out is as the mode's file says.
-`shiguan ask --help` tells the values in a terminal, and `eval "$(shiguan --print-completion bash)"` makes bash
-complete them (also zsh, fish, tcsh and powershell).
+The names are the same everywhere: in Python (`Runner.ask(query, tenant_id=..., NAME=VALUE)`), in the body of
+`POST /api/v1/rag/query` and `/api/v1/rag/query-stream` (also named `/api/v1/rag/generate` and
+`/api/v1/rag/generate/stream`), in each entry of `/api/v1/rag/batch`, in Hayhooks' `/MODE/run`, beside `messages` at
+`/v1/chat/completions` (`extra_body` of OpenAI's client), and as flags of `shiguan ask`, `chat` and `search`. An option
+that you leave out is as the mode's file says. `shiguan ask --help` lists the values;
+`eval "$(shiguan --print-completion bash)"` completes them in bash (also zsh, fish, tcsh and powershell).
 
-A wrong value or an unknown name is refused before anything runs, with what is allowed: `RefusedError` in Python,
-exit code 2, status 422. One kind of value is not: with an unknown `rewrite_method` the question is searched as it
-stands, with a warning, unless `strict` is set; the command line refuses it. `/v1/chat/completions` answers 400, as
-OpenAI's programs expect; a name that it does not know is left aside with a warning there, since such programs send
-fields of their own. An option that a mode cannot hear is left aside with a warning.
+A wrong value or an unknown name is refused before anything runs, and the message says what is allowed: `RefusedError`
+in Python, exit code 2, status 422 (400 at `/v1/chat/completions`). Three things only get a warning: an unknown
+`rewrite_method`, unless `strict` is set or you use the command line (the question is searched as it is); an unknown
+name at `/v1/chat/completions`; and an option that the mode does not take.
 """
 OPTIONS_AFTER = """
-- `rewrite_method`: `hyde` adds a hypothetical passage and does not reword; with any other method but `auto` there
-  is none. `decompose` needs a mode that answers sub-questions (`advanced`). A follow-up is made to stand alone
-  whatever the method, by rules or by the model's one call.
-- `retrieval` leaves one list out of the fusion. The probability that the passages answer is still computed from
-  both.
-- `confidence_threshold`: how good the probability is, see [quality.md](quality.md). The agent does not take it:
-  what the library lacks it may find elsewhere.
-- `max_tokens` goes before what the file says ([models.md](models.md)); what a question may cost is limited by a
-  budget. OpenAI's `max_completion_tokens` is another name of it. An answer that was cut off says so.
-- `sources` and `sections` limit a question to books, or parts of them, by name, and narrow `filters`. Headings are
-  looked up in the library and unknown ones refused. `sections` are for the deployment `embedded`; the servers of the
-  other cannot filter by them, which is told.
-- `references`, `citation_format`: the list is `formatted_citations` of the answer in any case. At
-  `/v1/chat/completions` it stands in the text unless `references` is false.
-- `instructions` is the place for a system prompt of one's own: wishes as to voice and form, within the mode's rules.
-  Whole prompts are exchanged by whoever runs the server: [models.md](models.md#prompts-of-your-own).
-- `filters` look at `id` and at a passage's meta (`meta.NAME`): `==`, `!=`, `in` and `not in` with texts, numbers, true,
-  false, null and lists, `>`, `>=`, `<` and `<=` with numbers, under `AND`, `OR` and `NOT`. True and false equal no
-  number; dates, contents and embeddings cannot be asked for. The servers of `elasticsearch_qdrant` answer less of it:
+- `rewrite_method`: `hyde` adds a hypothetical passage without rewording; with other methods, except `auto`, there is
+  none. `decompose` needs a mode that answers sub-questions (`advanced`). A follow-up is made to stand alone with any
+  method.
+- `retrieval` leaves one list out of the fusion. The probability that the passages answer still uses both.
+- `confidence_threshold`: [quality.md](quality.md) says how good the probability is. `agent` ignores it: it may find
+  elsewhere what the library lacks.
+- `max_tokens` overrides the file ([models.md](models.md)); OpenAI's `max_completion_tokens` means the same. An answer
+  that was cut off says so. A budget limits what a question may cost.
+- `sources` and `sections` limit a question to books, or parts of them, in addition to `filters`. Unknown headings are
+  refused. `sections` work in `embedded` only.
+- `references`, `citation_format`: `formatted_citations` always has the list. At `/v1/chat/completions` it is also in
+  the text, unless `references` is false.
+- `instructions` is the place for your own system prompt: wishes about voice and form, within the mode's rules. Whole
+  prompts are replaced by whoever runs the server: [models.md](models.md#prompts-of-your-own).
+- `filters` look at `id` and at a passage's metadata (`meta.NAME`): `==`, `!=`, `in` and `not in` with texts, numbers,
+  true, false, null and lists, `>`, `>=`, `<` and `<=` with numbers, under `AND`, `OR` and `NOT`. True and false equal
+  no number; dates, contents and embeddings cannot be compared. `elasticsearch_qdrant` takes fewer:
   [deploy.md](deploy.md#filters).
 
-What an answer tells: [answer_object.md](answer_object.md).
+What comes back: [answer_object.md](answer_object.md).
 """
 
 
@@ -180,7 +187,7 @@ def _diagram(definition: dict[str, Any]) -> list[str]:
             pairs.setdefault((sender, receiver), []).append(socket)
     for (sender, receiver), sockets in pairs.items():
         label = ", ".join(dict.fromkeys(sockets)).replace("(", "").replace(")", "").replace("|", " or ")
-        lines.append(f'    {sender} -- "{label}" --> {receiver}')
+        lines.append(f'    {sender} -->|"{label}"| {receiver}')
     asked = dict.fromkeys(target.split(".")[0] for target in _taken(definition).get("query", []))
     lines += ["    question([question])", *(f"    question --> {name}" for name in asked)]
     answers = definition.get("outputs", {}).get("answers")

@@ -110,7 +110,7 @@ def test_a_broken_line_keeps_what_came_and_offers_another_try(site, opened):
     site.script = [*told[:6], (CUT, None)]
     page = opened(site.url + "/")
     ask(page, done=False)
-    page.wait_for_selector(".failure >> text=The connection broke")
+    page.wait_for_selector(".failure >> text=The connection was lost")
     assert page.locator(".turn .sentence").count() == 1
     site.script = told
     page.locator(".failure button").click()
@@ -243,14 +243,14 @@ def test_what_was_changed_and_why_can_be_opened(site, opened):
     assert "321" in page.locator(".why dl").inner_text()
     page.fill(".lost textarea", "rose at Fanyang")
     page.locator(".lost button").click()
-    page.wait_for_selector(".lost >> text=It was found, and other passages were preferred to it.")
+    page.wait_for_selector(".lost >> text=It was found, but other passages were preferred.")
     assert page.locator(".ranks .missed").inner_text().split("\n") == ["found by meaning", "not among 50"]
 
 
 def test_an_answer_is_taken_away_in_every_form(site, opened):
     page = opened(site.url + "/")
     ask(page)
-    page.locator("summary >> text=Take away").click()
+    page.locator("summary >> text=Export").click()
     saved = {}
     for name in ("Markdown", "HTML", "BibTeX", "CSL JSON"):
         with page.expect_download() as waiting:
@@ -267,7 +267,7 @@ def test_an_answer_is_taken_away_in_every_form(site, opened):
 @pytest.mark.parametrize(
     ("locale", "right", "wrong", "tell", "kept"),
     [
-        ("en-US", "It is right", "Something is wrong", "Send", "Thank you. Noted: “A passage does not say it”."),
+        ("en-US", "It is right", "Something is wrong", "Send", "Thank you. Noted: “A passage does not say this”."),
         ("zh-CN", "对", "有误", "提交", "谢谢，已记下：所引原文没有这样说。"),
     ],
 )

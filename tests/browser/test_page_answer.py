@@ -139,8 +139,8 @@ def test_a_model_that_cannot_be_reached_leaves_the_quotations_and_one_sentence(s
     ask(page)
     assert page.locator(".quotation").count() == 1
     assert page.locator(".notice").inner_text().split("\n")[-1] == (
-        "The language model could not be reached, so nothing is said in other words. Whether a passage answers the "
-        "question is for you to judge."
+        "The language model could not be reached, so you see the passages themselves. Judge for yourself whether they "
+        "answer the question."
     )
     assert page.locator(".failure").count() == 0
     page.locator("summary >> text=Why").click()
@@ -164,16 +164,16 @@ def test_passages_that_are_only_the_closest_are_said_to_be_unsure(site, opened):
     ask(page, "Who was Rokhshan?")
     told = page.locator(".notice").inner_text()
     assert told.startswith("No passage clearly answers this; these come closest.")
-    assert "Rokhshan does not occur in your library. Names that do: Roxana, Rokshan" in told
+    assert "Rokhshan does not occur in your library. Similar names that do: Roxana, Rokshan" in told
     assert "Nurhaci does not occur in your library." in told
-    assert "The library is still being read: 1,204 passages are not searched by meaning yet." in told
+    assert "Your library is still being indexed: 1,204 passages cannot be searched by meaning yet." in told
     assert page.locator("figcaption button.verdict").inner_text() == "closest"
     page.locator(".notice button >> text=Rokshan").click()
     assert page.locator("#question").input_value() == "Who was Rokshan?"
     page.locator(".quotation").click()
     page.locator(".beside mark").wait_for()
     page.evaluate("document.querySelector('.beside .close').click()")
-    page.locator("summary >> text=Take away").click()
+    page.locator("summary >> text=Export").click()
     with page.expect_download() as waiting:
         page.get_by_role("button", name="Markdown", exact=True).click()
     assert "> An Lushan" in waiting.value.path().read_text(encoding="utf-8")
@@ -186,7 +186,7 @@ def test_what_was_not_found_says_so_and_how_far_the_library_is(site, opened):
     ask(page, "朱元璋是谁？")
     told = page.locator(".notice").inner_text()
     assert "你的书库中没有朱元璋。相近的有：朱全忠" in told.replace("“", "").replace("”", "")
-    assert "书库还在读入：尚有3段不能按意义检得。" in told
+    assert "书库还在建立索引：尚有3段不能按意义检索。" in told
 
 
 def test_an_empty_library_is_not_taken_for_one_that_does_not_say(site, opened):
@@ -194,7 +194,7 @@ def test_an_empty_library_is_not_taken_for_one_that_does_not_say(site, opened):
     site.script = [("generation_complete", Script(SENTENCES).quotations("not_found"))]
     page = opened(site.url + "/")
     ask(page)
-    page.wait_for_selector(".notice >> text=The shelves are empty")
+    page.wait_for_selector(".notice >> text=Your library is empty")
     assert page.locator(".notice a").get_attribute("href") == "#/library"
 
 

@@ -1,31 +1,29 @@
-"""The examples of docs/: each block of Python runs as it stands, and prints what the block behind it says."""
+"""The examples of components and of docs/ run as they stand, and print what they say."""
 
 import re
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-_EXAMPLE = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
-PAGES = sorted([*(DOCS / "components").glob("*.md"), DOCS / "your_own_mode.md"])
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = sorted((ROOT / "examples" / "components").glob("*.py"))
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if "```python" in page.read_text(encoding="utf-8")], ids=lambda page: page.stem
-)
-def test_an_example_prints_what_the_page_says(page, tmp_path):
-    examples = _EXAMPLE.findall(page.read_text(encoding="utf-8"))
-    assert examples
-    for code, printed in examples:
-        run = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False
-        )
-        assert run.returncode == 0, run.stderr
-        assert run.stdout == printed
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_prints_what_it_says(path, tmp_path):
+    _, text, code = path.read_text(encoding="utf-8").split('"""', 2)
+    printed = dedent(text.partition("It prints:\n\n")[2])
+    assert printed.strip()
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == printed
 
 
-def test_every_page_of_a_component_is_listed():
-    listed = (DOCS / "components" / "README.md").read_text(encoding="utf-8")
-    assert all(f"({page.name})" in listed for page in (DOCS / "components").glob("*.md") if page.name != "README.md")
+def test_every_example_of_a_component_is_listed():
+    listed = (ROOT / "docs" / "components" / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"examples/components/(\w+\.py)\)", listed)) == {path.name for path in EXAMPLES}

@@ -44,7 +44,7 @@ def test_a_diagram_has_every_component_and_an_arrow_for_each_pair(generate):
     assert lines == [
         '    a["a<br/><small>A</small>"]',
         '    b["b<br/><small>B</small>"]',
-        '    a -- "text, documents" --> b',
+        '    a -->|"text, documents"| b',
         "    question([question])",
         "    question --> a",
         "    b --> answer([answer])",

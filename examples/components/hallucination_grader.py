@@ -1,12 +1,21 @@
-# HallucinationGrader
+"""
+HallucinationGrader.
 
-Lets through only what the passages say. Every sentence that states something gets a verdict (supported, partial, unsupported,
-contradicted); after the last attempt those without support are removed, marked, or the whole answer is refused
-(`on_unsupported`). In a loop with `AttemptLoop` the question goes round again first, with what the answer lacked.
+Lets through only what the passages say. Every sentence that states something gets a verdict (supported, partial,
+unsupported, contradicted). After the last attempt, unsupported sentences are removed or marked, or the whole answer
+is refused (`on_unsupported`). In a loop with `AttemptLoop` the question is first tried again, with what the answer
+lacked.
 
-In a plain pipeline it stands between the generator and whatever comes next:
+With a `document_embedder` meaning counts as well as words; with an `answer_grader` a language model decides, in one
+call, about sentences that the local check is unsure of.
 
-```python
+It prints:
+
+    Zhang Xun held Suiyang in 757[1].
+    supported Zhang Xun held Suiyang in 757.
+    unsupported He had three eyes.
+"""
+
 from haystack import Pipeline
 from haystack.components.builders import AnswerBuilder
 from haystack.dataclasses import ChatMessage, Document
@@ -28,13 +37,3 @@ result = pipeline.run(
 print(result["answers"]["answers"][0].data)
 for verdict in result["grader"]["verdicts"]:
     print(verdict["verdict"], verdict["text"])
-```
-
-```text
-Zhang Xun held Suiyang in 757[1].
-supported Zhang Xun held Suiyang in 757.
-unsupported He had three eyes.
-```
-
-With a `document_embedder` meaning counts beside words; with an `answer_grader` a language model decides the sentences that the
-local check is unsure of, in one call.

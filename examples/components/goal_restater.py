@@ -1,10 +1,19 @@
-# GoalRestater
+"""
+GoalRestater.
 
-Models attend best to the end of a prompt. The restater says in one sentence what a conversation comes down to, so that it can
-stand last, right before the answer. A goal that names what nobody mentioned, is in another language or is an answer instead is not
-used; then, and without a model, the goal is the question itself, for a follow-up with the question before it.
+Models attend best to the end of a prompt. The restater puts into one sentence what a conversation is after, so that
+it can come last, right before the answer. A goal that names something nobody mentioned, is in another language or is
+already an answer is not used; then, and without a model, the goal is the question itself, with the question before it
+if it is a follow-up.
 
-```python
+`prompt` takes a template of your own, with the variables `query`, `language`, `summary` and `history`.
+
+It prints:
+
+    And how did he die?
+    The person wants to know how Zhang Xun died.
+"""
+
 from haystack import Pipeline, component
 from haystack.components.builders import ChatPromptBuilder
 from haystack.dataclasses import ChatMessage
@@ -29,11 +38,3 @@ history = [ChatMessage.from_user("Who was Zhang Xun?"), ChatMessage.from_assista
 question = "And how did he die?"
 result = pipeline.run({"goal": {"query": question, "history": history}, "prompt": {"query": question}})
 print(result["prompt"]["prompt"][0].text)
-```
-
-```text
-And how did he die?
-The person wants to know how Zhang Xun died.
-```
-
-`prompt` takes a template of your own, with the variables `query`, `language`, `summary` and `history`.

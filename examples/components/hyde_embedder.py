@@ -1,13 +1,23 @@
-# HyDEEmbedder
+"""
+HyDEEmbedder.
 
-A question and the passage that answers it are written differently. A passage that a language model imagines is written like the
-real one, and lies nearer to it, even where its details are wrong (Gao et al. 2022). The embedding is the mean of the vectors of
-the question, its other wordings and the imagined passages, each of length one.
+A question and the passage that answers it are written differently. A passage imagined by a language model reads like
+the real one and lies nearer to it, even if its details are wrong (Gao et al. 2022). The embedding is the mean of the
+unit vectors of the question, its other wordings and the imagined passages.
 
-It stands where a text embedder stands, takes any of Haystack's text and document embedders and any chat generator, and embeds
-the question as it is where the model is missing, fails or answers "I cannot".
+It takes the place of a text embedder and works with any of Haystack's text and document embedders and any chat
+generator. If the model is missing, fails or answers "I cannot", the question is embedded as it is.
 
-```python
+`text` may be a list: the question and its other wordings, such as `QueryRewriter.vector_queries`. `use_hyde=False`
+skips the model for one call; `QueryAnalyzer` says which questions profit from a passage. `n_passages` imagines
+several at once, `style` describes how the library is written, `prompt` takes a template of your own.
+
+It prints:
+
+    ['The ship was stove by a whale and sank with her crew.']
+    The Pequod went down in a vortex.
+"""
+
 from haystack import Pipeline, component
 from haystack.components.retrievers.in_memory import InMemoryEmbeddingRetriever
 from haystack.dataclasses import ChatMessage, Document
@@ -39,13 +49,3 @@ pipeline.connect("embedder.embedding", "retriever.query_embedding")
 found = pipeline.run({"embedder": {"text": "How did it end?"}}, include_outputs_from={"embedder"})
 print(found["embedder"]["hypothetical_passages"])
 print(found["retriever"]["documents"][0].content)
-```
-
-```text
-['The ship was stove by a whale and sank with her crew.']
-The Pequod went down in a vortex.
-```
-
-`text` may be a list: the question and its other wordings, such as `QueryRewriter.vector_queries`. `use_hyde=False` leaves the
-model out for one call; `QueryAnalyzer` says for which questions a passage pays. `n_passages` imagines several side by side,
-`style` says how the library is written, `prompt` takes a template of your own.

@@ -1,9 +1,20 @@
-# QueryAnalyzer, QueryRewriter
+"""
+QueryAnalyzer, QueryRewriter.
 
-The analyzer says by rules, in English and Chinese, what kind of question was asked and what is worth doing with it; the rewriter
-does it, with one call of a model at most. The question itself always stays first among the queries.
+The analyzer decides by rules, in English and Chinese, what kind of question was asked and which rewording is worth
+trying; the rewriter does it, with at most one call of a model. The question itself always stays first among the
+queries.
 
-```python
+`word_queries` go to Haystack's `MultiQueryTextRetriever`, `vector_queries` to `HyDEEmbedder`. With a `history` the
+same call makes a follow-up stand alone; with one of Shiguan's stores as `document_store` it also words the question
+in the library's other languages.
+
+It prints:
+
+    step_back
+    ['Why did the An Lushan rebellion break out?', 'What weakened the Tang army before 755?']
+"""
+
 from haystack import Pipeline, component
 from haystack.dataclasses import ChatMessage
 
@@ -26,12 +37,3 @@ question = "Why did the An Lushan rebellion break out?"
 result = pipeline.run({"analyzer": {"query": question}, "rewriter": {"query": question}})
 print(result["rewriter"]["method"])
 print(result["rewriter"]["queries"])
-```
-
-```text
-step_back
-['Why did the An Lushan rebellion break out?', 'What weakened the Tang army before 755?']
-```
-
-`word_queries` go to Haystack's `MultiQueryTextRetriever`, `vector_queries` to `HyDEEmbedder`. With a `history` a follow-up is made
-to stand alone in the same call; with a `document_store` of ours the question is also worded in the other languages of the library.

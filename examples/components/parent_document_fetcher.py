@@ -1,13 +1,23 @@
-# ParentDocumentFetcher
+"""
+ParentDocumentFetcher.
 
-Children are small so that they match precisely; what a reader or a model needs is the passage around them. The fetcher groups
-the children that were found by their parent, reads the parents from any document store, and gives them in the order of their
-best child, with the spans that matched in `meta.matches`.
+Children are small so that they match precisely; a reader or a model needs the passage around them. The fetcher groups
+the children that were found by parent, reads the parents from any document store, and returns them in the order of
+their best child, with the matched spans in `meta.matches`.
 
-It knows the children of `ParentChildSplitter` (`meta.parent_id`) and those of Haystack's `HierarchicalDocumentSplitter`
-(`meta.__parent_id`); `parent_id_field` names another field.
+It knows the children of `ParentChildSplitter` (`meta.parent_id`) and those of Haystack's
+`HierarchicalDocumentSplitter` (`meta.__parent_id`); `parent_id_field` names another field.
 
-```python
+A parent that belongs to another tenant than its child (`meta.tenant_id`) is left out with a warning. Shiguan's own
+stores cannot be read without the filters of a `TenantFilter`; other stores need none.
+
+It prints:
+
+    Guo Ziyi took Luoyang. The rebels fled east.
+
+    Zhang Xun held Suiyang. When it fell he was killed.
+"""
+
 from haystack import Pipeline
 from haystack.components.preprocessors import HierarchicalDocumentSplitter
 from haystack.components.retrievers.in_memory import InMemoryBM25Retriever
@@ -29,13 +39,3 @@ pipeline.add_component("fetcher", ParentDocumentFetcher(parents))
 pipeline.connect("retriever.documents", "fetcher.documents")
 (parent,) = pipeline.run({"retriever": {"query": "Suiyang"}})["fetcher"]["documents"]
 print(parent.content)
-```
-
-```text
-Guo Ziyi took Luoyang. The rebels fled east.
-
-Zhang Xun held Suiyang. When it fell he was killed.
-```
-
-A parent that belongs to another tenant than its child (`meta.tenant_id`) is left out with a warning. Shiguan's own stores refuse
-to be read without the filters of a `TenantFilter`; other stores need none.

@@ -1,9 +1,19 @@
-# PassageRetriever, LanguageBalancer, BestWindowRanker
+"""
+PassageRetriever, LanguageBalancer, BestWindowRanker.
 
-In a mode the stages of retrieval are nodes: a retriever by words, one by vectors, Haystack's `DocumentJoiner`, the balancer of
-languages, the fetcher of parents. `PassageRetriever` holds the same parts as one component, for stages that search by themselves.
+In a mode the stages of retrieval are separate nodes: a retriever by words, one by vectors, Haystack's
+`DocumentJoiner`, `LanguageBalancer`, `ParentDocumentFetcher`. `PassageRetriever` holds the same parts in one
+component, for stages that search by themselves.
 
-```python
+`LanguageBalancer` gives less weight to a language in which the library hardly has what is asked for; with stores
+other than the embedded one it goes by vectors alone. `BestWindowRanker` scores passages by their best few sentences
+with Haystack's `TransformersSimilarityRanker`, and leaves the order unchanged if torch or the weights are missing.
+
+It prints:
+
+    Zhang Xun held Suiyang. He was killed when it fell.
+"""
+
 from haystack.components.joiners import DocumentJoiner
 from haystack.components.retrievers.in_memory import InMemoryBM25Retriever, InMemoryEmbeddingRetriever
 from haystack.dataclasses import Document
@@ -28,12 +38,3 @@ retriever = PassageRetriever(
     parent_fetcher=ParentDocumentFetcher(parents, top_k=1),
 )
 print(retriever.run(query="Who died at Suiyang?")["documents"][0].content)
-```
-
-```text
-Zhang Xun held Suiyang. He was killed when it fell.
-```
-
-`LanguageBalancer` lets a language count less in which a library hardly has what is asked for; it needs the embedded store for what
-words are known, and goes by vectors alone with any other. `BestWindowRanker` scores passages by their best few sentences with
-Haystack's `TransformersSimilarityRanker`, and leaves the order as it is where torch or the weights are missing.
