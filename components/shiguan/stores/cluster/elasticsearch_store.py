@@ -126,8 +126,11 @@ class ElasticsearchStore(TenantGuarded, ServedStore, PipelineStore, Elasticsearc
             return 0
         with self._connected() as client:
             self._check(client)  # it may have been deleted since
+        if policy == DuplicatePolicy.SKIP:
+            known = self.existing_ids([document.id for document in documents])
+            documents = [*{document.id: document for document in documents if document.id not in known}.values()]
         bare = [replace(document, embedding=None, sparse_embedding=None) for document in documents]
-        if policy != DuplicatePolicy.OVERWRITE:
+        if policy not in (DuplicatePolicy.OVERWRITE, DuplicatePolicy.SKIP):
             with self.server.reporting():
                 return int(super().write_documents(bare, policy=policy, refresh=True))
         actions = (

@@ -1,6 +1,7 @@
 """The Elasticsearch store against a real client and recorded requests."""
 
 import threading
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -165,6 +166,15 @@ def test_passages_are_written_without_vectors_and_found_at_once(store, elasticse
     }  # fmt: skip
     assert elasticsearch.requests[-1].path == "/children/_refresh"
     assert [document.meta["position"] for document in store.filter_documents(TENANT)] == [1, 2]
+
+
+def test_skip_writes_each_new_passage_once_and_keeps_the_others(store):
+    store.write_documents([passage(1)], policy=DuplicatePolicy.OVERWRITE)
+    changed = replace(passage(1), content="other words")
+    assert store.write_documents([passage(2), changed, passage(3), passage(2)], policy=DuplicatePolicy.SKIP) == 2
+    kept = {document.id: document.content for document in store.filter_documents()}
+    assert len(kept) == 3
+    assert kept[changed.id] == passage(1).content
 
 
 def test_what_the_server_refuses_is_named_and_the_rest_is_kept(store, elasticsearch):
