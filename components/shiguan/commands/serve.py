@@ -22,7 +22,7 @@ from shiguan.engine.loading import list_modes, load_stores
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.resources import resource_folder
 from shiguan.serving.authentication import DEFAULT_TENANT, KeyRing, check_open_host, is_loopback
-from shiguan.serving.gate import limit_connections
+from shiguan.serving.gate import MOST_HEAD_BYTES
 from shiguan.serving.keys import KeyFile, KeyRecord, audit, last_used, new_key, shown, used_path
 from shiguan.serving.settings import ServingSettings
 
@@ -48,7 +48,7 @@ def serve(options: argparse.Namespace) -> int:
         _say_loading(options, settings)
         say_ready = partial(_say_ready, options, settings.deployment, keyless=keyless)
         if options.workers > 1:
-            return _run_workers(options.workers, settings, listening, say_ready)
+            return _run_workers(options.workers, listening, say_ready)
         return _run(settings, listening, say_ready)
 
 
@@ -69,9 +69,7 @@ def _check_workers(workers: int, deployment: str) -> None:
         )
 
 
-def _run_workers(
-    workers: int, settings: ServingSettings, listening: socket.socket, say_ready: Callable[[str], None]
-) -> int:
+def _run_workers(workers: int, listening: socket.socket, say_ready: Callable[[str], None]) -> int:
     class Workers(Multiprocess):
         """Says where they listen, once all of them can answer."""
 
@@ -83,7 +81,7 @@ def _run_workers(
                 self.ready = True
                 say_ready(_address(listening))
 
-    config = _config(_application, settings, factory=True, workers=workers, timeout_worker_healthcheck=_HANGING_SECONDS)
+    config = _config(_application, factory=True, workers=workers, timeout_worker_healthcheck=_HANGING_SECONDS)
     supervisor = Workers(config, [listening])
     supervisor.run()
     return 0 if supervisor.ready else 1
@@ -95,9 +93,12 @@ def _application() -> Any:
     return _application_module().create(ServingSettings.from_environment())
 
 
-def _config(application: Any, settings: ServingSettings, **more: Any) -> Any:
-    config = uvicorn.Config(
+def _config(application: Any, **more: Any) -> uvicorn.Config:
+    return uvicorn.Config(
         application,
+        http="h11",
+        h11_max_incomplete_event_size=MOST_HEAD_BYTES,
+        ws="none",
         log_config=None,
         access_log=False,
         server_header=False,
@@ -105,8 +106,6 @@ def _config(application: Any, settings: ServingSettings, **more: Any) -> Any:
         timeout_graceful_shutdown=_GRACE_SECONDS,
         **more,
     )
-    limit_connections(config, settings)
-    return config
 
 
 def _address(listening: socket.socket) -> str:
@@ -123,7 +122,7 @@ def _run(settings: ServingSettings, listening: socket.socket, say_ready: Callabl
             if self.started:
                 say_ready(_address(listening))
 
-    server = Server(_config(_application_module().create(settings), settings))
+    server = Server(_config(_application_module().create(settings)))
     server.run(sockets=[listening])
     return 0 if server.started else 1
 

@@ -56,9 +56,6 @@ class ServingSettings(BaseModel, frozen=True, extra="forbid"):
     max_per_tenant: _Count = Field(
         100, description="How many of these one tenant may have; more get 429. Only where there are keys."
     )
-    max_connections: _Count = Field(
-        512, description="Connections at once; a new one takes the place of the one that waited longest for a request."
-    )
     requests_per_minute: _Share = Field(
         0, description="Requests of one key in a minute, each question of a batch; more get 429. 0: no limit."
     )
