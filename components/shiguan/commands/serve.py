@@ -22,7 +22,7 @@ from shiguan.engine.loading import list_modes, load_stores
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.resources import resource_folder
 from shiguan.serving.authentication import DEFAULT_TENANT, KeyRing, check_open_host, is_loopback
-from shiguan.serving.gate import MOST_HEAD_BYTES
+from shiguan.serving.gate import MOST_HEAD_BYTES, Connection
 from shiguan.serving.keys import KeyFile, KeyRecord, audit, last_used, new_key, shown, used_path
 from shiguan.serving.settings import ServingSettings
 
@@ -96,7 +96,7 @@ def _application() -> Any:
 def _config(application: Any, **more: Any) -> uvicorn.Config:
     return uvicorn.Config(
         application,
-        http="h11",
+        http=Connection,
         h11_max_incomplete_event_size=MOST_HEAD_BYTES,
         ws="none",
         log_config=None,

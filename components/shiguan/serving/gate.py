@@ -1,14 +1,17 @@
 """What stands between the network and the routes: each request's id, time, key and turn."""
 
+import json
 import re
 import time
 import uuid
 
+import h11
 from fastapi import FastAPI
 from haystack.tracing.tracer import tracer
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from shiguan.serving import telemetry
 from shiguan.serving.authentication import Authentication, KeyRing
@@ -104,3 +107,17 @@ def install_gate(app: FastAPI, settings: ServingSettings, *, keys: KeyRing, admi
         )
     app.add_middleware(RequestIdentity)
     install_error_replies(app)
+
+
+class Connection(H11Protocol):
+    """A connection of uvicorn's that refuses too large a head before it is parsed: h11 measures unfinished ones only."""
+
+    def data_received(self, data: bytes) -> None:
+        heads = self.conn.their_state is h11.IDLE
+        if heads and len(data) > MOST_HEAD_BYTES and data.find(b"\r\n\r\n", 0, MOST_HEAD_BYTES) < 0:
+            body = json.dumps(ApiError("head_too_large").body()).encode()
+            head = "HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Type: application/json"
+            self.transport.write(f"{head}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+            self.transport.close()
+            return
+        super().data_received(data)
