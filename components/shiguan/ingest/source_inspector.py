@@ -25,6 +25,9 @@ from shiguan.ingest.file_types import (
 )  # fmt: skip
 
 _CHARSET = re.compile(rb"(?:charset|encoding)\s*=\s*[\"']?\s*([A-Za-z0-9_-]{2,20})")
+MAX_BYTES = 512 * 1024 * 1024
+"""The largest file that is read."""
+
 _AGAIN = "Copy or download the file again"
 
 
@@ -48,17 +51,6 @@ class SourceInspector:
     """
 
     tenant_role = "inspects"
-
-    def __init__(self, max_bytes: int = 512 * 1024 * 1024) -> None:
-        """
-        Keep the limit.
-
-        :param max_bytes: Files larger than this are left out.
-        :raises ValueError: If the limit is not positive.
-        """
-        if max_bytes < 1:
-            raise ValueError(f"`max_bytes` must be positive, got {max_bytes}.")
-        self.max_bytes = max_bytes
 
     @component.output_types(sources=list[ByteStream], skipped=list[dict[str, str]], warnings=list[str])
     def run(self, sources: list[str | Path | ByteStream]) -> dict[str, Any]:
@@ -102,9 +94,8 @@ class SourceInspector:
                 what = f"files of the kind `{suffix}` cannot be read" if suffix else "its name has no known ending"
                 raise SourceError(name, f"{what}; readable are {SUPPORTED}", advice(name))
             size = file.seek(0, os.SEEK_END)
-            if size > self.max_bytes:
-                cause = f"the file has {size:,} bytes, the limit is {self.max_bytes:,}"
-                raise SourceError(name, cause, "Split it, or raise `max_bytes` of SourceInspector in index.yml")
+            if size > MAX_BYTES:
+                raise SourceError(name, f"the file has {size:,} bytes, the limit is {MAX_BYTES:,}", "Split it")
             file.seek(0)
             data = file.read()
         if not data.strip(b" \t\r\n\0"):

@@ -110,7 +110,7 @@ def install_gate(app: FastAPI, settings: ServingSettings, *, keys: KeyRing, admi
 
 
 class Connection(H11Protocol):
-    """A connection of uvicorn's that refuses too large a head before it is parsed: h11 measures unfinished ones only."""
+    """A connection of uvicorn's that refuses too large a head at once: h11 measures unfinished ones only."""
 
     def data_received(self, data: bytes) -> None:
         heads = self.conn.their_state is h11.IDLE
