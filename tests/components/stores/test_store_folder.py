@@ -12,24 +12,13 @@ import numpy as np
 import pytest
 from haystack.dataclasses import ByteStream, Document, SparseEmbedding
 from haystack.document_stores.types import DuplicatePolicy
+from tests.doubles.small_store import ALL, make
 
 from shiguan.errors import StoreError, StoreFormatError
 from shiguan.stores.embedded import hnsw_builder, shards
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.stores.embedded.shards import Shard, close_all_shards
 from shiguan.stores.embedded.sharing import EngineClient
-
-ALL = DuplicatePolicy.OVERWRITE
-
-
-@pytest.fixture(autouse=True)
-def closed_shards():
-    yield
-    close_all_shards()
-
-
-def make(folder, **parameters):
-    return QdrantEdgeDocumentStore(**{"path": str(folder), "embedding_dim": 4, **parameters}).unscoped()
 
 
 def vectors(count, seed=0, dimensions=4):
@@ -367,7 +356,7 @@ def test_a_second_process_reads_through_the_first_and_opens_the_folder_when_that
 
 READ = """
 import sys
-from tests.components.stores.test_store_folder import make
+from tests.doubles.small_store import make
 print(make(sys.argv[1]).count_documents(), flush=True)
 sys.stdin.read()
 """
