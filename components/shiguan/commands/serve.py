@@ -33,7 +33,7 @@ _HANGING_SECONDS = 60
 
 def serve(options: argparse.Namespace) -> int:
     _log_more()
-    # What the options say is said to every part, also to the stores that YAML describes.
+    # The options hold for every part, also for the stores that YAML describes.
     if options.data_dir is not None:
         os.environ["SHIGUAN_DATA_DIR"] = str(options.data_dir)
     if options.deployment is not None:
@@ -54,7 +54,7 @@ def serve(options: argparse.Namespace) -> int:
 
 def _log_more() -> None:
     if "SHIGUAN_LOG_LEVEL" not in os.environ:
-        # Whoever runs a server wants to read more than whoever runs a command.
+        # A server's operator wants to read more than the user of a command.
         logging.getLogger("shiguan").setLevel(logging.WARNING)
 
 
@@ -132,7 +132,9 @@ def _bound(host: str, port: int) -> socket.socket:
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except OSError as error:
-        raise ConfigurationError(f"`{host}` is no address of this machine: {error.strerror}. Correct it.") from error
+        raise ConfigurationError(
+            f"`{host}` is not an address of this machine: {error.strerror}. Correct it."
+        ) from error
     try:
         both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
         return socket.create_server(address, family=family, dualstack_ipv6=both)
@@ -212,8 +214,10 @@ def list_keys(options: argparse.Namespace) -> int:
         state += f", last used {used[record.id]}" if record.id in used else ""
         name = f"  {record.name}" if record.name else ""
         lines.append(f"{record.id}  {record.prefix}...  {record.role:<7}  {record.tenant}  {state}{name}")
-    told = {"keys": [{**shown(record), "last_used": used.get(record.id)} for record in records]}
-    tell(options, told, *(lines or ["There are no keys. Make one with `shiguan keys add --tenant NAME --role write`."]))
+    listed = {"keys": [{**shown(record), "last_used": used.get(record.id)} for record in records]}
+    tell(
+        options, listed, *(lines or ["There are no keys. Make one with `shiguan keys add --tenant NAME --role write`."])
+    )
     return 0
 
 
@@ -226,8 +230,8 @@ def revoke_key(options: argparse.Namespace) -> int:
 
 
 def _audit(action: str, record: KeyRecord) -> None:
-    told = {"tenant": record.tenant, "key": record.id, "role": record.role, "expires": record.expires}
-    audit(ServingSettings.from_environment().folder, action, **told)
+    details = {"tenant": record.tenant, "key": record.id, "role": record.role, "expires": record.expires}
+    audit(ServingSettings.from_environment().folder, action, **details)
 
 
 def _key_file(options: argparse.Namespace) -> KeyFile:

@@ -115,7 +115,7 @@ def _check_content(data: bytes, name: str, kind: FileType) -> None:
             "Give it the ending that fits its content, or get the right file",
         )
     if kind is DOCX and SafeArchive(data, source=name).find("word/document.xml") is None:
-        raise SourceError(name, "it is a zip archive, but no DOCX", "Save it as DOCX in a word processor")
+        raise SourceError(name, "it is a zip archive, but not a DOCX", "Save it as DOCX in a word processor")
 
 
 def _as_utf8(data: bytes, name: str, kind: FileType, warnings: list[str]) -> bytes:
@@ -124,7 +124,9 @@ def _as_utf8(data: bytes, name: str, kind: FileType, warnings: list[str]) -> byt
     declared = _CHARSET.search(data[:2048]) if kind is HTML else None
     decoded = decode_text(data, declared[1].decode("ascii") if declared else None)
     if decoded is None or "\0" in decoded.text:
-        cause = "it holds NUL bytes, so it is no text" if b"\0" in data else "its encoding is not UTF-8 and not certain"
+        cause = (
+            "it holds NUL bytes, so it is not text" if b"\0" in data else "its encoding is not UTF-8 and not certain"
+        )
         raise SourceError(name, cause, "Save it as UTF-8 text")
     if decoded.encoding != "utf-8":
         warnings.append(f"{name}: read as {decoded.encoding}, which was guessed; save it as UTF-8 if words look wrong.")

@@ -16,7 +16,7 @@ from shiguan.tenants import all_of, of_tenant, where
 
 # What a kill can lose, and what is in memory with its vectors.
 _SLICE = 256
-# Between two batches the progress is told, and whoever hears of it may stop the work.
+# Between two batches the progress is reported, and the callback may stop the work.
 _BATCH = 16
 
 Progress = Callable[[str, int, int], None]

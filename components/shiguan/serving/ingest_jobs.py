@@ -28,14 +28,14 @@ logger = logging.getLogger(__name__)
 
 _MOST_ATTEMPTS = 8
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 300.0
-# What is no fault of the upload is waited for as long as it lasts.
+# What is not the upload's fault is waited for as long as it lasts.
 _LASTING = frozenset({"storage_full", "store_unavailable"})
 _LASTING_PAUSE = 10.0  # below the longest
 # How often a process looks for uploads that another one took on in the same folder.
 _LOOK_SECONDS = 2.0
 # How often a server that has nothing to do looks whether vectors are missing, and how many it makes at a time.
 _VECTORS_PAUSE, _VECTORS = 30.0, 256
-# How many tenants' uploads go in side by side: a book that takes an hour holds no other tenant up.
+# How many tenants' uploads go in side by side: a book that takes an hour does not hold up another tenant.
 _WORKERS = 2
 # A batch is embedded within it: a thread still in the model when the interpreter ends would abort the process.
 _STOP_SECONDS = 5.0

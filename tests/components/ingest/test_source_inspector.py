@@ -37,7 +37,7 @@ REFUSED = {
         "password-protected Office",
         "ending",
     ),
-    "docx that is another zip": ("a.docx", zip_of(a="b"), "no DOCX", "word processor"),
+    "docx that is another zip": ("a.docx", zip_of(a="b"), "not a DOCX", "word processor"),
     "docx that is cut off": ("a.docx", zip_of(word__document_xml="b" * 500)[:-30], "cut off", "again"),
     "docx that is a bomb": ("a.docx", zip_of(word__document_xml=b"\0" * 30_000_000), "more than 100 to 1", ""),
     "text that is a zip": ("a.txt", zip_of(a="b"), "its content is a zip archive", "ending"),

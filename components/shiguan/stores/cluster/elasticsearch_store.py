@@ -135,7 +135,7 @@ class ElasticsearchStore(TenantGuarded, ServedStore, PipelineStore, Elasticsearc
         return self._bulk(actions, "write", len(documents))
 
     def delete_documents(self, document_ids: list[str]) -> None:  # type: ignore[override]  # as above
-        """Delete passages; ids that are not stored are no error."""
+        """Delete passages; ids that are not stored are ignored."""
         self._delete(document_ids)
 
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:

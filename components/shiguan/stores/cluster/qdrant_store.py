@@ -138,7 +138,7 @@ class QdrantStore(TenantGuarded, ServedStore, PipelineStore, QdrantDocumentStore
         return len(chosen)
 
     def delete_documents(self, document_ids: list[str]) -> None:
-        """Delete children; ids that are not stored are no error."""
+        """Delete children; ids that are not stored are ignored."""
         self._delete([_point_id(document_id) for document_id in document_ids])
 
     def list_ids(self, filters: dict[str, Any] | None = None) -> list[str]:

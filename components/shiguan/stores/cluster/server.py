@@ -255,7 +255,7 @@ def _asked_seconds(error: BaseException) -> float | None:
 
 
 def _reason(error: BaseException) -> str:
-    """Say in one short clause what the server or the connection said."""
+    """Give the server's or the connection's reason in one short clause."""
     if isinstance(error, ApiError):
         body = error.body
         details = body.get("error") if isinstance(body, dict) else None

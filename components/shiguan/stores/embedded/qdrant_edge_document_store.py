@@ -314,7 +314,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
         return list(self.iter_ids(filters))
 
     def iter_ids(self, filters: dict[str, Any] | None = None) -> Iterator[str]:
-        """Give the ids of the documents that match, page by page; whoever stops in between holds nothing up."""
+        """Give the ids of the documents that match, page by page; nothing is locked between pages."""
         offset = None
         while True:
             ids, offset = self._page_of_ids(filters, offset)
@@ -338,7 +338,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
 
     @shared
     def delete_documents(self, document_ids: list[str]) -> None:
-        """Delete documents; ids that are not stored are no error."""
+        """Delete documents; ids that are not stored are ignored."""
         if document_ids:
             with self._shard.write() as edge:
                 self._shard.delete(edge, [point_id(document_id) for document_id in document_ids])

@@ -113,7 +113,7 @@ class Shard:
                 yield self._engine()
                 self._flush()
             except BaseException as error:
-                # On a full disk this fails too; what the write said is what counts.
+                # On a full disk this fails too; the error of the write is the one that counts.
                 with contextlib.suppress(Exception):
                     self._flush()
                 if type(error) is not Exception and not isinstance(error, OSError):
@@ -362,7 +362,7 @@ def _open_or_connect(folder: Path, answer: Callable[..., Any], expected: ShardFo
         try:
             shard = Shard(folder, expected)
         except StoreLockedError:
-            # Whoever has it may be opening or closing it at this moment.
+            # The process that has it may be opening or closing it at this moment.
             client = connect(folder)
             if client is not None:
                 return client
