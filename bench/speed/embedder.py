@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
-from shiguan.models.engine import EncoderGraph, Engine
+from shiguan.models.engine import E5Encoder, EncoderGraph
 from shiguan.models.weights import Weights, unpack_blocks, weights_file
 
 SETS = {
@@ -100,9 +100,9 @@ WAYS: dict[str, type[EncoderGraph]] = {
 }
 
 
-def engine_with(way: type[EncoderGraph]) -> Engine:
+def engine_with(way: type[EncoderGraph]) -> E5Encoder:
     """Give an engine that multiplies in a way of its own."""
-    engine = Engine()
+    engine = E5Encoder()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     graph = way(Weights(weights_file())).content()
@@ -116,7 +116,7 @@ def rows(folder: Path, name: str) -> list[dict[str, Any]]:
         return [json.loads(line) for line in file]
 
 
-def measured(engine: Engine, data: Path, most_passages: int, most_questions: int) -> dict[str, Any]:
+def measured(engine: E5Encoder, data: Path, most_passages: int, most_questions: int) -> dict[str, Any]:
     """Give CPU milliseconds a token of the passages, and recall and nDCG at 10 of each set."""
     found: dict[str, Any] = {}
     seconds, tokens = 0.0, 0

@@ -26,6 +26,7 @@ from haystack.dataclasses import Document
 from haystack.document_stores.types import DuplicatePolicy
 
 from shiguan.engine.library import Library
+from shiguan.stores.embedded import shards
 
 BAR_MS = 300
 TENANT = TENANTS[0][0]
@@ -50,8 +51,7 @@ def main(arguments: list[str] | None = None) -> None:
 def measure(options: argparse.Namespace, data_dir: Path) -> dict[str, Any]:
     """Give the times in milliseconds, and what was measured."""
     library = Library(data_dir=data_dir)
-    for store in library.stores.values():
-        store.exact_below = 10**9  # no graph is built beside the measurement
+    shards.EXACT_BELOW = 10**9  # no graph is built beside the measurement
     if not library.count(tenant_id=TENANT):
         _build(library, options)
     for store in library.stores.values():

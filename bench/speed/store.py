@@ -21,6 +21,7 @@ import numpy as np
 from haystack.dataclasses import Document
 from haystack.document_stores.types import DuplicatePolicy
 
+from shiguan.stores.embedded import shards
 from shiguan.stores.embedded.qdrant_edge_bm25_retriever import QdrantEdgeBM25Retriever
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.stores.embedded.qdrant_edge_embedding_retriever import QdrantEdgeEmbeddingRetriever
@@ -103,8 +104,9 @@ def main() -> None:
     parser.add_argument("--graph", action="store_true", help="build the graph too; minutes at 100,000 children")
     options = parser.parse_args()
     random = np.random.default_rng(1)
+    shards.EXACT_BELOW = 10**9
     with tempfile.TemporaryDirectory() as folder:
-        store = QdrantEdgeDocumentStore(path=folder, exact_below=10**9).unscoped()
+        store = QdrantEdgeDocumentStore(path=folder).unscoped()
         cpu = 0.0
         for batch in batches(random, options.children):
             before = time.process_time()

@@ -117,7 +117,9 @@ class Shiguan(_HaystackSystem):
         children, parents = self._stores()
         # The graph is built in the background while a library grows; the state that lasts is measured, and one graph
         # at the end is the quickest way there.
-        children.exact_below = library.children_count
+        from shiguan.stores.embedded import shards
+
+        shards.EXACT_BELOW = library.children_count
         for batch in _batches(library):
             parents.write_documents([parent_document(parent) for parent in batch], policy=DuplicatePolicy.OVERWRITE)
             families = [child for parent in batch for child in child_documents(parent)]

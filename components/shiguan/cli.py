@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
         _report("Stopped. What was finished is kept; run the same command again to go on.", as_json=options.json)
         return 130
     except BrokenPipeError:
-        # Whoever read us has heard enough; Python would complain again when it flushes at exit.
+        # The reader has closed the pipe; Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:

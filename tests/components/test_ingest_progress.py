@@ -16,9 +16,9 @@ def clocked():
     def report(at, *stage):
         now[0] = at
         progress.callback(*stage)
-        return progress.told()
+        return progress.status_line()
 
-    assert progress.told() == "reading and writing words"
+    assert progress.status_line() == "reading and writing words"
     return report
 
 

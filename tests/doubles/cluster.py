@@ -1,16 +1,20 @@
 """Fixtures for tests of the deployment `elasticsearch_qdrant`: its servers' stand-ins and its files with small models."""
 
+import hashlib
 import inspect
 import re
 import shutil
 import time
+from contextlib import contextmanager
 
 import pytest
 import yaml
 from haystack.core.serialization import import_class_by_name
+from tests.doubles.small_library import TEXTS
 from tests.doubles.stand_in_elasticsearch import StandInElasticsearch
 from tests.doubles.stand_in_qdrant import StandInQdrant
 
+from shiguan.cli import main
 from shiguan.engine import loading
 from shiguan.engine.loading import mappings
 from shiguan.resources import resource_folder
@@ -92,3 +96,32 @@ def with_names_of_their_own(folder, prefix):
 def small_models(tmp_path, monkeypatch):
     """The deployments' files with the packaged embedder, and a ranker that does without its weights."""
     with_small_models(tmp_path, monkeypatch)
+
+
+KEY = {"Authorization": "Bearer the-key-of-this-test"}
+"""Opens the library of a `prepared_cluster` over HTTP."""
+
+
+@contextmanager
+def prepared_cluster(folder, **more):
+    """A small library on the stand-ins of both servers; gives the variables of a server's process, and the stand-ins."""
+    texts = folder / "texts"
+    texts.mkdir()
+    for name, text in TEXTS.items():
+        (texts / name).write_text(text, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch, StandInElasticsearch() as elasticsearch, StandInQdrant() as qdrant:
+        with_small_models(folder, patch)
+        variables = {
+            "SHIGUAN_ELASTICSEARCH_URL": elasticsearch.url,
+            "SHIGUAN_QDRANT_URL": qdrant.url,
+            "SHIGUAN_PIPELINES_DIR": str(folder / "pipelines"),
+            "SHIGUAN_DEPLOYMENT": "elasticsearch_qdrant",
+            "SHIGUAN_API_KEYS": f"default:write:{hashlib.sha256(b'the-key-of-this-test').hexdigest()}",
+            "HF_HUB_OFFLINE": "1",
+            **more,
+        }
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        assert main(["stores", "init"]) == 0
+        assert main(["ingest", str(texts), "--tenant", "default", "--deployment", "elasticsearch_qdrant"]) == 0
+        yield variables, {"Elasticsearch": elasticsearch, "Qdrant": qdrant}

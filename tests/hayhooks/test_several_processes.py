@@ -1,6 +1,5 @@
 """Several processes of the real server over the cluster's stand-ins: workers on one port, replicas behind the shipped proxy."""
 
-import hashlib
 import re
 import shutil
 import socket
@@ -13,51 +12,24 @@ from contextlib import contextmanager, suppress
 import httpx
 import psutil
 import pytest
-from tests.doubles.cluster import with_small_models
+from tests.doubles.cluster import KEY, prepared_cluster
 from tests.doubles.server_process import ROOT, ServerProcess
-from tests.doubles.small_library import TEXTS
-from tests.doubles.stand_in_elasticsearch import StandInElasticsearch
 from tests.doubles.stand_in_llm import StandInLlm
-from tests.doubles.stand_in_qdrant import StandInQdrant
-
-from shiguan.cli import main
 
 pytestmark = [pytest.mark.slow, pytest.mark.transformers]  # the deployment's ranker needs the extra
 
-KEY = {"Authorization": "Bearer the-key-of-this-test"}  # behind a proxy nobody is let in without one
 QUESTION = {"query": "Who proposed the two-tax reform?", "mode": "simple"}
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/bin:/opt/homebrew/bin")
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    """The variables of a prepared cluster, an LLM and the deployment's files with the packaged embedder."""
+    """The variables of a prepared cluster and an LLM."""
     folder = tmp_path_factory.mktemp("cluster")
-    texts = folder / "texts"
-    texts.mkdir()
-    for name, text in TEXTS.items():
-        (texts / name).write_text(text, encoding="utf-8")
     with (
-        pytest.MonkeyPatch.context() as patch,
-        StandInElasticsearch() as elasticsearch,
-        StandInQdrant() as qdrant,
         StandInLlm(default="Yang Yan proposed the two-tax reform in 780. [1]") as llm,
+        prepared_cluster(folder, OPENAI_BASE_URL=llm.url, OPENAI_API_KEY="any") as (variables, _),
     ):
-        with_small_models(folder, patch)
-        variables = {
-            "SHIGUAN_ELASTICSEARCH_URL": elasticsearch.url,
-            "SHIGUAN_QDRANT_URL": qdrant.url,
-            "SHIGUAN_PIPELINES_DIR": str(folder / "pipelines"),
-            "SHIGUAN_DEPLOYMENT": "elasticsearch_qdrant",
-            "SHIGUAN_API_KEYS": f"default:write:{hashlib.sha256(b'the-key-of-this-test').hexdigest()}",
-            "OPENAI_BASE_URL": llm.url,
-            "OPENAI_API_KEY": "any",
-            "HF_HUB_OFFLINE": "1",
-        }
-        for name, value in variables.items():
-            patch.setenv(name, value)
-        assert main(["stores", "init"]) == 0
-        assert main(["ingest", str(texts), "--tenant", "default", "--deployment", "elasticsearch_qdrant"]) == 0
         yield variables
 
 

@@ -211,42 +211,15 @@ def _code_in_parameters() -> Iterator[Hostile]:
         yield changed(name, check, lambda d, spec=spec: d["components"].update(evil=spec))
 
 
-_GROWING = "{{ 'aaaaaaaaaa'" + "|replace('a','aaaaaaaaaa')" * 9 + " }}"
-_TEMPLATES = [
-    "{{ x.__class__ }}", "{{ x.__class__.__mro__[1].__subclasses__() }}", "{{ x|attr('__class__') }}",
-    "{{ x|attr('_' ~ '_class_' ~ '_') }}", "{{ x|attr(name) }}", "{{ x._private }}",
-    "{{ x['__cla' + 'ss__'] }}", "{{ x[['_','_class','_','_']|join] }}",
-    "{{ self._TemplateReference__context }}", "{{ cycler.__init__.__globals__.os.popen('id').read() }}",
-    "{{ lipsum.__globals__['os'] }}", "{{ lipsum() }}", "{{ joiner() }}", "{{ namespace(a=1) }}",
-    "{% set n = namespace(a=1) %}{% set n.a = 2 %}", "{{ range.__init__ }}", "{{ dict.__base__ }}", "{{ x.mro() }}", "{{ x() }}",
-    "{{ x.run('id') }}", "{{ x.from_file_path('/etc/passwd') }}", "{{ x.to_file('/tmp/x') }}", "{{ x.format(y) }}",
-    "{{ '{0.__class__}'.format(x) }}", "{{ '%09999999d'|format(1) }}", "{{ x|map('attr', '__class__')|list }}",
-    "{{ x|map(filter_name)|list }}", "{{ x|unknown_filter }}", "{{ x|xmlattr }}", "{{ x|pprint }}", "{{ x|urlize }}",
-    "{{ x|center(10000) }}", "{{ 'a' * 999999999 }}", "{{ 'a' * 9999 }}", "{{ 9 ** 9 ** 9 }}", "{{ [1] * 999999999 }}",
-    "{{ ('a' if true else 'b') * 9999 * 9999 * 9999 }}", "{{ '%9999999999d' % 1 }}", "{{ x ~ ('a'|replace('', 'aa')) }}",
-    "{% if 'aaaa'|replace('a','aaaa')|length > 3 %}x{% endif %}", "{% for a in 'a'|list * 99 %}x{% endfor %}", _GROWING,
-    "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "{% call x() %}y{% endcall %}",
-    "{% for a in x recursive %}{{ loop(a) }}{% endfor %}", "{% for a in x %}{{ a.__dict__ }}{% endfor %}",
-    "{% if x.__class__ %}a{% endif %}", "{% set a = x.__class__ %}", "{% filter attr('__class__') %}x{% endfilter %}",
-    "{% message role=x.__class__ %}a{% endmessage %}", "{% message role='user' %}{{ x.__class__ }}{% endmessage %}",
-    "{% now x.__class__ %}", "{{ caller() }}", "{{ _x }}", "{{ x }", "{% if %}", "{% nosuchtag %}",
-    "{% message role='user' %}", "{{ " + "(" * 2000 + "x" + ")" * 2000 + " }}", "{{ x }}" * 4000,
-]  # fmt: skip
-
-
 def _templates() -> Iterator[Hostile]:
-    for number, template in enumerate(_TEMPLATES):
-        yield changed(
-            f"template {number}: {template[:60]}",
-            "templates",
-            lambda d, t=template: d["components"]["prompt_builder"]["init_parameters"].update(template=t),
-        )
     yield changed(
-        "a template from the caller", "templates", lambda d: d["inputs"].update(template=["prompt_builder.template"])
+        "a template from the caller",
+        "reachable_parameters",
+        lambda d: d["inputs"].update(template=["prompt_builder.template"]),
     )
     yield changed(
         "a template as an option",
-        "templates",
+        "reachable_parameters",
         lambda d: d.update(options={"template": ["prompt_builder.template"]}),
     )
     yield changed(
@@ -260,21 +233,7 @@ def _templates() -> Iterator[Hostile]:
         d["components"]["maker"] = maker
         d["connections"].append({"sender": "maker.output", "receiver": "prompt_builder.template"})
 
-    yield changed("a template from a component", "templates", made)
-    danger = "{{ x.__class__ }}"
-    places: list[tuple[str, str, dict[str, Any]]] = [
-        ("of an adapter", "haystack.components.converters.output_adapter.OutputAdapter", {"template": danger, "output_type": "str"}),
-        ("of a condition", "haystack.components.routers.conditional_router.ConditionalRouter", {"routes": [{"condition": danger, "output": "{{ q }}", "output_name": "a", "output_type": "str"}]}),
-        ("of a route's output", "haystack.components.routers.conditional_router.ConditionalRouter", {"routes": [{"condition": "{{ true }}", "output": danger, "output_name": "a", "output_type": "str"}]}),
-        ("of ours", "shiguan.answer.prompt_file_builder.PromptFileBuilder", {"template": danger}),
-        ("of an expander", "haystack.components.query.query_expander.QueryExpander", {"prompt_template": danger}),
-        ("of a plain builder", "haystack.components.builders.prompt_builder.PromptBuilder", {"template": danger}),
-        ("in a list of messages", "haystack.components.builders.chat_prompt_builder.ChatPromptBuilder", {"template": [{"role": "user", "content": [{"text": danger}]}]}),
-        ("in a generator's kwargs", "shiguan.llm.configured_chat_generator.ConfiguredChatGenerator", {"generation_kwargs": {"chat_template": danger}}),
-    ]  # fmt: skip
-    for name, type_, parameters in places:
-        spec = {"type": type_, "init_parameters": parameters}
-        yield changed(f"a template {name}", "templates", lambda d, spec=spec: d["components"].update(evil=spec))
+    yield changed("a template from a component", "reachable_parameters", made)
 
 
 def _yaml() -> Iterator[Hostile]:

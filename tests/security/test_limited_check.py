@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from haystack import component
-from tests.security.hostile_files import _GROWING, SOUND
+from tests.security.hostile_files import SOUND
 
 from shiguan.checking.pipeline_check import check_in_process, check_pipeline
 from shiguan.cli import main
-from shiguan.limited_process import Limits, run_limited
+from shiguan.limited_process import Limits
 
 BAR = Limits(seconds=2, memory=300_000_000, answer=1_000_000)
 
@@ -58,24 +58,18 @@ def judged(path: str) -> list:
 @pytest.mark.parametrize(
     "growing",
     [
-        _GROWING,
+        "{{ 'aaaaaaaaaa'" + "|replace('a','aaaaaaaaaa')" * 9 + " }}",
         "{{ 'a' * 9999 * 9999 * 99 }}",
-        "{{ ('a' if true else 'b') * 9999 * 9999 * 99 }}",
-        "{% if 'aaaaaaaaaa'" + "|replace('a', 'aaaaaaaaaa')" * 9 + " == x %}{% endif %}",
-        "{{ '%9999999999d' % 1 }}",
         "{{ x ~ (['aaaaaaaaaa'" + "|replace('a', 'aaaaaaaaaa')" * 9 + "]|join) }}",
     ],
 )
-def test_constants_that_grow_are_refused_before_a_template_is_compiled(tmp_path, growing):
-    assert len(growing) < 500
+def test_a_template_whose_constants_grow_ends_the_check_and_not_the_process_that_asks(tmp_path, growing):
     prompt = {
         "type": "haystack.components.builders.prompt_builder.PromptBuilder",
         "init_parameters": {"template": growing},
     }
-    path = write(tmp_path / "mine.yml", evil=prompt)
-    found = run_limited(judged, str(path), limits=BAR, prepare=(load, ""))
-    assert [finding["check"] for finding in found] == ["templates"]
-    assert "computes something from constants alone" in found[0]["problem"]
+    [finding] = check_in_process(write(tmp_path / "mine.yml", evil=prompt), "mine.yml").findings
+    assert "memory" in finding.problem or "2 seconds of the processor" in finding.problem
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the check of templates leaves to Haystack's sandbox shows nothing behind a value and opens no file."""
+"""The sandbox in which Haystack renders templates shows nothing behind a value, opens no file and runs nothing."""
 
 import sys
 
@@ -8,9 +8,14 @@ from haystack.components.converters import OutputAdapter
 from haystack.components.routers import ConditionalRouter
 
 from shiguan.answer.prompt_file_builder import PromptFileBuilder
-from shiguan.checking.templates import parse_template, violations
 
-LEFT = [
+TEMPLATES = [
+    "{{ x.__class__ }}", "{{ x.__class__.__mro__[1].__subclasses__() }}", "{{ x|attr('__class__') }}", "{{ x|attr(name) }}",
+    "{{ x|attr('_' ~ '_class_' ~ '_') }}", "{{ x._private }}", "{{ x['__cla' + 'ss__'] }}", "{{ x[['_','_class','_','_']|join] }}",
+    "{{ self._TemplateReference__context }}", "{{ cycler.__init__.__globals__.os.popen('id').read() }}", "{{ lipsum.__globals__['os'] }}",
+    "{{ range.__init__ }}", "{{ dict.__base__ }}", "{{ x.mro() }}", "{{ '{0.__class__}'.format(x) }}", "{{ '{0._private}'.format(x) }}",
+    "{{ x|map('attr', '__class__')|list }}", "{% for a in x %}{{ a.__dict__ }}{% endfor %}", "{% set a = x.__class__ %}{{ a }}",
+    "{% filter attr('__class__') %}x{% endfilter %}", "{% macro m() %}{{ x._private }}{% endmacro %}{{ m() }}", "{{ caller() }}",
     "{{ ''['__class__'] }}", "{{ x['__class__'] }}", "{{ x[name] }}", "{{ x['_' ~ 'private'] }}", "{{ x['_private'] }}",
     "{{ self }}", "{{ '%s' % x }}", "{{ x|map(attribute='__class__')|list }}", "{{ [x]|map(attribute='_private')|list }}",
     "{{ [x]|selectattr('_private')|list|length }}", "{{ [x]|rejectattr('a._b')|list|length }}", "{{ [x]|groupby('_private') }}",
@@ -49,9 +54,8 @@ def builders(template):
 
 
 @pytest.mark.parametrize("builder", builders(""))
-@pytest.mark.parametrize("template", LEFT)
+@pytest.mark.parametrize("template", TEMPLATES)
 def test_it_shows_nothing_and_opens_nothing(tmp_path, template, builder):
-    assert list(violations(parse_template(template))) == []
     path = tmp_path / "secret.jinja"
     path.write_text("sk-secret", encoding="utf-8")
     secret[:], opened[:] = [str(path)], []

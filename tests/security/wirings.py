@@ -6,7 +6,6 @@ from typing import Any
 
 from haystack import component
 from haystack.dataclasses import ChatMessage, ToolCall
-from tests.security.hostile_files import _GROWING
 from tests.security.mutant_parts import (
     ADAPTER,
     BRANCH_JOINER,
@@ -120,7 +119,6 @@ def kinds(folder: str) -> list[Kind]:
              {"messages": "messages!", "documents": "documents!", "filters": "filters!", "query": "text"}, {"passages": "documents"}, 6),
         Kind(AGENT, {"chat_generator": {"type": f"{__name__}.Caller", "init_parameters": {}}, "tools": [{"type": PASSAGE_READER, "init_parameters": {"document_store": memory}}]},
              {"messages": "messages!", "documents": "documents!", "filters": "filters!", "query": "text"}, {"passages": "documents"}, 4),
-        Kind(PROMPT, {"template": _GROWING}, {}, {"prompt": "text"}, 1),
         Kind(FILE_ROUTER, {"mime_types": ["text/plain"]}, {"sources": "sources!"}, {"text/plain": "sources", "unclassified": "sources"}, 1),
     ]  # fmt: skip
 

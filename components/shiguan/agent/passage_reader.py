@@ -45,7 +45,9 @@ class PassageReader(AgentTool):
         passage = next((one for one in passages or [] if one.meta.get("number") == number), None)
         if passage is None or not {"source_id", "position"} <= passage.meta.keys():
             of_library = [one.meta["number"] for one in passages or [] if "source_id" in one.meta]
-            raise WrongArgumentsError(f"[{number}] is no passage of the library; these are: {of_library}"[:200])
+            raise WrongArgumentsError(
+                f"[{number}] is not a passage of the library; its passages are: {of_library}"[:200]
+            )
         place = passage.meta["position"]
         around: list[dict[str, Any]] = [
             require_filters(filters, type(self).__name__),

@@ -214,11 +214,13 @@ class _Research:
                 self.offered[name] = definition
             elif isinstance(definition, Exception):
                 self._note_failure(name, definition)
-        told = [
+        described = [
             {"tool": name, "description": tool.description, "arguments": tool.parameters}
             for name, tool in self.offered.items()
         ]
-        lines = "\n".join(json.dumps(tool, ensure_ascii=False, sort_keys=True).replace("<", "\\u003c") for tool in told)
+        lines = "\n".join(
+            json.dumps(tool, ensure_ascii=False, sort_keys=True).replace("<", "\\u003c") for tool in described
+        )
         system = self.messages[0]
         text = (system.text or "").replace(_TOOLBOX, f"<tools>\n{lines}\n</tools>")
         if system.is_from("system") and text != system.text:
@@ -228,7 +230,7 @@ class _Research:
         asked = made = 0
         while True:
             last = asked == MOST_STEPS or made >= MOST_TOOL_CALLS or not self.offered
-            # Whoever calls a tool needs one more call for the answer.
+            # After a call of a tool one more call is needed for the answer.
             last = last or not budget_allows(calls=2)
             if last and asked:
                 self.messages.append(ChatMessage.from_user(sentence("answer_now", self.language)))

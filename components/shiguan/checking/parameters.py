@@ -182,7 +182,7 @@ def _secret(place: Place, value: dict[str, Any]) -> Iterator[Finding]:
 
 _FILES = re.compile(r"sources|(file_?)?paths?|.*_paths?")
 _PARAMETERS = re.compile(
-    r"(.*_)?(urls?|hosts?|headers)|(?!retriever_kwargs).*_kwargs|api_key|model|tools|toolset|streaming_callback|index"
+    r"(.*_)?(urls?|hosts?|headers|template)|(user|system)_prompt|(?!retriever_kwargs).*_kwargs|api_key|model|tools|toolset|streaming_callback|index"
     r"|policy"
 )
 """What no run may set; `retriever_kwargs` holds filters, which are the tenant's or are refused."""
@@ -250,9 +250,3 @@ def _is_source(built: "BuiltPipeline", origin: Socket) -> bool:
     sender = built.definition.components.get(origin[0])
     role = built.role(sender) if sender else ""
     return role == "sorts" or (role == "inspects" and origin[1] == "sources")
-
-
-def _are_filters(built: "BuiltPipeline", origin: tuple[str, ...]) -> bool:
-    """Whether it is what a `TenantFilter`, or a loop that carries its filters, sends to a nested retriever."""
-    sender = built.definition.components.get(origin[0]) if len(origin) > 1 else None
-    return sender is not None and built.role(sender) in ("filters", "loops") and origin[1] == "retriever_kwargs"

@@ -1,4 +1,4 @@
-"""What can be said to `shiguan`: the commands with their arguments, and which function of which file runs each."""
+"""The commands of `shiguan` with their arguments, and the function that runs each."""
 
 import argparse
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from pathlib import Path
 
 GROUPS = {
     "conversations": "list, export and delete what was asked under an id",
-    "feedback": "say what is right or wrong about an answer, and read what was said",
+    "feedback": "judge an answer, and read the judgements",
     "keys": "say who may ask the server",
     "stores": "prepare and inspect the servers of a deployment, and copy a library to them",
     "eval": "measure retrieval and answers, and compare two runs",
@@ -123,12 +123,12 @@ def _declare_review(add: Add) -> None:
     )
     parser.add_argument("kind", metavar="KIND", help="right, wrong, wrong_citation or missing")
     parser.add_argument("--note", default="", help="in your own words, kept as one line")
-    text = "delete what was said of one answer, or long ago, and print how many judgements that were"
+    text = "delete the judgements on one answer, or old ones, and print how many"
     parser = add("feedback delete", "review.forget", text, deployment=False, extra="serve")
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--receipt", metavar="ID", help="the id in an answer's metadata")
-    which.add_argument("--older-than", type=_positive, metavar="DAYS", help="all that was said before")
-    text = "print what was said, the newest first, a line of JSON each"
+    which.add_argument("--older-than", type=_positive, metavar="DAYS", help="all that are older")
+    text = "print the judgements, the newest first, a line of JSON each"
     add("feedback export", "review.export", text, deployment=False, extra="serve")
 
 
@@ -148,7 +148,7 @@ def _declare_server(add: Add) -> None:
 
     for command, function, text in (
         ("add", "add_key", "make a key for a tenant"),
-        ("list", "list_keys", "list the keys, without what would let anybody in"),
+        ("list", "list_keys", "list the keys by their ids; the keys themselves are not kept"),
         ("revoke", "revoke_key", "revoke a key"),
     ):
         parser = add(f"keys {command}", f"serve.{function}", text, **_PLAIN, extra="serve")
@@ -221,7 +221,7 @@ def _declare_eval(add: Add) -> None:
         help="where golden.jsonl and review.jsonl go (default: .data/golden); run again to go on",
     )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, help="for the choice of passages (default: 0)")
-    text = "make them of what readers said of answers, for review and without a model"
+    text = "make them from readers' judgements, for review and without a model"
     parser.add_argument("--from-feedback", action="store_true", help=text)
 
     parser = add("eval compare", "eval.compare", "say what a change did to the same questions", library=False)

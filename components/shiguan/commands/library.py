@@ -165,5 +165,5 @@ def find_files(paths: list[str | Path]) -> tuple[list[Path], Counter[str]]:
                 others[path.suffix.lower() or path.name] += 1
     if not files:
         named = ", ".join(str(path) for path in paths)
-        raise RefusedError(f"There is nothing to ingest in {named}. Readable are {', '.join(SUFFIXES)}.")
+        raise RefusedError(f"There is nothing to ingest in {named}. It reads {', '.join(SUFFIXES)}.")
     return list(files.values()), others

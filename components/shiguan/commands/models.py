@@ -44,17 +44,17 @@ def models(options: argparse.Namespace) -> int:
 
 def awaited_models(deployment: str) -> list[str]:
     """Say of each model that a first start has to prepare or to fetch what is done and how long that takes."""
-    said = []
+    sentences = []
     for name, modes in _named_models(deployment, needed=True).items():
         state = _state(name)["state"]
         if state == "not prepared":
-            said.append(f"{name} is prepared, once; this takes some seconds.")
+            sentences.append(f"{name} is prepared, once; this takes some seconds.")
         elif state == "missing" and name != _PACKAGED:
-            said.append(
+            sentences.append(
                 f"The weights of {name} ({', '.join(modes)}) are not here and are downloaded, which can take many "
                 f"minutes. `shiguan models fetch --deployment {deployment}` does it beforehand."
             )
-    return said
+    return sentences
 
 
 def _named_models(deployment: str, *, needed: bool = False) -> dict[str, list[str]]:

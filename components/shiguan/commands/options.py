@@ -43,9 +43,9 @@ def typed_question(options: argparse.Namespace) -> str:
 def question_options(options: argparse.Namespace, **more: Any) -> dict[str, Any]:
     from shiguan.engine.options import read_options
 
-    told = {name: getattr(options, name) for name in ("top_k", *QUESTION_OPTIONS)}
+    given = {name: getattr(options, name) for name in ("top_k", *QUESTION_OPTIONS)}
     lists = {name: getattr(options, flag) for flag, name in QUESTION_LISTS.items()}
-    return read_options({**told, **lists, **more}).given()
+    return read_options({**given, **lists, **more}).given()
 
 
 def tenant(options: argparse.Namespace) -> str:
@@ -87,5 +87,5 @@ def read_history(path: Path) -> list[Any]:
     except (ValueError, OSError) as error:
         raise RefusedError(f"{path} cannot be read as JSON: {error}. Correct the path or the file.") from error
     if not isinstance(turns, list):
-        raise RefusedError(f'{path} is no list of turns. Expected [{{"role": "user", "content": "..."}}, ...].')
+        raise RefusedError(f'{path} is not a list of turns. Expected [{{"role": "user", "content": "..."}}, ...].')
     return turns

@@ -144,7 +144,7 @@ def export(options: argparse.Namespace) -> int:
 
 
 def open_feedback(options: argparse.Namespace) -> FeedbackFile:
-    """Open what was said in the data folder; one that was mistyped is refused, and not made."""
+    """Open the judgements in the data folder; a mistyped folder is refused, not made."""
     if options.data_dir is not None and not options.data_dir.is_dir():
         raise RefusedError(f"There is no folder `{options.data_dir}`. Correct `--data-dir`.")
     return FeedbackFile(data_folder(options.data_dir))

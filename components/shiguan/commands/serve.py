@@ -22,7 +22,7 @@ from shiguan.engine.loading import list_modes, load_stores
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.resources import resource_folder
 from shiguan.serving.authentication import DEFAULT_TENANT, KeyRing, check_open_host, is_loopback
-from shiguan.serving.gate import limit_connections
+from shiguan.serving.gate import MOST_HEAD_BYTES, Connection
 from shiguan.serving.keys import KeyFile, KeyRecord, audit, last_used, new_key, shown, used_path
 from shiguan.serving.settings import ServingSettings
 
@@ -33,7 +33,7 @@ _HANGING_SECONDS = 60
 
 def serve(options: argparse.Namespace) -> int:
     _log_more()
-    # What the options say is said to every part, also to the stores that YAML describes.
+    # The options hold for every part, also for the stores that YAML describes.
     if options.data_dir is not None:
         os.environ["SHIGUAN_DATA_DIR"] = str(options.data_dir)
     if options.deployment is not None:
@@ -48,13 +48,13 @@ def serve(options: argparse.Namespace) -> int:
         _say_loading(options, settings)
         say_ready = partial(_say_ready, options, settings.deployment, keyless=keyless)
         if options.workers > 1:
-            return _run_workers(options.workers, settings, listening, say_ready)
+            return _run_workers(options.workers, listening, say_ready)
         return _run(settings, listening, say_ready)
 
 
 def _log_more() -> None:
     if "SHIGUAN_LOG_LEVEL" not in os.environ:
-        # Whoever runs a server wants to read more than whoever runs a command.
+        # A server's operator wants to read more than the user of a command.
         logging.getLogger("shiguan").setLevel(logging.WARNING)
 
 
@@ -69,9 +69,7 @@ def _check_workers(workers: int, deployment: str) -> None:
         )
 
 
-def _run_workers(
-    workers: int, settings: ServingSettings, listening: socket.socket, say_ready: Callable[[str], None]
-) -> int:
+def _run_workers(workers: int, listening: socket.socket, say_ready: Callable[[str], None]) -> int:
     class Workers(Multiprocess):
         """Says where they listen, once all of them can answer."""
 
@@ -83,7 +81,7 @@ def _run_workers(
                 self.ready = True
                 say_ready(_address(listening))
 
-    config = _config(_application, settings, factory=True, workers=workers, timeout_worker_healthcheck=_HANGING_SECONDS)
+    config = _config(_application, factory=True, workers=workers, timeout_worker_healthcheck=_HANGING_SECONDS)
     supervisor = Workers(config, [listening])
     supervisor.run()
     return 0 if supervisor.ready else 1
@@ -95,9 +93,12 @@ def _application() -> Any:
     return _application_module().create(ServingSettings.from_environment())
 
 
-def _config(application: Any, settings: ServingSettings, **more: Any) -> Any:
-    config = uvicorn.Config(
+def _config(application: Any, **more: Any) -> uvicorn.Config:
+    return uvicorn.Config(
         application,
+        http=Connection,
+        h11_max_incomplete_event_size=MOST_HEAD_BYTES,
+        ws="none",
         log_config=None,
         access_log=False,
         server_header=False,
@@ -105,8 +106,6 @@ def _config(application: Any, settings: ServingSettings, **more: Any) -> Any:
         timeout_graceful_shutdown=_GRACE_SECONDS,
         **more,
     )
-    limit_connections(config, settings)
-    return config
 
 
 def _address(listening: socket.socket) -> str:
@@ -123,7 +122,7 @@ def _run(settings: ServingSettings, listening: socket.socket, say_ready: Callabl
             if self.started:
                 say_ready(_address(listening))
 
-    server = Server(_config(_application_module().create(settings), settings))
+    server = Server(_config(_application_module().create(settings)))
     server.run(sockets=[listening])
     return 0 if server.started else 1
 
@@ -133,7 +132,9 @@ def _bound(host: str, port: int) -> socket.socket:
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except OSError as error:
-        raise ConfigurationError(f"`{host}` is no address of this machine: {error.strerror}. Correct it.") from error
+        raise ConfigurationError(
+            f"`{host}` is not an address of this machine: {error.strerror}. Correct it."
+        ) from error
     try:
         both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
         return socket.create_server(address, family=family, dualstack_ipv6=both)
@@ -213,8 +214,10 @@ def list_keys(options: argparse.Namespace) -> int:
         state += f", last used {used[record.id]}" if record.id in used else ""
         name = f"  {record.name}" if record.name else ""
         lines.append(f"{record.id}  {record.prefix}...  {record.role:<7}  {record.tenant}  {state}{name}")
-    told = {"keys": [{**shown(record), "last_used": used.get(record.id)} for record in records]}
-    tell(options, told, *(lines or ["There are no keys. Make one with `shiguan keys add --tenant NAME --role write`."]))
+    listed = {"keys": [{**shown(record), "last_used": used.get(record.id)} for record in records]}
+    tell(
+        options, listed, *(lines or ["There are no keys. Make one with `shiguan keys add --tenant NAME --role write`."])
+    )
     return 0
 
 
@@ -227,8 +230,8 @@ def revoke_key(options: argparse.Namespace) -> int:
 
 
 def _audit(action: str, record: KeyRecord) -> None:
-    told = {"tenant": record.tenant, "key": record.id, "role": record.role, "expires": record.expires}
-    audit(ServingSettings.from_environment().folder, action, **told)
+    details = {"tenant": record.tenant, "key": record.id, "role": record.role, "expires": record.expires}
+    audit(ServingSettings.from_environment().folder, action, **details)
 
 
 def _key_file(options: argparse.Namespace) -> KeyFile:

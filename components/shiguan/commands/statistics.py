@@ -29,8 +29,8 @@ def statistics_of(receipts: Iterable[Receipt]) -> list[dict[str, Any]]:
     """Count the answers of each mode and method, those that were none, and their mean time and confidence."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for receipt in receipts:
-        told = receipt.answer.model_dump()
-        groups[told["mode"], told["metadata"].get("method") or "none"].append(told)
+        answer = receipt.answer.model_dump()
+        groups[answer["mode"], answer["metadata"].get("method") or "none"].append(answer)
     return [
         {
             "mode": mode,

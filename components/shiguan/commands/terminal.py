@@ -150,15 +150,15 @@ class IngestProgress:
             line = f"{done}/{len(self.files)} {Path(result.file).name}: {result.parents:,} passages{missing}"
             self.console.print(escape(line), style="dim")
 
-    def told(self) -> str:
+    def status_line(self) -> str:
         """Say in a line how far the passages are, and how fast it goes."""
         task = self.bar.tasks[self._passage_task]
         if not task.total:
             waits = task.description.startswith("waiting")
             return task.description if waits else f"reading and writing {task.description}"
-        told = f"{task.description} {task.completed:,.0f} of {task.total:,.0f}"
+        line = f"{task.description} {task.completed:,.0f} of {task.total:,.0f}"
         left = timedelta(seconds=task.time_remaining or 0)
-        return f"{told}, {task.speed:,.1f} a second, {left} left" if task.speed else told
+        return f"{line}, {task.speed:,.1f} a second, {left} left" if task.speed else line
 
     def _file(self, done: int) -> str:
         return self.files[done].name if done < len(self.files) else "the library"
@@ -166,7 +166,7 @@ class IngestProgress:
     def _tell(self) -> None:
         while not self._closed.wait(_TELL_SECONDS):
             file = self._file(int(self.bar.tasks[self._file_task].completed))
-            self.console.print(escape(f"{file}: {self.told()}"), style="dim")
+            self.console.print(escape(f"{file}: {self.status_line()}"), style="dim")
 
 
 class _Rate(ProgressColumn):

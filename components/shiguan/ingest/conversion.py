@@ -102,7 +102,7 @@ def _answer(pipeline: Any, source: "Path | ByteStream") -> dict[str, list[Any]]:
             (document.id, document.content, document.meta) for document in results.get(sender, {}).get(socket, [])
         ],
         **{
-            told: [entry for stage in results.values() for entry in stage.get(told, [])]
-            for told in ("skipped", "warnings")
+            kind: [entry for stage in results.values() for entry in stage.get(kind, [])]
+            for kind in ("skipped", "warnings")
         },
     }

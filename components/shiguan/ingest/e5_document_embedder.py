@@ -23,18 +23,13 @@ class E5DocumentEmbedder:
     ```
     """
 
-    def __init__(self, *, meta_fields_to_embed: list[str] | None = None, threads: int = 1) -> None:
+    def __init__(self, *, meta_fields_to_embed: list[str] | None = None) -> None:
         """
         Set what is embedded; nothing is loaded yet.
 
         :param meta_fields_to_embed: Meta fields that are embedded before the content, such as `title`; each on a line.
-        :param threads: How many passages are embedded side by side.
-        :raises ValueError: If `threads` is not positive.
         """
-        if threads < 1:
-            raise ValueError(f"`threads` must be positive, got {threads}.")
         self.meta_fields_to_embed = meta_fields_to_embed
-        self.threads = threads
 
     @property
     def identity(self) -> str:
@@ -58,7 +53,7 @@ class E5DocumentEmbedder:
         if not documents:
             return {"documents": []}
         texts = [self._text(document) for document in documents]
-        vectors = engine().embed(texts, kind, self.threads).tolist()
+        vectors = engine().embed(texts, kind).tolist()
         return {
             "documents": [
                 replace(document, embedding=vector) for document, vector in zip(documents, vectors, strict=True)

@@ -58,7 +58,7 @@ def opened(source: str | Path | ByteStream, name: str) -> Iterator[BinaryIO]:
         if not path.exists():
             raise SourceError(name, "there is no such file", "Check the path")
         if not path.is_file():
-            raise SourceError(name, "it is no ordinary file", "Copy its content to a file")
+            raise SourceError(name, "it is not a regular file", "Copy its content to a file")
         with path.open("rb") as file:
             yield file
     except OSError as error:

@@ -145,9 +145,9 @@ def _parse(line: bytes) -> dict[str, Any] | None:
         raise _RowError("it is not UTF-8", "Save the file as UTF-8") from error
     except (ValueError, RecursionError) as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else "beyond what JSON readers take"
-        raise _RowError(f"it is no valid JSON ({reason})", "Write one JSON object a line") from error
+        raise _RowError(f"it is not valid JSON ({reason})", "Write one JSON object a line") from error
     if not isinstance(row, dict):
-        raise _RowError("it is JSON, but no object", 'Write an object such as {"id": …, "text": …}')
+        raise _RowError("it is JSON, but not an object", 'Write an object such as {"id": …, "text": …}')
     text = row.get("text")
     if not isinstance(text, str):
         raise _RowError("it has no `text`", "Add the field `text` with a string")
@@ -156,7 +156,7 @@ def _parse(line: bytes) -> dict[str, Any] | None:
     if "\0" in text:
         raise _RowError("its `text` holds NUL characters", "Remove them")
     if not isinstance(row.get("title"), str | None):
-        raise _RowError("its `title` is no text", "Use a string")
+        raise _RowError("its `title` is not a string", "Use a string")
     # In UTF-8 they can only come from an escape.
     if b"\\u" in line and _SURROGATE.search(json.dumps(row, ensure_ascii=False)):
         raise _RowError("it holds half of a character (a lone surrogate such as \\ud83d)", "Write whole characters")
@@ -182,7 +182,7 @@ def _record_id(row: dict[str, Any]) -> str | None:
 def _meta(row: dict[str, Any], renamed: Counter[str]) -> dict[str, Any]:
     given = {} if row.get("meta") is None else row["meta"]
     if not isinstance(given, dict):
-        raise _RowError("its `meta` is no object", "Write an object, or leave it out")
+        raise _RowError("its `meta` is not an object", "Write an object, or leave it out")
     level: list[Any] = [given]
     for _ in range(_DEEPEST_META):
         level = [inner for one in level for inner in (one.values() if isinstance(one, dict) else one)]

@@ -25,6 +25,9 @@ from shiguan.ingest.file_types import (
 )  # fmt: skip
 
 _CHARSET = re.compile(rb"(?:charset|encoding)\s*=\s*[\"']?\s*([A-Za-z0-9_-]{2,20})")
+MAX_BYTES = 512 * 1024 * 1024
+"""The largest file that is read."""
+
 _AGAIN = "Copy or download the file again"
 
 
@@ -48,17 +51,6 @@ class SourceInspector:
     """
 
     tenant_role = "inspects"
-
-    def __init__(self, max_bytes: int = 512 * 1024 * 1024) -> None:
-        """
-        Keep the limit.
-
-        :param max_bytes: Files larger than this are left out.
-        :raises ValueError: If the limit is not positive.
-        """
-        if max_bytes < 1:
-            raise ValueError(f"`max_bytes` must be positive, got {max_bytes}.")
-        self.max_bytes = max_bytes
 
     @component.output_types(sources=list[ByteStream], skipped=list[dict[str, str]], warnings=list[str])
     def run(self, sources: list[str | Path | ByteStream]) -> dict[str, Any]:
@@ -102,9 +94,8 @@ class SourceInspector:
                 what = f"files of the kind `{suffix}` cannot be read" if suffix else "its name has no known ending"
                 raise SourceError(name, f"{what}; readable are {SUPPORTED}", advice(name))
             size = file.seek(0, os.SEEK_END)
-            if size > self.max_bytes:
-                cause = f"the file has {size:,} bytes, the limit is {self.max_bytes:,}"
-                raise SourceError(name, cause, "Split it, or raise `max_bytes` of SourceInspector in index.yml")
+            if size > MAX_BYTES:
+                raise SourceError(name, f"the file has {size:,} bytes, the limit is {MAX_BYTES:,}", "Split it")
             file.seek(0)
             data = file.read()
         if not data.strip(b" \t\r\n\0"):
@@ -124,7 +115,7 @@ def _check_content(data: bytes, name: str, kind: FileType) -> None:
             "Give it the ending that fits its content, or get the right file",
         )
     if kind is DOCX and SafeArchive(data, source=name).find("word/document.xml") is None:
-        raise SourceError(name, "it is a zip archive, but no DOCX", "Save it as DOCX in a word processor")
+        raise SourceError(name, "it is a zip archive, but not a DOCX", "Save it as DOCX in a word processor")
 
 
 def _as_utf8(data: bytes, name: str, kind: FileType, warnings: list[str]) -> bytes:
@@ -133,7 +124,9 @@ def _as_utf8(data: bytes, name: str, kind: FileType, warnings: list[str]) -> byt
     declared = _CHARSET.search(data[:2048]) if kind is HTML else None
     decoded = decode_text(data, declared[1].decode("ascii") if declared else None)
     if decoded is None or "\0" in decoded.text:
-        cause = "it holds NUL bytes, so it is no text" if b"\0" in data else "its encoding is not UTF-8 and not certain"
+        cause = (
+            "it holds NUL bytes, so it is not text" if b"\0" in data else "its encoding is not UTF-8 and not certain"
+        )
         raise SourceError(name, cause, "Save it as UTF-8 text")
     if decoded.encoding != "utf-8":
         warnings.append(f"{name}: read as {decoded.encoding}, which was guessed; save it as UTF-8 if words look wrong.")

@@ -1,12 +1,14 @@
 """Gives the children in the store their vectors, slice by slice."""
 
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from haystack import Document, component
 from haystack.components.embedders.types import DocumentEmbedder
 
-from shiguan.errors import ModelMissingError
+from shiguan.errors import ModelMissingError, StoreLockedError
 from shiguan.ingest.orphan_remover import ProducedIds
 from shiguan.llm.calls import warm_up_generator
 from shiguan.serialization import Serializable
@@ -14,7 +16,7 @@ from shiguan.tenants import all_of, of_tenant, where
 
 # What a kill can lose, and what is in memory with its vectors.
 _SLICE = 256
-# Between two batches the progress is told, and whoever hears of it may stop the work.
+# Between two batches the progress is reported, and the callback may stop the work.
 _BATCH = 16
 
 Progress = Callable[[str, int, int], None]
@@ -124,6 +126,23 @@ class VectorWriter(Serializable):
         if progress is not None and ids:
             progress("vectors", len(ids), len(ids))
         return {"written": written, "missing": left, "warnings": []}
+
+    def complete_a_file(self, parent_store: Any, *, most: int, progress: Progress | None = None) -> int:
+        """
+        Make and write vectors that the children of one file lack; 0 where no file lacks any that nobody else writes.
+
+        Both stores are asked for all tenants; a file that another process writes gets its vectors there.
+        """
+        parents = parent_store.unscoped()
+        for file_id, (words, vectors) in self.document_store.unscoped().count_by_file().items():
+            of_file = where("meta.file_id", "==", file_id)
+            if vectors == words or not (found := parents.list_meta(of_file, ["tenant_id", "source"])):
+                continue
+            tenant_id, name = found[0]["tenant_id"], Path(found[0]["source"]).name
+            with suppress(StoreLockedError), parent_store.turn(tenant_id, name):
+                wanted = of_tenant(tenant_id, of_file)
+                return int(self.complete(wanted, most=most, progress=progress)["written"])
+        return 0
 
     @property
     def _model(self) -> str:

@@ -3,7 +3,6 @@
 import ctypes
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
 from typing import Any, Literal
@@ -121,7 +120,7 @@ Kind = Literal["query", "passage"]
 _loading = threading.Lock()
 
 
-class Engine:
+class E5Encoder:
     """
     Turns texts into unit vectors of 384; two texts mean much the same where their product is near 1.
 
@@ -156,8 +155,8 @@ class Engine:
         with suppress(AttributeError, OSError, TypeError):
             ctypes.CDLL(None).malloc_trim(0)
 
-    def embed(self, texts: Sequence[str], kind: Kind, threads: int = 1) -> NDArray[np.float32]:
-        """Give the vectors of texts, in their order, with so many windows side by side. Shape: (texts, 384)."""
+    def embed(self, texts: Sequence[str], kind: Kind) -> NDArray[np.float32]:
+        """Give the vectors of texts, in their order. Shape: (texts, 384)."""
         windows = []
         owners = []
         for owner, ids in enumerate(self._tokenizer.tokens([f"{kind}: {text}" for text in texts])):
@@ -165,13 +164,8 @@ class Engine:
                 windows.append(ids[at : at + self._weights.positions - 2])
                 owners.append(owner)
         vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
-        if threads == 1 or len(windows) == 1:
-            sums = [self._sum(window) for window in windows]
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                sums = list(pool.map(self._sum, windows))
-        for owner, window_sum in zip(owners, sums, strict=True):
-            vectors[owner] += window_sum
+        for owner, window in zip(owners, windows, strict=True):
+            vectors[owner] += self._sum(window)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors
 
@@ -184,12 +178,12 @@ class Engine:
         return mean
 
 
-def engine() -> Engine:
+def engine() -> E5Encoder:
     """Give the process's engine; `ModelMissingError` where the weights are not installed, or are other ones."""
     with _loading:
         return _load()
 
 
 @cache
-def _load() -> Engine:
-    return Engine()
+def _load() -> E5Encoder:
+    return E5Encoder()

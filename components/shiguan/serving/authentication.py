@@ -129,7 +129,8 @@ class KeyRing:
 
     A key that is added or revoked counts from the next request on: the file's time is looked at each time, which costs
     some microseconds. A server that has keys never falls back to having none: not when the last one is revoked, and
-    not when the file disappears. A file that cannot be read lets nobody in, since what was to be revoked is not known.
+    not when the file disappears. While the file cannot be read no key is
+    accepted, since nobody knows which were to be revoked.
     """
 
     def __init__(self, settings: ServingSettings) -> None:

@@ -27,9 +27,9 @@ def _jobs(request: Request) -> IngestJobs:
     return jobs
 
 
-async def _audit(request: Request, principal: Principal, action: str, **told: Any) -> None:
+async def _audit(request: Request, principal: Principal, action: str, **details: Any) -> None:
     who = {"tenant": principal.tenant_id, "key": principal.key_id, "request": current_request_id.get()}
-    await asyncio.to_thread(audit, request.app.state.settings.folder, action, **who, **told)
+    await asyncio.to_thread(audit, request.app.state.settings.folder, action, **who, **details)
 
 
 @router.post("/documents", tags=["documents"], status_code=202)

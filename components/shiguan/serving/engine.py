@@ -36,8 +36,8 @@ LONGEST_TURN = 20_000
 _MOST_QUESTIONS = 50
 
 
-class Turn(BaseModel, extra="forbid"):
-    """One turn of a conversation, as the caller kept it."""
+class HistoryMessage(BaseModel, extra="forbid"):
+    """One message of a conversation, as the caller kept it."""
 
     role: Annotated[str, Field(max_length=20, description="`user` or `assistant`; other roles are left out.")]
     content: Annotated[str, Field(max_length=LONGEST_TURN)]
@@ -49,7 +49,8 @@ class AnswerRequest(AskOptions):
     query: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION, description="The question.")]
     mode: Annotated[str, Field(max_length=40, description="One of the deployment's modes.")] = "simple"
     history: Annotated[
-        list[Turn] | None, Field(max_length=MOST_TURNS, description="The turns before, instead of what is kept.")
+        list[HistoryMessage] | None,
+        Field(max_length=MOST_TURNS, description="The turns before, instead of what is kept."),
     ] = None
     include_sources: Annotated[bool, Field(description="Whether `documents` and `sources` list passages.")] = True
     include_citations: Annotated[bool, Field(description="Whether `citations` lists what each sentence rests on.")] = (

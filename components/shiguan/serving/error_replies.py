@@ -84,9 +84,9 @@ class ApiError(HTTPException):
         return {"error": error}
 
 
-# What is raised, what is told, and how where its stage is known. The message of an endpoint's error names the endpoint
-# and what it said, which is for whoever runs the server.
-_TOLD: tuple[tuple[type[Exception], str, str], ...] = (
+# What is raised, the kind of the reply, and its message where the stage is known. The message of an endpoint's error
+# names the endpoint and what it replied, which is for the operator.
+_TRANSLATIONS: tuple[tuple[type[Exception], str, str], ...] = (
     (TimeoutError, "timeout", ""),
     (StoreFullError, "storage_full", ""),
     (StoreError, "store_unavailable", ""),
@@ -99,7 +99,7 @@ _TOLD: tuple[tuple[type[Exception], str, str], ...] = (
 )
 
 
-_NOT_AGAIN = "Asking again changes nothing: whoever runs the server finds the cause in its log"
+_NOT_AGAIN = "Asking again changes nothing: the operator finds the cause in the server's log"
 _REFUSED = {
     "content": "Ask in other words.",
     "access": f"{_NOT_AGAIN}, and the name of the key to correct.",
@@ -108,7 +108,7 @@ _REFUSED = {
 
 
 def as_api_error(error: BaseException) -> ApiError:
-    """Translate what was raised into what a caller may be told: a message written for callers, else kind and stage."""
+    """Translate what was raised into what a caller may read: a message written for callers, else kind and stage."""
     named = _STAGE.search(str(error))
     stage = getattr(error, "stage", None) or (named[1] if named else None)
     if isinstance(error, ApiError):
@@ -126,9 +126,9 @@ def as_api_error(error: BaseException) -> ApiError:
             stage=stage,
             next_step=_REFUSED[error.refusal],
         )
-    for kind, told, message in _TOLD:
-        if isinstance(error, kind):
-            return ApiError(told, message=message.format(stage) if message and stage else None, stage=stage)
+    for raised, kind, message in _TRANSLATIONS:
+        if isinstance(error, raised):
+            return ApiError(kind, message=message.format(stage) if message and stage else None, stage=stage)
     if isinstance(error, ConfigurationError):
         return ApiError("internal", message="The server is not set up correctly.", stage=stage)
     if isinstance(error, OSError) and error.errno in _FULL:
@@ -137,24 +137,24 @@ def as_api_error(error: BaseException) -> ApiError:
 
 
 def counted(error: BaseException) -> ApiError:
-    """Translate an error for a caller who is about to be told of it, count it, and log what should not happen."""
-    told = as_api_error(error)
-    telemetry.FAILURES.labels(told.kind).inc()
-    if told.status_code >= 500 and not isinstance(error, ApiError):
+    """Translate an error for a caller who is about to get it, count it, and log what should not happen."""
+    reply = as_api_error(error)
+    telemetry.FAILURES.labels(reply.kind).inc()
+    if reply.status_code >= 500 and not isinstance(error, ApiError):
         log_failure(error)
-    return told
+    return reply
 
 
 def error_response(error: BaseException) -> JSONResponse:
-    told = as_api_error(error)
-    headers = dict(told.headers or {})
-    if told.kind == "unauthenticated":
+    reply = as_api_error(error)
+    headers = dict(reply.headers or {})
+    if reply.kind == "unauthenticated":
         headers.setdefault("WWW-Authenticate", "Bearer")
-    if told.kind == "store_unavailable":
+    if reply.kind == "store_unavailable":
         headers.setdefault("Retry-After", _RETRY_SECONDS)
     # Programs that know nothing of this server, such as Hayhooks' own command line, show `detail`.
-    body = {**told.body(), "detail": f"{told.message} {told.next_step}"}
-    return JSONResponse(body, status_code=told.status_code, headers=headers)
+    body = {**reply.body(), "detail": f"{reply.message} {reply.next_step}"}
+    return JSONResponse(body, status_code=reply.status_code, headers=headers)
 
 
 def log_failure(error: BaseException) -> None:
@@ -189,11 +189,11 @@ def invalid_fields(error: ValidationError | RequestValidationError) -> ApiError:
 
 
 def install_error_replies(app: FastAPI) -> None:
-    async def reply(_: Request, error: Exception) -> JSONResponse:
-        told = invalid_fields(error) if isinstance(error, RequestValidationError) else as_api_error(error)
-        if told.status_code >= 500 and not isinstance(error, ApiError):
+    async def answer(_: Request, error: Exception) -> JSONResponse:
+        reply = invalid_fields(error) if isinstance(error, RequestValidationError) else as_api_error(error)
+        if reply.status_code >= 500 and not isinstance(error, ApiError):
             log_failure(error)
-        return error_response(told)
+        return error_response(reply)
 
     for kind in (StarletteHTTPException, ShiguanError, RequestValidationError):
-        app.add_exception_handler(kind, reply)
+        app.add_exception_handler(kind, answer)

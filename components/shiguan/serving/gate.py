@@ -1,13 +1,11 @@
-"""What stands between the network and the routes: connections, and each request's id, time, key and turn."""
+"""What stands between the network and the routes: each request's id, time, key and turn."""
 
-import asyncio
 import json
 import re
 import time
 import uuid
 
 import h11
-import uvicorn
 from fastapi import FastAPI
 from haystack.tracing.tracer import tracer
 from starlette.datastructures import Headers, MutableHeaders
@@ -111,32 +109,10 @@ def install_gate(app: FastAPI, settings: ServingSettings, *, keys: KeyRing, admi
     install_error_replies(app)
 
 
-_HEAD_SECONDS = 10.0
-_SPARE = 64
-
-
 class Connection(H11Protocol):
-    """
-    One HTTP/1.1 connection of uvicorn's.
-
-    From its beginning, and from the end of each reply, the whole head of the next request has ten seconds; the rest of
-    a body that nobody reads, too. Where there are as many connections as there may be, a new one takes the place of
-    the one that has waited longest without a request.
-    """
-
-    _timer: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency - 1:
-            others = [other for other in self.connections if isinstance(other, Connection)]
-            idle = {other._timer.when(): other for other in others if other._timer is not None}
-            if idle:
-                idle[min(idle)].give_up()
-        super().connection_made(transport)
-        self._wait()
+    """A connection of uvicorn's that refuses too large a head at once: h11 measures unfinished ones only."""
 
     def data_received(self, data: bytes) -> None:
-        # h11 measures only a head that is not complete yet, and reads may be larger than its limit.
         heads = self.conn.their_state is h11.IDLE
         if heads and len(data) > MOST_HEAD_BYTES and data.find(b"\r\n\r\n", 0, MOST_HEAD_BYTES) < 0:
             body = json.dumps(ApiError("head_too_large").body()).encode()
@@ -145,36 +121,3 @@ class Connection(H11Protocol):
             self.transport.close()
             return
         super().data_received(data)
-        if self._timer is not None and self._at_work():
-            self._timer.cancel()
-            self._timer = None
-
-    def on_response_complete(self) -> None:
-        super().on_response_complete()
-        if not self._at_work():
-            self._wait()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        super().connection_lost(exc)
-
-    def give_up(self) -> None:
-        self.connections.discard(self)
-        self.transport.abort()
-
-    def _at_work(self) -> bool:
-        return self.cycle is not None and not self.cycle.response_complete
-
-    def _wait(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = self.loop.call_later(_HEAD_SECONDS, self.give_up)
-
-
-def limit_connections(config: uvicorn.Config, settings: ServingSettings) -> None:
-    """Let a server of uvicorn's take connections as above."""
-    config.http, config.ws = Connection, "none"
-    config.h11_max_incomplete_event_size = MOST_HEAD_BYTES
-    if config.limit_concurrency is None:
-        config.limit_concurrency = max(settings.max_connections, settings.max_in_flight + _SPARE)

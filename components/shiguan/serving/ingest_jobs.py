@@ -1,44 +1,164 @@
-"""Puts uploads into the library in the background, of each tenant one at a time."""
+"""Puts uploads into the library in the background; each is on disk until it is in, whatever happens to the process."""
 
 import contextlib
+import os
+import re
+import secrets
+import shutil
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar
 
 from filelock import FileLock, Timeout
 from haystack import logging
 from haystack.dataclasses import ByteStream
+from pydantic import ConfigDict, TypeAdapter
 
 from shiguan.engine.library import IngestedFile, Library
 from shiguan.engine.loading import load_pipeline
-from shiguan.errors import ConfigurationError, ShiguanError, StoreFullError, StoreLockedError
+from shiguan.errors import ConfigurationError, ShiguanError, StoreFullError
+from shiguan.resources import check_free_space, write_json
 from shiguan.serving import telemetry
 from shiguan.serving.error_replies import ApiError, as_api_error
-from shiguan.serving.job_folder import JobFolder, JobRecord
-from shiguan.tenants import of_tenant, where
 
 logger = logging.getLogger(__name__)
 
 _MOST_ATTEMPTS = 8
-_FIRST_PAUSE = 5.0
-_LONGEST_PAUSE = 300.0
-# What is no fault of the upload is waited for as long as it lasts.
+_FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 300.0
+# What is not the upload's fault is waited for as long as it lasts.
 _LASTING = frozenset({"storage_full", "store_unavailable"})
-_LASTING_PAUSE = 10.0
+_LASTING_PAUSE = 10.0  # below the longest
 # How often a process looks for uploads that another one took on in the same folder.
 _LOOK_SECONDS = 2.0
-# How often a server that has nothing to do looks whether vectors are missing.
-_VECTORS_PAUSE = 30.0
-# How many it makes before it looks again; some seconds.
-_VECTORS = 256
-# How many tenants' uploads go in side by side: a book that takes an hour holds no other tenant up.
+# How often a server that has nothing to do looks whether vectors are missing, and how many it makes at a time.
+_VECTORS_PAUSE, _VECTORS = 30.0, 256
+# How many tenants' uploads go in side by side: a book that takes an hour does not hold up another tenant.
 _WORKERS = 2
-# A batch of passages is embedded within it. A thread that is still in the model when the interpreter ends would abort
-# the process.
+# A batch is embedded within it: a thread still in the model when the interpreter ends would abort the process.
 _STOP_SECONDS = 5.0
+_ID = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}")
+_KEPT_FINISHED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class JobRecord:
+    """One upload on its way into the library."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    id: str
+    tenant_id: str
+    source: str
+    size: int
+    state: str
+    submitted: float
+    started: float | None = None
+    finished: float | None = None
+    attempts: int = 0
+    not_before: float = 0.0
+    result: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+    version: int = 1
+
+
+_RECORD = TypeAdapter(JobRecord)
+
+
+class JobFolder:
+    """
+    `pending/` has each upload twice: its bytes and, written after them, its record. An upload counts as taken on from
+    its record on; bytes without a record are leftovers of a crash. `finished/` keeps the records of the last ones.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.pending = path / "pending"
+        self.finished = path / "finished"
+        self._last = 0
+        self._numbering = threading.Lock()
+
+    def prepare(self) -> None:
+        """Make the folders and sweep what a crash left."""
+        for folder in (self.pending, self.finished):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        hour_ago = time.time() - 3600
+        for path in self.pending.iterdir():
+            orphaned = path.suffix == ".bin" and not path.with_suffix(".json").exists()
+            # Another process may be writing here at this moment.
+            with contextlib.suppress(FileNotFoundError):
+                if (orphaned or path.suffix == ".part") and path.stat().st_mtime < hour_ago:
+                    path.unlink()
+
+    def add(self, tenant_id: str, source: str, content: BinaryIO) -> JobRecord:
+        """Take an upload on; when this returns, a crash does not lose it."""
+        check_free_space(self.pending)
+        job_id = self._new_id()
+        data = self.pending / f"{job_id}.bin"
+        try:
+            with data.open("xb") as file:
+                shutil.copyfileobj(content, file)
+                file.flush()
+                os.fsync(file.fileno())
+                size = file.tell()
+            record = JobRecord(job_id, tenant_id, source, size, "queued", submitted=time.time())
+            self.save(record)
+        except BaseException:
+            data.unlink(missing_ok=True)
+            raise
+        return record
+
+    def save(self, record: JobRecord) -> None:
+        write_json(self.pending / f"{record.id}.json", asdict(record), mode=0o600)
+
+    def finish(self, record: JobRecord) -> bool:
+        """Write down how an upload ended, and remove its bytes; false where it was no longer pending."""
+        write_json(self.finished / f"{record.id}.json", asdict(replace(record, finished=time.time())), mode=0o600)
+        (self.pending / f"{record.id}.bin").unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            (self.pending / f"{record.id}.json").unlink()
+            return True
+        return False
+
+    def is_pending(self, job_id: str) -> bool:
+        return (self.pending / f"{job_id}.json").exists()
+
+    def find(self, job_id: str) -> JobRecord | None:
+        with contextlib.suppress(ValueError):
+            if _ID.fullmatch(job_id):
+                return _read(self.pending / f"{job_id}.json") or _read(self.finished / f"{job_id}.json")
+        return None
+
+    def waiting(self) -> Iterator[JobRecord]:
+        """List what is to go in, oldest first."""
+        for path in sorted(self.pending.glob("*.json")):
+            try:
+                record = _read(path)
+            except ValueError:
+                # It would come again and again, before all others; people can look at it where it is.
+                logger.error("The record {file} of an upload cannot be read; it is set aside.", file=path.name)
+                for part in (path, path.with_suffix(".bin")):
+                    with contextlib.suppress(FileNotFoundError):
+                        part.rename(part.with_name(f"{part.name}.broken"))
+                continue
+            if record is not None:
+                yield record
+
+    def _new_id(self) -> str:
+        with self._numbering:
+            self._last = max(self._last + 1, time.time_ns())
+            return f"{self._last:016x}-{secrets.token_hex(8)}"
+
+
+def _read(path: Path) -> JobRecord | None:
+    try:
+        record = _RECORD.validate_json(path.read_bytes(), strict=True)
+    except FileNotFoundError:
+        return None
+    if record.id != path.stem:
+        raise ValueError(f"{path.name} is the record of another upload")
+    return record
 
 
 class _IngestStoppedError(ShiguanError):
@@ -49,10 +169,10 @@ class IngestJobs:
     """
     The queue of uploads of one server: of each tenant one at a time, of two tenants side by side.
 
-    An upload is on disk when it is acknowledged and leaves the queue only when it is in the library or cannot ever be:
-    whoever follows a process that died begins it again, which changes nothing that is in already. While a store is down
-    or a disk full they wait; where a stage fails, they are tried again after growing pauses and at last given up. Of
-    several processes that share the folder one works, and the others take over should it end.
+    An upload is on disk when it is acknowledged, and leaves the queue when it is in the library or never can be: after
+    a crash it begins again, which changes nothing that is in already. While a store is down or a disk full, uploads
+    wait; where a stage fails, they are tried again after growing pauses and at last given up. Of several processes that
+    share the folder one works, and another takes over when it ends.
     """
 
     def __init__(self, library: Library, path: Path, *, max_pending: int = 100) -> None:
@@ -65,8 +185,7 @@ class IngestJobs:
         self._thread: threading.Thread | None = None
         self._progress: dict[str, tuple[str, int, int]] = {}
         self._changing = threading.Lock()
-        self._choosing = threading.Lock()
-        self._turns: dict[str, float] = {}
+        self._turns: dict[str, float] = {}  # when each tenant was served last
         self._served: set[str] = set()
         self._next_look = 0.0
         self._vector_writer: Any = None
@@ -91,11 +210,8 @@ class IngestJobs:
     def submit(self, tenant_id: str, source: str, content: BinaryIO) -> JobRecord:
         waiting = sum(record.tenant_id == tenant_id for record in self.folder.waiting())
         if waiting >= self.max_pending:
-            raise ApiError(
-                "too_many_requests",
-                message=f"{waiting} uploads of this tenant wait to be ingested, the limit.",
-                headers={"Retry-After": "30"},
-            )
+            full = f"{waiting} uploads of this tenant wait to be ingested, the limit."
+            raise ApiError("too_many_requests", message=full, headers={"Retry-After": "30"})
         try:
             record = self.folder.add(tenant_id, source, content)
         except (OSError, StoreFullError) as error:
@@ -108,37 +224,31 @@ class IngestJobs:
 
     def cancel(self, tenant_id: str, source: str) -> int:
         """Take out of the queue what is to be deleted; an ingest that is at work on it ends at its next step."""
-        return sum(self._finish(replace(one, state="cancelled")) for one in self._waiting(tenant_id, source))
+        return sum(self._finish(replace(record, state="cancelled")) for record in self._waiting(tenant_id, source))
 
     def _waiting(self, tenant_id: str, source: str) -> list[JobRecord]:
-        return [one for one in self.folder.waiting() if (one.tenant_id, one.source) == (tenant_id, source)]
+        return [record for record in self.folder.waiting() if (record.tenant_id, record.source) == (tenant_id, source)]
 
     def find(self, tenant_id: str, job_id: str) -> dict[str, Any] | None:
         record = self.folder.find(job_id)
-        if record is None or record.tenant_id != tenant_id:
-            return None
-        return self.shown(record)
+        return self.shown(record) if record is not None and record.tenant_id == tenant_id else None
 
     def shown(self, record: JobRecord) -> dict[str, Any]:
         stage, done, total = self._progress.get(record.id, (None, 0, 0))
-        shown = {"id": record.id, "source": record.source, "state": record.state, "bytes": record.size}
-        shown |= {name: getattr(record, name) for name in ("submitted", "started", "finished", "attempts")}
-        progress = {"stage": stage, "done": done, "total": total}
-        return {**shown, "progress": progress, "result": record.result, "error": record.error}
+        kept = ("id", "source", "state", "submitted", "started", "finished", "attempts", "result", "error")
+        shown = {name: getattr(record, name) for name in kept}
+        return {**shown, "bytes": record.size, "progress": {"stage": stage, "done": done, "total": total}}
 
     def _work(self) -> None:
         while not self._stopping.is_set():
-            try:
-                with self._lock.acquire(timeout=_LOOK_SECONDS):
-                    # Daemons, as this thread is.
-                    others = [threading.Thread(target=self._serve, daemon=True) for _ in range(_WORKERS - 1)]
-                    for other in others:
-                        other.start()
-                    self._serve(self._make_vectors)
-                    for other in others:
-                        other.join(_STOP_SECONDS)
-            except Timeout:
-                continue
+            with contextlib.suppress(Timeout), self._lock.acquire(timeout=_LOOK_SECONDS):
+                # Daemons, as this thread is.
+                others = [threading.Thread(target=self._serve, daemon=True) for _ in range(_WORKERS - 1)]
+                for other in others:
+                    other.start()
+                self._serve(self._make_vectors)
+                for other in others:
+                    other.join(_STOP_SECONDS)
 
     def _serve(self, otherwise: Callable[[], bool] = bool) -> None:
         """Work on one tenant's upload after the other, and at something else between, until the server stops."""
@@ -163,9 +273,21 @@ class IngestJobs:
         """Make some of the vectors that an interrupted ingest left to be made; false where there is nothing to do."""
         if time.monotonic() < self._next_look:
             return False
+        library, children, parents = self.library, *(self.library.stores[kind] for kind in ("children", "parents"))
+
+        def listen(*_: object) -> None:
+            if self._stopping.is_set() or self._wake.is_set():
+                raise _IngestStoppedError("There is an upload to take in first.")
+
         try:
-            if self._make_slice():
-                return True
+            # Several servers would make the same ones.
+            here = hasattr(parents, "turn") and children.unscoped().count_by_file().values()
+            if here and any(words != vectors for words, vectors in here):
+                if self._vector_writer is None:
+                    pipeline = load_pipeline(library.deployment, library.index, data_dir=library.data_dir)
+                    self._vector_writer = pipeline.get_component("vector_writer")
+                if self._vector_writer.complete_a_file(parents, most=_VECTORS, progress=listen):
+                    return True
             self._vector_writer = None
         except _IngestStoppedError:
             return True
@@ -174,54 +296,28 @@ class IngestJobs:
         self._next_look = time.monotonic() + _VECTORS_PAUSE
         return False
 
-    def _make_slice(self) -> bool:
-        library, children, parents = self.library, *(self.library.stores[kind] for kind in ("children", "parents"))
-        if not hasattr(parents, "turn"):  # several servers would make the same ones
-            return False
-
-        def listen(*_: object) -> None:
-            if self._stopping.is_set() or self._wake.is_set():
-                raise _IngestStoppedError("There is an upload to take in first.")
-
-        for file_id, (words, vectors) in children.unscoped().count_by_file().items():
-            of_file = where("meta.file_id", "==", file_id)
-            if vectors == words or not (found := parents.unscoped().list_meta(of_file, ["tenant_id", "source"])):
-                continue
-            if self._vector_writer is None:
-                pipeline = load_pipeline(library.deployment, library.index, data_dir=library.data_dir)
-                self._vector_writer = pipeline.get_component("vector_writer")
-            tenant_id, name = found[0]["tenant_id"], Path(found[0]["source"]).name
-            # Whoever writes the file makes its vectors.
-            with contextlib.suppress(StoreLockedError), parents.turn(tenant_id, name):
-                wanted = of_tenant(tenant_id, of_file)
-                return bool(self._vector_writer.complete(wanted, most=_VECTORS, progress=listen)["written"])
-        return False
-
     def _next(self) -> JobRecord | None:
         """Choose of the tenants that are not served the one whose turn is longest ago, and of it what came first."""
-        with self._choosing:
+        with self._changing:
             self._wake.clear()
             waiting = list(self.folder.waiting())
             telemetry.JOBS_WAITING.set(len(waiting))
             # A wait that is longer than any pause is one for a clock that was set back.
-            now, longest = time.time(), max(_LONGEST_PAUSE, _LASTING_PAUSE)
-            due = [
-                one
-                for one in waiting
-                if not now < one.not_before <= now + longest and one.tenant_id not in self._served
-            ]
+            now = time.time()
+            due = [record for record in waiting if not now < record.not_before <= now + _LONGEST_PAUSE]
+            due = [record for record in due if record.tenant_id not in self._served]
             if not due:
                 return None
             record = min(due, key=lambda record: (self._turns.get(record.tenant_id, 0.0), record.id))
-            self._turns = {name: turn for name, turn in self._turns.items() if name in {r.tenant_id for r in waiting}}
+            self._turns = {each.tenant_id: self._turns.get(each.tenant_id, 0.0) for each in waiting}
             self._turns[record.tenant_id] = time.monotonic()
             self._served.add(record.tenant_id)
             return record
 
     def _ingest(self, record: JobRecord) -> None:
         if record.attempts >= _MOST_ATTEMPTS:
-            # It ended the process each time, or nobody could write down how it ended.
-            self._finish(replace(record, state="failed", error=_told(ApiError("internal"))))
+            # It ended the process each time, or how it ended could not be written down.
+            self._finish(replace(record, state="failed", error=_reported(ApiError("internal"))))
             return
         record = replace(record, state="running", attempts=record.attempts + 1, started=time.time())
         with self._changing:
@@ -230,14 +326,21 @@ class IngestJobs:
                 return
             self.folder.save(record)
         try:
-            content = self.folder.content(record.id)
+            content = (self.folder.pending / f"{record.id}.bin").read_bytes()
         except FileNotFoundError:
             # Another process that shares the folder ended it at this very moment.
-            self.folder.forget(record.id)
+            (self.folder.pending / f"{record.id}.json").unlink(missing_ok=True)
             return
+
+        def listen(stage: str, done: int, total: int) -> None:
+            # Which process it waits for is no business of the tenant's.
+            self._progress[record.id] = (stage.split(maxsplit=1)[0], done, total)
+            if self._stopping.is_set() or not self.folder.is_pending(record.id):
+                raise _IngestStoppedError("The ingest was stopped.")
+
         try:
             stream = ByteStream(content, meta={"file_name": record.source})
-            [done] = self.library.ingest([stream], tenant_id=record.tenant_id, progress=self._listener(record.id))
+            [done] = self.library.ingest([stream], tenant_id=record.tenant_id, progress=listen)
         except _IngestStoppedError:
             self._after_stop(record)
         except Exception as error:
@@ -254,28 +357,27 @@ class IngestJobs:
             self._again(record, ApiError("internal", message=f"The stage `{broken}` failed.", stage=broken))
             return
         result = {name: value for name, value in asdict(done).items() if name != "file"}
-        state, error = "done", None
+        ended = replace(record, state="done", result=result, error=None)
         if done.skipped and not done.sources:
             entry = done.skipped[0]
-            told = ApiError("refused", message=f"{entry['cause']}.", next_step=f"{entry['next_step']}.")
-            state, error = "failed", _told(told)
-        if not self._finish(replace(record, state=state, result=result, error=error)):
+            error = ApiError("refused", message=f"{entry['cause']}.", next_step=f"{entry['next_step']}.")
+            ended = replace(ended, state="failed", error=_reported(error))
+        if not self._finish(ended):
             self._after_stop(record)
 
     def _again(self, record: JobRecord, error: ApiError) -> None:
+        pause = min(_FIRST_PAUSE * 2 ** (record.attempts - 1), _LONGEST_PAUSE)
+        if error.kind in _LASTING:
+            record, pause = replace(record, attempts=record.attempts - 1), _LASTING_PAUSE
         if any(other.id > record.id for other in self._waiting(record.tenant_id, record.source)):
             self._finish(replace(record, state="superseded"))
-        elif error.kind in _LASTING:
-            self._queue_again(replace(record, attempts=record.attempts - 1), _LASTING_PAUSE, error)
         elif record.attempts >= _MOST_ATTEMPTS:
-            self._finish(replace(record, state="failed", error=_told(error)))
+            self._finish(replace(record, state="failed", error=_reported(error)))
         else:
-            self._queue_again(record, min(_FIRST_PAUSE * 2 ** (record.attempts - 1), _LONGEST_PAUSE), error)
-
-    def _queue_again(self, record: JobRecord, pause: float, error: ApiError) -> None:
-        with self._changing:
-            if self.folder.is_pending(record.id):
-                self.folder.save(replace(record, state="queued", not_before=time.time() + pause, error=_told(error)))
+            with self._changing:
+                if self.folder.is_pending(record.id):
+                    again = replace(record, state="queued", not_before=time.time() + pause, error=_reported(error))
+                    self.folder.save(again)
 
     def _after_stop(self, record: JobRecord) -> None:
         """Finish a deletion that came while its source went in."""
@@ -288,19 +390,11 @@ class IngestJobs:
             ended = self.folder.is_pending(record.id) and self.folder.finish(record)
         if ended:
             telemetry.JOBS.labels(record.state).inc()
-            self.folder.prune()
+            for path in sorted(self.folder.finished.glob("*.json"))[:-_KEPT_FINISHED]:
+                path.unlink(missing_ok=True)
         return ended
 
-    def _listener(self, job_id: str) -> Any:
-        def listen(stage: str, done: int, total: int) -> None:
-            # Which process it waits for is none of the tenant's business.
-            self._progress[job_id] = (stage.split(maxsplit=1)[0], done, total)
-            if self._stopping.is_set() or not self.folder.is_pending(job_id):
-                raise _IngestStoppedError("The ingest was stopped.")
 
-        return listen
-
-
-def _told(error: ApiError) -> dict[str, Any]:
+def _reported(error: ApiError) -> dict[str, Any]:
     body: dict[str, Any] = error.body()["error"]
     return {name: body[name] for name in ("type", "stage", "message", "next_step")}

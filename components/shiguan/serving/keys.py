@@ -181,11 +181,11 @@ def _checked_name(name: str) -> str:
 def _checked(record: KeyRecord) -> KeyRecord:
     try:
         if record.role not in ROLES:
-            raise RefusedError(f"`{record.role}` is no role. Roles are {', '.join(ROLES)}.")
+            raise RefusedError(f"`{record.role}` is not a role. Roles are {', '.join(ROLES)}.")
         if record.role != "metrics":
             checked_tenant(record.tenant)
         if len(record.hash) != _HASH_LENGTH or set(record.hash) - set("0123456789abcdef"):
-            raise RefusedError("its hash is no SHA-256 in hexadecimal.")
+            raise RefusedError("its hash is not a SHA-256 in hexadecimal.")
         if record.id != record.hash[:_ID_LENGTH]:
             raise RefusedError("its id is not the beginning of its hash.")
     except RefusedError as error:
@@ -248,10 +248,10 @@ class KeyUse:
         if not self._last:
             return
         used, self._last = self._last, {}
-        told = {key_id: utc_time(then) for key_id, then in used.items()}
+        times = {key_id: utc_time(then) for key_id, then in used.items()}
         before = last_used(self.path)
         try:
-            newest = {key_id: max(then, before.get(key_id, "")) for key_id, then in told.items()}
+            newest = {key_id: max(then, before.get(key_id, "")) for key_id, then in times.items()}
             write_json(self.path, {**before, **newest}, mode=0o600)
         except OSError as error:
             logger.warning("When keys were last used cannot be written down: {problem}.", problem=error.strerror)
@@ -264,16 +264,16 @@ def used_path(keys_path: Path) -> Path:
 
 def last_used(path: Path) -> dict[str, str]:
     try:
-        told = json.loads(path.read_bytes())
+        found = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return {}
-    return {k: v for k, v in told.items() if isinstance(v, str)} if isinstance(told, dict) else {}
+    return {k: v for k, v in found.items() if isinstance(v, str)} if isinstance(found, dict) else {}
 
 
-def audit(folder: Path, action: str, **told: Any) -> None:
+def audit(folder: Path, action: str, **details: Any) -> None:
     """Add a line to the trail of changes; what cannot be written down is logged, and done all the same."""
     path = folder / "audit.jsonl"
-    line = (json.dumps({"time": utc_time(), "action": action, **told}) + "\n").encode()
+    line = (json.dumps({"time": utc_time(), "action": action, **details}) + "\n").encode()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / "audit.lock", timeout=_LOCK_SECONDS):

@@ -14,7 +14,7 @@ from shiguan.engine.answer_stream import AnswerEvent
 from shiguan.engine.options import AskOptions
 from shiguan.engine.pipeline_run import MAX_QUESTION
 from shiguan.serving.authentication import Reader
-from shiguan.serving.engine import LONGEST_TURN, MOST_TURNS, AnswerRequest, Turn, current_engine
+from shiguan.serving.engine import LONGEST_TURN, MOST_TURNS, AnswerRequest, HistoryMessage, current_engine
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields
 from shiguan.serving.rag_routes import DONE, EventStreamResponse, sse
 from shiguan.serving.telemetry import current_request_id
@@ -86,7 +86,7 @@ class ChatRequest(AskOptions, extra="allow"):
                 f"The question has {len(question):,} characters, the limit is {MAX_QUESTION:,}. Shorten it.", "messages"
             )
         turns = [
-            Turn(role=message.role, content=_text(message.content)[:LONGEST_TURN])
+            HistoryMessage(role=message.role, content=_text(message.content)[:LONGEST_TURN])
             for message in before
             if message.role in _SPEAKERS
         ]

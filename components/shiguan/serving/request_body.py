@@ -84,7 +84,7 @@ def check_length(scope: Scope, limit: int) -> None:
     if length is None:
         return
     if not (length.isascii() and length.isdigit()):
-        raise ApiError("bad_request", message="`Content-Length` is no number.")
+        raise ApiError("bad_request", message="`Content-Length` is not a number.")
     if int(length) > limit:
         raise too_large(limit)
 

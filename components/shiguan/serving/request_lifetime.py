@@ -101,7 +101,7 @@ class ResponseWatch:
         self.complete = False
         self._send = send
         self._events = False
-        self._told = False
+        self._terminal = False
         self._done = False
         self._tail = b"\n"
         self._closed = False
@@ -129,9 +129,9 @@ class ResponseWatch:
             await error_response(error)(scope, _nothing, self._send)
         elif self._events:
             body = b"" if self._tail == b"\n" or self._tail.endswith(b"\n\n") else b"\n\n"
-            if not self._told and not self._done:
-                told = json.dumps(error.body(), ensure_ascii=False)
-                body += f"event: error\ndata: {told}\n\n".encode()
+            if not self._terminal and not self._done:
+                data = json.dumps(error.body(), ensure_ascii=False)
+                body += f"event: error\ndata: {data}\n\n".encode()
             if not self._done:
                 body += b"data: [DONE]\n\n"
             await self._send({"type": "http.response.body", "body": body, "more_body": False})
@@ -144,7 +144,7 @@ class ResponseWatch:
     def _look_at(self, part: bytes) -> None:
         # A mark may lie across two parts; its first half is then at the end of the tail.
         seen = self._tail + part
-        self._told = self._told or any(mark in seen for mark in _TERMINAL)
+        self._terminal = self._terminal or any(mark in seen for mark in _TERMINAL)
         self._done = self._done or _DONE in seen
         self._tail = seen[-40:]
 

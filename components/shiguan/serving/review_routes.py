@@ -135,14 +135,14 @@ class Judgement(BaseModel, extra="forbid"):
 
 @router.post("/feedback", tags=["feedback"], status_code=201, summary="Say what is right or wrong about an answer")
 async def give(request: Request, body: Judgement, asker: Reader) -> dict[str, Any]:
-    """Keep a judgement on an answer; it replaces what the same key said of the same receipt before."""
+    """Keep a judgement on an answer; it replaces the same key's earlier one on the same receipt."""
     found = await kept_receipt(request, body.receipt, asker)
     settings = request.app.state.settings
     file = FeedbackFile(settings.folder, days=settings.feedback_days)
     return await asyncio.to_thread(file.give, found, body.kind, body.note, reader=asker.key_id)
 
 
-@router.get("/feedback", tags=["feedback"], summary="List what readers said")
+@router.get("/feedback", tags=["feedback"], summary="List readers' judgements")
 async def listed(
     request: Request,
     asker: Reader,

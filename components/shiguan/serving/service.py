@@ -51,10 +51,10 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 @contextlib.contextmanager
 def on_shutdown_signal(begin: Callable[[], None]) -> Iterator[None]:
     """
-    Call something on the event loop as soon as the process is told to end.
+    Call something on the event loop as soon as the process gets a signal to end.
 
     ASGI tells an application of a shutdown only when its last request is over. A request that waits for a slow model
-    would hold the process for as long as that takes; told by the signal itself, the application can cut it off.
+    would hold the process for as long as that takes; on the signal itself, the application can cut it off.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # a test's server in a thread has no signals
@@ -237,8 +237,8 @@ async def _mcp_route(engine: Engine, library: Library) -> AsyncIterator[Route]:
 
 
 def _words_of(error: Exception) -> str:
-    told = counted(error).body()["error"]
-    return f"{told['message']} {told['next_step']}".strip()
+    reply = counted(error).body()["error"]
+    return f"{reply['message']} {reply['next_step']}".strip()
 
 
 class PlainStartupFailure:

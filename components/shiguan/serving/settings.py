@@ -56,9 +56,6 @@ class ServingSettings(BaseModel, frozen=True, extra="forbid"):
     max_per_tenant: _Count = Field(
         100, description="How many of these one tenant may have; more get 429. Only where there are keys."
     )
-    max_connections: _Count = Field(
-        512, description="Connections at once; a new one takes the place of the one that waited longest for a request."
-    )
     requests_per_minute: _Share = Field(
         0, description="Requests of one key in a minute, each question of a batch; more get 429. 0: no limit."
     )
@@ -70,7 +67,7 @@ class ServingSettings(BaseModel, frozen=True, extra="forbid"):
     llm_timeout: _Seconds = Field(30.0, description="Seconds for one call of the LLM.")
     retrieval_timeout: _Seconds = Field(10.0, description="Seconds for finding passages.")
     rewriting_timeout: _Seconds = Field(10.0, description="Seconds for rewording a question.")
-    max_body_bytes: _Bytes = Field(2 * _MIB, description="The largest body of a request that is no upload.")
+    max_body_bytes: _Bytes = Field(2 * _MIB, description="The largest body of a request other than an upload.")
     max_upload_bytes: _Bytes = Field(100 * _MIB, description="The largest upload.")
     max_pending_jobs: _Count = Field(
         100, description="Uploads of one tenant that may wait to be ingested; more get 429."

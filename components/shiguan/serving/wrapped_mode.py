@@ -91,8 +91,8 @@ class WrappedMode:
                     async for chunk in found:
                         yield _validated(chunk)
                 except ApiError as error:  # the status is sent already
-                    told = completion.chunk({"content": f"\n\n{error.message}"}, finish="stop", shiguan=error.body())
-                    yield _validated(told)
+                    last = completion.chunk({"content": f"\n\n{error.message}"}, finish="stop", shiguan=error.body())
+                    yield _validated(last)
 
         return chunks()
 

@@ -3,24 +3,11 @@
 import pytest
 from haystack import Document
 from haystack.core.serialization import component_from_dict, component_to_dict
+from tests.doubles.found_passage import QUERY, passage
 
 from shiguan.answer.answerability import Calibration, Signals, signals_of
 from shiguan.answer.answerability_gate import AnswerabilityGate, near_names
 from shiguan.errors import ConfigurationError
-
-QUERY = "When did Guo Ziyi take Chang'an back?"
-FIRST = "The rebels held the city for a year. In 757 Guo Ziyi took Chang'an back. He had Uighur horsemen."
-
-
-def passage(text=FIRST, *, sentence="In 757 Guo Ziyi took Chang'an back.", number=1, **meta):
-    start = text.index(sentence)
-    matches = [{"child_id": "c", "start": start, "end": start + len(sentence), "score": 2.0}]
-    return Document(
-        id=f"p{number or 1}",
-        content=text,
-        meta=({"number": number} if number else {})
-        | {"source": "tang.epub", "language": "en", "matches": matches, **meta},
-    )
 
 
 def near(cosine, parent="p1"):

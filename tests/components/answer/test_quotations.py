@@ -4,23 +4,12 @@ from dataclasses import replace
 
 import pytest
 from haystack import Document
+from tests.doubles.found_passage import FIRST, QUERY, passage
 
 from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.text.terms import terms
 
 TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
-QUERY = "When did Guo Ziyi take Chang'an back?"
-FIRST = "The rebels held the city for a year. In 757 Guo Ziyi took Chang'an back. He had Uighur horsemen."
-
-
-def passage(text=FIRST, *, sentence="In 757 Guo Ziyi took Chang'an back.", number=1, **meta):
-    start = text.index(sentence)
-    matches = [{"child_id": "c", "start": start, "end": start + len(sentence), "score": 2.0}]
-    return Document(
-        id=f"p{number}",
-        content=text,
-        meta={"number": number, "source": "tang.epub", "language": "en", "matches": matches, **meta},
-    )
 
 
 def run(documents, query=QUERY, *, confidence=0.9, form="markdown", **more):

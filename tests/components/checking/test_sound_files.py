@@ -7,16 +7,13 @@ from copy import deepcopy
 import pytest
 import yaml
 from haystack import Pipeline
-from jinja2 import TemplateSyntaxError
 from tests.conftest import ROOT
 from tests.doubles.work import work
 from tests.security.hostile_files import SOUND
 
 from shiguan.checking.parameters import ALLOWED_TYPES, REFUSED_TYPES
 from shiguan.checking.pipeline_check import check_pipeline
-from shiguan.checking.templates import FILTERS, METHODS, parse_template, violations
 from shiguan.engine.loading import load_pipeline
-from shiguan.llm.prompts import list_layers, list_prompts, load_layer, load_prompt
 
 PROMPT_BUILDER = "haystack.components.builders.prompt_builder.PromptBuilder"
 MEMORY = SOUND["components"]["retriever"]["init_parameters"]["document_store"]
@@ -114,28 +111,6 @@ def test_a_sound_swap_is_let_through_and_so_is_what_haystack_dumps_of_it(tmp_pat
     path = tmp_path / "dumped.yml"
     path.write_text(dumped + yaml.safe_dump({"inputs": inputs}), encoding="utf-8")
     assert [str(finding) for finding in check_pipeline(path, "dumped.yml").findings] == []
-
-
-@pytest.mark.parametrize(
-    "template",
-    [
-        "{{ documents[0].content }} {{ documents[-1].meta.title }} {{ documents[:3]|length }}",
-        "{% for d in documents %}{{ loop.index }}. {{ d.meta['title']|default('?') }}{% if not loop.last %}, {% endif %}{% endfor %}",
-        "{% set name = query.strip() %}{{ name|upper }} {{ names[loop.index0] }}",
-        "{{ d.meta.get('source').split('/')|last }} {{ 3 * count + 1 }} snake_case {{ d.meta.source_id }}",
-        "{% message role='user' %}Now: {% now 'UTC' %} {{ image|templatize_part }}{% endmessage %}",
-        "{# a comment with __class__ #} text with __init__ outside of any expression",
-    ],
-)
-def test_a_plain_template_is_let_through(template):
-    assert list(violations(parse_template(template))) == []
-
-
-def test_the_prompts_that_ship_with_shiguan_keep_the_rules_for_templates():
-    sources = [*map(load_prompt, list_prompts()), *map(load_layer, list_layers())]
-    assert len(sources) > 10
-    for source in sources:
-        assert list(violations(parse_template(source))) == []
 
 
 def test_what_haystack_dumps_is_let_through(tmp_path):
@@ -255,13 +230,8 @@ def test_a_package_that_is_not_installed_is_a_note_and_its_filters_still_count(t
 
 def test_the_page_on_security_lists_what_is_allowed():
     page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
-    for name in (*ALLOWED_TYPES, *REFUSED_TYPES, *FILTERS, *METHODS):
+    for name in (*ALLOWED_TYPES, *REFUSED_TYPES):
         assert f"`{name}`" in page, name
-
-
-def test_a_template_that_cannot_be_parsed_raises_without_running_a_line():
-    with pytest.raises(TemplateSyntaxError):
-        parse_template("{{ x }")
 
 
 @pytest.mark.parametrize(

@@ -31,20 +31,8 @@ def test_named_meta_fields_are_embedded_before_the_content():
     assert embedded.content == "守睢阳。"
 
 
-def test_threads_change_no_vector():
-    documents = [Document(content=f"passage {number}") for number in range(5)]
-    one, two = (E5DocumentEmbedder(threads=threads).run(documents=documents)["documents"] for threads in (1, 2))
-    assert [document.embedding for document in one] == [document.embedding for document in two]
-
-
 def test_no_documents_are_no_documents():
     assert E5DocumentEmbedder().run(documents=[]) == {"documents": []}
-
-
-@pytest.mark.parametrize("threads", [0, -1])
-def test_threads_must_be_positive(threads):
-    with pytest.raises(ValueError, match="`threads` must be positive"):
-        E5DocumentEmbedder(threads=threads)
 
 
 def test_missing_weights_are_an_error_that_says_what_to_install(monkeypatch):
@@ -59,6 +47,6 @@ def test_missing_weights_are_an_error_that_says_what_to_install(monkeypatch):
 
 def test_round_trip_through_yaml():
     pipeline = Pipeline()
-    pipeline.add_component("embedder", E5DocumentEmbedder(meta_fields_to_embed=["title"], threads=2))
+    pipeline.add_component("embedder", E5DocumentEmbedder(meta_fields_to_embed=["title"]))
     embedder = Pipeline.loads(pipeline.dumps()).get_component("embedder")
-    assert (embedder.meta_fields_to_embed, embedder.threads) == (["title"], 2)
+    assert embedder.meta_fields_to_embed == ["title"]

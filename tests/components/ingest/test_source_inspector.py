@@ -2,17 +2,17 @@ import io
 import zipfile
 
 import pytest
-from haystack import Pipeline
 from haystack.dataclasses import ByteStream
 
+from shiguan.ingest import source_inspector
 from shiguan.ingest.source_inspector import SourceInspector
 
 CHINESE = "天宝十四载，安禄山反于范阳。玄宗幸蜀，太子即位于灵武，改元至德。郭子仪、李光弼将兵讨之，收复两京。" * 3
 TRADITIONAL = "天寶十四載，安祿山反於范陽。玄宗幸蜀，太子即位於靈武，改元至德。郭子儀、李光弼將兵討之，收復兩京。" * 3
 
 
-def inspect(*sources, **parameters):
-    return SourceInspector(**parameters).run(list(sources))
+def inspect(*sources):
+    return SourceInspector().run(list(sources))
 
 
 def zip_of(**entries):
@@ -37,7 +37,7 @@ REFUSED = {
         "password-protected Office",
         "ending",
     ),
-    "docx that is another zip": ("a.docx", zip_of(a="b"), "no DOCX", "word processor"),
+    "docx that is another zip": ("a.docx", zip_of(a="b"), "not a DOCX", "word processor"),
     "docx that is cut off": ("a.docx", zip_of(word__document_xml="b" * 500)[:-30], "cut off", "again"),
     "docx that is a bomb": ("a.docx", zip_of(word__document_xml=b"\0" * 30_000_000), "more than 100 to 1", ""),
     "text that is a zip": ("a.txt", zip_of(a="b"), "its content is a zip archive", "ending"),
@@ -85,12 +85,13 @@ def test_missing_files_and_folders_are_named(tmp_path):
     assert result["sources"] == []
 
 
-def test_a_file_above_the_limit_is_not_even_read(tmp_path):
+def test_a_file_above_the_limit_is_not_even_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(source_inspector, "MAX_BYTES", 10)
     big = tmp_path / "big.txt"
     big.write_text("x" * 11)
-    (entry,) = inspect(big, max_bytes=10)["skipped"]
+    (entry,) = inspect(big)["skipped"]
     assert "11 bytes, the limit is 10" in entry["cause"]
-    assert "max_bytes" in entry["next_step"]
+    assert "Split it" in entry["next_step"]
 
 
 @pytest.mark.parametrize(
@@ -160,14 +161,3 @@ def test_a_file_that_is_named_twice_is_read_once(tmp_path):
 
 def test_no_sources_give_no_sources():
     assert inspect() == {"sources": [], "skipped": [], "warnings": []}
-
-
-def test_a_limit_that_is_not_positive_is_refused():
-    with pytest.raises(ValueError, match="`max_bytes` must be positive, got 0"):
-        SourceInspector(0)
-
-
-def test_the_inspector_comes_back_from_yaml_as_it_was():
-    pipeline = Pipeline()
-    pipeline.add_component("inspector", SourceInspector(77))
-    assert Pipeline.loads(pipeline.dumps()).get_component("inspector").max_bytes == 77

@@ -11,10 +11,9 @@ import pytest
 
 from shiguan.engine.library import IngestedFile
 from shiguan.errors import ConfigurationError, StoreError, StoreFullError
-from shiguan.serving import ingest_jobs, job_folder
+from shiguan.serving import ingest_jobs
 from shiguan.serving.error_replies import ApiError
-from shiguan.serving.ingest_jobs import IngestJobs
-from shiguan.serving.job_folder import JobFolder
+from shiguan.serving.ingest_jobs import IngestJobs, JobFolder
 
 
 class FakeLibrary:
@@ -266,7 +265,7 @@ def test_an_upload_that_cannot_be_written_leaves_nothing_and_says_so(make, monke
     def full(*_):
         raise OSError(28, "No space left on device", "/srv/secret")
 
-    monkeypatch.setattr("shiguan.serving.job_folder.os.fsync", full)
+    monkeypatch.setattr("shiguan.serving.ingest_jobs.os.fsync", full)
     with pytest.raises(ApiError) as raised:
         submit(jobs, "a.txt", "one")
     assert (raised.value.status_code, raised.value.kind) == (503, "storage_full")
@@ -329,7 +328,7 @@ def test_of_two_processes_on_one_folder_one_works_and_the_other_takes_over(make,
 
 
 def test_only_the_last_finished_uploads_are_remembered(make, monkeypatch):
-    monkeypatch.setattr("shiguan.serving.job_folder._KEPT_FINISHED", 2)
+    monkeypatch.setattr("shiguan.serving.ingest_jobs._KEPT_FINISHED", 2)
     jobs = make()
     records = [submit(jobs, f"{n}.txt", "x") for n in range(4)]
     jobs.start()
@@ -442,7 +441,6 @@ def clock(monkeypatch):
     now = [1_800_000_000.0]
     fake = SimpleNamespace(time=lambda: now[0], time_ns=lambda: int(now[0] * 1e9), monotonic=time.monotonic)
     monkeypatch.setattr(ingest_jobs, "time", fake)
-    monkeypatch.setattr(job_folder, "time", fake)
     return now
 
 

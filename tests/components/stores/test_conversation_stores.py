@@ -6,7 +6,6 @@ import threading
 from dataclasses import replace
 
 import pytest
-from haystack.utils import Secret
 from tests.components.stores.turns import questions, say
 from tests.doubles.stand_in_elasticsearch import StandInElasticsearch
 
@@ -26,14 +25,15 @@ from shiguan.stores.embedded.sqlite_conversation_store import SQLiteConversation
 
 
 @pytest.fixture(params=["sqlite", "elasticsearch"])
-def make_store(request, tmp_path):
+def make_store(request, tmp_path, monkeypatch):
     if request.param == "sqlite":
         yield lambda **limits: SQLiteConversationStore(str(tmp_path), **limits)
         return
     with StandInElasticsearch() as server:
+        monkeypatch.setenv("SHIGUAN_ELASTICSEARCH_URL", server.url)
 
         def make(**limits):
-            store = ElasticsearchConversationStore(address=Secret.from_token(server.url), api_key=None, **limits)
+            store = ElasticsearchConversationStore(**limits)
             store.set_up()
             made.append(store)
             return store

@@ -7,7 +7,8 @@ import subprocess
 import sys
 
 import pytest
-from tests.components.stores.test_store_folder import documents, make
+from tests.components.stores.test_store_folder import documents
+from tests.doubles.small_store import make
 
 from shiguan.stores.embedded.shards import close_all_shards
 
@@ -25,7 +26,7 @@ from haystack import Document
 from haystack.document_stores.types import DuplicatePolicy
 from shiguan.errors import ShiguanError
 from shiguan.stores.embedded.shards import close_all_shards
-from tests.components.stores.test_store_folder import make
+from tests.doubles.small_store import make
 for folder in json.load(sys.stdin):
     try:
         store = make(folder)

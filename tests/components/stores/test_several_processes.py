@@ -12,42 +12,31 @@ from pathlib import Path
 import pytest
 from haystack.dataclasses import Document
 from haystack.document_stores.types import DuplicatePolicy
+from tests.doubles.small_store import ALL, make
 
 from shiguan.engine.library import Library
 from shiguan.errors import StoreFormatError, StoreLockedError
 from shiguan.stores.embedded import sharing
-from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.stores.embedded.shards import Shard, close_all_shards
 
 ROOT = Path(__file__).resolve().parents[3]
 STEPS = ROOT / "tests" / "doubles" / "ingest_in_steps.py"
-ALL = DuplicatePolicy.OVERWRITE
 
 HOLD = """
 import sys
-from tests.components.stores.test_several_processes import make
+from tests.doubles.small_store import make
 print(make(sys.argv[1]).count_documents(), flush=True)
 sys.stdin.read()
 """
 WRITE = """
 import sys
-from tests.components.stores.test_several_processes import ALL, make
+from tests.doubles.small_store import ALL, make
 from haystack.dataclasses import Document
 store = make(sys.argv[1])
 for n in range(10**6):
     store.write_documents([Document(id=f"{n}-{i}", content="text") for i in range(20)], ALL)
     print(n, flush=True)
 """
-
-
-@pytest.fixture(autouse=True)
-def closed_shards():
-    yield
-    close_all_shards()
-
-
-def make(folder, **parameters):
-    return QdrantEdgeDocumentStore(**{"path": str(folder), "embedding_dim": 4, **parameters}).unscoped()
 
 
 class Started:

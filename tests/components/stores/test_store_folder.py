@@ -12,24 +12,13 @@ import numpy as np
 import pytest
 from haystack.dataclasses import ByteStream, Document, SparseEmbedding
 from haystack.document_stores.types import DuplicatePolicy
+from tests.doubles.small_store import ALL, make
 
 from shiguan.errors import StoreError, StoreFormatError
-from shiguan.stores.embedded import hnsw_builder
+from shiguan.stores.embedded import hnsw_builder, shards
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.stores.embedded.shards import Shard, close_all_shards
 from shiguan.stores.embedded.sharing import EngineClient
-
-ALL = DuplicatePolicy.OVERWRITE
-
-
-@pytest.fixture(autouse=True)
-def closed_shards():
-    yield
-    close_all_shards()
-
-
-def make(folder, **parameters):
-    return QdrantEdgeDocumentStore(**{"path": str(folder), "embedding_dim": 4, **parameters}).unscoped()
 
 
 def vectors(count, seed=0, dimensions=4):
@@ -85,7 +74,6 @@ def test_the_folder_comes_from_the_path_or_the_environment(tmp_path, monkeypatch
         {"name": "../x"},
         {"name": "a/b"},
         {"embedding_dim": 0},
-        {"exact_below": -1},
     ],
 )
 def test_wrong_parameters_are_refused_with_their_value(wrong):
@@ -99,7 +87,6 @@ def test_parameters_round_trip(tmp_path):
         "path": str(tmp_path),
         "embedding_dim": 7,
         "embedding_model": "some/model",
-        "exact_below": 9,
         "bm25": False,
         "bm25_fields": ["title"],
     }
@@ -369,7 +356,7 @@ def test_a_second_process_reads_through_the_first_and_opens_the_folder_when_that
 
 READ = """
 import sys
-from tests.components.stores.test_store_folder import make
+from tests.doubles.small_store import make
 print(make(sys.argv[1]).count_documents(), flush=True)
 sys.stdin.read()
 """
@@ -488,7 +475,8 @@ def test_the_graph_is_built_in_the_background_while_reads_and_writes_go_on(tmp_p
         return done
 
     monkeypatch.setattr(hnsw_builder.HnswBuilder, "_index", held)
-    store = make(tmp_path, exact_below=300)
+    monkeypatch.setattr(shards, "EXACT_BELOW", 300)
+    store = make(tmp_path)
     written = documents(400)
     store.write_documents(written)
     # The copy is indexed; until it is let through, all of this happens beside it.
@@ -515,7 +503,7 @@ def test_the_graph_is_built_in_the_background_while_reads_and_writes_go_on(tmp_p
     # A graph is approximate; on 400 points in four dimensions it misses hardly any.
     assert len(set(found) & set(expected)) >= 19
     store.close()
-    assert make(tmp_path, exact_below=300).filter_documents() == before
+    assert make(tmp_path).filter_documents() == before
 
 
 def test_a_second_build_takes_in_what_was_written_since(tmp_path):
@@ -535,7 +523,8 @@ def test_a_second_build_takes_in_what_was_written_since(tmp_path):
 def test_closing_gives_up_a_build_that_runs(tmp_path, monkeypatch):
     monkeypatch.setattr(hnsw_builder.hnsw_process, "__file__", str(tmp_path / "endless.py"))
     (tmp_path / "endless.py").write_text("import time\nwhile True: time.sleep(1)\n")
-    store = make(tmp_path, exact_below=10)
+    monkeypatch.setattr(shards, "EXACT_BELOW", 10)
+    store = make(tmp_path)
     store.write_documents(documents(20))
     builder = store._shard._builder
     assert builder is not None

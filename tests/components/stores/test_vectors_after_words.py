@@ -187,8 +187,9 @@ def test_a_store_without_vectors_asks_for_none(tmp_path):
     close_all_shards()
 
 
-def test_the_graph_is_built_for_vectors_and_not_for_words(tmp_path):
-    store = make(tmp_path, exact_below=50)
+def test_the_graph_is_built_for_vectors_and_not_for_words(tmp_path, monkeypatch):
+    monkeypatch.setattr(shards, "EXACT_BELOW", 50)
+    store = make(tmp_path)
     names = [f"{number:03}" for number in range(120)]
     store.write_documents([child(name) for name in names])
     shard = shards._open_shards[store.folder]

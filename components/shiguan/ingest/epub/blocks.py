@@ -27,8 +27,8 @@ class Block:
     def meta(self) -> dict[str, Any]:
         """What a document of it says of it."""
         own = {"language": self.language, "notes": self.notes}
-        told = {name: value for name, value in own.items() if value}
-        return {"section": self.section, "kind": self.kind, "anchor": self.anchor, **told}
+        stated = {name: value for name, value in own.items() if value}
+        return {"section": self.section, "kind": self.kind, "anchor": self.anchor, **stated}
 
 
 class BlockBuilder:

@@ -142,9 +142,9 @@ def _entries(
     pending += [(node, None) for node in reversed(below(root))] if root is not None else []
     while pending and len(entries) < _MAX_ENTRIES:
         node, entry = pending.pop()
-        if said := words(node):
-            target = find(base, said[1]) if said[1] else None
-            entry = NavEntry(said[0], *(target or ("", "")), entry)
+        if label := words(node):
+            target = find(base, label[1]) if label[1] else None
+            entry = NavEntry(label[0], *(target or ("", "")), entry)
             entries.append(entry)
         if entry is not None and entry.depth < _MAX_DEPTH:
             pending.extend((child, entry) for child in reversed(below(node)))

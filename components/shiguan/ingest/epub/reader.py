@@ -64,8 +64,8 @@ def _book(package: Package, files: list[BookFile], notes: list[BookFile], *, inc
         raise SourceError(source, "there is no text in it, perhaps only pictures", "Use an edition with text")
     # A page without a package is no book: its menus are left out in silence, as they always are.
     if left and package.spine:
-        told = ", ".join(f"{name} ({size:,} characters)" for name, size in left.items())
-        warnings.append(f"{source}: left out as no text of the book: {told}; `include_front_matter: true` keeps all.")
+        parts = ", ".join(f"{name} ({size:,} characters)" for name, size in left.items())
+        warnings.append(f"{source}: left out as no text of the book: {parts}; `include_front_matter: true` keeps all.")
     return Book(package.title, package.authors, package.language, blocks, warnings)
 
 

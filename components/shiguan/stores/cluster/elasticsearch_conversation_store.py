@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from elasticsearch import ConflictError, Elasticsearch, NotFoundError
-from haystack.utils import Secret
 
 from shiguan.conversations import Conversation, ConversationStore, SummaryNode, Turn, kept_title, kept_turn
 from shiguan.errors import StoreUnavailableError
@@ -46,18 +45,12 @@ class ElasticsearchConversationStore(ServedStore, Serializable, ConversationStor
         self,
         index: str = "shiguan-conversations",
         *,
-        address: Secret = Secret.from_env_var("SHIGUAN_ELASTICSEARCH_URL"),  # noqa: B008  Haystack's way
-        api_key: Secret | None = Secret.from_env_var("SHIGUAN_ELASTICSEARCH_API_KEY", strict=False),  # noqa: B008
         retention_days: float | None = None,
         retention_turns: int | None = None,
-        timeout: float = 10.0,
     ) -> None:
         super().__init__(retention_days, retention_turns)
         self.index = index
-        self.address = address
-        self.api_key = api_key
-        self.timeout = timeout
-        self.server = Server("Elasticsearch", address, api_key, timeout)
+        self.server = Server("Elasticsearch")
         self._opening = threading.Lock()
 
     def _part(self) -> ElasticsearchIndex:

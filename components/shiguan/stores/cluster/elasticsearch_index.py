@@ -84,7 +84,7 @@ class ElasticsearchIndex:
     ) -> None:
         """Write or delete entries in batches, and name those that the server refused."""
         refused: list[tuple[str, str]] = []
-        patient = client.options(request_timeout=max(self.server.timeout, _BULK_SECONDS))
+        patient = client.options(request_timeout=_BULK_SECONDS)
         for done, item in helpers.streaming_bulk(
             patient,
             actions,

@@ -13,7 +13,6 @@ from typing import Any
 from elasticsearch import AsyncElasticsearch, Elasticsearch
 from haystack.dataclasses import Document
 from haystack.document_stores.types import DuplicatePolicy
-from haystack.utils import Secret
 from haystack_integrations.document_stores.elasticsearch import ElasticsearchDocumentStore
 from haystack_integrations.document_stores.elasticsearch.filters import _normalize_filters
 
@@ -54,33 +53,25 @@ class ElasticsearchStore(TenantGuarded, ServedStore, PipelineStore, Elasticsearc
         self,
         index: str,
         *,
-        address: Secret = Secret.from_env_var("SHIGUAN_ELASTICSEARCH_URL"),  # noqa: B008  Haystack's way
-        api_key: Secret | None = Secret.from_env_var("SHIGUAN_ELASTICSEARCH_API_KEY", strict=False),  # noqa: B008
         searched: bool = True,
         bm25_fields: list[str] | None = None,
         keyword_fields: list[str] | None = None,
         shards: int = 1,
-        timeout: float = 10.0,
     ) -> None:
         if not index or index != index.lower() or index[0] in "-_+." or not set(index).isdisjoint(' "*\\<|,>/?#:'):
             raise ValueError(f"`index` must be a lower-case Elasticsearch index name, got {index!r}.")
         if shards < 1:
             raise ValueError(f"`shards` must be positive, got {shards}.")
-        if timeout <= 0:
-            raise ValueError(f"`timeout` must be positive, got {timeout}.")
         self.index = index
-        self.address = address
-        self.api_key = api_key
         self.searched = searched
         self.bm25_fields = bm25_fields
         self.keyword_fields = keyword_fields
         self.shards = shards
-        self.timeout = timeout
-        self.server = Server("Elasticsearch", address, api_key, timeout)
+        self.server = Server("Elasticsearch")
         self.schema = ElasticsearchSchema(searched, tuple(keyword_fields or ()), tuple(bm25_fields or ()), shards)
         self._opening = threading.Lock()
         self._languages = lru_cache(1_000)(lambda filters, _: self._count_by("language", json.loads(filters)))
-        super().__init__(index=index, api_key=api_key, api_key_id=None, request_timeout=timeout)
+        super().__init__(index=index, api_key=None, api_key_id=None)
 
     def _part(self) -> ElasticsearchIndex:
         return ElasticsearchIndex(self.server, self.index, self.schema)
@@ -126,8 +117,11 @@ class ElasticsearchStore(TenantGuarded, ServedStore, PipelineStore, Elasticsearc
             return 0
         with self._connected() as client:
             self._check(client)  # it may have been deleted since
+        if policy == DuplicatePolicy.SKIP:
+            known = self.existing_ids([document.id for document in documents])
+            documents = [*{document.id: document for document in documents if document.id not in known}.values()]
         bare = [replace(document, embedding=None, sparse_embedding=None) for document in documents]
-        if policy != DuplicatePolicy.OVERWRITE:
+        if policy not in (DuplicatePolicy.OVERWRITE, DuplicatePolicy.SKIP):
             with self.server.reporting():
                 return int(super().write_documents(bare, policy=policy, refresh=True))
         actions = (
@@ -141,7 +135,7 @@ class ElasticsearchStore(TenantGuarded, ServedStore, PipelineStore, Elasticsearc
         return self._bulk(actions, "write", len(documents))
 
     def delete_documents(self, document_ids: list[str]) -> None:  # type: ignore[override]  # as above
-        """Delete passages; ids that are not stored are no error."""
+        """Delete passages; ids that are not stored are ignored."""
         self._delete(document_ids)
 
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:

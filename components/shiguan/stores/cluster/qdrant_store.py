@@ -8,7 +8,6 @@ from typing import Any
 
 from haystack.dataclasses import Document
 from haystack.document_stores.types import DuplicatePolicy
-from haystack.utils import Secret
 from haystack_integrations.document_stores.qdrant import QdrantDocumentStore
 from haystack_integrations.document_stores.qdrant.converters import (
     convert_haystack_documents_to_qdrant_points,
@@ -56,38 +55,30 @@ class QdrantStore(TenantGuarded, ServedStore, PipelineStore, QdrantDocumentStore
         index: str,
         *,
         embedding_dim: int,
-        address: Secret = Secret.from_env_var("SHIGUAN_QDRANT_URL"),  # noqa: B008  Haystack's way
-        api_key: Secret | None = Secret.from_env_var("SHIGUAN_QDRANT_API_KEY", strict=False),  # noqa: B008
         keyword_fields: list[str] | None = None,
         on_disk: bool = False,
         hnsw_config: dict[str, Any] | None = None,
         quantization_config: dict[str, Any] | None = None,
         shard_number: int | None = None,
         replication_factor: int | None = None,
-        timeout: int = 10,
     ) -> None:
         if not index or not set(index).isdisjoint('/ \\?#:*"<>|'):
             raise ValueError(f"`index` must be a plain collection name, got {index!r}.")
         if embedding_dim < 1:
             raise ValueError(f"`embedding_dim` must be positive, got {embedding_dim}.")
-        if timeout <= 0:
-            raise ValueError(f"`timeout` must be positive, got {timeout}.")
         super().__init__(
             index=index,
             embedding_dim=embedding_dim,
-            api_key=api_key,
             on_disk=on_disk,
             on_disk_payload=True,  # children are read a few at a time
             hnsw_config=hnsw_config,
             quantization_config=quantization_config,
             shard_number=shard_number,
             replication_factor=replication_factor,
-            timeout=timeout,
             progress_bar=False,
         )
-        self.address = address
         self.keyword_fields = keyword_fields
-        self.server = Server("Qdrant", address, api_key, timeout)
+        self.server = Server("Qdrant")
         self._opening = threading.Lock()
 
     def _part(self) -> QdrantCollection:
@@ -147,7 +138,7 @@ class QdrantStore(TenantGuarded, ServedStore, PipelineStore, QdrantDocumentStore
         return len(chosen)
 
     def delete_documents(self, document_ids: list[str]) -> None:
-        """Delete children; ids that are not stored are no error."""
+        """Delete children; ids that are not stored are ignored."""
         self._delete([_point_id(document_id) for document_id in document_ids])
 
     def list_ids(self, filters: dict[str, Any] | None = None) -> list[str]:

@@ -63,8 +63,7 @@ class ServedStore:
 
     def set_up(self) -> list[str]:
         """Make what is not there yet; safe to run twice, and twice at once."""
-        seconds = max(self.server.timeout, _SET_UP_SECONDS)
-        with self.server.reporting(), closing(self.server.open(seconds)) as client:
+        with self.server.reporting(), closing(self.server.open(_SET_UP_SECONDS)) as client:
             return [f"{self.server.place}: {clause}" for clause in self._part().make(client)]
 
     def status(self) -> list[dict[str, Any]]:

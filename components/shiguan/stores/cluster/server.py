@@ -16,7 +16,6 @@ from elastic_transport import ConnectionError as ElasticConnectionError
 from elastic_transport import ConnectionTimeout, TlsError, Transport, TransportError
 from elasticsearch import ApiError, Elasticsearch
 from haystack.document_stores.errors import DocumentStoreError
-from haystack.utils import Secret
 from qdrant_client import QdrantClient
 from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
@@ -26,6 +25,8 @@ from shiguan.errors import ConfigurationError, ShiguanError, StoreError, StoreUn
 
 _BUSY = (429, 502, 503, 504)
 _NAMED = 5
+TIMEOUT = 10.0
+"""Seconds that a request may take."""
 _AUTHORITY = "SHIGUAN_CA_FILE"
 # The first soon: a connection that was kept open over a restart is broken, and the next one is not.
 _WAITS = (0.1, 1.0, 2.0, 4.0)
@@ -38,10 +39,6 @@ class Server:
     """One server as a person knows it."""
 
     name: str
-    address: Secret
-    api_key: Secret | None
-    timeout: float
-    """Seconds that a request may take."""
 
     @property
     def variable(self) -> str:
@@ -50,11 +47,8 @@ class Server:
     def urls(self) -> list[str]:
         """Read the address."""
         example = f"http://localhost:{9200 if self.name == 'Elasticsearch' else 6333}"
-        try:
-            value = self.address.resolve_value()
-        except ValueError:
-            value = None
-        urls = [url.strip().rstrip("/") for url in str(value or "").split(",") if url.strip()]
+        given = os.environ.get(self.variable, "")
+        urls = [url.strip().rstrip("/") for url in given.split(",") if url.strip()]
         if not urls:
             raise ConfigurationError(
                 f"{self.variable} is not set: the deployment `elasticsearch_qdrant` does not know where {self.name} "
@@ -71,8 +65,8 @@ class Server:
 
     def open(self, timeout: float | None = None, *, patient: bool = True) -> Any:
         """Open a client, which tries again where the server is away or busy unless told not to; nothing is sent yet."""
-        trusted, seconds, urls = _trusted_authority(), timeout or self.timeout, self.urls()
-        key = self.api_key.resolve_value() if self.api_key else None
+        trusted, seconds, urls = _trusted_authority(), timeout or TIMEOUT, self.urls()
+        key = os.environ.get(f"SHIGUAN_{self.name.upper()}_API_KEY") or None
         if self.name == "Elasticsearch":
             own: dict[str, Any] = {"ssl_context": trusted} if trusted else {}
             # Of several nodes the next one is asked at once.
@@ -261,7 +255,7 @@ def _asked_seconds(error: BaseException) -> float | None:
 
 
 def _reason(error: BaseException) -> str:
-    """Say in one short clause what the server or the connection said."""
+    """Give the server's or the connection's reason in one short clause."""
     if isinstance(error, ApiError):
         body = error.body
         details = body.get("error") if isinstance(body, dict) else None

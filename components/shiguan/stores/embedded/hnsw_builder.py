@@ -96,11 +96,13 @@ class HnswBuilder:
                 stderr=subprocess.PIPE,
                 env={**os.environ, "PYTHONPATH": path},
             )
-        _, said = self._process.communicate()
+        _, errors = self._process.communicate()
         if self._stopped.is_set():
             return False
         if self._process.returncode:
-            raise RuntimeError(said.decode(errors="replace").strip()[-500:] or f"exit code {self._process.returncode}")
+            raise RuntimeError(
+                errors.decode(errors="replace").strip()[-500:] or f"exit code {self._process.returncode}"
+            )
         return True
 
     def _replace(self, building: Path, points: int) -> None:

@@ -60,7 +60,6 @@ AVERAGE_LENGTH = 200.0
 _KEYWORD_FIELDS = ("tenant_id", "source_id", "file_id", "language")
 _NAMESPACE = uuid.UUID("6f1ad56c-6a5d-5f0e-9f2b-9b1a4c0f5f51")
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
-_INTEGERS = range(-(2**63), 2**63)
 # Embedders that normalise leave this much rounding; such vectors are kept as they are.
 _UNIT_TOLERANCE = 1e-5
 

@@ -14,6 +14,7 @@ from shiguan.errors import StoreError
 from shiguan.resources import data_folder
 from shiguan.stores import PipelineStore
 from shiguan.stores.embedded import reading
+from shiguan.stores.embedded.filters import translate
 from shiguan.stores.embedded.points import (
     DENSE,
     ID,
@@ -58,8 +59,8 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
     depend on what else is stored, nor on the order of writing. A term of a question counts once, and less where it is a
     pair of Han characters or has one of modern Chinese grammar.
 
-    Vectors are compared by their cosine (-1 to 1, higher is closer): all up to `exact_below` documents, through an
-    HNSW graph above. The store keeps a document's id, content and meta (JSON values) exactly, and its embedding as
+    Vectors are compared by their cosine (-1 to 1, higher is closer): all up to 20,000 documents, through an HNSW
+    graph above. The store keeps a document's id, content and meta (JSON values) exactly, and its embedding as
     float32 of length 1; nothing else is kept.
 
     ```python
@@ -77,7 +78,6 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
         path: str | None = None,
         embedding_dim: int | None = 384,
         embedding_model: str | None = None,
-        exact_below: int = 20_000,
         bm25: bool | None = None,
         bm25_fields: list[str] | None = None,
     ) -> None:
@@ -90,7 +90,6 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
         :param embedding_model: The model that questions are embedded with, as the identity of the documents' embedder
             begins. Where the folder's vectors were made with another one, documents are found by their words alone;
             None does not ask.
-        :param exact_below: Up to how many documents vectors are compared one by one.
         :param bm25: Whether documents can be found by their words; by default if they have embeddings.
         :param bm25_fields: Meta fields whose text is indexed with the content, such as `title`; texts or lists of them.
         :raises ValueError: If a parameter is out of its range.
@@ -99,13 +98,10 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
             raise ValueError(f"`name` must be a plain folder name, got {name!r}. Put the rest of the path into `path`.")
         if embedding_dim is not None and embedding_dim < 1:
             raise ValueError(f"`embedding_dim` must be positive, or None for no vectors, got {embedding_dim}")
-        if exact_below < 0:
-            raise ValueError(f"`exact_below` must not be negative, got {exact_below}")
         self.name = name
         self.path = path
         self.embedding_dim = embedding_dim
         self.embedding_model = embedding_model
-        self.exact_below = exact_below
         self.bm25 = bm25
         self.bm25_fields = bm25_fields
         self._opened: Shard | EngineClient | None = None
@@ -147,7 +143,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
 
     def _open(self) -> Shard | EngineClient:
         if self._opened is None or (self._opened.closed and not self._lent):
-            self._opened = open_shard(self.folder, self._format, self.exact_below, self._answer)
+            self._opened = open_shard(self.folder, self._format, self._answer)
         return self._opened
 
     @property
@@ -168,7 +164,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
     def list_ids_without_vector(self, filters: dict[str, Any] | None = None) -> list[str]:
         """Give the ids of the documents that have no vector yet."""
         with self._shard.read() as edge:
-            records = reading.pages(edge, reading.without_vector(edge, filters), _IN_ORDER)
+            records = reading.pages(edge, reading.without_vector(filters), _IN_ORDER)
             rows = [(payload[ORDER], payload[ID]) for payload in (record.payload for record in records)]
         return [document_id for _, document_id in sorted(rows)]
 
@@ -236,8 +232,8 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
         """Count the documents of each file; counted once after each write."""
 
         def count(edge: EdgeShard) -> dict[str, tuple[int, int]]:
-            words = reading.count_values(edge, "file_id", reading.resolve(edge, filters))
-            missing = reading.count_values(edge, "file_id", reading.without_vector(edge, filters))
+            words = reading.count_values(edge, "file_id", translate(filters))
+            missing = reading.count_values(edge, "file_id", reading.without_vector(filters))
             return {file: (count, count - missing.get(file, 0)) for file, count in words.items()}
 
         return self._once("by file", filters, count)
@@ -245,9 +241,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
     @shared
     def count_languages(self, filters: dict[str, Any] | None = None) -> dict[str, int]:
         """Count the documents in each language; counted once after each write."""
-        return self._once(
-            "languages", filters, lambda edge: reading.count_values(edge, "language", reading.resolve(edge, filters))
-        )
+        return self._once("languages", filters, lambda edge: reading.count_values(edge, "language", translate(filters)))
 
     @shared
     def list_files(self, filters: dict[str, Any] | None = None) -> list[dict[str, Any]]:
@@ -258,7 +252,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
         def count(edge: EdgeShard) -> int:
             if which == "with a vector":
                 return reading.count_vectors(edge)
-            condition = reading.resolve(edge, filters) if which == "all" else reading.without_vector(edge, filters)
+            condition = translate(filters) if which == "all" else reading.without_vector(filters)
             return int(edge.count(CountRequest(exact=True, filter=condition)))
 
         return self._once(which, filters, count)
@@ -320,7 +314,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
         return list(self.iter_ids(filters))
 
     def iter_ids(self, filters: dict[str, Any] | None = None) -> Iterator[str]:
-        """Give the ids of the documents that match, page by page; whoever stops in between holds nothing up."""
+        """Give the ids of the documents that match, page by page; nothing is locked between pages."""
         offset = None
         while True:
             ids, offset = self._page_of_ids(filters, offset)
@@ -331,7 +325,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
     @shared
     def _page_of_ids(self, filters: dict[str, Any] | None, offset: Any) -> list[Any]:
         with self._shard.read() as edge:
-            records, following = reading.page(edge, offset, reading.resolve(edge, filters), _IDS_ONLY)
+            records, following = reading.page(edge, offset, translate(filters), _IDS_ONLY)
         return [[record.payload[ID] for record in records], None if following is None else str(following)]
 
     def count_documents(self) -> int:
@@ -340,11 +334,11 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
     @shared
     def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
         with self._shard.read() as edge:
-            return int(edge.count(CountRequest(exact=True, filter=reading.resolve(edge, filters))))
+            return int(edge.count(CountRequest(exact=True, filter=translate(filters))))
 
     @shared
     def delete_documents(self, document_ids: list[str]) -> None:
-        """Delete documents; ids that are not stored are no error."""
+        """Delete documents; ids that are not stored are ignored."""
         if document_ids:
             with self._shard.write() as edge:
                 self._shard.delete(edge, [point_id(document_id) for document_id in document_ids])

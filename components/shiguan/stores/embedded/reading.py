@@ -40,16 +40,11 @@ _FEW = 20
 _MOST_TIES = 5000
 
 
-def resolve(_: EdgeShard, filters: dict[str, Any] | None) -> Filter | None:
-    """Turn a Haystack filter into one of the engine that matches the same documents."""
-    return translate(filters)
-
-
 def scroll(
     edge: EdgeShard, filters: dict[str, Any] | None, with_payload: Any, with_vector: Any = False
 ) -> Iterator[Any]:
     """Read the documents that match, page by page."""
-    return pages(edge, resolve(edge, filters), with_payload, with_vector)
+    return pages(edge, translate(filters), with_payload, with_vector)
 
 
 def existing_ids(edge: EdgeShard, document_ids: list[str]) -> set[str]:
@@ -79,9 +74,9 @@ def count_vectors(edge: EdgeShard) -> int:
     return int(edge.count(CountRequest(exact=True, filter=Filter(must=[HasVectorCondition(points.DENSE)]))))
 
 
-def without_vector(edge: EdgeShard, filters: dict[str, Any] | None) -> Filter:
+def without_vector(filters: dict[str, Any] | None) -> Filter:
     """Turn a Haystack filter into one of the engine for documents that match and have no vector."""
-    condition = resolve(edge, filters)
+    condition = translate(filters)
     return Filter(must=[condition] if condition else None, must_not=[HasVectorCondition(points.DENSE)])
 
 
@@ -97,14 +92,14 @@ def list_files(edge: EdgeShard, filters: dict[str, Any] | None) -> list[dict[str
 
     Where files have few documents each, reading all of them is less work.
     """
-    passages = count_values(edge, "file_id", resolve(edge, filters))
+    passages = count_values(edge, "file_id", translate(filters))
     if len(passages) * _FEW > sum(passages.values()):
         return _grouped([points.decode_meta(r.payload.get(points.META) or {}) for r in scroll(edge, filters, _OF_FILE)])
 
     def only(field: str, value: str) -> Filter | None:
-        return resolve(edge, all_of(filters, where(f"meta.{field}", "==", value)))
+        return translate(all_of(filters, where(f"meta.{field}", "==", value)))
 
-    languages = count_values(edge, "language", resolve(edge, filters))
+    languages = count_values(edge, "language", translate(filters))
     files_in = dict.fromkeys(languages, passages)
     if len(languages) > 1:  # which may stand in one book
         files_in = {code: count_values(edge, "file_id", only("language", code)) for code in languages}
@@ -153,17 +148,17 @@ def search_terms(
     # How rare a word is counts the asking tenant's documents alone: a score tells nothing about another's. Without a
     # tenant, for maintenance, the engine would go on counting deleted documents until it is opened again.
     tenant = tenant_condition(filters)
-    corpus = resolve(edge, tenant) if tenant else Filter() if live_statistics else None
+    corpus = translate(tenant) if tenant else Filter() if live_statistics else None
     params = None if corpus is None else SearchParams(idf=IdfParams(corpus=corpus))
     # All that match are scored however many are asked for, and scores of words are often equal.
     nearest = Query.Nearest(vector, using=points.BM25)
-    return _search(edge, nearest, resolve(edge, filters), params, top_k=top_k, first=4 * top_k)
+    return _search(edge, nearest, translate(filters), params, top_k=top_k, first=4 * top_k)
 
 
 def known_terms(edge: EdgeShard, terms: Iterable[str], language: str, filters: dict[str, Any] | None) -> set[str]:
     """Tell which terms any of the documents in a language has."""
-    anywhere = resolve(edge, filters)
-    there = resolve(edge, all_of(filters, where("meta.language", "==", language)))
+    anywhere = translate(filters)
+    there = translate(all_of(filters, where("meta.language", "==", language)))
 
     def best(term: str, condition: Filter | None) -> list[Any]:
         query = Query.Nearest(SparseVector([term_index(term)], [1.0]), using=points.BM25)
@@ -187,7 +182,7 @@ def search_vectors(
     """Find documents by an embedding; see `QdrantEdgeDocumentStore.embedding_retrieval`."""
     params = SearchParams(hnsw_ef=graph_candidates(top_k))
     nearest = Query.Nearest(vector, using=points.DENSE)
-    return _search(edge, nearest, resolve(edge, filters), params, top_k=top_k, first=top_k)
+    return _search(edge, nearest, translate(filters), params, top_k=top_k, first=top_k)
 
 
 def _search(

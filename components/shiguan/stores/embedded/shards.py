@@ -37,6 +37,9 @@ from shiguan.stores.embedded.sharing import OPENING_SECONDS, EngineClient, Engin
 
 logger = logging.getLogger(__name__)
 
+EXACT_BELOW = 20_000
+"""Up to how many documents vectors are compared one by one."""
+
 _LOCK_FILE = "lock"
 _FIRST = "shard-1"
 # The first shard until the format file names it.
@@ -50,9 +53,8 @@ class Shard:
     Reads go on beside each other and beside a write; writes follow one another.
     """
 
-    def __init__(self, folder: Path, expected: ShardFormat, exact_below: int) -> None:
+    def __init__(self, folder: Path, expected: ShardFormat) -> None:
         self.folder = folder
-        self.exact_below = exact_below
         self.stale_statistics = False
         self.counts: dict[str, Any] = {}
         self._record: dict[str, Any] = {}
@@ -111,7 +113,7 @@ class Shard:
                 yield self._engine()
                 self._flush()
             except BaseException as error:
-                # On a full disk this fails too; what the write said is what counts.
+                # On a full disk this fails too; the error of the write is the one that counts.
                 with contextlib.suppress(Exception):
                     self._flush()
                 if type(error) is not Exception and not isinstance(error, OSError):
@@ -140,7 +142,7 @@ class Shard:
         if self._builder is not None:
             self._builder.note([str(point.id) for point in batch])
         # Building anew costs as much as all points, so it waits for as many new ones as the half of the old.
-        elif self._record["written_since"] > max(self.exact_below, self._record.get("graph_points", 0) // 2):
+        elif self._record["written_since"] > max(EXACT_BELOW, self._record.get("graph_points", 0) // 2):
             self.build_graph()
 
     def claim_vectors(self, edge: EdgeShard, model: str | None) -> None:
@@ -342,25 +344,25 @@ _open_shards: dict[Path, Shard | EngineClient] = {}
 _opening = threading.Lock()
 
 
-def open_shard(folder: Path, expected: ShardFormat, exact_below: int, answer: Any) -> Shard | EngineClient:
+def open_shard(folder: Path, expected: ShardFormat, answer: Any) -> Shard | EngineClient:
     """Give the process's engine for a folder, opening it if it is not open yet; or the way to another process's."""
     folder = folder.resolve()
     with _opening:
         shard = _open_shards.get(folder)
         if shard is None or shard.closed:
-            shard = _open_shards[folder] = _open_or_connect(folder, answer, expected, exact_below)
+            shard = _open_shards[folder] = _open_or_connect(folder, answer, expected)
         elif isinstance(shard, Shard):
             shard.check_format(expected)
         return shard
 
 
-def _open_or_connect(folder: Path, answer: Callable[..., Any], *settings: Any) -> Shard | EngineClient:
+def _open_or_connect(folder: Path, answer: Callable[..., Any], expected: ShardFormat) -> Shard | EngineClient:
     deadline = time.monotonic() + OPENING_SECONDS
     while True:
         try:
-            shard = Shard(folder, *settings)
+            shard = Shard(folder, expected)
         except StoreLockedError:
-            # Whoever has it may be opening or closing it at this moment.
+            # The process that has it may be opening or closing it at this moment.
             client = connect(folder)
             if client is not None:
                 return client

@@ -234,7 +234,7 @@ class SQLiteConversationStore(Serializable, ConversationStore):
             text = str(error)
             if "full" in text or "No space" in text:
                 raise StoreFullError(
-                    f"There is no room for the conversation in {self.file}: {text}. What was said before stays. Free "
+                    f"There is no room for the conversation in {self.file}: {text}. Earlier turns are kept. Free "
                     "space and ask again."
                 ) from error
             if "locked" in text:

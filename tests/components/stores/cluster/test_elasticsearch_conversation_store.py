@@ -66,7 +66,7 @@ def test_without_an_index_the_next_step_is_named(elasticsearch):
     store.close()
 
 
-def test_parameters_survive_yaml(monkeypatch):
-    data = ElasticsearchConversationStore("talks", retention_days=3, retention_turns=9, timeout=2).to_dict()
+def test_parameters_survive_yaml():
+    data = ElasticsearchConversationStore("talks", retention_days=3, retention_turns=9).to_dict()
     again = default_from_dict(ElasticsearchConversationStore, data)
-    assert (again.index, again.retention_days, again.retention_turns, again.timeout) == ("talks", 3, 9, 2)
+    assert (again.index, again.retention_days, again.retention_turns) == ("talks", 3, 9)

@@ -104,9 +104,10 @@ def test_what_a_server_watches_its_stores_by_asks_both(pair, elasticsearch, qdra
 
 
 @pytest.mark.parametrize("name", ["Elasticsearch", "Qdrant"])
-def test_a_server_that_hangs_is_given_up_and_named(elasticsearch, qdrant, name):
-    words = ElasticsearchStore("children", timeout=0.2).unscoped()
-    vectors = QdrantStore("children", embedding_dim=2, timeout=1).unscoped()
+def test_a_server_that_hangs_is_given_up_and_named(elasticsearch, qdrant, monkeypatch, name):
+    monkeypatch.setattr("shiguan.stores.cluster.server.TIMEOUT", 1.0)
+    words = ElasticsearchStore("children").unscoped()
+    vectors = QdrantStore("children", embedding_dim=2).unscoped()
     pair = PairedDocumentStore(words, vectors=vectors).unscoped()
     pair.set_up()
     store, server = (words, elasticsearch) if name == "Elasticsearch" else (vectors, qdrant)

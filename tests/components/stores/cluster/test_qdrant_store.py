@@ -212,11 +212,11 @@ def test_the_key_is_sent_and_a_wrong_one_is_named(qdrant, monkeypatch):
 
 def test_it_round_trips_without_secrets(monkeypatch):
     monkeypatch.setenv("SHIGUAN_QDRANT_API_KEY", "geheim")
-    store = QdrantStore("children", embedding_dim=3, hnsw_config=HNSW, quantization_config=INT8, timeout=3).unscoped()
+    store = QdrantStore("children", embedding_dim=3, hnsw_config=HNSW, quantization_config=INT8).unscoped()
     data = store.to_dict()
     assert "geheim" not in str(data)
     again = QdrantStore.from_dict(data)
-    assert (again.embedding_dim, again.hnsw_config, again.quantization_config, again.timeout) == (3, HNSW, INT8, 3)
+    assert (again.embedding_dim, again.hnsw_config, again.quantization_config) == (3, HNSW, INT8)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,6 @@ def test_it_round_trips_without_secrets(monkeypatch):
         ({"index": "", "embedding_dim": 3}, "collection name"),
         ({"index": "a/b", "embedding_dim": 3}, "collection name"),
         ({"index": "c", "embedding_dim": 0}, "embedding_dim"),
-        ({"index": "c", "embedding_dim": 3, "timeout": 0}, "timeout"),
     ],
 )
 def test_bad_parameters_are_refused(parameters, message):

@@ -110,8 +110,9 @@ def test_an_answer_that_comes_late_is_used(pair, elasticsearch, qdrant):
     assert pair.vectors.count_documents() == 2
 
 
-def test_an_answer_that_comes_too_late_is_reported(elasticsearch):
-    store = ElasticsearchStore("children", timeout=0.2).unscoped()
+def test_an_answer_that_comes_too_late_is_reported(elasticsearch, monkeypatch):
+    monkeypatch.setattr("shiguan.stores.cluster.server.TIMEOUT", 0.2)
+    store = ElasticsearchStore("children").unscoped()
     store.set_up()
     store.count_documents()
     elasticsearch.late = 5.0
