@@ -1,7 +1,7 @@
 """
 What an answer leaves behind: all that is needed to say later how it came about, under a hash of its content.
 
-A replay holds a receipt against the library of today: what became of its passages, and the prompt that they made.
+A replay compares a receipt with the library of today: what became of its passages.
 """
 
 import hashlib
@@ -14,16 +14,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from haystack import Document, GeneratedAnswer
-from haystack.dataclasses import ChatMessage, ChatRole, TextContent
-from pydantic import BaseModel, Field, NonNegativeInt
+from pydantic import BaseModel, Field, NonNegativeInt, TypeAdapter, ValidationError
 
 from shiguan import __version__
-from shiguan.answer.prompt_file_builder import PromptFileBuilder
-from shiguan.engine.loading import load_pipeline, pipeline_path
-from shiguan.errors import ConfigurationError, RefusedError, StoreFullError
-from shiguan.llm.prompt_rendering import messages_sha256
-from shiguan.llm.source_blocks import SourceBlock, render_sources
-from shiguan.memory.earlier_turns import earlier_turn, read_block
+from shiguan.errors import RefusedError, StoreFullError
 from shiguan.resources import utc_time
 from shiguan.tenants import of_tenant, where
 
@@ -67,8 +61,9 @@ class Receipt(BaseModel, extra="forbid"):
     """
     How one answer came about; `id` is the SHA-256 of everything else.
 
-    `prompt` has the marks of `PromptFileBuilder`, empty if none was sent; `calls` are those of language models, as in
-    the answer's metadata; `grading` is what a mode that grades itself tried, took out and chose.
+    `prompt` has the marks of `PromptFileBuilder`, empty if none was sent, and the messages where prompts are kept;
+    `calls` are those of language models, as in the answer's metadata; `grading` is what a mode that grades itself
+    tried, took out and chose.
     """
 
     version: Literal[1]
@@ -84,6 +79,16 @@ class Receipt(BaseModel, extra="forbid"):
     calls: list[dict[str, Any]]
     grading: dict[str, Any]
     answer: ToldAnswer
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """The prompt, as role and text; none where no model was asked or prompts were not kept."""
+        rendered = self.prompt.get("prompt_rendered")
+        found = rendered.get("messages") if isinstance(rendered, dict) else None
+        try:
+            return TypeAdapter(list[dict[Literal["role", "text"], str]]).validate_python(found or [])
+        except ValidationError:
+            return []
 
     def own_id(self) -> str:
         return text_sha256(json.dumps({**self.model_dump(mode="json"), "id": ""}, sort_keys=True))
@@ -145,11 +150,8 @@ def read_receipt(path: Path) -> Receipt:
     return receipt
 
 
-_LOST = "not in the library as it was read"
-
-
 class Replay:
-    """A receipt beside the passages of one tenant; whoever else's it names are not there."""
+    """A receipt beside the passages of one tenant; those of other tenants that it names are not found."""
 
     def __init__(self, receipt: Receipt, parents: Any, *, tenant_id: str) -> None:
         self.receipt = receipt
@@ -195,34 +197,6 @@ class Replay:
                         entry["state"] = "changed" if entry["now"] is None else "moved"
         return told
 
-    def prompt(self) -> tuple[list[dict[str, str]], list[str]]:
-        """Build the prompt again: messages, none if that fails, and why they are not, byte by byte, what was sent."""
-        if not self.receipt.prompt:
-            return [], ["no model was asked with one"]
-        try:
-            return self._rebuilt(self.receipt.prompt, self.receipt.deployment, self.receipt.answer.mode)
-        except (ConfigurationError, AttributeError, KeyError, TypeError, ValueError) as error:
-            return [], [f"it cannot be built: {error}"]
-
-    def _rebuilt(self, sent: dict[str, Any], deployment: str, mode: str) -> tuple[list[dict[str, str]], list[str]]:
-        builders = [one for _, one in load_pipeline(deployment, mode).walk() if isinstance(one, PromptFileBuilder)]
-        builder = next((one for one in builders if (one.prompt or "template") == sent["prompt"]), None)
-        if builder is None:
-            raise ConfigurationError(f"the mode `{mode}` has no prompt of that name any more")
-        rendered = sent["prompt_rendered"]
-        earlier = [self._message(one, builder) for one in rendered["earlier"]]
-        variables = {**rendered["variables"], "context": self._context(rendered), "earlier": earlier}
-        messages = builder.run(**variables)["prompt"]
-        shown = [{"role": str(message.role.value), "text": message.text or ""} for message in messages]
-        if messages_sha256(messages) == rendered["sha256"]:
-            return shown, []
-        path, meta, layers = pipeline_path(deployment, mode), messages[-1].meta, sent.get("prompt_layers", {})
-        changed = [name for name, sha256 in meta.get("prompt_layers", {}).items() if layers.get(name) != sha256]
-        changed += ["the prompt's file"] * (meta["prompt_hash"] != sent["prompt_hash"])
-        changed += [path.name] * (text_sha256(path.read_text(encoding="utf-8")) != self.receipt.mode_sha256)
-        reasons = [f"passage [{number}] is {_LOST}" for number in self.lost] + [f"{name} changed" for name in changed]
-        return shown, reasons or ["something changed of which the receipt holds no hash"]
-
     def _where(self, field: str, operator: str, value: Any) -> list[Document]:
         found = self._parents.filter_documents(self._owned(where(field, operator, value)))
         return sorted(found, key=lambda parent: parent.meta.get("position", 0))
@@ -237,28 +211,6 @@ class Replay:
             if citation.quote in (parent.content or ""):
                 return _place(parent, citation, (parent.content or "").index(citation.quote))
         return None
-
-    def _message(self, made: dict[str, Any], builder: PromptFileBuilder) -> ChatMessage:
-        if "prompt" not in made:
-            return ChatMessage(_role=ChatRole(made["role"]), _content=[TextContent(made["text"])])
-        if made["prompt"] == "earlier_turn":
-            return earlier_turn(self._context(made), made["variables"])
-        (*_, message) = builder.run(**made["variables"], context=self._context(made))["prompt"]
-        return message
-
-    def _context(self, made: dict[str, Any]) -> str:
-        if not made["sources"] and not made["shown"] and made.get("prompt") == "earlier_turn":
-            return ""
-        blocks = []
-        for passage in self.receipt.passages:
-            if passage.number not in made["sources"]:
-                continue
-            parent = self._found.get(passage.id)
-            if parent is None or _as_read(parent, passage) is None:
-                blocks.append(SourceBlock(passage.number, f"({_LOST})", file=passage.source))
-            else:
-                blocks.append(read_block(parent, passage.model_dump()))
-        return render_sources(blocks, made["shown"])
 
 
 def _is_outside(citation: CitedSpan) -> bool:

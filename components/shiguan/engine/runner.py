@@ -73,6 +73,7 @@ class Runner:
         retrieval_only: bool = False,
         outputs: list[str] | None = None,
         keep_receipt: Callable[[Receipt], None] | None = None,
+        keep_prompts: bool = False,
         conversations: ConversationKeeper | None = None,
     ) -> None:
         """
@@ -86,6 +87,7 @@ class Runner:
         :param outputs: Build only what these names of the file's `outputs` need, for `trace`; None for everything.
         :param keep_receipt: Called in a thread with the receipt of every answer; if the disk is full or refuses, the
             answer says so. Without it answers have their receipt's id alone.
+        :param keep_prompts: Whether receipts hold the messages of the prompt, and so the text of every passage.
         :param conversations: What keeps conversations, shared by several runners; None for one of this runner's own,
             opened when a question names a conversation.
         :raises ConfigurationError: If there is no such deployment, mode or output, or it cannot be built.
@@ -98,6 +100,7 @@ class Runner:
         file = pipeline_path(deployment, mode).read_text(encoding="utf-8")
         self._stamp = {"deployment": deployment, "mode_sha256": text_sha256(file)}
         self._keep_receipt = keep_receipt
+        self._keep_prompts = keep_prompts
         self._data_dir = data_dir
         self._inputs: dict[str, list[str]] = self.pipeline.metadata["inputs"]
         self._outputs: dict[str, str] = self.pipeline.metadata["outputs"]
@@ -317,7 +320,10 @@ class Runner:
                 "out; run `shiguan check` on its file."
             )
         made = replace(answers[0], query=query)  # whatever it was searched with
-        prefix = (made.meta.get("prompt_rendered") or {}).pop("prefix", [])
+        rendered = made.meta.get("prompt_rendered") or {}
+        prefix = rendered.pop("prefix", [])
+        if not self._keep_prompts:
+            rendered.pop("messages", None)
         asked = value_at(results, searched) or [query]
         answer = answer_object(made, run, mode=self.mode, results=results, generator=self._map.generator)
         metadata = answer["metadata"]

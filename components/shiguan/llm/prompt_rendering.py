@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from haystack.components.builders import ChatPromptBuilder
-from haystack.dataclasses import ChatMessage, ChatRole
+from haystack.dataclasses import ChatMessage
 from jinja2 import FunctionLoader, StrictUndefined
 from jinja2.exceptions import SecurityError, TemplateError
 
@@ -86,15 +86,6 @@ def prefix_reuse(before: Sequence[str], now: Sequence[str]) -> dict[str, Any]:
     alike = takewhile(lambda pair: pair[0] == pair[1], zip(before[:-1], now[:-1], strict=False))
     reused, characters = PREFIX_STEP * sum(1 for _ in alike), int(now[-1])
     return {"characters": characters, "reused": reused, "share": round(reused / characters, 4) if characters else 0.0}
-
-
-def made_of(message: ChatMessage) -> dict[str, Any]:
-    """Say what a message of an earlier turn or attempt was made of, without the text of its passages."""
-    rendered = message.meta.get("prompt_rendered") if message.is_from(ChatRole.USER) else None
-    if not rendered:
-        return {"role": message.role.value, "text": message.text}
-    kept = {name: rendered[name] for name in ("variables", "sources", "shown")}
-    return {"role": message.role.value, "prompt": message.meta["prompt"], **kept}
 
 
 class Prompt:

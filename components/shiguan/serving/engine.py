@@ -170,7 +170,14 @@ class Engine:
         self.conversations = memory = open_conversations(self.deployment, data_dir=settings.data_dir)
         keep = ReceiptFolder(settings).keep if settings.receipt_days else None
         self._runners = {
-            mode: Runner(self.deployment, mode, data_dir=settings.data_dir, keep_receipt=keep, conversations=memory)
+            mode: Runner(
+                self.deployment,
+                mode,
+                data_dir=settings.data_dir,
+                keep_receipt=keep,
+                keep_prompts=settings.receipt_prompts == "on",
+                conversations=memory,
+            )
             for mode in self.modes
         }
 

@@ -1,4 +1,4 @@
-"""`shiguan feedback` and `shiguan eval golden --from-feedback`."""
+"""`shiguan feedback`: what readers say of answers."""
 
 import json
 
@@ -80,25 +80,7 @@ def test_a_mistyped_folder_is_named_and_not_made(shiguan, tmp_path):
     for command in (
         ("feedback", "give", MINE.id, "right"),
         ("feedback", "export"),
-        ("eval", "golden", "--from-feedback"),
     ):
         code, _, err = shiguan(*command, folder=tmp_path / "nowhere")
         assert (code, "There is no folder" in err) == (2, True)
     assert not (tmp_path / "nowhere").exists()
-
-
-def test_what_was_said_becomes_a_golden_set_once_a_person_has_accepted_it(shiguan, tmp_path):
-    output = tmp_path / "golden"
-    golden = ("eval", "golden", "--from-feedback", "--output", output, "--json")
-    code, out, _ = shiguan(*golden)
-    assert (code, json.loads(out)["new"]) == (1, 0)
-    shiguan("feedback", "give", MINE.id, "right")
-    code, out, _ = shiguan(*golden)
-    assert code == 0
-    assert json.loads(out) == {"new": 1, "open": 1, "accepted": 0, "output": str(output)}
-    review = output / "feedback_review.jsonl"
-    review.write_text(review.read_text().replace('"person": ""', '"person": "accept"'))
-    _, out, _ = shiguan(*golden)
-    assert json.loads(out) == {"new": 0, "open": 0, "accepted": 1, "output": str(output)}
-    (row,) = map(json.loads, (output / "feedback_golden.jsonl").read_text().splitlines())
-    assert row["gold"] == [{"source": "tang.epub", "quote": "An Lushan rose."}]
