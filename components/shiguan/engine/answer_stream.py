@@ -6,12 +6,15 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from haystack import Document
+from haystack import AsyncPipeline, Document
 from haystack.dataclasses import StreamingChunk
 
+from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.claims.claim_stream import ClaimStream, end_with_marks
-from shiguan.engine.pipeline_run import PipelineMap, listed
+from shiguan.engine.answer_object import listed
+from shiguan.engine.pipeline_run import PipelineMap
 from shiguan.errors import AnswerError
+from shiguan.tenants import of_tenant
 
 EVENTS: Final = {
     "query_rewritten": "`query` (what is searched for, standing alone), `queries` (all of them) and `method`.",
@@ -224,6 +227,15 @@ class AnswerStream:
         self._count += 1
         self._ended = name in TERMINAL
         self._queue.put_nowait(AnswerEvent(name, data, self._count, error))
+
+
+def comparing(pipeline: AsyncPipeline, tenant_id: str) -> Callable[[list[Document]], list[Document]]:
+    """Give what lets the stream check sentences as the answer's last stage does, across languages too."""
+    last = [part for _, part in pipeline.walk() if isinstance(part, CitationExtractor)]
+    matcher = next((part.claim_matcher for part in last if part.claim_matcher is not None), None)
+    if matcher is None:
+        return list
+    return lambda documents: matcher.compared(documents, of_tenant(tenant_id)) if documents else []
 
 
 def forwarding(telling: AnswerStream) -> Callable[[StreamingChunk], Awaitable[None]]:

@@ -157,6 +157,17 @@ class AskOptions(BaseModel, extra="forbid"):
         values["persona"] = str(self.persona) if self.persona else None
         return {name: value for name, value in values.items() if value is not None}
 
+    def for_components(self) -> dict[str, Any]:
+        """Give the options that components of the pipeline take, by their names in a file's `inputs`."""
+        # An option of the engine's own, such as `sources`, means nothing to a component; an id of a conversation does.
+        own = {*ENGINE_OPTIONS} - {"conversation_id"}
+        values = {name: value for name, value in self.given().items() if name not in own}
+        if self.rewrite_method is not None:
+            values["rewrite_method"] = self.method
+        if self.history:
+            values["conversation_id"] = None  # the caller's own history goes before what is kept
+        return values
+
     def with_wishes(self, tenant_id: str, data_dir: str | Path | None) -> "AskOptions":
         """Take from `tenants.yml` in the data folder what a tenant wishes and the question does not say itself."""
         file = data_folder(data_dir) / "tenants.yml"

@@ -4,10 +4,10 @@ What an answer leaves behind: all that is needed to say later how it came about,
 A replay compares a receipt with the library of today: what became of its passages.
 """
 
+import asyncio
 import hashlib
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
@@ -86,8 +86,9 @@ class Receipt(BaseModel, extra="forbid"):
         rendered = self.prompt.get("prompt_rendered")
         found = rendered.get("messages") if isinstance(rendered, dict) else None
         try:
-            return TypeAdapter(list[dict[Literal["role", "text"], str]]).validate_python(found or [])
-        except ValidationError:
+            messages = TypeAdapter(list[dict[str, str]]).validate_python(found or [])
+            return [{"role": one["role"], "text": one["text"]} for one in messages]
+        except (ValidationError, KeyError):
             return []
 
     def own_id(self) -> str:
@@ -124,14 +125,23 @@ def receipt_of(answer: GeneratedAnswer, told: dict[str, Any], **run: Any) -> Rec
     return receipt.model_copy(update={"id": receipt.own_id()})
 
 
-@contextmanager
-def receipt_warning(metadata: dict[str, Any]) -> Iterator[None]:
-    """Let a receipt that cannot be made or kept cost a warning and not the answer."""
+async def write_receipt(
+    answer: GeneratedAnswer,
+    shown: dict[str, Any],
+    keep: Callable[[Receipt], None] | None,
+    about: dict[str, Any],
+) -> None:
+    """Keep how an answer came about, and name the receipt in it; a failure costs a warning and not the answer."""
+    metadata = shown["metadata"]
     try:
-        yield
+        receipt = receipt_of(answer, shown, **about)
+        metadata["receipt"] = receipt.id
+        if keep is not None:
+            await asyncio.to_thread(keep, receipt)
     except (OSError, StoreFullError, ValueError, TypeError) as error:
         why = getattr(error, "strerror", None) or type(error).__name__
         metadata["warnings"].append(f"The receipt of this answer could not be kept ({why}); the answer is whole.")
+    metadata.setdefault("receipt", None)
 
 
 def read_receipt(path: Path) -> Receipt:

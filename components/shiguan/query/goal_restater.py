@@ -6,7 +6,7 @@ from haystack import component
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
-from shiguan.llm.calls import ask_llm_async, blocking, is_available, warm_up_generator
+from shiguan.llm.calls import NO_LLM, ask_llm_async, blocking, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import LAST_TURNS, Prompt, clean_history
 from shiguan.llm.source_blocks import neutral_text
@@ -15,7 +15,7 @@ from shiguan.text.languages import detect_language
 from shiguan.text.questions import cleaned_question, fault_of_goal
 from shiguan.text.sentences import sentence_spans
 
-_NO_LLM = "No LLM is configured: the goal is the question itself."
+_WITHOUT_LLM = f"{NO_LLM}: the goal is the question itself."
 _LONGEST_RAW_REPLY = 400
 _LONGEST_SUMMARY, _LONGEST_BEFORE = 1_000, 200
 
@@ -73,7 +73,7 @@ class GoalRestater:
         if not turns or not query.strip() or self.chat_generator is None:
             return {**nothing, "goal": _by_rule(query, turns)}
         if not is_available(self.chat_generator):
-            return {**nothing, "warnings": [*warnings, _NO_LLM]}
+            return {**nothing, "warnings": [*warnings, _WITHOUT_LLM]}
         summary = neutral_text(summary[-_LONGEST_SUMMARY:])
         messages = self._prompt.render(
             query=neutral_text(query),

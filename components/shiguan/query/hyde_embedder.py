@@ -10,14 +10,22 @@ from haystack import Document, component
 from haystack.components.embedders.types import DocumentEmbedder, TextEmbedder
 from haystack.components.generators.chat.types import ChatGenerator
 
-from shiguan.llm.calls import LlmReply, ask_llm_async, blocking, is_available, run_nested_async, warm_up_generator
+from shiguan.llm.calls import (
+    NO_LLM,
+    LlmReply,
+    ask_llm_async,
+    blocking,
+    is_available,
+    run_nested_async,
+    warm_up_generator,
+)
 from shiguan.llm.prompt_rendering import Prompt
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.serialization import Serializable
 from shiguan.text.languages import detect_language
 from shiguan.text.questions import cleaned_passage
 
-_NO_LLM = "No LLM is configured: the question was embedded as it is, without a hypothetical passage."
+_WITHOUT_LLM = f"{NO_LLM}: the question was embedded as it is, without a hypothetical passage."
 # A passage is cut to so many characters.
 _LONGEST_PASSAGE = 1200
 _MOST_PASSAGES = 8
@@ -119,7 +127,7 @@ class HyDEEmbedder(Serializable):
         else:
             own = await embedded
         passages = _usable(replies)
-        warnings = [_NO_LLM] if wanted and not replies else []
+        warnings = [_WITHOUT_LLM] if wanted and not replies else []
         if replies and not passages:
             reason = next((reply.failure for reply in replies if reply.failure), "the LLM wrote no passage")
             warnings = [f"No hypothetical passage ({reason}): the question was embedded as it is."]

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from haystack import component
 from haystack.components.generators.chat.types import ChatGenerator
 
-from shiguan.llm.calls import LlmReply, ask_llm_async, blocking, is_available, warm_up_generator
+from shiguan.llm.calls import NO_LLM, LlmReply, ask_llm_async, blocking, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import neutral_text
@@ -20,7 +20,7 @@ QuestionType = Literal["simple_fact", "complex_reasoning", "multi_hop", "compari
 _TYPES: tuple[QuestionType, ...] = get_args(QuestionType)
 _ALLOWED = {"type": _TYPES, "task": ("qa", "summarize", "compare", "code"), "scope": ("local", "global")}
 _OUT_OF_TEN = re.compile(r"\s*(\d{1,2})\s*(?:/\s*10\s*)?")
-_NO_LLM = "No LLM is configured: the question was analysed by rules alone."
+_WITHOUT_LLM = f"{NO_LLM}: the question was analysed by rules alone."
 
 _BASE = dict(zip(_TYPES, (2, 6, 5, 6, 4, 6), strict=True))
 # Which answers are prose that a writer could imagine; names, numbers and lists are not.
@@ -100,7 +100,7 @@ class QueryAnalyzer:
             found, warnings = _with_opinion(found, await ask_llm_async(self.chat_generator, messages))
             calls = 1
         elif query.strip() and self.chat_generator is not None:
-            warnings = [_NO_LLM]
+            warnings = [_WITHOUT_LLM]
         scope = found.scope if scope in (None, "", "auto") else scope
         found = replace(found, task=task or found.task, language=language or found.language, scope=str(scope))
         analysis = {

@@ -9,7 +9,7 @@ from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 from haystack.document_stores.types import DocumentStore
 
-from shiguan.llm.calls import LlmReply, ask_llm_async, blocking, is_available, warm_up_generator
+from shiguan.llm.calls import NO_LLM, LlmReply, ask_llm_async, blocking, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object, json_strings
 from shiguan.llm.prompt_rendering import LAST_TURNS, clean_history, render_prompt
 from shiguan.llm.prompts import in_language, read_examples
@@ -173,7 +173,7 @@ class QueryRewriter:
         if plan.method == "none" and (not plan.languages or not is_available(self.chat_generator)):
             return _done(plan, [])  # other languages are a help that nobody asked for
         if not is_available(self.chat_generator):
-            return self._fallback(plan, "No LLM is configured", calls=0)
+            return self._fallback(plan, NO_LLM, calls=0)
         return self._read(plan, await ask_llm_async(self.chat_generator, _prompt(plan, self.persona)))
 
     run = blocking(run_async)

@@ -23,7 +23,7 @@ from shiguan.engine.pipeline_run import MAX_QUESTION, bounded, checked_question
 from shiguan.engine.receipts import Receipt, read_receipt, text_sha256
 from shiguan.engine.runner import Runner
 from shiguan.errors import RefusedError
-from shiguan.llm.run_watch import TimeLimits
+from shiguan.llm.run import TimeLimits
 from shiguan.resources import check_free_space, write_json
 from shiguan.serving import telemetry
 from shiguan.serving.authentication import principal_of_request

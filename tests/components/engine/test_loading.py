@@ -325,7 +325,7 @@ def test_without_the_file_every_role_is_the_endpoint_of_the_environment(pipeline
     [
         ("models: [", "while parsing"),
         ("- models", "models.yml"),
-        ("models: [{name: a}]\nroles: {answer: [b]}", "names `b`, which is no model"),
+        ("models: [{name: a}]\nroles: {answer: [b]}", "names `b`, which is not among the models"),
         ("spare: []", "spare"),
         ("models: [{name: a, base_url: ftp://x}]", "must begin with http"),
     ],
