@@ -197,12 +197,7 @@ def _declare_eval(add: Add) -> None:
     _golden_options(parser)
     _run_options(parser)
     parser.add_argument(
-        "--prices", type=Path, metavar="FILE", help="YAML of `model: {input: 0.4, output: 1.6}`, per million tokens"
-    )
-    parser.add_argument(
-        "--judge",
-        choices=("haystack", "ragas"),
-        help="let a language model judge too, with Haystack's evaluators or with Ragas (extra `ragas`)",
+        "--judge", action="store_true", help="let a language model judge too, with Haystack's evaluators"
     )
     parser = add("eval golden", "eval.golden", "make questions with known answers from the library")
     parser.add_argument("--count", type=_positive, default=50, metavar="N", help="how many questions (default: 50)")

@@ -23,13 +23,12 @@ from shiguan.evaluation.golden_maker import (
     write_made_set,
 )
 from shiguan.evaluation.json_lines import fingerprint
-from shiguan.evaluation.judges import AnswerJudge, HaystackJudge, RagasJudge
+from shiguan.evaluation.judges import AnswerJudge
 from shiguan.evaluation.measurement import Plan, measure
 from shiguan.evaluation.provenance import ingest_corpus, prompt_hashes
 from shiguan.evaluation.questions import QuestionSet, read_golden_set, read_retrieval_set
 from shiguan.evaluation.report import run_report, write_report
 from shiguan.evaluation.results import Results, RunStore, read_results
-from shiguan.evaluation.scoring import read_prices
 from shiguan.evaluation.tables import print_report
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.prompts import prompts_from
@@ -81,18 +80,13 @@ def answers(options: argparse.Namespace) -> int:
         options,
         read_golden_set(options.golden),
         "Asking",
-        _judge(options.judge),
+        AnswerJudge() if options.judge else None,
         kind="answers",
         files=options.corpus,
         mode=options.mode,
         tenant_id=tenant(options),
-        prices=read_prices(options.prices) if options.prices else None,
     )
     return _print_run(*run, as_json=options.json)
-
-
-def _judge(name: str | None) -> AnswerJudge | None:
-    return {"haystack": HaystackJudge, "ragas": RagasJudge}[name]() if name else None
 
 
 def golden(options: argparse.Namespace) -> int:

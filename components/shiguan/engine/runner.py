@@ -247,7 +247,7 @@ class Runner:
         :param options: What else the question comes with.
         :returns: `outputs`, name to value, None where the run did not come by, and `first`, the same of each stage's
             first turn in a mode that loops; `timings_ms`, stage to milliseconds with `total`; `llm_calls`; `usage`,
-            tokens by kind; and `warnings`.
+            tokens by kind; `cost`, None where no price is known; and `warnings`.
         :raises ConfigurationError: If the file has no such output.
         :raises RefusedError: If the question is empty or too long, or an option is unknown or wrong.
         :raises AnswerError: If a stage fails; the message names it.
@@ -268,6 +268,7 @@ class Runner:
             "timings_ms": {stage: round(value, 2) for stage, value in done.run.times.items()},
             "llm_calls": done.run.answered,
             "usage": done.run.usage,
+            "cost": done.run.cost,
             "warnings": warnings_of(results),
         }
 

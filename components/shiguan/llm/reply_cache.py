@@ -40,13 +40,10 @@ class TenantCache:
         self.hits: Counter[Kind] = Counter()
         self.warnings: list[str] = []
         self._folder = data_dir / "cache" / hashlib.sha256(tenant_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        self._asked: Counter[str] = Counter()
 
     def key(self, *parts: Any) -> str:
-        """Name an entry by all that decides it; the same a second time in one question is another entry."""
-        digest = hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
-        self._asked[digest] += 1
-        return f"{digest}-{self._asked[digest]}"
+        """Name an entry by all that decides it."""
+        return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
     def get(self, key: str) -> Any:
         """Read an entry; None where there is none that still counts."""

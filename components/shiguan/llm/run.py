@@ -207,6 +207,12 @@ class Run:
             found.append(f"The question's budget ({limits}) was short: {stages} did without a model.")
         return found
 
+    @property
+    def cost(self) -> float | None:
+        """What the calls cost, 0 without any; None where a price is not known."""
+        costs = [call["cost"] for call in self.calls]
+        return None if None in costs else sum(costs)
+
     # -- calls ---------------------------------------------------------------------------------------------------------
 
     def note_call(self, began: float, call: dict[str, Any], tokens: dict[str, int], cost: float | None) -> None:

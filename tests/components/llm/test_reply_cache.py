@@ -116,14 +116,6 @@ def test_only_helpers_of_a_known_tenant_are_kept(llm, tmp_path):
     assert not (tmp_path / "cache").exists()
 
 
-def test_the_same_prompt_twice_in_one_question_is_two_calls(llm, tmp_path):
-    for _ in range(2):
-        question = Question(tmp_path)
-        question.ask()
-        question.ask()
-    assert llm.calls == 2
-
-
 def test_calls_that_failed_or_were_cut_off_are_not_kept(llm, tmp_path):
     llm.next(status=500)
     assert Question(tmp_path).ask() == []
