@@ -1,4 +1,4 @@
-"""Tells how an answer comes about, event by event, while the pipeline runs."""
+"""Reports how an answer comes about, event by event, while the pipeline runs."""
 
 import asyncio
 import time
@@ -74,7 +74,7 @@ class AnswerStream:
         self._claims: ClaimStream | None = None
         self._pieces: asyncio.Queue[bool] = asyncio.Queue()
         self._checking: asyncio.Task[None] | None = None
-        self._told = ""
+        self._streamed = ""
         self._ended = False
         self._started = time.perf_counter()
         self._first_token: float | None = None
@@ -123,7 +123,7 @@ class AnswerStream:
             attempt = self._attempt + (source != self._plan.generator)
             self._emit("documents_retrieved", {"attempt": attempt, "documents": listed(documents)})
         if stage in self._plan.graders:
-            self._tell_rejection(outputs)
+            self._emit_rejection(outputs)
 
     def on_progress(self, _: str, outputs: dict[str, Any]) -> None:
         """Note what a stage that is still at work has done."""
@@ -136,7 +136,7 @@ class AnswerStream:
         if chunk.content and self._claims is not None and self._claims.add(chunk.content):
             self._check(last=False)
 
-    def _tell_rejection(self, outputs: dict[str, Any]) -> None:
+    def _emit_rejection(self, outputs: dict[str, Any]) -> None:
         retry = outputs.get("retry")
         if retry:
             record, why, queries = retry.history[-1] if retry.history else None, retry.feedback, list(retry.queries)
@@ -149,8 +149,8 @@ class AnswerStream:
                 return
             record, queries = grounding["history"][-1], []
             why = "\n".join(f"{claim['text']} ({claim['reason']})" for claim in outputs["verdicts"])
-        told = {"attempt": record["attempt"], "verdicts": record["verdicts"], "feedback": why, "queries": queries}
-        self._emit("draft_rejected", told)
+        rejected = {"attempt": record["attempt"], "verdicts": record["verdicts"], "feedback": why, "queries": queries}
+        self._emit("draft_rejected", rejected)
 
     async def _run(self, answer: Callable[[], Awaitable[dict[str, Any]]]) -> None:
         try:
@@ -158,10 +158,10 @@ class AnswerStream:
             if self._checking is not None:
                 self._check(last=True)
                 await self._checking
-            if not self._told:
+            if not self._streamed:
                 self._emit_accepted(found)
-            elif found["answer"].startswith(self._told):
-                self._emit_token(found["answer"][len(self._told) :])
+            elif found["answer"].startswith(self._streamed):
+                self._emit_token(found["answer"][len(self._streamed) :])
             elif found["answer"].endswith(references := f"\n\n{found['formatted_citations']}"):
                 self._emit_token(references)
             if self._first_token is not None:
@@ -170,7 +170,7 @@ class AnswerStream:
         except Exception as error:
             self._emit("error", {"message": str(error)}, error)
         except asyncio.CancelledError:
-            # Nobody listens any more, or the process ends; whoever still listens must not wait for ever.
+            # The listener has gone, or the process ends; a listener that is still there must not wait for ever.
             cancelled = AnswerError("The question was cancelled before it was answered. Ask again.")
             self._emit("error", {"message": str(cancelled)}, cancelled)
             raise
@@ -196,7 +196,7 @@ class AnswerStream:
                 return
 
     def _emit_accepted(self, found: dict[str, Any]) -> None:
-        """Tell an answer as if it were just being written: by sentences with their verdicts, or by quotations."""
+        """Stream an answer as if it were just being written: by sentences with their verdicts, or by quotations."""
         text, at = found["answer"], 0
         for index, claim in enumerate(found["metadata"]["claims"]):
             end = end_with_marks(text, claim["end"])
@@ -218,7 +218,7 @@ class AnswerStream:
         if text:
             if self._first_token is None:
                 self._first_token = (time.perf_counter() - self._started) * 1000
-            self._told += text
+            self._streamed += text
             self._emit("token", {"text": text})
 
     def _emit(self, name: str, data: dict[str, Any], error: Exception | None = None) -> None:
@@ -238,9 +238,9 @@ def comparing(pipeline: AsyncPipeline, tenant_id: str) -> Callable[[list[Documen
     return lambda documents: matcher.compared(documents, of_tenant(tenant_id)) if documents else []
 
 
-def forwarding(telling: AnswerStream) -> Callable[[StreamingChunk], Awaitable[None]]:
+def forwarding(listener: AnswerStream) -> Callable[[StreamingChunk], Awaitable[None]]:
     # A plain function: Haystack copies the inputs of its components, and with a method it would copy the stream.
     async def forward(chunk: StreamingChunk) -> None:
-        await telling.on_chunk(chunk)
+        await listener.on_chunk(chunk)
 
     return forward

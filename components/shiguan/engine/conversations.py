@@ -31,7 +31,7 @@ _AT_ONCE = 2
 
 class ConversationKeeper:
     """
-    Keeps turns, and has conversations summed up when nobody waits; see `open_conversations`.
+    Keeps turns, and has conversations summed up while nobody waits; see `open_conversations`.
 
     A store that fails costs a warning and never the answer. One conversation is summed up by one thread at a time;
     what came in meanwhile is done at once after. What a crash left out is made up with the conversation's next turn.
@@ -53,7 +53,7 @@ class ConversationKeeper:
         return []
 
     def sum_up(self, tenant_id: str, conversation_id: str) -> None:
-        """Have a conversation summed up whose answer was sent; returns at once."""
+        """Have a conversation summed up after its answer was sent; returns at once."""
         key = (tenant_id, conversation_id)
         tree = self.tree
         if tree is None:

@@ -75,7 +75,7 @@ def load_index(
     """
     Load what ingests in two parts: the definition of what reads files, and the pipeline of what keeps their documents.
 
-    They are parted before the component that says whose the documents are: what comes before it touches files alone.
+    They are split before the component that names the tenant of the documents: what comes before it only reads files.
     """
     name = f"{deployment}/{_name(mode)}"
     definition = read_definition(deployment, mode)

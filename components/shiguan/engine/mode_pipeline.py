@@ -41,7 +41,7 @@ class ModePipeline(AsyncPipeline):
         :param include_outputs_from: Components whose outputs are part of the result even if others take them.
         :param concurrency_limit: How many components may run at once.
         :yields: The outputs of each component, and at last those of the whole run.
-        :raises ValueError: If a name is none of the file's inputs.
+        :raises ValueError: If a name is not an input of the file.
         """
         nested = self.by_component(data)
         async for outputs in super().run_async_generator(nested, include_outputs_from, concurrency_limit):

@@ -22,7 +22,7 @@ MAX_QUESTION = 2000
 
 
 def checked_question(query: str) -> str:
-    # Lone surrogates come from bytes that are no UTF-8, control characters from a paste; neither can be searched for.
+    # Lone surrogates come from bytes that are not UTF-8, control characters from a paste; neither can be searched for.
     clean = "".join(
         " " if (ord(c) < 32 and c not in "\n\t") or 0xD800 <= ord(c) <= 0xDFFF or c == "\x7f" else c for c in query
     ).strip()
@@ -117,8 +117,8 @@ def _sender(pipeline: AsyncPipeline, receiver: str, socket: str) -> str:
 class PipelineRun:
     """
     However it ends (an answer, an error, a limit, the caller's task cancelled), no stage of it begins any more and what
-    was under way, calls of language models included, is cancelled. Stages that compute in a thread come to their end
-    unheard.
+    was under way, calls of language models included, is cancelled. The results of stages that compute in a thread are
+    dropped.
     """
 
     pipeline: AsyncPipeline
@@ -157,7 +157,7 @@ class PipelineRun:
 
     async def _outputs(self) -> Results:
         final: Results = {}
-        told: Counter[str] = Counter()
+        reported: Counter[str] = Counter()
         outputs_as_they_come = cast(
             "AsyncGenerator[Results, None]",
             self.pipeline.run_async_generator(self.data, include_outputs_from=set(self.wanted)),
@@ -169,15 +169,15 @@ class PipelineRun:
                     continue
                 ((name, outputs),) = partial.items()
                 # What comes once more than the stage ran is the summary of the whole run.
-                if told[name] < self.run.visits[name]:
-                    told[name] += 1
+                if reported[name] < self.run.visits[name]:
+                    reported[name] += 1
                     self._note_found(name, outputs)
                     if self.on_outputs is not None:
                         self.on_outputs(name, outputs)
         return final
 
     def _note_found(self, stage: str, outputs: dict[str, Any]) -> None:
-        """Keep which passages were found; what was said in the conversation has no source and is none."""
+        """Keep which passages were found; what comes from the conversation has no source and does not count."""
         metas = ((one.id, one.meta) for one in outputs.get("documents") or () if stage in self.run.limited)
         self.found |= {meta.get("parent_id", name) for name, meta in metas if "source_id" in meta}
 

@@ -48,7 +48,7 @@ class CitedSpan(BaseModel, extra="allow"):
     quote: str
 
 
-class ToldAnswer(BaseModel, extra="allow"):
+class ShownAnswer(BaseModel, extra="allow"):
     """The answer object without what repeats its passages: what a replay reads of it, and whatever else it has."""
 
     query: str
@@ -78,7 +78,7 @@ class Receipt(BaseModel, extra="forbid"):
     passages: Annotated[list[ReadPassage], Field(max_length=1000)]
     calls: list[dict[str, Any]]
     grading: dict[str, Any]
-    answer: ToldAnswer
+    answer: ShownAnswer
 
     @property
     def messages(self) -> list[dict[str, str]]:
@@ -99,8 +99,8 @@ def text_sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def receipt_of(answer: GeneratedAnswer, told: dict[str, Any], **run: Any) -> Receipt:
-    """Write the receipt of an answer; `told` is the answer object that it becomes, `run` has the remaining fields."""
+def receipt_of(answer: GeneratedAnswer, shown: dict[str, Any], **run: Any) -> Receipt:
+    """Write the receipt of an answer; `shown` is the answer object that it becomes, `run` has the remaining fields."""
     meta = answer.meta
     data = {
         "version": 1,
@@ -116,9 +116,9 @@ def receipt_of(answer: GeneratedAnswer, told: dict[str, Any], **run: Any) -> Rec
             }
             for place, document in enumerate(answer.documents, start=1)
         ],
-        "calls": told["metadata"]["calls"],
+        "calls": shown["metadata"]["calls"],
         "grading": meta.get("grounding") or {},
-        "answer": deepcopy(told),
+        "answer": deepcopy(shown),
         **run,
     }
     receipt = Receipt.model_validate(data)
@@ -145,16 +145,16 @@ async def write_receipt(
 
 
 def read_receipt(path: Path) -> Receipt:
-    """Read a receipt from a file, also from the reply in which a server gave it, and hold it against its id."""
+    """Read a receipt from a file, also from the reply in which a server gave it, and compare it with its id."""
     what = "Expected a file that `shiguan ask --receipt FILE` wrote, or the reply of GET /api/v1/receipts/{id}."
     try:
         if not path.is_file() or path.stat().st_size > _LARGEST:
-            raise RefusedError(f"{path} is no file of at most {_LARGEST // 1024 // 1024} MiB. {what}")
+            raise RefusedError(f"{path} is not a file of at most {_LARGEST // 1024 // 1024} MiB. {what}")
         data = json.loads(path.read_bytes())
         receipt = Receipt.model_validate(data["receipt"] if isinstance(data, dict) and "receipt" in data else data)
         written = receipt.own_id()
     except (OSError, ValueError, RecursionError) as error:  # their words are the file's own, and are not printed
-        raise RefusedError(f"{path} is no receipt of version 1 that can be read. {what}") from error
+        raise RefusedError(f"{path} is not a receipt of version 1 that can be read. {what}") from error
     if receipt.id != written:
         raise RefusedError(f"{path} is not as it was written: its content does not have the id that it names. {what}")
     return receipt
@@ -188,8 +188,8 @@ class Replay:
         The words `stands` where they stood; have `moved` to another passage or span; the source `changed`, and is there
         without them; or it is `gone`. What a tool found `outside` the library cannot be looked at again.
         """
-        told = [{**one.model_dump(), "state": "stands", "now": None} for one in self.receipt.answer.citations]
-        pairs = zip(told, self.receipt.answer.citations, strict=True)
+        entries = [{**one.model_dump(), "state": "stands", "now": None} for one in self.receipt.answer.citations]
+        pairs = zip(entries, self.receipt.answer.citations, strict=True)
         lost = [(entry, one) for entry, one in pairs if not _stands(self._found.get(one.parent_id), one)]
         for entry, one in lost:
             entry["state"] = "outside" if _is_outside(one) else "gone"
@@ -205,7 +205,7 @@ class Replay:
                     entry["now"] = self._place_of(one, parents, whole=name != one.source)
                     if entry["now"] is not None or name == one.source:
                         entry["state"] = "changed" if entry["now"] is None else "moved"
-        return told
+        return entries
 
     def _where(self, field: str, operator: str, value: Any) -> list[Document]:
         found = self._parents.filter_documents(self._owned(where(field, operator, value)))

@@ -80,8 +80,7 @@ class Runner:
             folder.
         :param retrieval_only: Build only what finds passages; `ask` is not available then.
         :param outputs: Build only what these names of the file's `outputs` need, for `trace`; None for everything.
-        :param keep_receipt: Called in a thread with the receipt of every answer; if the disk is full or refuses, the
-            answer says so. Without it answers have their receipt's id alone.
+        :param keep_receipt: Called in a thread with the receipt of every answer; where that fails the answer says so.
         :param keep_prompts: Whether receipts hold the messages of the prompt, and so the text of every passage.
         :param conversations: What keeps conversations, shared by several runners; None for one of this runner's own,
             opened when a question names a conversation.
@@ -207,15 +206,15 @@ class Runner:
             raised.
         """
         writer: Any = self.pipeline.get_component(self._map.generator) if self._map.generator else None
-        # Without a model nobody begins to write.
+        # Without a model nothing is written.
         plan = self._map if is_available(writer) else replace(self._map, generator="")
-        telling = AnswerStream(query, plan, self._outputs.get("queries", ""), comparing(self.pipeline, tenant_id))
+        listener = AnswerStream(query, plan, self._outputs.get("queries", ""), comparing(self.pipeline, tenant_id))
 
         async def answer() -> dict[str, Any]:
             asked = read_options(options)
-            return await self._answer(query, tenant_id, asked, explain=explain, limits=limits, telling=telling)
+            return await self._answer(query, tenant_id, asked, explain=explain, limits=limits, listener=listener)
 
-        async with aclosing(telling.events(answer)) as events:
+        async with aclosing(listener.events(answer)) as events:
             try:
                 async for event in events:
                     yield event
@@ -245,7 +244,7 @@ class Runner:
         :param tenant_id: Whose documents may be seen.
         :param outputs: Names of the file's `outputs` that this runner was built with, or `component.socket`.
         :param options: What else the question comes with.
-        :returns: `outputs`, name to value, None where the run did not come by, and `first`, the same of each stage's
+        :returns: `outputs`, name to value, None for stages that did not run, and `first`, the same of each stage's
             first turn in a mode that loops; `timings_ms`, stage to milliseconds with `total`; `llm_calls`; `usage`,
             tokens by kind; `cost`, None where no price is known; and `warnings`.
         :raises ConfigurationError: If the file has no such output.
@@ -279,7 +278,7 @@ class Runner:
         with self._turn:
             asked = read_options(options)
             run = self._new_run(query, tenant_id, self._narrowed(asked, tenant_id), **how)
-            return run, self._loop.run(run.results()), [*self._unheard(asked).values(), *asked.warnings()]
+            return run, self._loop.run(run.results()), [*self._ignored(asked).values(), *asked.warnings()]
 
     async def _answer(
         self,
@@ -289,7 +288,7 @@ class Runner:
         *,
         explain: bool = False,
         limits: TimeLimits | None = None,
-        telling: AnswerStream | None = None,
+        listener: AnswerStream | None = None,
     ) -> dict[str, Any]:
         if self.retrieval_only:
             raise RefusedError("This runner was made with `retrieval_only`; make one without it to ask questions.")
@@ -304,7 +303,7 @@ class Runner:
         wanted = [self._outputs["answers"], *(self._explained.values() if explain else ()), *filter(None, [searched])]
         options = await asyncio.to_thread(options.with_wishes, tenant_id, self._data_dir)
         narrowed = await asyncio.to_thread(self._narrowed, options, tenant_id)
-        how: dict[str, Any] = {"wanted": wanted, "limits": limits, "telling": telling}
+        how: dict[str, Any] = {"wanted": wanted, "limits": limits, "listener": listener}
         run = self._new_run(query, tenant_id, narrowed, cache=self._cache_of(tenant_id), **how)
         results = await run.results()
         answers: list[GeneratedAnswer] = value_at(results, self._outputs["answers"]) or []
@@ -321,7 +320,7 @@ class Runner:
             mode=self.mode,
             generator=self._map.generator,
             outputs=self._outputs,
-            warnings=[*self._unheard(options).values(), *options.warnings()],
+            warnings=[*self._ignored(options).values(), *options.warnings()],
         )
         rendered = made.meta.get("prompt_rendered") or {}
         prefix = rendered.pop("prefix", [])
@@ -361,11 +360,11 @@ class Runner:
         wanted: Collection[str],
         limits: TimeLimits | None = None,
         cache: TenantCache | None = None,
-        telling: AnswerStream | None = None,
+        listener: AnswerStream | None = None,
         on_outputs: Callable[[str, dict[str, Any]], Any] | None = None,
     ) -> PipelineRun:
-        unheard = self._unheard(options)
-        values = {name: value for name, value in options.for_components().items() if name not in unheard}
+        ignored = self._ignored(options)
+        values = {name: value for name, value in options.for_components().items() if name not in ignored}
         values |= {"query": checked_question(query), "tenant_id": tenant_id}
         # A value of None means "as the YAML says": it must not reach a component as an explicit None.
         given = {name: value for name, value in values.items() if value is not None and name in self._inputs}
@@ -374,19 +373,19 @@ class Runner:
         writing: dict[str, Any] = {"generation_kwargs": options.writing()} if options.writing() else {}
         budget = self._plan.within(options.budget or Budget())
         run = Run(limits or TimeLimits(), budget, cache, limited=self._map.reading)
-        if telling is not None:
-            run.on_begin, run.on_progress, on_outputs = telling.on_begin, telling.on_progress, telling.on_outputs
-            stages |= telling.stages
-            if telling.streams_tokens:
-                writing["streaming_callback"] = forwarding(telling)
+        if listener is not None:
+            run.on_begin, run.on_progress, on_outputs = listener.on_begin, listener.on_progress, listener.on_outputs
+            stages |= listener.stages
+            if listener.streams_tokens:
+                writing["streaming_callback"] = forwarding(listener)
         if writing and self._map.generator:
             data.setdefault(self._map.generator, {}).update(writing)
         return PipelineRun(self.pipeline, data, wanted=stages, run=run, on_outputs=on_outputs)
 
-    def _unheard(self, options: AskOptions) -> dict[str, str]:
-        names = options.unheard(self._inputs, self._outputs, writes=bool(self._map.generator))
-        said = "The mode `{}` does not take `{}`: it was left aside."
-        return {name.partition(":")[0]: said.format(self.mode, name) for name in names}
+    def _ignored(self, options: AskOptions) -> dict[str, str]:
+        names = options.ignored_by(self._inputs, self._outputs, writes=bool(self._map.generator))
+        text = "The mode `{}` does not take `{}`: it was left aside."
+        return {name.partition(":")[0]: text.format(self.mode, name) for name in names}
 
     @cached_property
     def _library(self) -> Library:

@@ -1,4 +1,4 @@
-"""Let a language model judge answers: each answer once, kept at once, and no number where the judge said nothing."""
+"""Let a language model judge answers: each answer once, kept at once, and no number where the judge gave none."""
 
 import math
 import os
@@ -57,24 +57,24 @@ class AnswerJudge:
         if judged and not any(judged.values()):
             raise AnswerError(
                 f"The judge `{self.model}` gave no judgement that can be read for any of {len(judged)} answers "
-                f"({self._told()}). Use a model that can answer in JSON, and remove {folder / 'judged'}."
+                f"({self._faults_in_words()}). Use a model that can answer in JSON, and remove {folder / 'judged'}."
             )
         return judged
 
     def notes(self) -> list[str]:
-        told = f"Some judgements of `{self.model}` could not be read and are left out: {self._told()}."
-        return [told] if self.faults else []
+        note = f"Some judgements of `{self.model}` could not be read and are left out: {self._faults_in_words()}."
+        return [note] if self.faults else []
 
     def _judged(self, question: Question, record: dict[str, Any]) -> dict[str, Any]:
         passages = [document["content"] for document in record["documents"]]
         metrics: dict[str, float] = {}
         faults: Counter[str] = Counter()
-        said = {"predicted_answers": [spoken_answer(record["answer"])]}
+        predicted = {"predicted_answers": [spoken_answer(record["answer"])]}
         for name, evaluator in self._evaluators.items():
-            given = said if isinstance(evaluator, FaithfulnessEvaluator) else {}
+            given = predicted if isinstance(evaluator, FaithfulnessEvaluator) else {}
             try:
                 value = float(evaluator.run(questions=[question.text], contexts=[passages], **given)["score"])
-            # Any client of any judge may fail in any way; the number is missing then, and that is said.
+            # Any client of any judge may fail in any way; the number is then missing, and a note says so.
             except Exception as error:
                 faults[f"{name}, {type(error).__name__}"] += 1
                 continue
@@ -84,5 +84,5 @@ class AnswerJudge:
                 faults[f"{name}, no number"] += 1
         return {"metrics": metrics, "faults": dict(faults)}
 
-    def _told(self) -> str:
+    def _faults_in_words(self) -> str:
         return ", ".join(f"{kind}: {count}" for kind, count in self.faults.most_common())

@@ -126,11 +126,11 @@ class MeasuredMode:
                     "never came. Run `shiguan check` on the mode's file."
                 )
             record |= answer_record(run.answer)
-            shown = [*(run.told["outputs"].get("documents") or []), *run.answer.documents]
+            shown = [*(run.traced["outputs"].get("documents") or []), *run.answer.documents]
             record["kept"] = all(document.meta.get("tenant_id") == self.library.tenant_id for document in shown)
         lost = self._loss(question, run, record)
         record["lost"] = lost.to_json() if lost and (lost.stage != "nothing_lost" or run.answer) else None
-        return record | {name: run.told[name] for name in ("timings_ms", "llm_calls", "usage", "cost", "warnings")}
+        return record | {name: run.traced[name] for name in ("timings_ms", "llm_calls", "usage", "cost", "warnings")}
 
     def _ranking(self, question: Question, run: TracedRun) -> dict[str, Any]:
         """Record each passage that was found and read: its record, and the judged document that it is right for."""
@@ -179,11 +179,11 @@ def measure(
                 result.metrics.update(judged.get(result.id, {}))
         if plan.questions.unjudged:
             notes.append(f"{len(plan.questions.unjudged):,} questions without a relevant document were left out.")
-        # What stages warned of is told once: a number without a ranker is another number.
+        # Warnings of stages are noted once: a number without a ranker is another number.
         warned = Counter(text for record in store.records.values() for text in record["warnings"])
         notes += [f"{warning} ({count:,} questions)" for warning, count in warned.most_common(_WARNINGS_SHOWN)]
-        told = {"seed": plan.seed, "finished": utc_time(), "notes": notes}
-        run = {**configuration, **provenance.describe_circumstances(), **told}
+        about = {"seed": plan.seed, "finished": utc_time(), "notes": notes}
+        run = {**configuration, **provenance.describe_circumstances(), **about}
         results = Results(plan.kind, run, scored, sections)
         write_json(output / RESULTS_FILE, results.to_json())
     return results, output

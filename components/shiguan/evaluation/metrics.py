@@ -90,7 +90,7 @@ def estimate_mean(values: Sequence[float], *, seed: int = 0) -> Estimate:
 
     The interval is the percentile bootstrap over questions (Efron and Tibshirani, "An Introduction to the Bootstrap",
     1993, chapter 13). Where every value is 0, or every value is 1, there is nothing to draw: the interval of the
-    binomial distribution (Clopper and Pearson 1934) stands instead, for twenty hits of twenty are no proof of 1.
+    binomial distribution (Clopper and Pearson 1934) stands instead, since twenty hits of twenty do not prove 1.
     """
     if not len(values):
         raise ValueError("A mean needs at least one value, got none.")

@@ -2,7 +2,7 @@
 Scores the records of a run by what was measured: passages, answers, cost, and how often an answer is wrong.
 
 How well passages were found is from 0 to 1, higher is better, by the arithmetic of Haystack's evaluators. Three things
-that they do not know are settled before they are asked:
+that they do not know are done before they are called:
 
 - A passage is right if it is from a judged document *and* overlaps the answer's place where that is marked; the
   evaluators compare one field, so each passage gets the id of the document it is right for, or none.
@@ -13,7 +13,7 @@ that they do not know are settled before they are asked:
 
 Grades are gains as they stand. Recall, MRR and all-gold count the documents of the highest grade only.
 
-A system that may refuse is not one number: whoever wants fewer wrong answers pays with more refusals. Sorted by
+A system that may refuse is not one number: fewer wrong answers cost more refusals. Sorted by
 confidence, the first answers make up the low-coverage end of the curve, and its height is the share of wrong ones
 among them (El-Yaniv and Wiener, "On the Foundations of Noise-free Selective Classification", 2010; the area under the
 curve as in Geifman et al., "Bias-Reduced Uncertainty Estimation for Deep Neural Classifiers", 2019, section 2).
@@ -159,8 +159,8 @@ def lost_section(stages: Iterable[str]) -> dict[str, Any]:
     if not total:
         return {}
     seen = [(label, counts[stage]) for stage, label in LABELS.items() if counts[stage]]
-    told = ", ".join(f"{count} {label}" for label, count in seen)
-    text = f"Of {total} question{'' if total == 1 else 's'} that went wrong: {told}."
+    counted = ", ".join(f"{count} {label}" for label, count in seen)
+    text = f"Of {total} question{'' if total == 1 else 's'} that went wrong: {counted}."
     rows = [[label, f"{count}", f"{count / total:.2f}"] for label, count in seen]
     return {LOST: {"text": text, "columns": ["where", ">questions", ">share"], "rows": rows}}
 

@@ -199,7 +199,7 @@ class OpenAIEndpoint:
         )
 
     def _new_client(self) -> "OpenAIChatGenerator":
-        # Imported here: the client takes half a second and 40 MB, which nobody pays who has no endpoint.
+        # Imported here: the client takes half a second and 40 MB, which are not spent where there is no endpoint.
         from haystack.components.generators.chat import OpenAIChatGenerator  # noqa: PLC0415
 
         from shiguan.bounded_http import bounded  # noqa: PLC0415

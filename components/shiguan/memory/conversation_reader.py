@@ -1,4 +1,4 @@
-"""Reads a question with what was said before it."""
+"""Reads a question together with the turns before it."""
 
 import asyncio
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from shiguan.memory.earlier_turns import (
     numbers_of,
     passages_of,
     start_of,
-    told_turns,
+    turns_in_prompts,
     whole_summary,
     written_turns,
 )
@@ -52,13 +52,13 @@ _CHANGED = (
 @dataclass(frozen=True)
 class _Conversation:
     """
-    What was said: the last turns, those that the prompts told, the summaries, and what went wrong in reading them.
+    A conversation: the last turns, those in the prompts, the summaries, and what went wrong in reading them.
 
-    `messages` are the last turns for whoever reads the question with them, `own` those of a caller for the prompt.
+    `messages` are the last turns for what reads the question with them, `own` those of a caller for the prompt.
     """
 
     turns: list[Turn] = field(default_factory=list)
-    told: list[Turn] = field(default_factory=list)
+    in_prompts: list[Turn] = field(default_factory=list)
     nodes: list[SummaryNode] = field(default_factory=list)
     messages: list[ChatMessage] = field(default_factory=list)
     own: list[ChatMessage] | None = None
@@ -190,7 +190,7 @@ class ConversationReader(Serializable):
             found = fragments(query, [], said.turns, said.nodes)
             answer = _answer(query, recalled_answer(found, spoken), spoken, "recalled")
         if answer is not None:
-            thread = {"start": said.told[0].number if said.told else 0, "prefix": said.prefix}
+            thread = {"start": said.in_prompts[0].number if said.in_prompts else 0, "prefix": said.prefix}
             return {"answers": [answer], "source": "history", "thread": thread, "warnings": warnings}
         earlier, thread, problem = self._earlier(said, filters)
         thread["prefix"] = said.prefix
@@ -231,23 +231,23 @@ class ConversationReader(Serializable):
         try:
             turns = store.turns(tenant_id, conversation_id, last=_TURNS)
             nodes = store.nodes(tenant_id, conversation_id) if turns else []
-            told = turns
+            prompted = turns
             if turns and start_of(turns[-1]) < turns[0].number:
-                told = store.turns(tenant_id, conversation_id, after=start_of(turns[-1]) - 1)
+                prompted = store.turns(tenant_id, conversation_id, after=start_of(turns[-1]) - 1)
         except StoreError as error:
             return _Conversation(warnings=[f"The conversation could not be read. {error}"])
-        return _Conversation(turns, told_turns(told), nodes, clean_history(as_messages(turns))[0])
+        return _Conversation(turns, turns_in_prompts(prompted), nodes, clean_history(as_messages(turns))[0])
 
     def _earlier(self, said: _Conversation, filters: dict[str, Any]) -> tuple[EarlierTurns, dict[str, Any], list[str]]:
         """Write the earlier turns, say what to keep of how the prompt begins, and why it begins anew if it does."""
-        if said.own is not None or not said.told:
+        if said.own is not None or not said.in_prompts:
             return EarlierTurns(said.own or []), {"start": 0}, []
-        numbers, clear = numbers_of(said.told)
-        wanted = passages_of(said.told) if clear else []
+        numbers, clear = numbers_of(said.in_prompts)
+        wanted = passages_of(said.in_prompts) if clear else []
         found = {one.id: one for one in self._passages(wanted, filters)} if wanted else {}
         whole = clear and len(found) == len(wanted)
         if whole:
-            earlier = written_turns(said.told, found, numbers)
+            earlier = written_turns(said.in_prompts, found, numbers)
             if self._tokens(earlier.messages) <= self.token_budget:
                 return earlier, {"start": earlier.first}, []
         if max(numbers.values(), default=0) > _HIGHEST_NUMBER:

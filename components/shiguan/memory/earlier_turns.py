@@ -17,7 +17,7 @@ from shiguan.text.passages import with_gaps
 
 _LONGEST_ANSWER = 4_000
 _LONGEST_SUMMARY = 2_000
-_TOLD_WHOLE = ("not_found", "refused")
+_WHOLE_ANSWERS = ("not_found", "refused")
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,10 @@ def start_of(turn: Turn) -> int:
     return int(turn.meta.get("thread", {}).get("start") or turn.number)
 
 
-def told_turns(turns: Sequence[Turn]) -> list[Turn]:
+def turns_in_prompts(turns: Sequence[Turn]) -> list[Turn]:
     """Give the turns that the prompt of the last one told, and that one."""
-    told = [turn for turn in turns if turn.number >= start_of(turns[-1])] if turns else []
-    return [turn for turn in told if turn.meta.get("status") not in ("recalled", "unsearched")]
+    turns = [turn for turn in turns if turn.number >= start_of(turns[-1])] if turns else []
+    return [turn for turn in turns if turn.meta.get("status") not in ("recalled", "unsearched")]
 
 
 def passages_of(turns: Sequence[Turn]) -> list[str]:
@@ -74,7 +74,7 @@ def written_turns(turns: Sequence[Turn], found: Mapping[str, Document], numbers:
         shown.update((one["id"], _as_read(found[one["id"]], one)) for one in read if one["id"] not in shown)
         context = render_sources(blocks, again) if read else ""
         known = {document.meta["number"] for document in shown.values()}
-        said = turn.answer if turn.meta.get("status") in _TOLD_WHOLE else turn.said
+        said = turn.answer if turn.meta.get("status") in _WHOLE_ANSWERS else turn.said
         language = turn.meta.get("thread", {}).get("language") or detect_language(turn.question)
         answer = neutral_answer(said[:_LONGEST_ANSWER], known)
         asked = _earlier_turn(context, neutral_text(turn.question), language)
@@ -83,7 +83,7 @@ def written_turns(turns: Sequence[Turn], found: Mapping[str, Document], numbers:
 
 
 def anew(summary: str, numbers: Mapping[str, int]) -> EarlierTurns:
-    """Begin the messages anew: what was said is told by its summary, passages keep their numbers."""
+    """Begin the messages anew: a summary takes the place of the turns, passages keep their numbers."""
     return EarlierTurns(summary_messages(summary), _only_numbered(numbers, {}))
 
 

@@ -46,7 +46,7 @@ class E5TextEmbedder:
 
         :param text: The question.
         :returns: `embedding`, 384 numbers of length one, or none where the model is missing; `warnings`.
-        :raises TypeError: If `text` is no text.
+        :raises TypeError: If `text` is not a string.
         """
         if not isinstance(text, str):
             raise TypeError(f"`text` must be a string, got {type(text).__name__}. Documents have their own embedder.")

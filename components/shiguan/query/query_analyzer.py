@@ -217,8 +217,8 @@ def _with_opinion(found: QuestionAnalysis, reply: LlmReply) -> tuple[QuestionAna
     opinion = json_object(reply.text, "type")
     if opinion is None:
         return found, ["The LLM's analysis was no JSON object: the rules' analysis is used."]
-    said = {field: re.sub("[ -]", "_", str(opinion.get(field, "")).strip().lower()) for field in _ALLOWED}
-    changes: dict[str, Any] = {field: value for field, value in said.items() if value in _ALLOWED[field]}
+    given = {field: re.sub("[ -]", "_", str(opinion.get(field, "")).strip().lower()) for field in _ALLOWED}
+    changes: dict[str, Any] = {field: value for field, value in given.items() if value in _ALLOWED[field]}
     complexity = opinion.get("complexity")
     if isinstance(complexity, str) and (digits := _OUT_OF_TEN.fullmatch(complexity)):
         complexity = int(digits[1])

@@ -167,7 +167,7 @@ class QueryRewriter:
         languages = self._languages(query, filters) if plan.translates else ()
         plan = replace(plan, languages=languages, analysis=analysis or {}, retrieval=retrieval)
         if plan.method == "none" and (not plan.languages or not is_available(self.chat_generator)):
-            return _done(plan, [])  # other languages are a help that nobody asked for
+            return _done(plan, [])  # wordings in other languages were not asked for
         if not is_available(self.chat_generator):
             return self._fallback(plan, NO_LLM, calls=0)
         return self._read(plan, await ask_llm_async(self.chat_generator, _prompt(plan)))

@@ -53,12 +53,12 @@ def test_judgements_are_deleted_for_the_tenant_that_asks_alone(shiguan):
 @pytest.mark.parametrize(
     ("arguments", "tenant", "told"),
     [
-        ((MINE.id, "good"), "a", "`good` is no kind of feedback. Expected right, wrong, wrong_citation, missing."),
+        ((MINE.id, "good"), "a", "`good` is not a kind of feedback. Expected right, wrong, wrong_citation, missing."),
         ((MINE.id, "wrong", "--note", "x" * 2_001), "a", "The note has 2,001 characters."),
         ((MINE.id, "right"), "b", "has no such receipt of this tenant"),
         (("0" * 64, "right"), "a", "has no such receipt of this tenant"),
-        (("keys.json", "right"), "a", "keys.json is no file"),
-        (("mine.json", "right"), "b", "is no file of at most"),
+        (("keys.json", "right"), "a", "keys.json is not a file"),
+        (("mine.json", "right"), "b", "is not a file of at most"),
     ],
 )
 def test_bad_input_is_refused_and_nothing_is_kept(shiguan, monkeypatch, tmp_path, arguments, tenant, told):

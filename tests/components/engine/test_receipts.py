@@ -275,14 +275,14 @@ def test_a_file_that_is_no_receipt_ends_in_one_sentence(shiguan, kept, tmp_path,
     file.write_bytes(spoiled(json.loads((kept / "receipt.json").read_text()))[kind])
     code, out, err = shiguan("replay", file, "--tenant", TENANT, "--data-dir", kept / "data")
     assert (code, out) == (2, "")
-    assert err.startswith(f"shiguan: {file} is no")
+    assert err.startswith(f"shiguan: {file} is not a")
     assert len(err.splitlines()) == 1
     assert err.strip().isprintable()
 
 
 @pytest.mark.parametrize("place", ["missing.json", "."])
 def test_what_is_no_file_is_refused(tmp_path, place):
-    with pytest.raises(RefusedError, match="is no file"):
+    with pytest.raises(RefusedError, match="is not a file"):
         read_receipt(tmp_path / place)
 
 
