@@ -204,8 +204,8 @@ def test_a_component_that_cannot_be_built_names_the_pipeline(pipelines):
         "type": "shiguan.llm.configured_chat_generator.ConfiguredChatGenerator",
         "init_parameters": {"max_retries": -1},
     }
-    analyzer = {"type": "shiguan.query.query_analyzer.QueryAnalyzer", "init_parameters": {"chat_generator": llm}}
-    pipelines(replaced(query_analyzer=analyzer))
+    rewriter = {"type": "shiguan.query.query_rewriter.QueryRewriter", "init_parameters": {"chat_generator": llm}}
+    pipelines(replaced(query_analyzer=rewriter))
     with pytest.raises(ConfigurationError, match="`query_analyzer` cannot be built: `max_retries` must not be neg"):
         load_pipeline("here", "tiny")
 
