@@ -99,11 +99,8 @@ class Library:
         for file in files:
             answer = conversion.convert(file, waiting=lambda: progress and progress("words", 0, 0))
             documents = [SharedDocument(id=name, content=text, meta=meta) for name, text, meta in answer["documents"]]
-            data: dict[str, dict[str, Any]] = {}
-            for name, value in (("documents", documents), ("tenant_id", tenant_id), ("progress", progress)):
-                for target in inputs.get(name, []):
-                    component, socket = target.split(".")
-                    data.setdefault(component, {})[socket] = value
+            given = {"documents": documents, "tenant_id": tenant_id, "progress": progress}
+            data = pipeline.by_component({name: value for name, value in given.items() if name in inputs})
             try:
                 with self._turn(tenant_id, _name(file), progress):
                     results = {"conversion": answer, **pipeline.run(data, include_outputs_from=stages)}
