@@ -36,7 +36,7 @@ _KEY_NAME = re.compile(r"(?!SHIGUAN_)[A-Z][A-Z0-9_]*_KEY")
 
 def _is_name_of_a_key(name: str) -> str:
     if not _KEY_NAME.fullmatch(name):
-        raise ValueError("must match [A-Z][A-Z0-9_]*_KEY and be none of Shiguan's own, which hold the keys of callers")
+        raise ValueError("must match [A-Z][A-Z0-9_]*_KEY, and not be one of Shiguan's own, which hold the keys of callers")
     return name
 
 
@@ -145,7 +145,7 @@ class ModelRoles(BaseModel, extra="forbid", frozen=True):
         names = [model.name for model in models]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ValueError(f"the name `{twice[0]}` stands twice")
+            raise ValueError(f"the name `{twice[0]}` is used twice")
         return models
 
     @model_validator(mode="after")

@@ -75,7 +75,7 @@ def test_a_price_is_for_a_million_tokens():
          ("models", 0, "key_variable"), "of callers"),
         ({"models": [{"name": "a", "price_in": -1}], "roles": {"answer": ["a"]}}, ("models", 0, "price_in"), "greater"),
         ({"models": [{"name": "a", "timeout": 0}], "roles": {"answer": ["a"]}}, ("models", 0, "timeout"), "greater"),
-        ({"models": [{"name": "cheap"}, {"name": "cheap"}]}, ("models",), "`cheap` stands twice"),
+        ({"models": [{"name": "cheap"}, {"name": "cheap"}]}, ("models",), "`cheap` is used twice"),
         ({"roles": {"helper": ["cheap"]}}, (), "no model has the role `answer`"),
         ({"roles": {"answer": ["cheep"]}}, (), "the role `answer` names `cheep`, which is not among the models"),
         ({"roles": {"answer": ["cheap", "cheap"]}}, (), "a model twice"),
