@@ -74,14 +74,6 @@ def certificates_read_once():
 
 
 @pytest.fixture(autouse=True)
-def models_at_their_best():
-    """Forget which models failed in the tests before: ports come again."""
-    failover = sys.modules.get("shiguan.llm.failover")
-    if failover is not None:
-        failover._circuits.clear()
-
-
-@pytest.fixture(autouse=True)
 def no_replies_of_other_tests(request, monkeypatch):
     """Take nothing from the cache of a library that several tests share but what the test itself has put there."""
     module = sys.modules.get("shiguan.llm.reply_cache")

@@ -255,9 +255,8 @@ def recorded_plan(mode: str | Path, library: Path, ids: Sequence[str] = RECORDED
 
 def record(library: Path, python: str) -> None:
     """Ask the small model for every reply that the recording lacks."""
+    from bench.quality.recording import RecordedModel
     from bench.quality.small_model import MODEL, small_model
-
-    from shiguan.evaluation.recording import RecordedModel
 
     with small_model(python) as url:
         os.environ |= {"OPENAI_BASE_URL": url, "OPENAI_MODEL": MODEL}
@@ -288,7 +287,7 @@ def by_words_alone() -> Iterator[None]:
 
 def recorded_gate(modes: Sequence[str], library: Path, options: argparse.Namespace) -> dict[str, int]:
     """Replay the recording in each mode: no prompt may have changed, and what comes of the replies is held to bars."""
-    from shiguan.evaluation.recording import RecordedModel
+    from bench.quality.recording import RecordedModel
 
     codes = {}
     with by_words_alone(), RecordedModel(RECORDING) as model:
@@ -302,7 +301,7 @@ def recorded_gate(modes: Sequence[str], library: Path, options: argparse.Namespa
 
 def told_missing(mode: str, missing: dict[str, str], count: int) -> int:
     """Name the questions with an unrecorded prompt; 1 if one is another prompt, or too many have other passages."""
-    from shiguan.evaluation.recording import CHANGED
+    from bench.quality.recording import CHANGED
 
     for name, why in missing.items():
         print(f"recorded-{mode}: unrecorded: {name}: {why}. `make record` asks the model anew.", flush=True)

@@ -9,8 +9,7 @@ It takes the place of a text embedder and works with any of Haystack's text and 
 generator. If the model is missing, fails or answers "I cannot", the question is embedded as it is.
 
 `text` may be a list: the question and its other wordings, such as `QueryRewriter.vector_queries`. `use_hyde=False`
-skips the model for one call; `QueryAnalyzer` says which questions profit from a passage. `n_passages` imagines
-several at once, `style` describes how the library is written, `prompt` takes a template of your own.
+skips the model for one call; `QueryAnalyzer` says which questions profit from a passage.
 
 It prints:
 

@@ -10,8 +10,8 @@ from tests.doubles.stand_in_llm import Fault
 
 from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
-from shiguan.llm import calls, failover
-from shiguan.llm.failover import ModelCall
+from shiguan.llm import run as run_module
+from shiguan.llm.run import Run
 
 TEXTS = {
     "salt.txt": "The salt monopoly was set up by Diwu Qi in 758. It paid half of the state's income by 780.",
@@ -39,8 +39,7 @@ def library(tmp_path_factory):
 def now(monkeypatch):
     """Clocks that stand still until a test moves them, and retries that do not wait."""
     now = SimpleNamespace(seconds=100.0)
-    for module in (failover, calls):
-        monkeypatch.setattr(module, "clock", lambda: now.seconds)
+    monkeypatch.setattr(run_module, "clock", lambda: now.seconds)
     monkeypatch.setattr("shiguan.llm.endpoint.FIRST_WAIT", 0.0)
     return now
 
@@ -143,22 +142,15 @@ def test_where_no_named_model_has_its_key_the_sources_are_quoted(llm, library, t
     assert llm.calls == 0
 
 
-def test_a_strong_model_that_is_down_costs_a_warning_once_and_no_time_afterwards(llm, runner_of, now):
+def test_a_strong_model_that_is_down_costs_one_more_try_and_a_warning(llm, runner_of):
     runner = runner_of("advanced")
     llm.rule(lambda call: call.body["model"] == "strong", fault=Fault(status=500))
-    asked = []
-    for _ in range(3):
-        llm.reset()
-        answer = runner.ask(HARD, tenant_id="a")
-        adds_up(answer, llm)
-        asked.append([call.body["model"] for call in llm.requests if call.body["model"] != "cheap"])
-    assert asked == [["strong"] * 3 + ["normal"], ["normal"], ["normal"]]
-    assert answer["metadata"]["switches"] == [{"from": "strong", "to": "normal", "reason": "resting"}]
-    assert "The model `normal` stood in for `strong` (resting)." in answer["metadata"]["warnings"]
-    now.seconds += 31
-    llm.reset()
-    runner.ask(HARD, tenant_id="a")
-    assert [call.body["model"] for call in llm.requests if call.body["model"] != "cheap"] == ["strong", "normal"]
+    answer = runner.ask(HARD, tenant_id="a")
+    adds_up(answer, llm)
+    asked = [call.body["model"] for call in llm.requests if call.body["model"] != "cheap"]
+    assert asked == ["strong", "strong", "normal"]
+    assert answer["metadata"]["switches"] == [{"from": "strong", "to": "normal", "reason": "server_error"}]
+    assert "The model `normal` stood in for `strong` (server_error)." in answer["metadata"]["warnings"]
 
 
 async def test_a_stream_broken_after_its_first_token_ends_in_one_error_and_no_second_model(llm, runner_of):
@@ -249,17 +241,16 @@ async def test_no_call_begins_beyond_the_budget_whatever_fails(llm, runner_of, n
                     "goal": "Who proposed the two-tax reform?"}  # fmt: skip
         return "Yang Yan proposed the two-tax reform in 780. [1]" + chance.choice(["", " Guo Ziyi paid in 931. [1]"])
 
-    begin = ModelCall.begin_attempt
+    begin = Run.begin_request
 
-    def noted(call):
-        begin(call)
+    def noted(run):
+        begin(run)
         begun.append(now.seconds)
 
-    monkeypatch.setattr(ModelCall, "begin_attempt", noted)
+    monkeypatch.setattr(Run, "begin_request", noted)
     refused = set()
     for number in range(times):
         chance = random.Random(number)
-        failover._circuits.clear()
         llm.reset()
         begun.clear()
         llm.rules = [(lambda call: True, reply)]

@@ -21,9 +21,9 @@ from shiguan.agent.tools import AgentTool, ToolError, WrongArgumentsError, run_a
 from shiguan.claims.checker import stated_claim
 from shiguan.claims.claims import split_claims
 from shiguan.errors import EndpointError, RefusedError, ShiguanError, StoreUnavailableError
-from shiguan.llm.calls import blocking, budget_allows, run_nested_async, warm_up_generator
+from shiguan.llm.calls import blocking, budget_allows, call_generator, warm_up_generator
 from shiguan.llm.prompts import not_found_sentence
-from shiguan.llm.run_watch import counting_replies, waiting_for_llm
+from shiguan.llm.run import waiting_for_llm
 from shiguan.models.token_counter import TokenCounter
 from shiguan.serialization import Serializable
 from shiguan.text.languages import detect_language
@@ -252,11 +252,9 @@ class _Research:
         native = {"tools": offered} if offered and self.native else {}
         settings = {**self.settings, **native}
         try:
-            with waiting_for_llm(), counting_replies() as came_out:
-                given = {"messages": self.messages, **settings}
-                outputs = await run_nested_async(self.agent.chat_generator, **given)
+            with waiting_for_llm():
+                outputs = await call_generator(self.agent.chat_generator, self.messages, **settings)
                 replies: list[ChatMessage] = outputs["replies"]
-                came_out.count(replies)
         except EndpointError as error:
             # Servers of models that know no tools refuse the request; such a model writes its calls as JSON.
             if not (first and native and "tool" in str(error).lower()):

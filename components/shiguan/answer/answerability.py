@@ -87,9 +87,8 @@ def probability(question: str, documents: Sequence[Document], nearest: Sequence[
     """Give the probability, 0 to 1, that the first passages hold an answer to a question."""
     if not documents or _asks_in_other_money(question, documents):
         return 0.0
-    near = {str(child.meta.get("parent_id") or child.id) for child in nearest}
     # A first passage that vectors do not know may wait for its own: what lies near beside it says nothing of it.
-    if documents[0].id not in near:
+    if all(documents[0].id != str(child.meta.get("parent_id") or child.id) for child in nearest):
         return FITTED_BY_WORDS.probability(signals_of(question, documents, []))
     return FITTED.probability(signals_of(question, documents, nearest))
 

@@ -14,7 +14,6 @@ from jinja2.exceptions import SecurityError, TemplateError
 from shiguan.errors import ConfigurationError
 from shiguan.llm.prompt_rendering import (
     chat_prompt_builder,
-    made_of,
     messages_sha256,
     prefix_hashes,
     prompt_hash,
@@ -34,7 +33,7 @@ from shiguan.llm.prompts import (
     read_examples,
     read_profile,
 )
-from shiguan.llm.source_blocks import neutral_text, numbers_in
+from shiguan.llm.source_blocks import neutral_text
 from shiguan.text.languages import detect_language
 
 # No sockets: their words come from files and depend on the mode, the parameters and the language.
@@ -73,11 +72,10 @@ class PromptFileBuilder:
     is written twice. `sub_answers` are the parts of a question that was taken apart, rendered as `pairs`.
 
     Each message's meta carries `prompt` (its name, or `template`), `prompt_hash`, `prompt_layers` (the hash of every
-    layer, profile and set of examples in it), `prompt_rendered` (the messages' `sha256`, the `variables` beside the
-    context, the numbers of the `sources` in it and of those `shown` above, what `earlier` was made of, and hashes of
-    its beginnings as `prefix`) and, where the template has a `language`, that language, so that an answer's receipt can
-    say which prompt made it; and `asked`: the `complexity` and `type` of the question, the number of the `attempt`, and
-    which sub-questions have no answer, as `missing`.
+    layer, profile and set of examples in it), `prompt_rendered` (the `messages` as role and text, their `sha256`, and
+    hashes of their beginnings as `prefix`) and, where the template has a `language`, that language, so that an answer's
+    receipt can say which prompt made it; and `asked`: the `complexity` and `type` of the question, the number of the
+    `attempt`, and which sub-questions have no answer, as `missing`.
 
     Example:
     ```python
@@ -262,22 +260,13 @@ class PromptFileBuilder:
             variables["language"] = marks["language"] = str(kwargs.get("language") or detect_language(question))
         variables.update(self._filled_values(marks.get("language", "en"), profile))
         messages = self._render(variables)
-        given = {**kwargs, **feeds, **{kind: layers[kind] for kind in _CHOSEN_BY_RUN if kind in layers}}
-        given["language"] = marks.get("language")
-        optional = [*self._optional, *sorted(self._feeds)]
-        named = [*(name for name in self._variables if name != "context"), *(n for n in optional if given.get(n))]
-        texts = {name: given[name] for name in named if isinstance(given[name], str)}
         system = [] if again else [message for message in messages if message.is_from(ChatRole.SYSTEM)]
         asked = [message for message in messages if not message.is_from(ChatRole.SYSTEM)]
         sent = [*system, *earlier, *asked] if earlier else messages
-        sources, shown = numbers_in(str(kwargs.get("context") or ""))
         marks["prompt_rendered"] = {
             "sha256": messages_sha256(sent),
-            "variables": texts,
-            "sources": sources,
-            "shown": shown,
-            "earlier": [made_of(message) for message in earlier if not message.is_from(ChatRole.SYSTEM)],
             "prefix": prefix_hashes(sent),
+            "messages": [{"role": message.role.value, "text": message.text or ""} for message in sent],
         }
         old = {id(message) for message in earlier}
         return {

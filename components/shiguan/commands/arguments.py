@@ -197,32 +197,15 @@ def _declare_eval(add: Add) -> None:
     _golden_options(parser)
     _run_options(parser)
     parser.add_argument(
-        "--prices", type=Path, metavar="FILE", help="YAML of `model: {input: 0.4, output: 1.6}`, per million tokens"
+        "--judge", action="store_true", help="let a language model judge too, with Haystack's evaluators"
     )
-    parser.add_argument(
-        "--judge",
-        choices=("haystack", "ragas"),
-        help="let a language model judge too, with Haystack's evaluators or with Ragas (extra `ragas`)",
-    )
-    parser = add("eval record", "eval.record", "keep a model's replies to a golden set, to measure with them again")
-    _golden_options(parser)
-    parser.add_argument("--recording", type=Path, required=True, metavar="FILE", help="run again for what is missing")
-    parser.add_argument("--limit", type=_positive, metavar="N", help="only N questions, spread evenly over the file")
-    parser.add_argument("--max-tokens", type=_positive, metavar="N", help="the longest reply to record")
-    text = "ask no model: score the recorded replies, and name every question with an unrecorded prompt (exit code 1)"
-    parser.add_argument("--replay", action="store_true", help=text)
     parser = add("eval golden", "eval.golden", "make questions with known answers from the library")
     parser.add_argument("--count", type=_positive, default=50, metavar="N", help="how many questions (default: 50)")
-    parser.add_argument(
-        "--per-passage", type=_positive, default=3, metavar="N", help="questions asked for per passage (default: 3)"
-    )
     parser.add_argument(
         "--output", type=Path, default=Path(".data") / "golden", metavar="DIR",
         help="where golden.jsonl and review.jsonl go (default: .data/golden); run again to go on",
     )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, help="for the choice of passages (default: 0)")
-    text = "make them from readers' judgements, for review and without a model"
-    parser.add_argument("--from-feedback", action="store_true", help=text)
 
     parser = add("eval compare", "eval.compare", "say what a change did to the same questions", library=False)
     for name in "ab":

@@ -38,7 +38,7 @@ def ask(options: argparse.Namespace) -> int:
     history = read_history(options.history) if options.history else None
     more = {"history": history, "conversation_id": options.conversation, "budget": options.budget}
     asked = {"tenant_id": tenant(options), "explain": options.explain, **question_options(options, **more)}
-    with open_runner(options, keep_receipt=_writing(options.receipt)) as runner:
+    with open_runner(options, keep_receipt=_writing(options.receipt), keep_prompts=True) as runner:
         # Before the runner is closed, which waits for a summary of the conversation.
         if options.json:
             print_json(runner.ask(question, **asked))

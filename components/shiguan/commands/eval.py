@@ -9,7 +9,6 @@ from typing import Any
 
 from shiguan.commands.arguments import mode_or_file
 from shiguan.commands.options import print_json, say, tell, tenant
-from shiguan.commands.review import open_feedback
 from shiguan.commands.terminal import IngestProgress, track
 from shiguan.engine.library import Library
 from shiguan.errors import RefusedError
@@ -21,18 +20,15 @@ from shiguan.evaluation.golden_maker import (
     JudgeAgreement,
     MadeSet,
     judge_agreement,
-    review_feedback,
     write_made_set,
 )
 from shiguan.evaluation.json_lines import fingerprint
-from shiguan.evaluation.judges import AnswerJudge, HaystackJudge, RagasJudge
+from shiguan.evaluation.judges import AnswerJudge
 from shiguan.evaluation.measurement import Plan, measure
 from shiguan.evaluation.provenance import ingest_corpus, prompt_hashes
-from shiguan.evaluation.questions import QuestionSet, read_golden_set, read_retrieval_set, spread
-from shiguan.evaluation.recording import RecordedModel
+from shiguan.evaluation.questions import QuestionSet, read_golden_set, read_retrieval_set
 from shiguan.evaluation.report import run_report, write_report
 from shiguan.evaluation.results import Results, RunStore, read_results
-from shiguan.evaluation.scoring import read_prices
 from shiguan.evaluation.tables import print_report
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.prompts import prompts_from
@@ -84,53 +80,16 @@ def answers(options: argparse.Namespace) -> int:
         options,
         read_golden_set(options.golden),
         "Asking",
-        _judge(options.judge),
+        AnswerJudge() if options.judge else None,
         kind="answers",
         files=options.corpus,
         mode=options.mode,
         tenant_id=tenant(options),
-        prices=read_prices(options.prices) if options.prices else None,
     )
     return _print_run(*run, as_json=options.json)
 
 
-def record(options: argparse.Namespace) -> int:
-    model = RecordedModel(options.recording, asks=not options.replay, longest=options.max_tokens)
-    questions = read_golden_set(options.golden)
-    named = spread([question.id for question in questions.questions], options.limit)
-    questions = questions.only(model.about["questions"] if options.replay else named)
-    shared = {name: getattr(options, name) for name in ("deployment", "data_dir", "mode")}
-    plan = Plan("answers", questions, files=options.corpus, tenant_id=tenant(options), **shared)
-    with model:
-        if not options.replay:
-            model.record([plan])
-            print_json({"replies": len(model.replies), "recording": str(options.recording)})
-            return 0
-        results = model.measure(plan)
-    if options.json:
-        print_json({"metrics": results.to_json()["metrics"], "unrecorded": model.missing})
-    else:
-        print_report(run_report(results))
-        for name, why in model.missing.items():
-            say(f"unrecorded: {name}: {why}")
-    return 1 if model.missing else 0
-
-
-def _judge(name: str | None) -> AnswerJudge | None:
-    return {"haystack": HaystackJudge, "ragas": RagasJudge}[name]() if name else None
-
-
-def _from_feedback(options: argparse.Namespace) -> int:
-    counts = review_feedback(open_feedback(options).entries(tenant(options)), options.output)
-    print_json({**counts, "output": str(options.output)})
-    if not options.json:
-        say("Edit feedback_review.jsonl, with accept or reject as `person`; run again for feedback_golden.jsonl.")
-    return 0 if counts["accepted"] or counts["open"] else 1
-
-
 def golden(options: argparse.Namespace) -> int:
-    if options.from_feedback:
-        return _from_feedback(options)
     generator = ConfiguredChatGenerator(timeout=120.0, max_retries=1, generation_kwargs={"temperature": 0.2})
     generator.warm_up()
     if not generator.available():
@@ -142,15 +101,11 @@ def golden(options: argparse.Namespace) -> int:
     parents = stores["parents"].filter_documents(of_tenant(tenant(options)))
     if not parents:
         raise RefusedError(f"The tenant `{tenant(options)}` has nothing in this library. Put something in first.")
-    try:
-        maker = GoldenMaker(generator, per_passage=options.per_passage, seed=options.seed)
-    except ValueError as error:
-        raise RefusedError(f"{error}") from error
+    maker = GoldenMaker(generator, seed=options.seed)
     configuration = {
         "kind": "golden",
         "library": fingerprint(sorted(parent.id for parent in parents)),
         "prompts": {name: value for name, value in prompt_hashes().items() if name.startswith("golden_")},
-        "per_passage": options.per_passage,
         "seed": options.seed,
     }
     with RunStore(options.output, configuration) as store:

@@ -86,11 +86,10 @@ def replay(options: argparse.Namespace) -> int:
         "passages": {"read": len(receipt.passages), "lost": again.lost},
     }
     if options.prompt:
-        messages, differences = again.prompt()
-        result["prompt"] = {"messages": messages, "exact": not differences, "differences": differences}
+        result["prompt"] = receipt.messages
     tell(options, result, *(shortened(line, len(line)) for line in "\n".join(_lines(result)).split("\n")))
     as_it_was = all(entry["state"] in ("stands", "moved", "outside") for entry in result["citations"])
-    return 0 if as_it_was and result.get("prompt", {}).get("exact", True) else 1
+    return 0 if as_it_was else 1
 
 
 def _lines(result: dict[str, Any]) -> list[str]:
@@ -102,12 +101,10 @@ def _lines(result: dict[str, Any]) -> list[str]:
         lines += [f"      now {_place(now)}, {now['start']:,} to {now['end']:,} of {now['parent_id']}"] if now else []
     read, lost = result["passages"]["read"], result["passages"]["lost"]
     lines.append(f"  {read} passages were read; {'all are' if not lost else f'{read - len(lost)} are'} there as read.")
-    if prompt := result.get("prompt"):
-        for message in prompt["messages"]:
-            lines += ["", f"--- {message['role']}", message["text"]]
-        lines += ["", "The prompt is the one that was sent, byte by byte."] if prompt["exact"] else [""]
-        what = "The prompt is not the one that was sent" if prompt["messages"] else "There is no prompt to show"
-        lines += [f"{what}: {why}" for why in prompt["differences"]]
+    for message in result.get("prompt") or ():
+        lines += ["", f"--- {message['role']}", message["text"]]
+    if result.get("prompt") == []:
+        lines += ["", "The receipt holds no prompt: no model was asked, or prompts were not kept."]
     return lines
 
 

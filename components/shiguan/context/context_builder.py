@@ -9,7 +9,7 @@ from haystack import Document, component, logging
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
-from shiguan.llm.calls import ask_llm_async, blocking, is_available, warm_up_generator
+from shiguan.llm.calls import NO_LLM, ask_llm_async, blocking, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import SourceBlock, render_block, render_sources, source_block
@@ -164,7 +164,7 @@ class ContextBuilder:
         if sum(costs) + len(costs) <= self._room():
             return {}, [], 0
         if not is_available(self.chat_generator):
-            return {}, ["No LLM is configured: passages were cut instead of summed up."], 0
+            return {}, [f"{NO_LLM}: passages were cut instead of summed up."], 0
         most = _MOST_READ * self.token_budget
         read = [block for at, block in enumerate(blocks) if not at or sum(costs[: at + 1]) <= most]
         reply = await ask_llm_async(self.chat_generator, summary_messages(read, query, self._room() // len(read)))

@@ -1,4 +1,4 @@
-"""Tells how an answer comes about, event by event, while the pipeline runs."""
+"""Reports how an answer comes about, event by event, while the pipeline runs."""
 
 import asyncio
 import time
@@ -6,12 +6,15 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from haystack import Document
+from haystack import AsyncPipeline, Document
 from haystack.dataclasses import StreamingChunk
 
+from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.claims.claim_stream import ClaimStream, end_with_marks
-from shiguan.engine.pipeline_run import PipelineMap, listed
+from shiguan.engine.answer_object import listed
+from shiguan.engine.pipeline_run import PipelineMap
 from shiguan.errors import AnswerError
+from shiguan.tenants import of_tenant
 
 EVENTS: Final = {
     "query_rewritten": "`query` (what is searched for, standing alone), `queries` (all of them) and `method`.",
@@ -71,7 +74,7 @@ class AnswerStream:
         self._claims: ClaimStream | None = None
         self._pieces: asyncio.Queue[bool] = asyncio.Queue()
         self._checking: asyncio.Task[None] | None = None
-        self._told = ""
+        self._streamed = ""
         self._ended = False
         self._started = time.perf_counter()
         self._first_token: float | None = None
@@ -120,7 +123,7 @@ class AnswerStream:
             attempt = self._attempt + (source != self._plan.generator)
             self._emit("documents_retrieved", {"attempt": attempt, "documents": listed(documents)})
         if stage in self._plan.graders:
-            self._tell_rejection(outputs)
+            self._emit_rejection(outputs)
 
     def on_progress(self, _: str, outputs: dict[str, Any]) -> None:
         """Note what a stage that is still at work has done."""
@@ -133,7 +136,7 @@ class AnswerStream:
         if chunk.content and self._claims is not None and self._claims.add(chunk.content):
             self._check(last=False)
 
-    def _tell_rejection(self, outputs: dict[str, Any]) -> None:
+    def _emit_rejection(self, outputs: dict[str, Any]) -> None:
         retry = outputs.get("retry")
         if retry:
             record, why, queries = retry.history[-1] if retry.history else None, retry.feedback, list(retry.queries)
@@ -146,8 +149,8 @@ class AnswerStream:
                 return
             record, queries = grounding["history"][-1], []
             why = "\n".join(f"{claim['text']} ({claim['reason']})" for claim in outputs["verdicts"])
-        told = {"attempt": record["attempt"], "verdicts": record["verdicts"], "feedback": why, "queries": queries}
-        self._emit("draft_rejected", told)
+        rejected = {"attempt": record["attempt"], "verdicts": record["verdicts"], "feedback": why, "queries": queries}
+        self._emit("draft_rejected", rejected)
 
     async def _run(self, answer: Callable[[], Awaitable[dict[str, Any]]]) -> None:
         try:
@@ -155,10 +158,10 @@ class AnswerStream:
             if self._checking is not None:
                 self._check(last=True)
                 await self._checking
-            if not self._told:
+            if not self._streamed:
                 self._emit_accepted(found)
-            elif found["answer"].startswith(self._told):
-                self._emit_token(found["answer"][len(self._told) :])
+            elif found["answer"].startswith(self._streamed):
+                self._emit_token(found["answer"][len(self._streamed) :])
             elif found["answer"].endswith(references := f"\n\n{found['formatted_citations']}"):
                 self._emit_token(references)
             if self._first_token is not None:
@@ -167,7 +170,7 @@ class AnswerStream:
         except Exception as error:
             self._emit("error", {"message": str(error)}, error)
         except asyncio.CancelledError:
-            # Nobody listens any more, or the process ends; whoever still listens must not wait for ever.
+            # The listener has gone, or the process ends; a listener that is still there must not wait for ever.
             cancelled = AnswerError("The question was cancelled before it was answered. Ask again.")
             self._emit("error", {"message": str(cancelled)}, cancelled)
             raise
@@ -193,7 +196,7 @@ class AnswerStream:
                 return
 
     def _emit_accepted(self, found: dict[str, Any]) -> None:
-        """Tell an answer as if it were just being written: by sentences with their verdicts, or by quotations."""
+        """Stream an answer as if it were just being written: by sentences with their verdicts, or by quotations."""
         text, at = found["answer"], 0
         for index, claim in enumerate(found["metadata"]["claims"]):
             end = end_with_marks(text, claim["end"])
@@ -215,7 +218,7 @@ class AnswerStream:
         if text:
             if self._first_token is None:
                 self._first_token = (time.perf_counter() - self._started) * 1000
-            self._told += text
+            self._streamed += text
             self._emit("token", {"text": text})
 
     def _emit(self, name: str, data: dict[str, Any], error: Exception | None = None) -> None:
@@ -226,9 +229,18 @@ class AnswerStream:
         self._queue.put_nowait(AnswerEvent(name, data, self._count, error))
 
 
-def forwarding(telling: AnswerStream) -> Callable[[StreamingChunk], Awaitable[None]]:
+def comparing(pipeline: AsyncPipeline, tenant_id: str) -> Callable[[list[Document]], list[Document]]:
+    """Give what lets the stream check sentences as the answer's last stage does, across languages too."""
+    last = [part for _, part in pipeline.walk() if isinstance(part, CitationExtractor)]
+    matcher = next((part.claim_matcher for part in last if part.claim_matcher is not None), None)
+    if matcher is None:
+        return list
+    return lambda documents: matcher.compared(documents, of_tenant(tenant_id)) if documents else []
+
+
+def forwarding(listener: AnswerStream) -> Callable[[StreamingChunk], Awaitable[None]]:
     # A plain function: Haystack copies the inputs of its components, and with a method it would copy the stream.
     async def forward(chunk: StreamingChunk) -> None:
-        await telling.on_chunk(chunk)
+        await listener.on_chunk(chunk)
 
     return forward

@@ -1,9 +1,10 @@
 """Keeps the turns of conversations, and has them summed up once an answer was sent."""
 
+import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,13 @@ from haystack import GeneratedAnswer, logging
 
 from shiguan.conversations import ConversationStore, Turn
 from shiguan.engine.loading import CONVERSATION, first_mode, load_part
+from shiguan.engine.options import AskOptions
 from shiguan.errors import StoreError
 from shiguan.llm.model_settings import CachePlan
-from shiguan.llm.reply_cache import TenantCache, caching
+from shiguan.llm.reply_cache import TenantCache
+from shiguan.llm.run import Run
 from shiguan.memory.conversation_reader import ConversationReader
+from shiguan.memory.summary_tree import SummaryTree
 from shiguan.resources import data_folder
 
 logger = logging.getLogger(__name__)
@@ -27,7 +31,7 @@ _AT_ONCE = 2
 
 class ConversationKeeper:
     """
-    Keeps turns, and has conversations summed up when nobody waits; see `open_conversations`.
+    Keeps turns, and has conversations summed up while nobody waits; see `open_conversations`.
 
     A store that fails costs a warning and never the answer. One conversation is summed up by one thread at a time;
     what came in meanwhile is done at once after. What a crash left out is made up with the conversation's next turn.
@@ -49,9 +53,10 @@ class ConversationKeeper:
         return []
 
     def sum_up(self, tenant_id: str, conversation_id: str) -> None:
-        """Have a conversation summed up whose answer was sent; returns at once."""
+        """Have a conversation summed up after its answer was sent; returns at once."""
         key = (tenant_id, conversation_id)
-        if self.tree is None:
+        tree = self.tree
+        if tree is None:
             return
         with self._lock:
             if key in self._at_work:
@@ -59,20 +64,20 @@ class ConversationKeeper:
                 return
             # A server that is going down begins no more; the next turn makes it up.
             with suppress(RuntimeError):
-                self._threads.submit(self._work, key)
+                self._threads.submit(self._work, tree, key)
                 self._at_work[key] = False
 
     def close(self) -> None:
         self._threads.shutdown(wait=True, cancel_futures=True)
         self.store.close()
 
-    def _work(self, key: tuple[str, str]) -> None:
+    def _work(self, tree: SummaryTree, key: tuple[str, str]) -> None:
         tenant_id, conversation_id = key
-        again = self.tree is not None
-        while again and self.tree is not None:
+        again = True
+        while again:
             try:
-                with caching(self._cached(tenant_id)) if self._cached else nullcontext():
-                    done = self.tree.add_missing(self.store, tenant_id, conversation_id)
+                with Run(cache=self._cached(tenant_id) if self._cached else None).entered():
+                    done = tree.add_missing(self.store, tenant_id, conversation_id)
                 for warning in done["warnings"]:
                     logger.warning("{warning}", warning=warning)
             # Nobody waits for this thread; what it could not do is done with the next turn.
@@ -91,6 +96,20 @@ def open_conversations(deployment: str, *, data_dir: str | Path | None = None) -
         return None
     plan = CachePlan.model_validate(cache)
     return ConversationKeeper(reader, lambda tenant_id: TenantCache(data_folder(data_dir), tenant_id, plan))
+
+
+async def keep_turn(
+    keeper: ConversationKeeper | None, turn: Turn, answer: dict[str, Any], tenant_id: str, options: AskOptions
+) -> None:
+    """Keep the turn of an answer whose question named a conversation and came without a history of its own."""
+    if options.conversation_id is None:
+        return
+    answer["conversation_id"] = options.conversation_id
+    warnings: list[str] = answer["metadata"]["warnings"]
+    if keeper is None:
+        warnings.append(f"The mode `{answer['mode']}` keeps no conversations.")
+    elif not options.history:
+        warnings += await asyncio.to_thread(keeper.keep, tenant_id, options.conversation_id, turn)
 
 
 def turn_of(answer: GeneratedAnswer, shown: dict[str, Any], source: str | None, begun: dict[str, Any]) -> Turn:

@@ -1,4 +1,4 @@
-"""What readers said of answers: kept for their tenant, one judgement of a reader on a receipt, the newest 100,000."""
+"""What readers think of answers: kept for their tenant, one judgement of a reader on a receipt, the newest 100,000."""
 
 import json
 import os
@@ -41,10 +41,12 @@ class FeedbackFile:
     def give(self, receipt: Receipt, kind: str, note: str = "", *, reader: str) -> dict[str, Any]:
         """Keep a judgement, its note as one line that steers no terminal, and give it as it is listed."""
         if kind not in get_args(Kind):
-            raise RefusedError(f"`{one_line(kind)[:40]}` is no kind of feedback. Expected {', '.join(get_args(Kind))}.")
+            raise RefusedError(
+                f"`{one_line(kind)[:40]}` is not a kind of feedback. Expected {', '.join(get_args(Kind))}."
+            )
         if len(note) > LONGEST_NOTE:
             raise RefusedError(f"The note has {len(note):,} characters. Expected at most {LONGEST_NOTE:,}; shorten it.")
-        whose, answer = receipt.tenant_id, receipt.answer.model_dump()
+        tenant, answer = receipt.tenant_id, receipt.answer.model_dump()
         quotes = dict.fromkeys((one["source"], one["quote"][:_LONGEST_QUOTE]) for one in answer["citations"])
         content = {
             "receipt": receipt.id, "kind": kind, "note": one_line(note),
@@ -57,18 +59,18 @@ class FeedbackFile:
         with self._open(writing=True) as run:
             inserted = run(
                 "INSERT OR REPLACE INTO feedback (tenant, receipt, reader, content) VALUES (?, ?, ?, ?)",
-                (whose, receipt.id, reader, text),
+                (tenant, receipt.id, reader, text),
             )
             run(
                 "DELETE FROM feedback WHERE tenant = ? AND number <= "
                 "(SELECT number FROM feedback WHERE tenant = ? ORDER BY number DESC LIMIT 1 OFFSET ?)",
-                (whose, whose, self.most),
+                (tenant, tenant, self.most),
             )
             if self.days:  # a few at a time, since a judgement waits for it
                 run(
                     "DELETE FROM feedback WHERE number IN (SELECT number FROM feedback WHERE tenant = ? ORDER BY number"
                     " LIMIT 100) AND json_extract(content, '$.written') < ?",
-                    (whose, utc_time(days=-self.days)),
+                    (tenant, utc_time(days=-self.days)),
                 )
         return {"number": inserted.lastrowid, **json.loads(text)}
 
@@ -83,7 +85,7 @@ class FeedbackFile:
                     yield {"number": number, **json.loads(content)}
 
     def forget(self, tenant_id: str, *, receipt: str | None = None, days: int | None = None) -> int:
-        """Delete what a tenant's readers said of a receipt, or longer than so many days ago; say how many it was."""
+        """Delete what a tenant's readers said of a receipt, or longer than so many days ago; return how many."""
         if not self.path.is_file():
             return 0
         given = (tenant_id, receipt, None if days is None else utc_time(days=-days))

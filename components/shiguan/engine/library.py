@@ -29,7 +29,7 @@ SUFFIXES = (".epub", ".pdf", ".docx", ".html", ".htm", ".xhtml", ".md", ".markdo
 _SOURCES = 10_000
 
 MOST_NEIGHBOURS = 10
-_TOLD = (
+_SHOWN_FIELDS = (
     "source", "source_id", "record_id", "title", "author",
     "section", "position", "language", "kind", "anchor", "blocks",
 )  # fmt: skip
@@ -82,7 +82,7 @@ class Library:
 
         :param files: Files on disk, or byte streams with `file_name` in their meta.
         :param tenant_id: Whose library they go into.
-        :param progress: A plain function told how far the current file is, and which process it waits for.
+        :param progress: A plain function called with how far the current file is, and which process it waits for.
         :yields: What became of each file, in order. A file that fails is reported and the next one goes on.
         :raises StoreLockedError: If another process has been writing a file of this name for more than a minute.
         """
@@ -99,11 +99,8 @@ class Library:
         for file in files:
             answer = conversion.convert(file, waiting=lambda: progress and progress("words", 0, 0))
             documents = [SharedDocument(id=name, content=text, meta=meta) for name, text, meta in answer["documents"]]
-            data: dict[str, dict[str, Any]] = {}
-            for name, value in (("documents", documents), ("tenant_id", tenant_id), ("progress", progress)):
-                for target in inputs.get(name, []):
-                    component, socket = target.split(".")
-                    data.setdefault(component, {})[socket] = value
+            given = {"documents": documents, "tenant_id": tenant_id, "progress": progress}
+            data = pipeline.by_component({name: value for name, value in given.items() if name in inputs})
             try:
                 with self._turn(tenant_id, _name(file), progress):
                     results = {"conversion": answer, **pipeline.run(data, include_outputs_from=stages)}
@@ -119,7 +116,7 @@ class Library:
         Where the library has vectors of another embedder, those of all tenants go first: the two never stand together.
 
         :param tenant_id: Whose library.
-        :param progress: A plain function told how far the work is.
+        :param progress: A plain function called with how far the work is.
         :returns: How many `vectors` were made, how many are `missing`, and `warnings`; its `file` is empty. `skipped`
             names the sources that no more than a part of is there: an ingest was interrupted, and only the file has it.
         """
@@ -139,7 +136,7 @@ class Library:
         return IngestedFile(file="", vectors=written, missing=missing, skipped=skipped, warnings=warnings)
 
     def _turn(self, tenant_id: str, name: str, progress: Progress | None = None) -> AbstractContextManager[None]:
-        """Let nobody else write or delete a source meanwhile; servers know no turns."""
+        """Keep others from writing or deleting a source meanwhile; stores on servers have no such lock."""
         turn = getattr(self.stores["parents"], "turn", None)
         if turn is None:
             return nullcontext()
@@ -310,8 +307,8 @@ def _heading(text: str) -> str:
 
 def shown_passage(document: Document) -> dict[str, Any]:
     """Write a stored passage as callers read it: its text, its place, and what its stretches are."""
-    told = {name: document.meta.get(name) for name in _TOLD}
-    return {"id": document.id, "text": document.content or "", **told, "section": told["section"] or []}
+    shown = {name: document.meta.get(name) for name in _SHOWN_FIELDS}
+    return {"id": document.id, "text": document.content or "", **shown, "section": shown["section"] or []}
 
 
 def _work(metas: list[dict[str, Any]]) -> dict[str, Any]:
@@ -322,9 +319,9 @@ def _work(metas: list[dict[str, Any]]) -> dict[str, Any]:
             sections[-1]["last"] = at
         else:
             sections.append({"section": path, "first": at, "last": at})
-    told = {name: metas[0].get(name) for name in ("source", "source_id", "record_id", "title", "author")}
+    shown = {name: metas[0].get(name) for name in ("source", "source_id", "record_id", "title", "author")}
     language = Counter(meta.get("language", "und") for meta in metas).most_common(1)[0][0]
-    return {**told, "language": language, "passages": len(metas), "sections": sections}
+    return {**shown, "language": language, "passages": len(metas), "sections": sections}
 
 
 def _source(
@@ -332,12 +329,12 @@ def _source(
 ) -> dict[str, Any]:
     records = sum(file["records"] for file in files)
     languages = sum((Counter(file["languages"]) for file in files), Counter())
-    # A library of before this was told has no `units`: what is there is taken for all.
+    # An older library has no `units`: what is there counts as all.
     units = {file["file_id"]: file.get("units") for file in files}
     found = {file: counts.get(file, (0, 0)) for file in units}
     words = sum(count for count, _ in found.values())
     embedded = sum(count for _, count in found.values()) if vectors else 0
-    total = sum(found[file][0] if told is None else told for file, told in units.items())
+    total = sum(found[file][0] if unit is None else unit for file, unit in units.items())
     return {
         "source": name,
         "title": files[0].get("title") if records == 1 else None,

@@ -83,13 +83,13 @@ class LibraryCopy:
         children = self.target["children"]
         before, warnings, total = 0, dict[str, None](), self._done["children"].source
 
-        def told(stage: str, done: int, _: int) -> None:
+        def report(stage: str, done: int, _: int) -> None:
             if progress is not None:
                 progress(stage, before + done, total)
 
         with children.bulk_loading() if hasattr(children, "bulk_loading") else nullcontext():
             for ids in self._sliced("children"):
-                result = self.vector_writer.complete(where("id", "in", ids), progress=told)
+                result = self.vector_writer.complete(where("id", "in", ids), progress=report)
                 before += len(ids)
                 warnings |= dict.fromkeys(result["warnings"])
                 if result["missing"]:

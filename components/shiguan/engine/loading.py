@@ -17,7 +17,7 @@ from shiguan.llm.model_settings import read_model_roles
 from shiguan.resources import read_table, resource_folder
 
 if TYPE_CHECKING:
-    from haystack import AsyncPipeline
+    from shiguan.engine.mode_pipeline import ModePipeline
 
 # Not Haystack's logging: a file that is refused shall not wait for Haystack.
 logger = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ _GENERATOR = "shiguan.llm.configured_chat_generator.ConfiguredChatGenerator"
 
 def load_pipeline(
     deployment: str, mode: str | Path, *, data_dir: str | Path | None = None, outputs: list[str] | None = None
-) -> "AsyncPipeline":
+) -> "ModePipeline":
     """
     Load one mode of one deployment, ready to run.
 
@@ -71,11 +71,11 @@ def load_pipeline(
 
 def load_index(
     deployment: str, mode: str | Path, *, data_dir: str | Path | None = None
-) -> tuple[dict[str, Any], "AsyncPipeline"]:
+) -> tuple[dict[str, Any], "ModePipeline"]:
     """
     Load what ingests in two parts: the definition of what reads files, and the pipeline of what keeps their documents.
 
-    They are parted before the component that says whose the documents are: what comes before it touches files alone.
+    They are split before the component that names the tenant of the documents: what comes before it only reads files.
     """
     name = f"{deployment}/{_name(mode)}"
     definition = read_definition(deployment, mode)
@@ -113,7 +113,7 @@ def _with_metadata(definition: dict[str, Any], deployment: str, mode: str | Path
     return definition
 
 
-def _built(definition: dict[str, Any], deployment: str, mode: str | Path) -> "AsyncPipeline":
+def _built(definition: dict[str, Any], deployment: str, mode: str | Path) -> "ModePipeline":
     # Looking for a file, or at one that is refused, shall not wait for Haystack.
     from shiguan.engine.mode_pipeline import ModePipeline  # noqa: PLC0415
 

@@ -1,9 +1,11 @@
 """The pipeline of a mode, which takes its questions by the names that its file declares."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from haystack import AsyncPipeline
+
+from shiguan.llm.run import current_run
 
 
 class ModePipeline(AsyncPipeline):
@@ -13,7 +15,21 @@ class ModePipeline(AsyncPipeline):
     A flat call such as `run({"query": "…", "tenant_id": "…", "top_k": 2})` goes where the file's `inputs` say. Haystack
     itself would hand each value to every component that has an input of that name, so that `top_k` would cut the lists
     of the retrievers as well, and would drop a name that nothing has.
+
+    Each component that runs is a stage of the `Run` that the pipeline is part of, if it is part of one.
     """
+
+    @staticmethod
+    async def _run_component_async(
+        component_name: str, component: dict[str, Any], component_inputs: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> Mapping[str, Any]:
+        run, run_component = current_run(), AsyncPipeline._run_component_async
+        if run is None:
+            return await run_component(component_name, component, component_inputs, *args, **kwargs)
+        with run.stage(component_name) as stage:
+            outputs = await run_component(component_name, component, component_inputs, *args, **kwargs)
+            run.count_outputs(component_inputs, outputs, stage.started)
+        return outputs
 
     async def run_async_generator(
         self, data: dict[str, Any], include_outputs_from: set[str] | None = None, concurrency_limit: int = 4
@@ -25,13 +41,14 @@ class ModePipeline(AsyncPipeline):
         :param include_outputs_from: Components whose outputs are part of the result even if others take them.
         :param concurrency_limit: How many components may run at once.
         :yields: The outputs of each component, and at last those of the whole run.
-        :raises ValueError: If a name is none of the file's inputs.
+        :raises ValueError: If a name is not an input of the file.
         """
-        nested = self._by_component(data)
+        nested = self.by_component(data)
         async for outputs in super().run_async_generator(nested, include_outputs_from, concurrency_limit):
             yield outputs
 
-    def _by_component(self, data: dict[str, Any]) -> dict[str, Any]:
+    def by_component(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Sort values by the components and sockets that they go to, as the file's `inputs` say."""
         inputs: dict[str, list[str]] = self.metadata.get("inputs") or {}
         if not inputs or all(name in self.graph and isinstance(value, dict) for name, value in data.items()):
             return data

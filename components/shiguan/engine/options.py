@@ -22,7 +22,7 @@ _METHODS: dict[str, str] = {name: name for name in get_args(Method)} | {"multi":
 _WRITING = ("temperature", "max_tokens")
 _NOT_IN_RECEIPTS = {"conversation_id", "history", "budget"}
 
-# Where options lie whose values are names of files.
+# Options whose values are names of files, and where these are.
 _FILES = {"task": "layers/task", "profile": "profiles"}
 
 Name = Annotated[str, Field(min_length=1, max_length=500)]
@@ -57,8 +57,8 @@ class Persona(BaseModel, extra="forbid"):
     traits: Annotated[list[Annotated[str, Field(max_length=80)]], Field(max_length=8)] = []
 
     def __str__(self) -> str:
-        told = {name: value for name, value in self.model_dump().items() if value}
-        return json.dumps(told, ensure_ascii=False, sort_keys=True) if told else ""
+        given = {name: value for name, value in self.model_dump().items() if value}
+        return json.dumps(given, ensure_ascii=False, sort_keys=True) if given else ""
 
 
 Instructions = Annotated[
@@ -157,6 +157,17 @@ class AskOptions(BaseModel, extra="forbid"):
         values["persona"] = str(self.persona) if self.persona else None
         return {name: value for name, value in values.items() if value is not None}
 
+    def for_components(self) -> dict[str, Any]:
+        """Give the options that components of the pipeline take, by their names in a file's `inputs`."""
+        # An option of the engine's own, such as `sources`, means nothing to a component; an id of a conversation does.
+        own = {*ENGINE_OPTIONS} - {"conversation_id"}
+        values = {name: value for name, value in self.given().items() if name not in own}
+        if self.rewrite_method is not None:
+            values["rewrite_method"] = self.method
+        if self.history:
+            values["conversation_id"] = None  # the caller's own history goes before what is kept
+        return values
+
     def with_wishes(self, tenant_id: str, data_dir: str | Path | None) -> "AskOptions":
         """Take from `tenants.yml` in the data folder what a tenant wishes and the question does not say itself."""
         file = data_folder(data_dir) / "tenants.yml"
@@ -189,8 +200,8 @@ class AskOptions(BaseModel, extra="forbid"):
         known = ", ".join(f"`{name}`" for name in _METHODS)
         return [f"There is no method `{self.rewrite_method}`: the question was searched as it stands. Known: {known}."]
 
-    def unheard(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], *, writes: bool) -> list[str]:
-        """Name the options that a mode with these inputs and outputs leaves aside."""
+    def ignored_by(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], *, writes: bool) -> list[str]:
+        """Name the options that a mode with these inputs and outputs ignores."""
         given = {name: value for name, value in self.given().items() if value not in ([], {})}
         names = [name for name in given if name not in inputs and name not in ENGINE_OPTIONS]
         if self.method == "decompose" and "rewrite_method" in inputs and "sub_questions" not in outputs:
@@ -227,6 +238,6 @@ def read_options(given: Mapping[str, Any]) -> AskOptions:
         if fault["type"] == "extra_forbidden" and "." not in name:
             known = ", ".join(AskOptions.model_fields)
             raise RefusedError(f"There is no option `{name[:40]}`. Known: {known}. Correct the name.") from error
-        said = fault.get("ctx", {}).get("error")
-        expected = str(said) if said is not None else f"{fault['msg']}, got {str(fault['input'])[:80]!r}. Correct it."
+        reason = fault.get("ctx", {}).get("error")
+        expected = f"{fault['msg']}, got {str(fault['input'])[:80]!r}. Correct it." if reason is None else str(reason)
         raise RefusedError(f"The option `{name}` cannot be used: {expected}") from error

@@ -1,21 +1,19 @@
-"""One question on its way through a pipeline: checked, timed, bounded, ended with all that it started, and answered."""
+"""One question on its way through a pipeline: checked, timed, bounded, and ended with all that it started."""
 
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from haystack import AsyncPipeline, Document, GeneratedAnswer
+from haystack import AsyncPipeline
 from haystack.core.errors import PipelineRuntimeError
 from haystack.errors import FilterError
 
 from shiguan.errors import AnswerError, RefusedError, ShiguanError, TimeLimitError, error_behind
-from shiguan.llm.calls import BudgetMeter, metered
-from shiguan.llm.model_settings import Budget
-from shiguan.llm.run_watch import LlmTally, RunWatch, tallied_llm_calls, watched_stages
+from shiguan.llm.run import Run
 
 Result = TypeVar("Result")
 
@@ -24,7 +22,7 @@ MAX_QUESTION = 2000
 
 
 def checked_question(query: str) -> str:
-    # Lone surrogates come from bytes that are no UTF-8, control characters from a paste; neither can be searched for.
+    # Lone surrogates come from bytes that are not UTF-8, control characters from a paste; neither can be searched for.
     clean = "".join(
         " " if (ord(c) < 32 and c not in "\n\t") or 0xD800 <= ord(c) <= 0xDFFF or c == "\x7f" else c for c in query
     ).strip()
@@ -119,37 +117,29 @@ def _sender(pipeline: AsyncPipeline, receiver: str, socket: str) -> str:
 class PipelineRun:
     """
     However it ends (an answer, an error, a limit, the caller's task cancelled), no stage of it begins any more and what
-    was under way, calls of language models included, is cancelled. Stages that compute in a thread come to their end
-    unheard.
+    was under way, calls of language models included, is cancelled. The results of stages that compute in a thread are
+    dropped.
     """
 
     pipeline: AsyncPipeline
     data: dict[str, dict[str, Any]]
     wanted: Collection[str]
-    watch: RunWatch = field(default_factory=RunWatch)
+    run: Run = field(default_factory=Run)
     on_outputs: Callable[[str, dict[str, Any]], None] | None = None
-    plan: Budget = field(default_factory=Budget)
-    budget: Budget = field(default_factory=Budget)
-    tally: LlmTally = field(default_factory=LlmTally, init=False)
-    meter: BudgetMeter | None = field(default=None, init=False)
     found: set[str] = field(default_factory=set, init=False)
 
     async def results(self) -> Results:
         started, loop = time.perf_counter(), asyncio.get_running_loop()
-        timer = asyncio.timeout(self.watch.limits.request)
-        self.watch.on_overrun = lambda: timer.reschedule(loop.time())
+        timer = asyncio.timeout(self.run.limits.request)
+        self.run.on_overrun = lambda: timer.reschedule(loop.time())
         try:
-            with (
-                watched_stages(self.watch),
-                tallied_llm_calls() as self.tally,
-                metered(self.plan, self.budget, self.tally) as self.meter,
-            ):
+            with self.run.entered():
                 try:
                     async with timer:
                         final = await self._outputs()
                 finally:
-                    at_work = self.watch.running
-                    await self.watch.stop()
+                    at_work = self.run.running
+                    await self.run.stop()
         except PipelineRuntimeError as error:
             ours = error_behind(error)
             if ours is None:
@@ -162,12 +152,12 @@ class PipelineRun:
             if not timer.expired() or isinstance(error, ShiguanError):
                 raise
             raise self._too_long(at_work) from None
-        self.watch.times["total"] = (time.perf_counter() - started) * 1000
+        self.run.times["total"] = (time.perf_counter() - started) * 1000
         return {stage: final[stage] for stage in self.pipeline.graph.nodes if stage in final}
 
     async def _outputs(self) -> Results:
         final: Results = {}
-        told: Counter[str] = Counter()
+        reported: Counter[str] = Counter()
         outputs_as_they_come = cast(
             "AsyncGenerator[Results, None]",
             self.pipeline.run_async_generator(self.data, include_outputs_from=set(self.wanted)),
@@ -179,20 +169,20 @@ class PipelineRun:
                     continue
                 ((name, outputs),) = partial.items()
                 # What comes once more than the stage ran is the summary of the whole run.
-                if told[name] < self.watch.visits[name]:
-                    told[name] += 1
+                if reported[name] < self.run.visits[name]:
+                    reported[name] += 1
                     self._note_found(name, outputs)
                     if self.on_outputs is not None:
                         self.on_outputs(name, outputs)
         return final
 
     def _note_found(self, stage: str, outputs: dict[str, Any]) -> None:
-        """Keep which passages were found; what was said in the conversation has no source and is none."""
-        metas = ((one.id, one.meta) for one in outputs.get("documents") or () if stage in self.watch.limited)
+        """Keep which passages were found; what comes from the conversation has no source and does not count."""
+        metas = ((one.id, one.meta) for one in outputs.get("documents") or () if stage in self.run.limited)
         self.found |= {meta.get("parent_id", name) for name, meta in metas if "source_id" in meta}
 
     def _too_long(self, at_work: list[str]) -> TimeLimitError:
-        limits, overran = self.watch.limits, self.watch.overran
+        limits, overran = self.run.limits, self.run.overran
         if overran:
             return TimeLimitError(
                 f"The stage `{overran}` took longer than {limits.retrieval:g} s, which is the limit for finding "
@@ -216,67 +206,3 @@ def _in_words(error: PipelineRuntimeError) -> ShiguanError:
         "SHIGUAN_LOG_LEVEL=DEBUG to see more.",
         stage=stage,
     )
-
-
-def listed(documents: Iterable[Document]) -> list[dict[str, Any]]:
-    """Name the passages that an answer was written from."""
-    return [
-        {
-            "number": document.meta.get("number"),
-            "id": document.id,
-            "source": document.meta.get("source"),
-            "title": document.meta.get("title"),
-            "section": document.meta.get("section", []),
-            "score": document.score,
-            "record_id": document.meta.get("record_id"),
-        }
-        for document in documents
-    ]
-
-
-def answer_object(
-    answer: GeneratedAnswer, run: PipelineRun, *, mode: str, results: Results, generator: str = ""
-) -> dict[str, Any]:
-    """Write an answer as the command line and the server print it."""
-    meta, tally, meter = answer.meta, run.tally, run.meter
-    read = {document.id for document in answer.documents}
-    grounding, changes = meta.get("grounding", {}), meta.get("changes", [])
-    written = [call for call in tally.made if call["stage"] == generator and not call.get("failed")]
-    seconds = sum(call["ms"] for call in written) / 1000
-    tokens = sum(call["tokens"].get("completion_tokens", 0) for call in written)
-    warnings = [*warnings_of(results), *tally.warnings(), *(meter.warnings() if meter else ())]
-    if not tally.made:  # without a model the answer itself says so, once
-        warnings = [warning for warning in warnings if not warning.startswith("No LLM is configured")]
-    return {
-        "answer": answer.data,
-        "query": answer.query,
-        "mode": mode,
-        "status": meta.get("status", "answered"),
-        "citations": meta.get("citations", []),
-        "documents": listed(answer.documents),
-        "metadata": {
-            "model": meta.get("model"),
-            "llm_calls": tally.calls,
-            "calls": tally.made,
-            "switches": tally.switches,
-            "budget": meter.record() if meter else None,
-            "timings_ms": {stage: round(value, 2) for stage, value in run.watch.times.items()},
-            "prefix": None,
-            "usage": tally.usage or meta.get("usage", {}),
-            "warnings": warnings,
-            "language": meta.get("language"),
-            "claims": meta.get("claims", []),
-            "changes": changes,
-            "grade": grounding.get("grade"),
-            "confidence": meta.get("confidence"),
-            "absent": meta.get("absent", []),
-            "waiting": meta.get("waiting", 0),
-            "grounding": grounding.get("status"),
-            "retrieved": len(run.found | read),
-            "read": len(read),
-            "attempts": run.watch.visits[generator] if written else 0,
-            "corrections": len(changes),
-            "generation_ms": round(seconds * 1000, 2) if written else None,
-            "tokens_per_second": round(tokens / seconds, 2) if tokens and seconds else None,
-        },
-    }

@@ -11,11 +11,9 @@ from typing import Any, Self
 
 from haystack import Document, GeneratedAnswer
 
-from shiguan.answer.citation_extractor import CitationExtractor
-from shiguan.checking.parameters import ENGINE_OPTIONS
-from shiguan.conversations import Turn
-from shiguan.engine.answer_stream import AnswerEvent, AnswerStream, forwarding
-from shiguan.engine.conversations import ConversationKeeper, turn_of
+from shiguan.engine.answer_object import answer_object
+from shiguan.engine.answer_stream import AnswerEvent, AnswerStream, comparing, forwarding
+from shiguan.engine.conversations import ConversationKeeper, keep_turn, turn_of
 from shiguan.engine.library import Library
 from shiguan.engine.loading import list_modes, load_pipeline, pipeline_path
 from shiguan.engine.options import AskOptions, read_options
@@ -23,24 +21,21 @@ from shiguan.engine.pipeline_run import (
     MAX_QUESTION,
     PipelineRun,
     Results,
-    answer_object,
     bounded,
     checked_question,
     map_of,
     value_at,
     warnings_of,
 )
-from shiguan.engine.receipts import Receipt, receipt_of, receipt_warning, text_sha256
+from shiguan.engine.receipts import Receipt, text_sha256, write_receipt
 from shiguan.engine.references import with_sources
 from shiguan.errors import AnswerError, ConfigurationError, RefusedError
 from shiguan.llm.calls import is_available
 from shiguan.llm.model_settings import Budget, CachePlan
-from shiguan.llm.prompt_rendering import prefix_reuse
-from shiguan.llm.reply_cache import TenantCache, caching
-from shiguan.llm.run_watch import RunWatch, TimeLimits
+from shiguan.llm.reply_cache import TenantCache
+from shiguan.llm.run import Run, TimeLimits
 from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.resources import data_folder
-from shiguan.tenants import of_tenant
 
 _NOT_EXPLAINED = ("answers", "documents", "passages", "context", "thread")
 """Outputs that the answer has anyhow, or that only the engine reads."""
@@ -73,6 +68,7 @@ class Runner:
         retrieval_only: bool = False,
         outputs: list[str] | None = None,
         keep_receipt: Callable[[Receipt], None] | None = None,
+        keep_prompts: bool = False,
         conversations: ConversationKeeper | None = None,
     ) -> None:
         """
@@ -84,8 +80,8 @@ class Runner:
             folder.
         :param retrieval_only: Build only what finds passages; `ask` is not available then.
         :param outputs: Build only what these names of the file's `outputs` need, for `trace`; None for everything.
-        :param keep_receipt: Called in a thread with the receipt of every answer; if the disk is full or refuses, the
-            answer says so. Without it answers have their receipt's id alone.
+        :param keep_receipt: Called in a thread with the receipt of every answer; where that fails the answer says so.
+        :param keep_prompts: Whether receipts hold the messages of the prompt, and so the text of every passage.
         :param conversations: What keeps conversations, shared by several runners; None for one of this runner's own,
             opened when a question names a conversation.
         :raises ConfigurationError: If there is no such deployment, mode or output, or it cannot be built.
@@ -98,6 +94,7 @@ class Runner:
         file = pipeline_path(deployment, mode).read_text(encoding="utf-8")
         self._stamp = {"deployment": deployment, "mode_sha256": text_sha256(file)}
         self._keep_receipt = keep_receipt
+        self._keep_prompts = keep_prompts
         self._data_dir = data_dir
         self._inputs: dict[str, list[str]] = self.pipeline.metadata["inputs"]
         self._outputs: dict[str, str] = self.pipeline.metadata["outputs"]
@@ -105,11 +102,11 @@ class Runner:
         self._plan = Budget.model_validate(self.pipeline.metadata["budget"])
         self._kept_for = CachePlan.model_validate(self.pipeline.metadata["cache"])
         self._map = map_of(self.pipeline, self._outputs.get("answers", ""))
-        readers = [part for _, part in self.pipeline.walk() if isinstance(part, ConversationReader)]
+        self._readers = [part for _, part in self.pipeline.walk() if isinstance(part, ConversationReader)]
         self._own_conversations = conversations is None
         self._conversations = conversations
-        if conversations is None and readers:
-            self._conversations = ConversationKeeper(readers[0], self._cache_of)
+        if conversations is None and self._readers:
+            self._conversations = ConversationKeeper(self._readers[0], self._cache_of)
         self._loop = asyncio.Runner(loop_factory=asyncio.new_event_loop)
         self._turn = threading.Lock()
 
@@ -132,9 +129,8 @@ class Runner:
             closing.join()
         if self._own_conversations and self._conversations is not None:
             self._conversations.close()
-        for _, part in self.pipeline.walk():
-            if isinstance(part, ConversationReader):
-                part.conversation_store.close()
+        for reader in self._readers:
+            reader.conversation_store.close()
 
     def warm_up(self) -> None:
         """Load models and open stores now rather than at the first question."""
@@ -210,15 +206,15 @@ class Runner:
             raised.
         """
         writer: Any = self.pipeline.get_component(self._map.generator) if self._map.generator else None
-        # Without a model nobody begins to write.
+        # Without a model nothing is written.
         plan = self._map if is_available(writer) else replace(self._map, generator="")
-        telling = AnswerStream(query, plan, self._outputs.get("queries", ""), self._comparing(tenant_id))
+        listener = AnswerStream(query, plan, self._outputs.get("queries", ""), comparing(self.pipeline, tenant_id))
 
         async def answer() -> dict[str, Any]:
             asked = read_options(options)
-            return await self._answer(query, tenant_id, asked, explain=explain, limits=limits, telling=telling)
+            return await self._answer(query, tenant_id, asked, explain=explain, limits=limits, listener=listener)
 
-        async with aclosing(telling.events(answer)) as events:
+        async with aclosing(listener.events(answer)) as events:
             try:
                 async for event in events:
                     yield event
@@ -248,9 +244,9 @@ class Runner:
         :param tenant_id: Whose documents may be seen.
         :param outputs: Names of the file's `outputs` that this runner was built with, or `component.socket`.
         :param options: What else the question comes with.
-        :returns: `outputs`, name to value, None where the run did not come by, and `first`, the same of each stage's
+        :returns: `outputs`, name to value, None for stages that did not run, and `first`, the same of each stage's
             first turn in a mode that loops; `timings_ms`, stage to milliseconds with `total`; `llm_calls`; `usage`,
-            tokens by kind; and `warnings`.
+            tokens by kind; `cost`, None where no price is known; and `warnings`.
         :raises ConfigurationError: If the file has no such output.
         :raises RefusedError: If the question is empty or too long, or an option is unknown or wrong.
         :raises AnswerError: If a stage fails; the message names it.
@@ -263,14 +259,15 @@ class Runner:
                 )
         targets = {name: self._outputs.get(name, name) for name in outputs}
         first: Results = {}
-        how: dict[str, Any] = {"wanted": targets.values(), "on_outputs": first.setdefault}
-        run, results, _ = self._run_alone(query, tenant_id, options, **how)
+        seen = first.setdefault
+        done, results, _ = self._run_alone(query, tenant_id, options, wanted=targets.values(), on_outputs=seen)
         return {
             "outputs": {name: value_at(results, target) for name, target in targets.items()},
             "first": {name: value_at(first, target) for name, target in targets.items()},
-            "timings_ms": {stage: round(value, 2) for stage, value in run.watch.times.items()},
-            "llm_calls": run.tally.calls,
-            "usage": run.tally.usage,
+            "timings_ms": {stage: round(value, 2) for stage, value in done.run.times.items()},
+            "llm_calls": done.run.answered,
+            "usage": done.run.usage,
+            "cost": done.run.cost,
             "warnings": warnings_of(results),
         }
 
@@ -281,7 +278,7 @@ class Runner:
         with self._turn:
             asked = read_options(options)
             run = self._new_run(query, tenant_id, self._narrowed(asked, tenant_id), **how)
-            return run, self._loop.run(run.results()), [*self._unheard(asked).values(), *asked.warnings()]
+            return run, self._loop.run(run.results()), [*self._ignored(asked).values(), *asked.warnings()]
 
     async def _answer(
         self,
@@ -291,7 +288,7 @@ class Runner:
         *,
         explain: bool = False,
         limits: TimeLimits | None = None,
-        telling: AnswerStream | None = None,
+        listener: AnswerStream | None = None,
     ) -> dict[str, Any]:
         if self.retrieval_only:
             raise RefusedError("This runner was made with `retrieval_only`; make one without it to ask questions.")
@@ -305,11 +302,10 @@ class Runner:
         searched = self._outputs.get("queries", "")
         wanted = [self._outputs["answers"], *(self._explained.values() if explain else ()), *filter(None, [searched])]
         options = await asyncio.to_thread(options.with_wishes, tenant_id, self._data_dir)
-        cache = self._cache_of(tenant_id)
         narrowed = await asyncio.to_thread(self._narrowed, options, tenant_id)
-        with caching(cache):
-            run = self._new_run(query, tenant_id, narrowed, wanted=wanted, limits=limits, telling=telling)
-            results = await run.results()
+        how: dict[str, Any] = {"wanted": wanted, "limits": limits, "listener": listener}
+        run = self._new_run(query, tenant_id, narrowed, cache=self._cache_of(tenant_id), **how)
+        results = await run.results()
         answers: list[GeneratedAnswer] = value_at(results, self._outputs["answers"]) or []
         if not answers:
             raise AnswerError(
@@ -317,27 +313,29 @@ class Runner:
                 "out; run `shiguan check` on its file."
             )
         made = replace(answers[0], query=query)  # whatever it was searched with
-        prefix = (made.meta.get("prompt_rendered") or {}).pop("prefix", [])
-        asked = value_at(results, searched) or [query]
-        answer = answer_object(made, run, mode=self.mode, results=results, generator=self._map.generator)
-        metadata = answer["metadata"]
-        method = value_at(results, f"{searched.partition('.')[0]}.method") or "none"
-        metadata |= {
-            "method": method,
-            "queries": [asked] if isinstance(asked, str) else asked,
-            "cache": dict(cache.hits),
-        }
-        metadata["warnings"] += [*self._unheard(options).values(), *options.warnings(), *cache.warnings]
-        metadata["sub_questions"] = value_at(results, self._outputs.get("sub_questions", "")) or []
-        source, begun = (value_at(results, self._outputs.get(name, "")) for name in ("source", "thread"))
-        thread = dict(begun or {})
-        if prefix:
-            metadata["prefix"] = prefix_reuse(thread.get("prefix") or [], prefix)
-        await self._write_receipt(made, answer, tenant_id=tenant_id, options=options)
+        answer = answer_object(
+            made,
+            run,
+            results,
+            mode=self.mode,
+            generator=self._map.generator,
+            outputs=self._outputs,
+            warnings=[*self._ignored(options).values(), *options.warnings()],
+        )
+        rendered = made.meta.get("prompt_rendered") or {}
+        prefix = rendered.pop("prefix", [])
+        if not self._keep_prompts:
+            rendered.pop("messages", None)
+        writer = self.pipeline.get_component(self._map.generator) if self._map.generator else None
+        parameters = {**(getattr(writer, "generation_kwargs", None) or {}), **options.in_receipt()}
+        about = {**self._stamp, "tenant_id": tenant_id, "parameters": parameters}
+        await write_receipt(made, answer, self._keep_receipt, about)
         if explain:
-            metadata["explain"] = {name: value_at(results, target) for name, target in self._explained.items()}
-        turn = turn_of(made, answer, source, {**thread, "prefix": prefix})
-        await self._keep_turn(turn, answer, tenant_id, options)
+            shown = {name: value_at(results, target) for name, target in self._explained.items()}
+            answer["metadata"]["explain"] = shown
+        source, begun = (value_at(results, self._outputs.get(name, "")) for name in ("source", "thread"))
+        turn = turn_of(made, answer, source, {**(begun or {}), "prefix": prefix})
+        await keep_turn(self._conversations, turn, answer, tenant_id, options)
         return with_sources(
             answer,
             made.documents,
@@ -349,39 +347,9 @@ class Runner:
     def _cache_of(self, tenant_id: str) -> TenantCache:
         return TenantCache(data_folder(self._data_dir), tenant_id, self._kept_for)
 
-    def _comparing(self, tenant_id: str) -> Callable[[list[Document]], list[Document]]:
-        """Give what lets the stream check sentences as the answer's last stage does, across languages too."""
-        last = [part for _, part in self.pipeline.walk() if isinstance(part, CitationExtractor)]
-        matcher = next((part.claim_matcher for part in last if part.claim_matcher is not None), None)
-        if matcher is None:
-            return list
-        return lambda documents: matcher.compared(documents, of_tenant(tenant_id)) if documents else []
-
-    async def _keep_turn(self, turn: Turn, answer: dict[str, Any], tenant_id: str, options: AskOptions) -> None:
-        if options.conversation_id is None:
-            return
-        answer["conversation_id"] = options.conversation_id
-        if self._conversations is None:
-            answer["metadata"]["warnings"].append(f"The mode `{self.mode}` keeps no conversations.")
-        if options.history or self._conversations is None:
-            return
-        kept = await asyncio.to_thread(self._conversations.keep, tenant_id, options.conversation_id, turn)
-        answer["metadata"]["warnings"] += kept
-
     def _sum_up(self, tenant_id: str, conversation_id: str | None, history: list[Any] | None) -> None:
         if conversation_id is not None and not history and self._conversations is not None:
             self._conversations.sum_up(tenant_id, conversation_id)
-
-    async def _write_receipt(self, answer: GeneratedAnswer, shown: dict[str, Any], **run: Any) -> None:
-        """Keep how an answer came about, and name the receipt in it; a failure costs a warning and not the answer."""
-        writer = self.pipeline.get_component(self._map.generator) if self._map.generator else None
-        parameters = {**(getattr(writer, "generation_kwargs", None) or {}), **run.pop("options").in_receipt()}
-        with receipt_warning(shown["metadata"]):
-            receipt = receipt_of(answer, shown, **self._stamp, **run, parameters=parameters)
-            shown["metadata"]["receipt"] = receipt.id
-            if self._keep_receipt is not None:
-                await asyncio.to_thread(self._keep_receipt, receipt)
-        shown["metadata"].setdefault("receipt", None)
 
     def _new_run(
         self,
@@ -391,53 +359,37 @@ class Runner:
         *,
         wanted: Collection[str],
         limits: TimeLimits | None = None,
-        telling: AnswerStream | None = None,
+        cache: TenantCache | None = None,
+        listener: AnswerStream | None = None,
         on_outputs: Callable[[str, dict[str, Any]], Any] | None = None,
     ) -> PipelineRun:
-        unheard = self._unheard(options)
-        # An option of the engine's own, such as `sources`, means nothing to a component; an id of a conversation does.
-        own = {*ENGINE_OPTIONS} - {"conversation_id"}
-        values = {name: value for name, value in options.given().items() if name not in own and name not in unheard}
+        ignored = self._ignored(options)
+        values = {name: value for name, value in options.for_components().items() if name not in ignored}
         values |= {"query": checked_question(query), "tenant_id": tenant_id}
-        if "rewrite_method" in values:
-            values["rewrite_method"] = options.method
-        if options.history:
-            values["conversation_id"] = None  # the caller's own history goes before what is kept
-        data: dict[str, dict[str, Any]] = {}
-        for name, targets in self._inputs.items():
-            # A value of None means "as the YAML says": it must not reach a component as an explicit None.
-            if values.get(name) is not None:
-                for target in targets:
-                    component, socket = target.split(".")
-                    data.setdefault(component, {})[socket] = values[name]
+        # A value of None means "as the YAML says": it must not reach a component as an explicit None.
+        given = {name: value for name, value in values.items() if value is not None and name in self._inputs}
+        data = self.pipeline.by_component(given)
         stages = self._map.warning | {target.split(".")[0] for target in wanted}
         writing: dict[str, Any] = {"generation_kwargs": options.writing()} if options.writing() else {}
-        watch = RunWatch(limits or TimeLimits(), self._map.reading)
-        if telling is not None:
-            watch.on_begin, watch.on_progress, on_outputs = telling.on_begin, telling.on_progress, telling.on_outputs
-            stages |= telling.stages
-            if telling.streams_tokens:
-                writing["streaming_callback"] = forwarding(telling)
+        budget = self._plan.within(options.budget or Budget())
+        run = Run(limits or TimeLimits(), budget, cache, limited=self._map.reading)
+        if listener is not None:
+            run.on_begin, run.on_progress, on_outputs = listener.on_begin, listener.on_progress, listener.on_outputs
+            stages |= listener.stages
+            if listener.streams_tokens:
+                writing["streaming_callback"] = forwarding(listener)
         if writing and self._map.generator:
             data.setdefault(self._map.generator, {}).update(writing)
-        return PipelineRun(
-            self.pipeline,
-            data,
-            wanted=stages,
-            watch=watch,
-            on_outputs=on_outputs,
-            plan=self._plan,
-            budget=options.budget or Budget(),
-        )
+        return PipelineRun(self.pipeline, data, wanted=stages, run=run, on_outputs=on_outputs)
 
-    def _unheard(self, options: AskOptions) -> dict[str, str]:
-        names = options.unheard(self._inputs, self._outputs, writes=bool(self._map.generator))
-        said = "The mode `{}` does not take `{}`: it was left aside."
-        return {name.partition(":")[0]: said.format(self.mode, name) for name in names}
+    def _ignored(self, options: AskOptions) -> dict[str, str]:
+        names = options.ignored_by(self._inputs, self._outputs, writes=bool(self._map.generator))
+        text = "The mode `{}` does not take `{}`: it was left aside."
+        return {name.partition(":")[0]: text.format(self.mode, name) for name in names}
 
     @cached_property
     def _library(self) -> Library:
-        # To make one reads and checks the file of the index: once, and only for whoever names sources or sections.
+        # To make one reads and checks the file of the index: once, and only where sources or sections are named.
         return Library(self.deployment, data_dir=self._data_dir)
 
     def _narrowed(self, options: AskOptions, tenant_id: str) -> AskOptions:

@@ -79,7 +79,7 @@ Record = Mapping[str, Any]
 
 
 def answer_record(answer: GeneratedAnswer) -> dict[str, Any]:
-    """Write an answer as JSON knows it; of quotations the quoted text alone, for nothing else of them is said."""
+    """Write an answer as JSON knows it; of quotations the quoted text alone, for they say nothing else."""
     meta = answer.meta
     quotes = [citation["quote"] for citation in meta.get("citations", []) if citation.get("verdict") == "quoted"]
     documents = []
@@ -118,14 +118,14 @@ def score_answer(question: Question, record: Record) -> dict[str, float]:
     """Score a recorded answer; a refusal says nothing right, and is right where nothing answers, as a doubt is."""
     doubted = ("closest",) if not question.answerable else ()
     refused = record["status"] in ("not_found", "refused", *doubted)
-    said = "" if refused else spoken_answer(record["answer"])
+    text = "" if refused else spoken_answer(record["answer"])
     metrics: dict[str, float] = {}
     if question.answerable:
         metrics["false_refusal"] = float(refused)
         if question.answers:
-            metrics["exact_match"] = exact_match(said, question.answers)
-            metrics["token_f1"] = token_f1(said, question.answers) if said else 0.0
-            metrics["contains_answer"] = contains_answer(said, question.answers)
+            metrics["exact_match"] = exact_match(text, question.answers)
+            metrics["token_f1"] = token_f1(text, question.answers) if text else 0.0
+            metrics["contains_answer"] = contains_answer(text, question.answers)
         if question.gold:
             metrics["gold_read"] = _gold_share(question, record, cited=False)
             metrics["gold_cited"] = 0.0 if refused else _gold_share(question, record, cited=True)
@@ -160,20 +160,20 @@ def exact_match(answer: str, right: Sequence[str]) -> float:
 
 def token_f1(answer: str, right: Sequence[str]) -> float:
     """Give the harmonic mean of precision and recall of an answer's tokens, for the nearest right answer."""
-    said = Counter(answer_tokens(answer))
-    return max(_f1(said, Counter(answer_tokens(one))) for one in right)
+    given = Counter(answer_tokens(answer))
+    return max(_f1(given, Counter(answer_tokens(one))) for one in right)
 
 
 def contains_answer(answer: str, right: Sequence[str]) -> float:
     """Tell whether an answer holds a right one as a run of tokens: the measure for answers in whole sentences."""
-    said = f" {' '.join(answer_tokens(answer))} "
+    given = f" {' '.join(answer_tokens(answer))} "
     wanted = (" ".join(answer_tokens(one)) for one in right)
-    return float(any(one and f" {one} " in said for one in wanted))
+    return float(any(one and f" {one} " in given for one in wanted))
 
 
-def _f1(said: Counter[str], wanted: Counter[str]) -> float:
-    both = said.total() + wanted.total()
-    return 2 * (said & wanted).total() / both if both else 1.0
+def _f1(given: Counter[str], wanted: Counter[str]) -> float:
+    both = given.total() + wanted.total()
+    return 2 * (given & wanted).total() / both if both else 1.0
 
 
 def _gold_share(question: Question, record: Record, *, cited: bool) -> float:

@@ -222,10 +222,10 @@ def _answered(answer: GeneratedAnswer, expected: ExpectedPassage) -> tuple[str, 
         return "refused", "It stands in the context, and the answer is that the sources do not say this."
     if any(citation["parent_id"] in expected.parent_ids for citation in answer.meta.get("citations", [])):
         return "nothing_lost", "The answer cites it."
-    said = split_claims(answer.data)
+    claims = split_claims(answer.data)
     checker = ClaimChecker({place: one.content or "" for place, one in enumerate(expected.parents, start=1)})
-    quoted = expected.text and folded(expected.text) in folded(said.text)
-    if quoted or any(one.support.verdict == "supported" for one in checker.check(said)):
+    quoted = expected.text and folded(expected.text) in folded(claims.text)
+    if quoted or any(one.support.verdict == "supported" for one in checker.check(claims)):
         return "not_cited", "The answer says what the passage says and cites another one."
     return "not_used", "It stands in the context, and nothing in the answer comes from it."
 
@@ -266,8 +266,8 @@ class TracedMode:
         """Ask a question, with what else it comes with, such as `history` and `top_k`."""
         targets = [f"{name}.documents" for name in self.stages.values()]
         wanted = list(dict.fromkeys([*self.outputs, *targets, *self.senders.values()]))
-        told = self.runner.trace(question, tenant_id=tenant_id, outputs=wanted, **options)
-        return TracedRun(self, question, tenant_id, options, told)
+        traced = self.runner.trace(question, tenant_id=tenant_id, outputs=wanted, **options)
+        return TracedRun(self, question, tenant_id, options, traced)
 
     def _last_stage(self) -> tuple[str, dict[str, str]]:
         """Find the stage that gives `documents`, if `top_k` is its own, and where each of its inputs comes from."""
@@ -283,33 +283,33 @@ class TracedMode:
 
 @dataclass(frozen=True)
 class TracedRun:
-    """One question as a mode went through it; `told` is what `Runner.trace` gives."""
+    """One question as a mode went through it; `traced` is what `Runner.trace` gives."""
 
     mode: TracedMode
     question: str
     tenant_id: str
     options: dict[str, Any]
-    told: dict[str, Any]
+    traced: dict[str, Any]
 
     @property
     def answer(self) -> GeneratedAnswer | None:
-        answers = self.told["outputs"].get("answers") or []
+        answers = self.traced["outputs"].get("answers") or []
         return answers[0] if answers else None
 
     def first(self, name: str) -> Any:
         """Give one of the file's outputs as the first turn of a mode that loops had it."""
-        return self.told["first"].get(name)
+        return self.traced["first"].get(name)
 
     def found(self, depth: int) -> list[Document]:
         """Give `depth` passages of the first turn: its last stage runs again, or else the whole question."""
         mode = self.mode
         if not mode.last:
             deeper = {**self.options, "top_k": depth}
-            told = mode.runner.trace(self.question, tenant_id=self.tenant_id, outputs=["documents"], **deeper)
-            return (told["first"]["documents"] or [])[:depth]
+            deep = mode.runner.trace(self.question, tenant_id=self.tenant_id, outputs=["documents"], **deeper)
+            return (deep["first"]["documents"] or [])[:depth]
         if self.first("documents") is None:
             return []
-        given = {socket: self.told["first"][target] for socket, target in mode.senders.items()}
+        given = {socket: self.traced["first"][target] for socket, target in mode.senders.items()}
         for name, value in (("query", self.question), ("tenant_id", self.tenant_id)):
             for target in mode.runner.pipeline.metadata["inputs"].get(name, ()):
                 stage, _, socket = target.partition(".")
@@ -321,7 +321,7 @@ class TracedRun:
 
     def trace(self) -> StageTrace:
         """Say what every stage had, in the last attempt."""
-        mode, outputs = self.mode, self.told["outputs"]
+        mode, outputs = self.mode, self.traced["outputs"]
         queries = outputs.get("queries") or self.question
         asked = [queries] if isinstance(queries, str) else list(queries)
         lists = {name: outputs.get(f"{stage}.documents") for name, stage in mode.stages.items()}

@@ -45,7 +45,7 @@ def read_gates(texts: Sequence[str]) -> dict[str, float]:
         try:
             gates[name] = float(tolerance) if tolerance else GATES.get(name, 0.02)
         except ValueError as error:
-            raise RefusedError(f"The tolerance of `{text}` is no number. Write it as `{name}=0.02`.") from error
+            raise RefusedError(f"The tolerance of `{text}` is not a number. Write it as `{name}=0.02`.") from error
         if not 0 <= gates[name] <= 1:
             raise RefusedError(f"The tolerance of `{text}` must be from 0 to 1. Write it as `{name}=0.02`.")
     return gates

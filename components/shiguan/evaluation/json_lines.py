@@ -68,7 +68,7 @@ def _object(line: str, place: str) -> dict[str, Any]:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise RefusedError(f"{place} is no JSON: {error}. Correct or remove the line.") from error
+        raise RefusedError(f"{place} is not JSON: {error}. Correct or remove the line.") from error
     if not isinstance(row, dict):
         raise RefusedError(f"{place} holds a {type(row).__name__}; expected an object. Correct the line.")
     return row

@@ -19,7 +19,7 @@ from shiguan.evaluation.json_lines import fingerprint
 from shiguan.evaluation.judges import AnswerJudge
 from shiguan.evaluation.questions import Question, QuestionSet
 from shiguan.evaluation.results import RESULTS_FILE, Results, RunStore
-from shiguan.evaluation.scoring import RECALL_DEPTHS, Price, score_records
+from shiguan.evaluation.scoring import RECALL_DEPTHS, score_records
 from shiguan.models.token_counter import TokenCounter
 from shiguan.resources import utc_time, write_json
 
@@ -53,7 +53,6 @@ class Plan:
     data_dir: Path | None = None
     context: bool = True
     asked: dict[str, Any] = field(default_factory=dict)
-    prices: dict[str, Price] | None = None
     seed: int = 0
 
     @property
@@ -127,11 +126,11 @@ class MeasuredMode:
                     "never came. Run `shiguan check` on the mode's file."
                 )
             record |= answer_record(run.answer)
-            shown = [*(run.told["outputs"].get("documents") or []), *run.answer.documents]
+            shown = [*(run.traced["outputs"].get("documents") or []), *run.answer.documents]
             record["kept"] = all(document.meta.get("tenant_id") == self.library.tenant_id for document in shown)
         lost = self._loss(question, run, record)
         record["lost"] = lost.to_json() if lost and (lost.stage != "nothing_lost" or run.answer) else None
-        return record | {name: run.told[name] for name in ("timings_ms", "llm_calls", "usage", "warnings")}
+        return record | {name: run.traced[name] for name in ("timings_ms", "llm_calls", "usage", "cost", "warnings")}
 
     def _ranking(self, question: Question, run: TracedRun) -> dict[str, Any]:
         """Record each passage that was found and read: its record, and the judged document that it is right for."""
@@ -172,7 +171,7 @@ def measure(
                 mode = MeasuredMode(plan, runner, library)
                 for question in track(missing):
                     store.add(question.id, mode.ask(question))
-        scored, sections = score_records(plan.kind, questions, store.records, plan.prices)
+        scored, sections = score_records(plan.kind, questions, store.records)
         if judge is not None:
             judged = judge.judge(questions, store.records, output)
             notes += judge.notes()
@@ -180,11 +179,11 @@ def measure(
                 result.metrics.update(judged.get(result.id, {}))
         if plan.questions.unjudged:
             notes.append(f"{len(plan.questions.unjudged):,} questions without a relevant document were left out.")
-        # What stages warned of is told once: a number without a ranker is another number.
+        # Warnings of stages are noted once: a number without a ranker is another number.
         warned = Counter(text for record in store.records.values() for text in record["warnings"])
         notes += [f"{warning} ({count:,} questions)" for warning, count in warned.most_common(_WARNINGS_SHOWN)]
-        told = {"seed": plan.seed, "finished": utc_time(), "notes": notes}
-        run = {**configuration, **provenance.describe_circumstances(), **told}
+        about = {"seed": plan.seed, "finished": utc_time(), "notes": notes}
+        run = {**configuration, **provenance.describe_circumstances(), **about}
         results = Results(plan.kind, run, scored, sections)
         write_json(output / RESULTS_FILE, results.to_json())
     return results, output

@@ -50,10 +50,6 @@ KNOWN: dict[str, Metric] = {
     "false_refusal": Metric("False refusals", higher_is_better=False),
     "haystack_faithfulness": Metric("Faithfulness (Haystack)", judged=True),
     "haystack_context_relevance": Metric("Context relevance (Haystack)", judged=True),
-    "ragas_faithfulness": Metric("Faithfulness (Ragas)", judged=True),
-    "ragas_answer_relevancy": Metric("Answer relevancy (Ragas)", judged=True),
-    "ragas_context_precision": Metric("Context precision (Ragas)", judged=True),
-    "ragas_context_recall": Metric("Context recall (Ragas)", judged=True),
     "latency_ms": Metric("Latency", "ms", higher_is_better=False),
     "llm_calls": Metric("LLM calls", "calls", higher_is_better=False),
     "cost": Metric("Cost", "money", higher_is_better=False),
@@ -94,7 +90,7 @@ def estimate_mean(values: Sequence[float], *, seed: int = 0) -> Estimate:
 
     The interval is the percentile bootstrap over questions (Efron and Tibshirani, "An Introduction to the Bootstrap",
     1993, chapter 13). Where every value is 0, or every value is 1, there is nothing to draw: the interval of the
-    binomial distribution (Clopper and Pearson 1934) stands instead, for twenty hits of twenty are no proof of 1.
+    binomial distribution (Clopper and Pearson 1934) stands instead, since twenty hits of twenty do not prove 1.
     """
     if not len(values):
         raise ValueError("A mean needs at least one value, got none.")

@@ -268,7 +268,7 @@ def read_spans(gold: Any, documents: dict[str, int], place: str) -> dict[str, li
             raise RefusedError(f"{place}: gold names the document `{doc_id}`, which does not exist. Correct it.")
         if not (isinstance(start, int) and isinstance(end, int) and 0 <= start < end <= length):
             raise RefusedError(
-                f"{place}: gold {start} to {end} is no place in `{doc_id}`, which has {length:,} characters. "
+                f"{place}: gold {start} to {end} is not a place in `{doc_id}`, which has {length:,} characters. "
                 "Correct it."
             )
         spans.setdefault(str(doc_id), []).append((start, end))

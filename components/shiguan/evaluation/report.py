@@ -100,7 +100,7 @@ def _listed(values: dict[str, Any]) -> str:
 
 
 def _latencies(results: Results) -> dict[str, tuple[float, float]]:
-    """Give median and 95th percentile of each stage, over the questions that came by it, `total` last."""
+    """Give median and 95th percentile of each stage, over the questions that passed it, `total` last."""
     stages: dict[str, list[float]] = {}
     for question in results.questions:
         for stage, value in question.timings_ms.items():

@@ -204,8 +204,8 @@ def read_results(path: Path) -> Results:
         fault = error.errors()[0]
         place = ".".join(map(str, fault["loc"])) or "it"
         raise RefusedError(
-            f"{file} is no whole {FORMAT} file of `shiguan eval`: `{place}`: {fault['msg']}. Measure again with this "
-            "version."
+            f"{file} is not a complete {FORMAT} file of `shiguan eval`: `{place}`: {fault['msg']}. Measure again with "
+            "this version."
         ) from error
     except OSError as error:
         raise RefusedError(f"{file} cannot be read: {error}. Give a results.json of `shiguan eval`.") from error

@@ -1,8 +1,8 @@
 """
-Scores the records of a run by what was measured: passages, answers, prices, and how often an answer is wrong.
+Scores the records of a run by what was measured: passages, answers, cost, and how often an answer is wrong.
 
 How well passages were found is from 0 to 1, higher is better, by the arithmetic of Haystack's evaluators. Three things
-that they do not know are settled before they are asked:
+that they do not know are done before they are called:
 
 - A passage is right if it is from a judged document *and* overlaps the answer's place where that is marked; the
   evaluators compare one field, so each passage gets the id of the document it is right for, or none.
@@ -13,7 +13,7 @@ that they do not know are settled before they are asked:
 
 Grades are gains as they stand. Recall, MRR and all-gold count the documents of the highest grade only.
 
-A system that may refuse is not one number: whoever wants fewer wrong answers pays with more refusals. Sorted by
+A system that may refuse is not one number: fewer wrong answers cost more refusals. Sorted by
 confidence, the first answers make up the low-coverage end of the curve, and its height is the share of wrong ones
 among them (El-Yaniv and Wiener, "On the Foundations of Noise-free Selective Classification", 2010; the area under the
 curve as in Geifman et al., "Bias-Reduced Uncertainty Estimation for Deep Neural Classifiers", 2019, section 2).
@@ -22,13 +22,10 @@ curve as in Geifman et al., "Bias-Reduced Uncertainty Estimation for Deep Neural
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
-import yaml
 from haystack import Document
 from haystack.components.evaluators import DocumentMRREvaluator, DocumentNDCGEvaluator, DocumentRecallEvaluator
-from pydantic import BaseModel, Field, TypeAdapter
 
 from shiguan.errors import RefusedError
 from shiguan.evaluation.answer_metrics import is_right, score_answer
@@ -99,39 +96,10 @@ def _scored(evaluator: Any, truth: Mapping[str, float], found: Sequence[str | No
 
 
 _FOUND_SHOWN = 5
-_PER = 1_000_000
-
-
-class Price(BaseModel):
-    """What a million tokens cost that a model reads and writes."""
-
-    input: Annotated[float, Field(ge=0, strict=True)]
-    output: Annotated[float, Field(ge=0, strict=True)]
-
-
-def read_prices(path: Path) -> dict[str, Price]:
-    """Read a price table: YAML of `model: {input: 0.4, output: 1.6}`, per million tokens in one currency."""
-    try:
-        return TypeAdapter(dict[str, Price]).validate_python(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise RefusedError(
-            f"{path} cannot be read as prices: {error}. Expected `model: {{input: 0.4, output: 1.6}}`, per million "
-            "tokens. Correct the path or the file."
-        ) from error
-
-
-def cost_of(prices: Mapping[str, Price], model: str, usage: dict[str, Any], calls: int) -> float | None:
-    """Price the calls of one question; None where model or tokens are not known: that is no cost of zero."""
-    if not calls:
-        return 0.0
-    price, read, written = prices.get(model), usage.get("prompt_tokens"), usage.get("completion_tokens")
-    if price is None or not isinstance(read, int) or not isinstance(written, int) or not read + written:
-        return None
-    return (read * price.input + written * price.output) / _PER
 
 
 def score_records(
-    kind: str, questions: Iterable[Question], records: dict[str, dict[str, Any]], prices: dict[str, Price] | None
+    kind: str, questions: Iterable[Question], records: dict[str, dict[str, Any]]
 ) -> tuple[list[QuestionResult], dict[str, Any]]:
     """Score what `MeasuredMode.ask` recorded: a result per question in their order, and sections for the report."""
     results = []
@@ -163,8 +131,7 @@ def score_records(
                 sure.append((record["confidence"], right))
         if kind == "answers":
             metrics |= {"latency_ms": record["timings_ms"].get("total", 0.0), "llm_calls": float(record["llm_calls"])}
-            cost = cost_of(prices or {}, record["model"], record["usage"], record["llm_calls"])
-            metrics |= {} if cost is None or prices is None else {"cost": cost}
+            metrics |= {"cost": cost} if (cost := record.get("cost")) is not None else {}
         details |= {name: record[name] for name in ("lost", "warnings") if record[name]}
         took = record["timings_ms"], record["llm_calls"]
         results.append(QuestionResult(question.id, metrics, question.stratum, question.language, *took, details))
@@ -192,8 +159,8 @@ def lost_section(stages: Iterable[str]) -> dict[str, Any]:
     if not total:
         return {}
     seen = [(label, counts[stage]) for stage, label in LABELS.items() if counts[stage]]
-    told = ", ".join(f"{count} {label}" for label, count in seen)
-    text = f"Of {total} question{'' if total == 1 else 's'} that went wrong: {told}."
+    counted = ", ".join(f"{count} {label}" for label, count in seen)
+    text = f"Of {total} question{'' if total == 1 else 's'} that went wrong: {counted}."
     rows = [[label, f"{count}", f"{count / total:.2f}"] for label, count in seen]
     return {LOST: {"text": text, "columns": ["where", ">questions", ">share"], "rows": rows}}
 

@@ -66,7 +66,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """What is said of a run or a comparison, wherever it is shown; `lines` stand out, `facts` are for repeating it."""
+    """What a run or a comparison shows, wherever it is shown; `lines` stand out, `facts` are for repeating it."""
 
     title: str
     subtitle: str

@@ -15,7 +15,7 @@ from shiguan.claims.claim_support import Verdict
 from shiguan.claims.claims import ClaimedText
 from shiguan.claims.evidence import find_verbatim
 from shiguan.grading.window_similarity import try_similarities
-from shiguan.llm.calls import ask_llm_async, blocking, is_available, warm_up_generator
+from shiguan.llm.calls import NO_LLM, ask_llm_async, blocking, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_number, json_object
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import SourceBlock, neutral_text, render_sources
@@ -142,12 +142,12 @@ class AnswerGrader:
         local = local_grade(answer)
         if not is_available(self.chat_generator):
             asked = self.chat_generator is not None and answer.claims
-            warnings = ["No LLM is configured: the answer was checked locally."] if asked else []
+            warnings = [f"{NO_LLM}: the answer was checked locally."] if asked else []
             return self._record(local), answer, warnings, 0
         empty = not answer.parts.claims or answer.is_not_found
         if empty or not (answer.unsure or local.marks["relevance"] < _SURE_RELEVANCE):
             return self._record(local), answer, [], 0
-        reply = await ask_llm_async(self.chat_generator, grade_messages(answer), behind_answer=True)
+        reply = await ask_llm_async(self.chat_generator, grade_messages(answer), helper=False)
         found = read_grade(reply.text, answer, local)
         if found is None:
             why = reply.failure or "its reply was not the JSON that was asked for"

@@ -10,7 +10,7 @@ from haystack import Document, logging
 from haystack.components.embedders.types import DocumentEmbedder
 
 from shiguan.claims.checker import CheckStoppedError, go_on
-from shiguan.llm.reply_cache import current_cache
+from shiguan.llm.run import current_run
 from shiguan.models.vector_memory import VectorMemory
 
 # After each slice of texts a check whose question was cancelled ends.
@@ -60,13 +60,13 @@ def _vectors(embedder: DocumentEmbedder, wanted: set[str], **options: str) -> di
     texts = sorted(wanted, key=len)
     if not texts:
         return {}
-    cache = current_cache()
-    if cache is None:
+    run = current_run()
+    if run is None or run.cache is None:
         vectors = _embedded(embedder, texts, **options)
     else:
         memory = _memories.setdefault(embedder, VectorMemory(_REMEMBERED))
         kind = options.get("kind", "passage")
-        vectors, _ = memory.vectors(cache.tenant_id, kind, texts, lambda some: _embedded(embedder, some, **options))
+        vectors, _ = memory.vectors(run.cache.tenant_id, kind, texts, lambda some: _embedded(embedder, some, **options))
     return dict(zip(texts, vectors, strict=True)) if len(vectors) == len(texts) else {}
 
 

@@ -4,12 +4,11 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
-from contextvars import ContextVar, copy_context
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial, wraps
-from threading import RLock
 from typing import Any, ParamSpec, TypeGuard, TypeVar
+from weakref import WeakSet
 
 from haystack import logging
 from haystack.components.generators.chat.types import ChatGenerator
@@ -17,91 +16,23 @@ from haystack.dataclasses import ChatMessage
 
 from shiguan.errors import BudgetError, EndpointError
 from shiguan.llm.json_replies import without_thoughts
-from shiguan.llm.model_settings import Budget
 from shiguan.llm.reply_cache import KeptReply
-from shiguan.llm.run_watch import LlmTally, counting_replies, current_stage, current_watch, holding, waiting_for_llm
+from shiguan.llm.run import current_run, waiting_for_llm
 
 logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
 
-clock = time.monotonic
 
-# What the helpers of a question may spend of its seconds; the rest is for the answer.
-_HELPERS_SHARE = 0.6
-
-
-class BudgetMeter:
-    """
-    Holds a question to its limits of calls and seconds.
-
-    What helps on the way to an answer (a rewording, a hypothetical passage) may not take the last call, nor begin when
-    more than .6 of the time has passed: the answer comes first.
-    """
-
-    def __init__(self, limits: Budget, tally: LlmTally) -> None:
-        self.limits = limits
-        self.tally = tally
-        self.refused: list[str] = []
-        self._started = clock()
-        self._lock = RLock()
-
-    def allows_helper(self, calls: int = 1, *, behind_answer: bool = False) -> bool:
-        """Tell whether the stage at work may call a model so often; a no is remembered."""
-        share, kept = (1.0, 0) if behind_answer else (_HELPERS_SHARE, 1)
-        left = self.seconds_left(share)
-        enough = self.limits.calls is None or self.tally.requests + calls + kept <= self.limits.calls
-        allowed = enough and (left is None or left > 0)
-        if not allowed:
-            self.refused.append(current_stage())
-        return allowed
-
-    def begin(self) -> None:
-        """Count a request that is about to be sent, or raise a `BudgetError`."""
-        with self._lock:
-            left = self.seconds_left()
-            spent = self.limits.calls is not None and self.tally.requests >= self.limits.calls
-            if spent or (left is not None and left <= 0):
-                self.refused.append(current_stage())
-                raise BudgetError("The question's budget leaves no call for this. Allow it more, or ask without one.")
-            self.tally.requests += 1
-
-    def seconds_left(self, share: float = 1.0) -> float | None:
-        """Say how much of a share of the time is left; None without a limit."""
-        limit = self.limits.seconds
-        return None if limit is None else max(0.0, limit * share - (clock() - self._started))
-
-    def record(self) -> dict[str, Any]:
-        """Give the limits, what was spent, and the stages that were refused a call."""
-        spent = {"calls": self.tally.requests, "seconds": round(clock() - self._started, 6)}
-        return {"limits": self.limits.limits, "spent": spent, "refused": list(dict.fromkeys(self.refused))}
-
-    def warnings(self) -> list[str]:
-        if not self.refused:
-            return []
-        limits = ", ".join(f"{unit} {limit:g}" for unit, limit in self.limits.limits.items())
-        stages = ", ".join(f"`{stage}`" for stage in dict.fromkeys(self.refused))
-        return [f"The question's budget ({limits}) was short: {stages} did without a model."]
-
-
-_meter: ContextVar[BudgetMeter | None] = ContextVar("shiguan_budget", default=None)
-
-
-current_meter = _meter.get
-"""Gives the meter of the question that this code works for; None where it has no budget."""
-
-
-def metered(plan: Budget, asked: Budget, tally: LlmTally) -> AbstractContextManager[BudgetMeter | None]:
-    """Hold everything inside the block to the stricter of two budgets; to none where neither sets a limit."""
-    limits = plan.within(asked)
-    return holding(_meter, BudgetMeter(limits, tally) if limits.limits else None)
+NO_LLM = "No LLM is configured"
+"""Begins the warning of every stage that does without a model because there is none."""
 
 
 def budget_allows(calls: int = 1) -> bool:
     """Tell whether the stage at work may go on to call a model so often, as far as the question's budget goes."""
-    meter = current_meter()
-    return meter is None or meter.allows_helper(calls, behind_answer=True)
+    run = current_run()
+    return run is None or run.allows(calls)
 
 
 def estimate_tokens(text: list[ChatMessage] | str) -> int:
@@ -158,27 +89,31 @@ async def run_nested_async(part: Any, **arguments: Any) -> dict[str, Any]:
     So does one of another library for a caller who cannot await it: its client would hold on to an event loop that is
     closed before the next call.
     """
-    ours = type(part).__module__.startswith("shiguan.")
-    in_thread = _blocked.get() and not ours and callable(getattr(part, "run", None))
+    foreign = not type(part).__module__.startswith("shiguan.")
+    in_thread = foreign and asyncio.get_running_loop() in _passing_loops and callable(getattr(part, "run", None))
     if callable(getattr(part, "run_async", None)) and not in_thread:
         result: dict[str, Any] = await part.run_async(**arguments)
         return result
     return await asyncio.to_thread(part.run, **arguments)
 
 
-_blocked: ContextVar[bool] = ContextVar("shiguan_blocked", default=False)
+_passing_loops: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
+"""Event loops that run one call and are then closed."""
 
 
 def run_to_end(work: Coroutine[Any, Any, Result]) -> Result:
     """Run a coroutine for a caller who cannot await it: in a thread where an event loop is at work in this one."""
-    context = copy_context()
-    context.run(_blocked.set, True)
+
+    async def passing() -> Result:
+        _passing_loops.add(asyncio.get_running_loop())
+        return await work
+
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return context.run(asyncio.run, work)
+        return asyncio.run(passing())
     with ThreadPoolExecutor(1) as thread:
-        return thread.submit(context.run, asyncio.run, work).result()
+        return thread.submit(copy_context().run, asyncio.run, passing()).result()
 
 
 def blocking(run_async: Callable[Arguments, Coroutine[Any, Any, Result]]) -> Callable[Arguments, Result]:
@@ -191,34 +126,39 @@ def blocking(run_async: Callable[Arguments, Coroutine[Any, Any, Result]]) -> Cal
     return run
 
 
+async def call_generator(chat_generator: Any, messages: list[ChatMessage], **settings: Any) -> dict[str, Any]:
+    """Run a generator without blocking the event loop, and count the call in the run that it is part of."""
+    run, began = current_run(), time.perf_counter()
+    outputs = await run_nested_async(chat_generator, messages=messages, **settings)
+    return outputs if run is None else {**outputs, "replies": run.count(outputs["replies"], began)}
+
+
 async def ask_llm_async(
     chat_generator: ChatGenerator,
     messages: list[ChatMessage],
     *,
     generation_kwargs: dict[str, Any] | None = None,
-    behind_answer: bool = False,
+    helper: bool = True,
 ) -> LlmReply:
     """
     Call a generator once without blocking the event loop; errors are put into words.
 
-    In a watched run the call has the run's `helper` limit, and no more than the question's budget leaves it: what takes
-    longer is cancelled and counts as no reply. What was kept of the same prompt to the same helper is not asked again.
+    The call has the `helper` limit of the run that it is part of, and no more than the question's budget leaves a
+    helper, or the judge of an answer: what takes longer is cancelled and counts as no reply. The reply to the same
+    prompt that was kept for the same helper is taken instead of a new one.
     """
-    place = KeptReply(chat_generator, messages, generation_kwargs)
-    if known := await asyncio.to_thread(place.texts) if place.exists else None:
+    place, run = KeptReply(chat_generator, messages, generation_kwargs), current_run()
+    if place.key and (known := await asyncio.to_thread(place.texts)):
         return LlmReply(known)
-    watch, meter = current_watch(), current_meter()
-    if meter is not None and not meter.allows_helper(behind_answer=behind_answer):
+    if run is not None and not run.allows(helper=helper):
         return _BEYOND_BUDGET
     warm_up_generator(chat_generator)
-    share = 1.0 if behind_answer else _HELPERS_SHARE
-    limits = [watch.limits.helper if watch else None, meter.seconds_left(share) if meter else None]
+    limits = [run.limits.helper, run.seconds_left(helper=helper)] if run else []
     limit = min((seconds for seconds in limits if seconds is not None), default=None)
     try:
         async with asyncio.timeout(limit) as timer:
-            with waiting_for_llm(), counting_replies() as came_out:
-                outputs = await run_nested_async(chat_generator, messages=messages, **_settings(generation_kwargs))
-                came_out.count(outputs["replies"])
+            with waiting_for_llm():
+                outputs = await call_generator(chat_generator, messages, **_settings(generation_kwargs))
         return _read(outputs, place)
     # Any generator may stand here, so any error may come; the caller has declared what it does without a reply.
     except Exception as error:
@@ -264,7 +204,8 @@ def _failed(error: Exception) -> LlmReply:
     if isinstance(error, BudgetError):
         return _BEYOND_BUDGET
     logger.debug("A call of the LLM failed: {kind}", kind=type(error).__name__)
-    return LlmReply(failure=_clause(getattr(error, "cause", "") or str(error)) or type(error).__name__)
+    cause = error.cause if isinstance(error, EndpointError) else ""
+    return LlmReply(failure=_clause(cause or str(error)) or type(error).__name__)
 
 
 def _clause(text: str) -> str:

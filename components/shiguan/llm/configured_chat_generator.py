@@ -4,20 +4,23 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any, get_args
 
-from haystack import component
+from haystack import component, logging
 from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk
 from haystack.dataclasses.streaming_chunk import select_streaming_callback
 from haystack.tools import ToolsType
 
-from shiguan.errors import AnswerError, BudgetError
+from shiguan.errors import AnswerError, BudgetError, EndpointError
 from shiguan.llm.calls import estimate_tokens, run_to_end
 from shiguan.llm.endpoint import OpenAIEndpoint
-from shiguan.llm.failover import Failover
 from shiguan.llm.model_settings import Role, read_model_roles
+from shiguan.llm.run import current_run
 from shiguan.serialization import Serializable
 
-# Seconds to wait and further attempts of those who can do without a reply.
+logger = logging.getLogger(__name__)
+
+# Seconds to wait and further attempts of the roles that can do without a reply.
 _PATIENCE: dict[Role, tuple[float, int]] = {"helper": (20.0, 1), "judge": (20.0, 1)}
+_RETRIES_WITH_ANOTHER = 1
 _PROMPT_MARKS = ("prompt", "prompt_hash", "prompt_layers", "prompt_rendered", "asked")
 
 
@@ -35,9 +38,8 @@ class ConfiguredChatGenerator(Serializable):
 
     A call that fails in a way that may pass (no connection, 429, 5xx, a reply that is not valid JSON) is tried again
     after 1, 2 and 4 seconds, or when the endpoint says, but not when it timed out: a slow server would still be busy
-    with the first. Then the next model of the role is asked, and the answer warns of it. Neither happens once parts of
-    the answer have been streamed, nor where the endpoint refused the prompt itself. A model that failed three times in
-    a row is left alone for 30 seconds while there is another one.
+    with the first; where the role has another model, only once. Then that one is asked, and the answer warns of it.
+    Neither happens once parts of the answer have been streamed, nor where the endpoint refused the prompt itself.
 
     Example in YAML:
     ```yaml
@@ -119,7 +121,7 @@ class ConfiguredChatGenerator(Serializable):
         :returns: True if a model of the role, or of `answer`, could be called at warm-up.
         """
         self.warm_up()
-        return bool(self._groups(self.role))
+        return bool(self._models(self.role))
 
     @component.output_types(replies=list[ChatMessage], warnings=list[str])
     def run(
@@ -164,54 +166,71 @@ class ConfiguredChatGenerator(Serializable):
         sent = [] if isinstance(messages, str) else messages
         asked = sent[-1].meta.get("asked") or {} if sent else {}
         role = self._roles.role_for(self.role, asked)
-        groups, tokens = self._groups(role), estimate_tokens(messages)
-        if not groups:
+        models = self._models(role)
+        if not models:
             return {"replies": [], "warnings": []}
-        fitting, passed = self._fitting(groups, tokens, generation_kwargs)
         marks = next((one.meta for one in reversed(sent) if "prompt" in one.meta), {})
-        version = {name: marks.get(name) for name in ("prompt", "prompt_hash")}
-        turn = Failover(fitting, tokens, passed, role=role, **version)
-        try:
-            replies = await turn.replies(messages, streaming_callback, generation_kwargs, tools)
-        except BudgetError:
-            return {"replies": [], "warnings": []}  # the budget's own warning says so
-        except AnswerError as error:
-            if self.role != "answer" or not error.reason:
-                raise
-            cause = (getattr(error, "cause", "") or str(error)).rstrip(".")
-            step = getattr(error, "next_step", "")
-            return {"replies": [], "warnings": [f"No model answered: {cause}." + (f" {step}." if step else "")]}
-        return {"replies": _marked(replies, messages, turn.stood_in), "warnings": []}
+        about: dict[str, Any] = {"role": role, **{name: marks.get(name) for name in ("prompt", "prompt_hash")}}
+        fitting = self._fitting(models, estimate_tokens(messages), generation_kwargs)
+        prompt = (messages, streaming_callback, generation_kwargs, tools)
+        failure: AnswerError | None = None
+        missed = [] if models[0] in fitting else [(models[0].named.name, "window")]
+        for place, model in enumerate(fitting, start=1):
+            _note_switches(missed, model.named.name)
+            retries = None if place == len(fitting) else _RETRIES_WITH_ANOTHER
+            try:
+                replies = await model.reply(*prompt, most_retries=retries, **about)
+            except BudgetError:
+                break  # the budget's own warning says so
+            except AnswerError as error:
+                if not error.reason:
+                    raise
+                failure, missed = error, [(model.named.name, error.reason)]
+            else:
+                return {"replies": _marked(replies, messages, stood_in=model is not models[0]), "warnings": []}
+        if failure is not None and self.role != "answer":
+            raise failure
+        return {"replies": [], "warnings": [_in_words(failure)] if failure is not None else []}
 
     def identity(self) -> dict[str, Any]:
         """
         Say what decides a helper's reply beside the prompt, so that it can be kept.
 
-        :returns: The name of the model that is asked first, and every model with its settings; empty for other roles,
+        :returns: The name of the model that is asked first, and its address, model and settings; empty for other roles,
             whose replies are never kept.
         """
         self.warm_up()
-        groups = self._groups(self.role) if self.role == "helper" else []
-        if not groups:
+        models = self._models(self.role) if self.role == "helper" else []
+        if not models:
             return {}
-        asked = [[one.named.address, one.model, one.generation_kwargs] for one in groups[0]]
-        return {"name": groups[0][0].named.name, "models": asked}
+        first = models[0]
+        return {"name": first.named.name, "model": [first.named.address, first.model, first.generation_kwargs]}
 
     def _fitting(
-        self, groups: list[list[OpenAIEndpoint]], tokens: int, generation_kwargs: dict[str, Any] | None
-    ) -> tuple[list[list[OpenAIEndpoint]], list[tuple[str, str]]]:
+        self, models: list[OpenAIEndpoint], tokens: int, generation_kwargs: dict[str, Any] | None
+    ) -> list[OpenAIEndpoint]:
         """Leave out models whose window is too small for a prompt; if all of a role's are, take any that is not."""
-        held = {name for name, one in self._endpoints.items() if one.holds(tokens, generation_kwargs)}
-        fitting = [found for group in groups if (found := [one for one in group if one.named.name in held])]
-        fitting = fitting or [[self._endpoints[name]] for name in self._endpoints if name in held] or groups
-        first = groups[0][0].named.name
-        return fitting, [(first, "window")] if held and first not in held else []
+        held = [one for one in self._endpoints.values() if one.holds(tokens, generation_kwargs)]
+        return [one for one in models if one in held] or held or models
 
-    def _groups(self, role: Role) -> list[list[OpenAIEndpoint]]:
-        return [[self._endpoints[name] for name in group] for group in self._roles.groups(role, self._endpoints)]
+    def _models(self, role: Role) -> list[OpenAIEndpoint]:
+        return [self._endpoints[name] for name in self._roles.names(role, self._endpoints)]
 
 
-def _marked(replies: list[ChatMessage], messages: list[ChatMessage] | str, stood_in: bool) -> list[ChatMessage]:
+def _note_switches(missed: list[tuple[str, str]], stands_in: str) -> None:
+    run = current_run()
+    for name, reason in missed:
+        logger.warning("{stands_in} stands in for {model} ({why})", stands_in=stands_in, model=name, why=reason)
+        if run is not None:
+            run.switches.append({"from": name, "to": stands_in, "reason": reason})
+
+
+def _in_words(error: AnswerError) -> str:
+    cause, step = (error.cause, error.next_step) if isinstance(error, EndpointError) else ("", "")
+    return f"No model answered: {(cause or str(error)).rstrip('.')}." + (f" {step}." if step else "")
+
+
+def _marked(replies: list[ChatMessage], messages: list[ChatMessage] | str, *, stood_in: bool) -> list[ChatMessage]:
     meta = messages[-1].meta if messages and not isinstance(messages, str) else {}
     marks = {name: meta[name] for name in _PROMPT_MARKS if name in meta}
     if stood_in:

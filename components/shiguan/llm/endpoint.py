@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from math import isfinite
@@ -10,29 +11,20 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from haystack import logging
-from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk, TextContent
+from haystack.dataclasses import AsyncStreamingCallbackT, ChatMessage, StreamingCallbackT, StreamingChunk, TextContent
 from haystack.dataclasses.streaming_chunk import select_streaming_callback
 from haystack.tools import ToolsType
 from haystack.utils import Secret
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
-from shiguan.errors import BudgetError, ConfigurationError, EndpointError, TimeLimitError
-from shiguan.llm.failover import (
-    asked_to_wait,
-    circuit_of,
-    describe_failure,
-    is_worth_retrying,
-    mended_text,
-    reason_of,
-    refusal_of,
-)
+from shiguan.errors import AnswerError, BudgetError, ConfigurationError, EndpointError, TimeLimitError
+from shiguan.llm.calls import estimate_tokens
+from shiguan.llm.failures import asked_to_wait, describe_failure, is_worth_retrying, reason_of, refusal_of
 from shiguan.llm.model_settings import NamedModel
-from shiguan.llm.run_watch import current_stage, current_watch
+from shiguan.llm.run import current_run, stage_name
 
 if TYPE_CHECKING:
     from haystack.components.generators.chat import OpenAIChatGenerator
-
-    from shiguan.llm.failover import ModelCall
 
 logger = logging.getLogger(__name__)
 
@@ -50,11 +42,11 @@ class OpenAIEndpoint:
     """
     One model with its settings; its key is read from the environment when this is made.
 
-    A call that fails in a way that may pass (no connection, 429, 5xx, a reply that is no valid JSON) is tried
+    A call that fails in a way that may pass (no connection, 429, 5xx, a reply that is not valid JSON) is tried
     again after 1, 2, 4... seconds, or when the endpoint says, but never once parts of the answer have been streamed.
     Replies are streamed whether anybody listens or not, so that `timeout` is the time since the last token and not that
-    of the whole. In a watched run the attempts together have the run's `llm` limit until the model gives a sign of
-    life.
+    of the whole. The attempts together have the `llm` limit of the run until the first token comes. Each call is
+    written down in the run, also one that failed.
     """
 
     def __init__(
@@ -68,7 +60,6 @@ class OpenAIEndpoint:
     ) -> None:
         self.named = named
         self.model, self._key, self._address = named.model_name, named.key, named.address
-        self.circuit = circuit_of(named)
         self.timeout = named.timeout or _patience(timeout)
         self.max_retries = max_retries
         self.generation_kwargs = _with_limit(generation_kwargs, named.max_tokens)
@@ -84,14 +75,42 @@ class OpenAIEndpoint:
         generation_kwargs: dict[str, Any] | None,
         tools: ToolsType | None,
         *,
-        call: "ModelCall",
+        most_retries: int | None = None,
+        **about: Any,
     ) -> list[ChatMessage]:
-        """Answer a prompt, an empty one with nothing; an `EndpointError` or `TimeLimitError` if no model does."""
+        """Answer a prompt; an `EndpointError` or `TimeLimitError` if the model does not. `about` describes the call."""
+        run, call, began = current_run(), ModelCall(), time.perf_counter()
         callback = select_streaming_callback(None, streaming_callback, requires_async=True)
+        retries = self.max_retries if most_retries is None else min(most_retries, self.max_retries)
+        try:
+            replies = await self._attempts(messages, callback, generation_kwargs, tools, call=call, retries=retries)
+        except BaseException as error:
+            if run is not None and call.attempts:
+                reason = getattr(error, "reason", "") or ("refused" if isinstance(error, AnswerError) else "stopped")
+                about |= {"name": self.named.name, "attempts": call.attempts, "model": self.model, "failed": reason}
+                run.note_call(began, about, {}, 0.0)
+            raise
+        if run is None:
+            return replies
+        wrote = sum(estimate_tokens(reply.text or "") for reply in replies)
+        estimate = {"prompt_tokens": estimate_tokens(messages), "completion_tokens": wrote}
+        about |= {"name": self.named.name, "attempts": call.attempts}
+        return run.count(replies, began, self.named.cost, estimate, **about)
+
+    async def _attempts(
+        self,
+        messages: list[ChatMessage] | str,
+        callback: AsyncStreamingCallbackT | None,
+        generation_kwargs: dict[str, Any] | None,
+        tools: ToolsType | None,
+        *,
+        call: "ModelCall",
+        retries: int,
+    ) -> list[ChatMessage]:
         client = await self._client_of_this_loop()
         streams, settings = self._streaming(callback, generation_kwargs, tools)
-        watch = current_watch()
-        limit = watch.limits.llm if watch else None
+        run = current_run()
+        limit = run.limits.llm if run else None
 
         async def forward(chunk: StreamingChunk) -> None:
             if callback is not None:
@@ -100,21 +119,19 @@ class OpenAIEndpoint:
                 timer.reschedule(asyncio.get_running_loop().time() + limit)
 
         async def attempt() -> list[ChatMessage]:
-            call.begin_attempt()
-            try:
-                result = await client.run_async(messages, forward if streams else None, settings, tools=tools)
-                replies = _mended_replies(result["replies"])
-            except Exception as error:
-                if call.receiver_failure is None:
-                    (self.circuit.failed if reason_of(error) else self.circuit.worked)()
-                raise
-            self.circuit.worked()
-            return replies
+            if run is not None:
+                run.begin_request()
+            call.attempts += 1
+            result = await client.run_async(messages, forward if streams else None, settings, tools=tools)
+            return _mended_replies(result["replies"])
+
+        def may_retry(error: BaseException) -> bool:
+            return is_worth_retrying(error) and not call.started and (run is None or run.allows())
 
         retrying = AsyncRetrying(
             sleep=asyncio.sleep,
-            retry=retry_if_exception(lambda error: is_worth_retrying(error) and call.may_retry()),
-            stop=stop_after_attempt(self.max_retries + 1),
+            retry=retry_if_exception(may_retry),
+            stop=stop_after_attempt(retries + 1),
             wait=_seconds_to_wait,
             before_sleep=_log_retry,
             reraise=True,
@@ -128,17 +145,19 @@ class OpenAIEndpoint:
         except TimeoutError:
             if not timer.expired():
                 raise
-            self.circuit.failed()
-            stage = current_stage() or self.stage
+            stage = stage_name() or self.stage
             raise TimeLimitError(
-                f"The stage `{stage}` failed: the model `{self.model}` gave no sign of life for {limit:g} s, "
-                "which is the limit. Ask again later, or raise the limit.",
+                f"The stage `{stage}` failed: the model `{self.model}` sent nothing for {limit:g} s, which is the "
+                "limit. Ask again later, or raise the limit.",
                 stage=stage,
                 reason="" if call.started else "timeout",
             ) from None
 
     def _streaming(
-        self, callback: StreamingCallbackT | None, generation_kwargs: dict[str, Any] | None, tools: ToolsType | None
+        self,
+        callback: AsyncStreamingCallbackT | None,
+        generation_kwargs: dict[str, Any] | None,
+        tools: ToolsType | None,
     ) -> tuple[bool, dict[str, Any] | None]:
         """Say whether to have the reply streamed, and with which settings; not every server streams every kind."""
         given = dict(generation_kwargs or {})
@@ -147,7 +166,7 @@ class OpenAIEndpoint:
         asked = {**self.generation_kwargs, **given}
         if callback is None and (tools or {"n", "response_format", "stream"} & asked.keys()):
             return False, given
-        # A stream tells what it used only where it is asked to.
+        # A stream reports what it used only where it is asked to.
         return True, {"stream_options": {"include_usage": True}, **given}
 
     def longest_reply(self, generation_kwargs: dict[str, Any] | None = None) -> int:
@@ -164,23 +183,23 @@ class OpenAIEndpoint:
         if isinstance(error, BudgetError):
             return error
         cause, next_step = describe_failure(error, self.named, streamed=call.started)
-        # Whoever asked is not shown the address of the model's server, nor what it said.
-        told, _ = describe_failure(error, self.named, streamed=call.started, place="the language model")
-        stage = current_stage() or self.stage
+        # The person who asked is not shown the address of the model's server, nor what it replied.
+        shown, _ = describe_failure(error, self.named, streamed=call.started, place="the language model")
+        stage = stage_name() or self.stage
         tries = f" after {call.attempts} attempts" if call.attempts > 1 else ""
         # The original error may quote the request with its key, so it is not chained.
         return EndpointError(
             f"The stage `{stage}` failed{tries}: {cause}. {next_step}.",
             stage=stage,
             reason="" if call.started else reason_of(error),
-            cause=told.partition(" (")[0],
+            cause=shown.partition(" (")[0],
             next_step=next_step,
             refusal=refusal_of(error),
             summary=f"{cause.partition(' (')[0]}. {next_step}.",  # what stands in brackets may quote the question
         )
 
     def _new_client(self) -> "OpenAIChatGenerator":
-        # Imported here: the client takes half a second and 40 MB, which nobody pays who has no endpoint.
+        # Imported here: the client takes half a second and 40 MB, which are not spent where there is no endpoint.
         from haystack.components.generators.chat import OpenAIChatGenerator  # noqa: PLC0415
 
         from shiguan.bounded_http import bounded  # noqa: PLC0415
@@ -213,6 +232,30 @@ class OpenAIEndpoint:
         return client
 
 
+class ModelCall:
+    """One call of one model: its attempts, and the parts of its answer as they come."""
+
+    def __init__(self) -> None:
+        self.attempts = 0
+        self.started = False
+        self.receiver_failure: Exception | None = None
+        self._half = ""
+
+    async def pass_on(self, chunk: StreamingChunk, receive: AsyncStreamingCallbackT) -> None:
+        """Hand on a part of the answer: the halves of a character that came in two parts make one, others a mark."""
+        self.started = True
+        text = self._half + chunk.content
+        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        text = text.removesuffix(self._half) if self._half else text
+        try:
+            await receive(
+                chunk if text == chunk.content and text.isascii() else replace(chunk, content=_mended_text(text))
+            )
+        except Exception as error:
+            self.receiver_failure = error
+            raise
+
+
 async def _close_with_loop(client: "OpenAIChatGenerator") -> AsyncIterator[None]:
     try:
         yield
@@ -221,14 +264,14 @@ async def _close_with_loop(client: "OpenAIChatGenerator") -> AsyncIterator[None]
 
 
 def _patience(timeout: float) -> float:
-    """Give the seconds that `OPENAI_TIMEOUT` grants between two signs of life, else those of the file."""
-    told = os.environ.get("OPENAI_TIMEOUT", "").strip()
+    """Give the seconds that `OPENAI_TIMEOUT` grants between two tokens, else those of the file."""
+    given = os.environ.get("OPENAI_TIMEOUT", "").strip()
     try:
-        seconds = float(told) if told else timeout
+        seconds = float(given) if given else timeout
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < float("inf"):
-        raise ConfigurationError(f"OPENAI_TIMEOUT is `{told}`. Expected seconds, such as 120; set it so, or unset it.")
+        raise ConfigurationError(f"OPENAI_TIMEOUT is `{given}`. Expected seconds, such as 120; set it so, or unset it.")
     return seconds
 
 
@@ -245,16 +288,21 @@ def _mended_replies(replies: list[ChatMessage]) -> list[ChatMessage]:
         raise ConnectionError("the answer broke off before its end")
 
     def mended(part: Any) -> Any:
-        return TextContent(mended_text(part.text)) if isinstance(part, TextContent) else part
+        return TextContent(_mended_text(part.text)) if isinstance(part, TextContent) else part
 
     return [replace(one, _content=[*map(mended, one._content)], _meta=_mended_meta(one.meta)) for one in replies]
+
+
+def _mended_text(text: str) -> str:
+    """Replace halves of characters, which can be neither kept nor sent on."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _mended_meta(meta: Any) -> Any:
     if isinstance(meta, dict):
         pairs = ((name, _mended_meta(value)) for name, value in meta.items())
         return {name: value for name, value in pairs if not (isinstance(value, float) and not isfinite(value))}
-    return mended_text(meta) if isinstance(meta, str) else meta
+    return _mended_text(meta) if isinstance(meta, str) else meta
 
 
 def _seconds_to_wait(state: RetryCallState) -> float:

@@ -14,7 +14,7 @@ from typing import Any
 
 import json_repair
 
-# A reply longer than this is no reply to any of our prompts; mending takes the square of the length.
+# No prompt of ours is answered by a longer reply than this; mending takes the square of the length.
 _LONGEST, _LONGEST_MENDED = 50_000, 8_000
 _DEEPEST = 40
 # So many pieces of JSON are looked at; the text around a reply holds few.
@@ -67,7 +67,7 @@ def json_strings(reply: str, key: str) -> list[str]:
 
 
 def json_number(value: Any, *, low: float, high: float) -> float | None:
-    """Read a score as models write it (8, 8.5, "8", "8/10"); None if it is no number, or outside its range."""
+    """Read a score as models write it (8, 8.5, "8", "8/10"); None if it is not a number, or outside its range."""
     if isinstance(value, str):
         match = _SCORE.match(value)
         value = float(match[1]) if match else None

@@ -5,7 +5,15 @@ import re
 from collections.abc import Collection
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from shiguan.errors import RefusedError
 
@@ -28,7 +36,7 @@ _KEY_NAME = re.compile(r"(?!SHIGUAN_)[A-Z][A-Z0-9_]*_KEY")
 
 def _is_name_of_a_key(name: str) -> str:
     if not _KEY_NAME.fullmatch(name):
-        raise ValueError("must match [A-Z][A-Z0-9_]*_KEY and be none of Shiguan's own, which hold the keys of callers")
+        raise ValueError("must match [A-Z][A-Z0-9_]*_KEY, and not be one of Shiguan's own, which hold the keys of callers")
     return name
 
 
@@ -110,16 +118,25 @@ class RoleRule(BaseModel, extra="forbid", frozen=True):
         )
 
 
+def _is_one_name(entry: Any) -> Any:
+    if isinstance(entry, list):
+        raise ValueError("must be a name: models that share a role as equals are gone, name them one after the other")
+    return entry
+
+
+_ModelName = Annotated[str, BeforeValidator(_is_one_name)]
+
+
 class ModelRoles(BaseModel, extra="forbid", frozen=True):
     """
     The `models` section.
 
-    A role lists models in the order in which they are asked; a list inside of it holds equals. A role that is not
-    named is that of `answer`. The first rule that fits says which role writes the answer.
+    A role lists models in the order in which they are asked. A role that is not named is that of `answer`. The first
+    rule that fits says which role writes the answer.
     """
 
     models: Annotated[list[NamedModel], Field(min_length=1, max_length=50)] = [NamedModel(name="default")]
-    roles: dict[Role, Annotated[list[str | list[str]], Field(min_length=1)]] = {"answer": ["default"]}
+    roles: dict[Role, Annotated[list[_ModelName], Field(min_length=1)]] = {"answer": ["default"]}
     rules: Annotated[list[RoleRule], Field(max_length=50)] = []
 
     @field_validator("models")
@@ -128,7 +145,7 @@ class ModelRoles(BaseModel, extra="forbid", frozen=True):
         names = [model.name for model in models]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ValueError(f"the name `{twice[0]}` stands twice")
+            raise ValueError(f"the name `{twice[0]}` is used twice")
         return models
 
     @model_validator(mode="after")
@@ -136,11 +153,10 @@ class ModelRoles(BaseModel, extra="forbid", frozen=True):
         if "answer" not in self.roles:
             raise ValueError("no model has the role `answer`")
         known = {model.name for model in self.models}
-        for role, entries in self.roles.items():
-            names = [name for entry in entries for name in _equals(entry)]
+        for role, names in self.roles.items():
             unknown = [name for name in names if name not in known]
-            if unknown or not all(_equals(entry) for entry in entries) or len(set(names)) < len(names):
-                wrong = f"names `{unknown[0]}`, which is no model" if unknown else "names nobody, or somebody twice"
+            if unknown or len(set(names)) < len(names):
+                wrong = f"names `{unknown[0]}`, which is not among the models" if unknown else "names a model twice"
                 raise ValueError(f"the role `{role}` {wrong}")
         return self
 
@@ -154,14 +170,10 @@ class ModelRoles(BaseModel, extra="forbid", frozen=True):
     def usable(self) -> list[str]:
         return [model.name for model in self.models if model.is_usable]
 
-    def groups(self, role: Role, usable: Collection[str]) -> list[list[str]]:
-        groups = [[name for name in _equals(entry) if name in usable] for entry in self.roles.get(role, [])]
-        found = [group for group in groups if group]
-        return found or (self.groups("answer", usable) if role != "answer" else [])
-
-
-def _equals(entry: str | list[str]) -> list[str]:
-    return [entry] if isinstance(entry, str) else entry
+    def names(self, role: Role, usable: Collection[str]) -> list[str]:
+        """Name the models that have a role, in the order in which they are asked."""
+        found = [name for name in self.roles.get(role, []) if name in usable]
+        return found or (self.names("answer", usable) if role != "answer" else [])
 
 
 def read_model_roles(section: dict[str, Any] | None) -> ModelRoles:

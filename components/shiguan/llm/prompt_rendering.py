@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from haystack.components.builders import ChatPromptBuilder
-from haystack.dataclasses import ChatMessage, ChatRole
+from haystack.dataclasses import ChatMessage
 from jinja2 import FunctionLoader, StrictUndefined
 from jinja2.exceptions import SecurityError, TemplateError
 
@@ -88,60 +88,29 @@ def prefix_reuse(before: Sequence[str], now: Sequence[str]) -> dict[str, Any]:
     return {"characters": characters, "reused": reused, "share": round(reused / characters, 4) if characters else 0.0}
 
 
-def made_of(message: ChatMessage) -> dict[str, Any]:
-    """Say what a message of an earlier turn or attempt was made of, without the text of its passages."""
-    rendered = message.meta.get("prompt_rendered") if message.is_from(ChatRole.USER) else None
-    if not rendered:
-        return {"role": message.role.value, "text": message.text}
-    kept = {name: rendered[name] for name in ("variables", "sources", "shown")}
-    return {"role": message.role.value, "prompt": message.meta["prompt"], **kept}
-
-
-class Prompt:
-    """The prompt of a stage: a file of `prompts/`, or a template of one's own with the same variables."""
-
-    def __init__(self, name: str, template: str | None = None) -> None:
-        """Take the file's stem, and the template; a `ConfigurationError` if that has other variables."""
-        self.name = name
-        self._template = template
-        if template is not None:
-            _check_variables(name, template)
-
-    def render(self, **variables: Any) -> list[ChatMessage]:
-        """Render it; text from outside goes through `neutral_text` before it comes here."""
-        builder, digest, needed = _prepared(self.name, self._template, own_prompts())
-        if self._template is None and needed != set(variables):
-            wrong = ", ".join(f"`{variable}`" for variable in sorted(needed ^ set(variables)))
-            raise ConfigurationError(
-                f"Prompt `{self.name}` takes the variables {', '.join(sorted(needed))}; missing or unknown: {wrong}."
-            )
-        try:
-            messages = builder.run(template_variables={name: variables[name] for name in needed})["prompt"]
-        except (TemplateError, SecurityError) as error:
-            raise ConfigurationError(
-                f"Prompt `{self.name}` could not be rendered: {error}. Correct the template."
-            ) from error
-        if not messages:
-            raise ConfigurationError(f"Prompt `{self.name}` renders no message. Wrap its text in message blocks.")
-        marks = {"prompt": self.name if self._template is None else "template", "prompt_hash": digest}
-        return [replace(message, _meta={**message.meta, **marks}) for message in messages]
-
-
 def render_prompt(name: str, **variables: Any) -> list[ChatMessage]:
-    """Render a prompt of `prompts/`."""
-    return Prompt(name).render(**variables)
+    """Render a prompt of `prompts/`; text from outside goes through `neutral_text` before it comes here."""
+    builder, digest, needed = _prepared(name, own_prompts())
+    if needed != set(variables):
+        wrong = ", ".join(f"`{variable}`" for variable in sorted(needed ^ set(variables)))
+        raise ConfigurationError(
+            f"Prompt `{name}` takes the variables {', '.join(sorted(needed))}; missing or unknown: {wrong}."
+        )
+    try:
+        messages = builder.run(template_variables=variables)["prompt"]
+    except (TemplateError, SecurityError) as error:
+        raise ConfigurationError(f"Prompt `{name}` could not be rendered: {error}. Correct the template.") from error
+    if not messages:
+        raise ConfigurationError(f"Prompt `{name}` renders no message. Wrap its text in message blocks.")
+    marks = {"prompt": name, "prompt_hash": digest}
+    return [replace(message, _meta={**message.meta, **marks}) for message in messages]
 
 
 @cache
-def _prepared(
-    name: str,
-    template: str | None,
-    own: Path | None,  # noqa: ARG001  # another folder has another text
-) -> tuple[ChatPromptBuilder, str, frozenset[str]]:
-    """Read a prompt, its version, and what it is filled with, which for a file is what the shipped one asks for."""
-    source = load_prompt(name) if template is None else template
-    asked = load_prompt(name, shipped=True) if template is None else template
-    return chat_prompt_builder(source, name), prompt_hash(source), _variables(name, asked)
+def _prepared(name: str, own: Path | None) -> tuple[ChatPromptBuilder, str, frozenset[str]]:  # noqa: ARG001  # another folder has another text
+    """Read a prompt, its version, and what it is filled with, which is what the shipped one asks for."""
+    source = load_prompt(name)
+    return chat_prompt_builder(source, name), prompt_hash(source), _variables(name, load_prompt(name, shipped=True))
 
 
 def _variables(name: str, source: str) -> frozenset[str]:

@@ -5,8 +5,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
-from contextvars import ContextVar
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +14,7 @@ from haystack.dataclasses import ChatMessage
 
 from shiguan.llm.model_settings import CachePlan
 from shiguan.llm.prompt_rendering import messages_sha256
-from shiguan.llm.run_watch import counting_replies, holding
+from shiguan.llm.run import current_run
 from shiguan.resources import FOR_DELETING, check_free_space, write_whole
 
 logger = logging.getLogger(__name__)
@@ -25,7 +24,7 @@ Kind = Literal["calls", "vectors"]
 
 _MOST_ENTRIES = 1_000
 _LARGEST = 4 * 1024 * 1024
-_told: set[Path] = set()
+_reported: set[Path] = set()
 
 
 class TenantCache:
@@ -41,13 +40,10 @@ class TenantCache:
         self.hits: Counter[Kind] = Counter()
         self.warnings: list[str] = []
         self._folder = data_dir / "cache" / hashlib.sha256(tenant_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        self._asked: Counter[str] = Counter()
 
     def key(self, *parts: Any) -> str:
-        """Name an entry by all that decides it; the same a second time in one question is another entry."""
-        digest = hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
-        self._asked[digest] += 1
-        return f"{digest}-{self._asked[digest]}"
+        """Name an entry by all that decides it."""
+        return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
     def get(self, key: str) -> Any:
         """Read an entry; None where there is none that still counts."""
@@ -85,9 +81,9 @@ class TenantCache:
             yield
         # Whatever is wrong with a folder or an entry, the question can be answered without it.
         except Exception as error:
-            if self._folder in _told:
+            if self._folder in _reported:
                 return
-            _told.add(self._folder)
+            _reported.add(self._folder)
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__
             self.warnings.append(
                 f"The cache in {self._folder.parent} could not be used ({' '.join(why.split())[:200]}); answers "
@@ -96,51 +92,33 @@ class TenantCache:
             logger.warning("{warning}", warning=self.warnings[-1])
 
 
-_cache: ContextVar[TenantCache | None] = ContextVar("shiguan_cache", default=None)
-current_cache = _cache.get
-"""Gives the cache of the question that this code works for; None outside a question of a known tenant."""
-
-
-def caching(cache: TenantCache) -> AbstractContextManager[TenantCache]:
-    """Let everything inside the block use a tenant's cache."""
-    return holding(_cache, cache)
-
-
 class KeptReply:
     """The place of one call of a helper in the cache of the question at work, if it has one."""
 
     def __init__(self, chat_generator: Any, messages: Sequence[ChatMessage], settings: dict[str, Any] | None) -> None:
-        cache, identity = current_cache(), getattr(chat_generator, "identity", None)
+        self._run, self.key = current_run(), ""
+        self._began = time.perf_counter()
+        cache, identity = self._run.cache if self._run else None, getattr(chat_generator, "identity", None)
         self._cache = cache if cache is not None and cache.plan.calls else None
-        self._about: dict[str, Any] = identity() if callable(identity) and self._cache is not None else {}
-        self._key = ""
-        if self._cache is not None and self._about:
+        # Only a generator that says what it is can be recognised the next time.
+        about: dict[str, Any] = identity() if callable(identity) and self._cache is not None else {}
+        if self._cache is not None and about:
             marks = messages[-1].meta if messages else {}
-            self._key = self._cache.key("call", self._about, settings, messages_sha256(messages))
-            self._about = {
-                "role": "helper",
-                "name": self._about["name"],
-                "prompt": marks.get("prompt"),
-                "prompt_hash": marks.get("prompt_hash"),
-            }
-
-    @property
-    def exists(self) -> bool:
-        """Whether there is a place: only a generator that says what it is can be recognised the next time."""
-        return bool(self._key)
+            self.key = self._cache.key("call", about, settings, messages_sha256(messages))
+            self._about = {"role": "helper", "name": about["name"]}
+            self._about |= {name: marks.get(name) for name in ("prompt", "prompt_hash")}
 
     def texts(self) -> tuple[str, ...] | None:
         """Give what was replied before, as a call that costs nothing; None if nothing was."""
-        if self._cache is None or not self._key:
+        entry = self._cache.get(self.key) if self._cache is not None else None
+        texts = entry.get("texts") if isinstance(entry, dict) else None
+        if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
             return None
-        with counting_replies() as counter:
-            entry = self._cache.get(self._key)
-            texts = entry.get("texts") if isinstance(entry, dict) else None
-            if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
-                return None
+        if self._cache is not None and self._run is not None:
             self._cache.hits["calls"] += 1
-            counter.note({**self._about, "model": str(entry.get("model")), "attempts": 0, "cached": True}, {}, 0.0)
-            return tuple(texts)
+            about = {**self._about, "model": str(entry and entry.get("model")), "attempts": 0, "cached": True}
+            self._run.note_call(self._began, about, {}, 0.0)
+        return tuple(texts)
 
     def keep(self, replies: Sequence[ChatMessage]) -> None:
         """Keep replies that came to their end and from the model that was asked first."""
@@ -148,6 +126,6 @@ class KeptReply:
             one.text and not one.tool_calls and one.meta.get("finish_reason") == "stop" and not one.meta.get("stood_in")
             for one in replies
         )
-        if self._cache is not None and self._key and replies and whole:
+        if self._cache is not None and self.key and replies and whole:
             entry = {"texts": [reply.text for reply in replies], "model": replies[0].meta.get("model")}
-            self._cache.keep(self._key, entry)
+            self._cache.keep(self.key, entry)

@@ -91,7 +91,6 @@ def neutral_attribute(text: str) -> str:
 
 
 _OPEN, _CLOSE = "<sources>", "</sources>"
-_HEADER = re.compile(r'^<source number="(\d+)"(?: shown="(above)"/>)?', re.MULTILINE)
 _ATTRIBUTES = ("file", "title", "section", "place")
 
 
@@ -138,12 +137,6 @@ def render_sources(blocks: Iterable[SourceBlock], shown: Iterable[int] = ()) -> 
     if named:
         lines = sorted([*lines, *named.items()])
     return "\n".join([_OPEN, *(line for _, line in lines), _CLOSE])
-
-
-def numbers_in(context: str) -> tuple[list[int], list[int]]:
-    """Read from rendered sources which numbers stand there whole, and which were shown above."""
-    found = [(int(number), bool(above)) for number, above in _HEADER.findall(context)]
-    return [number for number, above in found if not above], [number for number, above in found if above]
 
 
 def _place(meta: dict[str, Any]) -> str:

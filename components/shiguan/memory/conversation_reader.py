@@ -1,4 +1,4 @@
-"""Reads a question with what was said before it."""
+"""Reads a question together with the turns before it."""
 
 import asyncio
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from shiguan.memory.earlier_turns import (
     numbers_of,
     passages_of,
     start_of,
-    told_turns,
+    turns_in_prompts,
     whole_summary,
     written_turns,
 )
@@ -52,13 +52,13 @@ _CHANGED = (
 @dataclass(frozen=True)
 class _Conversation:
     """
-    What was said: the last turns, those that the prompts told, the summaries, and what went wrong in reading them.
+    A conversation: the last turns, those in the prompts, the summaries, and what went wrong in reading them.
 
-    `messages` are the last turns for whoever reads the question with them, `own` those of a caller for the prompt.
+    `messages` are the last turns for what reads the question with them, `own` those of a caller for the prompt.
     """
 
     turns: list[Turn] = field(default_factory=list)
-    told: list[Turn] = field(default_factory=list)
+    in_prompts: list[Turn] = field(default_factory=list)
     nodes: list[SummaryNode] = field(default_factory=list)
     messages: list[ChatMessage] = field(default_factory=list)
     own: list[ChatMessage] | None = None
@@ -179,30 +179,33 @@ class ConversationReader(Serializable):
         :raises RefusedError: If the filters name no tenant, or the id cannot be one.
         """
         filters = require_filters(filters, type(self).__name__)
-        said = self._read(tenant_of(filters), conversation_id, history)
-        warnings = list(said.warnings)
-        route = route_question(query, said.messages)
+        conversation = self._read(tenant_of(filters), conversation_id, history)
+        warnings = list(conversation.warnings)
+        route = route_question(query, conversation.messages)
         spoken = language or detect_language(query)
         answer = None
         if ready := unsearched_answer(query, spoken):
             answer = _answer(query, ready, spoken, "unsearched")
         elif route.source == "history":
-            found = fragments(query, [], said.turns, said.nodes)
+            found = fragments(query, [], conversation.turns, conversation.nodes)
             answer = _answer(query, recalled_answer(found, spoken), spoken, "recalled")
         if answer is not None:
-            thread = {"start": said.told[0].number if said.told else 0, "prefix": said.prefix}
+            thread = {
+                "start": conversation.in_prompts[0].number if conversation.in_prompts else 0,
+                "prefix": conversation.prefix,
+            }
             return {"answers": [answer], "source": "history", "thread": thread, "warnings": warnings}
-        earlier, thread, problem = self._earlier(said, filters)
-        thread["prefix"] = said.prefix
+        earlier, thread, problem = self._earlier(conversation, filters)
+        thread["prefix"] = conversation.prefix
         ways = {"word_query": ("hybrid", "words"), "vector_query": ("hybrid", "vectors")}
         return {
             "question": query,
             "query": route.query,
             **{name: route.query for name, retrievals in ways.items() if retrieval in retrievals},
             "source": route.source,
-            "history": said.messages,
-            "summary": said.summary,
-            "memory": self._memory(route, said, earlier),
+            "history": conversation.messages,
+            "summary": conversation.summary,
+            "memory": self._memory(route, conversation, earlier),
             "messages": earlier.messages,
             "shown": earlier.shown,
             "thread": thread,
@@ -223,7 +226,7 @@ class ConversationReader(Serializable):
             while paired and self._tokens(paired) > self.token_budget:
                 paired = paired[2:]
             pairs = enumerate(zip(paired[::2], paired[1::2], strict=True), start=1)
-            turns = [Turn(asked.text or "", said.text or "", number=number) for number, (asked, said) in pairs]
+            turns = [Turn(asked.text or "", reply.text or "", number=number) for number, (asked, reply) in pairs]
             return _Conversation(turns, messages=messages, own=paired, warnings=warnings)
         if conversation_id is None:
             return _Conversation()
@@ -231,40 +234,42 @@ class ConversationReader(Serializable):
         try:
             turns = store.turns(tenant_id, conversation_id, last=_TURNS)
             nodes = store.nodes(tenant_id, conversation_id) if turns else []
-            told = turns
+            prompted = turns
             if turns and start_of(turns[-1]) < turns[0].number:
-                told = store.turns(tenant_id, conversation_id, after=start_of(turns[-1]) - 1)
+                prompted = store.turns(tenant_id, conversation_id, after=start_of(turns[-1]) - 1)
         except StoreError as error:
             return _Conversation(warnings=[f"The conversation could not be read. {error}"])
-        return _Conversation(turns, told_turns(told), nodes, clean_history(as_messages(turns))[0])
+        return _Conversation(turns, turns_in_prompts(prompted), nodes, clean_history(as_messages(turns))[0])
 
-    def _earlier(self, said: _Conversation, filters: dict[str, Any]) -> tuple[EarlierTurns, dict[str, Any], list[str]]:
+    def _earlier(
+        self, conversation: _Conversation, filters: dict[str, Any]
+    ) -> tuple[EarlierTurns, dict[str, Any], list[str]]:
         """Write the earlier turns, say what to keep of how the prompt begins, and why it begins anew if it does."""
-        if said.own is not None or not said.told:
-            return EarlierTurns(said.own or []), {"start": 0}, []
-        numbers, clear = numbers_of(said.told)
-        wanted = passages_of(said.told) if clear else []
+        if conversation.own is not None or not conversation.in_prompts:
+            return EarlierTurns(conversation.own or []), {"start": 0}, []
+        numbers, clear = numbers_of(conversation.in_prompts)
+        wanted = passages_of(conversation.in_prompts) if clear else []
         found = {one.id: one for one in self._passages(wanted, filters)} if wanted else {}
         whole = clear and len(found) == len(wanted)
         if whole:
-            earlier = written_turns(said.told, found, numbers)
+            earlier = written_turns(conversation.in_prompts, found, numbers)
             if self._tokens(earlier.messages) <= self.token_budget:
                 return earlier, {"start": earlier.first}, []
         if max(numbers.values(), default=0) > _HIGHEST_NUMBER:
             numbers = {}
         numbers = dict(list(numbers.items())[-_MOST_NUMBERS:])
-        summary = neutral_text(said.summary)
+        summary = neutral_text(conversation.summary)
         thread = {"start": 0, "opening": summary, "numbers": numbers}
         return anew(summary, numbers), thread, [_FULL if whole else _CHANGED]
 
-    def _memory(self, route: Route, said: _Conversation, earlier: EarlierTurns) -> str:
-        if route.source == "database" or said.own is not None or not said.turns:
+    def _memory(self, route: Route, conversation: _Conversation, earlier: EarlierTurns) -> str:
+        if route.source == "database" or conversation.own is not None or not conversation.turns:
             return ""
-        summarised = max((node.last_turn for node in said.nodes), default=0)
-        turns = [turn for turn in said.turns if turn.number > summarised]
-        turns = turns if len(turns) >= LAST_TURNS else said.turns[-LAST_TURNS:]
-        vector = self.text_embedder.run(text=route.query)["embedding"] if said.nodes else []
-        return written(fragments(route.query, vector, turns, said.nodes), before=earlier.first)
+        summarised = max((node.last_turn for node in conversation.nodes), default=0)
+        turns = [turn for turn in conversation.turns if turn.number > summarised]
+        turns = turns if len(turns) >= LAST_TURNS else conversation.turns[-LAST_TURNS:]
+        vector = self.text_embedder.run(text=route.query)["embedding"] if conversation.nodes else []
+        return written(fragments(route.query, vector, turns, conversation.nodes), before=earlier.first)
 
     def _passages(self, ids: Sequence[str], filters: dict[str, Any]) -> list[Document]:
         found: list[Document] = self.document_store.filter_documents(all_of(where("id", "in", list(ids)), filters))

@@ -11,13 +11,13 @@ from haystack.dataclasses import ChatMessage
 from shiguan.claims.claims import neutral_answer
 from shiguan.conversations import SummaryNode, Turn
 from shiguan.llm.prompt_rendering import render_prompt
-from shiguan.llm.source_blocks import SourceBlock, neutral_text, numbers_in, render_sources, source_block
+from shiguan.llm.source_blocks import SourceBlock, neutral_text, render_sources, source_block
 from shiguan.text.languages import detect_language
 from shiguan.text.passages import with_gaps
 
 _LONGEST_ANSWER = 4_000
 _LONGEST_SUMMARY = 2_000
-_TOLD_WHOLE = ("not_found", "refused")
+_WHOLE_ANSWERS = ("not_found", "refused")
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,10 @@ def start_of(turn: Turn) -> int:
     return int(turn.meta.get("thread", {}).get("start") or turn.number)
 
 
-def told_turns(turns: Sequence[Turn]) -> list[Turn]:
+def turns_in_prompts(turns: Sequence[Turn]) -> list[Turn]:
     """Give the turns that the prompt of the last one told, and that one."""
-    told = [turn for turn in turns if turn.number >= start_of(turns[-1])] if turns else []
-    return [turn for turn in told if turn.meta.get("status") not in ("recalled", "unsearched")]
+    turns = [turn for turn in turns if turn.number >= start_of(turns[-1])] if turns else []
+    return [turn for turn in turns if turn.meta.get("status") not in ("recalled", "unsearched")]
 
 
 def passages_of(turns: Sequence[Turn]) -> list[str]:
@@ -69,21 +69,21 @@ def written_turns(turns: Sequence[Turn], found: Mapping[str, Document], numbers:
     shown: dict[str, Document] = {}
     for turn in turns:
         read = _read(turn)
-        blocks = [read_block(found[one["id"]], one) for one in read if one["id"] not in shown]
+        blocks = [_read_block(found[one["id"]], one) for one in read if one["id"] not in shown]
         again = [one["number"] for one in read if one["id"] in shown]
         shown.update((one["id"], _as_read(found[one["id"]], one)) for one in read if one["id"] not in shown)
         context = render_sources(blocks, again) if read else ""
         known = {document.meta["number"] for document in shown.values()}
-        said = turn.answer if turn.meta.get("status") in _TOLD_WHOLE else turn.said
+        said = turn.answer if turn.meta.get("status") in _WHOLE_ANSWERS else turn.said
         language = turn.meta.get("thread", {}).get("language") or detect_language(turn.question)
-        asked = {"question": neutral_text(turn.question), "language": language}
         answer = neutral_answer(said[:_LONGEST_ANSWER], known)
-        messages += [earlier_turn(context, asked), ChatMessage.from_assistant(answer or "…")]
+        asked = _earlier_turn(context, neutral_text(turn.question), language)
+        messages += [asked, ChatMessage.from_assistant(answer or "…")]
     return EarlierTurns(messages, [*shown.values(), *_only_numbered(numbers, shown)], turns[0].number)
 
 
 def anew(summary: str, numbers: Mapping[str, int]) -> EarlierTurns:
-    """Begin the messages anew: what was said is told by its summary, passages keep their numbers."""
+    """Begin the messages anew: a summary takes the place of the turns, passages keep their numbers."""
     return EarlierTurns(summary_messages(summary), _only_numbered(numbers, {}))
 
 
@@ -95,22 +95,14 @@ def summary_messages(summary: str) -> list[ChatMessage]:
     return [message, ChatMessage.from_assistant("…")]
 
 
-def earlier_turn(context: str, asked: Mapping[str, str]) -> ChatMessage:
-    """Write what a person asked, with the passages that were read; its meta says what it is made of."""
-    message = _rendered(context, **asked)
-    sources, shown = numbers_in(context)
-    rendered = {"variables": dict(asked), "sources": sources, "shown": shown}
-    return replace(message, _meta={**message.meta, "prompt_rendered": rendered})
-
-
 @lru_cache(256)
-def _rendered(context: str, **asked: str) -> ChatMessage:
-    """Render once what every further turn of the conversation begins with."""
-    (message,) = render_prompt("earlier_turn", context=context, **asked)
+def _earlier_turn(context: str, question: str, language: str) -> ChatMessage:
+    """Write what a person asked, with the passages that were read: once, for every further turn begins with it."""
+    (message,) = render_prompt("earlier_turn", context=context, question=question, language=language)
     return message
 
 
-def read_block(parent: Document, read: Mapping[str, Any]) -> SourceBlock:
+def _read_block(parent: Document, read: Mapping[str, Any]) -> SourceBlock:
     """Write a stored passage as it was read once: its number, the stretch of it, and the gaps or the summary."""
     text, cut = parent.content or "", read.get("cut")
     if read.get("summary") is not None:

@@ -63,7 +63,7 @@ class SummaryTree(Serializable):
         :param tenant_id: Whose it is.
         :param conversation_id: The conversation.
         :returns: `added`, how many summaries; `warnings`; `llm_calls`.
-        :raises RefusedError: If the tenant is none, or the id cannot be one.
+        :raises RefusedError: If the tenant or the id cannot be one.
         """
         done: dict[str, Any] = {"added": 0, "warnings": [], "llm_calls": 0}
         conversation = store.find(tenant_id, conversation_id)
@@ -101,7 +101,7 @@ class SummaryTree(Serializable):
         return done
 
     def _summary(self, texts: list[str], done: dict[str, Any]) -> str | None:
-        """Ask for a summary; empty where nobody is to be asked, None where the call or its reply was lost."""
+        """Ask for a summary; empty where no model is to be asked, None where the call or its reply was lost."""
         if self.chat_generator is None or not is_available(self.chat_generator) or done["llm_calls"] >= _MOST_CALLS:
             return ""
         messages = render_prompt(

@@ -40,7 +40,7 @@ def unsearched_answer(question: str, language: str | None = None) -> str:
 
 
 def _value(written: str) -> Fraction | None:
-    """Compute a sum; None for what is none, or has no value."""
+    """Compute a sum; None for what is not one, or has no value."""
     try:
         body = ast.parse(written, mode="eval").body
         return _computed(body) if isinstance(body, ast.BinOp) else None

@@ -13,7 +13,7 @@ from shiguan.models.weights import Weights, made_file, weights_file
 
 _SPACE = "\u2581"
 _SPACES = re.compile(" {2,}")
-# What no text may hand to the model: half a surrogate pair is no character, and NUL is its writer's end of text.
+# What no text may hand to the model: half a surrogate pair is not a character, and NUL is its writer's end of text.
 _NO_CHARACTER = re.compile("[\x00\ud800-\udfff]")
 _UNKNOWN_PENALTY = 10.0
 _BITS = 21
@@ -169,7 +169,7 @@ def piece_trie(weights: Weights) -> bytes:
     before = np.concatenate([[0], np.cumsum((letters & 0xC0) != 0x80)])
     bounds = before[weights.piece_offsets]
     starts, lengths = bounds[:-1], np.diff(bounds)
-    # The marks of start, end and padding are no text: whoever writes `</s>` gets its letters.
+    # The marks of start, end and padding are not text: `</s>` in a text is read as its letters.
     alive = np.flatnonzero((lengths > 0) & (weights.piece_scores < 0))
     nodes = np.zeros(len(alive), np.int64)
     levels = []

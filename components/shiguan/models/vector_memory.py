@@ -22,7 +22,7 @@ class VectorMemory:
     """
     The vectors of the last texts that one embedder was asked for; a tenant finds only what it asked for itself.
 
-    Whoever wants a text that is just being embedded waits for it. Safe to use from many threads.
+    A call for a text that is just being embedded waits for it. Safe to use from many threads.
     """
 
     def __init__(self, most: int) -> None:

@@ -6,7 +6,7 @@ import numpy
 from haystack import component, logging
 
 from shiguan.errors import ModelMissingError
-from shiguan.llm.reply_cache import current_cache
+from shiguan.llm.run import current_run
 from shiguan.models.engine import engine
 from shiguan.models.vector_memory import VectorMemory
 
@@ -46,7 +46,7 @@ class E5TextEmbedder:
 
         :param text: The question.
         :returns: `embedding`, 384 numbers of length one, or none where the model is missing; `warnings`.
-        :raises TypeError: If `text` is no text.
+        :raises TypeError: If `text` is not a string.
         """
         if not isinstance(text, str):
             raise TypeError(f"`text` must be a string, got {type(text).__name__}. Documents have their own embedder.")
@@ -57,11 +57,11 @@ class E5TextEmbedder:
 
 
 def _vector(text: str) -> numpy.ndarray:
-    cache = current_cache()
-    if cache is None:
+    run = current_run()
+    if run is None or run.cache is None:
         return numpy.asarray(engine().embed([text], "query")[0])
     (vector,), remembered = _memory.vectors(
-        cache.tenant_id, "query", [text], lambda texts: list(engine().embed(texts, "query"))
+        run.cache.tenant_id, "query", [text], lambda texts: list(engine().embed(texts, "query"))
     )
-    cache.hits["vectors"] += remembered
+    run.cache.hits["vectors"] += remembered
     return vector

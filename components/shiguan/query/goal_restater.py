@@ -6,16 +6,16 @@ from haystack import component
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
-from shiguan.llm.calls import ask_llm_async, blocking, is_available, warm_up_generator
+from shiguan.llm.calls import NO_LLM, ask_llm_async, blocking, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object
-from shiguan.llm.prompt_rendering import LAST_TURNS, Prompt, clean_history
+from shiguan.llm.prompt_rendering import LAST_TURNS, clean_history, render_prompt
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.text.follow_ups import needs_context
 from shiguan.text.languages import detect_language
 from shiguan.text.questions import cleaned_question, fault_of_goal
 from shiguan.text.sentences import sentence_spans
 
-_NO_LLM = "No LLM is configured: the goal is the question itself."
+_WITHOUT_LLM = f"{NO_LLM}: the goal is the question itself."
 _LONGEST_RAW_REPLY = 400
 _LONGEST_SUMMARY, _LONGEST_BEFORE = 1_000, 200
 
@@ -41,18 +41,13 @@ class GoalRestater:
     ```
     """
 
-    def __init__(self, chat_generator: ChatGenerator | None = None, *, prompt: str | None = None) -> None:
+    def __init__(self, chat_generator: ChatGenerator | None = None) -> None:
         """
         Set who is asked.
 
         :param chat_generator: The model; None for none.
-        :param prompt: A Jinja template of your own, with the variables `query`, `language`, `summary` and `history`;
-            None for `prompts/goal_restater.jinja`.
-        :raises ConfigurationError: If `prompt` is not a template with these variables.
         """
         self.chat_generator = chat_generator
-        self.prompt = prompt
-        self._prompt = Prompt("goal_restater", prompt)
 
     def warm_up(self) -> None:
         """Prepare the nested generator; a second call does nothing."""
@@ -73,9 +68,10 @@ class GoalRestater:
         if not turns or not query.strip() or self.chat_generator is None:
             return {**nothing, "goal": _by_rule(query, turns)}
         if not is_available(self.chat_generator):
-            return {**nothing, "warnings": [*warnings, _NO_LLM]}
+            return {**nothing, "warnings": [*warnings, _WITHOUT_LLM]}
         summary = neutral_text(summary[-_LONGEST_SUMMARY:])
-        messages = self._prompt.render(
+        messages = render_prompt(
+            "goal_restater",
             query=neutral_text(query),
             language=detect_language(query),
             summary=summary,

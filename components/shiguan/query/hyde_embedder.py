@@ -2,42 +2,45 @@
 
 import asyncio
 import math
-from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from haystack import Document, component
 from haystack.components.embedders.types import DocumentEmbedder, TextEmbedder
 from haystack.components.generators.chat.types import ChatGenerator
 
-from shiguan.llm.calls import LlmReply, ask_llm_async, blocking, is_available, run_nested_async, warm_up_generator
-from shiguan.llm.prompt_rendering import Prompt
+from shiguan.llm.calls import (
+    NO_LLM,
+    ask_llm_async,
+    blocking,
+    is_available,
+    run_nested_async,
+    warm_up_generator,
+)
+from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.serialization import Serializable
 from shiguan.text.languages import detect_language
 from shiguan.text.questions import cleaned_passage
 
-_NO_LLM = "No LLM is configured: the question was embedded as it is, without a hypothetical passage."
+_WITHOUT_LLM = f"{NO_LLM}: the question was embedded as it is, without a hypothetical passage."
 # A passage is cut to so many characters.
 _LONGEST_PASSAGE = 1200
-_MOST_PASSAGES = 8
 
 
 @component
 class HyDEEmbedder(Serializable):
     """
-    Embeds a question, its other wordings and the passages that a model imagines as their answer as one vector (HyDE).
+    Embeds a question, its other wordings and the passage that a model imagines as their answer as one vector (HyDE).
 
     A question and the passage that answers it are written differently; a passage that a model imagines is written like
     the real one, and so lies nearer to it, even where its details are wrong. Stands where a text embedder stands,
     before the embedding retriever. `use_hyde` comes from the analysis of the question, since only questions whose
     answer is prose gain from it.
 
-    The embedding is the mean of the embeddings of the question, its wordings and the passages, each of length one,
+    The embedding is the mean of the embeddings of the question, its wordings and the passage, each of length one,
     brought to length one again: Gao et al. 2022, "Precise Zero-Shot Dense Retrieval without Relevance Labels",
-    https://arxiv.org/abs/2212.10496, section 3. The paper averages without normalising and samples eight passages; one
-    is the default here, because each is a call. The calls run side by side. Passages are embedded as passages: many
-    models tell them from questions.
+    https://arxiv.org/abs/2212.10496, section 3. The paper averages without normalising and samples eight passages; here
+    there is one, because each is a call. It is embedded as a passage: many models tell passages from questions.
 
     Without a model, after an error and without a usable passage the wordings alone are embedded; a warning says so.
 
@@ -57,38 +60,17 @@ class HyDEEmbedder(Serializable):
         *,
         document_embedder: DocumentEmbedder,
         chat_generator: ChatGenerator | None = None,
-        n_passages: int = 1,
-        style: str = "",
-        use_hyde: bool = True,
-        prompt: str | None = None,
-        generation_kwargs: dict[str, Any] | None = None,
     ) -> None:
         """
-        Set how passages are imagined.
+        Name the models.
 
         :param text_embedder: Any of Haystack's text embedders, for the question.
         :param document_embedder: The document embedder of the same model, for the passages.
         :param chat_generator: The model; None for none.
-        :param n_passages: How many passages are imagined; a call each.
-        :param style: How the library is written, in words, such as "classical Chinese, as in the dynastic histories".
-        :param use_hyde: What `run` does where `use_hyde` is not given.
-        :param prompt: A Jinja template of your own, with the variables `query`, `language` and `style`; None for
-            `prompts/hyde_embedder.jinja`.
-        :param generation_kwargs: For these calls, such as `{"temperature": 0.7}`.
-        :raises ValueError: If `n_passages` is out of its range.
-        :raises ConfigurationError: If `prompt` is not a template with these variables.
         """
-        if not 1 <= n_passages <= _MOST_PASSAGES:
-            raise ValueError(f"`n_passages` must lie between 1 and {_MOST_PASSAGES}, got {n_passages}.")
         self.text_embedder = text_embedder
         self.document_embedder = document_embedder
         self.chat_generator = chat_generator
-        self.n_passages = n_passages
-        self.style = style
-        self.use_hyde = use_hyde
-        self.prompt = prompt
-        self.generation_kwargs = generation_kwargs
-        self._prompt = Prompt("hyde_embedder", prompt)
 
     def warm_up(self) -> None:
         """Prepare the question's embedder and the generator; a second call does nothing."""
@@ -96,55 +78,46 @@ class HyDEEmbedder(Serializable):
         warm_up_generator(self.chat_generator)
 
     @component.output_types(embedding=list[float], hypothetical_passages=list[str], warnings=list[str], llm_calls=int)
-    async def run_async(self, text: str | list[str], use_hyde: bool | None = None) -> dict[str, Any]:
+    async def run_async(self, text: str | list[str], use_hyde: bool = True) -> dict[str, Any]:
         """
         Embed a question.
 
         :param text: The question, or the question and its other wordings.
-        :param use_hyde: Whether to imagine passages for it; None for the component's own `use_hyde`.
+        :param use_hyde: Whether to imagine a passage for it.
         :returns: `embedding`, of length one where there is more than the question in it, empty where the embedder gives
-            none; `hypothetical_passages`; `warnings`; `llm_calls`.
+            none; `hypothetical_passages`, one at most; `warnings`; `llm_calls`.
         """
         self.warm_up()
         texts = [text] if isinstance(text, str) else list(dict.fromkeys(filter(str.strip, text))) or [""]
         question = texts[0]
-        wanted = bool(question.strip()) and (self.use_hyde if use_hyde is None else use_hyde)
+        wanted = use_hyde and bool(question.strip())
         embedded = asyncio.gather(*(run_nested_async(self.text_embedder, text=one) for one in texts))
-        replies: list[LlmReply] = []
+        reply, passage, warnings = None, "", [_WITHOUT_LLM] if wanted else []
         if wanted and is_available(self.chat_generator):
-            language = detect_language(question)
-            messages = self._prompt.render(query=neutral_text(question), language=language, style=self.style)
-            ask = partial(ask_llm_async, self.chat_generator, messages, generation_kwargs=self.generation_kwargs)
-            own, replies = await asyncio.gather(embedded, asyncio.gather(*(ask() for _ in range(self.n_passages))))
+            messages = render_prompt("hyde_embedder", query=neutral_text(question), language=detect_language(question))
+            own, reply = await asyncio.gather(embedded, ask_llm_async(self.chat_generator, messages))
+            passage, warnings = cleaned_passage(reply.text, _LONGEST_PASSAGE), []
         else:
             own = await embedded
-        passages = _usable(replies)
-        warnings = [_NO_LLM] if wanted and not replies else []
-        if replies and not passages:
-            reason = next((reply.failure for reply in replies if reply.failure), "the LLM wrote no passage")
+        if reply is not None and passage:
+            reply.keep()
+        elif reply is not None:
+            reason = reply.failure or "the LLM wrote no passage"
             warnings = [f"No hypothetical passage ({reason}): the question was embedded as it is."]
         vectors = [one["embedding"] for one in own if one["embedding"]]
-        if passages and vectors:
+        if passage and vectors:
             warm_up_generator(self.document_embedder)
-            documents = [Document(content=passage) for passage in passages]
+            documents = [Document(content=passage)]
             found = (await run_nested_async(self.document_embedder, documents=documents))["documents"]
             vectors += [document.embedding for document in found if document.embedding]
         return {
             "embedding": _mean(vectors),
-            "hypothetical_passages": passages,
+            "hypothetical_passages": [passage] if passage else [],
             "warnings": [*dict.fromkeys(warning for one in own for warning in one.get("warnings") or []), *warnings],
-            "llm_calls": len(replies),
+            "llm_calls": int(reply is not None),
         }
 
     run = blocking(run_async)
-
-
-def _usable(replies: Sequence[LlmReply]) -> list[str]:
-    passages = {reply: cleaned_passage(reply.text, _LONGEST_PASSAGE) for reply in replies}
-    for reply, passage in passages.items():
-        if passage:
-            reply.keep()
-    return list(dict.fromkeys(filter(None, passages.values())))
 
 
 def _mean(vectors: list[list[float]]) -> list[float]:

@@ -7,20 +7,12 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from haystack import component
-from haystack.components.generators.chat.types import ChatGenerator
 
-from shiguan.llm.calls import LlmReply, ask_llm_async, blocking, is_available, warm_up_generator
-from shiguan.llm.json_replies import json_object
-from shiguan.llm.prompt_rendering import render_prompt
-from shiguan.llm.source_blocks import neutral_text
 from shiguan.resources import read_patterns
 from shiguan.text.languages import detect_language
 
 QuestionType = Literal["simple_fact", "complex_reasoning", "multi_hop", "comparison", "aggregation", "open_ended"]
 _TYPES: tuple[QuestionType, ...] = get_args(QuestionType)
-_ALLOWED = {"type": _TYPES, "task": ("qa", "summarize", "compare", "code"), "scope": ("local", "global")}
-_OUT_OF_TEN = re.compile(r"\s*(\d{1,2})\s*(?:/\s*10\s*)?")
-_NO_LLM = "No LLM is configured: the question was analysed by rules alone."
 
 _BASE = dict(zip(_TYPES, (2, 6, 5, 6, 4, 6), strict=True))
 # Which answers are prose that a writer could imagine; names, numbers and lists are not.
@@ -43,8 +35,7 @@ class QueryAnalyzer:
     Finds the type, difficulty, language, task and scope of a question, and what is worth doing with it.
 
     Stands first in `advanced` and `precise`. Rules for Chinese and English decide, in well under a millisecond and
-    without a call; a model is asked only where one is given as `chat_generator`, and overrides the rules field by
-    field where its reply is usable. In other languages the rules see little and call most things simple.
+    without a call of a model. In other languages the rules see little and call most things simple.
 
     - `type`: simple_fact, complex_reasoning, multi_hop, comparison, aggregation or open_ended
     - `complexity`: 1 to 10; `language`: ISO 639-1; `task`: qa, summarize, compare or code
@@ -54,8 +45,6 @@ class QueryAnalyzer:
     - `method` for `QueryRewriter`: none up to complexity 3; decompose from 7 and for multi-hop; multi_query for
       comparison, aggregation and open questions; step_back for reasoning; expand else
 
-    Reply of the model: an object with `type`, `complexity`, `task` and `scope`.
-
     Example:
     ```python
     QueryAnalyzer().run(query="安史之乱为什么会爆发？")["analysis"]
@@ -64,20 +53,8 @@ class QueryAnalyzer:
     ```
     """
 
-    def __init__(self, chat_generator: ChatGenerator | None = None) -> None:
-        """
-        Set who is asked.
-
-        :param chat_generator: A model to ask for its opinion; None for the rules alone.
-        """
-        self.chat_generator = chat_generator
-
-    def warm_up(self) -> None:
-        """Prepare the nested generator; a second call does nothing."""
-        warm_up_generator(self.chat_generator)
-
-    @component.output_types(analysis=dict[str, Any], warnings=list[str], llm_calls=int)
-    async def run_async(
+    @component.output_types(analysis=dict[str, Any])
+    def run(
         self,
         query: str,
         task: str | None = None,
@@ -88,19 +65,12 @@ class QueryAnalyzer:
         Analyse a question.
 
         :param query: The question.
-        :param task: What the person asks for, if they said so; it goes before what the question sounds like.
-        :param language: The language in which to answer, if they said so.
-        :param scope: `local` or `global`, if they said so; None or `auto` for what the question sounds like.
-        :returns: `analysis`, a plain dict; `warnings`; `llm_calls`, 0 or 1.
+        :param task: What the person asks for, if the person says so; it goes before what the question sounds like.
+        :param language: The language in which to answer, if the person says so.
+        :param scope: `local` or `global`, if the person says so; None or `auto` for what the question sounds like.
+        :returns: `analysis`, a plain dict.
         """
-        found, calls = analyse_question(query), 0
-        warnings: list[str] = []
-        if query.strip() and is_available(self.chat_generator):
-            messages = render_prompt("query_analyzer", query=neutral_text(query), language=found.language)
-            found, warnings = _with_opinion(found, await ask_llm_async(self.chat_generator, messages))
-            calls = 1
-        elif query.strip() and self.chat_generator is not None:
-            warnings = [_NO_LLM]
+        found = analyse_question(query)
         scope = found.scope if scope in (None, "", "auto") else scope
         found = replace(found, task=task or found.task, language=language or found.language, scope=str(scope))
         analysis = {
@@ -113,9 +83,7 @@ class QueryAnalyzer:
             "method": choose_method(found),
             "reasons": list(found.reasons),
         }
-        return {"analysis": analysis, "warnings": warnings, "llm_calls": calls}
-
-    run = blocking(run_async)
+        return {"analysis": analysis}
 
 
 @dataclass(frozen=True)
@@ -208,30 +176,6 @@ def _complexity_of(text: str, table: str, type_: QuestionType, *, plain: bool, c
     if type_ in _PROSE and sum(any(cue["pattern"].search(text) for cue in cues) for cues in kinds) >= 2:
         reasons.append("of several kinds at once")
     return max(1, min(10, base + len(reasons))), reasons
-
-
-def _with_opinion(found: QuestionAnalysis, reply: LlmReply) -> tuple[QuestionAnalysis, list[str]]:
-    """Let a model's opinion override the rules, field by field, where it is one of the allowed values."""
-    if reply.failure:
-        return found, [f"The LLM could not analyse the question ({reply.failure}): the rules' analysis is used."]
-    opinion = json_object(reply.text, "type")
-    if opinion is None:
-        return found, ["The LLM's analysis was no JSON object: the rules' analysis is used."]
-    said = {field: re.sub("[ -]", "_", str(opinion.get(field, "")).strip().lower()) for field in _ALLOWED}
-    changes: dict[str, Any] = {field: value for field, value in said.items() if value in _ALLOWED[field]}
-    complexity = opinion.get("complexity")
-    if isinstance(complexity, str) and (digits := _OUT_OF_TEN.fullmatch(complexity)):
-        complexity = int(digits[1])
-    if isinstance(complexity, int | float) and not isinstance(complexity, bool) and 1 <= complexity <= 10:
-        changes["complexity"] = round(complexity)
-    if changes.get("type", found.type) != found.type:
-        changes["imaginable"] = changes["type"] in _PROSE
-    if changes.get("task", found.task) == "code":
-        changes["imaginable"] = False
-    reply.keep()
-    broken = ", ".join(f"`{field}`" for field in (*_ALLOWED, "complexity") if field not in changes)
-    warnings = [f"The LLM's analysis had no usable {broken}: there the rules decide."] if broken else []
-    return replace(found, **changes, reasons=(*found.reasons, "the LLM's opinion")), warnings
 
 
 def choose_method(found: QuestionAnalysis) -> str:

@@ -9,7 +9,7 @@ from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 from haystack.document_stores.types import DocumentStore
 
-from shiguan.llm.calls import LlmReply, ask_llm_async, blocking, is_available, warm_up_generator
+from shiguan.llm.calls import NO_LLM, LlmReply, ask_llm_async, blocking, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object, json_strings
 from shiguan.llm.prompt_rendering import LAST_TURNS, clean_history, render_prompt
 from shiguan.llm.prompts import in_language, read_examples
@@ -112,7 +112,6 @@ class QueryRewriter:
         chat_generator: ChatGenerator | None = None,
         *,
         method: str = "auto",
-        persona: str = "",
         document_store: DocumentStore | None = None,
     ) -> None:
         """
@@ -120,8 +119,6 @@ class QueryRewriter:
 
         :param chat_generator: The model; None for none.
         :param method: One of the methods above for every question, or `auto`.
-        :param persona: A sentence on who writes the queries, such as "You are a scholar of Tang law."; empty for a
-            librarian.
         :param document_store: The library, whose languages the question is worded in; one of Shiguan's stores, of
             another one nothing is known. None for the question's own language alone.
         :raises ValueError: If the method is not one of those.
@@ -130,7 +127,6 @@ class QueryRewriter:
             raise ValueError(f"`method` must be auto or one of {', '.join(METHODS)}, got {method!r}.")
         self.chat_generator = chat_generator
         self.method = method
-        self.persona = persona
         self.document_store = document_store
 
     def warm_up(self) -> None:
@@ -171,10 +167,10 @@ class QueryRewriter:
         languages = self._languages(query, filters) if plan.translates else ()
         plan = replace(plan, languages=languages, analysis=analysis or {}, retrieval=retrieval)
         if plan.method == "none" and (not plan.languages or not is_available(self.chat_generator)):
-            return _done(plan, [])  # other languages are a help that nobody asked for
+            return _done(plan, [])  # wordings in other languages were not asked for
         if not is_available(self.chat_generator):
-            return self._fallback(plan, "No LLM is configured", calls=0)
-        return self._read(plan, await ask_llm_async(self.chat_generator, _prompt(plan, self.persona)))
+            return self._fallback(plan, NO_LLM, calls=0)
+        return self._read(plan, await ask_llm_async(self.chat_generator, _prompt(plan)))
 
     run = blocking(run_async)
 
@@ -270,7 +266,7 @@ def _wordings(reply: str, plan: _Plan, question: str) -> list[str]:
     return usable_queries(found, question, most=_STEP_BACK_QUERIES if plan.method == "step_back" else plan.wordings)
 
 
-def _prompt(plan: _Plan, persona: str) -> list[ChatMessage]:
+def _prompt(plan: _Plan) -> list[ChatMessage]:
     counts = {"step_back": _STEP_BACK_QUERIES, "decompose": MOST, "expand": _EXPANSION_TERMS}
     language = detect_language(plan.query)
     # The examples have no history, so that of a follow-up has none of them.
@@ -281,7 +277,6 @@ def _prompt(plan: _Plan, persona: str) -> list[ChatMessage]:
         language=language,
         method=plan.method,
         count=counts.get(plan.method, plan.wordings),
-        persona=persona,
         history=[{"role": turn.role.value, "text": turn.text} for turn in plan.turns],
         languages=list(plan.languages),
         examples=in_language(read_examples(shown), language),

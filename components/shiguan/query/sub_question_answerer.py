@@ -15,7 +15,7 @@ from shiguan.llm.calls import ask_llm_async, blocking, is_available, run_nested_
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt, written_pairs
 from shiguan.llm.prompts import not_found_sentence
-from shiguan.llm.run_watch import report_progress
+from shiguan.llm.run import report_progress
 from shiguan.llm.source_blocks import neutral_text, render_sources, source_block
 from shiguan.query.sub_questions import SubQuestion, filled, levels, plan_of
 from shiguan.serialization import Serializable

@@ -32,8 +32,8 @@ def read_plan(reply: str, question: str) -> list[SubQuestion]:
     """
     Read `{"questions": [{"text": "…", "needs": [1]}]}`, and mend what can be mended.
 
-    What is no question, is the whole question or stands there twice is left out, and who needs it needs it no more. A
-    placeholder is a need. Fewer than two parts are no plan.
+    What is not a question, is the whole question or stands there twice is left out, and so is every need for it. A
+    placeholder is a need. Fewer than two parts are not a plan.
     """
     entries = (json_object(reply, "questions") or {}).get("questions")
     kept: dict[int, tuple[str, set[int]]] = {}

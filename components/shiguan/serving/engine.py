@@ -23,7 +23,7 @@ from shiguan.engine.pipeline_run import MAX_QUESTION, bounded, checked_question
 from shiguan.engine.receipts import Receipt, read_receipt, text_sha256
 from shiguan.engine.runner import Runner
 from shiguan.errors import RefusedError
-from shiguan.llm.run_watch import TimeLimits
+from shiguan.llm.run import TimeLimits
 from shiguan.resources import check_free_space, write_json
 from shiguan.serving import telemetry
 from shiguan.serving.authentication import principal_of_request
@@ -171,7 +171,14 @@ class Engine:
         self.conversations = memory = open_conversations(self.deployment, data_dir=settings.data_dir)
         keep = ReceiptFolder(settings).keep if settings.receipt_days else None
         self._runners = {
-            mode: Runner(self.deployment, mode, data_dir=settings.data_dir, keep_receipt=keep, conversations=memory)
+            mode: Runner(
+                self.deployment,
+                mode,
+                data_dir=settings.data_dir,
+                keep_receipt=keep,
+                keep_prompts=settings.receipt_prompts == "on",
+                conversations=memory,
+            )
             for mode in self.modes
         }
 

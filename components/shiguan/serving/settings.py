@@ -75,6 +75,9 @@ class ServingSettings(BaseModel, frozen=True, extra="forbid"):
     receipt_days: Annotated[int, Field(ge=0, le=3650)] = Field(
         30, description="Days for which the receipts of answers are kept; 0 for none. They hold question and answer."
     )
+    receipt_prompts: Literal["off", "on"] = Field(
+        "off", description="`on` keeps in each receipt the prompt that was sent, with the text of every passage in it."
+    )
     reports_dir: Path | None = Field(
         None, description="Where reports of `shiguan eval` lie that the page opens, in a folder for each tenant."
     )

@@ -18,7 +18,6 @@ from haystack.tracing.tracer import NullTracer, Span, Tracer, enable_tracing, tr
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
 from shiguan.errors import ConfigurationError
-from shiguan.llm.run_watch import StageTimer
 from shiguan.text.terminal import printable
 
 REGISTRY = CollectorRegistry()
@@ -183,7 +182,7 @@ class TextlessTracer(Tracer):
 def traces(on: bool, exporter: Any = None) -> Iterator[None]:
     """Record traces for the collector that `OTEL_…` names; where they are off, another's tracer hears no texts."""
     before = tracer.actual_tracer
-    inner, provider = before.inner if isinstance(before, StageTimer) else before, None
+    inner, provider = before, None
     if on:
         inner, provider = _open_telemetry(exporter)
     if not isinstance(inner, NullTracer | TextlessTracer):

@@ -27,6 +27,7 @@ from bench.quality.gate import (
     told_missing,
 )
 from bench.quality.gate import measured as measured_by_the_gate
+from bench.quality.recording import CHANGED, OTHER_PASSAGES, RecordedModel
 from bench.quality.small_model import MODEL
 from haystack import Document
 
@@ -35,7 +36,6 @@ from shiguan.engine.loading import pipeline_path
 from shiguan.errors import ModelMissingError, RefusedError
 from shiguan.evaluation.comparison import GATES, compare_results
 from shiguan.evaluation.questions import GoldPassage, Question, QuestionSet, read_golden_set
-from shiguan.evaluation.recording import CHANGED, OTHER_PASSAGES, RecordedModel
 from shiguan.evaluation.results import read_results
 from shiguan.models.engine import engine
 from shiguan.retrieval.tenant_filter import TenantFilter

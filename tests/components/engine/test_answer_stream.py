@@ -10,7 +10,7 @@ from tests.doubles.stand_in_llm import Fault, StandInLlm
 from shiguan.engine.answer_stream import EVENTS
 from shiguan.engine.runner import Runner
 from shiguan.errors import RefusedError, TimeLimitError
-from shiguan.llm.run_watch import TimeLimits
+from shiguan.llm.run import TimeLimits
 from shiguan.retrieval.parent_document_fetcher import ParentDocumentFetcher
 
 QUESTION = "Who proposed the two-tax reform?"
@@ -273,7 +273,7 @@ async def test_a_model_that_hangs_is_given_up_at_its_limit_and_the_sources_are_q
     answer = await runner(mode).ask_async(QUESTION, tenant_id="a", limits=TimeLimits(llm=1))
     assert (answer["status"], answer["citations"][0]["source"]) == ("quoted", "tax.txt")
     (warning,) = [text for text in answer["metadata"]["warnings"] if text.startswith("No model answered: ")]
-    assert "gave no sign of life for 1 s" in warning
+    assert "sent nothing for 1 s" in warning
     assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.disconnects == 1, 20)
 
 

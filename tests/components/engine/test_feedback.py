@@ -96,7 +96,7 @@ def test_a_note_becomes_one_line_that_steers_no_terminal(file):
 @pytest.mark.parametrize(
     ("kind", "note", "told"),
     [
-        ("good", "", "`good` is no kind of feedback. Expected right, wrong, wrong_citation, missing."),
+        ("good", "", "`good` is not a kind of feedback. Expected right, wrong, wrong_citation, missing."),
         ("wrong", "x" * 2_001, "The note has 2,001 characters. Expected at most 2,000"),
     ],
 )

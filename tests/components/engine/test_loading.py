@@ -204,8 +204,8 @@ def test_a_component_that_cannot_be_built_names_the_pipeline(pipelines):
         "type": "shiguan.llm.configured_chat_generator.ConfiguredChatGenerator",
         "init_parameters": {"max_retries": -1},
     }
-    analyzer = {"type": "shiguan.query.query_analyzer.QueryAnalyzer", "init_parameters": {"chat_generator": llm}}
-    pipelines(replaced(query_analyzer=analyzer))
+    rewriter = {"type": "shiguan.query.query_rewriter.QueryRewriter", "init_parameters": {"chat_generator": llm}}
+    pipelines(replaced(query_analyzer=rewriter))
     with pytest.raises(ConfigurationError, match="`query_analyzer` cannot be built: `max_retries` must not be neg"):
         load_pipeline("here", "tiny")
 
@@ -325,7 +325,7 @@ def test_without_the_file_every_role_is_the_endpoint_of_the_environment(pipeline
     [
         ("models: [", "while parsing"),
         ("- models", "models.yml"),
-        ("models: [{name: a}]\nroles: {answer: [b]}", "names `b`, which is no model"),
+        ("models: [{name: a}]\nroles: {answer: [b]}", "names `b`, which is not among the models"),
         ("spare: []", "spare"),
         ("models: [{name: a, base_url: ftp://x}]", "must begin with http"),
     ],

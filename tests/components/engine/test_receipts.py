@@ -8,7 +8,6 @@ from tests.doubles.small_library import TENANT, TEXTS, ingest_small_library
 from tests.doubles.stand_in_llm import StandInLlm
 
 from shiguan.cli import main
-from shiguan.engine import loading
 from shiguan.engine.library import Library
 from shiguan.engine.receipts import Receipt, Replay, read_receipt, text_sha256
 from shiguan.engine.runner import Runner
@@ -108,7 +107,7 @@ def test_a_receipt_holds_every_call_the_prompt_and_the_attempts(kept, stand_in_l
         "The salt monopoly was set up by Diwu Qi in 758. [1] It was set up by Yang Guozhong in 931. [1]"
     )
     receipts = []
-    with Runner(mode="precise", data_dir=kept / "data", keep_receipt=receipts.append) as runner:
+    with Runner(mode="precise", data_dir=kept / "data", keep_receipt=receipts.append, keep_prompts=True) as runner:
         answer = runner.ask(QUESTION, tenant_id=TENANT, temperature=0.5)
     (receipt,) = receipts
     assert len(receipt.calls) == answer["metadata"]["llm_calls"] == stand_in_llm.calls
@@ -121,11 +120,7 @@ def test_a_receipt_holds_every_call_the_prompt_and_the_attempts(kept, stand_in_l
     assert receipt.parameters["temperature"] == 0.5
     assert len(receipt.grading["history"]) == receipt.grading["attempts"]
     assert any("931" in str(removed) for removed in receipt.grading["removed"])
-    messages, differences = Replay(
-        receipt, Library(data_dir=kept / "data").stores["parents"], tenant_id=TENANT
-    ).prompt()
-    assert differences == []
-    assert messages[-1]["text"] in stand_in_llm.prompts[-1]
+    assert "\n".join(message["text"] for message in receipt.messages) in stand_in_llm.prompts[-1]
 
 
 @pytest.mark.parametrize("mode", ["simple", "advanced", "precise"])
@@ -191,37 +186,9 @@ def test_a_source_that_was_deleted_is_gone(library, receipt):
     assert set(states(receipt, library, tenant_id="b")) == {("gone", None)}
 
 
-def test_the_prompt_says_what_keeps_it_from_being_the_same(library, receipt, tmp_path, monkeypatch):
-    prompts = tmp_path / "prompts"
-    shutil.copytree(resource_folder("prompts"), prompts)
-    rules = prompts / "layers" / "rules" / "simple.jinja"
-    replay = Replay(receipt, library.stores["parents"], tenant_id=TENANT)
-    messages, differences = replay.prompt()
-    assert differences == []
-    assert TEXTS["salt.txt"] in messages[-1]["text"]
-
-    library.delete("tax.txt", tenant_id=TENANT)
-    number = next(passage.number for passage in receipt.passages if passage.source == "tax.txt")
-    messages, differences = Replay(receipt, library.stores["parents"], tenant_id=TENANT).prompt()
-    assert differences == [f"passage [{number}] is not in the library as it was read"]
-    assert f'<source number="{number}" file="tax.txt">\n(not in the library as it was read)' in messages[-1]["text"]
-
-    from shiguan.answer import prompt_file_builder
-    from shiguan.llm import prompts as prompt_files
-
-    monkeypatch.setattr(prompt_files, "resource_folder", lambda name: tmp_path / name)
-    prompt_file_builder._layer_hash.cache_clear()
-    rules.write_text(rules.read_text() + "\nBe brief.\n")
-    assert replay.prompt()[1] == ["rules/simple changed"]
-    prompt_file_builder._layer_hash.cache_clear()
-
-
-def test_a_mode_that_is_gone_has_no_prompt(library, receipt, tmp_path, monkeypatch):
-    (tmp_path / "pipelines" / "embedded").mkdir(parents=True)
-    monkeypatch.setattr(loading, "resource_folder", lambda name: tmp_path / name)
-    messages, (why,) = Replay(receipt, library.stores["parents"], tenant_id=TENANT).prompt()
-    assert messages == []
-    assert "cannot be built" in why
+def test_prompts_are_kept_only_where_that_is_switched_on(receipt):
+    assert receipt.messages == []
+    assert set(receipt.prompt["prompt_rendered"]) == {"sha256"}
 
 
 # ---- the commands -----------------------------------------------------------------------------------------------------
@@ -250,13 +217,15 @@ def test_ask_writes_a_receipt_and_replay_reads_it(shiguan, library, tmp_path, st
     assert out.rstrip().endswith("4 passages were read; all are there as read.")
     code, out, _ = shiguan("replay", file, "--prompt", *place)
     assert code == 0
-    assert "byte by byte" in out
+    assert "--- system" in out
+    assert TEXTS["salt.txt"] in out
     library.delete("salt.txt", tenant_id=TENANT)
     code, out, _ = shiguan("replay", file, "--prompt", "--json", *place)
     found = json.loads(out)
     assert code == 1
     assert {entry["state"] for entry in found["citations"]} == {"gone"}
-    assert (found["prompt"]["exact"], found["passages"]) == (False, {"read": 4, "lost": [1]})
+    assert [message["role"] for message in found["prompt"]] == ["system", "user"]
+    assert found["passages"] == {"read": 4, "lost": [1]}
     code, _, err = shiguan("replay", file, "--data-dir", library.data_dir)
     assert code == 2
     assert "of the tenant `a`" in err
@@ -306,14 +275,14 @@ def test_a_file_that_is_no_receipt_ends_in_one_sentence(shiguan, kept, tmp_path,
     file.write_bytes(spoiled(json.loads((kept / "receipt.json").read_text()))[kind])
     code, out, err = shiguan("replay", file, "--tenant", TENANT, "--data-dir", kept / "data")
     assert (code, out) == (2, "")
-    assert err.startswith(f"shiguan: {file} is no")
+    assert err.startswith(f"shiguan: {file} is not a")
     assert len(err.splitlines()) == 1
     assert err.strip().isprintable()
 
 
 @pytest.mark.parametrize("place", ["missing.json", "."])
 def test_what_is_no_file_is_refused(tmp_path, place):
-    with pytest.raises(RefusedError, match="is no file"):
+    with pytest.raises(RefusedError, match="is not a file"):
         read_receipt(tmp_path / place)
 
 
@@ -324,7 +293,7 @@ def test_whatever_a_receipt_says_speaks_to_no_terminal_and_opens_no_file(shiguan
         **data["answer"], "query": evil, "mode": evil, "status": evil,
         "citations": [{**data["answer"]["citations"][0], "quote": evil, "source": evil, "section": [evil], "parent_id": evil}],
     }  # fmt: skip
-    data["prompt"] = {**data["prompt"], "prompt_rendered": {"sha256": evil, "variables": {"profile": evil, evil: evil}}}
+    data["prompt"] = {**data["prompt"], "prompt_rendered": {"sha256": evil, "messages": [{"role": evil, "text": evil}]}}
     file = tmp_path / "r.json"
     file.write_text(json.dumps(sealed(data)))
     code, out, err = shiguan("replay", file, "--prompt", "--tenant", TENANT, "--data-dir", kept / "data")
@@ -338,25 +307,9 @@ def test_whatever_a_receipt_says_speaks_to_no_terminal_and_opens_no_file(shiguan
     assert err.strip().isprintable()
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"prompt": ["simple"]}, {"prompt": "../../simple"},
-        {"prompt_layers": ["x"], "prompt_rendered": {"sha256": "", "variables": {"query": "q", "language": "en"}}},
-        {"prompt_rendered": "x"}, {"prompt_rendered": {}}, {"prompt_rendered": {"sha256": 1, "variables": ["query"]}},
-        {"prompt_rendered": {"sha256": "", "variables": {"query": {"a": []}, "language": [], "task": {}}}},
-        {"prompt_rendered": {"sha256": "", "variables": {"self": "x", "query": "{{ 7 * 7 }}", "language": "en"}}},
-        {"prompt_rendered": {"sha256": "", "variables": {"query": "{{ 7 * 7 }}", "language": "../en"}}},
-    ],
-)  # fmt: skip
-def test_a_prompt_of_wrong_types_is_not_built_or_not_the_same(kept, change):
-    data = json.loads((kept / "receipt.json").read_text())
-    data["prompt"] = {**data["prompt"], **change}
-    library = Library(data_dir=kept / "data")
-    messages, (why, *_) = Replay(Receipt.model_validate(data), library.stores["parents"], tenant_id=TENANT).prompt()
-    assert why
-    assert "49" not in str(messages)
-    close_all_shards()
+@pytest.mark.parametrize("kept_prompt", ["x", {}, {"messages": "x"}, {"messages": ["x"]}, {"messages": [{"role": 7}]}])
+def test_a_prompt_of_wrong_types_is_none(receipt, kept_prompt):
+    assert receipt.model_copy(update={"prompt": {"prompt_rendered": kept_prompt}}).messages == []
 
 
 def test_a_receipt_that_names_another_tenants_passages_finds_nothing(shiguan, kept, tmp_path):
@@ -373,4 +326,4 @@ def test_a_receipt_that_names_another_tenants_passages_finds_nothing(shiguan, ke
     found = json.loads(out)
     assert {entry["state"] for entry in found["citations"]} == {"gone"}
     assert found["passages"]["lost"] == [passage["number"] for passage in theirs["passages"]]
-    assert "Li Mi" not in json.dumps(found["prompt"]["messages"])
+    assert found["prompt"] == []

@@ -154,7 +154,7 @@ def test_golden_questions_take_a_model(library, capsys):
 
 def test_golden_questions_are_made_with_one(place, library, stand_in_llm, monkeypatch, capsys):
     monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    assert main(["eval", "golden", *library, "--output", str(place / "made"), "--per-passage", "1"]) == 1
+    assert main(["eval", "golden", *library, "--output", str(place / "made")]) == 1
     out = capsys.readouterr().out
     assert "0 questions accepted" in out
     assert "left out: nonsense" in out

@@ -189,7 +189,7 @@ def test_gates_are_read_from_words():
     for text, message in (
         ("luck@5", "no metric `luck@5`"),
         ("latency_ms", "`latency_ms` cannot gate"),
-        ("recall@5=much", "is no number"),
+        ("recall@5=much", "is not a number"),
         ("recall@5=2", "must be from 0 to 1"),
     ):
         with pytest.raises(RefusedError, match=message):

@@ -64,7 +64,7 @@ def maker(stand_in_llm, monkeypatch):
     stand_in_llm.rules = list(RULES)
     generator = ConfiguredChatGenerator(max_retries=0)
     generator.warm_up()
-    return GoldenMaker(generator, per_passage=3, seed=1)
+    return GoldenMaker(generator, seed=1)
 
 
 def made_in(folder, maker, count=50, track=list):
@@ -144,7 +144,7 @@ def test_a_person_reviews_one_in_ten_without_seeing_the_judge(tmp_path, maker):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ({"id": "none", "person": "accept"}, "not of this run"),
+        ({"id": "none", "person": "accept"}, "has no question `none`"),
         ({"id": "a", "person": "maybe"}, "accept, reject or empty"),
     ],
 )
@@ -152,9 +152,3 @@ def test_a_broken_review_is_refused(tmp_path, line, words):
     (tmp_path / REVIEW_FILE).write_text(json.dumps(line) + "\n")
     with pytest.raises(RefusedError, match=words):
         judge_agreement(tmp_path / REVIEW_FILE, {"a": "accept"})
-
-
-@pytest.mark.parametrize("settings", [{"per_passage": 0}, {"per_passage": 12}])
-def test_settings_out_of_range_are_refused(settings):
-    with pytest.raises(ValueError, match="must be"):
-        GoldenMaker(None, **settings)

@@ -20,14 +20,15 @@ def replied(*items):
 
 
 def test_a_good_question_is_kept_with_the_words_of_the_passage():
-    made = read_questions(replied({**GOOD, "quote": "in 758  Diwu Qi created a salt monopoly."}), PASSAGE)
-    assert made.rows == [GOOD]
-    assert not made.faults
+    assert read_questions(replied({**GOOD, "quote": "in 758  Diwu Qi created a salt monopoly."}), PASSAGE) == (
+        [GOOD],
+        {},
+    )
 
 
 def test_a_bad_quote_gives_way_to_the_answer():
-    made = read_questions(replied({**GOOD, "quote": "The monopoly began early."}), PASSAGE)
-    assert made.rows[0]["quote"] == "758"
+    (row,), _ = read_questions(replied({**GOOD, "quote": "The monopoly began early."}), PASSAGE)
+    assert row["quote"] == "758"
 
 
 @pytest.mark.parametrize(
@@ -44,29 +45,27 @@ def test_a_bad_quote_gives_way_to_the_answer():
     ],
 )
 def test_what_cannot_be_right_is_thrown_out_and_counted(item, fault):
-    made = read_questions(replied(item, GOOD), PASSAGE)
-    assert made.rows == [GOOD]
-    assert made.faults == {fault: 1}
+    assert read_questions(replied(item, GOOD), PASSAGE) == ([GOOD], {fault: 1})
 
 
 def test_an_unanswerable_question_comes_without_an_answer():
     item = {"type": "unanswerable", "question": "Who drank the first cup of tea?", "answer": None}
-    (row,) = read_questions(replied(item), PASSAGE).rows
+    (row,), _ = read_questions(replied(item), PASSAGE)
     assert (row["answer"], row["quote"]) == ("", "")
 
 
 @pytest.mark.parametrize("reply", ["", "I cannot.", "{}", '{"questions": []}', '{"questions": "none"}'])
 def test_nonsense_is_counted(reply):
-    assert read_questions(reply, PASSAGE).faults == {"nonsense": 1}
+    assert read_questions(reply, PASSAGE) == ([], {"nonsense": 1})
 
 
 @pytest.mark.parametrize(
     ("reply", "verdicts"),
     [
         ('{"verdicts": [{"id": 2, "verdict": "Reject"}, {"id": 1, "verdict": "accept"}]}', ["accept", "reject"]),
-        ('{"verdicts": [{"id": 9, "verdict": "accept"}, {"id": 1, "verdict": "perhaps"}, 3]}', [None, None]),
-        ("no idea", [None, None]),
-        ('{"verdicts": "all"}', [None, None]),
+        ('{"verdicts": [{"id": 9, "verdict": "accept"}, {"id": 1, "verdict": "perhaps"}, 3]}', ["none", "none"]),
+        ("no idea", ["none", "none"]),
+        ('{"verdicts": "all"}', ["none", "none"]),
     ],
 )
 def test_a_judges_verdicts_are_read_or_missing(reply, verdicts):

@@ -1,4 +1,4 @@
-"""Haystack's evaluators as they are asked here, the risk-coverage curve and prices, against values worked out by hand."""
+"""Haystack's evaluators as they are asked here, and the risk-coverage curve, against values worked out by hand."""
 
 import math
 
@@ -7,19 +7,15 @@ from haystack import Document
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.errors import RefusedError
 from shiguan.evaluation.questions import Question
 from shiguan.evaluation.scoring import (
     LOST,
-    Price,
     context_metrics,
-    cost_of,
     curve_table,
     judged,
     lost_section,
     ndcg,
     ranking_metrics,
-    read_prices,
     recall,
     reciprocal_rank,
     risk_curve,
@@ -163,46 +159,6 @@ def test_coverage_grows_to_the_share_that_was_answered(answers, refused):
     assert all(0 <= point.risk <= 1 for point in curve.points)
     if answers:
         assert covered[-1] == pytest.approx(len(answers) / (len(answers) + refused))
-
-
-TABLE = {"m": Price(input=0.4, output=1.6)}
-
-
-def test_tokens_read_and_written_have_their_own_prices():
-    assert cost_of(TABLE, "m", {"prompt_tokens": 1_000_000, "completion_tokens": 500_000}, 2) == pytest.approx(1.2)
-
-
-def test_no_call_costs_nothing_whatever_the_model():
-    assert cost_of(TABLE, "extractive", {}, 0) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("model", "usage"),
-    [
-        ("other", {"prompt_tokens": 1, "completion_tokens": 1}),
-        ("m", {}),
-        ("m", {"prompt_tokens": 0, "completion_tokens": 0}),
-    ],
-)
-def test_an_unknown_cost_is_not_zero(model, usage):
-    assert cost_of(TABLE, model, usage, 1) is None
-
-
-def test_a_table_is_read(tmp_path):
-    (tmp_path / "prices.yml").write_text("m: {input: 0.4, output: 2}\n")
-    assert read_prices(tmp_path / "prices.yml") == {"m": Price(input=0.4, output=2.0)}
-
-
-@pytest.mark.parametrize("text", ["", "m: 3", "m: {input: -1, output: 2}", "m: {input: true, output: 2}", "[", "- a"])
-def test_a_broken_table_is_refused(tmp_path, text):
-    (tmp_path / "prices.yml").write_text(text)
-    with pytest.raises(RefusedError, match=r"prices\.yml"):
-        read_prices(tmp_path / "prices.yml")
-
-
-def test_a_missing_table_is_refused(tmp_path):
-    with pytest.raises(RefusedError, match="cannot be read"):
-        read_prices(tmp_path / "none.yml")
 
 
 def test_losses_are_summed_up_in_the_order_of_the_stages():

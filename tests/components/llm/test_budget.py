@@ -4,16 +4,16 @@ import pytest
 from haystack.dataclasses import ChatMessage
 
 from shiguan.errors import BudgetError, RefusedError
-from shiguan.llm import calls
-from shiguan.llm.calls import budget_allows, estimate_tokens, metered
+from shiguan.llm import run as run_module
+from shiguan.llm.calls import budget_allows, estimate_tokens
 from shiguan.llm.model_settings import Budget, read_budget
-from shiguan.llm.run_watch import RunWatch, tallied_llm_calls
+from shiguan.llm.run import Run
 
 
 @pytest.fixture
 def now(monkeypatch):
     now = SimpleNamespace(seconds=50.0)
-    monkeypatch.setattr(calls, "clock", lambda: now.seconds)
+    monkeypatch.setattr(run_module, "clock", lambda: now.seconds)
     return now
 
 
@@ -22,21 +22,16 @@ def question(now):
     """A question with a budget: asks for a stage, and sends requests."""
 
     class Question:
-        def __init__(self, plan=None, **limits):
-            self.watch = RunWatch()
-            with (
-                tallied_llm_calls() as self.tally,
-                metered(plan or Budget(), Budget(**limits), self.tally) as self.meter,
-            ):
-                pass
+        def __init__(self, **limits):
+            self.run = Run(budget=Budget(**limits))
 
-        def allows(self, stage, *size, **more):
-            with self.watch.stage(stage):
-                return self.meter.allows_helper(*size, **more)
+        def allows(self, stage, *size, helper=True):
+            with self.run.stage(stage):
+                return self.run.allows(*size, helper=helper)
 
         def begin(self, stage="generator"):
-            with self.watch.stage(stage):
-                self.meter.begin()
+            with self.run.stage(stage):
+                self.run.begin_request()
 
     return Question
 
@@ -50,17 +45,17 @@ def test_helpers_never_take_the_last_call(question):
     assert asked.allows("goal")
     asked.begin("goal")
     assert not asked.allows("retriever")  # one is left, for the answer
-    assert asked.allows("grader", behind_answer=True)
+    assert asked.allows("grader", helper=False)
     asked.begin()
-    assert not asked.allows("grader", behind_answer=True)
+    assert not asked.allows("grader", helper=False)
     with pytest.raises(BudgetError, match="leaves no call for this"):
         asked.begin()
-    assert asked.meter.record() == {
+    assert asked.run.budget_record() == {
         "limits": {"calls": 3},
         "spent": {"calls": 3, "seconds": 0.0},
         "refused": ["retriever", "grader", "generator"],
     }
-    assert asked.meter.warnings() == [
+    assert asked.run.warnings() == [
         "The question's budget (calls 3) was short: `retriever`, `grader`, `generator` did without a model."
     ]
 
@@ -69,7 +64,7 @@ def test_a_budget_that_was_enough_warns_of_nothing(question):
     asked = question(calls=2, seconds=10)
     assert asked.allows("rewriter")
     asked.begin()
-    assert (asked.meter.warnings(), asked.meter.record()["refused"]) == ([], [])
+    assert (asked.run.warnings(), asked.run.budget_record()["refused"]) == ([], [])
 
 
 def test_helpers_begin_in_the_first_six_tenths_of_the_time(question, now):
@@ -77,10 +72,10 @@ def test_helpers_begin_in_the_first_six_tenths_of_the_time(question, now):
     now.seconds += 5.9
     assert asked.allows("retriever")
     now.seconds += 0.2
-    assert (asked.allows("retriever"), asked.allows("grader", behind_answer=True)) == (False, True)
+    assert (asked.allows("retriever"), asked.allows("grader", helper=False)) == (False, True)
     asked.begin()
     now.seconds += 4
-    assert not asked.allows("grader", behind_answer=True)
+    assert not asked.allows("grader", helper=False)
     with pytest.raises(BudgetError):
         asked.begin()
 
@@ -88,32 +83,27 @@ def test_helpers_begin_in_the_first_six_tenths_of_the_time(question, now):
 def test_how_much_of_the_time_is_left(question, now):
     asked = question(seconds=10)
     now.seconds += 2
-    assert (asked.meter.seconds_left(), asked.meter.seconds_left(0.6)) == (8, 4)
+    assert (asked.run.seconds_left(), asked.run.seconds_left(helper=True)) == (8, 4)
     now.seconds += 6
-    assert (asked.meter.seconds_left(), asked.meter.seconds_left(0.6)) == (2, 0)
-    assert question(calls=1).meter.seconds_left() is None
+    assert (asked.run.seconds_left(), asked.run.seconds_left(helper=True)) == (2, 0)
+    assert question(calls=1).run.seconds_left() is None
 
 
 @pytest.mark.parametrize("limits", [{"calls": 0}, {"seconds": 0}])
 def test_a_budget_of_zero_allows_nothing(question, limits):
     asked = question(**limits)
     assert not asked.allows("rewriter")
-    assert not asked.allows("grader", behind_answer=True)
+    assert not asked.allows("grader", helper=False)
     with pytest.raises(BudgetError):
         asked.begin()
-    assert asked.tally.requests == 0
-
-
-def test_the_stricter_of_a_files_budget_and_a_questions_holds(question):
-    asked = question(Budget(calls=2, seconds=60), calls=5)
-    assert asked.meter.limits == Budget(calls=2, seconds=60)
+    assert asked.run.requests == 0
 
 
 def test_outside_a_question_with_a_budget_everything_is_allowed():
     assert budget_allows(10**9)
-    with tallied_llm_calls() as tally, metered(Budget(), Budget(), tally) as meter:
-        assert (meter, budget_allows(10**9)) == (None, True)
-    with tallied_llm_calls() as tally, metered(Budget(), Budget(calls=1), tally):
+    with Run().entered() as run:
+        assert (run.budget_record(), budget_allows(10**9)) == (None, True)
+    with Run(budget=Budget(calls=1)).entered():
         assert (budget_allows(1), budget_allows(2)) == (True, False)
 
 

@@ -10,8 +10,7 @@ from haystack.tools import Tool
 
 from shiguan.errors import AnswerError, ConfigurationError
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
-from shiguan.llm.endpoint import _mended_replies
-from shiguan.llm.failover import ModelCall
+from shiguan.llm.endpoint import ModelCall, _mended_replies
 from shiguan.llm.model_settings import DEFAULT_MODEL
 
 PROMPT = [
@@ -334,8 +333,7 @@ def test_what_the_prompt_says_of_the_question_decides_who_answers(endpoint, aske
 
 
 def test_only_a_helper_says_what_decides_its_reply(endpoint):
-    (told,) = generator(role="helper", models=SECTION).identity()["models"]
-    assert told[1] == DEFAULT_MODEL
+    assert generator(role="helper", models=SECTION).identity()["model"][1] == DEFAULT_MODEL
     assert generator(role="helper", models=SECTION).identity()["name"] == "cheap"
     assert generator(models=SECTION).identity() == generator(role="judge", models=SECTION).identity() == {}
     warm = generator(role="helper", generation_kwargs={"temperature": 1}).identity()
@@ -404,7 +402,7 @@ def test_half_characters_and_numbers_that_are_none_are_mended():
 
 
 async def test_a_character_that_comes_in_two_pieces_is_put_together():
-    call, pieces = ModelCall(None, None), []
+    call, pieces = ModelCall(), []
 
     async def receive(chunk):
         pieces.append(chunk.content)

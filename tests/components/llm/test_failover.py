@@ -1,8 +1,5 @@
 """Several models at one stand-in over real HTTP: who is asked, after whom, and what is written down."""
 
-import asyncio
-from types import SimpleNamespace
-
 import httpx
 import openai
 import pytest
@@ -11,25 +8,21 @@ from tests.doubles.model_sections import named
 from tests.doubles.stand_in_llm import Fault
 
 from shiguan.errors import EndpointError
-from shiguan.llm import failover
+from shiguan.llm import failures
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
-from shiguan.llm.failover import asked_to_wait, is_worth_retrying
-from shiguan.llm.run_watch import tallied_llm_calls
+from shiguan.llm.failures import asked_to_wait, is_worth_retrying
+from shiguan.llm.run import Run
 
 PROMPT = [ChatMessage.from_user("Who took Caizhou?")]
 
 
-@pytest.fixture
-def now(monkeypatch):
-    """A clock that stands still, and waits that take no time."""
-    now = SimpleNamespace(seconds=100.0)
-    monkeypatch.setattr(failover, "clock", lambda: now.seconds)
-    monkeypatch.setattr("tenacity.nap.time", SimpleNamespace(sleep=lambda _: None))
-    return now
+@pytest.fixture(autouse=True)
+def _without_waiting(waits):
+    pass
 
 
 @pytest.fixture
-def llm(stand_in_llm, now):
+def llm(stand_in_llm):
     stand_in_llm.default = "Li Su [1]."
     return stand_in_llm
 
@@ -53,51 +46,16 @@ def ask(component, **more):
     return reply.meta["model"]
 
 
-def test_a_strong_model_that_is_down_is_late_once_and_then_left_alone(llm, now):
-    mend = fails(llm, "strong", status=500)
+async def test_a_model_that_is_down_is_tried_twice_and_then_the_next_one_answers(llm, waits):
+    fails(llm, "strong", status=500)
     component = generator(llm)
-    with tallied_llm_calls() as tally:
+    with Run().entered() as run:
         assert ask(component) == "cheap"
-    assert asked(llm) == ["strong"] * 3 + ["cheap"]
-    assert tally.switches == [{"from": "strong", "to": "cheap", "reason": "server_error"}]
-    assert tally.warnings() == ["The model `cheap` stood in for `strong` (server_error)."]
-    with tallied_llm_calls() as tally:
-        assert ask(component) == "cheap"
-    assert asked(llm)[4:] == ["cheap"]
-    assert tally.switches == [{"from": "strong", "to": "cheap", "reason": "resting"}]
-    now.seconds += 29.9
-    ask(generator(llm))  # another generator of the same models knows
-    assert asked(llm)[5:] == ["cheap"]
-    now.seconds += 0.2
-    assert ask(component) == "cheap"
-    assert asked(llm)[6:] == ["strong", "cheap"]  # one request tries, and opens the circuit anew
-    now.seconds += 29
-    ask(component)
-    assert asked(llm)[8:] == ["cheap"]
-    mend()
-    now.seconds += 1
-    assert [ask(component), ask(component)] == ["strong", "strong"]
-
-
-async def test_the_async_twin_does_the_same(llm, monkeypatch):
-    sleep = asyncio.sleep
-    monkeypatch.setattr(asyncio, "sleep", lambda _: sleep(0))
-    fails(llm, "strong", status=503)
-    component = generator(llm)
-    replies = [(await component.run_async(messages=PROMPT))["replies"][0].meta["model"] for _ in range(2)]
-    assert (replies, asked(llm)) == (["cheap", "cheap"], ["strong"] * 3 + ["cheap"] * 2)
-
-
-async def test_while_one_call_tries_a_model_again_the_others_go_elsewhere(llm, now):
-    component = generator(llm, max_retries=2)
-    mend = fails(llm, "strong", status=500)
-    ask(component)
-    mend()
-    now.seconds += 31
-    llm.time_to_first_token = 0.05
-    replies = await asyncio.gather(*(component.run_async(messages=PROMPT) for _ in range(4)))
-    models = sorted(reply["replies"][0].meta["model"] for reply in replies)
-    assert models == ["cheap", "cheap", "cheap", "strong"]
+    assert (await component.run_async(messages=PROMPT))["replies"][0].meta["model"] == "cheap"
+    assert asked(llm) == ["strong", "strong", "cheap"] * 2
+    assert waits == [1.0, 1.0]
+    assert run.switches == [{"from": "strong", "to": "cheap", "reason": "server_error"}]
+    assert run.warnings() == ["The model `cheap` stood in for `strong` (server_error)."]
 
 
 @pytest.mark.parametrize(
@@ -114,9 +72,9 @@ async def test_while_one_call_tries_a_model_again_the_others_go_elsewhere(llm, n
 )
 def test_every_failure_of_a_models_own_goes_to_the_next(llm, fault, reason):
     fails(llm, "strong", **fault)
-    with tallied_llm_calls() as tally:
+    with Run().entered() as run:
         assert ask(generator(llm, timeout=0.3, max_retries=0)) == "cheap"
-    assert [switch["reason"] for switch in tally.switches] == [reason]
+    assert [switch["reason"] for switch in run.switches] == [reason]
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
@@ -126,7 +84,7 @@ def test_what_is_refused_on_its_merits_goes_to_nobody_else(llm, status):
     for _ in range(4):
         with pytest.raises(EndpointError, match=f"answered {status} for model `strong`"):
             ask(component)
-    assert asked(llm) == ["strong"] * 4  # and no circuit opened
+    assert asked(llm) == ["strong"] * 4
 
 
 def test_a_stream_that_broke_off_goes_to_nobody_else(llm):
@@ -155,33 +113,13 @@ def test_a_receiver_that_fails_is_not_the_models_fault(llm):
     assert ask(component) == "strong"
 
 
-def test_when_all_fail_the_last_ones_failure_is_told_and_a_lone_model_keeps_its_retries(llm):
+def test_when_all_fail_the_last_ones_failure_is_reported_and_that_one_has_all_its_retries(llm):
     fails(llm, "strong", status=500)
     fails(llm, "cheap", status=503)
-    told = generator(llm).run(messages=PROMPT)
-    assert told["replies"] == []
-    assert "answered 503 for model `cheap`" in told["warnings"][0]
-    assert asked(llm) == ["strong"] * 3 + ["cheap"] * 4
-    llm.reset()
-    told = generator(llm).run(messages=PROMPT)  # both rest: the one that has rested longest is asked all the same
-    assert "answered 500 for model `strong`" in told["warnings"][0]
-    assert asked(llm) == ["strong"] * 4
-
-
-def test_of_equals_the_one_with_the_fewest_open_calls_is_asked(llm):
-    component = generator(llm, roles={"answer": [["strong", "cheap"]]})
-    assert [ask(component) for _ in range(4)] == ["strong", "cheap", "strong", "cheap"]
-    llm.rule(lambda call: call.body["model"] == "strong", "slow", fault=Fault(hang=True), times=1)
-
-    async def four():
-        held = asyncio.create_task(component.run_async(messages=PROMPT))
-        assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.calls == 5)
-        models = [(await component.run_async(messages=PROMPT))["replies"][0].meta["model"] for _ in range(3)]
-        held.cancel()
-        await asyncio.gather(held, return_exceptions=True)
-        return models
-
-    assert asyncio.run(four()) == ["cheap"] * 3
+    outputs = generator(llm).run(messages=PROMPT)
+    assert outputs["replies"] == []
+    assert "answered 503 for model `cheap`" in outputs["warnings"][0]
+    assert asked(llm) == ["strong"] * 2 + ["cheap"] * 4
 
 
 def test_a_prompt_goes_to_a_model_whose_window_holds_it(llm):
@@ -189,10 +127,10 @@ def test_a_prompt_goes_to_a_model_whose_window_holds_it(llm):
     models = {"models": [*small, *large], "roles": {"answer": ["small"]}}
     component = ConfiguredChatGenerator(models=models, generation_kwargs={"max_tokens": 500})
     assert ask(component) == "small"
-    with tallied_llm_calls() as tally:
+    with Run().entered() as run:
         (reply,) = component.run(messages=[ChatMessage.from_user("史" * 600)])["replies"]
     assert reply.meta["model"] == "large"
-    assert tally.switches == [{"from": "small", "to": "large", "reason": "window"}]
+    assert run.switches == [{"from": "small", "to": "large", "reason": "window"}]
     (reply,) = component.run(messages=[ChatMessage.from_user("史" * 9000)])["replies"]
     assert reply.meta["model"] == "small"  # nobody holds it: the endpoint has the word
 
@@ -204,16 +142,16 @@ def test_calls_are_written_down_with_what_they_cost_and_add_up(llm):
         "roles": {"answer": ["strong", "cheap"]},
     }
     component = ConfiguredChatGenerator(models=models, max_retries=1)
-    with tallied_llm_calls() as tally:
+    with Run().entered() as run:
         assert ask(component) == "cheap"
-    failed, made = tally.made
+    failed, made = run.calls
     assert (failed["name"], failed["failed"], failed["attempts"], failed["tokens"], failed["cost"]) == (
         "strong", "server_error", 2, {}, 0.0,
     )  # fmt: skip
     assert (made["role"], made["name"], made["model"], made["attempts"]) == ("answer", "cheap", "cheap", 1)
     used = made["tokens"]
     assert made["cost"] == pytest.approx((used["prompt_tokens"] + 4 * used["completion_tokens"]) / 1e6)
-    assert (tally.calls, tally.requests, llm.calls) == (1, 3, 3)
+    assert (run.answered, run.requests, llm.calls) == (1, 3, 3)
     assert all(call.body["max_tokens"] == 50 for call in llm.requests)
 
 
@@ -232,12 +170,11 @@ def test_the_key_of_a_named_model_is_its_own_and_stands_in_no_error(llm, monkeyp
 def test_what_an_endpoint_does_not_count_is_estimated(llm, streams):
     llm.reports_usage = False
     more = {"streaming_callback": lambda _: None} if streams else {}
-    with tallied_llm_calls() as tally:
+    with Run().entered() as run:
         ask(generator(llm), **more)
-    (call,) = tally.made
+    (call,) = run.calls
     # 17 characters of ASCII and 24 for the message, four to a token; ten of the reply.
     assert (call["tokens"], call["estimated"]) == ({"prompt_tokens": 11, "completion_tokens": 3}, True)
-    assert tally.tokens == 14
 
 
 def failure(status=429, **headers):
@@ -259,7 +196,7 @@ def failure(status=429, **headers):
     ],
 )
 def test_retry_after_is_seconds_or_a_date(monkeypatch, value, seconds):
-    monkeypatch.setattr(failover.time, "time", lambda: 100.0)
+    monkeypatch.setattr(failures.time, "time", lambda: 100.0)
     assert asked_to_wait(failure(**{"Retry-After": value})) == seconds
 
 

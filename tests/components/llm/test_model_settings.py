@@ -12,27 +12,22 @@ TWO = {
 }  # fmt: skip
 
 
-def groups(section, role):
+def names(section, role):
     roles = read_model_roles(section)
-    return roles.groups(role, roles.usable)
+    return roles.names(role, roles.usable)
 
 
 def test_without_a_section_the_environments_endpoint_has_every_role(monkeypatch):
-    assert groups(None, "answer") == groups(None, "helper") == []
+    assert names(None, "answer") == names(None, "helper") == []
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
-    assert groups(None, "answer") == groups(None, "answer_strong") == groups(None, "judge") == [["default"]]
+    assert names(None, "answer") == names(None, "answer_strong") == names(None, "judge") == ["default"]
 
 
 def test_a_model_whose_key_is_not_there_is_left_out_and_a_role_without_models_is_that_of_answer(monkeypatch):
-    assert groups(TWO, "answer_strong") == [["cheap"]]
+    assert names(TWO, "answer_strong") == ["cheap"]
     monkeypatch.setenv("STRONG_API_KEY", "k")
-    assert groups(TWO, "answer_strong") == [["strong"], ["cheap"]]
-    assert groups(TWO, "helper") == [["cheap"]]
-
-
-def test_equals_stand_side_by_side(monkeypatch):
-    monkeypatch.setenv("STRONG_API_KEY", "k")
-    assert groups({**TWO, "roles": {"answer": [["cheap", "strong"]]}}, "answer") == [["cheap", "strong"]]
+    assert names(TWO, "answer_strong") == ["strong", "cheap"]
+    assert names(TWO, "helper") == ["cheap"]
 
 
 @pytest.mark.parametrize(
@@ -80,10 +75,11 @@ def test_a_price_is_for_a_million_tokens():
          ("models", 0, "key_variable"), "of callers"),
         ({"models": [{"name": "a", "price_in": -1}], "roles": {"answer": ["a"]}}, ("models", 0, "price_in"), "greater"),
         ({"models": [{"name": "a", "timeout": 0}], "roles": {"answer": ["a"]}}, ("models", 0, "timeout"), "greater"),
-        ({"models": [{"name": "cheap"}, {"name": "cheap"}]}, ("models",), "`cheap` stands twice"),
+        ({"models": [{"name": "cheap"}, {"name": "cheap"}]}, ("models",), "`cheap` is used twice"),
         ({"roles": {"helper": ["cheap"]}}, (), "no model has the role `answer`"),
-        ({"roles": {"answer": ["cheep"]}}, (), "the role `answer` names `cheep`, which is no model"),
-        ({"roles": {"answer": [["cheap"], "cheap"]}}, (), "somebody twice"),
+        ({"roles": {"answer": ["cheep"]}}, (), "the role `answer` names `cheep`, which is not among the models"),
+        ({"roles": {"answer": ["cheap", "cheap"]}}, (), "a model twice"),
+        ({"roles": {"answer": [["cheap", "strong"]]}}, ("roles", "answer", 0), "equals are gone"),
         ({"roles": {"answer": ["cheap"], "writer": ["cheap"]}}, ("roles", "writer"), "answer_strong"),
         ({"rules": [{"role": "best"}]}, ("rules", 0, "role"), "answer_strong"),
         ({"rules": [{"role": "answer", "complexity": "high"}]}, ("rules", 0, "complexity"), "integer"),

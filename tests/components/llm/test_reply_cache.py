@@ -16,8 +16,8 @@ from shiguan.llm import reply_cache
 from shiguan.llm.calls import ask_llm, ask_llm_async
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.model_settings import CachePlan
-from shiguan.llm.reply_cache import TenantCache, caching
-from shiguan.llm.run_watch import tallied_llm_calls
+from shiguan.llm.reply_cache import TenantCache
+from shiguan.llm.run import Run
 
 PROMPT = "Reword: who took Caizhou?"
 
@@ -39,7 +39,7 @@ class Question:
         """Ask as a stage does, which keeps the reply if it could read it."""
         kwargs = None if temperature is None else {"temperature": temperature}
         generator = ConfiguredChatGenerator(role=role, max_retries=0, **more)
-        with caching(self.cache), tallied_llm_calls() as self.tally:
+        with Run(cache=self.cache).entered() as self.run:
             reply = ask_llm(generator, [ChatMessage.from_user(prompt)], generation_kwargs=kwargs)
             if usable and not reply.failure:
                 reply.keep()
@@ -49,9 +49,9 @@ class Question:
 def test_the_second_question_is_answered_without_a_call(llm, tmp_path):
     first, second = Question(tmp_path), Question(tmp_path)
     assert first.ask() == second.ask() == ["Which general took Caizhou?"]
-    assert (llm.calls, first.tally.calls, first.tally.requests) == (1, 1, 1)
-    assert (second.tally.calls, second.tally.requests, second.tally.tokens, second.tally.usage) == (0, 0, 0, {})
-    (made,) = second.tally.made
+    assert (llm.calls, first.run.answered, first.run.requests) == (1, 1, 1)
+    assert (second.run.answered, second.run.requests, second.run.usage) == (0, 0, {})
+    (made,) = second.run.calls
     told = {name: made[name] for name in ("role", "name", "model", "attempts", "cached", "tokens", "cost")}
     assert told == {
         "role": "helper", "name": "default", "model": "gpt-4.1-mini", "attempts": 0, "cached": True, "tokens": {},
@@ -63,7 +63,8 @@ def test_the_second_question_is_answered_without_a_call(llm, tmp_path):
 async def test_a_call_that_is_awaited_is_kept_alike_and_read_beside_the_event_loop(llm, tmp_path, monkeypatch):
     seen = calls_with_threads(monkeypatch, TenantCache, "get", "keep")
     for _ in range(2):
-        with caching(TenantCache(tmp_path, "a")) as cache:
+        cache = TenantCache(tmp_path, "a")
+        with Run(cache=cache).entered():
             reply = await ask_llm_async(ConfiguredChatGenerator(role="helper"), [ChatMessage.from_user(PROMPT)])
             reply.keep()
     assert llm.calls == 1
@@ -110,17 +111,9 @@ def test_only_helpers_of_a_known_tenant_are_kept(llm, tmp_path):
         ask_llm(generator, [ChatMessage.from_user(PROMPT)]).keep()  # nobody knows whose question it is
     assert llm.calls == 6
     for _ in range(2):
-        with caching(TenantCache(tmp_path, "a")):  # a generator that does not say what it is
+        with Run(cache=TenantCache(tmp_path, "a")).entered():  # a generator that does not say what it is
             ask_llm(FailingGenerator(), [ChatMessage.from_user(PROMPT)]).keep()
     assert not (tmp_path / "cache").exists()
-
-
-def test_the_same_prompt_twice_in_one_question_is_two_calls(llm, tmp_path):
-    for _ in range(2):
-        question = Question(tmp_path)
-        question.ask()
-        question.ask()
-    assert llm.calls == 2
 
 
 def test_calls_that_failed_or_were_cut_off_are_not_kept(llm, tmp_path):

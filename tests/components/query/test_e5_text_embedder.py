@@ -41,7 +41,8 @@ def test_round_trip_through_yaml():
 
 
 def test_a_vector_is_remembered_for_its_tenant_alone(tmp_path, monkeypatch):
-    from shiguan.llm.reply_cache import TenantCache, caching
+    from shiguan.llm.reply_cache import TenantCache
+    from shiguan.llm.run import Run
     from shiguan.models.vector_memory import VectorMemory
     from shiguan.query import e5_text_embedder
 
@@ -56,7 +57,8 @@ def test_a_vector_is_remembered_for_its_tenant_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(e5_text_embedder, "_memory", VectorMemory(10))
     hits = []
     for tenant, text in [("a", "Who?"), ("a", "Who?"), ("b", "Who?"), ("a", "When?"), ("a", "Who?")]:
-        with caching(TenantCache(tmp_path, tenant)) as cache:
+        cache = TenantCache(tmp_path, tenant)
+        with Run(cache=cache).entered():
             assert E5TextEmbedder().run(text=text)["embedding"] == [1.0, 1.0, 1.0]
         hits.append(cache.hits["vectors"])
     assert hits == [0, 1, 0, 0, 1]
@@ -69,7 +71,8 @@ def test_what_two_stages_ask_for_at_once_is_embedded_once(tmp_path, monkeypatch)
     import contextvars
     import threading
 
-    from shiguan.llm.reply_cache import TenantCache, caching
+    from shiguan.llm.reply_cache import TenantCache
+    from shiguan.llm.run import Run
     from shiguan.models.vector_memory import VectorMemory
     from shiguan.query import e5_text_embedder
 
@@ -89,7 +92,7 @@ def test_what_two_stages_ask_for_at_once_is_embedded_once(tmp_path, monkeypatch)
     def ask():
         found.append(E5TextEmbedder().run(text="Who?")["embedding"])
 
-    with caching(TenantCache(tmp_path, "a")):
+    with Run(cache=TenantCache(tmp_path, "a")).entered():
         stages = [threading.Thread(target=contextvars.copy_context().run, args=(ask,)) for _ in range(2)]
         stages[0].start()
         assert begun.wait(30)

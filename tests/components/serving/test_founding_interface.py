@@ -17,7 +17,7 @@ from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
 from shiguan.errors import EndpointError, RefusedError
 from shiguan.llm.calls import no_answer_error
-from shiguan.llm.failover import refusal_of
+from shiguan.llm.failures import refusal_of
 from shiguan.serving import openai_routes, rag_routes, status_routes, telemetry
 from shiguan.serving.authentication import KeyRing
 from shiguan.serving.engine import Engine, ReceiptFolder, use_engine

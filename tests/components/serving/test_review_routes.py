@@ -192,3 +192,15 @@ async def test_a_setting_turns_keeping_off(served, days, kept):
     await engine.runner("simple").ask_async("Who set up the salt monopoly?", tenant_id=TENANT)
     engine.close()
     assert len(files(settings.data_dir)) == kept
+
+
+@pytest.mark.parametrize("kept", ["off", "on"])
+async def test_a_setting_keeps_prompts_in_receipts(served, stand_in_llm, monkeypatch, kept):
+    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+    stand_in_llm.default = "The salt monopoly was set up by Diwu Qi in 758. [1]"
+    _, settings = served
+    engine = Engine(settings.model_copy(update={"receipt_prompts": kept}), modes=["simple"])
+    await engine.runner("simple").ask_async("Who set up the salt monopoly?", tenant_id=TENANT)
+    engine.close()
+    (receipt,) = ReceiptFolder(settings).receipts(TENANT)
+    assert [message["role"] for message in receipt.messages] == (["system", "user"] if kept == "on" else [])

@@ -13,7 +13,6 @@ from tests.doubles.small_library import TENANT, TEXTS, ingest_small_library
 
 from shiguan.engine.runner import Runner
 from shiguan.errors import AnswerError
-from shiguan.llm.run_watch import StageTimer
 from shiguan.resources import resource_folder
 from shiguan.serving.telemetry import TextlessTracer, current_request_id, log_handler, traces, write_logs
 from shiguan.stores.embedded.shards import close_all_shards
@@ -109,13 +108,13 @@ def test_a_whole_mode_leaves_no_text_of_its_library(collector, tmp_path, stand_i
 
 
 def test_what_was_there_before_is_there_after(collector):
-    timer = StageTimer(NullTracer())
-    tracer.actual_tracer = timer
+    before = TextlessTracer(NullTracer())
+    tracer.actual_tracer = before
     with traces(False, collector):
-        assert tracer.actual_tracer is timer
+        assert tracer.actual_tracer is before
     with traces(True, collector):
         assert isinstance(tracer.actual_tracer, TextlessTracer)
-    assert tracer.actual_tracer is timer
+    assert tracer.actual_tracer is before
 
 
 def test_a_tracer_of_somebody_else_stays_and_hears_no_text(collector):

@@ -6,15 +6,13 @@ from pathlib import Path
 
 import httpx
 import pytest
+from bench.quality.recording import CHANGED, FORMAT, OTHER_PASSAGES, RecordedModel, prompt_hashes
 from tests.doubles.small_library import TENANT, ingest_small_library
 from tests.doubles.stand_in_llm import StandInLlm
 
-from shiguan.cli import main
-from shiguan.engine.loading import pipeline_path
 from shiguan.errors import RefusedError
 from shiguan.evaluation.measurement import Plan
 from shiguan.evaluation.questions import read_golden_set
-from shiguan.evaluation.recording import CHANGED, FORMAT, OTHER_PASSAGES, RecordedModel, prompt_hashes
 
 ROWS = [
     {"id": "tax", "question": "Who proposed the two-tax reform?", "answers": ["Yang Yan"],
@@ -125,7 +123,7 @@ def test_a_recording_goes_on_and_drops_what_is_no_longer_asked(recording, llm, p
 
 
 def test_a_prompt_that_changes_with_every_run_is_refused(llm, plan_of, tmp_path, monkeypatch):
-    from shiguan.evaluation import recording
+    from bench.quality import recording
 
     numbers = iter(range(100))
     monkeypatch.setattr(recording, "prompt_hashes", lambda body: (f"key-{next(numbers)}", "frame"))
@@ -200,30 +198,3 @@ def test_the_environment_is_as_before_behind_the_block(recording, monkeypatch):
         assert os.environ["OPENAI_BASE_URL"].startswith("http://127.0.0.1:")
     assert os.environ["OPENAI_BASE_URL"] == "http://before"
     assert not {"OPENAI_API_KEY", "OPENAI_MODEL"} & os.environ.keys()
-
-
-def test_the_command_records_and_replays(llm, golden, library, tmp_path, capsys):
-    path = tmp_path / "kept.jsonl"
-    named = [
-        "--golden",
-        str(golden),
-        "--recording",
-        str(path),
-        "--data-dir",
-        str(library),
-        "--tenant",
-        TENANT,
-        "--json",
-    ]
-    assert main(["eval", "record", *named, "--limit", "1"]) == 0
-    assert json.loads(capsys.readouterr().out)["replies"] == 1
-    assert main(["eval", "record", *named, "--replay"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["unrecorded"] == {}
-    assert told["metrics"]["correct"]["value"] == 1.0
-    other = tmp_path / "other.yml"
-    text = pipeline_path("embedded", "simple").read_text(encoding="utf-8")
-    other.write_text(text.replace("temperature: 0", "temperature: 1"), encoding="utf-8")
-    assert main(["eval", "record", *named, "--replay", "--mode", str(other)]) == 1
-    assert json.loads(capsys.readouterr().out)["unrecorded"] == {"tax": CHANGED}
-    assert llm.calls == 1

@@ -3,16 +3,16 @@ import threading
 
 import pytest
 
-from shiguan.llm.run_watch import RunWatch, TimeLimits, current_watch, waiting_for_llm, watched_stages
+from shiguan.llm.run import Run, TimeLimits, current_run, waiting_for_llm
 
 
 async def test_what_is_under_way_is_cancelled_and_nothing_else_begins():
-    watch = RunWatch()
+    run = Run()
     ended = []
 
     async def stage(name, begin):
         await begin.wait()
-        with watch.stage(name):
+        with run.stage(name):
             try:
                 await asyncio.Event().wait()
             except asyncio.CancelledError:
@@ -24,29 +24,29 @@ async def test_what_is_under_way_is_cancelled_and_nothing_else_begins():
     now.set()
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    assert watch.running == ["first"]
-    await watch.stop()
+    assert run.running == ["first"]
+    await run.stop()
     later.set()
     with pytest.raises(asyncio.CancelledError, match="before `second` began"):
         await second
     assert first.cancelled()
-    assert (ended, watch.running) == (["first"], [])
+    assert (ended, run.running) == (["first"], [])
 
 
 async def test_the_task_that_drives_the_run_is_not_cancelled_by_it():
-    watch = RunWatch()
-    with watch.stage("alone"):
-        await watch.stop()
+    run = Run()
+    with run.stage("alone"):
+        await run.stop()
     await asyncio.sleep(0)
-    assert watch.visits["alone"] == 1
+    assert run.visits["alone"] == 1
 
 
 async def test_a_failure_that_nobody_awaits_is_not_reported_as_lost():
-    watch, complaints = RunWatch(), []
+    run, complaints = Run(), []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
 
     async def stage():
-        with watch.stage("s"):
+        with run.stage("s"):
             try:
                 await asyncio.Event().wait()
             except asyncio.CancelledError:
@@ -54,7 +54,7 @@ async def test_a_failure_that_nobody_awaits_is_not_reported_as_lost():
 
     task = asyncio.create_task(stage())
     await asyncio.sleep(0)
-    await watch.stop()
+    await run.stop()
     del task
     await asyncio.sleep(0)
     assert complaints == []
@@ -62,26 +62,26 @@ async def test_a_failure_that_nobody_awaits_is_not_reported_as_lost():
 
 async def test_a_limited_stage_that_works_too_long_is_named_once():
     overran = asyncio.Event()
-    watch = RunWatch(limits=TimeLimits(retrieval=0.05), limited=["slow"], on_overrun=overran.set)
+    run = Run(limits=TimeLimits(retrieval=0.05), limited=["slow"], on_overrun=overran.set)
 
     async def stage(name):
-        with watch.stage(name):
+        with run.stage(name):
             await overran.wait()
 
     async with asyncio.timeout(5):
         await asyncio.gather(stage("other"), stage("slow"))
-    assert watch.overran == "slow"
+    assert run.overran == "slow"
 
 
 async def test_the_time_that_a_stage_waits_for_a_model_is_not_held_against_it():
     overran = []
-    watch = RunWatch(limits=TimeLimits(retrieval=0.05), limited=["retriever"], on_overrun=lambda: overran.append(1))
+    run = Run(limits=TimeLimits(retrieval=0.05), limited=["retriever"], on_overrun=lambda: overran.append(1))
 
     at_work = []
 
     async def stage():
-        with watch.stage("retriever"), waiting_for_llm():
-            at_work.extend(watch._running)
+        with run.stage("retriever"), waiting_for_llm():
+            at_work.extend(run._running)
             async with asyncio.timeout(0.4):
                 await asyncio.Event().wait()
 
@@ -92,12 +92,12 @@ async def test_the_time_that_a_stage_waits_for_a_model_is_not_held_against_it():
 
 
 def test_it_works_without_an_event_loop_and_reaches_threads():
-    watch, seen = RunWatch(), []
-    with watched_stages(watch):
-        assert current_watch() is watch
-        with watch.stage("s"):
-            thread = threading.Thread(target=lambda: seen.append(current_watch()))
+    run, seen = Run(), []
+    with run.entered():
+        assert current_run() is run
+        with run.stage("s"):
+            thread = threading.Thread(target=lambda: seen.append(current_run()))
             thread.start()
             thread.join()
-    assert (seen, current_watch()) == ([None], None)  # a thread of its own has a context of its own
-    assert watch.times["s"] >= 0
+    assert (seen, current_run()) == ([None], None)  # a thread of its own has a context of its own
+    assert run.times["s"] >= 0

@@ -54,7 +54,7 @@ class RecordedModel:
             self.about, *rows = [row for _, row in read_json_lines(path)] or [{}]
             whole = "questions" in self.about and all({"key", "frame", "message"} <= row.keys() for row in rows)
             if self.about.get("format") != FORMAT or not whole:
-                raise RefusedError(f"{path} is no recording. Expected a file that `shiguan eval record` wrote.")
+                raise RefusedError(f"{path} is no recording. Expected a file that `make record` wrote.")
             self.replies = {row["key"]: row for row in rows}
 
     def __enter__(self) -> Self:

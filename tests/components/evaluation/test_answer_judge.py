@@ -4,7 +4,7 @@ import pytest
 from tests.doubles.stand_in_llm import Rule
 
 from shiguan.errors import AnswerError, ConfigurationError
-from shiguan.evaluation.judges import HaystackJudge
+from shiguan.evaluation.judges import AnswerJudge
 from shiguan.evaluation.questions import Question
 
 GOLDEN = [Question(name, "When did An Lushan rise?", answers=["755"]) for name in ("a", "b")]
@@ -29,17 +29,17 @@ def endpoint(stand_in_llm, monkeypatch):
 
 
 def test_given_answers_are_judged_once_and_refusals_never(tmp_path, endpoint):
-    judge = HaystackJudge()
+    judge = AnswerJudge()
     found = judge.judge(GOLDEN, RECORDS, tmp_path)
     assert found == {"a": {"haystack_faithfulness": 0.5, "haystack_context_relevance": 1.0}}
     assert (judge.notes(), endpoint.calls) == ([], 2)
-    assert HaystackJudge().judge(GOLDEN, RECORDS, tmp_path) == found
+    assert AnswerJudge().judge(GOLDEN, RECORDS, tmp_path) == found
     assert endpoint.calls == 2
 
 
 def test_half_a_judgement_is_no_zero_and_is_told(tmp_path, endpoint):
     endpoint.rules = [RULES[1]]
-    judge = HaystackJudge()
+    judge = AnswerJudge()
     assert judge.judge(GOLDEN, RECORDS, tmp_path) == {"a": {"haystack_context_relevance": 1.0}}
     assert judge.notes() == [
         "Some judgements of `stand-in` could not be read and are left out: haystack_faithfulness, no number: 1."
@@ -49,9 +49,9 @@ def test_half_a_judgement_is_no_zero_and_is_told(tmp_path, endpoint):
 def test_a_judge_that_answers_nonsense_is_an_error(tmp_path, endpoint):
     endpoint.rules = []
     with pytest.raises(AnswerError, match="no judgement that can be read for any of 1 answers"):
-        HaystackJudge().judge(GOLDEN, RECORDS, tmp_path)
+        AnswerJudge().judge(GOLDEN, RECORDS, tmp_path)
 
 
 def test_without_an_endpoint_nothing_is_judged():
     with pytest.raises(ConfigurationError, match="none is configured"):
-        HaystackJudge()
+        AnswerJudge()

@@ -1,0 +1,133 @@
+"""What went wrong with a call of a language model: whether to try again, whether another may do better, in words."""
+
+import re
+import time
+from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
+
+from shiguan.errors import BudgetError
+from shiguan.llm.model_settings import NamedModel
+
+_RETRIED_STATUS = {408, 409, 425, 429}
+_SECRET = re.compile(r"(?i)\b(?:sk|pk|key|api|bearer)[-_ ][\w*.-]{6,}|(?<=://)[^/\s@]+:[^/\s@]+@")
+_LONGEST = 200
+# Seconds; an endpoint that wants to be left alone for longer is not asked again.
+_LONGEST_WAIT = 60.0
+
+
+def is_worth_retrying(error: BaseException) -> bool:
+    """
+    Tell whether the same call may succeed a little later.
+
+    Not what the endpoint refused on its merits (a wrong key, an unknown model, a prompt that is too long) or for long,
+    not mistakes in the call, not a reply that is too long, and not a call that timed out: a slow server is still busy
+    with it.
+    """
+    import httpx  # noqa: PLC0415
+    import openai  # noqa: PLC0415
+
+    from shiguan.bounded_http import unwanted  # noqa: PLC0415
+
+    if isinstance(error, openai.APITimeoutError) and not isinstance(error.__cause__, httpx.ConnectTimeout):
+        return False
+    if unwanted(error):
+        return False
+    return isinstance(error, Exception) and asked_to_wait(error) <= _LONGEST_WAIT and bool(reason_of(error))
+
+
+def asked_to_wait(error: BaseException | None) -> float:
+    """Give the seconds after which an endpoint wants to be asked again; 0 if it does not say."""
+    import openai  # noqa: PLC0415  # slow, and only an endpoint that failed needs it
+
+    if not isinstance(error, openai.APIStatusError):
+        return 0.0
+    value = error.response.headers.get("retry-after", "")
+    try:
+        return max(0.0, float(value) if value[:1].isdigit() else parsedate_to_datetime(value).timestamp() - time.time())
+    except ValueError:
+        return 0.0
+
+
+def reason_of(error: Exception) -> str:
+    """Say in a word how a model failed in a way in which another may not; empty for what is wrong with the prompt."""
+    import openai  # noqa: PLC0415
+
+    if isinstance(error, openai.APIStatusError):
+        if error.status_code == 429:
+            return "rate_limit"
+        return "server_error" if error.status_code >= 500 or error.status_code in _RETRIED_STATUS else ""
+    if isinstance(error, openai.APIConnectionError):
+        return "timeout" if isinstance(error, openai.APITimeoutError) else "unreachable"
+    return "" if isinstance(error, TypeError | NotImplementedError | BudgetError) else "unreadable"
+
+
+def describe_failure(error: Exception, model: NamedModel, *, streamed: bool, place: str = "") -> tuple[str, str]:
+    """Put a failure into words for the person who asked: the cause and the next step, clauses without keys."""
+    import openai  # noqa: PLC0415
+
+    from shiguan.bounded_http import unwanted  # noqa: PLC0415
+
+    place = place or _endpoint(model.address)
+    if isinstance(error, openai.APIStatusError):
+        cause = f"{place} answered {error.status_code} for model `{model.model_name}` ({_detail(error, model.key)})"
+        if refusal_of(error) == "content":
+            return cause, "Ask in other words, or another model"
+        return cause, _step_for_status(error.status_code, model)
+    if (reply := unwanted(error)) is not None:
+        return f"{place} {reply}", f"Check {_address_of(model)} and what answers there"
+    if streamed:
+        return f"{place} broke off in the middle of the answer ({type(error).__name__})", "Ask again"
+    if isinstance(error, openai.APITimeoutError):
+        more = f"the `timeout` of `{model.name}`" if model.timeout else "OPENAI_TIMEOUT"
+        step = f"Ask again later, or give a slow model more seconds between two tokens with {more}"
+        return f"{place} did not answer in time", step
+    if isinstance(error, openai.APIConnectionError):
+        return f"{place} could not be reached", f"Check {_address_of(model)} and that the server is running"
+    return (
+        f"{place} sent a reply that could not be read ({type(error).__name__}: {_detail(error, model.key)})",
+        f"Check that {_address_of(model)} points to an OpenAI-compatible chat API",
+    )
+
+
+def refusal_of(error: Exception) -> str:
+    """Say in a word what an endpoint refused on its merits: `access`, `content`, `request`; empty for nothing."""
+    import openai  # noqa: PLC0415
+
+    if not isinstance(error, openai.APIStatusError) or reason_of(error):
+        return ""
+    if error.status_code in (401, 403):
+        return "access"
+    return "content" if "content_filter" in f"{error.code} {error.body}" else "request"
+
+
+def _address_of(model: NamedModel) -> str:
+    return f"the `base_url` of `{model.name}`" if model.base_url else "OPENAI_BASE_URL"
+
+
+def _step_for_status(status: int, model: NamedModel) -> str:
+    if status in (401, 403):
+        return f"Check {model.key_variable or 'OPENAI_API_KEY'}"
+    if status == 404:
+        named = f"its `model` in `{model.name}`" if model.model else "the name of the model (OPENAI_MODEL)"
+        return f"Check {_address_of(model)} and {named}"
+    if status == 429:
+        return "Wait for the rate limit to pass, or check the account's quota"
+    if status >= 500 or status in _RETRIED_STATUS:
+        return "Ask again later"
+    return "Check the model's limits and the generator's `generation_kwargs`"
+
+
+def _endpoint(base: str | None) -> str:
+    if not base:
+        return "the OpenAI API"
+    try:
+        parts = urlsplit(base)
+        host = parts.hostname or "the endpoint"
+        return f"{host}:{parts.port}" if parts.port else host
+    except ValueError:
+        return "the endpoint"
+
+
+def _detail(error: Exception, key: str) -> str:
+    text = " ".join(str(getattr(error, "message", "") or error).split()).replace(key, "…")
+    return _SECRET.sub("…", text)[:_LONGEST] or type(error).__name__

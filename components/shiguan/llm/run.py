@@ -1,0 +1,303 @@
+"""One question on its way: its stages and their times, its limits and budget, and the calls that it made."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from haystack.dataclasses import ChatMessage
+
+from shiguan.errors import BudgetError
+from shiguan.llm.model_settings import Budget
+
+if TYPE_CHECKING:
+    from shiguan.llm.reply_cache import TenantCache
+
+clock = time.monotonic
+
+_GRACE = 1.0
+"""Seconds that a stopped run waits for its tasks to end."""
+HELPERS_SHARE = 0.6
+"""What the helpers of a question may spend of its seconds; the rest is for the answer."""
+_COUNTED = "counted"
+"""Marks a reply that was written down, in its meta."""
+
+
+@dataclass(frozen=True)
+class TimeLimits:
+    """How long the parts of one run may take, in seconds; None for as long as it takes."""
+
+    request: float | None = None
+    llm: float | None = None
+    helper: float | None = None
+    retrieval: float | None = None
+
+
+@dataclass(eq=False)
+class Stage:
+    """A stage at work: since when, how long it waited for a model, and since when it does so now."""
+
+    run: "Run"
+    name: str
+    started: float = field(default_factory=time.perf_counter)
+    waited: float = 0.0
+    waiting: int = 0
+    waiting_since: float = 0.0
+    timer: asyncio.TimerHandle | None = None
+
+    def worked(self, now: float) -> float:
+        waited = self.waited + (now - self.waiting_since if self.waiting else 0.0)
+        return now - self.started - waited
+
+
+_stage: ContextVar[Stage | None] = ContextVar("shiguan_stage", default=None)
+
+
+@dataclass(eq=False)
+class Run:
+    """
+    What is known of one question while it is answered.
+
+    `times` has the milliseconds of each stage and `visits` how often it ran. `answered` is the number of calls of
+    models that were answered and `usage` their tokens by kind; `calls` has each of them, also those that failed;
+    `requests` counts the attempts of all; `switches` has every time that another model stood in, and why; `refused` the
+    stages that the budget left without a model. A stage that is about to begin after `stop` was called does not.
+    """
+
+    limits: TimeLimits = field(default_factory=TimeLimits)
+    budget: Budget = field(default_factory=Budget)
+    cache: "TenantCache | None" = None
+    limited: Collection[str] = ()
+    on_begin: Callable[[str], None] | None = None
+    on_overrun: Callable[[], None] | None = None
+    on_progress: Callable[[str, dict[str, Any]], None] | None = None
+    times: dict[str, float] = field(default_factory=dict, init=False)
+    visits: Counter[str] = field(default_factory=Counter, init=False)
+    overran: str = field(default="", init=False)
+    answered: int = field(default=0, init=False)
+    usage: dict[str, int] = field(default_factory=dict, init=False)
+    calls: list[dict[str, Any]] = field(default_factory=list, init=False)
+    requests: int = field(default=0, init=False)
+    switches: list[dict[str, str]] = field(default_factory=list, init=False)
+    refused: list[str] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        self._running: list[Stage] = []
+        self._tasks: set[asyncio.Task[object]] = set()
+        self._stopped = False
+        self._began = clock()
+        self._lock = RLock()
+
+    # -- stages --------------------------------------------------------------------------------------------------------
+
+    @property
+    def running(self) -> list[str]:
+        """The stages at work, in the order in which they began."""
+        return [stage.name for stage in self._running]
+
+    @contextmanager
+    def entered(self) -> Iterator["Run"]:
+        """Let everything inside the block, in whatever task or thread that shares its context, belong to this run."""
+        token = _stage.set(Stage(self, ""))
+        try:
+            yield self
+        finally:
+            _stage.reset(token)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[Stage]:
+        """Note that a stage is at work; `CancelledError` if the run was stopped before it began."""
+        if self._stopped:
+            raise asyncio.CancelledError(f"The run was stopped before `{name}` began.")
+        stage = Stage(self, name)
+        self._running.append(stage)
+        if self.on_begin is not None:
+            self.on_begin(name)
+        try:
+            task = asyncio.current_task()
+        except RuntimeError:  # outside an event loop there is nothing to cancel, and no timer
+            task = None
+        if task is not None:
+            self._tasks.add(task)
+            if name in self.limited and self.limits.retrieval is not None:
+                self._look_at(stage, self.limits.retrieval)
+        token = _stage.set(stage)
+        try:
+            yield stage
+        finally:
+            _stage.reset(token)
+            self._running.remove(stage)
+            self.visits[name] += 1
+            if stage.timer is not None:
+                stage.timer.cancel()
+            self.times[name] = self.times.get(name, 0.0) + (time.perf_counter() - stage.started) * 1000
+
+    def _look_at(self, stage: Stage, limit: float) -> None:
+        """Look again at a stage when it may have worked for as long as it may."""
+        left = limit - stage.worked(time.perf_counter())
+        if left > 0:
+            stage.timer = asyncio.get_running_loop().call_later(max(left, 0.01), self._look_at, stage, limit)
+        elif not self.overran:
+            self.overran = stage.name
+            if self.on_overrun is not None:
+                self.on_overrun()
+
+    async def stop(self) -> None:
+        """Cancel what is at work and let nothing else begin; the result of what runs in a thread is dropped."""
+        self._stopped = True
+        mine = asyncio.current_task()
+        tasks = {task for task in self._tasks if task is not mine}
+        at_work = {task for task in tasks if not task.done()}
+        for task in at_work:
+            task.cancel("The run was stopped.")
+        if at_work:
+            await asyncio.wait(at_work, timeout=_GRACE)
+        for task in tasks:
+            if task.done() and not task.cancelled():
+                task.exception()  # looked at, so that asyncio does not report it as lost
+
+    # -- budget --------------------------------------------------------------------------------------------------------
+
+    def allows(self, calls: int = 1, *, helper: bool = False) -> bool:
+        """
+        Tell whether the stage at work may call a model so often; a no is remembered.
+
+        What helps on the way to an answer (a rewording, a hypothetical passage) may not take the last call, nor begin
+        when more than .6 of the time has passed: the answer comes first.
+        """
+        left = self.seconds_left(helper=helper)
+        enough = self.budget.calls is None or self.requests + calls + helper <= self.budget.calls
+        allowed = enough and (left is None or left > 0)
+        if not allowed:
+            self.refused.append(stage_name())
+        return allowed
+
+    def begin_request(self) -> None:
+        """Count a request that is about to be sent, or raise a `BudgetError`."""
+        with self._lock:
+            if not self.allows():
+                raise BudgetError("The question's budget leaves no call for this. Allow it more, or ask without one.")
+            self.requests += 1
+
+    def seconds_left(self, *, helper: bool = False) -> float | None:
+        """Give how much time is left, for helpers or for all; None without a limit."""
+        limit = self.budget.seconds
+        share = HELPERS_SHARE if helper else 1.0
+        return None if limit is None else max(0.0, limit * share - (clock() - self._began))
+
+    def budget_record(self) -> dict[str, Any] | None:
+        """Give the limits, what was spent, and the stages that were refused a call; None without limits."""
+        if not self.budget.limits:
+            return None
+        spent = {"calls": self.requests, "seconds": round(clock() - self._began, 6)}
+        return {"limits": self.budget.limits, "spent": spent, "refused": list(dict.fromkeys(self.refused))}
+
+    def warnings(self) -> list[str]:
+        """Say which models stood in for which, and what the budget was too short for."""
+        stood_in = (f"The model `{one['to']}` stood in for `{one['from']}` ({one['reason']})." for one in self.switches)
+        found = list(dict.fromkeys(stood_in))
+        if self.refused:
+            limits = ", ".join(f"{unit} {limit:g}" for unit, limit in self.budget.limits.items())
+            stages = ", ".join(f"`{stage}`" for stage in dict.fromkeys(self.refused))
+            found.append(f"The question's budget ({limits}) was short: {stages} did without a model.")
+        return found
+
+    @property
+    def cost(self) -> float | None:
+        """What the calls cost, 0 without any; None where a price is not known."""
+        costs = [call["cost"] for call in self.calls]
+        return None if None in costs else sum(costs)
+
+    # -- calls ---------------------------------------------------------------------------------------------------------
+
+    def note_call(self, began: float, call: dict[str, Any], tokens: dict[str, int], cost: float | None) -> None:
+        """Write a call down, whatever came of it; `began` is a time of `time.perf_counter`."""
+        ms = round((time.perf_counter() - began) * 1000, 2)
+        self.calls.append({"stage": stage_name(), **call, "tokens": tokens, "cost": cost, "ms": ms})
+
+    def count(
+        self,
+        replies: Sequence[ChatMessage],
+        began: float,
+        price: Callable[[dict[str, int]], float | None] | None = None,
+        estimate: dict[str, int] | None = None,
+        **call: Any,
+    ) -> list[ChatMessage]:
+        """
+        Count one call that gave these replies, and mark them, so that nobody counts it again.
+
+        No replies, marked ones, and those that used no tokens at all are no call. `price` computes its cost from its
+        tokens, `estimate` stands in where the endpoint did not count them, and `call` has what else is known of it.
+        """
+        meta = getattr(replies[0], "meta", None) if replies else None
+        first: dict[str, Any] = meta if isinstance(meta, dict) else {}
+        usage = first.get("usage")
+        usage = usage if isinstance(usage, dict) else {}
+        if not replies or first.get(_COUNTED) or usage.get("total_tokens") == 0:
+            return list(replies)
+        tokens = {name: many for name, many in usage.items() if name.endswith("_tokens") and isinstance(many, int)}
+        details = usage.get("prompt_tokens_details")
+        if isinstance(details, dict) and isinstance(details.get("cached_tokens"), int):
+            tokens["cached_tokens"] = details["cached_tokens"]
+        if not tokens and estimate:
+            tokens, call = estimate, {**call, "estimated": True}
+        self.answered += 1
+        self.requests += "attempts" not in call  # those of our own endpoint are counted as they are sent
+        for name, many in tokens.items():
+            self.usage[name] = self.usage.get(name, 0) + many
+        about = {"role": "", "model": first.get("model"), "prompt": first.get("prompt"), **call}
+        self.note_call(began, about, tokens, price(tokens) if price else None)
+        return [
+            replace(one, _meta={**one.meta, _COUNTED: True}) if isinstance(one, ChatMessage) else one for one in replies
+        ]
+
+    def count_outputs(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], began: float) -> None:
+        """Count the calls of a component that writes replies to a prompt, by those of its outputs that nobody did."""
+        if not {"messages", "prompt"} & inputs.keys():
+            return
+        self.count(outputs.get("replies") or (), began)
+        for one in outputs.get("messages") or ():  # of an agent: each message of the model is a call
+            if isinstance(one, ChatMessage) and one.is_from("assistant") and one.meta.get("usage"):
+                self.count([one], began)
+
+
+def current_run() -> Run | None:
+    """Give the run that this code is part of; None outside of one."""
+    stage = _stage.get()
+    return stage.run if stage else None
+
+
+def stage_name() -> str:
+    """Name the stage at work; empty outside of one."""
+    stage = _stage.get()
+    return stage.name if stage else ""
+
+
+@contextmanager
+def waiting_for_llm() -> Iterator[None]:
+    """Note that the stage at work waits for a model, so that it is not blamed for the time."""
+    stage = _stage.get()
+    if stage is None:
+        yield
+        return
+    if not stage.waiting:
+        stage.waiting_since = time.perf_counter()
+    stage.waiting += 1
+    try:
+        yield
+    finally:
+        stage.waiting -= 1
+        if not stage.waiting:
+            stage.waited += time.perf_counter() - stage.waiting_since
+
+
+def report_progress(outputs: dict[str, Any]) -> None:
+    """Report to the listeners of the run what the stage at work has done so far."""
+    stage = _stage.get()
+    if stage is not None and stage.run.on_progress is not None:
+        stage.run.on_progress(stage.name, outputs)
