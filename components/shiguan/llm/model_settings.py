@@ -36,7 +36,9 @@ _KEY_NAME = re.compile(r"(?!SHIGUAN_)[A-Z][A-Z0-9_]*_KEY")
 
 def _is_name_of_a_key(name: str) -> str:
     if not _KEY_NAME.fullmatch(name):
-        raise ValueError("must match [A-Z][A-Z0-9_]*_KEY, and not be one of Shiguan's own, which hold the keys of callers")
+        raise ValueError(
+            "must match [A-Z][A-Z0-9_]*_KEY, and not be one of Shiguan's own, which hold the keys of callers"
+        )
     return name
 
 
