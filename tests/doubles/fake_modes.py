@@ -4,10 +4,11 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
-from haystack import AsyncPipeline, Document, component
+from haystack import Document, component
 from haystack.dataclasses import ChatMessage, StreamingChunk
 
 from shiguan.answer.citation_extractor import CitationExtractor
+from shiguan.engine.mode_pipeline import ModePipeline
 from shiguan.engine.pipeline_run import map_of
 from shiguan.engine.runner import Runner
 from shiguan.errors import AnswerError, RefusedError, StoreLockedError
@@ -129,7 +130,7 @@ async def _for_ever(query: str) -> None:
 
 def fake_runner(*, graded: bool) -> Runner:
     """A mode whose drafts are streamed, or one where a grader stands between."""
-    pipeline = AsyncPipeline()
+    pipeline = ModePipeline(metadata={"inputs": {"query": ["fetcher.query"]}})
     pipeline.add_component("fetcher", Fetcher())
     pipeline.add_component("context", Context())
     pipeline.add_component("generator", Generator())
@@ -148,10 +149,11 @@ def fake_runner(*, graded: bool) -> Runner:
     runner = Runner.__new__(Runner)
     runner.mode, runner.retrieval_only, runner.pipeline = "simple", False, pipeline
     runner._stamp, runner._keep_receipt = {"deployment": "embedded", "mode_sha256": ""}, None
-    runner._inputs = {"query": ["fetcher.query"]}
+    runner._inputs = pipeline.metadata["inputs"]
     runner._outputs = {"answers": "citations.answers"}
     runner._explained = {}
     runner._map = map_of(pipeline, "citations.answers")
     runner._plan, runner._kept_for, runner._data_dir = Budget(), CachePlan(), None
-    runner._conversations, runner._own_conversations = None, False
+    runner._conversations, runner._own_conversations, runner._readers = None, False, []
+    runner._keep_prompts = False
     return runner
