@@ -203,6 +203,17 @@ def test_a_batch_that_cannot_be_taken_is_refused_whole(server, llm, body, status
     assert llm.calls == 0
 
 
+def test_why_takes_a_query_as_every_route_does_and_says_where_a_passage_stands(server, llm):
+    reply = server.post("/api/v1/why", json={"query": QUESTION, "expected": "Yang Yan proposed", "mode": "simple"})
+    assert reply.status_code == 200
+    assert (reply.json()["passages"][0]["source"], reply.json()["stage"]) == ("tax.txt", "nothing_lost")
+    other = server.post("/api/v1/why", json={"question": QUESTION, "expected": "Yang Yan"})
+    assert (other.status_code, [one["field"] for one in other.json()["error"]["fields"]]) == (
+        422,
+        ["query", "question"],
+    )
+
+
 @pytest.mark.parametrize("mode", ["simple", "advanced", "precise"])
 def test_hayhooks_own_routes_answer_too(server, mode):
     reply = server.post(f"/{mode}/run", json={"query": QUESTION})
