@@ -318,21 +318,21 @@ class ClaimChecker:
         support = replace(support, verdict="unsupported", foreign=True)
         names = names_of(reading.claim)
         strange = [name for name in names if not named_text(text).has(name)]
-        found = {number: self._nearest[number](reading.claim) for number in numbers if number in self._nearest}
-        compared = [(one.cosine, number, one) for number, one in found.items() if one is not None]
-        nearness = 0.0
-        if compared:
-            _, number, best = max(compared)
-            support = replace(support, passage=self.numbers.index(number), start=best.start, end=best.end)
-            # English is as near to any classical passage as to the right one: names hide what it says.
-            if best.near is not None and not reading.classical:
-                nearness = (best.cosine - best.near) / _NEAREST
         # Names that are all there tell what a dictionary has too few words for.
         named = bool(names) and not strange
         if missing := _numbers_missing(reading, text) or ([] if named else list(reading.apart)):
             return replace(support, reason=f"no passage has {', '.join(missing[:3])} beside it", exact=True)
         if 2 * len(strange) > len(names):
             return replace(support, score=0.0, reason=f"no passage has {', '.join(strange[:3])}")
+        nearness = 0.0
+        found = {number: self._nearest[number](reading.claim) for number in numbers if number in self._nearest}
+        compared = [(one.cosine, number, one) for number, one in found.items() if one is not None]
+        if compared:
+            _, number, best = max(compared)
+            support = replace(support, passage=self.numbers.index(number), start=best.start, end=best.end)
+            # English is as near to any classical passage as to the right one: names hide what it says.
+            if best.near is not None and not reading.classical:
+                nearness = (best.cosine - best.near) / _NEAREST
         score = PARTIAL + _NEARNESS * max(-1.0, min(1.0, nearness))
         if {language} | evidence.languages >= {"zh", "en"}:
             least = _TOLD_CLASSICAL if reading.classical else _TOLD_ACROSS
