@@ -29,8 +29,8 @@ _SAME = 0.5
 # (dialogue, verse, rows of a table) go on to `_SHORT` characters of Latin text, and none is taken that would make more
 # than `_LONGEST`.
 _FEWEST, _SENTENCES, _SHORT, _LONGEST = 2, 4, 400, 900
-# The kinds of answer that a sentence shows by itself, how many sentences from the closest one it may stand, and what each
-# sentence between them costs of the share of the question's words.
+# The kinds of answer that a sentence shows by itself, how many sentences from the closest one it may stand, and what
+# each sentence between them costs of the share of the question's words.
 _TELLING, _REACH, _AWAY = ("time", "number", "reason"), 6, 0.1
 # A sentence whose subject stands in the one before it: "It is 5,464 kilometres long."
 _POINTS_BACK = re.compile(
@@ -172,9 +172,9 @@ def _quotation(
 
 def _answering(sentences: Sequence[str], touched: Sequence[int], question: str, weights: Mapping[str, float]) -> int:
     """
-    Find the sentence that answers: it holds the kind of thing asked for and, with the one before it, the question's words.
+    Find the sentence that answers: it holds the kind of thing asked for and, with those before it, the question's words.
 
-    Without one, and where a question asks for no kind of thing that can be told, it is the matched one with most words.
+    Without one, and where no such kind of thing is asked for, it is the matched one with most words.
     """
     shapes = [shape for shape in question_shapes(question) if shape in _TELLING]
     said = [frozenset(terms(sentence)) for sentence in sentences]
