@@ -172,7 +172,7 @@ def _quotation(
 
 def _answering(sentences: Sequence[str], touched: Sequence[int], question: str, weights: Mapping[str, float]) -> int:
     """
-    Find the sentence that answers: it holds the kind of thing asked for and, with those before it, the question's words.
+    Find the sentence that answers: it has the kind of thing asked for and, with those before, the question's words.
 
     Without one, and where no such kind of thing is asked for, it is the matched one with most words.
     """
