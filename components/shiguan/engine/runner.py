@@ -330,6 +330,7 @@ class Runner:
         metadata["warnings"] += [*self._unheard(options).values(), *options.warnings(), *cache.warnings]
         metadata["sub_questions"] = value_at(results, self._outputs.get("sub_questions", "")) or []
         source, begun = (value_at(results, self._outputs.get(name, "")) for name in ("source", "thread"))
+        source = "history" if made.meta.get("status") == "recalled" else source
         thread = dict(begun or {})
         if prefix:
             metadata["prefix"] = prefix_reuse(thread.get("prefix") or [], prefix)
