@@ -153,7 +153,8 @@ def _quotation(
     while True:
         window = text[sentences[first][0] : sentences[last][1]]
         count, size = last - first + 1, _size(window)
-        sides = [at for at in (last + 1, first - 1) if 0 <= at < len(sentences)]
+        sides = [first - 1, last + 1] if marked < first else [last + 1, first - 1]
+        sides = [at for at in sides if 0 <= at < len(sentences)]
         within = first and _IN_BRACKETS.match(window)
         if within or (first and _POINTS_BACK.match(text[slice(*sentences[first])])):
             sides = [first - 1]
@@ -183,8 +184,9 @@ def _answering(sentences: Sequence[str], touched: Sequence[int], question: str, 
     for at in range(max(0, closest - _REACH), min(len(sentences), closest + _REACH + 1)):
         if held := sum(has_shape(sentences[at], one, question) for one in shapes):
             together = frozenset().union(*said[max(0, at - 2) : at + 1])
-            shares = held / len(shapes), covered(weights, said[at]), covered(weights, together)
-            worth[at] = sum(shares) - _AWAY * abs(at - closest)
+            own = covered(weights, said[at])
+            if own or at >= closest:  # what only follows on may leave the question's words out
+                worth[at] = held / len(shapes) + own + covered(weights, together) - _AWAY * abs(at - closest)
     return max(worth, key=lambda at: worth[at])
 
 

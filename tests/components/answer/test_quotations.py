@@ -178,6 +178,15 @@ def test_a_window_goes_on_past_another_date_to_the_one_that_is_asked_for():
     assert text[slice(*citation["sentence"])] == "Luoyang followed on 3 December."
 
 
+def test_a_window_goes_back_to_the_sentence_that_answers():
+    filler = "The road from the pass to the two capitals was long and the harvest had been burnt on both sides of it. "
+    text = f"Luoyang fell on 3 December. {filler * 4}Luoyang was the eastern capital and was taken back. {filler * 9}"
+    document = passage(text, sentence="Luoyang was the eastern capital and was taken back.")
+    (citation,) = run([document], "When did Luoyang fall?").meta["citations"]
+    assert citation["quote"].startswith("Luoyang fell on 3 December.")
+    assert text[slice(*citation["sentence"])] == "Luoyang fell on 3 December."
+
+
 def test_the_same_words_from_two_editions_are_quoted_once():
     other = passage("Elsewhere the rebels waited. They were ten thousand.", sentence="Elsewhere", number=3)
     twice = [passage(number=1), passage(f"{FIRST}  So it is told.", number=2), other]
