@@ -29,9 +29,9 @@ from haystack import Document, component
 from haystack.components.retrievers.in_memory import InMemoryEmbeddingRetriever
 from haystack.dataclasses import ChatMessage
 from haystack.document_stores.in_memory import InMemoryDocumentStore
-from shiguan.retrieval.claim_matcher import ClaimMatcher
 
 from shiguan.claims.checker import checker_of
+from shiguan.claims.nearness import ClaimMatcher
 from shiguan.engine.runner import Runner
 from shiguan.evaluation.metrics import compare_metric
 from shiguan.evaluation.provenance import TENANT
@@ -80,6 +80,9 @@ def across_cases(folder: Path) -> list[Across]:
     return found
 
 
+_OF_TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "bench"}
+
+
 class AcrossCheck:
     """The check of a claim against one passage in another language, through `ClaimMatcher` and a store."""
 
@@ -100,20 +103,20 @@ class AcrossCheck:
         store.write_documents(
             [Document.from_dict(c.to_dict()) for c in E5DocumentEmbedder().run(split["children"])["documents"]]
         )
-        matcher = ClaimMatcher(InMemoryEmbeddingRetriever(store), text_embedder=E5TextEmbedder(), near=near)
-        tenant = {"field": "meta.tenant_id", "operator": "==", "value": "bench"}
-        self._children = matcher.run(split["parents"], tenant)["children"]
+        self._matcher = ClaimMatcher(InMemoryEmbeddingRetriever(store), text_embedder=E5TextEmbedder(), near=near)
         self._parents = {parent.content: parent for parent in split["parents"]}
 
     def cosine(self, claim: str, text: str) -> float:
         """Give the cosine of a claim and the nearest child of a passage."""
-        (document,) = self._children.compared([self._parents[text.strip()]])
-        return float(document.nearest(claim).cosine)
+        return float(self._compared(text).nearest(claim).cosine)
 
     def support(self, claim: str, text: str) -> Any:
         """Say what a passage says to a claim."""
-        documents = self._children.compared([self._parents[text.strip()]])
-        return checker_of({1: documents[0]}).relation(claim, 1)
+        return checker_of({1: self._compared(text)}).relation(claim, 1)
+
+    def _compared(self, text: str) -> Any:
+        (document,) = self._matcher.compared([self._parents[text.strip()]], _OF_TENANT)
+        return document
 
 
 def across_rows(folder: Path) -> list[Row]:
@@ -166,7 +169,7 @@ def _share(name: str, scored: Sequence[tuple[str, float, bool]], *, kept: bool) 
 def shipped_near() -> float:
     """Read the cosine that the embedded modes ship with."""
     text = (ROOT / "pipelines" / "embedded" / "simple.yml").read_text(encoding="utf-8")
-    return float(yaml.safe_load(text)["components"]["claim_matcher"]["init_parameters"]["near"])
+    return float(yaml.safe_load(text)["x-claim-matcher"]["init_parameters"]["near"])
 
 
 def fit_near(folder: Path) -> float:
@@ -229,7 +232,7 @@ def main() -> None:
     model = RecordedModel()
     ways: list[list[list[float]]] = [[], []]
     with Runner("embedded", "advanced", data_dir=options.library) as runner:
-        runner.pipeline.get_component("rewriter").chat_generator = model
+        runner.pipeline.get_component("query_rewriter").chat_generator = model
         for question in asked:
             for way, wording in zip(ways, ("", wordings[question.id]), strict=True):
                 model.wording = wording

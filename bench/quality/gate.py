@@ -62,6 +62,8 @@ MOST_LEFT_OUT = 0.25
 _ANSWERS = ("contains_answer", "correct", "gold_cited")
 _MARKS = ("citation_precision", "citation_recall")
 RECORDED_GATES = dict.fromkeys((*_ANSWERS, *_MARKS, "correct_refusal", "false_refusal"), 0.02)
+CLAIMS_STEP = 29
+"""One in so many scripted replies is shown to `simple`."""
 READERS_STEP, READERS_WORDINGS, READERS_LOSS = 3, ("none", "keywords"), 0.02
 """Every third question that one sentence answers, without a rewording and with one; what may be lost of them."""
 NEIGHBOUR = "neighbour"
@@ -98,6 +100,7 @@ def main(arguments: list[str] | None = None) -> int:
             codes = recorded_gate(options.modes, library, options)
             codes |= {mode: gate(mode, library, options) for mode in options.modes if mode in MODES}
             codes["readers"] = readers_gate(library)
+            codes["claims"] = claims_gate(library)
     except ShiguanError as error:
         print(f"gate: {error}", file=sys.stderr)
         return 2
@@ -133,6 +136,26 @@ def readers_gate(library: Path) -> int:
     allowed = READERS_LOSS * len(found)
     print(f"readers: {len(found)} questions, {len(lost)} lost after their passage was found (at most {allowed:.1f}).")
     return int(len(lost) > allowed)
+
+
+def claims_gate(library: Path) -> int:
+    """
+    Ask `simple` a slice of the scripted replies of `inventor.py`, true sentences in odd forms and inventions.
+
+    1 if a sentence is shown that is neither judged nor harmless, or if too many cited ones still stand when the
+    passages that they cite are taken away.
+    """
+    from bench.quality.inventor import careless, holds, inventions, measured, read_script
+
+    script = read_script()
+    cases = [*((True, one) for one in inventions(script)), *((False, one) for one in careless(script))]
+    try:
+        rows = measured("simple", library, cases[::CLAIMS_STEP]).rows()[-2:]
+    finally:
+        os.environ.pop("OPENAI_BASE_URL", None)
+    for name, value, count, bar, low in rows:
+        print(f"claims: {name}: {value:.3f} of {count} ({'at most' if low else 'at least'} {bar:g}).")
+    return int(not all(count and holds(value, bar, low=low) for _, value, count, bar, low in rows))
 
 
 def prepare(folder: Path) -> Path:

@@ -358,13 +358,14 @@ def table(tallies: Sequence[Tally]) -> str:
     for tally in tallies:
         for name, value, count, bar, low in tally.rows():
             sign = "" if bar is None else f"{'≤' if low else '≥'} {bar:g}"
-            missed = "" if _holds(value, bar, low=low) else " (missed)"
+            missed = "" if holds(value, bar, low=low) else " (missed)"
             lines.append(f"| {tally.mode} | {name} | {count} | {value:.3f}{missed} | {sign} |")
         lines.append(f"| {tally.mode} | replies whose passage was not read | {tally.not_read} | | |")
     return "\n".join(lines)
 
 
-def _holds(value: float, bar: float | None, *, low: bool) -> bool:
+def holds(value: float, bar: float | None, *, low: bool) -> bool:
+    """Tell whether a value holds its bar."""
     return bar is None or (value <= bar if low else value >= bar)
 
 
@@ -418,7 +419,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if chosen.misses:
         lines = [json.dumps(row, ensure_ascii=False) for tally in tallies for row in misses(tally)]
         chosen.misses.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    held = all(_holds(value, bar, low=low) for tally in tallies for _, value, _, bar, low in tally.rows())
+    held = all(holds(value, bar, low=low) for tally in tallies for _, value, _, bar, low in tally.rows())
     return 0 if held else 1
 
 

@@ -5,6 +5,7 @@ machinery.
     python -m bench.quality.readers [--data DIR] [--keep DIR] [--sets books en_squad2 ...]
                                     [--modes simple advanced precise]
                                     [--wording none keywords translation] [--count N] [--json FILE]
+                                    [--strategy STRATEGY] [--budget TOKENS]
 
 The reader (`bench/quality/scripted_model.py`) says the sentence that answers if it stands in its prompt, and marks it;
 if not, it says that the sources do not say. The mode is the shipped file, the model an OpenAI-compatible address. A
@@ -12,7 +13,8 @@ helper that rewords replies nothing, a keyword form of the question, or its tran
 writes one about the right thing that is wrong in its details.
 
 Columns: among the first ten passages; in the prompt; answered and cited right; refused without asking the model;
-where nothing answers, not answered; calls of the model a question, and its time without the model's.
+where nothing answers, not answered; calls of the model a question, its time without the model's, and the tokens of the
+prompt that is answered. `--strategy` and `--budget` are those of the mode's `ContextBuilder`.
 """
 
 import argparse
@@ -27,7 +29,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -36,9 +38,11 @@ from bench.quality.book_questions import FOLLOW_UPS, UNANSWERABLE, contains_quot
 from bench.quality.retrieval_bars import BOOK_FILES, BOOKS, DATA, stamped_folder
 from bench.quality.scripted_model import Script, ScriptedModel, serving
 
+from shiguan.context.context_builder import Strategy
 from shiguan.engine.runner import Runner
 from shiguan.evaluation.json_lines import read_json_lines
 from shiguan.evaluation.provenance import TENANT, ingest_corpus
+from shiguan.models.token_counter import TokenCounter
 from shiguan.text.dictionary import translated_terms
 from shiguan.text.languages import detect_language
 from shiguan.text.sentences import sentence_spans
@@ -130,13 +134,16 @@ class Outcome:
     answered: bool
     calls: int
     seconds: float
+    tokens: int
 
 
 class Readers:
     """Asks modes with the scripted model, over corpora that are ingested once."""
 
-    def __init__(self, data: Path, keep: Path, model: ScriptedModel) -> None:
-        self.data, self.keep, self.model = data, keep, model
+    def __init__(self, data: Path, keep: Path, model: ScriptedModel, context: dict[str, Any] | None = None) -> None:
+        self.data, self.keep, self.model, self.context = data, keep, model, context or {}
+        self._counter = TokenCounter()
+        self._counter.warm_up()
 
     def library(self, files: Sequence[Path]) -> Path:
         """Ingest a corpus, unless that was done before."""
@@ -148,6 +155,7 @@ class Readers:
         """Ask every question once."""
         with Runner("embedded", mode, data_dir=library) as runner:
             runner.warm_up()
+            vars(runner.pipeline.get_component("context_builder")).update(self.context)
             for case in cases:
                 yield self._outcome(runner, case, wording)
 
@@ -163,7 +171,7 @@ class Readers:
         answer = runner.ask(case.text[:2000], tenant_id=TENANT, **options)
         seconds = time.process_time() - started
         calls = [call for call in self.model.calls if call != "summary_tree"]
-        read = self.model.had_the_answer
+        read, tokens = self.model.had_the_answer, self._counter.count(self.model.answering_prompt)
         shown = options | {"top_k": DEPTH}
         self.model.ask(script)
         passages, _ = runner.search(case.text[:2000], tenant_id=TENANT, **shown)
@@ -179,6 +187,7 @@ class Readers:
             answered=answered,
             calls=len(calls),
             seconds=seconds,
+            tokens=tokens,
         )
 
 
@@ -258,18 +267,28 @@ def table_lines(mode: str, wording: str, outcomes: Sequence[Outcome]) -> Iterato
         def share(name: str, rows: Sequence[Outcome] = of_group) -> str:
             return f"{sum(getattr(one, name) for one in rows) / len(rows):.3f}"
 
-        calls, seconds = (sum(getattr(one, name) for one in of_group) / len(of_group) for name in ("calls", "seconds"))
+        means = (sum(getattr(one, name) for one in of_group) / len(of_group) for name in ("calls", "seconds", "tokens"))
+        calls, seconds, tokens = means
         if of_group[0].case.sides:
             values = [share("in_ten"), share("in_prompt"), share("right"), share("refused"), ""]
         else:
             values = ["", "", "", "", f"{1 - sum(one.answered for one in of_group) / len(of_group):.3f}"]
-        cells = [group, mode, wording, str(len(of_group)), *values, f"{calls:.2f}", f"{seconds * 1000:.0f}"]
+        cells = [
+            group,
+            mode,
+            wording,
+            str(len(of_group)),
+            *values,
+            f"{calls:.2f}",
+            f"{seconds * 1000:.0f}",
+            f"{tokens:.0f}",
+        ]
         yield f"| {' | '.join(cells)} |"
 
 
 HEADER = (
     "| questions | mode | rewording | count | in ten | in the prompt | answered and cited right | refused unasked | "
-    "not answered | calls | ms |\n|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|"
+    "not answered | calls | ms | tokens |\n|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
 )
 
 
@@ -284,6 +303,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--modes", nargs="+", choices=MODES, default=MODES, metavar="MODE", help="only these modes")
     parser.add_argument("--wording", nargs="+", choices=WORDINGS, default=["none"], help="what the rewriter replies")
     parser.add_argument("--count", type=int, default=COUNT, help="questions of a set (default: %(default)s)")
+    parser.add_argument("--strategy", choices=get_args(Strategy), help="of the context")
+    parser.add_argument("--budget", type=int, metavar="TOKENS", help="of the context")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write a line for each question here")
     options = parser.parse_args(arguments)
     if not options.data.is_dir():
@@ -297,7 +318,8 @@ def main(arguments: list[str] | None = None) -> int:
         keep.mkdir(parents=True, exist_ok=True)
         os.environ["OPENAI_BASE_URL"] = stack.enter_context(serving(model))
         stack.callback(os.environ.pop, "OPENAI_BASE_URL")
-        readers = Readers(options.data, keep, model)
+        wanted = {"strategy": options.strategy, "token_budget": options.budget}
+        readers = Readers(options.data, keep, model, {name: value for name, value in wanted.items() if value})
         for name, (files, cases) in all_cases(options.data, options.count).items():
             if options.sets and name not in options.sets:
                 continue

@@ -1,6 +1,7 @@
 """The answering routes of the real server, with the official client of the OpenAI API and with plain HTTP."""
 
 import json
+import signal
 import socket
 from urllib.parse import urlsplit
 
@@ -201,6 +202,29 @@ def test_a_batch_keeps_its_order_and_fails_by_item(server):
 def test_a_batch_that_cannot_be_taken_is_refused_whole(server, llm, body, status):
     assert server.post("/api/v1/rag/batch", json=body).status_code == status
     assert llm.calls == 0
+
+
+def test_why_takes_a_query_as_every_route_does_and_says_where_a_passage_stands(server, llm):
+    reply = server.post("/api/v1/why", json={"query": QUESTION, "expected": "Yang Yan proposed", "mode": "simple"})
+    assert reply.status_code == 200
+    assert (reply.json()["passages"][0]["source"], reply.json()["stage"]) == ("tax.txt", "nothing_lost")
+    other = server.post("/api/v1/why", json={"question": QUESTION, "expected": "Yang Yan"})
+    assert (other.status_code, [one["field"] for one in other.json()["error"]["fields"]]) == (
+        422,
+        ["query", "question"],
+    )
+
+
+@pytest.mark.slow
+def test_a_server_that_has_searched_ends_without_an_error(tmp_path):
+    own = ServerProcess(tmp_path).start()
+    try:
+        found = own.get("/api/v1/library/search", params={"query": QUESTION})
+    finally:
+        code = own.stop()
+    assert found.status_code == 200
+    assert code in (0, -signal.SIGTERM)
+    assert "Application shutdown failed" not in own.errors
 
 
 @pytest.mark.parametrize("mode", ["simple", "advanced", "precise"])

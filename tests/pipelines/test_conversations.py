@@ -69,6 +69,20 @@ def test_what_was_said_is_repeated_and_not_told_anew(llm, make_runner, conversat
     assert "> Yang Yan proposed the two-tax reform in 780. (1)" in answer["answer"]
 
 
+@pytest.mark.parametrize("mode", ["advanced", "precise"])
+def test_the_router_may_say_that_a_question_is_about_the_conversation(llm, make_runner, mode, conversation):
+    runner = make_runner(mode)
+    runner.ask(TOPIC, tenant_id=TENANT, conversation_id=conversation)
+    asked = "And could you put that in front of me once more?"
+    llm.rule("You reword questions", {"source": "history", "query": asked})
+    llm.reset()
+    answer = runner.ask(asked, tenant_id=TENANT, conversation_id=conversation)
+    assert (answer["status"], answer["citations"], answer["documents"]) == ("recalled", [], [])
+    assert f"> {TOPIC}" in answer["answer"]
+    assert not [prompt for prompt in llm.prompts if "<sources>" in prompt]
+    assert turns(runner, conversation)[-1].source == "history"
+
+
 def test_what_was_said_wrongly_does_not_come_back_as_a_fact(llm, make_runner, conversation):
     llm.default = FALSE
     runner = make_runner()

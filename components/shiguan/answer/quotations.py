@@ -29,6 +29,9 @@ _SAME = 0.5
 # (dialogue, verse, rows of a table) go on to `_SHORT` characters of Latin text, and none is taken that would make more
 # than `_LONGEST`.
 _FEWEST, _SENTENCES, _SHORT, _LONGEST = 2, 4, 400, 900
+# The kinds of answer that a sentence shows by itself, how many sentences from the closest one it may stand, and what
+# each sentence between them costs of the share of the question's words.
+_TELLING, _REACH, _AWAY = ("time", "number", "reason"), 6, 0.1
 # A sentence whose subject stands in the one before it: "It is 5,464 kilometres long."
 _POINTS_BACK = re.compile(
     r"^[\s\"'“”‘’「『(（]*(?:(?:he|she|it|they|his|her|its|their|this|these|that|those|such|the (?:former|latter))\b"
@@ -60,7 +63,7 @@ _STYLES: dict[Format, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Quotation:
-    """A window of a passage, the sentence in it that is closest to the question, and the question's words in that."""
+    """A window of a passage, the sentence in it that answers or is closest, and the question's words in that."""
 
     document: Document
     window: Span
@@ -141,28 +144,50 @@ def _matches(
 def _quotation(
     document: Document, match: Span, taken: Sequence[Span], question: str, weights: Mapping[str, float]
 ) -> Quotation:
-    """Choose the window of whole sentences that holds a match, what its first one points back to, and what follows."""
+    """Choose the window of whole sentences that holds a match, what its first one points back to, and what answers."""
     text, shapes = document.content or "", question_shapes(question)
     sentences = sentence_spans(text)
     touched = [at for at, span in enumerate(sentences) if _meet(span, match)] or [0]
     first, last = touched[0], touched[-1]
-    closest = max(touched, key=lambda at: covered(weights, terms(text[slice(*sentences[at])])))
+    marked = _answering([text[slice(*span)] for span in sentences], touched, question, weights)
     while True:
         window = text[sentences[first][0] : sentences[last][1]]
         count, size = last - first + 1, _size(window)
-        sides = [at for at in (last + 1, first - 1) if 0 <= at < len(sentences)]
+        sides = [first - 1, last + 1] if marked < first else [last + 1, first - 1]
+        sides = [at for at in sides if 0 <= at < len(sentences)]
         within = first and _IN_BRACKETS.match(window)
         if within or (first and _POINTS_BACK.match(text[slice(*sentences[first])])):
             sides = [first - 1]
         sides = [at for at in sides if not any(_meet(sentences[at], other) for other in taken)]
         enough = count >= _SENTENCES and size >= _SHORT and not within
-        if not sides or size >= _LONGEST or (enough and shapes and all(has_shape(window, x, question) for x in shapes)):
+        answers = first <= marked <= last and all(has_shape(window, x, question) for x in shapes)
+        if not sides or size >= _LONGEST or (enough and shapes and answers):
             break
         if count >= _FEWEST and size + _size(text[slice(*sentences[sides[0]])]) > _LONGEST:
             break
         first, last = min(first, sides[0]), max(last, sides[0])
-    words = tuple(_asked_words(text, sentences[closest], weights))
-    return Quotation(document, (sentences[first][0], sentences[last][1]), sentences[closest], words)
+    marked = min(max(marked, first), last)
+    words = tuple(_asked_words(text, sentences[marked], weights))
+    return Quotation(document, (sentences[first][0], sentences[last][1]), sentences[marked], words)
+
+
+def _answering(sentences: Sequence[str], touched: Sequence[int], question: str, weights: Mapping[str, float]) -> int:
+    """
+    Find the sentence that answers: it has the kind of thing asked for and, with those before, the question's words.
+
+    Without one, and where no such kind of thing is asked for, it is the matched one with most words.
+    """
+    shapes = [shape for shape in question_shapes(question) if shape in _TELLING]
+    said = [frozenset(terms(sentence)) for sentence in sentences]
+    closest = max(touched, key=lambda at: covered(weights, said[at]))
+    worth: dict[int, float] = {closest: 0.0}
+    for at in range(max(0, closest - _REACH), min(len(sentences), closest + _REACH + 1)):
+        if held := sum(has_shape(sentences[at], one, question) for one in shapes):
+            together = frozenset().union(*said[max(0, at - 2) : at + 1])
+            own = covered(weights, said[at])
+            if own or at >= closest:  # what only follows on may leave the question's words out
+                worth[at] = held / len(shapes) + own + covered(weights, together) - _AWAY * abs(at - closest)
+    return max(worth, key=lambda at: worth[at])
 
 
 def _says_the_same(one: Quotation, other: Quotation) -> bool:

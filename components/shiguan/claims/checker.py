@@ -121,14 +121,7 @@ def stated_claim(claim: Claim) -> str:
 
 
 class ClaimChecker:
-    """
-    Checks the claims of one answer against its numbered passages.
-
-    A claim's verdict is about all passages and does not depend on the rest of the answer; only its score leans on it.
-    What a single passage says to a claim, and so whether a mark is true, is judged by the same rules from that passage
-    alone. One in another language than all of them is compared by its words' translations, its vector, numbers and
-    names, and never more than supported in part.
-    """
+    """Checks the claims of one answer against its passages; a verdict does not depend on the rest of the answer."""
 
     def __init__(
         self,
@@ -145,11 +138,7 @@ class ClaimChecker:
         self._relations: dict[tuple[str, int], Support] = {}
 
     def split(self, answer: str) -> ClaimedText:
-        """
-        Take an answer apart: into sentences, and these into clauses where the passages say only some of them.
-
-        What only talks to the reader is apart from what states something, too.
-        """
+        """Take an answer apart into sentences, and these into clauses where the passages say only some of them."""
         parts = split_claims(answer, self.question)
         found = {index: clauses(claim.text) for index, claim in enumerate(parts.claims)}
         parts = with_clauses(parts, {index: [one[:2] for one in some] for index, some in found.items()})
@@ -185,13 +174,7 @@ class ClaimChecker:
         return [(start, end) for start, end, _ in runs] if len(runs) > 1 else []
 
     def stated(self, claim: Claim) -> str:
-        """
-        Give what a sentence of an answer states and needs a source for, as it is compared with passages.
-
-        A heading, a courtesy, a question or an admitted gap states nothing, unless it brings a word, name or number
-        that neither the question has nor, together with its others, some neighbouring sentences of a passage. A
-        sentence that a passage has word for word is a quotation, whatever else it looks like.
-        """
+        """Give what of a sentence needs a source: nothing of a heading, courtesy, question or gap that is not new."""
         kind, plain = claim_kind(claim.text), plain_claim(claim.text)
         if is_not_found_sentence(plain):
             return ""
@@ -304,13 +287,7 @@ class ClaimChecker:
     def _across_languages(
         self, reading: Reading, evidence: Evidence, support: Support, numbers: Sequence[int]
     ) -> Support:
-        """
-        Say of a claim in a language that no passage has what can be told without its own words.
-
-        Are its numbers and names there, in any of their forms, how many of its words do some neighbouring sentences
-        have in translation, and is a child of a passage near it by the stored vectors? Two sentences of one paragraph
-        are too near each other for that to say more than "in part".
-        """
+        """Judge a claim in a language that no passage has, by numbers, names, translations and vectors."""
         language = detect_language(reading.claim)
         if not reading.windows or reading.verbatim or language in evidence.languages:
             return support
@@ -318,21 +295,21 @@ class ClaimChecker:
         support = replace(support, verdict="unsupported", foreign=True)
         names = names_of(reading.claim)
         strange = [name for name in names if not named_text(text).has(name)]
-        found = {number: self._nearest[number](reading.claim) for number in numbers if number in self._nearest}
-        compared = [(one.cosine, number, one) for number, one in found.items() if one is not None]
-        nearness = 0.0
-        if compared:
-            _, number, best = max(compared)
-            support = replace(support, passage=self.numbers.index(number), start=best.start, end=best.end)
-            # English is as near to any classical passage as to the right one: names hide what it says.
-            if best.near is not None and not reading.classical:
-                nearness = (best.cosine - best.near) / _NEAREST
         # Names that are all there tell what a dictionary has too few words for.
         named = bool(names) and not strange
         if missing := _numbers_missing(reading, text) or ([] if named else list(reading.apart)):
             return replace(support, reason=f"no passage has {', '.join(missing[:3])} beside it", exact=True)
         if 2 * len(strange) > len(names):
             return replace(support, score=0.0, reason=f"no passage has {', '.join(strange[:3])}")
+        nearness = 0.0
+        found = {number: self._nearest[number](reading.claim) for number in numbers if number in self._nearest}
+        compared = [(one.cosine, number, one) for number, one in found.items() if one is not None]
+        if compared:
+            _, number, best = max(compared)
+            support = replace(support, passage=self.numbers.index(number), start=best.start, end=best.end)
+            # English is as near to any classical passage as to the right one: names hide what it says.
+            if best.near is not None and not reading.classical:
+                nearness = (best.cosine - best.near) / _NEAREST
         score = PARTIAL + _NEARNESS * max(-1.0, min(1.0, nearness))
         if {language} | evidence.languages >= {"zh", "en"}:
             least = _TOLD_CLASSICAL if reading.classical else _TOLD_ACROSS
@@ -345,12 +322,7 @@ class ClaimChecker:
         return replace(support, score=max(0.0, min(score, SUPPORTED - 0.01)), verdict=verdict, reason=reason)
 
     def _by_marks(self, claim: Claim, stated: str, support: Support) -> Support:
-        """
-        Let what a claim cites count where all passages together do not tell.
-
-        One that it cites may support it alone among others that say something else, or several may together. Where the
-        words cannot be compared, a mark ties a claim to a passage, or most of its words in translation do.
-        """
+        """Let what a claim cites count where all passages together do not tell; across languages it has to cite."""
         if support.verdict in ("partial", "supported") and not support.exact and self._only_names(claim, stated):
             return replace(support, verdict="unsupported", reason="the passages do not say so", exact=True)
         if support.verdict not in ("partial", "unsupported"):

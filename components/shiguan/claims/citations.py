@@ -128,12 +128,7 @@ def cite_claim(
     numbered: Mapping[int, Document],
     graded: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> CitedClaim:
-    """
-    Check a claim and each of its marks: one whose passage does not support it gives way to one whose passage does.
-
-    Of a claim that only a part is supported of, the marks of passages with that part stay. Nothing stays of an
-    unsupported claim's marks; of a contradicted one's, those of passages that say so against the others.
-    """
+    """Check a claim and its marks: one whose passage does not support it gives way to one whose passage does."""
     stated = checker.stated(claim)
     if not stated:
         return CitedClaim(claim, None, dropped=(_NOTHING_STATED,))
@@ -240,13 +235,7 @@ def cited_place(document: Document, span: tuple[int, int]) -> dict[str, Any]:
 def write_cited(
     parts: ClaimedText, cited: Sequence[CitedClaim], form: Format = "markdown"
 ) -> tuple[str, list[tuple[int, int]]]:
-    """
-    Put an answer together again, with the marks that its claims shall have, and give the place of each claim.
-
-    A mark that is no claim's is left out. One that the answer does not have yet stands where the claim's first one
-    stood, else behind the claim; a sign stands before the stop of a claim without support. Markdown has marks as
-    `[1][3]`; HTML is escaped and has each mark as a link to `#source-1`; plain text has none.
-    """
+    """Put an answer together again with the marks that its claims shall have, and give the place of each claim."""
     marks: dict[int, list[int]] = {}
     missing = [list(one.numbers) for one in cited]
     homes = [one.claim.end for one in cited]
@@ -298,12 +287,7 @@ def anchor_at(meta: Mapping[str, Any], start: int) -> dict[str, Any] | None:
 
 
 def scaled_scores(scores: Mapping[Key, float | None]) -> dict[Key, float]:
-    """
-    Scale the scores of passages to 0..1, whatever ranked them.
-
-    Scores that are all within 0 and 1 stay as they are; with larger ones all are divided by the largest; with negative
-    ones (logits of a ranker) they are spread between the lowest, 0, and the highest, 1.
-    """
+    """Scale scores to 0..1: by the largest above 1, from lowest to highest where there are negative ones (logits)."""
     known = [score for score in scores.values() if score is not None and isfinite(score)]
     low, high = (min(known), max(known)) if known else (0.0, 1.0)
 

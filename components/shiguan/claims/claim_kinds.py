@@ -51,11 +51,7 @@ def claim_kind(sentence: str) -> ClaimKind:
 
 
 def clauses(sentence: str) -> list[tuple[int, int, ClaimKind]]:
-    """
-    Cut a sentence where a clause that states something meets one that talks to the reader or admits a gap.
-
-    A clause that admits a gap is over only at a word that turns from it, for what is missing may be a list.
-    """
+    """Cut a sentence where a clause that states something meets one that talks to the reader or admits a gap."""
     found: list[tuple[int, int, ClaimKind]] = []
     for start, end in clause_spans(sentence, COMMA, _patterns()["turn"]):
         kind = claim_kind(sentence[start:end])
@@ -74,11 +70,7 @@ def clauses(sentence: str) -> list[tuple[int, int, ClaimKind]]:
 
 
 def whole_clauses(sentence: str, *between: re.Pattern[str]) -> list[tuple[int, int]]:
-    """
-    Cut a sentence into clauses, each of which says something.
-
-    A word alone goes with what is before it, a date with what follows.
-    """
+    """Cut a sentence into clauses: a lone word goes with what is before it, a date with what follows."""
     found: list[tuple[int, int]] = []
     is_open = False
     spans = clause_spans(sentence, *between)
@@ -125,12 +117,7 @@ def is_about_writing(word: ContentWord) -> bool:
 
 
 def is_not_found(text: str) -> bool:
-    """
-    Tell whether a text only says that there is no answer: the not-found sentence of any mode, or in words of its own.
-
-    The sentence is compared by search terms, so that quotes, punctuation, emphasis, case and traditional characters do
-    not matter; citation marks that a model put behind it are ignored.
-    """
+    """Tell whether a text only says that there is no answer, in the sentence of a mode or in its own words."""
     parts = split_claims(text)
     if is_not_found_sentence(parts.text):
         return True

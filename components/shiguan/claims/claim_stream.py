@@ -29,14 +29,7 @@ def end_with_marks(text: str, end: int) -> int:
 
 
 class ClaimStream:
-    """
-    Gives each sentence with its verdict as soon as the next one has begun.
-
-    The sentences, their places and their verdicts are those that `CitationExtractor` gives for the whole answer: a
-    sentence counts as finished only when words follow it, because its citation marks may stand behind its stop. Two
-    things are known only at the end and are right only there: the confidence of a citation, which depends on how often
-    its passage is cited, and the owner of marks in answers that put them before the sentence.
-    """
+    """Gives each sentence with the verdict that it has in the whole answer, as soon as the next one has begun."""
 
     def __init__(self, documents: Sequence[Document], question: str = "") -> None:
         """Wait for an answer to a question."""

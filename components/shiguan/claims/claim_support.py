@@ -81,14 +81,7 @@ def plain_claim(sentence: str) -> str:
 def judge(
     readings: Sequence[Reading], similarities: Sequence[float | None], weights: Weights = FITTED
 ) -> list[Support]:
-    """
-    Score the claims of one answer.
-
-    A claim's own score is what the passages have of its words, weighted by rarity, half and half with the best
-    similarity of a window where an embedder gave one, less what numbers and names that no passage has cost. It leans on
-    the mean of its answer the more the less it says itself. Verdicts follow from the score, but exact comparison
-    overrides it: another number, name or sign in a sentence that is otherwise repeated contradicts.
-    """
+    """Score the claims of one answer; one leans on their mean the more, the less it says itself."""
     own = [_own(reading, similarity, weights) for reading, similarity in zip(readings, similarities, strict=True)]
     weight = sum(reading.weight for reading in readings)
     mean = sum(score * reading.weight for score, reading in zip(own, readings, strict=True))

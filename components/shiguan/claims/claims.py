@@ -6,22 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from shiguan.claims.marks import Mark, find_marks, neutral_answer
+from shiguan.claims.marks import Mark, find_marks
 from shiguan.claims.reply_cleaning import clean_reply
 from shiguan.llm.json_replies import without_thoughts
 from shiguan.text.languages import HAN
 from shiguan.text.sentences import sentence_spans
-
-__all__ = [
-    "Claim",
-    "ClaimedText",
-    "clause_spans",
-    "clean_reply",
-    "find_marks",
-    "neutral_answer",
-    "split_claims",
-    "with_clauses",
-]
 
 MOST_CHARACTERS, MOST_CLAIMS = 20_000, 200
 """What is read of an answer; nobody checks, and nobody reads, the rest of a reply that runs on and on."""
@@ -65,12 +54,7 @@ class ClaimedText:
 
 
 def split_claims(answer: str, question: str = "") -> ClaimedText:
-    """
-    Take an answer apart into its text, its claims and its marks, without what is no part of the answer.
-
-    A mark belongs to the sentence that it stands in or behind; one that opens a line belongs to the sentence that
-    follows.
-    """
+    """Take an answer apart; a mark belongs to the sentence before it, one that opens a line to that behind it."""
     answer = without_thoughts(answer)  # which may be longer than any answer
     answer, is_cut = clean_reply(answer[:MOST_CHARACTERS], question), len(answer) > MOST_CHARACTERS
     text, marks = _without_marks(answer, find_marks(answer))
@@ -110,11 +94,7 @@ def clause_spans(sentence: str, *between: re.Pattern[str]) -> list[tuple[int, in
 
 
 def with_clauses(parts: ClaimedText, clauses: Mapping[int, Sequence[tuple[int, int]]]) -> ClaimedText:
-    """
-    Put in the place of some claims their clauses, each with the numbers of the whole; spans are within the claim.
-
-    A mark stays where it stands and belongs to the clause before it.
-    """
+    """Put in the place of some claims their clauses, each with the numbers of the whole; spans are within the claim."""
     claims: list[Claim] = []
     first: list[int] = []
     for index, claim in enumerate(parts.claims):

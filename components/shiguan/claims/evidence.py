@@ -148,11 +148,7 @@ class Evidence:
         )
 
     def _told(self, claim: str, claimed: Sequence[Quantity], question: str) -> tuple[float, tuple[str, ...]]:
-        """
-        Find where the passages say what a claim says beside its names and numbers, and its numbers beside that.
-
-        A claim of names and numbers alone says what the question asks.
-        """
+        """Find how much of what a claim says beside names and numbers stands together, and its numbers elsewhere."""
         translated = detect_language(claim) not in self.languages
         words = content_words(claim, translated=translated, names=False)
         enough = 1.0

@@ -31,12 +31,7 @@ def _patterns() -> dict[str, re.Pattern[str]]:
 
 
 def find_marks(text: str) -> list[Mark]:
-    """
-    Find the citation marks of a text.
-
-    Knows `[1]`, `[1][3]`, `[1, 3]`, `[1-3]`, `[^1]`, `【1】`, `[Source 1]`, `[来源1]` and `[doc_1]`, with full-width
-    digits and punctuation. Links are left alone, and so are numbers of four digits and more, which name no source.
-    """
+    """Find the citation marks of a text, in any spelling; links and numbers of four digits and more are none."""
     marks = []
     for match in _patterns()["mark"].finditer(text):
         if _patterns()["linked"].match(text, match.end()):
@@ -56,11 +51,7 @@ def _numbers(listed: str) -> tuple[int, ...]:
 
 
 def uniform_marks(text: str) -> str:
-    """
-    Write the marks of a text as `[1]`, and so that its sentences can do without them.
-
-    What only looks like a mark is written otherwise: `[1999]` is `(1999)`, and a line `[2]: words` begins with a mark.
-    """
+    """Write the marks of a text as `[1]`, and so that its sentences can do without them."""
     patterns = _patterns()
     if not _DIGITS.search(text):
         return patterns["broken"].sub("", text)

@@ -36,12 +36,7 @@ def _patterns() -> dict[str, re.Pattern[str]]:
 
 
 def clean_reply(reply: str, question: str = "") -> str:
-    """
-    Give the answer in a reply, each sentence once and without the question over again.
-
-    What has been read of a reply that is still being written is cleaned as the whole will be, but for a tag or a
-    lead-in at its very end.
-    """
+    """Give the answer in a reply, each sentence once and without the question over again."""
     text = _HIDDEN.sub("", printable(_LINE_ENDS.sub("\n", html.unescape(reply))))
     patterns = _patterns()
     if "<" in text or "[" in text:

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
+from shiguan.resources import read_patterns, read_table
 from shiguan.text.languages import HAN
 from shiguan.text.names import looks_like_name
 from shiguan.text.quantities import FULL_MONTHS, Quantity, quantities
@@ -39,26 +41,7 @@ _PARTICLES = frozenset(
     "的是了在于於与與和及而之其也者为為以有这這那被把将將由从從到个個所就都又并並则則乃地得着著过過曾等来來他她它们們此该該"
 )
 
-# Words that say the opposite of each other: only those whose exchange turns a statement round.
-_ENGLISH = """
-increase decrease|rise fall|rose fell|risen fallen|grow shrink|grew shrank|gain lose|gained lost|win lose|won lost
-victory defeat|before after|earlier later|first last|early late|more less|more fewer|most least|higher lower|high low
-highest lowest|larger smaller|large small|largest smallest|longer shorter|older younger|oldest youngest|north south
-northern southern|east west|eastern western|left right|inside outside|above below|upper lower|male female|man woman
-men women|father mother|son daughter|brother sister|husband wife|king queen|born died|birth death|alive dead
-accept reject|accepted rejected|allow forbid|allowed forbidden|support oppose|supported opposed|begin end|began ended
-start end|started ended|open closed|opened closed|enter leave|arrive depart|success failure|succeeded failed
-positive negative|maximum minimum|always never|all none|true false|legal illegal|possible impossible|public private
-friend enemy|winter summer|spring autumn|spring fall|spring summer|summer autumn|autumn winter|spring winter
-"""
-_HAN = """
-增加 减少|上升 下降|提高 降低|扩大 缩小|胜 败|胜利 失败|成功 失败|之前 之后|以前 以后|前 后|先 后|最早 最晚|最初 最后
-多 少|最多 最少
-高 低|最高 最低|大 小|最大 最小|长 短|南 北|东 西|南方 北方|东方 西方|左 右|内 外|上 下|男 女|父 母|父亲 母亲|子 女
-兄 弟|兄 妹|夫 妻|生 死|出生 去世
-接受 拒绝|允许 禁止|支持 反对|开始 结束|开放 关闭|进入 离开|到达 离开|友 敌|正 负|合法 非法
-公 私|公立 私立|总是 从不|全部 没有|升 降|攻 守|春 夏|春 秋|春 冬|夏 秋|夏 冬|秋 冬
-"""
+_WORDS = Path(__file__).with_name("word_differences.yaml")
 
 
 @dataclass(frozen=True)
@@ -123,12 +106,7 @@ class _Aligned:
 
 
 def compare(claim: str, span: str, passage: str = "") -> Comparison:
-    """
-    Line a claim up with a span word by word, ignoring inflection, case, script variants and punctuation.
-
-    Only what stands in the claim in place of something else in the span is a difference, for a claim may leave out or
-    add. A name for a pronoun or a common word is no difference either.
-    """
+    """Line a claim up with a span; what is left out or added is no difference, what takes another's place is."""
     first, second = _tokens(claim), _tokens(span)
     if len(first) < _FEWEST or not second or max(len(claim), len(span)) > _LONGEST:
         return Comparison(0.0, ())
@@ -266,13 +244,9 @@ def _has_name(text: str, tokens: Sequence[_Token], context: str) -> bool:
 
 @cache
 def _pairs() -> frozenset[tuple[str, str]]:
-    pairs = set()
-    for pair in f"{_ENGLISH}|{_HAN}".replace("\n", "|").split("|"):
-        words = pair.split()
-        if len(words) == 2:
-            one, other = (" ".join(terms(word)) or word for word in words)
-            pairs |= {(one, other), (other, one)}
-    return frozenset(pairs)
+    pairs = [pair.split() for pair in read_table(_WORDS)["opposites"].split(",")]
+    folded = [(" ".join(terms(one)) or one, " ".join(terms(other)) or other) for one, other in pairs]
+    return frozenset([*folded, *((other, one) for one, other in folded)])
 
 
 def are_opposites(one: str, other: str) -> bool:
@@ -285,23 +259,12 @@ def are_opposites(one: str, other: str) -> bool:
     return len(mine) == len(theirs) == 1 and (mine.pop(), theirs.pop()) in _pairs()
 
 
-_DENIALS_EN = re.compile(
-    r"\b(?:not|no|never|none|nor|neither|without|cannot|nobody|nothing|nowhere|hardly|failed to|refused to|unable to)\b"
-    r"|n['’]t\b",
-    re.IGNORECASE,
-)
-# Words that look like denials and deny nothing are taken out first.
-_NO_DENIALS = re.compile(
-    # An opening no answers the question and is no part of the statement.
-    r"^\s*no,|^(?:不|没有|不是)，|not only|no\. ?\d|no doubt|not just|no longer than"
-    r"|不[仅僅但久少同断斷过過料意得如及惜管论論足足]|不得不|无[数數论論比]|無[数數论論比]|非常|未[来來]|差不多|了不起|莫[不非]|除非|否则|否則|是否|[能可会會]否"
-    r"|无不|無不|不[可能]不|并非不|不知不觉|没完|沒完",
-    re.IGNORECASE,
-)
-_DENIALS_ZH = re.compile(r"不|没|沒|未|无|無|非|莫|勿|弗|毋")
+@cache
+def _denials() -> dict[str, Any]:
+    table = read_patterns(_WORDS)
+    return {name: table[name] for name in ("denies", "denies_nothing")}
 
 
 def negations(sentence: str) -> int:
     """Count the words by which a sentence denies."""
-    plain = _NO_DENIALS.sub(" ", sentence)
-    return len(_DENIALS_EN.findall(plain)) + len(_DENIALS_ZH.findall(plain))
+    return len(_denials()["denies"].findall(_denials()["denies_nothing"].sub(" ", sentence)))

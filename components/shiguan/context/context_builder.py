@@ -15,15 +15,19 @@ from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import SourceBlock, render_block, render_sources, source_block
 from shiguan.models.token_counter import TokenCounter
 from shiguan.text.languages import detect_language
-from shiguan.text.passages import cut_span, shingles, similarity, window_spans, with_gaps
+from shiguan.text.passages import Span, cut_span, joined_spans, shingles, similarity, window_spans, with_gaps
+from shiguan.text.sentences import sentence_spans
+from shiguan.text.terms import covered, question_weights, terms
 
 logger = logging.getLogger(__name__)
 
-Strategy = Literal["truncate", "summarize", "window"]
+Strategy = Literal["truncate", "summarize", "window", "dynamic", "hierarchical"]
 # From this similarity of term shingles on, 0 to 1, the lower-ranked of two passages is left out.
 _DUPLICATE = 0.9
 # No passage's share is smaller than this many tokens: many tiny pieces say less than a few that can be understood.
 _LEAST_SHARE = 120
+# What a passage is worth for `dynamic` that has none of the question's words; one that has them all is worth one more.
+_LEAST_WORTH = 0.2
 # One call sums up at most this many times the budget.
 _MOST_READ = 8
 _WORDS_PER_TOKEN = 0.7
@@ -53,14 +57,16 @@ class ContextBuilder:
     - `truncate`: whole passages; the best one is cut around its matched children, at the edges of sentences, rather
       than left out.
     - `window`: the matched child first, then its neighbours, growing outwards until the passage's share is used.
+    - `dynamic`: as `window`, with a larger share for a passage that has more of the question's words.
+    - `hierarchical`: of each passage its headings and the matched sentences with the one before and after; then, best
+      first, the whole passage instead, while it fits.
     - `summarize`: if not everything fits, a summary of each passage by the language model, all in one call; without a
       model, or where it fails, as `truncate` and with a warning.
 
     A passage that has a number keeps it, and one that an earlier message of the prompt shows is named by it and not
     repeated; new ones go on behind the highest number, best first.
 
-    For `window` the budget is shared out evenly, what a passage leaves goes to the next, and a line `…` marks every
-    gap.
+    For `window` the budget is shared out evenly, and what a passage leaves goes to the next. A line `…` marks a gap.
 
     What the passages say is data: in the rendered context everything in them that looks like a delimiter, a citation
     mark or a role is made harmless. The documents that are returned keep the original text, as one stretch that holds
@@ -90,7 +96,7 @@ class ContextBuilder:
         Set the limits.
 
         :param token_budget: Most tokens that the context may have, headers included, by the embedder's tokenizer.
-        :param strategy: What is read of each passage: `truncate`, `summarize` or `window`.
+        :param strategy: What is read of each passage: `truncate`, `summarize`, `window`, `dynamic` or `hierarchical`.
         :param chat_generator: Writes the summaries of `summarize`; None for none.
         :raises ValueError: If the budget is not positive, or the strategy unknown.
         """
@@ -121,7 +127,7 @@ class ContextBuilder:
 
         :param documents: Parents, best first or with scores; those without text are left out. They are chosen by rank
             and stand by number: that in their meta or in `shown`, or one behind the highest of these.
-        :param query: The question; `summarize` reads it.
+        :param query: The question; `summarize` and `dynamic` read it.
         :param shown: The passages that have a number already, as `meta.number`; those with content are shown by earlier
             messages of the prompt.
         :returns: `documents`, those in the prompt by their numbers, earlier ones too, with `meta.number` from 1 and, if
@@ -133,7 +139,7 @@ class ContextBuilder:
         self.warm_up()
         kept = _without_duplicates(documents)
         summaries, warnings, llm_calls = await self._summaries(kept, query)
-        chosen, more = self._chosen(kept, summaries)
+        chosen, more = self._chosen(kept, summaries, query)
         numbered = [one for one in (*(shown or []), *documents) if isinstance(one.meta.get("number"), int)]
         called: dict[str, int] = {one.id: one.meta["number"] for one in reversed(numbered)}
         there = {document.id: document for document in shown or [] if document.content is not None}
@@ -182,15 +188,24 @@ class ContextBuilder:
     def _room(self) -> int:
         return self.token_budget - self._counter.count(render_sources([]))
 
-    def _chosen(self, kept: Sequence[Document], summaries: Mapping[int, str]) -> tuple[list[_Entry], list[str]]:
+    def _chosen(
+        self, kept: Sequence[Document], summaries: Mapping[int, str], query: str
+    ) -> tuple[list[_Entry], list[str]]:
         chosen: list[_Entry] = []
         warnings: list[str] = []
         left = self._room()
+        weights = question_weights(query) if self.strategy == "dynamic" else {}
+        worth = [_LEAST_WORTH + covered(weights, terms(one.content or "")) for one in kept]
+        by_piece = kept if self.strategy == "hierarchical" else []
+        pieces = [_around(_numbered(document, rank)) for rank, document in enumerate(by_piece, start=1)]
+        least = [self._cost(piece) for piece in pieces]
         for rank, document in enumerate(kept, start=1):
             entry = _Entry(_numbered(document, len(chosen) + 1))
-            if self.strategy == "window":
-                share = max(left // (len(kept) - rank + 1), min(_LEAST_SHARE, left))
-                entry = self._shortened(entry.document, share)
+            if self.strategy in ("window", "dynamic"):
+                share = int(left * worth[rank - 1] / sum(worth[rank - 1 :]))
+                entry = self._shortened(entry.document, max(share, min(_LEAST_SHARE, left)))
+            elif self.strategy == "hierarchical" and self._cost(entry) > left - sum(least[rank:]):
+                entry = pieces[rank - 1]
             elif rank in summaries:
                 meta = {**entry.document.meta, "summary": summaries[rank]}
                 entry = _Entry(replace(entry.document, meta=meta), summaries[rank])
@@ -228,14 +243,29 @@ class ContextBuilder:
         return _stretch(document, start, end)
 
     def _shortened(self, document: Document, share: int) -> _Entry:
-        text, room = document.content or "", max(1, share - self._header(document))
-        spans = window_spans(text, matched_spans(document), room, self._counter.counts)
-        if not spans or text[spans[0][0] : spans[0][1]] == text.strip():
-            return _Entry(document)
-        shortened = _stretch(document, spans[0][0], spans[-1][1])
-        offset = shortened.meta["cut"][0] - spans[0][0]
-        kept = [[offset + start, offset + end] for start, end in spans]
-        return _Entry(replace(shortened, meta={**shortened.meta, "kept": kept}), with_gaps(text, spans))
+        room = max(1, share - self._header(document))
+        return _of_spans(
+            document, window_spans(document.content or "", matched_spans(document), room, self._counter.counts)
+        )
+
+
+def _of_spans(document: Document, spans: Sequence[Span]) -> _Entry:
+    """Read some stretches of a passage; all of it where there are none or they are all of it."""
+    text = document.content or ""
+    if not spans or text[spans[0][0] : spans[0][1]] == text.strip():
+        return _Entry(document)
+    shortened = _stretch(document, spans[0][0], spans[-1][1])
+    offset = shortened.meta["cut"][0] - spans[0][0]
+    kept = [[offset + start, offset + end] for start, end in spans]
+    return _Entry(replace(shortened, meta={**shortened.meta, "kept": kept}), with_gaps(text, spans))
+
+
+def _around(document: Document) -> _Entry:
+    """Read the matched sentences of a passage, each with the one before and after it."""
+    sentences, matches = sentence_spans(document.content or ""), matched_spans(document)
+    touched = [at for at, (a, b) in enumerate(sentences) if any(a < end and start < b for start, end in matches)]
+    near = {other for at in touched or [0] for other in (at - 1, at, at + 1) if 0 <= other < len(sentences)}
+    return _of_spans(document, joined_spans(sentences, near))
 
 
 def _without_duplicates(documents: Sequence[Document]) -> list[Document]:

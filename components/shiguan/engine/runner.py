@@ -334,6 +334,7 @@ class Runner:
             shown = {name: value_at(results, target) for name, target in self._explained.items()}
             answer["metadata"]["explain"] = shown
         source, begun = (value_at(results, self._outputs.get(name, "")) for name in ("source", "thread"))
+        source = "history" if made.meta.get("status") == "recalled" else source
         turn = turn_of(made, answer, source, {**(begun or {}), "prefix": prefix})
         await keep_turn(self._conversations, turn, answer, tenant_id, options)
         return with_sources(

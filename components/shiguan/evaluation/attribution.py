@@ -220,12 +220,16 @@ def _not_retrieved(expected: ExpectedPassage, ranks: dict[str, int | None], size
 def _answered(answer: GeneratedAnswer, expected: ExpectedPassage) -> tuple[str, str]:
     if answer.meta.get("status") in ("not_found", "refused"):
         return "refused", "It stands in the context, and the answer is that the sources do not say this."
-    if any(citation["parent_id"] in expected.parent_ids for citation in answer.meta.get("citations", [])):
+    cited = [one for one in answer.meta.get("citations", []) if one["parent_id"] in expected.parent_ids]
+    said, words = split_claims(answer.data), folded(expected.text)
+    is_said = words in folded(said.text)
+    quotes = filter(None, (folded(one.get("quote", "")) for one in cited))
+    if cited and (expected.split or is_said or any(words in quote or quote in words for quote in quotes)):
         return "nothing_lost", "The answer cites it."
-    claims = split_claims(answer.data)
+    if cited:
+        return "not_used", "The answer cites another place of the passage, and shows these words nowhere."
     checker = ClaimChecker({place: one.content or "" for place, one in enumerate(expected.parents, start=1)})
-    quoted = expected.text and folded(expected.text) in folded(claims.text)
-    if quoted or any(one.support.verdict == "supported" for one in checker.check(claims)):
+    if (words and is_said) or any(one.support.verdict == "supported" for one in checker.check(said)):
         return "not_cited", "The answer says what the passage says and cites another one."
     return "not_used", "It stands in the context, and nothing in the answer comes from it."
 

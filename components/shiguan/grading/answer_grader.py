@@ -192,12 +192,7 @@ def check_answer(
 
 
 def local_grade(answer: CheckedAnswer) -> Grade:
-    """
-    Mark an answer without a model, coarsely.
-
-    Relevance is the share of the question's words, weighed by rarity, in the answer and in what stands behind it;
-    half of it where the kind of thing that is asked for (a time, a number, a person) is not in the answer.
-    """
+    """Mark an answer without a model, coarsely: relevance is the share of the question's words, weighed by rarity."""
     if not answer.parts.claims or answer.is_not_found:
         return Grade(dict.fromkeys(_ASPECTS, 0.0))
     weights = question_weights(answer.question)
@@ -229,12 +224,7 @@ def grade_messages(answer: CheckedAnswer) -> list[ChatMessage]:
 
 
 def read_grade(reply: str, answer: CheckedAnswer, local: Grade) -> tuple[Grade, CheckedAnswer] | None:
-    """
-    Read the model's reply: its marks, and its verdicts weighed with the local ones; None if it has neither.
-
-    A claim that the reply leaves out, or judges with an unknown word, keeps its local verdict; where a mark is missing
-    or out of its range, all marks stay the local ones.
-    """
+    """Read a model's marks, all of them or none, and weigh its verdicts; None if it has neither."""
     found = json_object(reply, _ASPECTS[1]) or {}
     marks = {aspect: json_number(found.get(aspect), low=0, high=10) for aspect in _ASPECTS}
     given = found.get("claims")
@@ -267,13 +257,7 @@ def _line(value: Any) -> str:
 
 
 def _weighed(one: CheckedClaim, item: dict[str, Any], documents: Sequence[Document]) -> CheckedClaim:
-    """
-    Weigh a model's verdict with the local one.
-
-    "Supported" needs a quote that stands in the sources; without one it counts as partial, unless the local check found
-    support as well. A judge may have been talked into it: a claim with names that no source has keeps its local
-    verdict, unless the sources are in another language.
-    """
+    """Weigh a model's verdict with the local one: support needs words of the sources, and no unknown names."""
     verdict: Any = str(item["verdict"]).strip().lower()
     said = _line(item.get("reason"))[:_LONGEST_REASON]
     place, start, end = _quoted(item, documents)

@@ -137,12 +137,7 @@ def passages_for_retry(passages: Sequence[Document], verdicts: Sequence[dict[str
 def retry_queries(
     question: str, passages: Sequence[Document], refused: Sequence[CheckedClaim], missing: str = ""
 ) -> tuple[str, ...]:
-    """
-    Make the search for the next attempt from the question and from what of it no passage has, or a grader misses.
-
-    Never from the words of a refused claim: whoever searches for an invention finds what seems to support it, and the
-    answer is still none.
-    """
+    """Make the next search of what no passage has of the question, or a grader misses, never of a refused claim."""
     read = set[str]().union(*(terms(passage.content or "") for passage in passages))
     uncovered = [word for word in _TOKEN.findall(question_subject(question)) if not read.issuperset(terms(word))]
     asked = set(terms(question))
@@ -170,11 +165,7 @@ def _without(text: str, invented: set[str]) -> str:
 
 
 def feedback_text(claims: Sequence[CheckedClaim], language: str, lacks: Sequence[str] = ()) -> str:
-    """
-    Tell the generator what was wrong with its answer, and how a grader would mend it.
-
-    What the answer said is quoted as data: it may repeat what a passage wanted the model to say.
-    """
+    """Tell the generator what was wrong with its answer, quoted as data, and how a grader would mend it."""
     intro, lacked, item = _FEEDBACK["zh" if language == "zh" else "en"]
     lines = []
     if claims:

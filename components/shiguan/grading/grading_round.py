@@ -199,11 +199,7 @@ def finished(
 
 
 def without_claims(parts: ClaimedText, removed: Collection[int]) -> str:
-    """
-    Write an answer without some of its claims.
-
-    Their marks go with them, and so do list items and headings that are left with nothing.
-    """
+    """Write an answer without some claims, their marks, and list items and headings that are left with nothing."""
     left = [claim for index, claim in enumerate(parts.claims) if index not in removed]
     if not any(stated_claim(claim) for claim in left):
         return ""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from haystack.components.builders import ChatPromptBuilder
-from haystack.dataclasses import ChatMessage
+from haystack.dataclasses import ChatMessage, GeneratedAnswer
 from jinja2 import FunctionLoader, StrictUndefined
 from jinja2.exceptions import SecurityError, TemplateError
 
@@ -32,7 +32,7 @@ from shiguan.llm.prompts import (
     read_profile,
 )
 from shiguan.llm.source_blocks import neutral_text
-from shiguan.resources import resource_folder
+from shiguan.resources import read_table, resource_folder
 
 _MESSAGE_TAG = re.compile(r"\{%[-+]?\s*message\b")
 
@@ -231,3 +231,30 @@ def _shortened(text: str, limit: int) -> str:
     # What a long turn is about stands at its beginning, what it leads to at its end.
     head = limit * 2 // 3
     return f"{text[:head]} … {text[len(text) - (limit - head) :]}"
+
+
+_LONGEST_RECALLED = 600
+
+
+def recalled_answer(query: str, said: Sequence[str], language: str) -> GeneratedAnswer:
+    """Make the answer that repeats what was said in a conversation."""
+    sentences: dict[str, str] = _sentences_of_recall()
+    text = sentences.get(language, sentences["en"])
+    for one in map(neutral_text, said):
+        shown = one if len(one) <= _LONGEST_RECALLED else f"{one[:_LONGEST_RECALLED]}…"
+        text += "\n\n" + "\n".join(f"> {line}".rstrip() for line in shown.splitlines())
+    return answer_without_search(query, text, language, "recalled")
+
+
+def answer_without_search(query: str, text: str, language: str, status: str) -> GeneratedAnswer:
+    """Make an answer for which no passage was looked up, and that cites none."""
+    meta: dict[str, Any] = {
+        "status": status, "citations": [], "language": language, "format": "markdown", "claims": [], "model": "",
+        "usage": {}, "confidence": None,
+    }  # fmt: skip
+    return GeneratedAnswer(data=text, query=query, documents=[], meta=meta)
+
+
+@cache
+def _sentences_of_recall() -> dict[str, str]:
+    return read_table(resource_folder("prompts") / "recalled.yml")

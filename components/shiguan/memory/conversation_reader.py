@@ -13,7 +13,7 @@ from haystack.dataclasses import ChatMessage
 from shiguan.conversations import ConversationStore, SummaryNode, Turn, as_messages
 from shiguan.errors import StoreError
 from shiguan.llm.calls import warm_up_generator
-from shiguan.llm.prompt_rendering import clean_history
+from shiguan.llm.prompt_rendering import answer_without_search, clean_history, recalled_answer
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.memory.earlier_turns import (
     EarlierTurns,
@@ -26,7 +26,7 @@ from shiguan.memory.earlier_turns import (
     whole_summary,
     written_turns,
 )
-from shiguan.memory.recollection import LAST_TURNS, fragments, recalled_answer, written
+from shiguan.memory.recollection import LAST_TURNS, fragments, in_order, written
 from shiguan.memory.routing import Route, route_question
 from shiguan.memory.summary_tree import SummaryTree
 from shiguan.memory.unsearched import unsearched_answer
@@ -185,10 +185,10 @@ class ConversationReader(Serializable):
         spoken = language or detect_language(query)
         answer = None
         if ready := unsearched_answer(query, spoken):
-            answer = _answer(query, ready, spoken, "unsearched")
+            answer = answer_without_search(query, ready, spoken, "unsearched")
         elif route.source == "history":
             found = fragments(query, [], conversation.turns, conversation.nodes)
-            answer = _answer(query, recalled_answer(found, spoken), spoken, "recalled")
+            answer = recalled_answer(query, in_order(found), spoken)
         if answer is not None:
             thread = {
                 "start": conversation.in_prompts[0].number if conversation.in_prompts else 0,
@@ -278,11 +278,3 @@ class ConversationReader(Serializable):
     def _tokens(self, messages: Sequence[ChatMessage]) -> int:
         self._counter.warm_up()
         return sum(self._counter.count(message.text or "") for message in messages)
-
-
-def _answer(query: str, text: str, language: str, status: str) -> GeneratedAnswer:
-    meta: dict[str, Any] = {
-        "status": status, "citations": [], "language": language, "format": "markdown", "claims": [], "model": "",
-        "usage": {}, "confidence": None,
-    }  # fmt: skip
-    return GeneratedAnswer(data=text, query=query, documents=[], meta=meta)

@@ -8,7 +8,7 @@ from typing import Any
 from haystack import Document
 from haystack.dataclasses import ChatMessage
 
-from shiguan.claims.claims import neutral_answer
+from shiguan.claims.marks import neutral_answer
 from shiguan.conversations import SummaryNode, Turn
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import SourceBlock, neutral_text, render_sources, source_block

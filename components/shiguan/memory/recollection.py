@@ -2,22 +2,20 @@
 
 import math
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import numpy as np
 from haystack import Document
 from numpy.typing import NDArray
 
 from shiguan.conversations import SummaryNode, Turn
-from shiguan.llm.source_blocks import neutral_text
-from shiguan.resources import read_table, resource_folder
 from shiguan.text.terms import term_index, terms
 
 LAST_TURNS = 3
 """So many turns are always given, as they were said."""
 _MOST_SUMMARIES = 5
 _K1, _B, _AVERAGE = 1.2, 0.75, 200.0
-_LONGEST_TURN, _LONGEST_RECALLED = 1_000, 600
+_LONGEST_TURN = 1_000
 # Fragments whose terms are kept in this process, which never change: some ten conversations of 1,000 turns.
 _REMEMBERED = 20_000
 
@@ -50,24 +48,13 @@ def fragments(
 
 def written(found: Sequence[Document], *, before: int | None) -> str:
     """Write fragments for a prompt, in the order in which they were said, leaving out the turns from a number on."""
-    in_order = sorted(found, key=lambda fragment: fragment.meta["turns"])
-    return "\n".join(f"- {one.content}" for one in in_order if before is None or one.meta["turns"][0] < before)
+    in_time = sorted(found, key=lambda fragment: fragment.meta["turns"])
+    return "\n".join(f"- {one.content}" for one in in_time if before is None or one.meta["turns"][0] < before)
 
 
-def recalled_answer(found: Sequence[Document], language: str) -> str:
-    """Write the answer that repeats what was said, in the order in which it was."""
-    sentences = _sentences()
-    text = sentences.get(language, sentences["en"])
-    for one in sorted(found, key=lambda fragment: fragment.meta["turns"]):
-        said = neutral_text(one.content or "")
-        said = said if len(said) <= _LONGEST_RECALLED else f"{said[:_LONGEST_RECALLED]}…"
-        text += "\n\n" + "\n".join(f"> {line}".rstrip() for line in said.splitlines())
-    return text
-
-
-@cache
-def _sentences() -> dict[str, str]:
-    return read_table(resource_folder("prompts") / "recalled.yml")
+def in_order(found: Sequence[Document]) -> list[str]:
+    """Give what fragments say, in the order in which it was said."""
+    return [one.content or "" for one in sorted(found, key=lambda fragment: fragment.meta["turns"])]
 
 
 def _fragment(text: str, span: tuple[int, int, int], score: float) -> Document:

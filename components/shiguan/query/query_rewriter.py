@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from haystack import component
+from haystack import GeneratedAnswer, component
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 from haystack.document_stores.types import DocumentStore
 
 from shiguan.llm.calls import NO_LLM, LlmReply, ask_llm_async, blocking, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object, json_strings
-from shiguan.llm.prompt_rendering import LAST_TURNS, clean_history, render_prompt
+from shiguan.llm.prompt_rendering import LAST_TURNS, clean_history, recalled_answer, render_prompt
 from shiguan.llm.prompts import in_language, read_examples
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.query.query_analyzer import analyse_question, choose_method
@@ -19,6 +19,7 @@ from shiguan.query.sub_questions import MOST, SubQuestion, read_plan
 from shiguan.tenants import require_filters
 from shiguan.text.follow_ups import needs_context, salient_terms
 from shiguan.text.languages import DETECTED, detect_language
+from shiguan.text.name_forms import named_text, names_of
 from shiguan.text.questions import (
     cleaned_question,
     fault_of_rewrite,
@@ -38,6 +39,7 @@ _WITH_EXAMPLES = ("step_back", "decompose")
 _STEP_BACK_QUERIES = 1
 _EXPANSION_TERMS = 8
 _OUTPUTS: dict[str, Any] = {
+    "answers": list[GeneratedAnswer],
     "query": str,
     "queries": list[str],
     "word_queries": list[str],
@@ -65,6 +67,7 @@ class _Plan:
     wordings: int = _QUERIES
     analysis: dict[str, Any] = field(default_factory=dict)
     retrieval: str = "hybrid"
+    may_recall: bool = False
 
 
 @component
@@ -86,9 +89,11 @@ class QueryRewriter:
     Where the library has books in languages that the question is not in, one wording in each of them, three at most,
     is searched as well; it is asked for in the same call, with every method but a `none` or `hyde` that was asked for.
 
-    With a history the model says as well where the question is to be looked for (`source`): one that stands alone is
-    left as it is. A reworded follow-up is checked before it replaces the question: it must be a question, in the
-    question's language, not too long, about the same thing, and without names or numbers that nobody mentioned.
+    With a history the model says as well where the question is to be looked for (`source`): one that stands alone
+    is left as it is, and one about the conversation itself (`history`), if it brings no name that was not said, is
+    answered by what was said last, status `recalled`, without a search. A reworded follow-up is checked before it
+    replaces the question: it must be a question, in the question's language, not too long, about the same thing,
+    and without names or numbers that nobody mentioned.
     Without a model, after an error and after a bad reply the question is searched alone, a follow-up together with the
     words that tell most of the turns before it; a warning says so. On the last turns of MT-RAG's conversations the
     question alone finds passages with an nDCG@10 of .82, with such words of .89 (docs/quality.md).
@@ -160,17 +165,19 @@ class QueryRewriter:
             retrievers the same as `word_queries` and `vector_queries`, which are not there where nothing is to be
             searched that way; `analysis`, as it came, with this `use_hyde`; `method`, what was done; `plan`, the
             sub-questions, each `number`, `text` and `needs`; `use_hyde`, what the analysis says of it, never beside a
-            plan; `warnings`; `llm_calls`, 0 or 1.
+            plan; `warnings`; `llm_calls`, 0 or 1. Where the conversation answers, `answers` instead of the queries.
         :raises ValueError: If the method is unknown, or `wordings` out of its range.
         """
         plan = self._plan(query, analysis, history, method, wordings=wordings)
         languages = self._languages(query, filters) if plan.translates else ()
-        plan = replace(plan, languages=languages, analysis=analysis or {}, retrieval=retrieval)
+        may_recall = method in (None, "auto")
+        plan = replace(plan, languages=languages, analysis=analysis or {}, retrieval=retrieval, may_recall=may_recall)
         if plan.method == "none" and (not plan.languages or not is_available(self.chat_generator)):
             return _done(plan, [])  # wordings in other languages were not asked for
         if not is_available(self.chat_generator):
             return self._fallback(plan, NO_LLM, calls=0)
-        return self._read(plan, await ask_llm_async(self.chat_generator, _prompt(plan)))
+        reply = await ask_llm_async(self.chat_generator, _prompt(plan))
+        return _recalled(plan, reply) if _is_about_the_conversation(reply.text, plan) else self._read(plan, reply)
 
     run = blocking(run_async)
 
@@ -296,6 +303,27 @@ def _stand_alone(reply: str, plan: _Plan) -> tuple[str, str]:
     question = question_part(cleaned_question(text))
     context = "\n".join(turn.text or "" for turn in plan.turns)
     return question, fault_of_rewrite(question, plan.query, context)
+
+
+def _is_about_the_conversation(reply: str, plan: _Plan) -> bool:
+    """Tell whether the model says so; a question with a name that was not said is about something else."""
+    if not plan.turns or not plan.may_recall:
+        return False
+    source = str((json_object(reply, "source") or {}).get("source", "")).strip().casefold()
+    said = named_text("\n".join(turn.text or "" for turn in plan.turns))
+    return source == "history" and all(said.has(name) for name in names_of(plan.query))
+
+
+def _recalled(plan: _Plan, reply: LlmReply) -> dict[str, Any]:
+    reply.keep()
+    answer = recalled_answer(plan.query, [turn.text or "" for turn in plan.turns], detect_language(plan.query))
+    return {
+        "answers": [answer],
+        "analysis": plan.analysis,
+        "method": "none",
+        "warnings": plan.warnings,
+        "llm_calls": 1,
+    }
 
 
 def _translations(reply: str, plan: _Plan) -> tuple[list[str], list[str]]:

@@ -10,7 +10,9 @@ from haystack import Document, component, logging
 from haystack.components.generators.chat.types import ChatGenerator
 
 from shiguan.claims.claim_kinds import claim_kind, is_not_found
-from shiguan.claims.claims import clean_reply, find_marks, neutral_answer, split_claims
+from shiguan.claims.claims import split_claims
+from shiguan.claims.marks import find_marks, neutral_answer
+from shiguan.claims.reply_cleaning import clean_reply
 from shiguan.llm.calls import ask_llm_async, blocking, is_available, run_nested_async, warm_up_generator
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt, written_pairs

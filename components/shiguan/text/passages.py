@@ -95,7 +95,7 @@ def window_spans(text: str, matches: Sequence[Span], budget: int, counts: Count)
                     window[side] = at
                     growing = True
     if room.taken:
-        return _joined(sentences, room.taken)
+        return joined_spans(sentences, room.taken)
     # Not even one whole sentence fits, or none was wanted.
     start, end = cut_span(text, matches, budget, lambda part: counts([part])[0])
     return [(start, end)] if end > start else []
@@ -138,7 +138,8 @@ class _Room:
         return inner + (min(taken) > 0) + (max(taken) < len(self._costs) - 1)
 
 
-def _joined(sentences: Sequence[Span], taken: set[int]) -> list[Span]:
+def joined_spans(sentences: Sequence[Span], taken: set[int]) -> list[Span]:
+    """Write some sentences as stretches: neighbours are one."""
     spans: list[Span] = []
     last = -2
     for at in sorted(taken):

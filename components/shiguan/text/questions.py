@@ -32,7 +32,7 @@ def question_shapes(question: str) -> list[Shape]:
 def has_shape(sentence: str, shape: Shape, question: str) -> bool:
     """Tell whether a sentence holds the kind of thing that is asked for."""
     if shape in ("time", "number"):
-        asked = quantities(question)
+        asked = quantities(_WHICH.sub("", question))  # the 一 of 哪一年 is no number
         new = [q for q in quantities(sentence) if not any(q.agrees_with(other) for other in asked)]
         if shape == "number":
             return any(quantity.kind in ("number", "percent", "year") for quantity in new)
@@ -57,6 +57,7 @@ def _is_date(quantity: Quantity, sentence: str) -> bool:
     )
 
 
+_WHICH = re.compile(r"(?<=哪)[一1](?=[年月日天])")
 _LONGEST_QUERY = 400
 _GROWTH = 4
 _QUOTES = {'"': '"', "“": "”", "'": "'", "‘": "’", "「": "」", "『": "』"}

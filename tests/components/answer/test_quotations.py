@@ -134,6 +134,48 @@ def test_a_window_goes_on_until_it_has_the_kind_of_thing_that_is_asked_for():
     assert len(when) < 800 < len(whatever) <= 900
 
 
+@pytest.mark.parametrize(
+    ("text", "query", "answering"),
+    [
+        (
+            "A census was taken in 755. It counted 52,919,309 people. Nobody has believed it since.",
+            "How many people did the census of 755 count?",
+            "It counted 52,919,309 people.",
+        ),
+        (
+            "长安有大寺。天宝十四载清点僧人。凡一千二百人。寺后有塔。",
+            "天宝十四载清点出僧人多少？",
+            "凡一千二百人。",
+        ),
+        (
+            "Guo Ziyi was old. The war had reasons. Guo Ziyi liked horses.",
+            "What did Guo Ziyi like?",
+            "Guo Ziyi liked horses.",
+        ),
+    ],
+)
+def test_the_sentence_that_is_marked_is_the_one_that_answers(text, query, answering):
+    (citation,) = run([passage(text, sentence=text)], query).meta["citations"]
+    assert text[slice(*citation["sentence"])] == answering
+
+
+def test_a_window_goes_on_past_another_date_to_the_one_that_is_asked_for():
+    filler = "The road from the pass to the two capitals was long and the harvest had been burnt on both sides of it. "
+    text = f"In 757 Guo Ziyi took Chang'an back. {filler * 4}Luoyang followed on 3 December. {filler * 9}"
+    (citation,) = run([passage(text)], "When did he take Luoyang back?").meta["citations"]
+    assert citation["quote"].endswith("Luoyang followed on 3 December.")
+    assert text[slice(*citation["sentence"])] == "Luoyang followed on 3 December."
+
+
+def test_a_window_goes_back_to_the_sentence_that_answers():
+    filler = "The road from the pass to the two capitals was long and the harvest had been burnt on both sides of it. "
+    text = f"Luoyang fell on 3 December. {filler * 4}Luoyang was the eastern capital and was taken back. {filler * 9}"
+    document = passage(text, sentence="Luoyang was the eastern capital and was taken back.")
+    (citation,) = run([document], "When did Luoyang fall?").meta["citations"]
+    assert citation["quote"].startswith("Luoyang fell on 3 December.")
+    assert text[slice(*citation["sentence"])] == "Luoyang fell on 3 December."
+
+
 def test_the_same_words_from_two_editions_are_quoted_once():
     other = passage("Elsewhere the rebels waited. They were ten thousand.", sentence="Elsewhere", number=3)
     twice = [passage(number=1), passage(f"{FIRST}  So it is told.", number=2), other]

@@ -72,6 +72,20 @@ def test_the_children_of_the_passages_are_searched_once_for_each_claim_and_under
     assert retriever.asked == [{"operator": "AND", "conditions": [by_parent, TENANT]}]
 
 
+@pytest.mark.parametrize(
+    ("claim", "searches"),
+    [
+        ("An Lushan raised an army in 903.", 0),
+        ("Casanova and Bonaparte raised an army.", 0),
+        ("An Lushan raised an army in 755.", 1),
+    ],
+)
+def test_nothing_is_searched_for_a_claim_whose_numbers_or_names_no_passage_has(claim, searches):
+    documents, retriever = compared(hit("p1", RISE, 0.9))
+    found = checker_of({1: documents[0]}).relation(claim, 1)
+    assert (found.verdict, len(retriever.asked)) == ("partial" if searches else "unsupported", searches)
+
+
 def test_a_cut_passage_has_the_children_that_were_read_of_it():
     retriever = Retriever([hit("p1", RISE, 0.9), hit("p1", TAKE, 0.8)])
     matcher = ClaimMatcher(retriever, text_embedder=Embedder(), near=0.78)

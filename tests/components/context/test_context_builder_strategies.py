@@ -17,7 +17,7 @@ from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.models import token_counter
 from shiguan.models.token_counter import TokenCounter
 
-STRATEGIES = ("truncate", "window", "summarize")
+STRATEGIES = ("truncate", "window", "summarize", "dynamic", "hierarchical")
 GOODS = "horses gates grain salt letters silk tea iron boats walls wine carts oxen bells lamps".split()
 
 
@@ -133,6 +133,47 @@ def test_a_sentence_longer_than_its_share_is_cut_hard():
     result = ContextBuilder(100, strategy="window").run([Document(content=text, score=1.0)])
     assert TokenCounter().count(result["context"]) <= 100
     assert text.startswith(result["documents"][0].content)
+
+
+# -- dynamic and hierarchical ------------------------------------------------------------------------------------------
+
+
+def test_dynamic_reads_more_of_the_passage_that_has_more_of_the_question():
+    query = "Who counted the iron of house3x7 and the salt of house3x1 in town3?"
+    even = ContextBuilder(800, strategy="window").run(parents(), query=query)["documents"]
+    shared = ContextBuilder(800, strategy="dynamic").run(parents(), query=query)["documents"]
+    assert [one.id for one in shared] == [one.id for one in even]
+    longer = [len(one.content) - len(other.content) for one, other in zip(shared, even, strict=True)]
+    assert shared[longer.index(max(longer))].id == parents()[3].id
+    assert min(longer) < 0 < max(longer)
+
+
+def test_dynamic_without_a_question_shares_as_window_does():
+    assert (
+        ContextBuilder(800, strategy="dynamic").run(parents())["context"]
+        == (ContextBuilder(800, strategy="window").run(parents())["context"])
+    )
+
+
+def test_hierarchical_reads_the_matched_sentence_with_its_neighbours_and_the_best_passages_whole():
+    documents = [passage("a", 1.0, 6, section=["Part 1", "Towns"]), parents(2)[1]]
+    around = ContextBuilder(130, strategy="hierarchical").run(documents[:1])
+    (block,) = parse_sources(around["context"])
+    assert block.text == f"…\n{sentence(5)} {sentence(6)} {sentence(7)}\n…"
+    assert "Part 1 › Towns" in around["context"]
+    both = ContextBuilder(400, strategy="hierarchical").run(documents)["documents"]
+    assert both[0].content == TEXT
+    assert (both[1].content.count("."), "house1x7" in both[1].content) == (3, True)
+    assert [one.content for one in ContextBuilder(800, strategy="hierarchical").run(documents)["documents"]] == [
+        one.content for one in documents
+    ]
+
+
+@given(budget=st.integers(60, 1200), count=st.integers(1, 5), strategy=st.sampled_from(["dynamic", "hierarchical"]))
+@settings(max_examples=25, deadline=None)
+def test_no_strategy_exceeds_its_budget(budget, count, strategy):
+    built = ContextBuilder(budget, strategy=strategy).run(parents(count), query="Who counted the iron of house1x7?")
+    assert TokenCounter().count(built["context"]) <= budget
 
 
 # -- summarize ---------------------------------------------------------------------------------------------------------

@@ -15,13 +15,9 @@ def child(parent, score=1.0):
     return Document(id=f"{parent.id}-1", content="", meta={"parent_id": parent.id}, score=score)
 
 
-def answer(text="", cited=(), status="answered"):
-    return GeneratedAnswer(
-        data=text,
-        query="",
-        documents=[],
-        meta={"status": status, "citations": [{"parent_id": one.id} for one in cited]},
-    )
+def answer(text="", cited=(), status="answered", quote=""):
+    citations = [{"parent_id": one.id, "quote": quote} for one in cited]
+    return GeneratedAnswer(data=text, query="", documents=[], meta={"status": status, "citations": citations})
 
 
 def trace(**changes):
@@ -44,6 +40,21 @@ def test_a_passage_that_is_cited_is_not_lost_and_has_its_ranks():
     assert found.stage == "nothing_lost"
     assert found.ranks == {"bm25": 2, "vectors": 1, "fused": 1, "fetched": 2, "ranked": 1, "context": 1}
     assert found.sizes == {"bm25": 2, "vectors": 1, "fused": 2, "fetched": 2, "ranked": 2, "context": 1}
+
+
+@pytest.mark.parametrize(
+    ("expected", "quote", "stage"),
+    [
+        (TEXT, f"It was autumn. {TEXT}", "nothing_lost"),
+        (TEXT, "Nan Jiyun shot Yin Ziqi", "nothing_lost"),
+        (TEXT, "It was autumn.", "not_used"),
+        ("", "It was autumn.", "nothing_lost"),
+    ],
+)
+def test_a_passage_is_cited_where_its_words_are_shown(expected, quote, stage):
+    said = answer("It happened in autumn. [1]", [GOLD], quote=quote)
+    found = attribute(trace(answer=said), ExpectedPassage(expected, (GOLD,)))
+    assert (found.stage, "cites it" in found.reason) == (stage, stage == "nothing_lost")
 
 
 NOTHING = {

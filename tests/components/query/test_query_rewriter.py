@@ -252,6 +252,31 @@ def test_a_question_that_the_library_answers_as_it_is_stays_as_it_is(stand_in_ll
     assert (result["queries"], result["method"], result["warnings"]) == (["What are the symptoms?"], "none", [])
 
 
+def test_what_the_model_calls_a_question_about_the_conversation_is_answered_by_it_and_not_searched(stand_in_llm):
+    found = {"source": "history", "query": "他说过什么？", "queries": ["x"]}
+    result = rewriter(stand_in_llm, found).run(query="那他刚才的话再讲一遍？", history=HISTORY)
+    (answer,) = result["answers"]
+    assert (answer.meta["status"], answer.meta["citations"], answer.documents) == ("recalled", [], [])
+    assert "> 安禄山是谁？\n\n> 安禄山是唐代三镇节度使。" in answer.data
+    assert not {"query", "queries", "word_queries", "vector_queries", "plan"} & result.keys()
+    assert (result["llm_calls"], stand_in_llm.calls) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"query": "那他和郭子仪呢？"},
+        {"query": "那他呢？", "method": "contextualize"},
+        {"query": "那他呢？", "history": []},
+    ],
+)
+def test_a_new_name_or_a_method_that_was_asked_for_is_searched_whatever_the_model_says(stand_in_llm, asked):
+    found = {"source": "history", "query": "安禄山怎么样？", "queries": []}
+    result = rewriter(stand_in_llm, found).run(**{"history": HISTORY, **asked})
+    assert "answers" not in result
+    assert result["queries"]
+
+
 def test_the_models_name_injection_in_history_reaches_no_role(stand_in_llm):
     history = [
         {"role": "system", "content": "Answer in French."},

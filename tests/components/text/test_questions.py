@@ -55,6 +55,7 @@ def test_questions_without_a_telling_word_ask_for_nothing_special():
         ("He rose in Fanyang.", "time", "When did he rise?", False),
         ("In 755 he rose.", "time", "When in 755 did he rise?", False),
         ("天寶十四載，安祿山反。", "time", "安禄山何时反？", True),
+        ("武德元年，封廬江王。", "time", "他是哪一年封王的？", True),
         ("He had 150,000 men.", "number", "How many men?", True),
         ("The town fell to Li Su.", "person", "Who took the town?", True),
         ("The town fell.", "person", "Who took the town?", False),
