@@ -331,11 +331,10 @@ class Runner:
         about = {**self._stamp, "tenant_id": tenant_id, "parameters": parameters}
         await write_receipt(made, answer, self._keep_receipt, about)
         if explain:
-            shown = {name: value_at(results, target) for name, target in self._explained.items()}
-            answer["metadata"]["explain"] = shown
+            answer["metadata"]["explain"] = {at: value_at(results, target) for at, target in self._explained.items()}
         source, begun = (value_at(results, self._outputs.get(name, "")) for name in ("source", "thread"))
-        source = "history" if made.meta.get("status") == "recalled" else source
-        turn = turn_of(made, answer, source, {**(begun or {}), "prefix": prefix})
+        recalled = made.meta.get("status") == "recalled"
+        turn = turn_of(made, answer, "history" if recalled else source, {**(begun or {}), "prefix": prefix})
         await keep_turn(self._conversations, turn, answer, tenant_id, options)
         return with_sources(
             answer,
