@@ -55,6 +55,9 @@ export async function call(path, { method, body, query, signal } = {}) {
   return (reply.headers.get("content-type") ?? "").includes("json") ? reply.json() : reply.text();
 }
 
+/** GET a file; gives its content as a blob. */
+export const file = async (path, query) => (await send(`${path}?${new URLSearchParams(query)}`)).blob();
+
 /** Ask and hand every event of the stream to `on(name, data)`; gives the answer object. */
 export async function stream(body, on, signal) {
   const options = { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" }, signal };

@@ -97,6 +97,6 @@ export function written(passage, { mark = null, words = [], notes = new Notes() 
 
 /** Name a place: the headings above a passage, and its page where it has one. */
 export function place(of) {
-  const page = of.anchor?.page;
+  const page = of.page ?? of.anchor?.page;
   return [...(of.section ?? []), ...(page ? [t("page", page)] : [])];
 }

@@ -8,8 +8,11 @@ from typing import Any, Self
 
 import uvicorn
 from fastapi import FastAPI, Request
+from haystack import Document
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 
+from shiguan.engine.exports import FORMS, export_answer
+from shiguan.engine.receipts import Receipt, ToldAnswer
 from shiguan.serving.error_replies import ApiError, error_response
 from shiguan.serving.page_routes import router as page_router
 from shiguan.serving.service import include_routes
@@ -239,6 +242,15 @@ class PageSite:
             if receipt_id not in self.receipts:
                 return refused(ApiError("not_found", message="There is no such receipt."), "r-5")
             return {"receipt": {"id": receipt_id, "answer": self.receipts[receipt_id]}, "stale": True}
+
+        @app.get("/api/v1/receipts/{receipt_id}/export")
+        async def export(receipt_id: str, form: str) -> Response:
+            told = next(data for name, data in self.script if name == "generation_complete")
+            answer = ToldAnswer.model_validate(told)
+            receipt = Receipt.model_construct(id=receipt_id, tenant_id="t", answer=answer)
+            stored = [Document(id=one["id"], content=one["text"], meta=one) for one in self.passages]
+            parents = type("Parents", (), {"filter_documents": lambda _, filters: stored})()
+            return Response(export_answer(receipt, parents, form), media_type=FORMS[form][0])
 
         @app.post("/api/v1/feedback")
         async def feedback(request: Request) -> Any:

@@ -46,6 +46,8 @@ ROUTES = [
     ("POST", "/api/v1/rag/query"),
     ("POST", "/api/v1/rag/query-stream"),
     ("GET", "/api/v1/receipts/{receipt_id}"),
+    ("GET", "/api/v1/receipts/{receipt_id}/export"),
+    ("GET", "/api/v1/receipts/{receipt_id}/places"),
     ("GET", "/api/v1/reports"),
     ("GET", "/api/v1/reports/{name:path}"),
     ("POST", "/api/v1/why"),

@@ -13,6 +13,7 @@ from haystack import Document
 from shiguan.claims.checker import ClaimChecker
 from shiguan.claims.claim_support import Support, Verdict
 from shiguan.claims.claims import Claim, ClaimedText
+from shiguan.text.places import place_of
 from shiguan.text.terms import is_wide, terms
 
 Format = Literal["markdown", "html", "plain"]
@@ -28,6 +29,8 @@ _MARKS: dict[Format, str] = {
     "html": '<sup class="citation"><a href="#source-{0}">[{0}]</a></sup>',
     "plain": "",
 }
+# `origin` where the passage is not of the library; the others where the source has them.
+_WHERE_KNOWN = frozenset(("origin", "page", "paragraph", "cfi", "selector"))
 _STOP = re.compile(r"[.!?。！？…;；:：\"”’」』)）\]】*\x60]*$")
 
 
@@ -48,10 +51,14 @@ class Citation:
     confidence: float
     verdict: Verdict
     origin: str | None = None
+    page: str | None = None
+    paragraph: int | None = None
+    cfi: str | None = None
+    selector: dict[str, str] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Write the citation as the answer object has it; `origin` where the passage is not of the library."""
-        return {name: value for name, value in asdict(self).items() if name != "origin" or value is not None}
+        """Write the citation as the answer object has it, without what its source lacks."""
+        return {name: value for name, value in asdict(self).items() if name not in _WHERE_KNOWN or value is not None}
 
 
 UNSUPPORTED_MARK = "⚠"
@@ -229,6 +236,7 @@ def cited_place(document: Document, span: tuple[int, int]) -> dict[str, Any]:
         "start": offset + start,
         "end": offset + end,
         "quote": (document.content or "")[start:end],
+        **place_of(meta, document.content or "", span, offset),
     }
 
 

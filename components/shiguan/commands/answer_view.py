@@ -12,6 +12,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from shiguan.commands.terminal import print_indented
+from shiguan.text.places import page_words
 from shiguan.text.terminal import console_for_people, one_line
 
 _VERDICT_STYLES = {"supported": "green", "partial": "yellow", "unsupported": "red", "contradicted": "bold red"}
@@ -162,8 +163,8 @@ def _print_explained(console: Console, name: str, value: Any) -> None:
 def _place(meta: dict[str, Any]) -> Text:
     parts = [str(meta.get("source") or "")]
     parts += [" › ".join(meta.get("section") or [])] if meta.get("section") else []
-    page = (meta.get("anchor") or {}).get("page")
-    parts += [f"p. {page}"] if page else []
+    page = page_words({"page": meta.get("page") or (meta.get("anchor") or {}).get("page")})
+    parts += [page] if page else []
     return Text(" · ".join(map(one_line, parts)))
 
 

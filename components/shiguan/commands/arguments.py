@@ -116,6 +116,20 @@ def _declare_review(add: Add) -> None:
     parser = add("replay", "review.replay", "say whether the passages behind an answer still stand")
     parser.add_argument("receipt", type=Path, metavar="FILE", help="what `shiguan ask --receipt FILE` wrote")
     parser.add_argument("--prompt", action="store_true", help="print the prompt that the answer was written from")
+    parser = add(
+        "locate", "notes.locate", "find what an answer cites again, in a file that was edited or in the library"
+    )
+    parser.add_argument("receipt", type=Path, metavar="RECEIPT", help="what `shiguan ask --receipt FILE` wrote")
+    parser.add_argument(
+        "file", type=Path, nargs="?", metavar="FILE", help="the file as it is now (default: the library)"
+    )
+    parser = add("export", "notes.export", "write an answer with its sources for a bibliography or a word processor")
+    parser.add_argument("receipt", type=Path, metavar="RECEIPT", help="what `shiguan ask --receipt FILE` wrote")
+    forms = ("csl", "bibtex", "ris", "markdown", "html", "docx")
+    parser.add_argument("--form", choices=forms, default="markdown", help="what to write (default: markdown)")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="where to (default: print it)")
+    text = "what the sources are, where their files do not say it (default: sources.yml in the data folder)"
+    parser.add_argument("--sources", type=Path, metavar="FILE", help=text)
     text = "keep what is right or wrong about an answer, and print it"
     parser = add("feedback give", "review.give", text, deployment=False, extra="serve")
     parser.add_argument(

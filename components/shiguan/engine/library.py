@@ -16,6 +16,8 @@ from haystack.dataclasses import ByteStream
 from shiguan.engine.loading import load_index, load_pipeline, load_stores
 from shiguan.errors import RefusedError, SourceError, error_behind
 from shiguan.ingest.conversion import Conversion
+from shiguan.ingest.parent_child_splitter import ParentChildSplitter
+from shiguan.ingest.source_stamper import SourceStamper
 from shiguan.llm.reply_cache import TenantCache
 from shiguan.resources import data_folder
 from shiguan.tenants import MAX_FILTER_VALUES, of_tenant, where
@@ -216,6 +218,37 @@ class Library:
         for meta in self.stores["parents"].list_meta(of_tenant(tenant_id, named), fields):
             works.setdefault(meta["source_id"], []).append(meta)
         return [_work(sorted(metas, key=lambda meta: int(meta["position"]))) for metas in works.values()]
+
+    def text(self, source: str, *, tenant_id: str) -> list[Document]:
+        """
+        Read a whole source.
+
+        :param source: The name of a source file.
+        :param tenant_id: Whose library.
+        :returns: Its passages in reading order.
+        """
+        found = self.stores["parents"].filter_documents(of_tenant(tenant_id, where("meta.source", "==", source)))
+        return sorted(found, key=lambda one: (str(one.meta["source_id"]), int(one.meta["position"])))
+
+    def read(self, file: Path, *, tenant_id: str) -> list[Document]:
+        """
+        Read a file into passages as an ingest does, and put nothing in.
+
+        :param file: A file on disk.
+        :param tenant_id: Whose passages they would be.
+        :returns: Its passages in reading order.
+        :raises RefusedError: If there is no text in it, or it cannot be read.
+        """
+        answer = Conversion(load_index(self.deployment, self.index, data_dir=self.data_dir)[0]).convert(
+            file, waiting=lambda: None
+        )
+        documents = [Document(id=name, content=text, meta=meta) for name, text, meta in answer["documents"]]
+        if not documents:
+            cause = "; ".join(str(entry.get("cause")) for entry in answer["skipped"]) or "there is no text in it"
+            raise RefusedError(f"{file} was not read: {cause}. Name a file that `shiguan ingest` takes.")
+        stamped = SourceStamper().run(documents, tenant_id=tenant_id)["documents"]
+        parents: list[Document] = ParentChildSplitter().run(stamped)["parents"]
+        return parents
 
     def narrowed(
         self, sources: Sequence[str] | None, sections: Sequence[str] | None, *, tenant_id: str

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from haystack import Document
 
+from shiguan.text.places import page_words
 from shiguan.text.terminal import one_line
 
 ReferenceFormat = Literal["plain", "markdown", "html"]
@@ -69,6 +70,7 @@ def _reference(number: int, citation: Mapping[str, Any], form: ReferenceFormat) 
     source, title = _name(citation["source"], form), _name(citation["title"] or citation["source"], form)
     headings = [_name(heading, form) for heading in citation["section"]]
     place = " > ".join(part for part in (title, *headings[headings[:1] == [title] :]) if part)
+    place = ", ".join(filter(None, (place, _name(page_words(citation), form))))
     file = f" ({source})" if source and source != title else ""
     if form == "html":
         return f'<li value="{number}">{html.escape(place + file, quote=False)}</li>'

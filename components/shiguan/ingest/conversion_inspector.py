@@ -1,6 +1,7 @@
 """Names the files that their converters could not read, and says why."""
 
 import io
+import re
 from pathlib import PurePath
 from typing import Any
 
@@ -11,8 +12,15 @@ from pypdf.errors import PyPdfError
 
 from shiguan.errors import SourceError
 from shiguan.ingest.file_types import DOCX, MARKDOWN, PDF, TEXT
+from shiguan.text.passages import SharedDocument
+from shiguan.text.places import page_label
+from shiguan.text.works import work_of
 
 # The other converters report what they leave out themselves.
+_DAMAGED = (
+    PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, OSError, RecursionError,
+    NotImplementedError,
+)  # fmt: skip
 _SILENT = frozenset(kind.mime_type for kind in (PDF, DOCX, MARKDOWN, TEXT))
 
 
@@ -23,7 +31,8 @@ class ConversionInspector:
 
     Haystack's converters log a file that they cannot read and go on. Stands behind them, drops documents without text,
     and names each such file in `skipped`: a damaged or locked PDF, one that is only pictures of pages, a broken DOCX, a
-    text without words. Pages of a PDF without text, in a file that has others, give a warning.
+    text without words. Pages of a PDF without text, in a file that has others, give a warning. A PDF is given the
+    labels of its pages (`page_labels`) and what the file says that it is (`work`).
     """
 
     @component.output_types(documents=list[Document], skipped=list[dict[str, str]], warnings=list[str])
@@ -43,10 +52,12 @@ class ConversionInspector:
             if source.mime_type in _SILENT and source.meta.get("source_key") not in read
         ]
         warnings = []
-        pdfs = {source.meta.get("source_key") for source in sources if source.mime_type == PDF.mime_type}
-        for document in readable:
+        pdfs = {source.meta.get("source_key"): source for source in sources if source.mime_type == PDF.mime_type}
+        for at, document in enumerate(readable):
             if document.meta.get("source_key") not in pdfs:
                 continue
+            if own := _of_pdf(pdfs[document.meta["source_key"]]):
+                readable[at] = SharedDocument(content=document.content, meta={**document.meta, **own})
             pages = (document.content or "").split("\f")
             empty = sum(not page.strip() for page in pages)
             if empty:
@@ -61,6 +72,19 @@ def _name(meta: dict[str, Any]) -> str:
     return PurePath(str(meta.get("file_path") or "a file without a name")).name
 
 
+def _of_pdf(source: ByteStream) -> dict[str, Any]:
+    """Read what a PDF says of itself; whatever is wrong with that costs nothing but that."""
+    try:
+        reader = pypdf.PdfReader(io.BytesIO(source.data))
+        labels = [page_label(str(label)) for label in reader.page_labels]
+        given: Any = reader.metadata or {}
+        said = {name: str(given.get(key) or "") for name, key in (("title", "/Title"), ("author", "/Author"))}
+    except _DAMAGED:
+        return {}
+    work = work_of({**said, "author": re.split(r"\s*;\s*", said["author"])})
+    return {"page_labels": labels} | ({"work": work} if work else {})
+
+
 def _reason(source: ByteStream) -> tuple[str, str]:
     if source.mime_type == DOCX.mime_type:
         return "the DOCX is damaged or holds no text", "Open it in a word processor and save it again"
@@ -71,7 +95,7 @@ def _reason(source: ByteStream) -> tuple[str, str]:
         if reader.is_encrypted and not reader.decrypt(""):
             return "the PDF is locked by a password", "Remove the password and ingest it again"
         pages = len(reader.pages)
-    except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError, NotImplementedError):
+    except _DAMAGED:
         return "the PDF is damaged", "Get another copy, or print it to a new PDF"
     if pages == 0:
         return "the PDF has no pages", "Get another copy"

@@ -14,7 +14,7 @@ from shiguan.ingest.file_types import identify, opened
 
 logger = logging.getLogger(__name__)
 
-_OWN_KEYS = frozenset(("source", "section", "kind", "anchor", "notes"))
+_OWN_KEYS = frozenset(("source", "section", "kind", "anchor", "notes", "pages", "cfi", "work"))
 
 
 @component
@@ -46,6 +46,11 @@ class EPUBToDocument:
       The offset is the place of the block's first character.
     - `notes`: where notes were put in, `{"start", "end", "anchor"}` with offsets into the content and the note's own
       place; absent without notes
+    - `pages`: where printed pages begin, as offset into the content and label, by the book's page list (EPUB 3 and 2),
+      its page breaks, or ids such as `page_63`; absent where the book has none
+    - `cfi`: where the content goes on in a node of the file, for EPUB CFIs (see `shiguan.text.places.Run`); absent
+      where the file was mended
+    - `work`: `title`, `author`, `editor`, `translator`, `edition`, `year`, `publisher`, `identifier`, as the book says
 
     ```python
     result = EPUBToDocument().run(sources=["book.epub"])
@@ -102,11 +107,13 @@ class EPUBToDocument:
             for key in sorted(_OWN_KEYS & extra.keys()):
                 warnings.append(f"{name}: the meta key `{key}` is the converter's own; yours is `user_{key}`.")
                 extra[f"user_{key}"] = extra.pop(key)
-            base = {"source": name, "title": book.title or Path(name).stem}
+            base: dict[str, Any] = {"source": name, "title": book.title or Path(name).stem}
             if file_path:
                 base["file_path"] = file_path
             if book.authors:
                 base["author"] = ", ".join(book.authors)
+            if book.work:
+                base["work"] = book.work
             documents += [
                 Document(content=block.content, meta={**base, **block.meta, **extra}) for block in book.blocks
             ]

@@ -13,12 +13,13 @@ from shiguan.ingest.orphan_remover import ProducedIds
 from shiguan.ingest.passages import Passage, PassageSizes, cut_passages
 from shiguan.models.token_counter import TokenCounter
 from shiguan.text.passages import SharedDocument
+from shiguan.text.places import paragraphs_before
 
 BLOCK_SEPARATOR = "\n\n"
 """What stands between two blocks of one source in the source's text."""
 
 # Meta of a block that describes the block and not its source; the rest is carried to parents and children.
-_OF_THE_BLOCK = frozenset({"anchor", "kind", "notes", "start", "file_path"})
+_OF_THE_BLOCK = frozenset({"anchor", "kind", "notes", "start", "file_path", "pages", "cfi", "page_labels", "work"})
 _OF_THE_SOURCE = ("tenant_id", "source_id", "file_id", "source", "title", "section", "language", "record_id")
 # Texts are counted together until they reach so many characters, which bounds memory.
 _BATCH = 1_000_000
@@ -49,7 +50,9 @@ class ParentChildSplitter:
     parent hold all of its text but the white space between them, in order. `start` and `end` of a parent are its place
     in the source's text: the blocks' contents joined by a blank line, or the one text of a file or record, of which
     every parent is an exact slice. `blocks` says which part of the parent came from where, so that a citation finds its
-    place in the book again.
+    place in the book again; so do `pages` (where in the parent a printed page begins), `cfi` (where the text goes on in
+    a node of the file) and `paragraph` (the number of its first one in the section), where the source has them. `work`
+    says what the source is. None of these is part of an id: reading them anew makes no other passages.
 
     Example:
     ```python
@@ -183,15 +186,17 @@ def _parts(block: Document, start: int, offset: int) -> list[dict[str, Any]]:
     """Tell where a block stands in its group's text; pages count as blocks where it has them."""
     text, meta = block.content or "", block.meta
     kind, anchor = meta.get("kind", "text"), meta.get("anchor")
-    if "\f" in text and (anchor is None or "page" in anchor):
+    if ("\f" in text or meta.get("page_labels")) and (anchor is None or "page" in anchor):
         pages = []
         for page, content in enumerate(text.split("\f"), start=anchor["page"] if anchor else 1):
             end = start + len(content)
-            pages.append({"start": start, "end": end, "kind": kind, "anchor": {"page": page, "offset": 0}})
+            label = dict(enumerate(meta.get("page_labels") or (), start=1)).get(page) or str(page)
+            place = {"anchor": {"page": page, "offset": 0}, "pages": [(0, label)]}
+            pages.append({"start": start, "end": end, "kind": kind, **place})
             start = end + 1
         return pages
     part = {"start": start, "end": start + len(text), "kind": kind, "anchor": anchor or {"offset": offset + start}}
-    return [part | ({"notes": meta["notes"]} if meta.get("notes") else {})]
+    return [part | {name: meta[name] for name in ("notes", "pages", "cfi") if meta.get(name)}]
 
 
 def _batches(groups: Iterator[_Group]) -> Iterator[list[_Group]]:
@@ -233,6 +238,19 @@ def _documents(
             "end": start + len(content),
             "blocks": blocks,
         }
+        if blocks[0]["anchor"].get("page") is None:
+            placed["paragraph"] = 1 + paragraphs_before(group.text, passage.start)
+        if pages := _marks(parts[part:], passage, "pages"):
+            placed["pages"] = [[at, label] for at, (label,) in pages]
+        if runs := _marks(parts[part:], passage, "cfi"):
+            # A node that is the same as before is not written again.
+            nodes = ["", *(node for _, (node, _) in runs)]
+            placed["cfi"] = [
+                [at, "" if node == before else node, place]
+                for before, (at, (node, place)) in zip(nodes, runs, strict=False)
+            ]
+        if meta.get("work"):
+            placed["work"] = meta["work"]
         parent = SharedDocument(id=parent_id, content=content, meta={**own, **common, **placed})
         children: list[Document] = []
         for text_start, text_end in passage.children:
@@ -278,6 +296,27 @@ def _blocks_within(parts: list[dict[str, Any]], first: int, passage: Passage) ->
             block["notes"] = notes
         found.append(block)
     return found
+
+
+def _marks(parts: list[dict[str, Any]], passage: Passage, name: str) -> list[tuple[int, tuple[Any, ...]]]:
+    """Cut the marks of blocks to one parent; what holds where the parent begins stands at its beginning."""
+    found: list[tuple[int, tuple[Any, ...]]] = []
+    for part in parts:
+        if part["start"] >= passage.end:
+            break
+        marks = part.get(name) or ([(0, "")] if name == "pages" and found else [])
+        for at, *values in marks:
+            place = part["start"] + at - passage.start
+            mark: tuple[int, tuple[Any, ...]]
+            if place < 0 and name == "cfi" and values[1] >= 0:
+                mark = (0, (values[0], values[1] - place))
+            else:
+                mark = (max(place, 0), tuple(values))
+            if place <= 0:
+                found = []
+            if place < passage.end - passage.start:
+                found.append(mark)
+    return found if name != "pages" or any(label for _, (label,) in found) else []
 
 
 def _kind(blocks: list[dict[str, Any]], start: int, end: int) -> str:

@@ -10,6 +10,7 @@ from haystack import Document, component
 
 from shiguan.text.languages import detect_language
 from shiguan.text.passages import SharedDocument
+from shiguan.text.works import work_of
 
 # Meta that helps on the way and is no part of a source.
 _DROPPED = frozenset({"source_key", "line", "docx", "encoding"})
@@ -71,8 +72,11 @@ def _stamped(block: Document, tenant_id: str, language: str) -> Document:
     source = block.meta.get("source") or Path(key).name
     meta: dict[str, Any] = {name: value for name, value in block.meta.items() if name not in _DROPPED}
     meta |= {"tenant_id": tenant_id, "source_id": source_id, "file_id": file_id, "source": source, "language": language}
+    docx = block.meta.get("docx") or {}
+    if docx and (work := work_of({"title": docx.get("title"), "author": docx.get("author")})):
+        meta["work"] = work
     if not meta.get("title"):
-        own_title = (block.meta.get("docx") or {}).get("title")
+        own_title = docx.get("title")
         meta["title"] = own_title or Path(source.removesuffix(".gz")).stem
     # The id of a block is never stored; keeping the old one saves hashing the whole content again.
     return SharedDocument(id=block.id, content=block.content, meta=meta)

@@ -5,6 +5,7 @@ import html
 import re
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,7 +23,9 @@ from shiguan.conversations import (
     export_markdown,
     head_of,
 )
+from shiguan.engine.exports import FORMS, Form, export_answer, read_sources
 from shiguan.engine.feedback import LONGEST_NOTE, FeedbackFile, Kind
+from shiguan.engine.places import locate
 from shiguan.engine.receipts import Receipt, Replay
 from shiguan.errors import RefusedError
 from shiguan.llm.reply_cache import TenantCache
@@ -123,6 +126,30 @@ async def receipt(request: Request, receipt_id: str, asker: Reader) -> dict[str,
     parents = request.app.state.ingest_jobs.library.stores["parents"]
     replay = await asyncio.to_thread(Replay, found, parents, tenant_id=asker.tenant_id)
     return {"receipt": found.model_dump(mode="json"), "stale": replay.is_stale}
+
+
+@router.get("/receipts/{receipt_id}/export", tags=["receipts"], response_class=Response)
+async def export_notes(request: Request, receipt_id: str, asker: Reader, form: Form = "markdown") -> Response:
+    """Give an answer with its sources as a file for a bibliography or a word processor."""
+    found = await kept_receipt(request, receipt_id, asker)
+    parents = request.app.state.ingest_jobs.library.stores["parents"]
+
+    def write() -> bytes:
+        own = read_sources(request.app.state.settings.folder / "sources.yml", asker.tenant_id)
+        return export_answer(found, parents, form, own=own)
+
+    kind, ending = FORMS[form]
+    name = f"attachment; filename=shiguan-{found.id[:8]}.{ending}"
+    written = await asyncio.to_thread(write)
+    return Response(written, media_type=kind, headers={"Content-Disposition": name})
+
+
+@router.get("/receipts/{receipt_id}/places", tags=["receipts"])
+async def places(request: Request, receipt_id: str, asker: Reader) -> dict[str, Any]:
+    """Find the places that an answer cites again in the sources as they are now: see `shiguan locate`."""
+    found = await kept_receipt(request, receipt_id, asker)
+    library = request.app.state.ingest_jobs.library
+    return {"places": await asyncio.to_thread(locate, found, partial(library.text, tenant_id=asker.tenant_id))}
 
 
 class Judgement(BaseModel, extra="forbid"):

@@ -64,6 +64,8 @@ def test_meta_names_source_title_author_language_and_place():
         "section": ["One"],
         "kind": "text",
         "anchor": {"href": "EPUB/ch1.xhtml", "spine": 0, "path": "/html/body/p[1]", "offset": 0},
+        "cfi": [(0, "/6/2!/4/4/1", 0)],
+        "work": {"title": "The Test Book", "author": ["Ann Author", "Bo Writer"]},
     }
 
 

@@ -76,6 +76,7 @@ def test_a_small_section_is_one_parent_with_its_meta():
         "units": 1,
         "start": 0,
         "end": 13,
+        "paragraph": 1,
         "blocks": [{"start": 0, "end": 13, "kind": "text", "anchor": {"offset": 0}}],
     }
     assert child.meta == {

@@ -5,6 +5,7 @@ from typing import Any
 
 from shiguan.ingest.epub.notes import Note
 from shiguan.text.languages import detect_language
+from shiguan.text.places import Mark, Run, runs_of
 
 # Enough to tell a script.
 _SAMPLE = 400
@@ -22,11 +23,13 @@ class Block:
     # Stated to be text of the book, whatever it stands in: an epigraph on a title page.
     kept: bool
     section: list[str] = field(default_factory=list)
+    pages: list[Mark] = field(default_factory=list)
+    cfi: list[Run] = field(default_factory=list)
 
     @property
     def meta(self) -> dict[str, Any]:
         """What a document of it says of it."""
-        own = {"language": self.language, "notes": self.notes}
+        own = {"language": self.language, "notes": self.notes, "pages": self.pages, "cfi": self.cfi}
         stated = {name: value for name, value in own.items() if value}
         return {"section": self.section, "kind": self.kind, "anchor": self.anchor, **stated}
 
@@ -35,7 +38,14 @@ class BlockBuilder:
     """Collects the pieces of one block: its text, and notes where they are referred to."""
 
     def __init__(
-        self, kind: str, anchor: dict[str, Any], language: str, *, preformatted: bool = False, kept: bool = False
+        self,
+        kind: str,
+        anchor: dict[str, Any],
+        language: str,
+        *,
+        page: str = "",
+        preformatted: bool = False,
+        kept: bool = False,
     ) -> None:
         self.kind = kind
         self.length = 0
@@ -45,10 +55,19 @@ class BlockBuilder:
         self._preformatted = preformatted
         self._kept = kept
         self._pieces: list[str | tuple[Note, str]] = []
+        # Before which piece a page begins; of a piece the node that it is from, with its text if it is that text.
+        self._pages: list[tuple[int, str]] = [(0, page)]
+        self._nodes: dict[int, tuple[str, str | None, int]] = {}
 
-    def add(self, text: str) -> None:
-        self._pieces.append(text)
-        self.length += len(text)
+    def add(self, text: str, *, gap: str = "", node: str = "", raw: str | None = None) -> None:
+        """Add a gap and a text, which stands in a node by its CFI: as its text `raw`, else instead of it."""
+        if node:
+            self._nodes[len(self._pieces)] = (node, raw, len(gap))
+        self._pieces.append(gap + text)
+        self.length += len(gap + text)
+
+    def begin_page(self, label: str) -> None:
+        self._pages.append((len(self._pieces), label))
 
     def add_note(self, note: Note, text: str) -> None:
         self._pieces.append((note, text))
@@ -68,12 +87,24 @@ class BlockBuilder:
         seen = detect_language(plain[:_SAMPLE]) if self.notes or self._language else "und"
         chinese = seen == "zh"
         content, notes = "", []
+        pages: list[Mark] = []
+        runs: list[Run] = []
+        turns = iter([*self._pages, (len(self._pieces), "")])
+        turn = next(turns)
+        page = ""
         after_note = False
-        for piece in self._pieces:
+        for number, piece in enumerate(self._pieces):
+            while turn[0] <= number < len(self._pieces):
+                page = turn[1]
+                pages.append((len(content), page))
+                turn = next(turns)
             if isinstance(piece, str):
                 if after_note and not chinese and piece[:1].isalnum():
                     content += " "
-                content += piece if content else piece.lstrip("\n" if self._preformatted else None)
+                shown = piece if content else piece.lstrip("\n" if self._preformatted else None)
+                if number in self._nodes:
+                    runs += _placed(piece, len(content) - (len(piece) - len(shown)), *self._nodes[number])
+                content += shown
                 after_note = after_note and not piece
                 continue
             note, text = piece
@@ -85,6 +116,8 @@ class BlockBuilder:
             own = chinese or (not plain and detect_language(text) == "zh")
             content += f"[脚注：{text}]" if own else f"[Note: {text}]"
             notes.append({"start": start, "end": len(content), "anchor": note.anchor})
+            pages += [(start, note.page), (len(content), page)] if note.page else []
+            runs += [(start, note.cfi, -1)] if note.cfi else []
             after_note = True
         content = content.rstrip()
         if not content:
@@ -92,7 +125,18 @@ class BlockBuilder:
         # Converters often state English for every book; a wrong language is worse than none, which is then detected.
         agrees = seen == "und" or _SCRIPTS.get(seen) == _SCRIPTS.get(self._language)
         language = self._language if agrees else ""
-        return Block(content, self.kind, language, dict(self._anchor), notes, self._kept)
+        block = Block(content, self.kind, language, dict(self._anchor), notes, self._kept)
+        block.pages = [mark for mark in pages if mark[0] < len(content)] if any(label for _, label in pages) else []
+        block.cfi = runs
+        return block
+
+
+def _placed(piece: str, at: int, node: str, raw: str | None, gap: int) -> list[Run]:
+    """Place the runs of a piece in the content, before whose start white space of the piece may be left out."""
+    if raw is None:
+        return [(max(at + gap, 0), node, -1)]
+    runs = [(at + gap + place, node, offset) for place, _, offset in runs_of(raw, piece[gap:], node)]
+    return [(max(place, 0), path, offset + max(-place, 0)) for place, path, offset in runs]
 
 
 # Languages that are not in the Latin script.

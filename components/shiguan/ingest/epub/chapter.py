@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from shiguan.ingest.epub.blocks import Block, BlockBuilder
@@ -39,6 +40,9 @@ class Frame:
 
     element: Element
     path: str = ""
+    # The element as a CFI has it, and how many elements in it were read.
+    cfi: str = ""
+    children: int = 0
     start: int = 0
     host: "Frame | None" = None
     lines: "Frame | None" = None
@@ -79,7 +83,14 @@ class ChapterReader:
     """
 
     def __init__(
-        self, language: str, *, sections: SectionTracker, notes: NoteIndex, roles: Roles, repeated: frozenset[str]
+        self,
+        language: str,
+        *,
+        sections: SectionTracker,
+        notes: NoteIndex,
+        roles: Roles,
+        repeated: frozenset[str],
+        pages: Mapping[Element, str],
     ) -> None:
         self.blocks: list[Block] = []
         self.headings: list[Block] = []
@@ -90,6 +101,9 @@ class ChapterReader:
         self._roles = roles
         # Alternatives that come again and again; and what stands beside the formula that was read last.
         self._repeated = repeated
+        # The pages that begin at elements, and the one that was begun last.
+        self._pages = pages
+        self._page = ""
         self._beside = ""
         self._gap = ""
         self._block: BlockBuilder | None = None
@@ -114,7 +128,12 @@ class ChapterReader:
 
     def _open(self, element: Element, path: str, parent: Frame) -> Frame:
         name = str(element.tag)
-        frame = replace(parent, element=element, path=path, is_block=name in BLOCK_ELEMENTS)
+        frame = replace(parent, element=element, path=path, is_block=name in BLOCK_ELEMENTS, children=0)
+        if element is self._file.root:
+            frame.cfi = self._file.cfi
+        else:
+            parent.children += 1
+            frame.cfi = f"{parent.cfi}/{2 * parent.children}" if parent.cfi else ""
         if frame.uncounted or name in UNCOUNTED_ELEMENTS:
             frame.uncounted, frame.is_block = True, False
             return frame
@@ -129,6 +148,10 @@ class ChapterReader:
             frame.start = self._position + 1 if self._position else 0
             frame.host = frame
             self._enter_block(element, frame, parent)
+        if element in self._pages:
+            self._page = self._pages[element]
+            if self._block is not None:
+                self._block.begin_page(self._page)
         if name == "br":
             self._gap = "\n"
         elif name in PICTURES and frame.shown:
@@ -219,6 +242,7 @@ class ChapterReader:
     def _say(self, text: str | None, frame: Frame) -> None:
         if not text or frame.uncounted:
             return
+        raw, node = text, f"{frame.cfi}/{2 * frame.children + 1}" if frame.cfi else ""
         text = visible(text)
         words = text.split()
         if text[:1].isspace():
@@ -237,10 +261,10 @@ class ChapterReader:
             return
         block = self._open_block(frame, start)
         if frame.preformatted:
-            block.add(text)
+            block.add(text, node=node, raw=raw)
             self._gap = ""
         else:
-            block.add((self._gap if block.length else self._gap.lstrip()) + line)
+            block.add(line, gap=self._gap if block.length else self._gap.lstrip(), node=node, raw=raw)
             self._gap = " " if self._space else ""
 
     def _next_position(self) -> int:
@@ -276,7 +300,8 @@ class ChapterReader:
 
     def _builder(self, frame: Frame, path: str, offset: int) -> BlockBuilder:
         anchor = {"href": self._file.href, "spine": self._file.spine, "path": path, "offset": offset}
-        return BlockBuilder(frame.kind, anchor, frame.language, preformatted=frame.preformatted, kept=frame.kept)
+        pre, kept = frame.preformatted, frame.kept
+        return BlockBuilder(frame.kind, anchor, frame.language, page=self._page, preformatted=pre, kept=kept)
 
     def _image(self, element: Element, frame: Frame) -> None:
         running = self._block is not None and self._block.length > 0
@@ -292,24 +317,24 @@ class ChapterReader:
         if frame.heading or len(alt) <= _SHORT_ALT:
             # A letter drawn as a picture: an initial, a rare character, a title in ornamental type.
             block = self._open_block(frame, self._next_position())
-            block.add((self._gap if block.length else "") + alt)
+            block.add(alt, gap=self._gap if block.length else "", node=frame.cfi)
             self._gap = ""
             return
         label = f"[图：{alt}]" if detect_language(alt) == "zh" else f"[Image: {alt}]"
         if self._block is not None and running and frame.lines is None:
-            self._block.add((self._gap or " ") + label)
+            self._block.add(label, gap=self._gap or " ", node=frame.cfi)
             self._gap = " "
         elif not frame.captioned:
             self._flush()
             builder = self._builder(frame, frame.path, 0)
             builder.kind = "caption" if frame.kind != "footnote" else frame.kind
-            builder.add(label)
+            builder.add(label, node=frame.cfi)
             self._emit(builder)
 
     def _say_formula(self, text: str, frame: Frame) -> None:
         if text:
             block = self._open_block(frame, self._next_position())
-            block.add((self._gap if block.length else self._gap.lstrip()) + text)
+            block.add(text, gap=self._gap if block.length else self._gap.lstrip(), node=frame.cfi)
             self._gap = ""
 
     def _flush(self) -> None:
@@ -338,6 +363,6 @@ class ChapterReader:
             self._sections.add_heading(text, int(name[1]), frame.depth, frame.path.rpartition("/")[0])
         for note, note_text in block.notes:
             # A heading holds no notes; what it refers to comes right after it.
-            builder = BlockBuilder("footnote", note.anchor, frame.language)
-            builder.add(note_text)
+            builder = BlockBuilder("footnote", note.anchor, frame.language, page=note.page)
+            builder.add(note_text, node=note.cfi)
             self._emit(builder)

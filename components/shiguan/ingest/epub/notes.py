@@ -46,6 +46,8 @@ class BookFile:
     spine: int | None
     root: Element
     linear: bool = True
+    # The file in the book's CFIs; empty where it was mended, and what was read is not what stands there.
+    cfi: str = ""
 
 
 @dataclass(eq=False)
@@ -124,6 +126,17 @@ class Note:
     wanted: bool = False
     placed: bool = False
     left_out: bool = False
+    page: str = ""
+
+    @property
+    def cfi(self) -> str:
+        """The note as the book's CFIs have it."""
+        steps: list[str] = []
+        node = self.element if self.file.cfi else self.file.root
+        while (parent := node.getparent()) is not None:
+            steps.append(f"/{2 * parent.index(node) + 2}")
+            node = parent
+        return self.file.cfi + "".join(reversed(steps))
 
     @property
     def anchor(self) -> dict[str, object]:

@@ -4,12 +4,13 @@ import posixpath
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from shiguan.errors import SourceError
 from shiguan.ingest.archives import SafeArchive
-from shiguan.ingest.epub.trees import Element, element_text, parse_xhtml, parse_xml, tokens
+from shiguan.ingest.epub.trees import Element, element_text, local_name, parse_xhtml, parse_xml, tokens
+from shiguan.text.works import work_of
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
@@ -31,8 +32,10 @@ _LANGUAGE_NAMES = {
     "lat": "la", "ell": "el", "gre": "el", "chinese": "zh", "english": "en", "japanese": "ja",
 }  # fmt: skip
 _TEXT_START = frozenset("bodymatter text start".split())
+_ROLES = {"author": "aut", "editor": "edt", "translator": "trl"}
 _MAX_DEPTH = 24
 _LISTS = frozenset(("ol", "ul"))
+_PAGE_LISTS = frozenset(("page-list", "doc-pagelist"))
 _MAX_ENTRIES = 50_000
 
 
@@ -52,6 +55,14 @@ class Landmark(NamedTuple):
     href: str
     fragment: str
     kinds: frozenset[str]
+    label: str
+
+
+class PageTarget(NamedTuple):
+    """A line of a page list: where the printed page of that label begins, nowhere without a file."""
+
+    href: str
+    fragment: str
     label: str
 
 
@@ -79,10 +90,14 @@ class Package:
     title: str = ""
     authors: list[str] = field(default_factory=list)
     language: str = ""
+    work: dict[str, Any] = field(default_factory=dict)
     # The reading order: each file's place in it, its name, and whether it belongs to the text (`linear`).
     spine: list[tuple[int, str, bool]] = field(default_factory=list)
     nav: list[NavEntry] = field(default_factory=list)
     landmarks: list[Landmark] = field(default_factory=list)
+    pages: list[PageTarget] = field(default_factory=list)
+    # The spine as the book's CFIs have it.
+    cfi: str = "/6"
     warnings: list[str] = field(default_factory=list)
 
     @property
@@ -91,7 +106,7 @@ class Package:
         return [landmark for landmark in self.landmarks if landmark.kinds & _TEXT_START]
 
 
-def read_nav(root: Element, base: str, find: Resolve) -> tuple[list[NavEntry], list[Landmark]]:
+def read_nav(root: Element, base: str, find: Resolve) -> tuple[list[NavEntry], list[Landmark], list[PageTarget]]:
     """Read an EPUB 3 navigation document."""
 
     def lines(node: Element) -> list[Element]:
@@ -113,10 +128,14 @@ def read_nav(root: Element, base: str, find: Resolve) -> tuple[list[NavEntry], l
         for link in links
         if (target := find(base, link.get("href", "")))
     ]
-    return _entries(toc, lines, words, base, find), landmarks
+    pages = [link for nav in navs if tokens(nav, "type", "role") & _PAGE_LISTS for link in nav.iter("a")]
+    listed = [
+        PageTarget(*(find(base, link.get("href", "")) or ("", "")), element_text(link)) for link in pages[:_MAX_ENTRIES]
+    ]
+    return _entries(toc, lines, words, base, find), landmarks, listed
 
 
-def read_ncx(root: Element, base: str, find: Resolve) -> list[NavEntry]:
+def read_ncx(root: Element, base: str, find: Resolve) -> tuple[list[NavEntry], list[PageTarget]]:
     """Read an EPUB 2 table of contents."""
 
     def points(node: Element) -> list[Element]:
@@ -126,7 +145,11 @@ def read_ncx(root: Element, base: str, find: Resolve) -> list[NavEntry]:
         label = next((element_text(node) for node in point if node.tag == "navlabel"), "")
         return label, next((node.get("src", "") for node in point if node.tag == "content"), "")
 
-    return _entries(next(root.iter("navmap"), None), points, words, base, find)
+    pages = []
+    for _, target in zip(range(_MAX_ENTRIES), root.iter("pagetarget"), strict=False):
+        label, link = words(target)
+        pages.append(PageTarget(*(find(base, link) or ("", "")), label or target.get("value", "")))
+    return _entries(next(root.iter("navmap"), None), points, words, base, find), pages
 
 
 def _entries(
@@ -240,11 +263,27 @@ def _read_metadata(opf: Element, package: Package) -> None:
         if refined.get(node.get("id", "")) == "main" and _text(node):
             package.title = _text(node)
             break
-    for node in opf.iter("creator"):
+    people: dict[str, list[str]] = {}
+    for node in opf.iter("creator", "contributor"):
         role = next((str(v) for k, v in node.attrib.items() if str(k).endswith("role")), "")
-        role = role or refined.get(node.get("id", ""), "aut")
-        if role == "aut" and _text(node) and _text(node) not in package.authors:
-            package.authors.append(_text(node))
+        role = role or refined.get(node.get("id", ""), "aut" if node.tag == "creator" else "")
+        if _text(node) and _text(node) not in people.setdefault(role.lower(), []):
+            people[role.lower()].append(_text(node))
+    package.authors = people.get("aut", [])
+    dates = sorted(opf.iter("date"), key=lambda node: _attribute(node, "event") not in ("publication", ""))
+    given = {
+        meta.get("property") or meta.get("name") or "": _text(meta) or meta.get("content") for meta in opf.iter("meta")
+    }
+    package.work = work_of(
+        {
+            "title": package.title,
+            **{name: people.get(role) for name, role in _ROLES.items()},
+            "edition": given.get("schema:bookEdition"),
+            "year": [_text(node) for node in dates],
+            "publisher": next((_text(node) for node in opf.iter("publisher")), ""),
+            "identifier": [_text(node) for node in opf.iter("identifier")],
+        }
+    )
     languages = [primary_language(_text(node)) for node in opf.iter("language")]
     package.language = next(filter(None, languages), "")
 
@@ -254,6 +293,9 @@ def _read_spine(opf_name: str, opf: Element, manifest: dict[str, Element], packa
     if not itemrefs:
         cause = f"its package file `{opf_name}` has an empty spine (reading order)"
         raise SourceError(package.source, cause, "Get an undamaged copy of the book")
+    spine = itemrefs[0].getparent()
+    if spine is not None and (package_element := spine.getparent()) is not None:
+        package.cfi = f"/{2 * package_element.index(spine) + 2}"
     seen: set[str] = set()
     for index, itemref in enumerate(itemrefs):
         idref = itemref.get("idref", "").strip()
@@ -305,22 +347,27 @@ def _read_navigation(
         if "nav" in tokens(item, "properties") and (found := read(item)):
             root, _ = parse_xhtml(found[1])
             if root is not None:
-                package.nav, package.landmarks = read_nav(root, found[0], package.find)
+                package.nav, package.landmarks, package.pages = read_nav(root, found[0], package.find)
             break
     spine = next(opf.iter("spine"), None)
     ncx_id = spine.get("toc", "") if spine is not None else ""
     ncx = manifest.get(ncx_id)
     if ncx is None:
         ncx = next((i for i in manifest.values() if i.get("media-type", "").strip().lower() == _NCX_TYPE), None)
-    if not package.nav and ncx is not None and (found := read(ncx)):
+    if not (package.nav and package.pages) and ncx is not None and (found := read(ncx)):
         root = parse_xml(found[1])
         if root is not None:
-            package.nav = read_ncx(root, found[0], package.find)
+            nav, pages = read_ncx(root, found[0], package.find)
+            package.nav, package.pages = package.nav or nav, package.pages or pages
     for reference in opf.iter("reference"):
         target = package.find(opf_name, reference.get("href", ""))
         if target is not None:
             kinds = frozenset(reference.get("type", "").lower().split())
             package.landmarks.append(Landmark(*target, kinds, reference.get("title", "")))
+
+
+def _attribute(node: Element, name: str) -> str:
+    return next((str(value) for key, value in node.attrib.items() if local_name(str(key)) == name), "")
 
 
 def _text(node: Element) -> str:

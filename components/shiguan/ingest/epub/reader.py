@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import unquote
 
 from shiguan.errors import SourceError
@@ -12,6 +13,7 @@ from shiguan.ingest.epub.chapter import ChapterReader
 from shiguan.ingest.epub.lists import mark_lists
 from shiguan.ingest.epub.notes import BookFile, NoteIndex
 from shiguan.ingest.epub.package import Package, Target, read_package
+from shiguan.ingest.epub.pages import begin_pages
 from shiguan.ingest.epub.pictures import repeated_alternatives
 from shiguan.ingest.epub.roles import Roles, leave_out
 from shiguan.ingest.epub.sections import SectionTracker
@@ -31,6 +33,7 @@ class Book:
     language: str
     blocks: list[Block]
     warnings: list[str]
+    work: dict[str, Any] = field(default_factory=dict)
 
 
 def read_book(archive: SafeArchive, *, include_front_matter: bool = False) -> Book:
@@ -66,27 +69,28 @@ def _book(package: Package, files: list[BookFile], notes: list[BookFile], *, inc
     if left and package.spine:
         parts = ", ".join(f"{name} ({size:,} characters)" for name, size in left.items())
         warnings.append(f"{source}: left out as no text of the book: {parts}; `include_front_matter: true` keeps all.")
-    return Book(package.title, package.authors, package.language, blocks, warnings)
+    return Book(package.title, package.authors, package.language, blocks, warnings, package.work)
 
 
 def _files(archive: SafeArchive, package: Package) -> Iterator[BookFile]:
     for position, href, linear in package.spine:
-        root = _parse(archive, href, package.warnings)
+        root, whole = _parse(archive, href, package.warnings)
         if root is not None:
-            yield BookFile(href, position, root, linear)
+            yield BookFile(href, position, root, linear, f"{package.cfi}/{2 * position + 2}!" if whole else "")
 
 
-def _parse(archive: SafeArchive, href: str, warnings: list[str]) -> Element | None:
+def _parse(archive: SafeArchive, href: str, warnings: list[str]) -> tuple[Element | None, bool]:
+    """Give the tree of a file, and whether it is what stands in the file and was not mended."""
     try:
         root, problems = parse_xhtml(archive.read(href, _MAX_CHAPTER_BYTES))
     except SourceError as error:
         warnings.append(f"{archive.source}: {error.cause}; this chapter was left out, the rest was read.")
-        return None
+        return None, False
     if root is None:
         warnings.append(f"{archive.source}: `{href}` cannot be read ({'; '.join(problems)}); the rest was read.")
     elif problems:
         warnings.append(f"{archive.source}: `{href}` was mended: {'; '.join(problems)}.")
-    return root
+    return root, not problems
 
 
 def _read(
@@ -100,7 +104,12 @@ def _read(
     sections = SectionTracker(package.nav, (landmark.label for landmark in package.starts if landmark.label))
     roles = Roles(package, include_front_matter=include)
     repeated = repeated_alternatives(file.root for file in files)
-    reader = ChapterReader(package.language, sections=sections, notes=notes, roles=roles, repeated=repeated)
+    pages, faults = begin_pages(note_files, package.pages, list(notes.notes.values()))
+    if faults and not include:
+        package.warnings.append(f"{package.source}: its list of pages is not to be trusted: {'; '.join(faults)}.")
+    reader = ChapterReader(
+        package.language, sections=sections, notes=notes, roles=roles, repeated=repeated, pages=pages
+    )
     for file in files:
         outside = not (file.linear or include)
         left_out = "outside the reading order" if outside else roles.leaves_out_file(file.href, file.root)
@@ -132,7 +141,7 @@ def _note_files(archive: SafeArchive, files: list[BookFile], package: Package) -
                 continue
             known.add(target.href)
             if target.href.lower().endswith((".xhtml", ".html", ".htm", ".xml")):
-                root = _parse(archive, target.href, package.warnings)
+                root, _ = _parse(archive, target.href, package.warnings)
                 if root is not None:
                     yield BookFile(target.href, None, root)
 
@@ -142,8 +151,8 @@ def _unplaced(notes: NoteIndex, language: str) -> list[Block]:
     blocks = []
     for note in notes.notes.values():
         if note.wanted and not (note.placed or note.left_out) and note.file.spine is not None:
-            builder = BlockBuilder("footnote", note.anchor, language)
-            builder.add(notes.text_of(note))
+            builder = BlockBuilder("footnote", note.anchor, language, page=note.page)
+            builder.add(notes.text_of(note), node=note.cfi)
             if block := builder.build():
                 blocks.append(block)
     return blocks

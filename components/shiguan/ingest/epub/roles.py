@@ -23,6 +23,7 @@ _VERSE = re.compile(r"verse|poem|poetry|stanza|strophe|line-?group|^lg$|haiku|ly
 _PAGE_MARK = re.compile(
     r"^(?:page-?(?:num(?:ber)?|break)?|pb|pagenum|lnum|line-?num(?:ber)?|lineno|poetry-line-number)$"
 )
+_PAGE_CLASS = re.compile(r"^(?:page-?(?:num(?:ber)?|break)?|pb|pagenum)$")
 _PAGE_TYPES = frozenset(("pagebreak", "doc-pagebreak"))
 _NUMBER = re.compile(
     r"(?i)[\s\[({·—–-]*(?:p(?:age|g|\.)?\s*)?(?:\d{1,5}|[ivxlcdm]{1,8}|第\s*\d+\s*[页頁])[\s\])}·—–-]*"
@@ -107,10 +108,20 @@ class Roles:
 def is_page_mark(element: Element, name: str) -> bool:
     """Tell whether an element is a number of the printed page or line."""
     marked = name in ("span", "a", "div", "p") and any(_PAGE_MARK.match(word) for word in tokens(element, "class"))
-    if not (marked or tokens(element, "type", "role") & _PAGE_TYPES):
+    if not (marked or is_page_type(element)):
         return False
     text = element_text(element)
     return not text or bool(_NUMBER.fullmatch(text))
+
+
+def is_page_type(element: Element) -> bool:
+    """Tell whether an element says that a printed page begins at it."""
+    return bool(tokens(element, "type", "role") & _PAGE_TYPES)
+
+
+def is_page_class(element: Element) -> bool:
+    """Tell whether an element looks by its class like the number of a printed page."""
+    return element.tag in ("span", "a", "div", "p") and any(map(_PAGE_CLASS.match, tokens(element, "class")))
 
 
 def is_line_group(element: Element, *, by_name: bool = False) -> bool:

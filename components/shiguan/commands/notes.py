@@ -1,0 +1,77 @@
+"""`shiguan export` and `locate`: take an answer into notes, and find what it cites again in a file that has changed."""
+
+import argparse
+import sys
+from typing import Any
+
+from shiguan.commands.options import open_library, tell, tenant
+from shiguan.engine.exports import FORMS, export_answer, read_sources
+from shiguan.engine.places import locate as located
+from shiguan.engine.receipts import Receipt, read_receipt
+from shiguan.errors import RefusedError
+from shiguan.resources import data_folder, write_whole
+from shiguan.text.places import page_words
+from shiguan.text.terminal import one_line
+
+
+def export(options: argparse.Namespace) -> int:
+    receipt = _own_receipt(options)
+    path = options.sources or data_folder(options.data_dir) / "sources.yml"
+    if options.sources and not path.is_file():
+        raise RefusedError(f"{path} does not exist. Correct `--sources`.")
+    own = read_sources(path, tenant(options))
+    written = export_answer(receipt, open_library(options).stores["parents"], options.form, own=own)
+    if options.output:
+        write_whole(options.output, written)
+        told = {"form": options.form, "file": str(options.output), "bytes": len(written)}
+        tell(options, told, f"Wrote {options.output}: {FORMS[options.form][0]}, {len(written):,} bytes.")
+    elif options.form == "docx":
+        raise RefusedError("A DOCX is no text to print. Name a file with `--output`.")
+    else:
+        sys.stdout.write(written.decode())
+    return 0
+
+
+def locate(options: argparse.Namespace) -> int:
+    receipt = _own_receipt(options)
+    library = open_library(options)
+    names = {citation.source for citation in receipt.answer.citations}
+    if options.file is None:
+        found = located(receipt, lambda source: library.text(source, tenant_id=tenant(options)))
+    else:
+        passages = library.read(options.file, tenant_id=tenant(options))
+        # A file by another name is the source under its new name, where there is only one that it can be.
+        own = options.file.name if options.file.name in names or len(names) > 1 else min(names, default="")
+        found = [one for one in located(receipt, lambda _: passages) if one["source"] == own]
+        if not found:
+            cited = ", ".join(sorted(names)) or "nothing"
+            raise RefusedError(f"The answer cites {one_line(cited)}, and not {options.file.name}. Name one of these.")
+    tell(options, {"query": receipt.answer.query, "places": found}, *_lines(found))
+    return 0 if all(one["now"] or one["state"] == "outside" for one in found) else 1
+
+
+def _lines(found: list[dict[str, Any]]) -> list[str]:
+    lines = []
+    for entry in found:
+        lines += [f"  [{entry['number']}] {entry['state']:<9}{_place(entry)}", f"      {one_line(entry['quote'])}"]
+        if now := entry["now"]:
+            words = "" if now["quote"] == entry["quote"] else f": {one_line(now['quote'])}"
+            lines.append(f"      now {_place(now)}{words}")
+    return lines
+
+
+def _place(entry: dict[str, Any]) -> str:
+    parts = [
+        entry["source"],
+        " › ".join(entry["section"] or []),
+        page_words(entry),
+        (entry.get("anchor") or {}).get("path"),
+    ]
+    return " · ".join(one_line(str(part)) for part in parts if part)
+
+
+def _own_receipt(options: argparse.Namespace) -> Receipt:
+    receipt = read_receipt(options.receipt)
+    if receipt.tenant_id != tenant(options):
+        raise RefusedError("The receipt is of another tenant. Name the one that asked with `--tenant`.")
+    return receipt

@@ -1,0 +1,155 @@
+"""Finds the place of a citation again in a source that has changed: by its words and what stood around them."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Any
+
+from haystack import Document
+
+from shiguan.claims.citations import cited_place
+from shiguan.engine.receipts import Receipt
+from shiguan.text.places import CONTEXT
+
+# So many characters around a quotation that are as they were show that it is the same place, and so many more than at
+# any other place.
+_ENOUGH, _CLEAR = 8, 4
+# A quotation of so many bytes (15 Han characters, some eight English words) that stands once needs no words around it.
+_TELLING = 45
+# Pieces of so many bytes are looked for where the words themselves have changed; this share of them must be found, so
+# much more than at any other place, and then this share of the quotation.
+_PIECE, _PIECES, _LEAD, _SHARE = 15, 0.3, 0.2, 0.5
+_MOST_PLACES = 200
+
+
+class PlaceFinder:
+    """The text of one source as it is now, passage by passage in reading order, in which places are looked for."""
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        self._documents = [document for document in documents if document.content]
+        self._starts: list[int] = []
+        texts = []
+        length = 0
+        for document in self._documents:
+            self._starts.append(length)
+            texts.append(_squeezed(document.content or ""))
+            length += len(texts[-1])
+        self._text = "".join(texts)
+
+    def find(self, citation: Mapping[str, Any]) -> dict[str, Any]:
+        """
+        Say what became of a citation's place: its `state`, and `now`, where it is (None if that is nowhere).
+
+        Its words `stands` at the path where they stood, or have `moved`; the place is there and its words have
+        `changed`; it is `gone`; or it is `doubtful`: its words stand more than once, and nothing tells which are meant.
+        """
+        selector = citation.get("selector") or {"exact": citation.get("quote") or "", "prefix": "", "suffix": ""}
+        words, before, after = (_squeezed(str(selector.get(name) or "")) for name in ("exact", "prefix", "suffix"))
+        if not words:
+            return {"state": "gone", "now": None}
+        found = [(self._around(at, words, before, after), self._at_path(at, citation), at) for at in self._all(words)]
+        found.sort(key=lambda one: one[:2], reverse=True)
+        if found:
+            (around, at_path, at), others = found[0], found[1:]
+            alone = all(around - other >= _CLEAR or at_path > path for other, path, _ in others)
+            # Where hardly more than the quotation is left of its surroundings, it may be another one.
+            telling = not others and len(words.encode()) >= _TELLING
+            known = telling or around >= min(_ENOUGH, len(before) + len(after))
+            if alone and known:
+                return {"state": "stands" if at_path == 1 else "moved", "now": self._place(at, at + len(words))}
+            if around >= _ENOUGH or (not before and not after):
+                return {"state": "doubtful", "now": None}
+        place = self._changed(words, before, after)
+        return {"state": "changed" if place else "gone", "now": place and self._place(*place)}
+
+    def _all(self, words: str) -> list[int]:
+        places: list[int] = []
+        at = self._text.find(words)
+        while at >= 0 and len(places) < _MOST_PLACES:
+            places.append(at)
+            at = self._text.find(words, at + 1)
+        return places
+
+    def _around(self, at: int, words: str, before: str, after: str) -> int:
+        """Count the characters next to a place that are those that stood next to the quotation."""
+        end = at + len(words)
+        left, right = self._text[max(0, at - len(before)) : at][::-1], self._text[end : end + len(after)]
+        return _shared(left, before[::-1]) + _shared(right, after)
+
+    def _at_path(self, at: int, citation: Mapping[str, Any]) -> float:
+        """Tell how far a place is at the cited path: 1 at it, less in the same file of the book, 0 elsewhere."""
+        old, new = citation.get("anchor") or {}, self._place(at, at + 1)["anchor"] or {}
+        if old and all(new.get(name) == value for name, value in old.items() if name != "spine"):
+            return 1.0
+        return 0.5 if old.get("href") and old["href"] == new.get("href") else 0.0
+
+    def _changed(self, words: str, before: str, after: str) -> tuple[int, int] | None:
+        """Find the stretch that most pieces of the quotation and its surroundings lie in, in their order."""
+        whole = before + words + after
+        size = max(4, _PIECE * len(whole) // len(whole.encode()))
+        votes: list[tuple[int, int]] = []
+        pieces = range(0, max(1, len(whole) - size + 1), max(1, size // 3))
+        for start in pieces:
+            votes += [(at - start, start) for at in self._all(whole[start : start + size])]
+        votes.sort()
+        # Insertions and deletions shift what follows by some of the length.
+        width = len(words) // 3 + CONTEXT
+        best: list[tuple[float, int]] = []
+        low = 0
+        for high, (shift, _) in enumerate(votes):
+            while shift - votes[low][0] > width:
+                low += 1
+            share = len({start for _, start in votes[low : high + 1]}) / len(pieces)
+            best.append((share, votes[low][0]))
+        best.sort(reverse=True)
+        if not best or best[0][0] < _PIECES:
+            return None
+        share, shift = best[0]
+        if any(other > share - _LEAD and abs(at - shift) > len(whole) + width for other, at in best[1:]):
+            return None
+        low = max(0, shift - width)
+        window = self._text[low : shift + len(whole) + 2 * width]
+        blocks = SequenceMatcher(None, whole, window, autojunk=False).get_matching_blocks()
+        first, last = len(before), len(before) + len(words)
+        blocks = [block for block in blocks if block.size > 2]
+        inside = [block for block in blocks if block.a < last and block.a + block.size > first]
+        known = sum(min(one.a + one.size, last) - max(one.a, first) for one in inside)
+        around = sum(block.size for block in blocks) - known
+        # Other words in other surroundings are another place, however alike.
+        if known < _SHARE * len(words) or around < _SHARE * (len(whole) - len(words)):
+            return None
+        start = inside[0].b + max(first - inside[0].a, 0) - max(inside[0].a - first, 0)
+        end = inside[-1].b + min(inside[-1].size, last - inside[-1].a) + max(last - inside[-1].a - inside[-1].size, 0)
+        return low + max(start, 0), low + min(end, len(window))
+
+    def _place(self, start: int, end: int) -> dict[str, Any]:
+        """Describe a place as citations do; of one that reaches into the next passage, its part in the first."""
+        number = bisect_right(self._starts, start) - 1
+        document, offset = self._documents[number], self._starts[number]
+        shown = [at for at, char in enumerate(document.content or "") if not char.isspace()]
+        span = shown[start - offset], shown[min(end - offset, len(shown)) - 1] + 1
+        return cited_place(document, span)
+
+
+def locate(receipt: Receipt, passages_of: Callable[[str], Sequence[Document]]) -> list[dict[str, Any]]:
+    """Say of each citation of an answer what became of its place, in the passages of its source as they are now."""
+    finders: dict[str, PlaceFinder] = {}
+    found = []
+    for citation in receipt.answer.citations:
+        told = citation.model_dump()
+        result: dict[str, Any] = {"state": "outside", "now": None}
+        if told.get("origin") != "tool":
+            if citation.source not in finders:
+                finders[citation.source] = PlaceFinder(passages_of(citation.source))
+            result = finders[citation.source].find(told)
+        found.append({**told, **result})
+    return found
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.split())
+
+
+def _shared(one: str, other: str) -> int:
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (mine, theirs) in pairs if mine != theirs), min(len(one), len(other)))

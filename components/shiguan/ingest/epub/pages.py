@@ -1,0 +1,92 @@
+"""Where the pages of the printed book begin: its page list, its page breaks, and anchors that are named after pages."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from shiguan.ingest.epub.notes import BookFile, Note
+from shiguan.ingest.epub.package import PageTarget
+from shiguan.ingest.epub.roles import is_page_class, is_page_type
+from shiguan.ingest.epub.trees import Element, element_text
+from shiguan.text.places import page_label
+
+_NAMED = re.compile(r"(?i)(?:page|pg)[-_.]?(\d{1,5}|[ivxlcdm]{1,8})")
+# So many anchors that are named after pages are no chance.
+_FEWEST_NAMED = 3
+# Between two pages that are listed so many may be missing; where more are, nobody knows where they begin.
+_WIDEST_GAP = 10
+
+
+def begin_pages(
+    files: Sequence[BookFile], listed: Sequence[PageTarget], notes: Sequence[Note]
+) -> tuple[dict[Element, str], list[str]]:
+    """
+    Tell at which elements which page begins, and what is wrong with the book's page list; notes get their page.
+
+    A page list goes before the labels that breaks have themselves; classes and ids count only where there is none. A
+    page behind which some are missing is all of them, `63–65`: which one it is cannot be known.
+    """
+    places: dict[tuple[str, str], str] = {}
+    for target in listed:
+        places.setdefault((target.href, target.fragment), page_label(target.label))
+    marks: list[tuple[Element, str, str]] = []
+    met: set[tuple[str, str]] = set()
+    for file in files:
+        for element in file.root.iter():
+            ids = [value for value in (element.get("id"), element.get("name")) if value]
+            keys = [(file.href, name) for name in ("", *ids)] if element is file.root else [(file.href, n) for n in ids]
+            own = next((key for key in keys if key in places and key not in met), None)
+            met.update(keys)
+            if own is not None and places[own]:
+                marks.append((element, places[own], "listed"))
+            elif is_page_type(element):
+                marks.append((element, _own_label(element), "typed"))
+            elif not listed and is_page_class(element):
+                marks.append((element, _own_label(element), "class"))
+            elif not listed and element.tag in ("a", "span") and (found := _NAMED.fullmatch(element.get("id", ""))):
+                marks.append((element, found[1], "named"))
+    named = sum(how == "named" for *_, how in marks)
+    # A book that marks its pages in two ways is read in the way that says so.
+    weak = {"named"} if named < _FEWEST_NAMED or named < len(marks) else set()
+    chosen = [(element, label) for element, label, how in marks if label and how not in weak]
+    begins = dict(_with_gaps(chosen))
+    _place_notes(files, begins, notes)
+    return begins, _faults(listed, places, met)
+
+
+def _own_label(element: Element) -> str:
+    stated = (element.get(name, "") for name in ("title", "aria-label", "value"))
+    label = next(filter(None, map(page_label, stated)), "") or page_label(element_text(element))
+    return label or (page_label(found[1]) if (found := _NAMED.fullmatch(element.get("id", ""))) else "")
+
+
+def _with_gaps(marks: Sequence[tuple[Element, str]]) -> list[tuple[Element, str]]:
+    """Write each page with those that are missing behind it."""
+    found = []
+    for at, (element, label) in enumerate(marks):
+        following = next((other for _, other in marks[at + 1 :] if other != label), "") if label.isdecimal() else ""
+        missing = int(following) - int(label) - 1 if following.isdecimal() else 0
+        wide = f"{label}–{int(label) + missing}" if 0 < missing < _WIDEST_GAP else label
+        found.append((element, "" if missing >= _WIDEST_GAP else wide))
+    return found
+
+
+def _place_notes(files: Sequence[BookFile], begins: dict[Element, str], notes: Sequence[Note]) -> None:
+    by_element = {note.element: note for note in notes}
+    page = ""
+    for file in files if by_element and begins else ():
+        page = "" if file.spine is None else page
+        for element in file.root.iter():
+            page = begins.get(element, page)
+            if element in by_element:
+                by_element[element].page = page
+
+
+def _faults(listed: Sequence[PageTarget], places: dict[tuple[str, str], str], met: set[tuple[str, str]]) -> list[str]:
+    labels = Counter(filter(None, places.values()))
+    faults = {
+        "{} of its entries lead nowhere": sum((one.href, one.fragment) not in met for one in listed),
+        "{} have no label that a page can have": sum(not page_label(one.label) for one in listed),
+        "{} pages stand in it twice": sum(count > 1 for count in labels.values()),
+    }
+    return [about.format(f"{count:,}") for about, count in faults.items() if count]

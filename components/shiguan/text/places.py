@@ -1,0 +1,139 @@
+"""Where a stretch of a passage stands: its printed page, its paragraph, its CFI, and a quotation to find it by."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shiguan.text.terminal import one_line
+
+LONGEST_LABEL = 20
+CONTEXT = 32
+"""So many characters before and after a quotation tell it from another one with the same words."""
+
+_WIDEST = "\uffff"
+
+Mark = tuple[int, str]
+"""A place in a text at which a page begins, and the page's label."""
+Run = tuple[int, str, int]
+"""
+Where a text goes on in a file without a break: the place in the text, the CFI of the file's node, the offset in that.
+
+An offset counts UTF-16 units, as EPUB CFI does; a run ends behind each character that takes two of them. One below 0
+stands for the node itself: a note, a picture, a formula, whose text is written in another way.
+"""
+
+_PARAGRAPH = re.compile(r"\n\s*\n")
+_WORDS_OF_PAGE = re.compile(
+    r"(?i)[\s\[({]*(?:(?:pages?|pg|seite)(?=[\s._-]|\d|[ivxlcdm]+$)|(?:pp?|s)(?=[\s._-]|\d)|第)?[\s._-]*(.*?)\s*[页頁]?[\s\])}.]*"
+)
+_LABEL = re.compile(r"\w(?:[\w .,:/*†‡–-]*[\w*†‡])?")
+
+
+def page_label(text: str) -> str:
+    """Read the label of a page, without the word for page; nothing where it can be none: a page list is anyone's."""
+    found = _WORDS_OF_PAGE.fullmatch(one_line(text[: 4 * LONGEST_LABEL]))
+    label = found[1] if found else ""
+    return label if len(label) <= LONGEST_LABEL and _LABEL.fullmatch(label) else ""
+
+
+def page_words(citation: Mapping[str, Any]) -> str:
+    """Write the page of a citation as references have it: `p. 63`, `pp. 63–65`; nothing where it has none."""
+    page = str(citation.get("page") or "")
+    return f"{'pp' if re.search('[–,]', page) else 'p'}. {page}" if page else ""
+
+
+def place_of(meta: Mapping[str, Any], text: str, span: tuple[int, int], offset: int = 0) -> dict[str, Any]:
+    """
+    Describe a span of what was read of a passage by everything that its source has: page, paragraph, CFI, quotation.
+
+    `offset` is where the text begins in the stored passage. What a source lacks, or a library that was made before
+    places were kept, is left out.
+    """
+    start, end = span
+    found: dict[str, Any] = {}
+    begins = [label for at, label in meta.get("pages") or () if at <= offset + start]
+    if begins and begins[-1]:
+        found["page"] = begins[-1]
+    if isinstance(meta.get("paragraph"), int) and not offset:
+        found["paragraph"] = meta["paragraph"] + paragraphs_before(text, start)
+    if cfi := cfi_of(meta.get("cfi") or (), offset + start, offset + end, text[start:end]):
+        found["cfi"] = cfi
+    found["selector"] = {
+        "type": "TextQuoteSelector",
+        "exact": text[start:end],
+        "prefix": text[max(0, start - CONTEXT) : start],
+        "suffix": text[end : end + CONTEXT],
+    }
+    return found
+
+
+def paragraphs_before(text: str, at: int) -> int:
+    """Count the paragraphs that end before a place."""
+    return sum(1 for _ in _PARAGRAPH.finditer(text, 0, at))
+
+
+def cfi_of(runs: Sequence[Sequence[Any]], start: int, end: int, text: str) -> str:
+    """
+    Write the EPUB CFI of a span, with its text, by the runs of its passage; nothing where the runs do not reach it.
+
+    `epubcfi(/6/4!/4/2,/1:3,/3:8)`: what both ends share, then each end. (EPUB Canonical Fragment Identifiers 1.1, W3C.)
+    """
+    offset, within = start, _runs_within(runs, start, end)
+    shown = [run for run in within if run[0][2] >= 0]
+    if not shown:
+        return f"epubcfi({within[0][0][1]})" if within else ""
+    # A note or a picture at an end is no text of that place: the span is what stands between.
+    (first, start, _), (last, before, end) = shown[0], shown[-1]
+    while end > before + 1 and text[end - offset - 1].isspace():
+        end -= 1
+    begin = f":{first[2] + start - first[0]}"
+    stop = f":{last[2] + end - 1 - last[0] + 1 + (text[end - offset - 1] > _WIDEST)}"
+    steps, ending = first[1].split("/"), last[1].split("/")
+    shared = 0
+    while shared < min(len(steps), len(ending)) - 1 and steps[shared] == ending[shared]:
+        shared += 1
+    if "!" not in "".join(steps[:shared]):
+        return f"epubcfi({first[1]}{begin})"  # it ends in another file, and a range is within one
+    inner, outer = ("/".join(["", *path[shared:]]) for path in (steps, ending))
+    return f"epubcfi({'/'.join(steps[:shared])},{inner}{begin},{outer}{stop})"
+
+
+def _runs_within(runs: Sequence[Sequence[Any]], start: int, end: int) -> list[tuple[Run, int, int]]:
+    """Give the runs that a span touches, each with the part of the span that is its."""
+    found: list[tuple[Run, int, int]] = []
+    path = ""
+    for number, (begin, own, offset) in enumerate(runs):
+        path = own or path  # the same node as the run before is not written again
+        stop = runs[number + 1][0] if number + 1 < len(runs) else end
+        if begin < end and stop > start:
+            found.append(((begin, path, offset), max(begin, start), min(stop, end)))
+    return found
+
+
+def utf16_length(text: str) -> int:
+    """Count as EPUB CFI does."""
+    return len(text) + sum(char > _WIDEST for char in text)
+
+
+def runs_of(raw: str, written: str, path: str) -> list[Run]:
+    """
+    Find where what was written of a node's text stands in it: white space is one space, some characters are dropped.
+
+    `written` has the visible characters of `raw` in their order, and each run of white space as any white space.
+    """
+    if len(raw.strip()) == len(written) and max(raw, default="") <= _WIDEST:
+        return [(0, path, len(raw) - len(raw.lstrip()))]
+    runs: list[Run] = []
+    source = units = 0
+    goes_on = False
+    for at, char in enumerate(written):
+        before = source
+        while raw[source] != char and not (char.isspace() and raw[source].isspace()):
+            source += 1
+        if not goes_on or source != before:
+            units += utf16_length(raw[before:source])
+            runs.append((at, path, units))
+        goes_on = char <= _WIDEST
+        units += 1 + (not goes_on)
+        source += 1
+    return runs

@@ -1,0 +1,88 @@
+"""`shiguan export` and `shiguan locate`, from a file and back."""
+
+import json
+
+import pytest
+from tests.doubles.epub_builder import EpubBuilder, chapter
+
+from shiguan.cli import main
+
+PARAGRAPHS = [
+    "The salt monopoly was set up by Diwu Qi in 758.",
+    "Half of the state's income came from salt by 780, when Yang Yan proposed the two-tax reform.",
+    "The wall of the capital was pulled down in 904.",
+]
+
+
+def book(path, *paragraphs):
+    body = "".join(f'<p><span epub:type="pagebreak" title="{at}"/>{text}</p>' for at, text in enumerate(paragraphs, 63))
+    path.write_bytes(EpubBuilder(title="Salt &amp; &lt;Iron&gt;", chapters={"ch1.xhtml": chapter(body)}).build())
+    return path
+
+
+@pytest.fixture
+def receipt(tmp_path, capsys):
+    source = book(tmp_path / "salt.epub", *PARAGRAPHS)
+    assert main(["ingest", str(source), "--json"]) == 0
+    path = tmp_path / "answer.json"
+    assert main(["ask", "Who set up the salt monopoly?", "--receipt", str(path), "--json"]) == 0
+    out = capsys.readouterr().out
+    assert json.loads(out.splitlines()[-1])["citations"][0]["page"] == "63"
+    return path
+
+
+def run(capsys, *arguments):
+    code = main(list(arguments))
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_an_answer_is_exported_in_every_form(receipt, tmp_path, capsys):
+    code, out, _ = run(capsys, "export", str(receipt))
+    assert code == 0
+    assert "p. 63: “The salt monopoly was set up by Diwu Qi in 758" in out
+    assert r"*Salt \& \<Iron\>*" in out
+    for form in ("csl", "bibtex", "ris", "markdown", "html", "docx"):
+        file = tmp_path / f"out.{form}"
+        code, out, _ = run(capsys, "export", str(receipt), "--form", form, "--output", str(file), "--json")
+        assert code == 0
+        assert json.loads(out)["bytes"] == file.stat().st_size > 100
+    items = json.loads((tmp_path / "out.csl").read_text())
+    assert items[0]["title"] == "Salt & <Iron>"
+    assert items[0]["author"] == [{"literal": "Ann Author"}]
+    code, _, err = run(capsys, "export", str(receipt), "--form", "docx")
+    assert (code, "--output" in err) == (2, True)
+
+
+def test_what_sources_yml_says_is_exported(receipt, tmp_path, capsys):
+    own = tmp_path / "mine.yml"
+    own.write_text("default:\n  salt.epub: {author: [Xue Juzheng], year: 974}\n")
+    _, out, _ = run(capsys, "export", str(receipt), "--form", "ris", "--sources", str(own))
+    assert "AU  - Xue Juzheng" in out
+    assert "PY  - 974" in out
+    code, _, err = run(capsys, "export", str(receipt), "--sources", str(tmp_path / "none.yml"))
+    assert (code, "does not exist" in err) == (2, True)
+
+
+def test_places_are_found_in_the_library_in_an_edited_file_and_said_to_be_gone(receipt, tmp_path, capsys):
+    code, out, _ = run(capsys, "locate", str(receipt))
+    assert (code, "stands" in out) == (0, True)
+    moved = book(tmp_path / "edited.epub", "A new foreword of the editor.", *PARAGRAPHS)
+    code, out, _ = run(capsys, "locate", str(receipt), str(moved), "--json")
+    [first, *_] = json.loads(out)["places"]
+    assert (code, first["state"], first["now"]["page"]) == (0, "moved", "64")
+    assert first["now"]["cfi"].startswith("epubcfi(/6/2!/4")
+    gone = book(tmp_path / "other.epub", "Something else altogether stands here now, about horses.")
+    code, out, _ = run(capsys, "locate", str(receipt), str(gone))
+    assert (code, "gone" in out) == (1, True)
+
+
+def test_what_cannot_be_read_is_refused(receipt, tmp_path, capsys):
+    broken = tmp_path / "broken.epub"
+    broken.write_bytes(b"PK no zip")
+    code, _, err = run(capsys, "locate", str(receipt), str(broken))
+    assert (code, "was not read" in err) == (2, True)
+    code, _, err = run(capsys, "export", str(receipt), "--tenant", "another")
+    assert (code, "another tenant" in err) == (2, True)
+    code, _, err = run(capsys, "export", str(broken))
+    assert (code, "no receipt" in err) == (2, True)

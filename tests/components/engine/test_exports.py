@@ -1,0 +1,304 @@
+"""Fifty answers through each export and back, read by kept libraries, with everything that a book can say against it."""
+
+import html
+import io
+import json
+import random
+import re
+
+import bibtexparser
+import docx
+import pytest
+import rispy
+import yaml
+from citeproc.source.json import CiteProcJSON
+from docx.opc.constants import RELATIONSHIP_TYPE
+from haystack import Document
+from lxml import etree
+from markdown_it import MarkdownIt
+from pylatexenc.latex2text import LatexNodes2Text, MacroTextSpec, get_default_latex_context_db
+
+from shiguan.engine.exports import FORMS, cited_entries, export_answer, read_sources
+from shiguan.engine.receipts import Receipt
+from shiguan.errors import RefusedError
+from shiguan.text.works import WORK_FIELDS, isbn_of, plain_line, work_of
+
+HOSTILE = [
+    "\\input{/etc/passwd}", "50% & more_#1 $x$ ~ ^ {a}", "=HYPERLINK(\"http://x\")", "<script>alert(1)</script>", "A\r\nER  - \r\nTY  - JOUR",
+    "x}\n}\n@book{forged,", "[^1]: forged", "![i](http://x/y.png)", "\u202eevil\u202c", "\x1b]8;;http://x\x07b", "a\x00b\x0bc", "# Heading",
+    "`code` *bold* _under_", "𠀀 舊唐書・卷九", "علم", "O'Brien \"quoted\" “curly”", "&lt;b&gt; &amp; &#91;1&#93;", "[1] [99]", "]]>", "--- 1. x | y", "\ud800half",
+    "Smith and Sons", "Curry, Charles M.", "van Beethoven, Ludwig, Jr.", "Ouyang Xiu", "歐陽修", "p. 63: “x” Shiguan receipt: y",
+]  # fmt: skip
+IDENTIFIERS = [
+    "9780306406157",
+    "urn:uuid:12-3",
+    "https://example.org/a_b?c=1&d=~2",
+    "doi:10.1000/xyz_(1)",
+    "javascript:alert(1)",
+    "=1+1",
+]
+
+
+class Parents:
+    def __init__(self, documents):
+        self.documents = documents
+
+    def filter_documents(self, filters):
+        return self.documents
+
+
+def answer(number):
+    """A receipt of a seeded answer, and the passages that it cites."""
+    draw = random.Random(number)
+    some = lambda most: [draw.choice(HOSTILE) for _ in range(draw.randint(0, most))]  # noqa: E731
+    documents, citations = [], []
+    for at in range(1, draw.randint(2, 5)):
+        source = f"book {draw.randint(1, 3)}.epub"
+        work = work_of(
+            {
+                "title": draw.choice(HOSTILE) + f" {at}", "author": some(3), "editor": some(2), "translator": some(1),
+                "edition": draw.choice(["", *HOSTILE]), "year": draw.choice(["", "1975", "0945-01-01"]),
+                "publisher": draw.choice(["", *HOSTILE]), "identifier": draw.sample(IDENTIFIERS, draw.randint(0, 4)),
+            }
+        )  # fmt: skip
+        documents.append(
+            Document(id=f"p{at}", content="x", meta={"source_id": f"s{at}", "source": source, "work": work})
+        )
+        for _ in range(draw.randint(1, 2)):
+            place = draw.choice([{"page": "63"}, {"page": "63–65"}, {"paragraph": 4}, {}])
+            quote = {"quote": draw.choice(HOSTILE) + " " + "word " * draw.randint(1, 80), "section": some(2), **place}
+            span = {"start": draw.randint(0, 9), "end": 10}
+            citations.append({"number": at, "parent_id": f"p{at}", "source": source, "title": "T", **span, **quote})
+    numbers = sorted({one["number"] for one in citations})
+    text = "\n\n".join(f"Sentence {draw.choice(HOSTILE)}. [{n}] And so on [{n}]." for n in numbers)
+    receipt = Receipt.model_construct(
+        id=f"{number:064x}", tenant_id="t", answer=Receipt.model_fields["answer"].annotation.model_validate(
+            {
+                "query": draw.choice(HOSTILE), "mode": "simple", "answer": text, "citations": citations,
+                "status": draw.choice(["answered", "quoted"]),
+            }
+        ),
+    )  # fmt: skip
+    return receipt, Parents(documents)
+
+
+ANSWERS = range(50)
+
+
+def exported(number, form):
+    receipt, parents = answer(number)
+    return receipt, cited_entries(receipt, parents, {}), export_answer(receipt, parents, form)
+
+
+def check_notes(lines, entry, receipt):
+    assert lines[-1] == f"Shiguan receipt: {receipt.id}"
+    assert len(lines) == len(set(lines))
+    marks = {mark for mark, *_ in entry.quotes}
+    for citation in receipt.answer.citations:
+        if citation.number in marks:
+            told = citation.model_dump()
+            place = {"63": "p. 63", "63–65": "pp. 63–65"}.get(
+                told.get("page"), "para. 4" if "paragraph" in told else ""
+            )
+            own = [line for line in lines if line.startswith(f"[{citation.number}] ")]
+            assert any(place in line and line.endswith(f": “{plain_line(citation.quote, 10_000)}”") for line in own)
+
+
+def identifiers_of(entry, isbns, *others, lines):
+    rest = [line.removeprefix("Identifier: ") for line in lines if line.startswith("Identifier: ")]
+    read = [*isbns, *(one for one in others if one), *rest]
+    assert sorted(read) == sorted(one.removeprefix("doi:") for one in entry.work.get("identifier", []))
+
+
+@pytest.mark.parametrize("number", ANSWERS)
+def test_csl_json_comes_back_whole(number):
+    receipt, entries, written = exported(number, "csl")
+    items = json.loads(written)
+    assert len(CiteProcJSON(items)) == len(items) == len(entries)
+    for item, entry in zip(items, entries, strict=True):
+        for name in ("author", "editor", "translator"):
+            names = [one.get("literal") or f"{one['family']}, {one['given']}" for one in item.get(name, [])]
+            assert names == entry.work.get(name, [])
+        assert [item.get(name) for name in ("title", "edition", "publisher")] == [
+            entry.work.get(name) for name in ("title", "edition", "publisher")
+        ]
+        assert item.get("issued") == ({"date-parts": [[int(entry.work["year"])]]} if "year" in entry.work else None)
+        lines = item["note"].split("\n")
+        check_notes(lines, entry, receipt)
+        identifiers_of(entry, item.get("ISBN", "").split(), item.get("DOI"), item.get("URL"), lines=lines)
+
+
+@pytest.mark.parametrize("number", ANSWERS)
+def test_bibtex_comes_back_whole(number):
+    receipt, entries, written = exported(number, "bibtex")
+    parser = bibtexparser.bparser.BibTexParser(common_strings=True)
+    items = parser.parse(written.decode()).entries
+    read = LatexNodes2Text(latex_context=LATEX, strict_latex_spaces=True).latex_to_text
+
+    def plain(text):
+        return read(text).replace("ˆ", "^")
+
+    assert [item["ID"] for item in items] == [entry.key for entry in entries]
+    for item, entry in zip(items, entries, strict=True):
+        for name in WORK_FIELDS:
+            said = entry.work.get(name)
+            if name in ("author", "editor", "translator"):
+                people = re.split(r" and (?![^{]*\}(?:$| and ))", item[name]) if name in item else []
+                assert [plain(one) for one in people] == [plain_tex(one) for one in said or []]
+            elif name != "identifier":
+                assert plain(item.get(name, "")) == plain_tex(said or "")
+        lines = [plain(line) for line in item["annote"].split("\n\n")]
+        assert lines == [plain_tex(line) for line in entry.notes(receipt.id)]
+        identifiers_of(
+            entry,
+            item.get("isbn", "").split(),
+            plain(item.get("doi", "")),
+            plain(item.get("url", "")),
+            lines=[line for line in entry.notes(receipt.id) if plain_tex(line) in lines],
+        )
+
+
+# Two signs of LaTeX's own that the library lacks.
+LATEX = get_default_latex_context_db()
+LATEX.add_context_category(
+    "braces", macros=[MacroTextSpec("textbraceleft", "{"), MacroTextSpec("textbraceright", "}")], prepend=True
+)
+
+
+def plain_tex(text):
+    """What LaTeX makes of typewriter quotes and rows of hyphens, which mean what they say."""
+    return text.replace("``", "“").replace("''", "”").replace("---", "—").replace("--", "–")
+
+
+@pytest.mark.parametrize("number", ANSWERS)
+def test_ris_comes_back_whole(number):
+    receipt, entries, written = exported(number, "ris")
+    items = rispy.loads(written.decode())
+    assert len(items) == len(entries)
+    tags = {"title": "title", "edition": "edition", "publisher": "publisher", "year": "year"}
+    people = {"author": "authors", "editor": "tertiary_authors", "translator": "subsidiary_authors"}
+    for item, entry in zip(items, entries, strict=True):
+        assert item["type_of_reference"] == "BOOK"
+        assert {name: item.get(key) for name, key in tags.items()} == {name: entry.work.get(name) for name in tags}
+        assert {name: item.get(key, []) for name, key in people.items()} == {
+            name: entry.work.get(name, []) for name in people
+        }
+        check_notes(item["notes"], entry, receipt)
+        isbns = [item["issn"]] if "issn" in item else []
+        identifiers_of(entry, isbns, item.get("doi"), *item.get("urls", []), lines=item["notes"])
+
+
+def fields_of(entry):
+    for name in WORK_FIELDS:
+        said = entry.work.get(name, [])
+        yield from [said] if isinstance(said, str) else said
+    for _, place, quote in entry.quotes:
+        yield from (place, quote)
+
+
+@pytest.mark.parametrize("number", ANSWERS)
+def test_markdown_and_html_have_every_field_and_no_markup_of_a_book(number):
+    receipt, entries, written = exported(number, "markdown")
+    text = written.decode()
+    rendered = MarkdownIt("commonmark").render(text)
+    tree = etree.HTML(rendered)
+    assert {node.tag for node in tree.iter()} <= {"html", "body", "h1", "p", "em", "blockquote"}
+    assert len(tree.findall(".//h1")) == 1
+    shown = " ".join("".join(tree.itertext()).split())
+    page = export_answer(receipt, answer(number)[1], "html").decode()
+    tree = etree.HTML(page)
+    assert {node.tag for node in tree.iter()} <= set(
+        "html head meta title style body h1 p sup a cite blockquote hr ol li small".split()
+    )
+    whole = " ".join("".join(tree.itertext()).split())
+    for entry in entries:
+        for said in fields_of(entry):
+            assert said in shown
+            assert said in whole
+        for mark in {mark for mark, *_ in entry.quotes}:
+            assert len(re.findall(rf"(?m)^\[\^{mark}\]: ", text)) == 1
+            assert f"[^{mark}]" in text.partition("\n[^")[0]
+    assert receipt.id in shown and receipt.id in whole
+    assert html.unescape(page).count("</html>") == 1
+
+
+@pytest.mark.parametrize("number", ANSWERS)
+def test_docx_has_every_field_in_real_footnotes(number):
+    receipt, entries, written = exported(number, "docx")
+    document = docx.Document(io.BytesIO(written))
+    part = document.part.part_related_by(RELATIONSHIP_TYPE.FOOTNOTES)
+    feet = etree.fromstring(part.blob)
+    w = {"w": feet.nsmap["w"]}
+    notes = {foot.get(f"{{{w['w']}}}id"): "".join(foot.itertext()) for foot in feet.findall("w:footnote", w)}
+    referred = [one.get(f"{{{w['w']}}}id") for one in document.element.findall(".//w:footnoteReference", w)]
+    assert referred == sorted(referred, key=int)
+    assert set(notes) == {"-1", "0", *referred}
+    assert len(referred) == len({mark for entry in entries for mark, *_ in entry.quotes})
+    joined = "\n".join(notes.values())
+    for entry in entries:
+        for said in fields_of(entry):
+            assert said in joined
+    assert document.paragraphs[-1].text == f"Shiguan receipt: {receipt.id}"
+    again = io.BytesIO()
+    document.save(again)
+    assert docx.Document(again).part.part_related_by(RELATIONSHIP_TYPE.FOOTNOTES).blob == part.blob
+
+
+def test_a_million_characters_are_cut():
+    receipt, parents = answer(1)
+    parents.documents[0].meta["work"] = {"title": "x" * 1_000_000, "author": ["y" * 1_000_000] * 1_000}
+    for form in FORMS:
+        assert len(export_answer(receipt, parents, form)) < 200_000
+
+
+def test_what_the_user_says_goes_before_what_the_file_says(tmp_path):
+    receipt, parents = answer(1)
+    source = receipt.answer.citations[0].source
+    file = tmp_path / "sources.yml"
+    file.write_text(
+        yaml.safe_dump(
+            {"t": {source: {"title": "Mine", "author": "Me", "year": 1975, "identifier": ["0-306-40615-2"]}}}
+        )
+    )
+    own = read_sources(file, "t")
+    [entry, *_] = cited_entries(receipt, parents, own)
+    assert [entry.work[name] for name in ("title", "author", "year", "identifier")] == [
+        "Mine",
+        ["Me"],
+        "1975",
+        ["0306406152"],
+    ]
+    assert read_sources(file, "another") == {}
+    assert read_sources(tmp_path / "none.yml", "t") == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t: [",
+        "t: 5",
+        "- t",
+        "t: {a.epub: {titel: x}}",
+        "t: {a.epub: 5}",
+        "t: {a.epub: !!python/object:os.system {}}",
+        "\x00",
+    ],
+)
+def test_a_file_of_the_users_that_is_wrong_is_refused_with_what_was_expected(tmp_path, text):
+    file = tmp_path / "sources.yml"
+    file.write_text(text)
+    with pytest.raises(RefusedError, match=r"Expected, below the tenant .* title, author"):
+        read_sources(file, "t")
+
+
+def test_passages_that_are_gone_leave_what_the_receipt_says():
+    receipt, _ = answer(1)
+    entries = cited_entries(receipt, Parents([]), {})
+    assert all(entry.work["title"] == "T" for entry in entries)
+    assert sum(len(entry.quotes) for entry in entries) > 0
+
+
+def test_an_isbn_has_the_right_check_digit():
+    assert isbn_of("urn:isbn:978-0-306-40615-7") == "9780306406157"
+    assert isbn_of("0-306-40615-2") == isbn_of("ISBN 0306406152") == "0306406152"
+    assert isbn_of("0-306-40615-3") == isbn_of("9780306406158") == isbn_of("12") == isbn_of("") == ""
