@@ -1,0 +1,85 @@
+"""Any text checked against a library: what it quotes, and what it says."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from haystack import Document
+
+from shiguan.claims.checker import checker_of
+from shiguan.claims.citations import cited_place
+from shiguan.errors import RefusedError
+from shiguan.verify.quotations import QuotationSearch
+from shiguan.verify.reading import Part, read_text
+
+MOST_CHARACTERS = 5_000_000
+PASSAGES, _LONGEST = 5, 2000
+_UNREAD = "{source} is still being read: {words:,} of {units:,} retrieval units are there, so more may be found later."
+
+OnItem = Callable[[dict[str, Any], int, int], object]
+"""Called with each part that was checked, its number and how many there are."""
+Passages = Callable[[], list[Document]]
+
+
+def check_claim(claim: str, *searches: Passages) -> dict[str, Any]:
+    """Check a sentence by the checker of answers, with the passages of one search after the other until one has it."""
+    best: dict[str, Any] = {}
+    documents: dict[str, Document] = {}
+    for search in searches:
+        documents |= {one.id: one for one in search()}
+        numbered = dict(enumerate(documents.values(), start=1))
+        checker = checker_of(numbered)
+        checked = checker.check(checker.split(claim))
+        if not checked:
+            return {"verdict": "nothing", "reason": "it states nothing to check", "score": None}
+        verdicts = {one.support.verdict for one in checked}
+        verdict = next(iter(verdicts)) if len(verdicts) == 1 else "partial"
+        weakest = min(checked, key=lambda one: one.support.score)
+        if "contradicted" in verdicts:
+            verdict, weakest = "contradicted", next(one for one in checked if one.support.verdict == "contradicted")
+        support = weakest.support
+        best = {"verdict": verdict, "reason": support.reason, "score": round(support.score, 4)}
+        if support.passage >= 0:
+            best |= cited_place(numbered[checker.numbers[support.passage]], (support.start, support.end))
+        if verdict == "supported":
+            break
+    return best
+
+
+def verify_parts(
+    parts: Iterable[tuple[Mapping[str, Any], Part]], quotations: QuotationSearch, check: Callable[[str], dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Check parts one by one; what a row of its own says of a source is all of what is said of it."""
+    for row, part in parts:
+        if part.kind == "claim":
+            found = check(part.text[:_LONGEST])
+        else:
+            found = quotations.check(part.text, part.named, beside="id" not in row)
+        yield {**row, "kind": part.kind, "start": part.start, "end": part.end, "text": part.text, **found}
+
+
+def parts_of(text: str | Iterable[Mapping[str, Any]]) -> tuple[list[tuple[Mapping[str, Any], Part]], list[str]]:
+    """Take a text apart, or take rows of `id`, `text` and perhaps `source` as a quotation each."""
+    if isinstance(text, str):
+        if len(text) > MOST_CHARACTERS:
+            raise RefusedError(f"The text has {len(text):,} characters, the limit is {MOST_CHARACTERS:,}. Split it.")
+        parts, unclosed = read_text(text)
+        note = f"{unclosed:,} quotation marks do not close within their paragraph and were left aside."
+        return [({}, part) for part in parts], [note] if unclosed else []
+    rows = list(text)
+    for row in rows:
+        if not isinstance(row.get("text"), str) or not row["text"].strip() or not isinstance(row.get("source") or "", str):
+            raise RefusedError(f'A quotation must be {{"id", "text", "source"?}} with a text, got {str(dict(row))[:200]}.')
+    return [
+        ({"id": row.get("id", at)}, Part("quotation", 0, len(row["text"]), row["text"], row.get("source") or ""))
+        for at, row in enumerate(rows)
+    ], []
+
+
+def report_of(items: list[dict[str, Any]], sources: Iterable[Mapping[str, Any]], warnings: list[str]) -> dict[str, Any]:
+    """Put together what was found, how often, and what to know about the library."""
+    unread = [_UNREAD.format(**source) for source in sources if source["words"] < source["units"]]
+    counts: dict[str, dict[str, int]] = {
+        kind: dict(Counter(item["verdict"] for item in items if item["kind"] == kind)) for kind in ("quotation", "claim")
+    }
+    return {"items": items, "counts": counts, "warnings": [*unread, *warnings]}

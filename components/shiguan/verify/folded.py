@@ -1,0 +1,122 @@
+"""A text as quotations are compared: its letters, digits and signs, whatever the script, the spaces and the stops."""
+
+import re
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import chain
+from pathlib import Path
+from unicodedata import category, combining, normalize
+
+from shiguan.resources import read_table
+from shiguan.text.terms import UNSPACED, fold_text
+
+_VARIANTS = {ord(pair[0]): pair[1] for pair in read_table(Path(__file__).with_name("variants.yaml"))["han"].split()}
+NUMERALS = "〇零一二三四五六七八九十百千万亿两廿卅卌壹贰叁肆伍陆柒捌玖拾佰仟"
+# What stands between two characters: nothing, something that may be missing, or what sets words apart.
+_JOINED, _LOOSE, _APART = range(3)
+_WIDE = re.compile(f"[{UNSPACED}]")
+_NOISE = re.compile(r"\[\^?\d{1,3}\]|[〔【［]\d{1,3}[〕】］]|[²³¹⁰-⁹①-⑳*_\u200b-\u200f\u2060-\u2069\ufeff]")
+_HYPHEN = re.compile(r"[-‐‑\u00ad]\s*|\.")
+_DASH = "-‐‑‒–—−"
+_PIECES = re.compile(
+    rf"(?P<noise>(?<=\d),(?=\d{{3}}(?!\d))|(?<!\d)[²³¹⁰-⁹]+|[①-⑳]|{_NOISE.pattern.partition('|[²')[0]})"
+    rf"|(?P<sign>(?<=\d)[.,:/](?=\d)|(?<=\d)\s?[{_DASH}]\s?(?=\d)|(?<=[^\W\d_])['’ʼ＇](?=[^\W\d_])"  # noqa: RUF001
+    rf"|(?:(?<=[\s(（\[“\"])|^)[-−](?=\d)|[²³¹⁰-⁹]+)"
+    rf"|(?P<ascii>[A-Za-z]+)|(?P<other>\S)",
+)
+_NO_LETTERS = re.compile("[\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+
+
+@dataclass(frozen=True)
+class Folded:
+    """The characters of a text that count, with the place of each in the text and what stands before it."""
+
+    key: str
+    places: Sequence[int]
+    edges: bytes
+
+    def find(self, passage: "Folded", start: int = 0) -> Iterator[int]:
+        """Find where a passage says this word for word."""
+        size, at = len(self.key), passage.key.find(self.key, start) if self.key else -1
+        while at >= 0:
+            edges = passage.edges[at + 1 : at + size]
+            alike = self.edges[1:] == edges or not any(
+                {mine, theirs} == {_JOINED, _APART} for mine, theirs in zip(self.edges[1:], edges, strict=True)
+            )
+            if alike and not passage.splits(at) and not passage.splits(at + size):
+                yield at
+            at = passage.key.find(self.key, at + 1)
+
+    def splits(self, at: int) -> bool:
+        """Tell whether a word, a number or a character would be cut in two there."""
+        if not 0 < at < len(self.key):
+            return False
+        near = self.places[at] - self.places[at - 1] <= 1
+        numeral = self.key[at - 1] in NUMERALS and self.key[at] in NUMERALS
+        return self.edges[at] == _JOINED or (near and numeral)
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Give the place in the text of a stretch of characters that count."""
+        return self.places[start], self.places[end - 1] + 1
+
+    def after(self, place: int) -> int:
+        """Give the first character that counts from a place in the text on."""
+        return bisect_left(self.places, place)
+
+
+def joined(parts: list[Folded], starts: list[int]) -> Folded:
+    """Put passages that follow each other together; places count from their starts."""
+    places = array("I", chain.from_iterable((start + at for at in p.places) for p, start in zip(parts, starts, strict=True)))
+    return Folded("".join(p.key for p in parts), places, b"".join(bytes([_APART]) + p.edges[1:] for p in parts if p.key))
+
+
+@lru_cache(maxsize=1024)
+def fold(text: str) -> Folded:
+    """Fold a text; case, width, script variants, notes, punctuation and hyphens are gone, what changes a word is not."""
+    key: list[str] = []
+    places, edges, end, wide = array("I"), bytearray(), 0, True
+    for match in _PIECES.finditer(text):
+        kind, piece, start = match.lastgroup, match[0], match.start()
+        if kind == "noise":
+            continue
+        if kind == "other":
+            letters = _letters(piece)
+        else:
+            letters = piece.lower() if kind == "ascii" else _sign(piece)
+        if not letters:
+            continue
+        now = bool(_WIDE.match(letters))
+        mark = combining(letters[0]) or category(letters[0]) == "Mc"
+        edges.append(_JOINED if mark else _LOOSE if wide or now else _edge(text[end:start]))
+        edges.extend(bytes(len(letters) - 1))
+        key.append(letters)
+        places.extend(range(start, start + len(letters)) if kind == "ascii" else [start] * len(letters))
+        end, wide = match.end(), now
+    return Folded("".join(key), places, bytes(edges))
+
+
+@cache
+def _letters(character: str) -> str:
+    if _NO_LETTERS.match(character) or character in "_*~|<>^`":
+        return ""
+    folded = normalize("NFKD", fold_text(character).translate(_VARIANTS))
+    return "".join(one for one in folded if category(one)[0] in "LNM" or category(one) in ("Sc", "Sm") or one in "%‰°")
+
+
+def _sign(piece: str) -> str:
+    bare = piece.strip()
+    if bare[0] in _DASH:
+        return "-"
+    return "'" if bare in "'’ʼ＇" else bare if bare in ".,:/" else "^" + normalize("NFKD", bare)  # noqa: RUF001
+
+
+def _edge(between: str) -> int:
+    if not between:
+        return _JOINED
+    between = _NO_LETTERS.sub("", _NOISE.sub("", between))
+    if between in ("", ","):  # 3,000
+        return _JOINED
+    return _LOOSE if _HYPHEN.fullmatch(between) else _APART
