@@ -2,13 +2,18 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from haystack import Document
+from haystack.dataclasses import ByteStream
 
 from shiguan.claims.checker import checker_of
 from shiguan.claims.citations import cited_place
+from shiguan.engine.loading import load_index
 from shiguan.errors import RefusedError
+from shiguan.ingest.conversion import Conversion
+from shiguan.ingest.file_types import MARKDOWN, TEXT, decode_text, opened, type_by_name
 from shiguan.verify.quotations import QuotationSearch
 from shiguan.verify.reading import Part, read_text
 
@@ -19,6 +24,26 @@ _UNREAD = "{source} is still being read: {words:,} of {units:,} retrieval units 
 OnItem = Callable[[dict[str, Any], int, int], object]
 """Called with each part that was checked, its number and how many there are."""
 Passages = Callable[[], list[Document]]
+
+
+def read_document(source: Path | bytes, deployment: str, name: str = "standard input") -> str:
+    """Read what is to be checked: text and Markdown as they are, other kinds of files as an ingest reads them."""
+    name = source.name if isinstance(source, Path) else name
+    kind = type_by_name(name)
+    if isinstance(source, Path):
+        with opened(source, name) as file:
+            source = file.read()
+    if kind is None or kind in (TEXT, MARKDOWN):
+        decoded = decode_text(source)
+        if decoded is None:
+            raise RefusedError(f"{name} is not text in an encoding that can be told. Save it as UTF-8, or as DOCX.")
+        return decoded.text
+    stream = ByteStream(source, meta={"file_name": name})
+    read = Conversion(load_index(deployment, "index")[0]).convert(stream, waiting=lambda: None)
+    if not read["documents"]:
+        causes = [f"{one['cause']}. {one['next_step']}." for one in read["skipped"]] or ["it has no text."]
+        raise RefusedError(f"{name} cannot be read: {causes[0]}")
+    return "\n\n".join(text for _, text, _ in read["documents"] if text)
 
 
 def check_claim(claim: str, *searches: Passages) -> dict[str, Any]:
