@@ -10,7 +10,7 @@ from shiguan.text.terms import fold_text, is_wide
 from shiguan.verify.folded import NUMERALS, Folded, fold
 
 _WORD_NUMBER = r"(\d+|[ivxlc]+)\b"
-_NUMBER = rf"(\d+|[{NUMERALS}]+)"
+_NUMBER = rf"(\d+|[{''.join(NUMERALS)}]+)"
 _REFERENCES = {
     "chapter": re.compile(rf"\b(?:chapters?|chap\.|ch\.)\s*{_WORD_NUMBER}|第?{_NUMBER}(?:章|回)"),
     "book": re.compile(rf"\b(?:book|volume|vol\.)\s*{_WORD_NUMBER}|(?:卷|巻)第?{_NUMBER}|第{_NUMBER}卷"),

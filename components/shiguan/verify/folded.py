@@ -5,8 +5,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from itertools import chain
+from functools import lru_cache
 from pathlib import Path
 from unicodedata import category, combining, normalize
 
@@ -14,7 +13,7 @@ from shiguan.resources import read_table
 from shiguan.text.terms import UNSPACED, fold_text
 
 _VARIANTS = {ord(pair[0]): pair[1] for pair in read_table(Path(__file__).with_name("variants.yaml"))["han"].split()}
-NUMERALS = "〇零一二三四五六七八九十百千万亿两廿卅卌壹贰叁肆伍陆柒捌玖拾佰仟"
+NUMERALS = frozenset("〇零一二三四五六七八九十百千万亿两廿卅卌壹贰叁肆伍陆柒捌玖拾佰仟")
 # What stands between two characters: nothing, something that may be missing, or what sets words apart.
 _JOINED, _LOOSE, _APART = range(3)
 _WIDE = re.compile(f"[{UNSPACED}]")
@@ -25,7 +24,7 @@ _PIECES = re.compile(
     rf"(?P<noise>(?<=\d),(?=\d{{3}}(?!\d))|(?<!\d)[²³¹⁰-⁹]+|[①-⑳]|{_NOISE.pattern.partition('|[²')[0]})"
     rf"|(?P<sign>(?<=\d)[.,:/](?=\d)|(?<=\d)\s?[{_DASH}]\s?(?=\d)|(?<=[^\W\d_])['’ʼ＇](?=[^\W\d_])"  # noqa: RUF001
     rf"|(?:(?<=[\s(（\[“\"])|^)[-−](?=\d)|[²³¹⁰-⁹]+)"
-    rf"|(?P<ascii>[A-Za-z]+)|(?P<other>\S)",
+    rf"|(?P<run>[A-Za-z]+|[{UNSPACED}]+)|(?P<other>\S)",
 )
 _NO_LETTERS = re.compile("[\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 
@@ -54,9 +53,8 @@ class Folded:
         """Tell whether a word, a number or a character would be cut in two there."""
         if not 0 < at < len(self.key):
             return False
-        near = self.places[at] - self.places[at - 1] <= 1
-        numeral = self.key[at - 1] in NUMERALS and self.key[at] in NUMERALS
-        return self.edges[at] == _JOINED or (near and numeral)
+        gap = self.places[at] - self.places[at - 1]
+        return self.edges[at] == _JOINED or gap == 0 or (gap == 1 and {*self.key[at - 1 : at + 1]} <= NUMERALS)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Give the place in the text of a stretch of characters that count."""
@@ -69,11 +67,12 @@ class Folded:
 
 def joined(parts: list[Folded], starts: list[int]) -> Folded:
     """Put passages that follow each other together; places count from their starts."""
-    places = array("I", chain.from_iterable((start + at for at in p.places) for p, start in zip(parts, starts, strict=True)))
-    return Folded("".join(p.key for p in parts), places, b"".join(bytes([_APART]) + p.edges[1:] for p in parts if p.key))
+    places = array("I", [start + at for part, start in zip(parts, starts, strict=True) for at in part.places])
+    edges = b"".join(bytes([_APART]) + part.edges[1:] for part in parts if part.key)
+    return Folded("".join(part.key for part in parts), places, edges)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=2048)
 def fold(text: str) -> Folded:
     """Fold a text; case, width, script variants, notes, punctuation and hyphens are gone, what changes a word is not."""
     key: list[str] = []
@@ -82,27 +81,31 @@ def fold(text: str) -> Folded:
         kind, piece, start = match.lastgroup, match[0], match.start()
         if kind == "noise":
             continue
-        if kind == "other":
-            letters = _letters(piece)
-        else:
-            letters = piece.lower() if kind == "ascii" else _sign(piece)
+        letters = _sign(piece) if kind == "sign" else _letters(piece)
         if not letters:
             continue
         now = bool(_WIDE.match(letters))
+        if kind == "run" and len(letters) == len(piece):
+            places.extend(range(start, match.end()))
+        elif kind == "run":
+            places.extend(place for place, one in enumerate(piece, start=start) for _ in _letters(one))
+        else:
+            places.extend([start] * len(letters))
         mark = combining(letters[0]) or category(letters[0]) == "Mc"
         edges.append(_JOINED if mark else _LOOSE if wide or now else _edge(text[end:start]))
-        edges.extend(bytes(len(letters) - 1))
+        edges.extend(bytes([_LOOSE if now else _JOINED]) * (len(letters) - 1))
         key.append(letters)
-        places.extend(range(start, start + len(letters)) if kind == "ascii" else [start] * len(letters))
         end, wide = match.end(), now
     return Folded("".join(key), places, bytes(edges))
 
 
-@cache
-def _letters(character: str) -> str:
-    if _NO_LETTERS.match(character) or character in "_*~|<>^`":
+@lru_cache(maxsize=16384)
+def _letters(piece: str) -> str:
+    folded = piece.lower() if piece.isascii() else normalize("NFKD", fold_text(piece).translate(_VARIANTS))
+    if folded.isalpha():
+        return folded
+    if _NO_LETTERS.match(piece) or piece in "_*~|<>^`":
         return ""
-    folded = normalize("NFKD", fold_text(character).translate(_VARIANTS))
     return "".join(one for one in folded if category(one)[0] in "LNM" or category(one) in ("Sc", "Sm") or one in "%‰°")
 
 
@@ -113,6 +116,7 @@ def _sign(piece: str) -> str:
     return "'" if bare in "'’ʼ＇" else bare if bare in ".,:/" else "^" + normalize("NFKD", bare)  # noqa: RUF001
 
 
+@lru_cache(maxsize=4096)
 def _edge(between: str) -> int:
     if not between:
         return _JOINED

@@ -115,8 +115,13 @@ class QuotationSearch:
         limit = _HITS
         while True:
             families = self._families(quotation, limit)
-            stretches = self._stretches(families)
+            read = {one.id: one for one in self._read("id", families)}
+            stretches = self._stretches(read, families)
             found = [one for stretch in stretches for one in _exact(whole, parts, stretch)]
+            more = [] if found else [one for one in self._beyond(whole, stretches) if one.id not in read]
+            if more:
+                stretches = self._stretches(read | {one.id: one for one in more}, families)
+                found = [one for stretch in stretches for one in _exact(whole, parts, stretch)]
             # A quotation that stands in most of what was found may stand in more.
             holding = {document.id for stretch, *_ in found for document in stretch.documents}
             last = list(families)[-_HITS // 3 :]
@@ -138,18 +143,22 @@ class QuotationSearch:
             families.setdefault(str(child.meta.get("parent_id") or child.id), []).append(child)
         return families
 
-    def _stretches(self, families: Mapping[str, list[Document]]) -> list[Stretch]:
-        """Read the passages, and of one whose edge was hit its neighbour, and put those together that follow each other."""
-        read = {one.id: one for one in self._read("id", families)}
+    def _beyond(self, whole: Folded, stretches: list[Stretch]) -> list[Document]:
+        """Read what follows or goes before the passages over whose edge a quotation may run."""
         wanted: dict[str, set[int]] = {}
-        for name, parent in read.items():
-            at = int(parent.meta.get("position", 0))
-            if any(not child.meta.get("start") for child in families[name]):
-                wanted.setdefault(parent.meta["source_id"], set()).add(at - 1)
-            if any(child.meta.get("end", 0) >= len((parent.content or "").rstrip()) for child in families[name]):
-                wanted.setdefault(parent.meta["source_id"], set()).add(at + 1)
-        for source, positions in wanted.items():
-            read |= {one.id: one for one in self._read("meta.position", positions, where("meta.source_id", "==", source))}
+        for stretch, start, end in _cover(whole.key, stretches):
+            for document, step, over in (
+                (stretch.documents[0], -1, not start),
+                (stretch.documents[-1], 1, end == len(stretch.folded.key)),
+            ):
+                if over:
+                    wanted.setdefault(document.meta["source_id"], set()).add(int(document.meta.get("position", 0)) + step)
+        same = [self._read("meta.position", at, where("meta.source_id", "==", one)) for one, at in wanted.items()]
+        return [document for found in same for document in found]
+
+    @staticmethod
+    def _stretches(read: Mapping[str, Document], families: Iterable[str]) -> list[Stretch]:
+        """Put passages together that follow each other, the likeliest first."""
         order = {name: rank for rank, name in enumerate(families)}
         runs: list[list[Document]] = []
         for parent in sorted(read.values(), key=lambda one: (one.meta["source_id"], int(one.meta.get("position", 0)))):
