@@ -1,5 +1,5 @@
 """
-Measures `verify` with quotations that are made from three books: 1,000 in five equal kinds, 200 with a place beside them.
+Measures `verify` with quotations made from three books: 1,000 in five equal kinds, and 200 with a place beside them.
 
     python -m bench.quality.verified_quotations --epub ../shared/data/epub --output .data/quotations
 
@@ -61,16 +61,23 @@ def span_of(draw: random.Random, passage: Any, *, short: bool = False) -> str:
 
 
 def dressed(draw: random.Random, text: str) -> str:
-    """Write a quotation as people do: in another script, with other stops, breaks, ellipses and an editor's brackets."""
+    """Write a quotation as people do: another script, other stops, breaks, ellipses, an editor's brackets."""
     wide = bool(WIDE.search(text))
     words = list(text) if wide else text.split()
     middle = len(words) // 2
     kinds: list[Callable[[], str]] = [
         lambda: re.sub(r"[，。；、,;]", lambda _: draw.choice(["", "，" if wide else ","]), text),
         lambda: ("" if wide else " ").join([*words[:middle], "\n", *words[middle:]]),
-        lambda: ("" if wide else " ").join([*words[:middle], draw.choice(["[sic]", "[…]" if False else "[as he says]"]), *words[middle:]]),
-        lambda: ("" if wide else " ").join([*words[: middle - 3], draw.choice(["……", "[...]", "…"]), *words[middle + 3 :]]),
-        lambda: ("　" if wide else "  ").join([text[: len(text) // 2 + 1].rpartition(" ")[0] or text[:6], text[len((text[: len(text) // 2 + 1].rpartition(" ")[0]) or text[:6]) :].strip()]),
+        lambda: ("" if wide else " ").join([*words[:middle], draw.choice(["[sic]", "[as he says]"]), *words[middle:]]),
+        lambda: ("" if wide else " ").join(
+            [*words[: middle - 3], draw.choice(["……", "[...]", "…"]), *words[middle + 3 :]]
+        ),
+        lambda: ("　" if wide else "  ").join(
+            [
+                text[: len(text) // 2 + 1].rpartition(" ")[0] or text[:6],
+                text[len((text[: len(text) // 2 + 1].rpartition(" ")[0]) or text[:6]) :].strip(),
+            ]
+        ),
         lambda: re.sub(r"[“”‘’「」『』\"]", "", text) if wide else re.sub(r"[“”\"]", "'", text).replace("—", " - "),
         lambda: OpenCC("s2t").convert(text) if wide else re.sub(r"\b(\w{4})(\w{4,})\b", "\\1-\n\\2", text, count=1),
         lambda: text.upper() if not wide else OpenCC("s2tw").convert(text),
@@ -91,7 +98,7 @@ def altered(draw: random.Random, text: str, others: Sequence[Any]) -> str:
             return text[:place] + draw.choice(NEGATIONS["zh"]) + text[place:]
         other = draw.choice([c for c in WIDE.findall(draw.choice(others).content) if c != text[place]])
         return text[:place] + other + text[place + 1 :]
-    words = [m for m in WORD.finditer(text)][1:-1] or list(WORD.finditer(text))
+    words = list(WORD.finditer(text))[1:-1] or list(WORD.finditer(text))
     word = draw.choice(words)
     if draw.random() < 0.3:
         return text[: word.start()] + draw.choice(NEGATIONS["en"]).strip() + " " + text[word.start() :]
@@ -129,7 +136,9 @@ def quotations(library: Library) -> list[dict[str, Any]]:
                 text += draw.choice(["", "……", "。"] if WIDE.search(text) else [" ", " … ", ". "]) + other
             elif kind == "absent":
                 text, one = span(of=elsewhere)
-            rows.append({"id": len(rows), "kind": kind, "verdict": "found" if kind == "dressed" else kind, "text": text})
+            rows.append(
+                {"id": len(rows), "kind": kind, "verdict": "found" if kind == "dressed" else kind, "text": text}
+            )
     for number in range(PLACED):
         text, one = span()
         right, meta = number % 2 == 0, one.meta
@@ -138,7 +147,15 @@ def quotations(library: Library) -> list[dict[str, Any]]:
         named = draw.choice([f"{meta['title']}, {meta['section'][-1]}", f"《{meta['title']}》{meta['section'][-1]}"])
         if right and draw.random() < 0.3:
             named = draw.choice([meta["title"], meta["author"] or meta["title"]])
-        rows.append({"id": len(rows), "kind": "placed", "verdict": "found" if right else "misattributed", "text": text, "source": named})
+        rows.append(
+            {
+                "id": len(rows),
+                "kind": "placed",
+                "verdict": "found" if right else "misattributed",
+                "text": text,
+                "source": named,
+            }
+        )
     return rows
 
 
@@ -152,12 +169,16 @@ def main() -> None:
     library = Library(data_dir=options.output / "library")
     for tenant, names in (("default", BOOKS), ("elsewhere", ELSEWHERE)):
         missing = {*names} - {one["source"] for one in library.sources(tenant_id=tenant)}
-        for one in library.ingest([options.epub / name for name in sorted(missing)], tenant_id=tenant, progress=words_only):
+        for one in library.ingest(
+            [options.epub / name for name in sorted(missing)], tenant_id=tenant, progress=words_only
+        ):
             print("read", one.file)
     rows = quotations(library)
     (options.output / "quotations.jsonl").write_text("".join(json.dumps(r, ensure_ascii=False) + "\n" for r in rows))
     search = QuotationSearch(library.stores, "default")
-    times, right, wrong = [], Counter(), []
+    times: list[float] = []
+    right: Counter[tuple[int, str, str]] = Counter()
+    wrong = []
     for row in rows:
         began = time.process_time()
         found = search.check(row["text"], row.get("source", ""))
@@ -173,10 +194,12 @@ def main() -> None:
         print("even (looked at)" if half == 0 else "odd (held out)")
         mine = {key: n for key, n in right.items() if key[0] == half}
         for kind in dict.fromkeys(key[1] for key in mine):
-            print(f"  {kind:24} {mine[half, kind, 'right']:4} of {mine[half, kind, 'all']:4}, wrongly found {mine[half, kind, 'wrongly found']}")
+            all_, good, bad = (mine.get((half, kind, name), 0) for name in ("all", "right", "wrongly found"))
+            print(f"  {kind:24} {good:4} of {all_:4}, wrongly found {bad}")
     made = [row for row in rows if row["kind"] != "placed"]
     print(f"right of 1,000: {sum(row['got'] == row['verdict'] for row in made) / len(made):.3f}")
-    print(f"ms of processor a quotation: median {statistics.median(times):.1f}, p95 {statistics.quantiles(times, n=20)[18]:.1f}")
+    p95 = statistics.quantiles(times, n=20)[18]
+    print(f"ms of processor a quotation: median {statistics.median(times):.1f}, p95 {p95:.1f}")
     for row in wrong[: options.show]:
         print(json.dumps(row, ensure_ascii=False))
 

@@ -52,7 +52,10 @@ def _show(console: Any, item: dict[str, Any], number: int, count: int) -> None:
     heading = Text.assemble((f"{number}/{count} ", "dim"), (item["verdict"], colour), f"  {_place(item)}")
     console.print(heading, soft_wrap=True)
     print_indented(console, Text(one_line(item["text"])[:400]), 4)
-    for name, text in (("stands", item.get("quote") if item["verdict"] != "found" else ""), ("differs", _differs(item))):
+    for name, text in (
+        ("stands", item.get("quote") if item["verdict"] != "found" else ""),
+        ("differs", _differs(item)),
+    ):
         if text:
             print_indented(console, Text(f"{name}: {one_line(text)[:400]}", style="dim"), 4)
 
@@ -78,7 +81,8 @@ def _write(found: dict[str, Any], path: Path) -> None:
     from docx import Document
 
     rows = [
-        [item["verdict"], item["text"], item.get("quote") or "", _place(item), _differs(item)] for item in found["items"]
+        [item["verdict"], item["text"], item.get("quote") or "", _place(item), _differs(item)]
+        for item in found["items"]
     ]
     table = Table(["Verdict", "The text", "The library", "Where", "Difference (text → library)"], rows)
     section = Section("Every quotation and sentence", table=table)

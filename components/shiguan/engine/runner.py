@@ -32,7 +32,7 @@ from shiguan.engine.pipeline_run import (
 )
 from shiguan.engine.receipts import Receipt, receipt_of, receipt_warning, text_sha256
 from shiguan.engine.references import with_sources
-from shiguan.engine.verification import PASSAGES, OnItem, check_claim, parts_of, report_of, verify_parts
+from shiguan.engine.verification import PASSAGES, OnItem, verify_text
 from shiguan.errors import AnswerError, ConfigurationError, RefusedError
 from shiguan.llm.calls import is_available
 from shiguan.llm.model_settings import Budget, CachePlan
@@ -42,7 +42,6 @@ from shiguan.llm.run_watch import RunWatch, TimeLimits
 from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.resources import data_folder
 from shiguan.tenants import of_tenant
-from shiguan.verify.quotations import QuotationSearch
 
 _NOT_EXPLAINED = ("answers", "documents", "passages", "context", "thread")
 """Outputs that the answer has anyhow, or that only the engine reads."""
@@ -254,22 +253,11 @@ class Runner:
         :returns: `items` in the text's order, `counts` of verdicts by kind, and `warnings`; see docs/verify.md.
         :raises RefusedError: If the library is empty, the text too long, or a quotation is not one.
         """
-        sources = self._library.sources(tenant_id=tenant_id)
-        if not sources:
-            raise RefusedError(f"The tenant `{tenant_id}` has nothing in this library. Put in what to check against.")
-        parts, warnings = parts_of(text)
-        quotations, compared = QuotationSearch(self._library.stores, tenant_id), self._comparing(tenant_id)
 
-        def check(claim: str) -> dict[str, Any]:
-            searched = lambda: self.search(claim, tenant_id=tenant_id, top_k=PASSAGES)[0]  # noqa: E731
-            return check_claim(claim, lambda: compared(quotations.passages(claim, PASSAGES)), lambda: compared(searched()))
+        def search(claim: str) -> list[Document]:
+            return self.search(claim, tenant_id=tenant_id, top_k=PASSAGES)[0]
 
-        items: list[dict[str, Any]] = []
-        for item in verify_parts(parts, quotations, check):
-            items.append(item)
-            if on_item is not None:
-                on_item(item, len(items), len(parts))
-        return report_of(items, sources, warnings)
+        return verify_text(text, self._library, tenant_id, search, self._comparing(tenant_id), on_item=on_item)
 
     def trace(self, query: str, *, tenant_id: str, outputs: list[str], **options: Any) -> dict[str, Any]:
         """

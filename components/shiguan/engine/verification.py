@@ -1,7 +1,8 @@
 """Any text checked against a library: what it quotes, and what it says."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from haystack.dataclasses import ByteStream
 
 from shiguan.claims.checker import checker_of
 from shiguan.claims.citations import cited_place
+from shiguan.engine.library import Library
 from shiguan.engine.loading import load_index
 from shiguan.errors import RefusedError
 from shiguan.ingest.conversion import Conversion
@@ -71,40 +73,53 @@ def check_claim(claim: str, *searches: Passages) -> dict[str, Any]:
     return best
 
 
-def verify_parts(
-    parts: Iterable[tuple[Mapping[str, Any], Part]], quotations: QuotationSearch, check: Callable[[str], dict[str, Any]]
-) -> Iterator[dict[str, Any]]:
-    """Check parts one by one; what a row of its own says of a source is all of what is said of it."""
-    for row, part in parts:
+def verify_text(
+    text: str | Iterable[Mapping[str, Any]],
+    library: Library,
+    tenant_id: str,
+    search: Callable[[str], list[Document]],
+    compared: Callable[[list[Document]], list[Document]],
+    *,
+    on_item: OnItem | None,
+) -> dict[str, Any]:
+    """Check a text or rows part by part; see `Runner.verify`."""
+    sources = library.sources(tenant_id=tenant_id)
+    if not sources:
+        raise RefusedError(f"The tenant `{tenant_id}` has nothing in this library. Put in what to check against.")
+    warnings = [_UNREAD.format(**source) for source in sources if source["words"] < source["units"]]
+    rows, unclosed = _parts_of(text)
+    if unclosed:
+        warnings.append(f"Quotation marks that do not close within their paragraph were left aside: {unclosed:,}.")
+    quotations = QuotationSearch(library.stores, tenant_id)
+    items: list[dict[str, Any]] = []
+    for own, part in rows:
         if part.kind == "claim":
-            found = check(part.text[:_LONGEST])
+            claim = part.text[:_LONGEST]
+            by_words = partial(quotations.passages, claim, PASSAGES)
+            found = check_claim(claim, lambda: compared(by_words()), lambda: compared(search(claim)))  # noqa: B023
         else:
-            found = quotations.check(part.text, part.named, beside="id" not in row)
-        yield {**row, "kind": part.kind, "start": part.start, "end": part.end, "text": part.text, **found}
+            found = quotations.check(part.text, part.named, beside=not own)
+        items.append({**own, "kind": part.kind, "start": part.start, "end": part.end, "text": part.text, **found})
+        if on_item is not None:
+            on_item(items[-1], len(items), len(rows))
+    counts = {kind: Counter(one["verdict"] for one in items if one["kind"] == kind) for kind in ("quotation", "claim")}
+    return {"items": items, "counts": {kind: dict(some) for kind, some in counts.items()}, "warnings": warnings}
 
 
-def parts_of(text: str | Iterable[Mapping[str, Any]]) -> tuple[list[tuple[Mapping[str, Any], Part]], list[str]]:
-    """Take a text apart, or take rows of `id`, `text` and perhaps `source` as a quotation each."""
+def _parts_of(text: str | Iterable[Mapping[str, Any]]) -> tuple[list[tuple[dict[str, Any], Part]], int]:
+    """Take a text apart, or take each row of `text` and perhaps `id` and `source` as a quotation."""
     if isinstance(text, str):
         if len(text) > MOST_CHARACTERS:
             raise RefusedError(f"The text has {len(text):,} characters, the limit is {MOST_CHARACTERS:,}. Split it.")
         parts, unclosed = read_text(text)
-        note = f"{unclosed:,} quotation marks do not close within their paragraph and were left aside."
-        return [({}, part) for part in parts], [note] if unclosed else []
-    rows = list(text)
-    for row in rows:
-        if not isinstance(row.get("text"), str) or not row["text"].strip() or not isinstance(row.get("source") or "", str):
-            raise RefusedError(f'A quotation must be {{"id", "text", "source"?}} with a text, got {str(dict(row))[:200]}.')
-    return [
-        ({"id": row.get("id", at)}, Part("quotation", 0, len(row["text"]), row["text"], row.get("source") or ""))
-        for at, row in enumerate(rows)
-    ], []
-
-
-def report_of(items: list[dict[str, Any]], sources: Iterable[Mapping[str, Any]], warnings: list[str]) -> dict[str, Any]:
-    """Put together what was found, how often, and what to know about the library."""
-    unread = [_UNREAD.format(**source) for source in sources if source["words"] < source["units"]]
-    counts: dict[str, dict[str, int]] = {
-        kind: dict(Counter(item["verdict"] for item in items if item["kind"] == kind)) for kind in ("quotation", "claim")
-    }
-    return {"items": items, "counts": counts, "warnings": [*unread, *warnings]}
+        return [({}, part) for part in parts], unclosed
+    rows = []
+    for at, row in enumerate(text):
+        quoted, named = row.get("text"), row.get("source") or ""
+        if not isinstance(quoted, str) or not quoted.strip() or not isinstance(named, str):
+            shown = f"{dict(row)}"[:200]
+            raise RefusedError(
+                f'Quotation {at + 1} is not {{"id", "text", "source"?}} with a text: {shown}. Correct it.'
+            )
+        rows.append(({"id": row.get("id", at)}, Part("quotation", 0, len(quoted), quoted, named)))
+    return rows, 0

@@ -19,8 +19,8 @@ _REFERENCES = {
 }
 _ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _TITLE = re.compile(r"《([^《》]+)》")
-_ASIDE = re.compile(r"[(（\[［【][^()（）\[\]［］【】]*[)）\]］】]|\s+(?:et al\.?|等)$|[;:；：].*")  # noqa: RUF001
-_APART = re.compile(r"[,，、;；:：·•()（）《》〈〉\[\]›»>/|\n]|\s[-–—]+\s|\.\s")  # noqa: RUF001
+_ASIDE = re.compile(r"[(（\[［【][^()（）\[\]［］【】]*[)）\]］】]|\s+(?:et al\.?|等)$|[;:；：].*")
+_APART = re.compile(r"[,，、;；:：·•()（）《》〈〉\[\]›»>/|\n]|\s[-–—]+\s|\.\s")
 
 
 class Attribution:
@@ -34,7 +34,7 @@ class Attribution:
             title = str(meta.get("title") or "")
             for name in (source, PurePath(source).stem, title, _ASIDE.sub("", title)):
                 self._add("source", name, source)
-            last = author.split()[-1] if author.isascii() and author.split() else ""
+            last = author.rsplit(maxsplit=1)[-1] if author.isascii() and author.split() else ""
             for name in (author, _ASIDE.sub("", author), last):
                 self._add("author", name, author)
             for name in meta.get("section") or ():
@@ -75,7 +75,7 @@ class Attribution:
         return known or not any(fold(title).key for title in titles)
 
     def _meant(self, field: str, named: str, *, beside: bool) -> set[str]:
-        """Find the library's names that a text has, the longer before those in it, or that a part of it is a part of."""
+        """Find the library's names that a text has, or that have a part of it."""
         text, names = fold(named), self._names[field]
         least = 15 if beside and field == "section" else 6
         found = [key for key, (name, _) in names.items() if _size(name) >= least and any(True for _ in name.find(text))]

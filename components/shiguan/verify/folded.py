@@ -22,11 +22,13 @@ _HYPHEN = re.compile(r"[-‐‑\u00ad]\s*|\.")
 _DASH = "-‐‑‒–—−"
 _PIECES = re.compile(
     rf"(?P<noise>(?<=\d),(?=\d{{3}}(?!\d))|(?<!\d)[²³¹⁰-⁹]+|[①-⑳]|{_NOISE.pattern.partition('|[²')[0]})"
-    rf"|(?P<sign>(?<=\d)[.,:/](?=\d)|(?<=\d)\s?[{_DASH}]\s?(?=\d)|(?<=[^\W\d_])['’ʼ＇](?=[^\W\d_])"  # noqa: RUF001
+    rf"|(?P<sign>(?<=\d)[.,:/](?=\d)|(?<=\d)\s?[{_DASH}]\s?(?=\d)|(?<=[^\W\d_])['’ʼ＇](?=[^\W\d_])"
     rf"|(?:(?<=[\s(（\[“\"])|^)[-−](?=\d)|[²³¹⁰-⁹]+)"
     rf"|(?P<run>[A-Za-z]+|[{UNSPACED}]+)|(?P<other>\S)",
 )
-_NO_LETTERS = re.compile("[\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_NO_LETTERS = re.compile(
+    "[\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+)
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def joined(parts: list[Folded], starts: list[int]) -> Folded:
 
 @lru_cache(maxsize=2048)
 def fold(text: str) -> Folded:
-    """Fold a text; case, width, script variants, notes, punctuation and hyphens are gone, what changes a word is not."""
+    """Fold a text: case, width, script variants, notes, stops and hyphens go; what changes a word stays."""
     key: list[str] = []
     places, edges, end, wide = array("I"), bytearray(), 0, True
     for match in _PIECES.finditer(text):
@@ -113,7 +115,7 @@ def _sign(piece: str) -> str:
     bare = piece.strip()
     if bare[0] in _DASH:
         return "-"
-    return "'" if bare in "'’ʼ＇" else bare if bare in ".,:/" else "^" + normalize("NFKD", bare)  # noqa: RUF001
+    return "'" if bare in "'’ʼ＇" else bare if bare in ".,:/" else "^" + normalize("NFKD", bare)
 
 
 @lru_cache(maxsize=4096)

@@ -5,12 +5,11 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from os.path import commonprefix
 from typing import Any
 
 from haystack import Document
 from rapidfuzz import fuzz
-from rapidfuzz.distance import Levenshtein
+from rapidfuzz.distance import Levenshtein, Prefix
 
 from shiguan.claims.citations import cited_place
 from shiguan.claims.word_differences import negations
@@ -21,14 +20,15 @@ from shiguan.verify.folded import Folded, fold, joined
 
 # A wide character says as much as three others; sizes are in these.
 _SHORTEST, _PIECE = 10, 240
-# What an ellipsis may leave out, how far apart are two parts of one place, and how small no part of a stitched one is.
-_LEFT_OUT, _NEAR, _PART = 1500, 150, 20
+# What an ellipsis may leave out, how far apart are two parts of one place, how small no part of a stitched one is,
+# and how far around an altered one is looked.
+_LEFT_OUT, _NEAR, _PART, _SLACK = 1500, 150, 20, 16
 # From this likeness on, 0 to 100, a place has the quotation, altered; from this share on, parts make up the whole.
 _ALTERED, _WHOLE = 72, 0.85
 _HITS, _MOST_HITS, _BATCH, _LISTED = 24, 4096, 100, 20
-_ELLIPSIS = re.compile(r"[\[(（〔【［]?\s*(?:\.\s?\.\s?\.[\s.]*|…+|⋯+|‥+|。。。+)\s*[\])）〕】］]?")  # noqa: RUF001
+_ELLIPSIS = re.compile(r"[\[(（〔【［]?\s*(?:\.\s?\.\s?\.[\s.]*|…+|⋯+|‥+|。。。+)\s*[\])）〕】］]?")
 _EDITORS = re.compile(r"\[[^\[\]]*\]|［[^［］]*］|〔[^〔〕]*〕|⟨[^⟨⟩]*⟩|【[^【】]*】")
-_TOKEN = re.compile(r"[^\W_]+(?:['’.,-][^\W_]+)*|[^\w\s]")  # noqa: RUF001
+_TOKEN = re.compile(r"[^\W_]+(?:['’.,-][^\W_]+)*|[^\w\s]")
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,10 @@ class Stretch:
     def text(self) -> str:
         """Its passages' texts."""
         return "\n".join(document.content or "" for document in self.documents)
+
+    def section(self, at: int) -> Any:
+        """Name the section that one of its characters is in."""
+        return self.documents[bisect_right(self.starts, self.folded.places[at]) - 1].meta.get("section")
 
     def place(self, start: int, end: int) -> dict[str, Any]:
         """Describe a stretch of its characters as citations do, by the passage that it begins in."""
@@ -100,10 +104,14 @@ class QuotationSearch:
         found, stretches = self._found(quotation, whole, parts)
         if found:
             places = [stretch.place(start, end) for stretch, start, end in found]
-            named_at = [place for place in places if self.attribution.allows(named, place, beside=beside)] if named else places
+            named_at = (
+                [place for place in places if self.attribution.allows(named, place, beside=beside)] if named else places
+            )
             if not named_at:
                 return _verdict("misattributed", "it stands elsewhere than the text says", places)
-            return _verdict("found", "word for word", [*named_at, *(place for place in places if place not in named_at)])
+            return _verdict(
+                "found", "word for word", [*named_at, *(place for place in places if place not in named_at)]
+            )
         return self._unfound(parts or [whole], quotation, stretches)
 
     def passages(self, text: str, count: int) -> list[Document]:
@@ -152,7 +160,9 @@ class QuotationSearch:
                 (stretch.documents[-1], 1, end == len(stretch.folded.key)),
             ):
                 if over:
-                    wanted.setdefault(document.meta["source_id"], set()).add(int(document.meta.get("position", 0)) + step)
+                    wanted.setdefault(document.meta["source_id"], set()).add(
+                        int(document.meta.get("position", 0)) + step
+                    )
         same = [self._read("meta.position", at, where("meta.source_id", "==", one)) for one, at in wanted.items()]
         return [document for found in same for document in found]
 
@@ -163,7 +173,10 @@ class QuotationSearch:
         runs: list[list[Document]] = []
         for parent in sorted(read.values(), key=lambda one: (one.meta["source_id"], int(one.meta.get("position", 0)))):
             before = runs[-1][-1].meta if runs else {}
-            if before.get("source_id") == parent.meta["source_id"] and before["position"] + 1 == parent.meta["position"]:
+            if (
+                before.get("source_id") == parent.meta["source_id"]
+                and before["position"] + 1 == parent.meta["position"]
+            ):
                 runs[-1].append(parent)
             else:
                 runs.append([parent])
@@ -193,25 +206,33 @@ class QuotationSearch:
         if best[1] is None:
             return _verdict("absent", "nothing in the library is like it")
         stretch, start, end = best[1]
-        while start and stretch.folded.splits(start):
-            start -= 1
-        while end < len(stretch.folded.key) and stretch.folded.splits(end):
-            end += 1
-        place = stretch.place(start, end)
-        return {**_verdict("altered", "not word for word", [place]), "difference": differences(quotation, place["quote"])}
+        first, last = stretch.folded.span(max(0, start - _SLACK), min(len(stretch.folded.key), end + _SLACK))
+        edits, (from_, to) = differences(quotation, stretch.text[first:last])
+        place = stretch.place(stretch.folded.after(first + from_), stretch.folded.after(first + to))
+        return {**_verdict("altered", "not word for word", [place]), "difference": edits}
 
 
-def differences(quotation: str, stands: str) -> list[dict[str, str]]:
-    """Line a quotation up with what stands in the library, word by word; what is in both has one text twice."""
-    mine, theirs = (_tokens(text) for text in (quotation, stands))
+def differences(quotation: str, around: str) -> tuple[list[dict[str, str]], tuple[int, int]]:
+    """Line a quotation up word by word with the text around its place: what differs, and the place."""
+    mine, theirs = (_tokens(text) for text in (quotation, around))
+    edits: list[Any] = Levenshtein.opcodes([a for a, *_ in mine], [a for a, *_ in theirs]).as_list()
+    # What stands before it and behind it is no part of it; a word changed at its edge is the next one to that.
+    match edits:
+        case [("replace", start, end, *_), ("insert", _, _, _, to), *_]:
+            edits[:2] = [("replace", start, end, to - (end - start), to)]
+    match edits:
+        case [*_, ("insert", _, _, from_, _), ("replace", start, end, *_)]:
+            edits[-2:] = [("replace", start, end, from_, from_ + end - start)]
+    edits = edits[1:] if edits and edits[0][0] == "insert" else edits
+    edits = edits[:-1] if edits and edits[-1][0] == "insert" else edits
     found = []
-    for tag, start, end, from_, to in Levenshtein.opcodes([a for a, *_ in mine], [a for a, *_ in theirs]):
-        if tag == "equal":
-            continue
-        ours = quotation[mine[start][1] : mine[end - 1][2]] if end > start else ""
-        other = stands[theirs[from_][1] : theirs[to - 1][2]] if to > from_ else ""
-        found.append({"quoted": ours, "stands": other})
-    return found
+    for tag, start, end, from_, to in edits:
+        if tag != "equal":
+            ours, other = mine[start:end], theirs[from_:to]
+            quoted = quotation[ours[0][1] : ours[-1][2]] if ours else ""
+            found.append({"quoted": quoted, "stands": around[other[0][1] : other[-1][2]] if other else ""})
+    place = theirs[edits[0][3] : edits[-1][4]] if edits else theirs
+    return found, (place[0][1], place[-1][2]) if place else (0, len(around))
 
 
 def _tokens(text: str) -> list[tuple[str, int, int]]:
@@ -231,14 +252,23 @@ def _exact(whole: Folded, parts: list[Folded], stretch: Stretch) -> list[Span]:
     """Find a quotation in a stretch: as it is written, or its parts around what it leaves out, in their order."""
     text = stretch.folded
     found = [(stretch, at, at + len(whole.key)) for at in whole.find(text)]
-    if found or not parts or [part.key for part in parts] == [whole.key]:
+    if found or not parts or parts == [whole]:
         return found
     for at in parts[0].find(text):
         end = at + len(parts[0].key)
         for part in parts[1:]:
             following = next(part.find(text, end), -1)
             left_out = text.key[end:following]
-            if following < 0 or _size(left_out) > _LEFT_OUT or (_size(left_out) < 10 and negations(stretch.text[slice(*text.span(end, following))] if following > end else "")):
+            if following >= 0 and stretch.section(following) != stretch.section(at):
+                break
+            if (
+                following < 0
+                or _size(left_out) > _LEFT_OUT
+                or (
+                    _size(left_out) < 10
+                    and negations(stretch.text[slice(*text.span(end, following))] if following > end else "")
+                )
+            ):
                 break
             end = following + len(part.key)
         else:
@@ -256,7 +286,7 @@ def _cover(key: str, stretches: Sequence[Stretch]) -> Iterator[Span]:
             text = stretch.folded.key
             start = text.find(probe)
             while start >= 0:
-                length = len(commonprefix([key[at:], text[start : start + len(key) - at]]))
+                length = Prefix.similarity(key[at:], text[start : start + len(key) - at])
                 one = (length, stretch is before, (stretch, start, start + length))
                 best = one if best is None or one[:2] > best[:2] else best
                 start = text.find(probe, start + 1)
@@ -272,7 +302,12 @@ def _grouped(spans: Sequence[Span]) -> list[list[Span]]:
     groups: list[list[Span]] = []
     for stretch, start, end in spans:
         last = groups[-1][-1] if groups else None
-        if last is not None and last[0] is stretch and start >= last[1] and _size(stretch.folded.key[last[2] : start]) <= _NEAR:
+        if (
+            last is not None
+            and last[0] is stretch
+            and start >= last[1]
+            and _size(stretch.folded.key[last[2] : start]) <= _NEAR
+        ):
             groups[-1].append((stretch, start, end))
         else:
             groups.append([(stretch, start, end)])

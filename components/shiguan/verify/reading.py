@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from itertools import pairwise
 
 from shiguan.text.sentences import sentence_spans
 
@@ -10,8 +11,8 @@ _CLOSERS = {"“": "”", "„": "”", "「": "」", "『": "』", "«": "»", 
 _DEEPEST = 8
 _MARK = re.compile(r"[“”„\"「」『』«»]|\n[^\S\n]*\n")
 _BLOCK = re.compile(r"(?:^[ \t]{0,3}>[^\n]*(?:\n|\Z))+", re.MULTILINE)
-_BY = re.compile(r"\n\s*(?:—|–|--)\s*([^\n]{2,200})\s*\Z")  # noqa: RUF001
-_BEHIND = re.compile(r"[^\S\n]*[(（\[［][^()（）\[\]［］\n]{1,200}[)）\]］]")  # noqa: RUF001
+_BY = re.compile(r"\n\s*(?:—|–|--)\s*([^\n]{2,200})\s*\Z")
+_BEHIND = re.compile(r"[^\S\n]*[(（\[［][^()（）\[\]［］\n]{1,200}[)）\]］]")
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,9 @@ def read_text(text: str) -> tuple[list[Part], int]:
     sentences = [span for span in sentence_spans(plain) if any(map(str.isalnum, plain[slice(*span)]))]
     starts, ends = [start for start, _ in sentences], [end for _, end in sentences]
     free = dict.fromkeys(sentences)
-    outside, at = "", 0
-    for start, end in spans:
-        outside, at = outside + plain[at:start] + " " * (end - start), end
-    outside += plain[at:]
+    edges = [0, *(edge for span in spans for edge in span), len(plain)]
+    pieces = [plain[a:b] if at % 2 == 0 else " " * (b - a) for at, (a, b) in enumerate(pairwise(edges))]
+    outside = "".join(pieces)
     parts = []
     for start, end in spans:
         around = sentences[bisect_right(ends, start) : bisect_left(starts, end)]
@@ -67,9 +67,10 @@ def _quoted(text: str) -> tuple[list[tuple[int, int]], int]:
             while spans and spans[-1][0] > start:
                 spans.pop()
             spans.append((start, match.end()))
-        elif mark[0] == "\n" or len(waiting) == _DEEPEST:
+            continue
+        if mark[0] == "\n" or len(waiting) == _DEEPEST:
             unclosed += len(waiting)
             waiting.clear()
-        elif mark in _CLOSERS:
+        if mark in _CLOSERS:
             waiting.append((_CLOSERS[mark], match.start()))
     return spans, unclosed + len(waiting)
