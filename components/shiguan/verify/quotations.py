@@ -5,6 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 from haystack import Document
@@ -226,9 +227,10 @@ def differences(quotation: str, around: str) -> tuple[list[dict[str, str]], tupl
     edits = edits[1:] if edits and edits[0][0] == "insert" else edits
     edits = edits[:-1] if edits and edits[-1][0] == "insert" else edits
     found = []
-    for tag, start, end, from_, to in edits:
-        if tag != "equal":
-            ours, other = mine[start:end], theirs[from_:to]
+    for equal, some in groupby(edits, key=lambda edit: edit[0] == "equal"):
+        if not equal:
+            run = list(some)
+            ours, other = mine[run[0][1] : run[-1][2]], theirs[run[0][3] : run[-1][4]]
             quoted = quotation[ours[0][1] : ours[-1][2]] if ours else ""
             found.append({"quoted": quoted, "stands": around[other[0][1] : other[-1][2]] if other else ""})
     place = theirs[edits[0][3] : edits[-1][4]] if edits else theirs
