@@ -66,7 +66,7 @@ function row(item) {
   const differs = (item.difference ?? []).map((one) => h("li", one.quoted && h("del", one.quoted), one.quoted && one.stands && " → ", one.stands && h("ins", one.stands)));
   const others = (item.places ?? 0) - 1;
   return h("li.part", { "data-verdict": item.verdict },
-    h("div.mine", h("p.verdict", shape(SHAPE[item.verdict] ?? item.verdict), " ", h("strong", t(`checks.${item.verdict}`))), item.kind === "quotation" ? h("blockquote", item.text) : h("p", item.text)),
+    h("div.mine", h("p.standing", shape(SHAPE[item.verdict] ?? item.verdict), " ", h("strong", t(`checks.${item.verdict}`))), item.kind === "quotation" ? h("blockquote", item.text) : h("p", item.text)),
     h("div.theirs", item.source ? [whereabouts(item), h("blockquote", item.quote), differs.length > 0 && h("ul.differs", differs), h("p.actions", h("a.link", { href: bookAt(item) }, t("openBook"), h("span.hidden", `: ${item.title || item.source}`)), others > 0 && h("span.hint", t("checkMore", number(others))))] : null));
 }
 

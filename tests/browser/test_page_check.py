@@ -39,7 +39,7 @@ def test_a_text_stands_beside_its_passages(site, opened, width, locale, scheme):
     second = page.locator(".checked .part").nth(1)
     assert (second.locator("del").inner_text(), second.locator("ins").inner_text()) == ("756", "755")
     assert "passage=p1" in second.locator("a.link").get_attribute("href")
-    page.wait_for_function("document.querySelector('p.count').textContent.includes('Note.')")
+    page.locator("p.count", has_text="Note.").wait_for()
     assert findings(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
@@ -47,9 +47,10 @@ def test_a_text_stands_beside_its_passages(site, opened, width, locale, scheme):
 def test_a_file_is_read_here_or_by_the_server(site, opened):
     page = opened(site.url + "/#/check")
     page.locator("#draft").set_input_files({"name": "a.md", "mimeType": "text/markdown", "buffer": "“甲”".encode()})
-    page.wait_for_function("document.querySelector('#text').value === '“甲”'")
+    expect = pytest.importorskip("playwright.sync_api").expect
+    expect(page.locator("#text")).to_have_value("“甲”")
     page.locator("#draft").set_input_files({"name": "a.docx", "mimeType": "application/zip", "buffer": b"PK"})
-    page.wait_for_function("document.querySelector('#text').value === 'The text of the file.'")
+    expect(page.locator("#text")).to_have_value("The text of the file.")
     assert "POST /api/v1/verify/text" in site.seen
 
 

@@ -99,7 +99,7 @@ def verify_text(
             found = check_claim(claim, lambda: compared(by_words()), lambda: compared(search(claim)))  # noqa: B023
         else:
             found = quotations.check(part.text, part.named, beside=not own)
-        items.append({**own, "kind": part.kind, "start": part.start, "end": part.end, "text": part.text, **found})
+        items.append({**own, "kind": part.kind, "text": part.text, "in_text": [part.start, part.end], **found})
         if on_item is not None:
             on_item(items[-1], len(items), len(rows))
     counts = {kind: Counter(one["verdict"] for one in items if one["kind"] == kind) for kind in ("quotation", "claim")}

@@ -50,7 +50,7 @@ def test_a_text_is_checked_part_by_part_in_its_order(runner):
     assert altered["difference"] == [{"quoted": "a third", "stands": "half"}]
     assert (claim["source"], claim["quote"]) == ("tax.txt", "Yang Yan proposed the two-tax reform in 780.")
     for item in found["items"]:
-        assert re.sub(r"\W", "", item["text"]) in re.sub(r"\W", "", TEXT[item["start"] : item["end"]])
+        assert re.sub(r"\W", "", item["text"]) in re.sub(r"\W", "", TEXT[slice(*item["in_text"])])
 
 
 def test_a_claim_has_the_verdict_of_the_checker_of_answers():
