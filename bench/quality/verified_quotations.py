@@ -3,8 +3,8 @@ Measures `verify` with quotations made from three books: 1,000 in five equal kin
 
     python -m bench.quality.verified_quotations --epub ../shared/data/epub --output .data/quotations
 
-Everything is drawn from one seed. Quotations with an even number may be looked at while something is changed; the odd
-ones are reported beside them and are not looked at.
+Everything is drawn from one seed. Of every four quotations the first two may be looked at while something is changed; the others
+are reported beside them and are not looked at.
 """
 
 import argparse
@@ -164,7 +164,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--epub", type=Path, required=True)
     parser.add_argument("--output", type=Path, default=Path(".data/quotations"))
-    parser.add_argument("--show", type=int, default=0, help="how many wrong ones of the even half to print")
+    parser.add_argument("--show", type=int, default=0, help="how many wrong ones of the half that may be looked at to print")
     options = parser.parse_args()
     library = Library(data_dir=options.output / "library")
     for tenant, names in (("default", BOOKS), ("elsewhere", ELSEWHERE)):
@@ -184,14 +184,14 @@ def main() -> None:
         found = search.check(row["text"], row.get("source", ""))
         times.append(1000 * (time.process_time() - began))
         row["got"] = found["verdict"]
-        key = (row["id"] % 2, row["kind"] if row["kind"] != "placed" else f"placed, {row['verdict']}")
+        key = (row["id"] // 2 % 2, row["kind"] if row["kind"] != "placed" else f"placed, {row['verdict']}")
         right[(*key, "all")] += 1
         right[(*key, "right")] += found["verdict"] == row["verdict"]
         right[(*key, "wrongly found")] += found["verdict"] == "found" != row["verdict"]
-        if found["verdict"] != row["verdict"] and row["id"] % 2 == 0:
+        if found["verdict"] != row["verdict"] and row["id"] // 2 % 2 == 0:
             wrong.append({**row, "where": found["section"], "stands": found["quote"]})
     for half in (0, 1):
-        print("even (looked at)" if half == 0 else "odd (held out)")
+        print("looked at" if half == 0 else "held out")
         mine = {key: n for key, n in right.items() if key[0] == half}
         for kind in dict.fromkeys(key[1] for key in mine):
             all_, good, bad = (mine.get((half, kind, name), 0) for name in ("all", "right", "wrongly found"))

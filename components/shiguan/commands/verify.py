@@ -64,7 +64,7 @@ def _place(item: dict[str, Any]) -> str:
     if not item.get("source"):
         return str(item["reason"])
     more = f" and {item['places'] - 1:,} more" if item.get("places", 1) > 1 else ""
-    return one_line(" › ".join([item.get("title") or item["source"], *item["section"]])) + more
+    return one_line(" › ".join(dict.fromkeys([item.get("title") or item["source"], *item["section"]]))) + more
 
 
 def _differs(item: dict[str, Any]) -> str:
