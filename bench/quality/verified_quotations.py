@@ -3,8 +3,8 @@ Measures `verify` with quotations made from three books: 1,000 in five equal kin
 
     python -m bench.quality.verified_quotations --epub ../shared/data/epub --output .data/quotations
 
-Everything is drawn from one seed. Of every four quotations the first two may be looked at while something is changed; the others
-are reported beside them and are not looked at.
+Everything is drawn from one seed. Of every four quotations the first two may be looked at while something is changed;
+the others are reported beside them and are not looked at.
 """
 
 import argparse
@@ -164,7 +164,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--epub", type=Path, required=True)
     parser.add_argument("--output", type=Path, default=Path(".data/quotations"))
-    parser.add_argument("--show", type=int, default=0, help="how many wrong ones of the half that may be looked at to print")
+    parser.add_argument(
+        "--show", type=int, default=0, help="how many wrong ones of the half that may be looked at to print"
+    )
     options = parser.parse_args()
     library = Library(data_dir=options.output / "library")
     for tenant, names in (("default", BOOKS), ("elsewhere", ELSEWHERE)):

@@ -98,7 +98,7 @@ def verify_text(
             by_words = partial(quotations.passages, claim, PASSAGES)
             found = check_claim(claim, lambda: compared(by_words()), lambda: compared(search(claim)))  # noqa: B023
         else:
-            found = quotations.check(part.text, part.named, beside=not own)
+            found = quotations.check(part.text, part.named[:1000], beside=not own)
         items.append({**own, "kind": part.kind, "text": part.text, "in_text": [part.start, part.end], **found})
         if on_item is not None:
             on_item(items[-1], len(items), len(rows))

@@ -17,7 +17,9 @@ NUMERALS = frozenset("〇零一二三四五六七八九十百千万亿两廿卅�
 # What stands between two characters: nothing, something that may be missing, or what sets words apart.
 _JOINED, _LOOSE, _APART = range(3)
 _WIDE = re.compile(f"[{UNSPACED}]")
-_NOISE = re.compile(r"\[\^?\d{1,3}\]|[〔【［]\d{1,3}[〕】］]|[²³¹⁰-⁹①-⑳*_\u200b-\u200f\u2060-\u2069\ufeff]")
+_NOISE = re.compile(
+    r"(?<!\s)\[\^?\d{1,3}\]|(?<!\s)[〔【［]\d{1,3}[〕】］]|[²³¹⁰-⁹①-⑳*_\u200b-\u200f\u2060-\u2069\ufeff]"
+)
 _HYPHEN = re.compile(r"[-‐‑\u00ad]\s*|\.")
 _DASH = "-‐‑‒–—−"
 _PIECES = re.compile(

@@ -17,7 +17,7 @@ from shiguan.claims.word_differences import negations
 from shiguan.tenants import of_tenant, where
 from shiguan.text.terms import is_wide
 from shiguan.verify.attribution import Attribution
-from shiguan.verify.folded import Folded, fold, joined
+from shiguan.verify.folded import NUMERALS, Folded, fold, joined
 
 # A wide character says as much as three others; sizes are in these.
 _SHORTEST, _PIECE = 10, 240
@@ -26,10 +26,13 @@ _SHORTEST, _PIECE = 10, 240
 _LEFT_OUT, _NEAR, _PART, _SLACK = 1500, 150, 20, 16
 # From this likeness on, 0 to 100, a place has the quotation, altered; from this share on, parts make up the whole.
 _ALTERED, _WHOLE = 72, 0.85
-_HITS, _MOST_HITS, _BATCH, _LISTED = 24, 4096, 100, 20
-_ELLIPSIS = re.compile(r"[\[(（〔【［]?\s*(?:\.\s?\.\s?\.[\s.]*|…+|⋯+|‥+|。。。+)\s*[\])）〕】］]?")
+_HITS, _MOST_HITS, _BATCH, _LISTED = 24, 1024, 100, 20
+_ELLIPSIS = re.compile(r"[\[(（〔【［]?\s{0,3}(?:\.\s?\.\s?\.[\s.]*|…+|⋯+|‥+|。。。+)\s*[\])）〕】］]?")
+_NUMBER = re.compile(rf"[\d.,%{''.join(NUMERALS)}]+")
 _EDITORS = re.compile(r"\[[^\[\]]*\]|［[^［］]*］|〔[^〔〕]*〕|⟨[^⟨⟩]*⟩|【[^【】]*】")
-_TOKEN = re.compile(r"[^\W_]+(?:['’.,-][^\W_]+)*|[^\w\s]")
+# A longer quotation is looked up in pieces that end with a word.
+_LONG = 3000
+_PIECES = re.compile(rf"(?s).{{1,{_LONG}}}(?=\s|\Z)|.{{1,{_LONG}}}(?<=[。！？；，、])|.{{1,{_LONG}}}")
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,8 @@ class QuotationSearch:
         :returns: `verdict`, `reason`, `places` (how many), `also` (the others), `difference`, `parts` and, flat, the
             first place as citations have it.
         """
+        if len(quotation) > _LONG:
+            return self._in_pieces([self.check(one, named, beside=beside) for one in _PIECES.findall(quotation)])
         whole = fold(quotation)
         parts = [fold(part) for part in _ELLIPSIS.split(_EDITORS.sub(_edited, quotation))]
         parts = [part for part in parts if part.key]
@@ -105,15 +110,22 @@ class QuotationSearch:
         found, stretches = self._found(quotation, whole, parts)
         if found:
             places = [stretch.place(start, end) for stretch, start, end in found]
-            named_at = (
-                [place for place in places if self.attribution.allows(named, place, beside=beside)] if named else places
-            )
-            if not named_at:
+            there = [one for one in places if not named or self.attribution.allows(named, one, beside=beside)]
+            if not there:
                 return _verdict("misattributed", "it stands elsewhere than the text says", places)
-            return _verdict(
-                "found", "word for word", [*named_at, *(place for place in places if place not in named_at)]
-            )
+            return _verdict("found", "word for word", [*there, *(one for one in places if one not in there)])
         return self._unfound(parts or [whole], quotation, stretches)
+
+    @staticmethod
+    def _in_pieces(pieces: list[dict[str, Any]]) -> dict[str, Any]:
+        """Say of a long quotation what is said of its first piece that is not found, or else of the first."""
+        told = [one for one in pieces if one["verdict"] != "too_short"]
+        wrong = next((one for one in told if one["verdict"] != "found"), None)
+        sources = {one["source"] for one in told}
+        if wrong is None and len(sources) > 1:
+            return {**told[0], "verdict": "stitched", "reason": "parts of several places", "parts": told}
+        found = wrong or (told or pieces)[0]
+        return {**found, "difference": [edit for one in pieces for edit in one["difference"]]}
 
     def passages(self, text: str, count: int) -> list[Document]:
         """Give the passages that share the rarest words with a text, the best first."""
@@ -261,16 +273,10 @@ def _exact(whole: Folded, parts: list[Folded], stretch: Stretch) -> list[Span]:
         for part in parts[1:]:
             following = next(part.find(text, end), -1)
             left_out = text.key[end:following]
-            if following >= 0 and stretch.section(following) != stretch.section(at):
+            if following < 0 or _size(left_out) > _LEFT_OUT or stretch.section(following) != stretch.section(at):
                 break
-            if (
-                following < 0
-                or _size(left_out) > _LEFT_OUT
-                or (
-                    _size(left_out) < 10
-                    and negations(stretch.text[slice(*text.span(end, following))] if following > end else "")
-                )
-            ):
+            # An ellipsis must not hide a denial.
+            if 0 < _size(left_out) < 10 and negations(stretch.text[slice(*text.span(end, following))]):
                 break
             end = following + len(part.key)
         else:
@@ -318,8 +324,10 @@ def _grouped(spans: Sequence[Span]) -> list[list[Span]]:
 
 def _edited(bracket: re.Match[str]) -> str:
     """Leave out what an editor put in, unless it is an ellipsis or turns the statement round."""
-    inside = bracket[0][1:-1]
-    return bracket[0] if _ELLIPSIS.fullmatch(bracket[0]) or negations(inside) else inside if len(inside) == 1 else " "
+    inside, behind = bracket[0][1:-1], bracket.string[bracket.end() : bracket.end() + 1]
+    if _ELLIPSIS.fullmatch(bracket[0]) or negations(inside) or _NUMBER.fullmatch(inside):
+        return bracket[0]
+    return inside if behind.isalnum() and not is_wide(behind) else " "  # [H]e
 
 
 def _size(key: str) -> int:

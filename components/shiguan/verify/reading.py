@@ -9,6 +9,8 @@ from shiguan.text.sentences import sentence_spans
 
 _CLOSERS = {"“": "”", "„": "”", "「": "」", "『": "』", "«": "»", '"': '"'}
 _DEEPEST = 8
+# So many characters beside a quotation are read for what names its source.
+_BESIDE = 400
 _MARK = re.compile(r"[“”„\"「」『』«»]|\n[^\S\n]*\n")
 _BLOCK = re.compile(r"(?:^[ \t]{0,3}>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _BY = re.compile(r"\n\s*(?:—|–|--)\s*([^\n]{2,200})\s*\Z")
@@ -39,15 +41,19 @@ def read_text(text: str) -> tuple[list[Part], int]:
     parts = []
     for start, end in spans:
         around = sentences[bisect_right(ends, start) : bisect_left(starts, end)]
-        named = " ".join(outside[slice(*span)] for span in around)
-        behind = _BEHIND.match(text, max([end, *(last for _, last in around)]))
+        first, last = around[0][0] if around else start, max(end, around[-1][1] if around else end)
+        named = f"{outside[max(first, start - _BESIDE) : start]} {outside[end : min(last, end + _BESIDE)]}"
+        behind = _BEHIND.match(text, last)
         parts.append(Part("quotation", start, end, text[start + 1 : end - 1], named + (behind[0] if behind else "")))
         for span in around:
             free.pop(span, None)
     for match in _BLOCK.finditer(text):
         quoted = re.sub(r"(?m)^[ \t]*(?:>[ \t]*)+", "", match[0]).rstrip()
-        by, before = _BY.search(quoted), sentences[: bisect_right(ends, match.start())][-1:]
-        named = by[1] if by else outside[slice(*before[0])] if before else ""
+        by, before = (
+            _BY.search(quoted, max(0, len(quoted) - _BESIDE)),
+            sentences[: bisect_right(ends, match.start())][-1:],
+        )
+        named = by[1] if by else outside[slice(*before[0])][-_BESIDE:] if before else ""
         parts.append(Part("quotation", *match.span(), quoted[: by.start()] if by else quoted, named))
     parts += [Part("claim", *span, text[slice(*span)]) for span in free]
     return sorted((one for one in parts if any(map(str.isalnum, one.text))), key=lambda one: one.start), unclosed

@@ -101,6 +101,16 @@ def test_an_ellipsis_hides_no_denial(search):
     assert search.check("There were 40 men aboard, and Starbuck did [not ever] not fear them")["verdict"] == "altered"
 
 
+@pytest.mark.parametrize("bracketed", ["[un]nothing", "[14] little", "[not] little", "[十] little"])
+def test_brackets_hide_no_denial_no_number_and_no_part_of_a_word(search, bracketed):
+    assert search.check(f"I thought I would sail about a {bracketed} and see the watery part")["verdict"] == "altered"
+
+
+def test_what_repeats_itself_a_thousand_times_is_answered(search):
+    for text in ("a" * 3000, "[" * 3000, " ." * 1500, "…" * 3000, "不" * 3000, "x " * 200_000):
+        assert search.check(text)["verdict"] in ("absent", "too_short")
+
+
 def test_parts_of_several_places_are_stitched(search):
     found = search.check("I thought I would sail about a little … Forehead to forehead I meet thee, this third time")
     assert found["verdict"] == "stitched"
@@ -155,3 +165,8 @@ def test_a_quotation_over_two_passages_is_found(library, tmp_path):
     search = QuotationSearch(library.stores, "c")
     for first, second in pairwise(sentences):
         assert search.check(f"{first} {second}")["verdict"] == "found"
+    whole = " ".join(sentences)
+    assert len(whole) > 6000  # longer than what is looked up at a time
+    assert search.check(whole)["verdict"] == "found"
+    changed = search.check(whole.replace("Number 39 of the sailors named Bede", "Number 38 of the sailors named Bede"))
+    assert (changed["verdict"], changed["difference"]) == ("altered", [{"quoted": "38", "stands": "39"}])
