@@ -59,9 +59,9 @@ export async function call(path, { method, body, query, signal } = {}) {
 export const file = async (path, query) => (await send(`${path}?${new URLSearchParams(query)}`)).blob();
 
 /** Ask and hand every event of the stream to `on(name, data)`; gives the answer object. */
-export async function stream(body, on, signal) {
+export async function stream(body, on, signal, path = "/api/v1/rag/query-stream") {
   const options = { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" }, signal };
-  const reply = await send("/api/v1/rag/query-stream", options);
+  const reply = await send(path, options);
   const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   let answer = null;
@@ -108,6 +108,13 @@ export function upload(file, onProgress) {
     };
     request.send(form);
   });
+}
+
+/** Let the server read a file of a word processor. */
+export async function textOf(file) {
+  const body = new FormData();
+  body.append("file", file);
+  return (await (await send("/api/v1/verify/text", { method: "POST", body })).json()).text;
 }
 
 const passages = new Map();

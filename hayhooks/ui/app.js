@@ -3,6 +3,7 @@
 import { call, onMissingKey } from "./api.js";
 import { askView, receiptView } from "./ask.js";
 import { bookView } from "./book.js";
+import { checkView } from "./check.js";
 import { h, icon, kept } from "./dom.js";
 import { failed } from "./failure.js";
 import { libraryView } from "./library.js";
@@ -14,6 +15,7 @@ const THEMES = ["", "light", "dark"];
 const ICONS = {
   ask: "M3 3h10v7H8l-3 3v-3H3z",
   library: "M3 3h3v10H3zM7 3h3v10H7zM11 4l2-.5L15 13l-2 .5z",
+  check: "M2 4h8M2 8h5M2 12h4M9 11l2 2 4-5",
   past: "M8 2a6 6 0 1 1-5.6 3.9M2 3v3h3M8 5v3.5l2.5 1.5",
   theme: ["M8 2a6 6 0 1 1 0 12A6 6 0 0 1 8 2z", { d: "M8 2a6 6 0 0 1 0 12z", fill: true }],
   key: "M10.5 2.5a3 3 0 1 1-2 5.2L4 12.3V14H2v-2.5l5-5a3 3 0 0 1 3.5-4z",
@@ -30,7 +32,7 @@ function frame() {
   const link = (name) => h("a", { href: `#/${name}`, "data-view": name }, icon(ICONS[name]), h("span", t(name)));
   const rail = h("header.rail",
     h("a.slip", { href: "#/ask", "aria-label": "Shiguan" }, h("span", { lang: "zh-Hant" }, "史官")),
-    h("nav", { "aria-label": "Shiguan" }, ["ask", "library", "past"].map(link)),
+    h("nav", { "aria-label": "Shiguan" }, ["ask", "library", "check", "past"].map(link)),
     h("div.tools",
       h("button", { type: "button", lang: language() === "en" ? "zh" : "en", click: () => { switchLanguage(); start(); } }, t("language")),
       h("button", { type: "button", title: t("theme"), "aria-label": `${t("theme")}: ${t(`themeNames.${theme}`) || t("themeNames")}`, click: turnTheme }, icon(ICONS.theme)),
@@ -77,6 +79,7 @@ async function route() {
   try {
     server ??= await call("/api/v1/rag/health");
     if (view === "library") await libraryView(place, server);
+    else if (view === "check") await checkView(place);
     else if (view === "past") await pastView(place, server);
     else if (view === "reports") await reportsView(place, id);
     else if (view === "book") await bookView(place, query);

@@ -51,7 +51,7 @@ def quiet(page):
         "[...document.querySelectorAll('[href]')].every((one) => /^(#|\\/|http)/.test(one.getAttribute('href')))"
     )
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert page.locator("header.rail nav a").count() == 3
+    assert page.locator("header.rail nav a").count() == 4
 
 
 def test_there_are_three_hundred_of_them():

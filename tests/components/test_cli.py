@@ -84,7 +84,7 @@ def test_every_command_has_the_function_that_it_names():
         return argparse.ArgumentParser()
 
     declare(add)
-    assert len(named) == 29
+    assert len(named) == 31
     for file, function in named:
         assert callable(getattr(import_module(f"shiguan.commands.{file}"), function))
 
@@ -478,3 +478,62 @@ def test_a_failure_of_the_model_ends_a_shown_answer_with_its_sentence(shiguan, s
     code, _, err = shiguan("ask", "How long is the Yellow River?")
     assert code == 1
     assert "Check OPENAI_API_KEY" in err
+
+
+def test_a_draft_is_checked_part_by_part(shiguan, tmp_path):
+    draft = tmp_path / "draft.md"
+    draft.write_text(
+        "He says “It is 5,464 kilometres long”. Its moat is twenty metres wide.\n\n> 安祿山起兵，潼關失守\n"
+    )
+    code, out, err = shiguan("verify", str(draft), "--report", str(tmp_path / "report"))
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == "1/3 found  rivers"
+    assert lines[2].startswith("2/3 contradicted  ")
+    assert any(line.startswith("3/3 altered  tang") for line in lines)
+    assert "quotation found: 1" in lines[-1]
+    for suffix in (".html", ".md", ".docx"):
+        assert (tmp_path / f"report{suffix}").stat().st_size > 300
+    assert "It is 5,464 kilometres long" in (tmp_path / "report.md").read_text(encoding="utf-8")
+    found = json.loads(shiguan("verify", str(draft), "--json")[1])
+    assert [item["verdict"] for item in found["items"]] == ["found", "contradicted", "altered"]
+
+
+def test_a_report_of_hostile_words_is_harmless(shiguan, tmp_path):
+    draft = tmp_path / "draft.txt"
+    draft.write_text("“<script>alert(1)</script> rises in Qinghai” says \x1b[31mred\x1b[0m \x00 “| a | b | c d”.\n")
+    code, out, _ = shiguan("verify", str(draft), "--report", str(tmp_path / "report"))
+    assert code == 2  # a zero byte is no text
+    draft.write_text(draft.read_text().replace("\x00", ""))
+    code, out, _ = shiguan("verify", str(draft), "--report", str(tmp_path / "report"))
+    assert code == 0
+    assert "\x1b" not in out
+    assert "<script>" not in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "\x1b" not in (tmp_path / "report.md").read_text(encoding="utf-8")
+
+
+def test_quotations_of_a_file_get_a_line_each(shiguan, tmp_path):
+    rows = [
+        {"id": "a", "text": "rises in Qinghai. It is 5,464 kilometres", "source": "rivers.txt"},
+        {"id": "b", "text": "rises in Qinghai. It is 5,464 kilometres", "source": "walls.md"},
+        {"id": "c", "text": "rises in Qinghai. It is 5,446 kilometres"},
+    ]
+    (tmp_path / "quotes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    code, out, _ = shiguan("verify", "--quotes", str(tmp_path / "quotes.jsonl"))
+    found = [json.loads(line) for line in out.splitlines()]
+    assert (code, [(one["id"], one["verdict"]) for one in found]) == (
+        0,
+        [("a", "found"), ("b", "misattributed"), ("c", "altered")],
+    )
+    assert found[2]["difference"] == [{"quoted": "5,446", "stands": "5,464"}]
+    assert {"source", "section", "anchor", "quote"} <= found[0].keys()
+    code, out, _ = shiguan("verify", "--quote", "rises in Qinghai. It is 5,464 kilometres")
+    assert (code, out.splitlines()[0]) == (0, "1/1 found  rivers")
+
+
+@pytest.mark.parametrize("arguments", [[], ["a.txt", "--quote", "b"], ["missing.txt"], ["--quotes", "missing.jsonl"]])
+def test_what_cannot_be_checked_is_refused_in_a_sentence(shiguan, arguments):
+    code, out, err = shiguan("verify", *arguments)
+    assert (code in (1, 2), out) == (True, "")
+    assert err.startswith("shiguan: ")
+    assert err.count("\n") == 1

@@ -224,6 +224,17 @@ class PageSite:
         async def search(query: str) -> Any:
             return {"passages": [{**one, "score": 1.0} for one in self.passages], "warnings": []}
 
+        @app.post("/api/v1/verify")
+        async def verify(request: Request) -> Response:
+            self.asked.append(await request.json())
+            if self.refusal is not None:
+                return refused(self.refusal, "r-7")
+            return StreamingResponse(self._stream(), media_type="text/event-stream")
+
+        @app.post("/api/v1/verify/text")
+        async def verify_text(request: Request) -> Any:
+            return {"text": "The text of the file." if await request.body() else ""}
+
         @app.get("/api/v1/conversations")
         async def conversations() -> Any:
             return {"conversations": self.conversations}

@@ -70,6 +70,13 @@ def declare(add: Add) -> None:
         "--queries", type=Path, metavar="FILE", help='JSONL (.gz too) of {"id", "text"}: one result line each'
     )
     _question_options(parser)
+    parser = add("verify", "verify.verify", "check the quotations and sentences of a text against the library")
+    parser.add_argument("file", nargs="?", metavar="FILE", help="text, Markdown or DOCX; - reads standard input")
+    parser.add_argument("--quote", metavar="TEXT", help="one quotation")
+    text = 'JSONL (.gz too) of {"id", "text", "source"?}: one result line each'
+    parser.add_argument("--quotes", type=Path, metavar="FILE", help=text)
+    parser.add_argument("--report", type=Path, metavar="NAME", help="write NAME.html, NAME.md and NAME.docx")
+    parser.set_defaults(mode="simple")
     add("conversations list", "ask.list_conversations", "list the conversations of a tenant")
     for command, text in (
         ("export", "print a conversation as Markdown, or with --json as JSON"),

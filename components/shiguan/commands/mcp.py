@@ -37,10 +37,13 @@ def mcp(options: argparse.Namespace) -> int:
     with Runner(options.deployment, mode, data_dir=options.data_dir, retrieval_only=True) as searching:
         searching.warm_up()
 
+        def verify(text: str, tenant_id: str) -> dict[str, Any]:
+            return runner(mode).verify(text, tenant_id=tenant_id)
+
         def search(query: str, top_k: int, tenant_id: str) -> tuple[list[Document], list[str]]:
             return searching.search(query, tenant_id=tenant_id, top_k=top_k)
 
-        server = tool_server(library, modes, ask, search, tenant=lambda: whose)
+        server = tool_server(library, modes, ask, search, verify, tenant=lambda: whose)
         # Standard output belongs to the protocol.
         say(f"The library of `{whose}` with {passages:,} passages is ready for MCP on stdin and stdout.", error=True)
         server.run("stdio")

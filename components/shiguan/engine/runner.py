@@ -29,6 +29,7 @@ from shiguan.engine.pipeline_run import (
 )
 from shiguan.engine.receipts import Receipt, text_sha256, write_receipt
 from shiguan.engine.references import with_sources
+from shiguan.engine.verification import PASSAGES, OnItem, verify_text
 from shiguan.errors import AnswerError, ConfigurationError, RefusedError
 from shiguan.llm.calls import is_available
 from shiguan.llm.model_settings import Budget, CachePlan
@@ -235,6 +236,24 @@ class Runner:
         wanted = self._outputs["documents"]
         _, results, warnings = self._run_alone(query, tenant_id, options, wanted=[wanted])
         return value_at(results, wanted) or [], [*warnings_of(results), *warnings]
+
+    def verify(
+        self, text: str | Iterable[Mapping[str, Any]], *, tenant_id: str, on_item: OnItem | None = None
+    ) -> dict[str, Any]:
+        """
+        Check a text against the library: its quotations word for word, its other sentences as those of an answer.
+
+        :param text: The text, or quotations as mappings of `id`, `text` and perhaps `source`.
+        :param tenant_id: Whose documents may be seen.
+        :param on_item: Called with each part as soon as it is checked, its number and how many there are.
+        :returns: `items` in the text's order, `counts` of verdicts by kind, and `warnings`; see docs/verify.md.
+        :raises RefusedError: If the library is empty, the text too long, or a quotation is not one.
+        """
+
+        def search(claim: str) -> list[Document]:
+            return self.search(claim, tenant_id=tenant_id, top_k=PASSAGES)[0]
+
+        return verify_text(text, self._library, tenant_id, search, self._comparing(tenant_id), on_item=on_item)
 
     def trace(self, query: str, *, tenant_id: str, outputs: list[str], **options: Any) -> dict[str, Any]:
         """

@@ -22,6 +22,7 @@ from shiguan.engine.options import AskOptions
 from shiguan.engine.pipeline_run import MAX_QUESTION, bounded, checked_question
 from shiguan.engine.receipts import Receipt, read_receipt, text_sha256
 from shiguan.engine.runner import Runner
+from shiguan.engine.verification import OnItem
 from shiguan.errors import RefusedError
 from shiguan.llm.run import TimeLimits
 from shiguan.resources import check_free_space, write_json
@@ -233,6 +234,13 @@ class Engine:
         """Find the passages that an answer in the simplest mode would be written from; no model is asked."""
         runner = self.runner("simple" if "simple" in self.modes else self.modes[0])
         return runner.search(query, tenant_id=tenant_id, **options)
+
+    def verify(
+        self, given: str | list[dict[str, Any]], tenant_id: str, on_item: OnItem | None = None
+    ) -> dict[str, Any]:
+        """Check a text, or quotations, against the tenant's library; no model is asked."""
+        runner = self.runner("simple" if "simple" in self.modes else self.modes[0])
+        return runner.verify(given, tenant_id=tenant_id, on_item=on_item)
 
     def close(self) -> None:
         """Let go of the runners; stores close with the process."""

@@ -29,6 +29,7 @@ from shiguan.serving import (
     rag_routes,
     review_routes,
     status_routes,
+    verify_routes,
 )
 from shiguan.serving.authentication import KeyRing, current_principal
 from shiguan.serving.engine import Engine, read_request, use_engine
@@ -116,7 +117,8 @@ class Service:
 
     def install(self, app: FastAPI, wrapped: FastAPI) -> None:
         """Add everything to an application, and of Hayhooks' own what runs the modes."""
-        for routes in (page_routes, status_routes, rag_routes, document_routes, review_routes, openai_routes):
+        ours = (page_routes, status_routes, rag_routes, document_routes, verify_routes, review_routes, openai_routes)
+        for routes in ours:
             include_routes(app, routes.router)
         page_routes.describe(app)
         install_gate(app, self.settings, keys=self.keys, admission=self.admission)
@@ -227,7 +229,13 @@ async def _mcp_route(engine: Engine, library: Library) -> AsyncIterator[Route]:
         return engine.search(query, tenant_id, top_k=top_k)
 
     server = tool_server(
-        library, engine.modes, ask, search, tenant=lambda: current_principal().tenant_id, words_of=_words_of
+        library,
+        engine.modes,
+        ask,
+        search,
+        engine.verify,
+        tenant=lambda: current_principal().tenant_id,
+        words_of=_words_of,
     )
     # Who may ask, from where and how much, is decided before a request comes here.
     unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)

@@ -21,6 +21,7 @@ from shiguan.serving.rag_routes import router as rag_router
 from shiguan.serving.request_lifetime import Admission
 from shiguan.serving.service import include_routes
 from shiguan.serving.settings import ServingSettings
+from shiguan.serving.verify_routes import router as verify_router
 
 PLACE = "/api/v1/library"
 BOOK = (
@@ -49,7 +50,7 @@ def library(settings):
 @pytest.fixture
 def server(settings, library):
     app = FastAPI(openapi_url="/openapi.json")
-    for router in (page_router, library_router, rag_router):
+    for router in (page_router, library_router, rag_router, verify_router):
         include_routes(app, router)
     app.state.settings, app.state.ingest_jobs = settings, SimpleNamespace(library=library)
     describe(app)
@@ -128,6 +129,38 @@ async def test_a_question_can_name_sources_and_sections(server):
     status, body = await server("/api/v1/rag/query", body={**asked, "sections": ["No such"]})
     assert status == 400
     assert json.loads(body)["detail"].startswith("There is no section `No such`")
+
+
+async def test_a_text_is_checked_at_once_and_as_a_stream(server):
+    text = "It says “An Lushan rose at Fanyang in 755”. The war ended in 763. And “An Lushan rose at Fanyang in 756”."
+    found = await read(server, "/api/v1/verify", body={"text": text})
+    verdicts = ["found", "supported", "altered"]
+    assert [item["verdict"] for item in found["items"]] == verdicts
+    assert found["items"][0]["section"] == ["The War", "The rising"]
+    status, body = await server("/api/v1/verify", body={"text": text, "stream": True})
+    assert status == 200
+    events = [block.splitlines() for block in body.strip().split("\n\n")]
+    assert [lines[0] for lines in events[:-1]] == ["event: item"] * 3 + ["event: generation_complete"]
+    told = [json.loads(lines[1].removeprefix("data: ")) for lines in events[:-1]]
+    assert [one["verdict"] for one in told[:3]] == verdicts
+    assert [(one["number"], one["count"]) for one in told[:3]] == [(1, 3), (2, 3), (3, 3)]
+    assert (told[3]["items"], told[3]["counts"]) == (3, found["counts"])
+    assert events[-1] == ["data: [DONE]"]
+
+
+async def test_quotations_are_checked_by_id_in_the_callers_library_alone(server):
+    quotes = [{"id": "q", "text": "The two-tax reform of tenant b was proposed"}]
+    other = await read(server, "/api/v1/verify", body={"quotes": quotes}, who="b")
+    assert [(item["id"], item["verdict"]) for item in other["items"]] == [("q", "found")]
+    mine = await read(server, "/api/v1/verify", body={"quotes": quotes})
+    assert mine["items"][0]["verdict"] != "found"
+    assert (await server("/api/v1/verify", body={"quotes": quotes}, who=None))[0] == 401
+
+
+@pytest.mark.parametrize("body", [{}, {"text": "a", "quotes": []}, {"quotes": [{"id": 1}]}, {"text": 3}, {"txt": "a"}])
+async def test_a_body_that_cannot_be_checked_is_refused(server, body):
+    status, told = await server("/api/v1/verify", body=body)
+    assert (status, json.loads(told)["error"]["type"]) in ((422, "invalid_request"), (400, "refused"))
 
 
 async def test_nobody_reads_what_is_not_theirs(server, library):

@@ -41,7 +41,10 @@ def tools(shelf=None, modes=("advanced", "simple")):
     def search(query, top_k, tenant_id):
         return [PARENT][:top_k], [f"for {tenant_id}"]
 
-    return tool_server(shelf or Shelf(), modes, ask, search, tenant=lambda: "t")
+    def verify(text, tenant_id):
+        return {"items": [{"text": text, "verdict": "found"}], "counts": {}, "warnings": [f"for {tenant_id}"]}
+
+    return tool_server(shelf or Shelf(), modes, ask, search, verify, tenant=lambda: "t")
 
 
 async def call(server, name, **arguments):
@@ -68,6 +71,8 @@ async def test_every_tool_reads_the_tenant_of_the_call_and_takes_none_from_its_a
     found = (await call(server, "search", query="Who?")).structured_content
     assert (found["passages"][0]["text"], found["passages"][0]["score"]) == ("Li Su took Caizhou.", 0.5)
     assert found["warnings"] == ["for t"]
+    checked = (await call(server, "verify", text="“Li Su”", tenant_id="other")).structured_content
+    assert (checked["items"][0]["text"], checked["warnings"]) == ("“Li Su”", ["for t"])
 
 
 async def test_an_error_of_ours_is_told_and_any_other_only_by_its_kind():
@@ -90,6 +95,8 @@ async def test_an_error_of_ours_is_told_and_any_other_only_by_its_kind():
         ("ask", {"query": "a" * 2001}, "query"),
         ("ask", {}, "query"),
         ("ask", {"query": ["q"]}, "query"),
+        ("verify", {"text": ""}, "text"),
+        ("verify", {"text": "a" * 100_001}, "text"),
     ],
 )
 async def test_wrong_arguments_are_named(name, arguments, wrong):

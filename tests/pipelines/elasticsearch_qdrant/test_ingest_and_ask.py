@@ -72,6 +72,13 @@ def test_a_library_lives_on_the_two_servers(elasticsearch, qdrant, small_models,
         assert runner.ask("Who rose at Fanyang?", tenant_id="t", sources=["war.md"])["documents"]
         with pytest.raises(RefusedError, match=r"cannot limit a question to `sections`.*`sources`"):
             runner.ask("Who rose at Fanyang?", tenant_id="t", sections=["The War"])
+        elasticsearch.requests.clear()
+        draft = "“An Lushan rose at Fanyang in the year 755” and 「安禄山起兵于范阳」. “Liu Yan taxed silk in the year 760”."
+        items = runner.verify(draft, tenant_id="t")["items"]
+        assert [(item["verdict"], item["places"]) for item in items] == [("found", 1), ("found", 1), ("altered", 1)]
+        assert items[2]["difference"] == [{"quoted": "silk", "stands": "salt"}]
+        for request in elasticsearch.sent("POST", "/_search"):
+            assert {"term": {"tenant_id": "t"}} in _leaves(request.body["query"])
     assert library.delete("war.md", tenant_id="t") == 1
 
     corpus.write_text(json.dumps(ROWS[0]) + "\n", encoding="utf-8")

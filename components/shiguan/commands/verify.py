@@ -1,0 +1,98 @@
+"""`shiguan verify`: the quotations and sentences of any text, each with where it stands in the library."""
+
+import argparse
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+
+from shiguan.commands.options import open_runner, print_json, tenant
+from shiguan.commands.terminal import print_indented
+from shiguan.engine.verification import read_document
+from shiguan.errors import RefusedError
+from shiguan.evaluation.json_lines import read_json_lines
+from shiguan.evaluation.report import write_report
+from shiguan.evaluation.tables import Report, Section, Table
+from shiguan.text.terminal import console_for_people, one_line, printable
+
+_COLOURS = dict.fromkeys(("found", "supported"), "green") | dict.fromkeys(("nothing", "too_short"), "dim")
+_LINE = ("id", "verdict", "source", "section", "anchor", "quote", "difference", "places", "reason")
+
+
+def verify(options: argparse.Namespace) -> int:
+    if sum(given is not None for given in (options.file, options.quote, options.quotes)) != 1:
+        raise RefusedError("`verify` takes one of a FILE (- for standard input), `--quote TEXT` and `--quotes FILE`.")
+    text: Any = [{"text": options.quote}]
+    if options.quotes is not None:
+        text = [row for _, row in read_json_lines(options.quotes)]
+    elif options.file is not None:
+        text = read_document(sys.stdin.buffer.read() if options.file == "-" else Path(options.file), options.deployment)
+    if options.report is not None and not options.report.resolve().parent.is_dir():
+        raise RefusedError(f"The report cannot be written to {options.report}. Name a file in a folder that exists.")
+    show = _line if options.quotes is not None else None if options.json else partial(_show, console_for_people())
+    with open_runner(options) as runner:
+        found = runner.verify(text, tenant_id=tenant(options), on_item=show)
+    if options.json and options.quotes is None:
+        print_json(found)
+    elif options.quotes is None:
+        console_for_people().print(_counts(found), *found["warnings"], sep="\n", markup=False)
+    if options.report is not None:
+        _write(found, options.report)
+    return 0
+
+
+def _line(item: dict[str, Any], *_: int) -> None:
+    print_json({name: item.get(name) for name in _LINE})
+
+
+def _show(console: Any, item: dict[str, Any], number: int, count: int) -> None:
+    colour = _COLOURS.get(item["verdict"], "yellow" if item["verdict"] == "partial" else "red")
+    heading = Text.assemble((f"{number}/{count} ", "dim"), (item["verdict"], colour), f"  {_place(item)}")
+    console.print(heading, soft_wrap=True)
+    print_indented(console, Text(one_line(item["text"])[:400]), 4)
+    for name, text in (
+        ("stands", item.get("quote") if item["verdict"] != "found" else ""),
+        ("differs", _differs(item)),
+    ):
+        if text:
+            print_indented(console, Text(f"{name}: {one_line(text)[:400]}", style="dim"), 4)
+
+
+def _place(item: dict[str, Any]) -> str:
+    if not item.get("source"):
+        return str(item["reason"])
+    more = f" and {item['places'] - 1:,} more" if item.get("places", 1) > 1 else ""
+    return one_line(" › ".join(dict.fromkeys([item.get("title") or item["source"], *item["section"]]))) + more
+
+
+def _differs(item: dict[str, Any]) -> str:
+    return "; ".join(f"{one['quoted'] or '∅'} → {one['stands'] or '∅'}" for one in item.get("difference") or ())
+
+
+def _counts(found: dict[str, Any]) -> str:
+    parts = ((kind, verdict, n) for kind, of_kind in found["counts"].items() for verdict, n in sorted(of_kind.items()))
+    return " · ".join(f"{kind} {verdict.replace('_', ' ')}: {n:,}" for kind, verdict, n in parts)
+
+
+def _write(found: dict[str, Any], path: Path) -> None:
+    """Write the report as a page, as Markdown and as a document of a word processor."""
+    from docx import Document
+
+    rows = [
+        [item["verdict"], item["text"], item.get("quote") or "", _place(item), _differs(item)]
+        for item in found["items"]
+    ]
+    table = Table(["Verdict", "The text", "The library", "Where", "Difference (text → library)"], rows)
+    section = Section("Every quotation and sentence", table=table)
+    report = Report("A text checked against the library", _counts(found), [section], notes=found["warnings"])
+    write_report(report, path)
+    document = Document()
+    document.add_heading(report.title)
+    document.add_paragraph("\n".join([report.subtitle, *report.notes]))
+    grid = document.add_table(rows=0, cols=len(table.columns), style="Table Grid")
+    for row in (table.columns, *rows):
+        for cell, text in zip(grid.add_row().cells, row, strict=True):
+            cell.text = "".join(one for one in printable(text) if one.isprintable() or one == "\n")
+    document.save(str(path.with_suffix(".docx")))

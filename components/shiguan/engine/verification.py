@@ -1,0 +1,125 @@
+"""Any text checked against a library: what it quotes, and what it says."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from haystack import Document
+from haystack.dataclasses import ByteStream
+
+from shiguan.claims.checker import checker_of
+from shiguan.claims.citations import cited_place
+from shiguan.engine.library import Library
+from shiguan.engine.loading import load_index
+from shiguan.errors import RefusedError
+from shiguan.ingest.conversion import Conversion
+from shiguan.ingest.file_types import MARKDOWN, TEXT, decode_text, opened, type_by_name
+from shiguan.verify.quotations import QuotationSearch
+from shiguan.verify.reading import Part, read_text
+
+MOST_CHARACTERS = 5_000_000
+PASSAGES, _LONGEST = 5, 2000
+_UNREAD = "{source} is still being read: {words:,} of {units:,} retrieval units are there, so more may be found later."
+
+OnItem = Callable[[dict[str, Any], int, int], object]
+"""Called with each part that was checked, its number and how many there are."""
+Passages = Callable[[], list[Document]]
+
+
+def read_document(source: Path | bytes, deployment: str, name: str = "standard input") -> str:
+    """Read what is to be checked: text and Markdown as they are, other kinds of files as an ingest reads them."""
+    name = source.name if isinstance(source, Path) else name
+    kind = type_by_name(name)
+    if isinstance(source, Path):
+        with opened(source, name) as file:
+            source = file.read()
+    if kind is None or kind in (TEXT, MARKDOWN):
+        decoded = decode_text(source)
+        if decoded is None:
+            raise RefusedError(f"{name} is not text in an encoding that can be told. Save it as UTF-8, or as DOCX.")
+        return decoded.text
+    stream = ByteStream(source, meta={"file_name": name})
+    read = Conversion(load_index(deployment, "index")[0]).convert(stream, waiting=lambda: None)
+    if not read["documents"]:
+        causes = [f"{one['cause']}. {one['next_step']}." for one in read["skipped"]] or ["it has no text."]
+        raise RefusedError(f"{name} cannot be read: {causes[0]}")
+    return "\n\n".join(text for _, text, _ in read["documents"] if text)
+
+
+def check_claim(claim: str, *searches: Passages) -> dict[str, Any]:
+    """Check a sentence by the checker of answers, with the passages of one search after the other until one has it."""
+    best: dict[str, Any] = {}
+    documents: dict[str, Document] = {}
+    for search in searches:
+        documents |= {one.id: one for one in search()}
+        numbered = dict(enumerate(documents.values(), start=1))
+        checker = checker_of(numbered)
+        checked = checker.check(checker.split(claim))
+        if not checked:
+            return {"verdict": "nothing", "reason": "it states nothing to check", "score": None}
+        verdicts = {one.support.verdict for one in checked}
+        verdict = next(iter(verdicts)) if len(verdicts) == 1 else "partial"
+        weakest = min(checked, key=lambda one: one.support.score)
+        if "contradicted" in verdicts:
+            verdict, weakest = "contradicted", next(one for one in checked if one.support.verdict == "contradicted")
+        support = weakest.support
+        best = {"verdict": verdict, "reason": support.reason, "score": round(support.score, 4)}
+        if support.passage >= 0:
+            best |= cited_place(numbered[checker.numbers[support.passage]], (support.start, support.end))
+        if verdict == "supported":
+            break
+    return best
+
+
+def verify_text(
+    text: str | Iterable[Mapping[str, Any]],
+    library: Library,
+    tenant_id: str,
+    search: Callable[[str], list[Document]],
+    compared: Callable[[list[Document]], list[Document]],
+    *,
+    on_item: OnItem | None,
+) -> dict[str, Any]:
+    """Check a text or rows part by part; see `Runner.verify`."""
+    sources = library.sources(tenant_id=tenant_id)
+    if not sources:
+        raise RefusedError(f"The tenant `{tenant_id}` has nothing in this library. Put in what to check against.")
+    warnings = [_UNREAD.format(**source) for source in sources if source["words"] < source["units"]]
+    rows, unclosed = _parts_of(text)
+    if unclosed:
+        warnings.append(f"Quotation marks that do not close within their paragraph were left aside: {unclosed:,}.")
+    quotations = QuotationSearch(library.stores, tenant_id)
+    items: list[dict[str, Any]] = []
+    for own, part in rows:
+        if part.kind == "claim":
+            claim = part.text[:_LONGEST]
+            by_words = partial(quotations.passages, claim, PASSAGES)
+            found = check_claim(claim, lambda: compared(by_words()), lambda: compared(search(claim)))  # noqa: B023
+        else:
+            found = quotations.check(part.text, part.named[:1000], beside=not own)
+        items.append({**own, "kind": part.kind, "text": part.text, "in_text": [part.start, part.end], **found})
+        if on_item is not None:
+            on_item(items[-1], len(items), len(rows))
+    counts = {kind: Counter(one["verdict"] for one in items if one["kind"] == kind) for kind in ("quotation", "claim")}
+    return {"items": items, "counts": {kind: dict(some) for kind, some in counts.items()}, "warnings": warnings}
+
+
+def _parts_of(text: str | Iterable[Mapping[str, Any]]) -> tuple[list[tuple[dict[str, Any], Part]], int]:
+    """Take a text apart, or take each row of `text` and perhaps `id` and `source` as a quotation."""
+    if isinstance(text, str):
+        if len(text) > MOST_CHARACTERS:
+            raise RefusedError(f"The text has {len(text):,} characters, the limit is {MOST_CHARACTERS:,}. Split it.")
+        parts, unclosed = read_text(text)
+        return [({}, part) for part in parts], unclosed
+    rows = []
+    for at, row in enumerate(text):
+        quoted, named = row.get("text"), row.get("source") or ""
+        if not isinstance(quoted, str) or not quoted.strip() or not isinstance(named, str):
+            shown = f"{dict(row)}"[:200]
+            raise RefusedError(
+                f'Quotation {at + 1} is not {{"id", "text", "source"?}} with a text: {shown}. Correct it.'
+            )
+        rows.append(({"id": row.get("id", at)}, Part("quotation", 0, len(quoted), quoted, named)))
+    return rows, 0

@@ -1,0 +1,95 @@
+"""/api/v1/verify: any text checked against the caller's library, at once or as a stream of its parts."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from functools import partial
+from threading import Event
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, Field
+from starlette.datastructures import UploadFile
+
+from shiguan.claims.checker import CheckStoppedError
+from shiguan.engine.verification import MOST_CHARACTERS, read_document
+from shiguan.errors import RefusedError
+from shiguan.serving.authentication import Reader
+from shiguan.serving.engine import current_engine
+from shiguan.serving.error_replies import counted
+from shiguan.serving.rag_routes import DONE, EventStreamResponse, sse
+
+router = APIRouter(prefix="/api/v1/verify", tags=["library"])
+
+
+class VerifyRequest(BaseModel, extra="forbid"):
+    """A text, or quotations with an id of their own, to be checked against the library."""
+
+    text: Annotated[str | None, Field(max_length=MOST_CHARACTERS, description="The text.")] = None
+    quotes: Annotated[
+        list[dict[str, Any]] | None, Field(max_length=10_000, description='Each `{"id", "text", "source"?}`.')
+    ] = None
+    stream: Annotated[bool, Field(description="Send each part as an event as soon as it is checked.")] = False
+
+
+@router.post("", summary="Check a text against the library", response_class=JSONResponse)
+async def verify(body: VerifyRequest, reader: Reader) -> Response:
+    """
+    Say of every quotation where it stands, and of every other sentence which passage supports it.
+
+    With `stream`, an event `item` for each part, with its `number` and `count`; then `generation_complete` or `error`.
+    """
+    given: str | list[dict[str, Any]] | None = body.text if body.quotes is None else body.quotes
+    if given is None or (body.text is not None and body.quotes is not None):
+        raise RefusedError("Expected either `text` or `quotes`. Give one of them.")
+    check = partial(current_engine().verify, given, reader.tenant_id)
+    if body.stream:
+        return EventStreamResponse(_streamed(check))
+    stop = Event()
+    try:
+        return JSONResponse(await asyncio.to_thread(check, lambda *_: _go_on(stop)))
+    finally:
+        stop.set()
+
+
+@router.post("/text", summary="Read the text of a file that is to be checked")
+async def text(request: Request, reader: Reader) -> dict[str, str]:
+    """Give the text of a DOCX or of another file that can be ingested; nothing of it is kept."""
+    del reader
+    async with request.form(max_files=1, max_fields=1) as form:
+        file = form.get("file")
+        if not isinstance(file, UploadFile):
+            raise RefusedError("There is no part `file` with a file in it. Send one as multipart/form-data.")
+        data, name = await file.read(), file.filename or "the file"
+    return {"text": await asyncio.to_thread(read_document, data, current_engine().deployment, name)}
+
+
+def _go_on(stop: Event) -> None:
+    if stop.is_set():  # nobody waits for it
+        raise CheckStoppedError
+
+
+async def _streamed(check: Callable[..., dict[str, Any]]) -> AsyncGenerator[bytes, None]:
+    events: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue()
+    loop, stop = asyncio.get_running_loop(), Event()
+
+    def put(item: dict[str, Any], number: int, count: int) -> None:
+        _go_on(stop)
+        loop.call_soon_threadsafe(events.put_nowait, ("item", {**item, "number": number, "count": count}))
+
+    async def work() -> None:
+        try:
+            found = await asyncio.to_thread(check, put)
+            events.put_nowait(("generation_complete", {**found, "items": len(found["items"])}))
+        except Exception as error:
+            events.put_nowait(("error", counted(error).body()))
+
+    working, name = asyncio.create_task(work()), "item"
+    try:
+        while name == "item":
+            name, data = await events.get()
+            yield sse({"type": name, **data}, event=name)
+    finally:
+        stop.set()
+        working.cancel()
+    yield DONE

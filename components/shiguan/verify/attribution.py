@@ -1,0 +1,106 @@
+"""Whether a quotation stands where a text says it does: in that work, by that author, in that chapter, on that page."""
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import PurePath
+from typing import Any
+
+from shiguan.text.quantities import numerals
+from shiguan.text.terms import fold_text, is_wide
+from shiguan.verify.folded import NUMERALS, Folded, fold
+
+_WORD_NUMBER = r"(\d+|[ivxlc]+)\b"
+_NUMBER = rf"(\d+|[{''.join(NUMERALS)}]+)"
+_REFERENCES = {
+    "chapter": re.compile(rf"\b(?:chapters?|chap\.|ch\.)\s*{_WORD_NUMBER}|第?{_NUMBER}(?:章|回)"),
+    "book": re.compile(rf"\b(?:book|volume|vol\.)\s*{_WORD_NUMBER}|(?:卷|巻)第?{_NUMBER}|第{_NUMBER}卷"),
+    "part": re.compile(rf"\bpart\s*{_WORD_NUMBER}|第?{_NUMBER}(?:部|编)"),
+    "page": re.compile(rf"\b(?:page|pages|p\.|pp\.)\s*{_WORD_NUMBER}|第?{_NUMBER}页"),
+}
+_ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
+_TITLE = re.compile(r"《([^《》]+)》")
+_ASIDE = re.compile(r"[(（\[［【][^()（）\[\]［］【】]*[)）\]］】]|\s+(?:et al\.?|等)$|[;:；：].*")
+_APART = re.compile(r"[,，、;；:：·•()（）《》〈〉\[\]›»>/|\n]|\s[-–—]+\s|\.\s")
+
+
+class Attribution:
+    """The names of a library's works, authors and headings."""
+
+    def __init__(self, metas: Iterable[Mapping[str, Any]]) -> None:
+        """Read what passages say of where they stand."""
+        self._names: dict[str, dict[str, tuple[Folded, set[str]]]] = {"source": {}, "author": {}, "section": {}}
+        for meta in metas:
+            source, author = str(meta.get("source") or ""), str(meta.get("author") or "")
+            title = str(meta.get("title") or "")
+            for name in (source, PurePath(source).stem, title, _ASIDE.sub("", title)):
+                self._add("source", name, source)
+            last = author.rsplit(maxsplit=1)[-1] if author.isascii() and author.split() else ""
+            for name in (author, _ASIDE.sub("", author), last):
+                self._add("author", name, author)
+            for name in meta.get("section") or ():
+                self._add("section", name, name)
+
+    def _add(self, field: str, name: str, value: str) -> None:
+        if name.strip():
+            folded = fold(name)
+            if _size(folded) >= 5:
+                self._names[field].setdefault(folded.key, (folded, set()))[1].add(value)
+
+    def allows(self, named: str, place: Mapping[str, Any], *, beside: bool = False) -> bool:
+        """
+        Tell whether a place is where a text says that it is.
+
+        :param named: What the text says.
+        :param place: A citation of the library with its `author`.
+        :param beside: Whether that is a whole sentence: then what no work of the library is called is no place, unless
+            it stands in 《》.
+        """
+        values = {"source": [place["source"]], "author": [place.get("author") or ""], "section": place["section"]}
+        known = False
+        for field, own in values.items():
+            meant = self._meant(field, named, beside=beside)
+            known = known or bool(meant)
+            if meant and meant.isdisjoint(own):
+                return False
+        for kind, pattern in _REFERENCES.items():
+            wanted = _numbers(pattern, named)
+            if not wanted:
+                continue
+            known = True
+            page = (place["anchor"] or {}).get("page")
+            there = ({page} if page else set()) if kind == "page" else _numbers(pattern, " ".join(place["section"]))
+            if (there and there.isdisjoint(wanted)) or (not there and self._counts(pattern)):
+                return False
+        titles = _TITLE.findall(named) if beside else [named]
+        return known or not any(fold(title).key for title in titles)
+
+    def _meant(self, field: str, named: str, *, beside: bool) -> set[str]:
+        """Find the library's names that a text has, or that have a part of it."""
+        text, names = fold(named), self._names[field]
+        least = 15 if beside and field == "section" else 6
+        found = [key for key, (name, _) in names.items() if _size(name) >= least and any(True for _ in name.find(text))]
+        found = [key for key in found if not any(key != other and key in other for other in found)]
+        if not found:
+            pieces = [fold(piece) for piece in (_TITLE.findall(named) if beside else _APART.split(named))]
+            pieces = [one for one in pieces if _size(one) >= (6 if field != "section" else 12)]
+            found = [key for key, (name, _) in names.items() if any(True for one in pieces for _ in one.find(name))]
+        return {value for key in found for value in names[key][1]}
+
+    def _counts(self, pattern: re.Pattern[str]) -> bool:
+        return any(_numbers(pattern, value) for _, values in self._names["section"].values() for value in values)
+
+
+def _numbers(pattern: re.Pattern[str], text: str) -> set[float]:
+    found: set[float] = set()
+    for match in pattern.finditer(fold_text(text)):
+        number = next(group for group in match.groups() if group)
+        if number[0] in _ROMAN:
+            values = [_ROMAN[letter] for letter in number]
+            found.add(sum(-a if a < b else a for a, b in zip(values, [*values[1:], 0], strict=True)))
+        else:
+            found |= {float(number)} if number.isdecimal() else numerals(number)
+    return found
+
+
+def _size(name: Folded) -> int:
+    return len(name.key) + 2 * sum(map(is_wide, name.key))

@@ -1,0 +1,130 @@
+"""A text as quotations are compared: its letters, digits and signs, whatever the script, the spaces and the stops."""
+
+import re
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from unicodedata import category, combining, normalize
+
+from shiguan.resources import read_table
+from shiguan.text.terms import UNSPACED, fold_text
+
+_VARIANTS = {ord(pair[0]): pair[1] for pair in read_table(Path(__file__).with_name("variants.yaml"))["han"].split()}
+NUMERALS = frozenset("〇零一二三四五六七八九十百千万亿两廿卅卌壹贰叁肆伍陆柒捌玖拾佰仟")
+# What stands between two characters: nothing, something that may be missing, or what sets words apart.
+_JOINED, _LOOSE, _APART = range(3)
+_WIDE = re.compile(f"[{UNSPACED}]")
+_NOISE = re.compile(
+    r"(?<!\s)\[\^?\d{1,3}\]|(?<!\s)[〔【［]\d{1,3}[〕】］]|[²³¹⁰-⁹①-⑳*_\u200b-\u200f\u2060-\u2069\ufeff]"
+)
+_HYPHEN = re.compile(r"[-‐‑\u00ad]\s*|\.")
+_DASH = "-‐‑‒–—−"
+_PIECES = re.compile(
+    rf"(?P<noise>(?<=\d),(?=\d{{3}}(?!\d))|(?<!\d)[²³¹⁰-⁹]+|[①-⑳]|{_NOISE.pattern.partition('|[²')[0]})"
+    rf"|(?P<sign>(?<=\d)[.,:/](?=\d)|(?<=\d)\s?[{_DASH}]\s?(?=\d)|(?<=[^\W\d_])['’ʼ＇](?=[^\W\d_])"
+    rf"|(?:(?<=[\s(（\[“\"])|^)[-−](?=\d)|[²³¹⁰-⁹]+)"
+    rf"|(?P<run>[A-Za-z]+|[{UNSPACED}]+)|(?P<other>\S)",
+)
+_NO_LETTERS = re.compile(
+    "[\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+)
+
+
+@dataclass(frozen=True)
+class Folded:
+    """The characters of a text that count, with the place of each in the text and what stands before it."""
+
+    key: str
+    places: Sequence[int]
+    edges: bytes
+
+    def find(self, passage: "Folded", start: int = 0) -> Iterator[int]:
+        """Find where a passage says this word for word."""
+        size, at = len(self.key), passage.key.find(self.key, start) if self.key else -1
+        while at >= 0:
+            edges = passage.edges[at + 1 : at + size]
+            alike = self.edges[1:] == edges or not any(
+                {mine, theirs} == {_JOINED, _APART} for mine, theirs in zip(self.edges[1:], edges, strict=True)
+            )
+            if alike and not passage.splits(at) and not passage.splits(at + size):
+                yield at
+            at = passage.key.find(self.key, at + 1)
+
+    def splits(self, at: int) -> bool:
+        """Tell whether a word, a number or a character would be cut in two there."""
+        if not 0 < at < len(self.key):
+            return False
+        gap = self.places[at] - self.places[at - 1]
+        return self.edges[at] == _JOINED or gap == 0 or (gap == 1 and {*self.key[at - 1 : at + 1]} <= NUMERALS)
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Give the place in the text of a stretch of characters that count."""
+        return self.places[start], self.places[end - 1] + 1
+
+    def after(self, place: int) -> int:
+        """Give the first character that counts from a place in the text on."""
+        return bisect_left(self.places, place)
+
+
+def joined(parts: list[Folded], starts: list[int]) -> Folded:
+    """Put passages that follow each other together; places count from their starts."""
+    places = array("I", [start + at for part, start in zip(parts, starts, strict=True) for at in part.places])
+    edges = b"".join(bytes([_APART]) + part.edges[1:] for part in parts if part.key)
+    return Folded("".join(part.key for part in parts), places, edges)
+
+
+@lru_cache(maxsize=2048)
+def fold(text: str) -> Folded:
+    """Fold a text: case, width, script variants, notes, stops and hyphens go; what changes a word stays."""
+    key: list[str] = []
+    places, edges, end, wide = array("I"), bytearray(), 0, True
+    for match in _PIECES.finditer(text):
+        kind, piece, start = match.lastgroup, match[0], match.start()
+        if kind == "noise":
+            continue
+        letters = _sign(piece) if kind == "sign" else _letters(piece)
+        if not letters:
+            continue
+        now = bool(_WIDE.match(letters))
+        if kind == "run" and len(letters) == len(piece):
+            places.extend(range(start, match.end()))
+        elif kind == "run":
+            places.extend(place for place, one in enumerate(piece, start=start) for _ in _letters(one))
+        else:
+            places.extend([start] * len(letters))
+        mark = combining(letters[0]) or category(letters[0]) == "Mc"
+        edges.append(_JOINED if mark else _LOOSE if wide or now else _edge(text[end:start]))
+        edges.extend(bytes([_LOOSE if now else _JOINED]) * (len(letters) - 1))
+        key.append(letters)
+        end, wide = match.end(), now
+    return Folded("".join(key), places, bytes(edges))
+
+
+@lru_cache(maxsize=16384)
+def _letters(piece: str) -> str:
+    folded = piece.lower() if piece.isascii() else normalize("NFKD", fold_text(piece).translate(_VARIANTS))
+    if folded.isalpha():
+        return folded
+    if _NO_LETTERS.match(piece) or piece in "_*~|<>^`":
+        return ""
+    return "".join(one for one in folded if category(one)[0] in "LNM" or category(one) in ("Sc", "Sm") or one in "%‰°")
+
+
+def _sign(piece: str) -> str:
+    bare = piece.strip()
+    if bare[0] in _DASH:
+        return "-"
+    return "'" if bare in "'’ʼ＇" else bare if bare in ".,:/" else "^" + normalize("NFKD", bare)
+
+
+@lru_cache(maxsize=4096)
+def _edge(between: str) -> int:
+    if not between:
+        return _JOINED
+    between = _NO_LETTERS.sub("", _NOISE.sub("", between))
+    if between in ("", ","):  # 3,000
+        return _JOINED
+    return _LOOSE if _HYPHEN.fullmatch(between) else _APART

@@ -1,0 +1,73 @@
+// Check a text: every quotation and sentence of it beside its passage, with a verdict.
+
+import { stream, textOf } from "./api.js";
+import { bookAt, whereabouts } from "./beside.js";
+import { h, kept, shape } from "./dom.js";
+import { failed } from "./failure.js";
+import { said } from "./server.js";
+import { number, t } from "./words.js";
+
+const PLAIN = /\.(txt|md|markdown)$/i;
+
+/** Show the field for a text, and under it what was found. */
+export async function checkView(main) {
+  const field = h("textarea", { id: "text", rows: 10, required: true, value: kept("checked") ?? "" });
+  const choose = h("input", { type: "file", id: "draft", class: "hidden", accept: ".txt,.md,.markdown,.docx", change: () => { take(choose.files); choose.value = ""; } });
+  const count = h("p.count", { role: "status" });
+  const list = h("ol.checked");
+  const go = h("button.primary", { type: "submit" }, t("checkGo"));
+  const stop = h("button", { type: "button", hidden: true, click: () => running?.abort() }, t("stopAsking"));
+  const form = h("form.search.drop", { submit }, h("label", { for: "text" }, t("checkText")), field,
+    h("p.actions", go, stop, choose, h("label.button", { for: "draft" }, t("checkFile"))));
+  let running = null;
+  for (const name of ["dragenter", "dragover"]) form.addEventListener(name, (event) => { event.preventDefault(); form.classList.add("over"); });
+  form.addEventListener("dragleave", () => form.classList.remove("over"));
+  form.addEventListener("drop", (event) => { event.preventDefault(); form.classList.remove("over"); take(event.dataTransfer.files); });
+  main.replaceChildren(h("div.wide", h("h1", t("check")), h("p.hint", t("checkLead")), form, count, list));
+
+  async function take([file]) {
+    if (!file) return;
+    try {
+      field.value = PLAIN.test(file.name) ? await file.text() : await textOf(file);
+    } catch (error) {
+      list.replaceChildren(h("li", failed(error)));
+    }
+  }
+
+  async function submit(event) {
+    event.preventDefault();
+    if (!field.value.trim() || running) return;
+    kept("checked", field.value.length < 100_000 ? field.value : null);
+    running = new AbortController();
+    list.replaceChildren();
+    count.textContent = "…";
+    go.disabled = true;
+    stop.hidden = false;
+    try {
+      const done = await stream({ text: field.value, stream: true }, (name, item) => {
+        if (name !== "item") return;
+        count.textContent = t("of", number(item.number), number(item.count));
+        list.append(row(item));
+      }, running.signal, "/api/v1/verify");
+      const told = Object.values(done.counts).flatMap((some) => Object.entries(some)).map(([verdict, times]) => `${t(`checks.${verdict}`)} ${number(times)}`);
+      count.replaceChildren(told.join(" · ") || t("nothing"), ...done.warnings.map((one) => h("span.hint", " ", said(one))));
+    } catch (error) {
+      if (error.name === "AbortError") count.append(` ${t("error.stopped")}`);
+      else list.append(h("li", failed(error)));
+    }
+    running = null;
+    go.disabled = false;
+    stop.hidden = true;
+  }
+}
+
+/** Write a part of the text, and beside it where it stands. */
+function row(item) {
+  const differs = (item.difference ?? []).map((one) => h("li", one.quoted && h("del", one.quoted), one.quoted && one.stands && " → ", one.stands && h("ins", one.stands)));
+  const others = (item.places ?? 0) - 1;
+  return h("li.part", { "data-verdict": item.verdict },
+    h("div.mine", h("p.standing", shape(SHAPE[item.verdict] ?? item.verdict), " ", h("strong", t(`checks.${item.verdict}`))), item.kind === "quotation" ? h("blockquote", item.text) : h("p", item.text)),
+    h("div.theirs", item.source ? [whereabouts(item), h("blockquote", item.quote), differs.length > 0 && h("ul.differs", differs), h("p.actions", h("a.link", { href: bookAt(item) }, t("openBook"), h("span.hidden", `: ${item.title || item.source}`)), others > 0 && h("span.hint", t("checkMore", number(others))))] : null));
+}
+
+const SHAPE = { found: "quoted", altered: "partial", stitched: "partial", misattributed: "contradicted", absent: "unsupported", too_short: "closest", nothing: "closest" };
