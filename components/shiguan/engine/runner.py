@@ -253,7 +253,8 @@ class Runner:
         def search(claim: str) -> list[Document]:
             return self.search(claim, tenant_id=tenant_id, top_k=PASSAGES)[0]
 
-        return verify_text(text, self._library, tenant_id, search, self._comparing(tenant_id), on_item=on_item)
+        compared = comparing(self.pipeline, tenant_id)
+        return verify_text(text, self._library, tenant_id, search, compared, on_item=on_item)
 
     def trace(self, query: str, *, tenant_id: str, outputs: list[str], **options: Any) -> dict[str, Any]:
         """
