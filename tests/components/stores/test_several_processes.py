@@ -251,11 +251,10 @@ def test_who_does_not_know_the_key_is_not_answered(tmp_path):
         assert path.stat().st_mode & 0o777 == 0o600
         assert Path(owner["address"]).parent.stat().st_mode & 0o777 == 0o700
     for greeting in (b"0" * 32, b"", b"0" * 100_000):
-        with Client(owner["address"]) as stranger:
-            with pytest.raises((EOFError, ConnectionError)):
-                stranger.send_bytes(greeting)  # of a long one the server reads the beginning and hangs up
-                stranger.send_bytes(json.dumps(["count_documents_by_filter", {}, {"filters": {}}]).encode())
-                stranger.recv_bytes()
+        with Client(owner["address"]) as stranger, pytest.raises((EOFError, ConnectionError)):
+            stranger.send_bytes(greeting)  # of a long one the server reads the beginning and hangs up
+            stranger.send_bytes(json.dumps(["count_documents_by_filter", {}, {"filters": {}}]).encode())
+            stranger.recv_bytes()
     assert store.count_documents() == 3
 
 
