@@ -135,7 +135,11 @@ class BuiltPipeline:
                 problem = shortened(str(error).partition("\n")[0].rstrip(". "), 300)
                 here = isinstance(error, ImportError | OSError) or "environment variable" in problem
                 if not (here or "shiguan[" in problem):
-                    known = ", ".join(list(self._arguments(whole, "__init__"))[1:]) or "no parameters at all"
+                    given = list(self._arguments(whole, "__init__").items())[1:]
+                    named = [
+                        name for name, found in given if found.kind not in (found.VAR_POSITIONAL, found.VAR_KEYWORD)
+                    ]
+                    known = ", ".join(named) or "no parameters at all"
                     expected = f"Expected {shortened(known, 300)}."
                     wrong = [flaw(whole.place, f"`{whole.name}` cannot be built: {problem}.", expected, "Correct it.")]
         self.findings += wrong

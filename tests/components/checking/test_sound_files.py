@@ -203,6 +203,16 @@ def test_a_class_that_is_no_component_is_a_finding(tmp_path):
     assert any("InMemoryDocumentStore` is not a component" in text for text in found)
 
 
+def test_a_parameter_that_is_gone_is_named_with_those_that_there_are(tmp_path):
+    inspector = add("new", "shiguan.ingest.source_inspector.SourceInspector", {"max_bytes": 1})
+    [finding, *_] = [text for text in findings(tmp_path, inspector) if "cannot be built" in text]
+    assert "Expected no parameters at all." in finding
+    embedder = "shiguan.ingest.e5_document_embedder.E5DocumentEmbedder"
+    [finding, *_] = [text for text in findings(tmp_path, add("new", embedder, {"threads": 2})) if "built" in text]
+    assert "'threads'" in finding
+    assert "Expected meta_fields_to_embed." in finding
+
+
 def test_a_type_is_allowed_by_a_setting_and_the_note_says_so(tmp_path, monkeypatch):
     change = add("new", "json.JSONDecoder")
     assert "not allowed" in findings(tmp_path, change)[0]

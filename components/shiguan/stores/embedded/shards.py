@@ -37,9 +37,7 @@ from shiguan.stores.embedded.sharing import OPENING_SECONDS, EngineClient, Engin
 
 logger = logging.getLogger(__name__)
 
-EXACT_BELOW = 20_000
-"""Up to how many documents vectors are compared one by one."""
-
+EXACT_BELOW = 20_000  # documents whose vectors are compared one by one
 _LOCK_FILE = "lock"
 _FIRST = "shard-1"
 # The first shard until the format file names it.
