@@ -1,3 +1,4 @@
+import importlib
 import json
 from pathlib import Path
 
@@ -22,6 +23,11 @@ VECTORS = _list(("c", 0.9), ("d", 0.7), ("a", 0.5))
 
 def _ids(documents):
     return [document.id for document in documents]
+
+
+@pytest.mark.parametrize("script", sorted(path.stem for path in GOLDEN.parent.glob("*.py")))
+def test_a_script_finds_what_it_imports(script):
+    assert importlib.import_module(f"bench.quality.{script}").__doc__
 
 
 def test_fusion_by_rank_adds_the_inverse_ranks():
