@@ -84,7 +84,7 @@ def test_every_command_has_the_function_that_it_names():
         return argparse.ArgumentParser()
 
     declare(add)
-    assert len(named) == 31
+    assert len(named) == 33
     for file, function in named:
         assert callable(getattr(import_module(f"shiguan.commands.{file}"), function))
 
@@ -155,7 +155,8 @@ def test_an_english_question_gets_quotations(shiguan):
     citation = answer["citations"][0]
     assert set(citation) == {
         "number", "claim", "parent_id", "source", "title", "section", "anchor", "start", "end", "quote", "confidence",
-        "verdict", "sentence", "words", "citation_num", "source_id",
+        "verdict", "sentence", "words", "citation_num", "source_id", "paragraph",
+        "selector",
     }  # fmt: skip
     assert citation["source"] == "rivers.txt"
     assert citation["verdict"] == "quoted"

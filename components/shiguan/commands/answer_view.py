@@ -114,7 +114,7 @@ def _print_citations(console: Console, citations: list[dict[str, Any]]) -> None:
 
 
 def _print_head(console: Console, citation: dict[str, Any]) -> None:
-    head = Text.assemble((f"  [{citation['number']}] ", "bold cyan"), _place(citation))
+    head = Text.assemble((f"  [{citation['number']}] ", "bold cyan"), place_line(citation))
     console.print(head, overflow="ellipsis", no_wrap=True)
 
 
@@ -143,7 +143,7 @@ def print_passages(query: str, documents: list[Document], warnings: list[str]) -
         console.print("  Nothing in the library matches.")
     for number, document in enumerate(documents, start=1):
         heading = Text.assemble(
-            (f"  {number:>2}  ", "bold cyan"), _place(document.meta), (f"  {document.score:.4f}", "dim")
+            (f"  {number:>2}  ", "bold cyan"), place_line(document.meta), (f"  {document.score:.4f}", "dim")
         )
         console.print(heading, overflow="ellipsis", no_wrap=True)
         matches = document.meta.get("matches") or [{"start": 0, "end": _MAX_QUOTE}]
@@ -160,12 +160,11 @@ def _print_explained(console: Console, name: str, value: Any) -> None:
     console.print()
 
 
-def _place(meta: dict[str, Any]) -> Text:
-    parts = [str(meta.get("source") or "")]
-    parts += [" › ".join(meta.get("section") or [])] if meta.get("section") else []
+def place_line(meta: dict[str, Any]) -> Text:
+    # The headings last, of which a narrow terminal shows a part.
     page = page_words({"page": meta.get("page") or (meta.get("anchor") or {}).get("page")})
-    parts += [page] if page else []
-    return Text(" · ".join(map(one_line, parts)))
+    parts = [str(meta.get("source") or ""), page, " › ".join(meta.get("section") or [])]
+    return Text(" · ".join(map(one_line, filter(None, parts))))
 
 
 def _quote(text: str) -> Text:

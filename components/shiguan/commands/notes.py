@@ -4,13 +4,13 @@ import argparse
 import sys
 from typing import Any
 
+from shiguan.commands.answer_view import place_line
 from shiguan.commands.options import open_library, tell, tenant
 from shiguan.engine.exports import FORMS, export_answer, read_sources
 from shiguan.engine.places import locate as located
 from shiguan.engine.receipts import Receipt, read_receipt
 from shiguan.errors import RefusedError
 from shiguan.resources import data_folder, write_whole
-from shiguan.text.places import page_words
 from shiguan.text.terminal import one_line
 
 
@@ -53,21 +53,14 @@ def locate(options: argparse.Namespace) -> int:
 def _lines(found: list[dict[str, Any]]) -> list[str]:
     lines = []
     for entry in found:
-        lines += [f"  [{entry['number']}] {entry['state']:<9}{_place(entry)}", f"      {one_line(entry['quote'])}"]
-        if now := entry["now"]:
+        lines += [
+            f"  [{entry['number']}] {entry['state']:<9}{place_line(entry).plain}",
+            f"      {one_line(entry['quote'])}",
+        ]
+        if (now := entry["now"]) and entry["state"] != "stands":
             words = "" if now["quote"] == entry["quote"] else f": {one_line(now['quote'])}"
-            lines.append(f"      now {_place(now)}{words}")
+            lines.append(f"      now {place_line(now).plain}{words}")
     return lines
-
-
-def _place(entry: dict[str, Any]) -> str:
-    parts = [
-        entry["source"],
-        " › ".join(entry["section"] or []),
-        page_words(entry),
-        (entry.get("anchor") or {}).get("path"),
-    ]
-    return " · ".join(one_line(str(part)) for part in parts if part)
 
 
 def _own_receipt(options: argparse.Namespace) -> Receipt:

@@ -339,9 +339,10 @@ def _heading(text: str) -> str:
 
 
 def shown_passage(document: Document) -> dict[str, Any]:
-    """Write a stored passage as callers read it: its text, its place, and what its stretches are."""
+    """Write a stored passage as callers read it: its text, its place, the page it begins on, what its stretches are."""
     shown = {name: document.meta.get(name) for name in _SHOWN_FIELDS}
-    return {"id": document.id, "text": document.content or "", **shown, "section": shown["section"] or []}
+    page = next((label for at, label in document.meta.get("pages") or () if at == 0 and label), None)
+    return {"id": document.id, "text": document.content or "", **shown, "section": shown["section"] or [], "page": page}
 
 
 def _work(metas: list[dict[str, Any]]) -> dict[str, Any]:

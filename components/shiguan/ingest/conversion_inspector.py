@@ -19,7 +19,7 @@ from shiguan.text.works import work_of
 # The other converters report what they leave out themselves.
 _DAMAGED = (
     PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, OSError, RecursionError,
-    NotImplementedError,
+    NotImplementedError, ArithmeticError, AssertionError,
 )  # fmt: skip
 _SILENT = frozenset(kind.mime_type for kind in (PDF, DOCX, MARKDOWN, TEXT))
 

@@ -173,8 +173,15 @@ async def test_the_server_gives_a_receipt_to_its_tenant_and_says_when_it_is_stal
     assert (status, body["stale"]) == (200, False)
     assert body["receipt"]["id"] == receipt_id
     assert body["receipt"]["answer"]["answer"] == answer["answer"]
+    assert {one["state"] for one in (await get(f"{receipt_id}/places", TENANT))[1]["places"]} == {"stands"}
+    status, items = await get(f"{receipt_id}/export?form=csl", TENANT)
+    assert (status, items[0]["title"]) == (200, "salt")
+    assert f"Shiguan receipt: {receipt_id}" in items[0]["note"]
+    assert (await get(f"{receipt_id}/export?form=word", TENANT))[0] == 422
     Library(data_dir=settings.data_dir).delete("salt.txt", tenant_id=TENANT)
     assert (await get(receipt_id, TENANT))[1]["stale"] is True
+    assert "gone" in {one["state"] for one in (await get(f"{receipt_id}/places", TENANT))[1]["places"]}
+    assert [(await get(f"{receipt_id}/{what}", "b"))[0] for what in ("export", "places")] == [404, 404]
     nothing = await get("0" * 64, "b")
     assert nothing[0] == 404
     refused = await get(receipt_id, "b")

@@ -41,9 +41,11 @@ def begin_pages(
                 marks.append((element, places[own], "listed"))
             elif is_page_type(element):
                 marks.append((element, _own_label(element), "typed"))
-            elif not listed and is_page_class(element):
+            elif listed or not file.href:
+                continue  # nor has a page of the web, whose classes are those of a menu
+            elif is_page_class(element):
                 marks.append((element, _own_label(element), "class"))
-            elif not listed and element.tag in ("a", "span") and (found := _NAMED.fullmatch(element.get("id", ""))):
+            elif element.tag in ("a", "span") and (found := _NAMED.fullmatch(element.get("id", ""))):
                 marks.append((element, found[1], "named"))
     named = sum(how == "named" for *_, how in marks)
     # A book that marks its pages in two ways is read in the way that says so.
@@ -63,12 +65,14 @@ def _own_label(element: Element) -> str:
 def _with_gaps(marks: Sequence[tuple[Element, str]]) -> list[tuple[Element, str]]:
     """Write each page with those that are missing behind it."""
     found = []
-    for at, (element, label) in enumerate(marks):
-        following = next((other for _, other in marks[at + 1 :] if other != label), "") if label.isdecimal() else ""
-        missing = int(following) - int(label) - 1 if following.isdecimal() else 0
+    following = run = ""
+    for element, label in reversed(marks):
+        if label != run:
+            following, run = run, label
+        missing = int(following) - int(label) - 1 if label.isdecimal() and following.isdecimal() else 0
         wide = f"{label}–{int(label) + missing}" if 0 < missing < _WIDEST_GAP else label
         found.append((element, "" if missing >= _WIDEST_GAP else wide))
-    return found
+    return found[::-1]
 
 
 def _place_notes(files: Sequence[BookFile], begins: dict[Element, str], notes: Sequence[Note]) -> None:
