@@ -484,7 +484,7 @@ def test_a_failure_of_the_model_ends_a_shown_answer_with_its_sentence(shiguan, s
 def test_a_draft_is_checked_part_by_part(shiguan, tmp_path):
     draft = tmp_path / "draft.md"
     draft.write_text(
-        "He says “It is 5,464 kilometres long”. Its moat is twenty metres wide.\n\n> 安祿山起兵，潼關失守\n"
+        "He says “It is 5,464 kilometres long”. Its moat is twenty metres wide.\n\n> 次年潼關不守，玄宗奔蜀\n"
     )
     code, out, err = shiguan("verify", str(draft), "--report", str(tmp_path / "report"))
     assert (code, err) == (0, "")

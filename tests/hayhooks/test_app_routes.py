@@ -92,6 +92,9 @@ class EngineWithoutModels:
     def runner(self, mode):
         return type("Runner", (), {"pipeline": AsyncPipeline()})
 
+    def verify(self, given, tenant_id, on_item=None):
+        return {"items": [], "counts": {}, "warnings": []}
+
     def warm_up(self):
         pass
 

@@ -18,7 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 pytestmark = pytest.mark.slow
 
-TOOLS = {"ask", "search", "read_passage", "list_sources"}
+TOOLS = {"ask", "search", "verify", "read_passage", "list_sources"}
 SECRET = "The two-tax reform of tenant b was proposed by Li Mi in 779."
 QUESTION = "Who proposed the two-tax reform?"
 
@@ -72,6 +72,8 @@ async def test_a_program_asks_searches_reads_and_lists_over_stdio(library):
         assert (len(found), found[0]["source"], found[0]["text"]) == (2, "tax.txt", TEXTS["tax.txt"])
         read = data(await client.call_tool("read_passage", {"id": answer["citations"][0]["parent_id"]}))
         assert (read["passage"]["text"], read["before"], read["after"]) == (TEXTS["tax.txt"], [], [])
+        checked = data(await client.call_tool("verify", {"text": "“Yang Yan proposed the two-tax reform in 781”"}))
+        assert checked["items"][0]["difference"] == [{"quoted": "781", "stands": "780"}]
         sources = data(await client.call_tool("list_sources", {}))["sources"]
         assert [source["source"] for source in sources] == sorted(TEXTS)
 
@@ -132,6 +134,8 @@ async def test_the_key_says_whose_library_a_call_over_http_sees(served):
         assert "no passage" in words(await theirs.call_tool("read_passage", passage))
         found = data(await theirs.call_tool("search", {"query": QUESTION, "top_k": 50}))["passages"]
         assert {one["source"] for one in found} == {"secret.txt"}
+        checked = data(await theirs.call_tool("verify", {"text": "“Yang Yan proposed the two-tax reform in 780”"}))
+        assert checked["items"][0]["verdict"] != "found"
         sources = data(await theirs.call_tool("list_sources", {}))["sources"]
         assert [source["source"] for source in sources] == ["secret.txt"]
         assert "no mode `dance`" in words(await mine.call_tool("ask", {"query": QUESTION, "mode": "dance"}))

@@ -228,12 +228,15 @@ async def _mcp_route(engine: Engine, library: Library) -> AsyncIterator[Route]:
     def search(query: str, top_k: int, tenant_id: str) -> tuple[list[Document], list[str]]:
         return engine.search(query, tenant_id, top_k=top_k)
 
+    def verify(text: str, tenant_id: str) -> dict[str, Any]:
+        return engine.verify(text, tenant_id)
+
     server = tool_server(
         library,
         engine.modes,
         ask,
         search,
-        engine.verify,
+        verify,
         tenant=lambda: current_principal().tenant_id,
         words_of=_words_of,
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from string import ascii_letters
 from unicodedata import category, combining, normalize
 
 from shiguan.resources import read_table
@@ -21,12 +22,14 @@ _NOISE = re.compile(
     r"(?<!\s)\[\^?\d{1,3}\]|(?<!\s)[〔【［]\d{1,3}[〕】］]|[²³¹⁰-⁹①-⑳*_\u200b-\u200f\u2060-\u2069\ufeff]"
 )
 _HYPHEN = re.compile(r"[-‐‑\u00ad]\s*|\.")
+_APOSTROPHE = re.compile("['’ʼ＇]")
+_OTHER_WORDS = frozenset("cant hell id ill its lets shed shell wed well were whore wont".split())
 _DASH = "-‐‑‒–—−"
 _PIECES = re.compile(
     rf"(?P<noise>(?<=\d),(?=\d{{3}}(?!\d))|(?<!\d)[²³¹⁰-⁹]+|[①-⑳]|{_NOISE.pattern.partition('|[²')[0]})"
     rf"|(?P<sign>(?<=\d)[.,:/](?=\d)|(?<=\d)\s?[{_DASH}]\s?(?=\d)|(?<=[^\W\d_])['’ʼ＇](?=[^\W\d_])"
     rf"|(?:(?<=[\s(（\[“\"])|^)[-−](?=\d)|[²³¹⁰-⁹]+)"
-    rf"|(?P<run>[A-Za-z]+|[{UNSPACED}]+)|(?P<other>\S)",
+    rf"|(?P<run>[A-Za-z]+(?:['’ʼ＇][A-Za-z]+)*|[{UNSPACED}]+)|(?P<other>\S)",
 )
 _NO_LETTERS = re.compile(
     "[\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed\ufe00-\ufe0f\U000e0100-\U000e01ef]"
@@ -46,10 +49,10 @@ class Folded:
         size, at = len(self.key), passage.key.find(self.key, start) if self.key else -1
         while at >= 0:
             edges = passage.edges[at + 1 : at + size]
-            alike = self.edges[1:] == edges or not any(
-                {mine, theirs} == {_JOINED, _APART} for mine, theirs in zip(self.edges[1:], edges, strict=True)
-            )
-            if alike and not passage.splits(at) and not passage.splits(at + size):
+            other = sum({*pair} == {_JOINED, _APART} for pair in zip(self.edges[1:], edges, strict=True))
+            # One space more or less makes another word; where most are missing, no word was meant.
+            lost = other > 2 and 2 * other >= max(self.edges.count(_APART), edges.count(_APART))
+            if (not other or lost) and not passage.splits(at) and not passage.splits(at + size):
                 yield at
             at = passage.key.find(self.key, at + 1)
 
@@ -89,7 +92,9 @@ def fold(text: str) -> Folded:
         if not letters:
             continue
         now = bool(_WIDE.match(letters))
-        if kind == "run" and len(letters) == len(piece):
+        if kind == "run" and len(letters) < len(piece) and letters.isascii():
+            places.extend(start + at for at, one in enumerate(piece) if one.isalpha())
+        elif kind == "run" and len(letters) == len(piece):
             places.extend(range(start, match.end()))
         elif kind == "run":
             places.extend(place for place, one in enumerate(piece, start=start) for _ in _letters(one))
@@ -105,6 +110,10 @@ def fold(text: str) -> Folded:
 
 @lru_cache(maxsize=16384)
 def _letters(piece: str) -> str:
+    if piece[0] in ascii_letters:
+        # Its apostrophes may be missing where no other word comes of it.
+        plain = _APOSTROPHE.sub("", piece).lower()
+        return _APOSTROPHE.sub("'", piece).lower() if plain in _OTHER_WORDS else plain
     folded = piece.lower() if piece.isascii() else normalize("NFKD", fold_text(piece).translate(_VARIANTS))
     if folded.isalpha():
         return folded
