@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from shiguan.commands.terminal import IngestProgress, print_sources
-from shiguan.engine.library import IngestedFile
+from shiguan.engine.ingested_file import IngestedFile
 
 
 @pytest.fixture

@@ -3,7 +3,8 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from shiguan.engine.library import IngestedFile, Library
+from shiguan.engine.ingested_file import IngestedFile
+from shiguan.engine.library import Library
 
 TEXTS = {
     "salt.txt": "The salt monopoly was set up by Diwu Qi in 758. It paid half of the state's income by 780.",

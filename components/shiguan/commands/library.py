@@ -15,7 +15,8 @@ from typing import Any
 
 from shiguan.commands.options import open_library, print_json, say, tell, tenant
 from shiguan.commands.terminal import IngestProgress, print_ingest_summary, print_sources
-from shiguan.engine.library import SUFFIXES, IngestedFile, Library
+from shiguan.engine.ingested_file import IngestedFile
+from shiguan.engine.library import SUFFIXES, Library
 from shiguan.errors import RefusedError
 
 # Within it, what is being written ends in good order; everything that was written is safe without it, too.

@@ -25,7 +25,7 @@ from shiguan.evaluation.tables import Table
 from shiguan.text.terminal import console_for_people, one_line
 
 if TYPE_CHECKING:  # what only checks a file does not wait for Haystack
-    from shiguan.engine.library import IngestedFile
+    from shiguan.engine.ingested_file import IngestedFile
 
 Item = TypeVar("Item")
 

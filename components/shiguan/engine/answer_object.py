@@ -6,6 +6,7 @@ from typing import Any
 from haystack import Document, GeneratedAnswer
 
 from shiguan.engine.pipeline_run import PipelineRun, Results, value_at, warnings_of
+from shiguan.errors import AnswerError
 from shiguan.llm.calls import NO_LLM
 from shiguan.llm.prompt_rendering import prefix_reuse
 
@@ -24,6 +25,17 @@ def listed(documents: Iterable[Document]) -> list[dict[str, Any]]:
         }
         for document in documents
     ]
+
+
+def first_answer(results: Results, mode: str, outputs: Mapping[str, str]) -> GeneratedAnswer:
+    """Give the answer that a mode's run ended with, or say why there is none."""
+    answers: list[GeneratedAnswer] = value_at(results, outputs["answers"]) or []
+    if not answers:
+        raise AnswerError(
+            f"The mode `{mode}` ended without an answer. A stage before `{outputs['answers']}` was left out; run "
+            "`shiguan check` on its file."
+        )
+    return answers[0]
 
 
 def answer_object(

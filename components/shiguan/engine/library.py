@@ -4,7 +4,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,9 @@ from haystack import Document, logging
 from haystack.core.errors import PipelineRuntimeError
 from haystack.dataclasses import ByteStream
 
+from shiguan.engine.ingested_file import IngestedFile, failure_of, file_name, ingested_file
 from shiguan.engine.loading import load_index, load_pipeline, load_stores
-from shiguan.errors import RefusedError, SourceError, error_behind
+from shiguan.errors import RefusedError, SourceError
 from shiguan.ingest.conversion import Conversion
 from shiguan.ingest.parent_child_splitter import ParentChildSplitter
 from shiguan.ingest.source_stamper import SourceStamper
@@ -38,22 +38,6 @@ _SHOWN_FIELDS = (
 
 Progress = Callable[[str, int, int], None]
 """A plain function called with a stage, how much of it is done, and how much there is."""
-
-
-@dataclass(frozen=True)
-class IngestedFile:
-    """What became of one file."""
-
-    file: str
-    sources: int = 0
-    parents: int = 0
-    children: int = 0
-    new: int = 0
-    vectors: int = 0
-    missing: int = 0
-    removed: int = 0
-    skipped: list[dict[str, str]] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
 
 
 class Library:
@@ -104,12 +88,12 @@ class Library:
             given = {"documents": documents, "tenant_id": tenant_id, "progress": progress}
             data = pipeline.by_component({name: value for name, value in given.items() if name in inputs})
             try:
-                with self._turn(tenant_id, _name(file), progress):
+                with self._turn(tenant_id, file_name(file), progress):
                     results = {"conversion": answer, **pipeline.run(data, include_outputs_from=stages)}
             except PipelineRuntimeError as error:
-                yield IngestedFile(file=_name(file), skipped=[_failure(file, error)])
+                yield IngestedFile(file=file_name(file), skipped=[failure_of(file, error)])
                 continue
-            yield _ingested(file, results, outputs)
+            yield ingested_file(file, results, outputs)
 
     def resume(self, *, tenant_id: str, progress: Progress | None = None) -> IngestedFile:
         """
@@ -380,40 +364,3 @@ def _source(
         "vectors": embedded,
         "complete": words == embedded == total,
     }
-
-
-def _name(file: Path | ByteStream) -> str:
-    return str(file.meta.get("file_name", "")) if isinstance(file, ByteStream) else str(file)
-
-
-def _failure(file: Path | ByteStream, error: PipelineRuntimeError) -> dict[str, str]:
-    if (ours := error_behind(error)) is not None:
-        raise ours
-    reason = error.__cause__ or error
-    return {
-        "source": Path(_name(file)).name,
-        "stage": error.component_name or "unknown",
-        "cause": f"the stage `{error.component_name}` failed: {type(reason).__name__}: {reason}",
-        "next_step": "Run again; nothing that was in the library is lost",
-    }
-
-
-def _ingested(file: Path | ByteStream, results: dict[str, Any], outputs: dict[str, str]) -> IngestedFile:
-    def value(name: str, default: Any) -> Any:
-        component, socket = outputs[name].split(".")
-        return results.get(component, {}).get(socket, default)
-
-    parents = value("parents", [])
-    return IngestedFile(
-        file=_name(file),
-        sources=len({parent.meta["source_id"] for parent in parents}),
-        parents=len(parents),
-        children=len(value("children", [])),
-        **{name: value(name, 0) for name in ("new", "vectors", "missing", "removed")},
-        skipped=[
-            {"source": Path(_name(file)).name, **entry}
-            for stage in results.values()
-            for entry in stage.get("skipped", [])
-        ],
-        warnings=list(dict.fromkeys(text for stage in results.values() for text in stage.get("warnings", []))),
-    )

@@ -12,7 +12,7 @@ import yaml
 
 from shiguan.checking.pipeline_check import check_pipeline
 from shiguan.checking.reading import opening_comment
-from shiguan.errors import ConfigurationError
+from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.llm.model_settings import read_model_roles
 from shiguan.resources import read_table, resource_folder
 
@@ -302,6 +302,15 @@ def first_mode(deployment: str) -> str:
     """Name the mode of a deployment that stands for all: `simple`, or the first there is."""
     modes = list_modes().get(deployment) or ["simple"]
     return "simple" if "simple" in modes else modes[0]
+
+
+def require_answers(deployment: str, mode: str, outputs: Collection[str]) -> None:
+    """Refuse to ask a file without `answers`, and name the modes that answer."""
+    if "answers" not in outputs:
+        raise RefusedError(
+            f"The file `{mode}` answers no questions: its `outputs` have no `answers`, only "
+            f"{', '.join(outputs) or 'nothing'}. Ask one of the modes: {', '.join(list_modes()[deployment])}."
+        )
 
 
 def load_part(

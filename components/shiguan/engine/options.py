@@ -200,13 +200,18 @@ class AskOptions(BaseModel, extra="forbid"):
         known = ", ".join(f"`{name}`" for name in _METHODS)
         return [f"There is no method `{self.rewrite_method}`: the question was searched as it stands. Known: {known}."]
 
-    def ignored_by(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], *, writes: bool) -> list[str]:
-        """Name the options that a mode with these inputs and outputs ignores."""
+    def ignored_by(
+        self, mode: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any], *, writes: bool
+    ) -> dict[str, str]:
+        """Name the options that a mode with these inputs and outputs ignores, each with a warning."""
         given = {name: value for name, value in self.given().items() if value not in ([], {})}
         names = [name for name in given if name not in inputs and name not in ENGINE_OPTIONS]
         if self.method == "decompose" and "rewrite_method" in inputs and "sub_questions" not in outputs:
             names.append("rewrite_method: decompose")  # a plan whose parts nothing answers
-        return names + [name for name in _WRITING if name in given and not writes]
+        names += [name for name in _WRITING if name in given and not writes]
+        return {
+            name.partition(":")[0]: f"The mode `{mode}` does not take `{name}`: it was left aside." for name in names
+        }
 
 
 def allowed_values(name: str) -> list[str] | str:

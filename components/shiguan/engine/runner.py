@@ -9,13 +9,13 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Self
 
-from haystack import Document, GeneratedAnswer
+from haystack import Document
 
-from shiguan.engine.answer_object import answer_object
+from shiguan.engine.answer_object import answer_object, first_answer
 from shiguan.engine.answer_stream import AnswerEvent, AnswerStream, comparing, forwarding
 from shiguan.engine.conversations import ConversationKeeper, keep_turn, turn_of
 from shiguan.engine.library import Library
-from shiguan.engine.loading import list_modes, load_pipeline, pipeline_path
+from shiguan.engine.loading import load_pipeline, pipeline_path, require_answers
 from shiguan.engine.options import AskOptions, read_options
 from shiguan.engine.pipeline_run import (
     MAX_QUESTION,
@@ -30,7 +30,7 @@ from shiguan.engine.pipeline_run import (
 from shiguan.engine.receipts import Receipt, text_sha256, write_receipt
 from shiguan.engine.references import with_sources
 from shiguan.engine.verification import PASSAGES, OnItem, verify_text
-from shiguan.errors import AnswerError, ConfigurationError, RefusedError
+from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.llm.calls import is_available
 from shiguan.llm.model_settings import Budget, CachePlan
 from shiguan.llm.reply_cache import TenantCache
@@ -118,11 +118,7 @@ class Runner:
         self.close()
 
     def close(self) -> None:
-        """
-        End the runner's event loop, when what sums up conversations has come to its end.
-
-        The library's stores stay open for the other pipelines of the process.
-        """
+        """End the runner's event loop, when conversations are summed up; the library's stores stay open."""
         with self._turn:
             # In a thread, since a server lets go of its runners inside a running loop, where no other one can run.
             closing = threading.Thread(target=self._loop.close)
@@ -249,12 +245,9 @@ class Runner:
         :returns: `items` in the text's order, `counts` of verdicts by kind, and `warnings`; see docs/verify.md.
         :raises RefusedError: If the library is empty, the text too long, or a quotation is not one.
         """
-
-        def search(claim: str) -> list[Document]:
-            return self.search(claim, tenant_id=tenant_id, top_k=PASSAGES)[0]
-
+        found = partial(self.search, tenant_id=tenant_id, top_k=PASSAGES)
         compared = comparing(self.pipeline, tenant_id)
-        return verify_text(text, self._library, tenant_id, search, compared, on_item=on_item)
+        return verify_text(text, self._library, tenant_id, lambda claim: found(claim)[0], compared, on_item=on_item)
 
     def trace(self, query: str, *, tenant_id: str, outputs: list[str], **options: Any) -> dict[str, Any]:
         """
@@ -271,12 +264,13 @@ class Runner:
         :raises RefusedError: If the question is empty or too long, or an option is unknown or wrong.
         :raises AnswerError: If a stage fails; the message names it.
         """
-        for name in outputs:
-            if name not in self._outputs and name.partition(".")[0] not in self.pipeline.graph:
-                raise ConfigurationError(
-                    f"The mode `{self.mode}` has no output `{name}`. Its outputs: {', '.join(self._outputs)}. Name one "
-                    "of these, or add it to the file."
-                )
+        if unknown := [
+            at for at in outputs if {at, at.split(".")[0]}.isdisjoint({*self._outputs, *self.pipeline.graph})
+        ]:
+            raise ConfigurationError(
+                f"The mode `{self.mode}` has no output `{unknown[0]}`. Its outputs: {', '.join(self._outputs)}. Name "
+                "one of these, or add it to the file."
+            )
         targets = {name: self._outputs.get(name, name) for name in outputs}
         first: Results = {}
         seen = first.setdefault
@@ -312,12 +306,7 @@ class Runner:
     ) -> dict[str, Any]:
         if self.retrieval_only:
             raise RefusedError("This runner was made with `retrieval_only`; make one without it to ask questions.")
-        if "answers" not in self._outputs:
-            raise RefusedError(
-                f"The file `{self.mode}` answers no questions: its `outputs` have no `answers`, only "
-                f"{', '.join(self._outputs) or 'nothing'}. Ask one of the modes: "
-                f"{', '.join(list_modes()[self.deployment])}."
-            )
+        require_answers(self.deployment, self.mode, self._outputs)
         query = checked_question(query)
         searched = self._outputs.get("queries", "")
         wanted = [self._outputs["answers"], *(self._explained.values() if explain else ()), *filter(None, [searched])]
@@ -326,13 +315,7 @@ class Runner:
         how: dict[str, Any] = {"wanted": wanted, "limits": limits, "listener": listener}
         run = self._new_run(query, tenant_id, narrowed, cache=self._cache_of(tenant_id), **how)
         results = await run.results()
-        answers: list[GeneratedAnswer] = value_at(results, self._outputs["answers"]) or []
-        if not answers:
-            raise AnswerError(
-                f"The mode `{self.mode}` ended without an answer. A stage before `{self._outputs['answers']}` was left "
-                "out; run `shiguan check` on its file."
-            )
-        made = replace(answers[0], query=query)  # whatever it was searched with
+        made = replace(first_answer(results, self.mode, self._outputs), query=query)  # whatever it was searched with
         answer = answer_object(
             made,
             run,
@@ -403,9 +386,7 @@ class Runner:
         return PipelineRun(self.pipeline, data, wanted=stages, run=run, on_outputs=on_outputs)
 
     def _ignored(self, options: AskOptions) -> dict[str, str]:
-        names = options.ignored_by(self._inputs, self._outputs, writes=bool(self._map.generator))
-        text = "The mode `{}` does not take `{}`: it was left aside."
-        return {name.partition(":")[0]: text.format(self.mode, name) for name in names}
+        return options.ignored_by(self.mode, self._inputs, self._outputs, writes=bool(self._map.generator))
 
     @cached_property
     def _library(self) -> Library:

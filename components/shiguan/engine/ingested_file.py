@@ -1,0 +1,67 @@
+"""What became of a file that was put into the library."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from haystack.core.errors import PipelineRuntimeError
+from haystack.dataclasses import ByteStream
+
+from shiguan.errors import error_behind
+
+
+@dataclass(frozen=True)
+class IngestedFile:
+    """What became of one file."""
+
+    file: str
+    sources: int = 0
+    parents: int = 0
+    children: int = 0
+    new: int = 0
+    vectors: int = 0
+    missing: int = 0
+    removed: int = 0
+    skipped: list[dict[str, str]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def file_name(file: Path | ByteStream) -> str:
+    """Give the name that a file is known by again."""
+    return str(file.meta.get("file_name", "")) if isinstance(file, ByteStream) else str(file)
+
+
+def failure_of(file: Path | ByteStream, error: PipelineRuntimeError) -> dict[str, str]:
+    """Write why a stage could not take a file; an error of our own is raised as it is."""
+    if (ours := error_behind(error)) is not None:
+        raise ours
+    reason = error.__cause__ or error
+    return {
+        "source": Path(file_name(file)).name,
+        "stage": error.component_name or "unknown",
+        "cause": f"the stage `{error.component_name}` failed: {type(reason).__name__}: {reason}",
+        "next_step": "Run again; nothing that was in the library is lost",
+    }
+
+
+def ingested_file(file: Path | ByteStream, results: dict[str, Any], outputs: dict[str, str]) -> IngestedFile:
+    """Read from the outputs of the index what became of a file."""
+
+    def value(name: str, default: Any) -> Any:
+        component, socket = outputs[name].split(".")
+        return results.get(component, {}).get(socket, default)
+
+    parents = value("parents", [])
+    return IngestedFile(
+        file=file_name(file),
+        sources=len({parent.meta["source_id"] for parent in parents}),
+        parents=len(parents),
+        children=len(value("children", [])),
+        **{name: value(name, 0) for name in ("new", "vectors", "missing", "removed")},
+        skipped=[
+            {"source": Path(file_name(file)).name, **entry}
+            for stage in results.values()
+            for entry in stage.get("skipped", [])
+        ],
+        warnings=list(dict.fromkeys(text for stage in results.values() for text in stage.get("warnings", []))),
+    )
