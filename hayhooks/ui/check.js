@@ -23,7 +23,7 @@ export async function checkView(main) {
   for (const name of ["dragenter", "dragover"]) form.addEventListener(name, (event) => { event.preventDefault(); form.classList.add("over"); });
   form.addEventListener("dragleave", () => form.classList.remove("over"));
   form.addEventListener("drop", (event) => { event.preventDefault(); form.classList.remove("over"); take(event.dataTransfer.files); });
-  main.replaceChildren(h("div.wide", h("h1", t("check")), h("p.hint", t("checkLead")), form, count, list));
+  main.replaceChildren(h("div.wide", h("h1", t("checkHead")), h("p.hint", t("checkLead")), form, count, list));
 
   async function take([file]) {
     if (!file) return;
