@@ -12,7 +12,7 @@ from haystack import Document
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 
 from shiguan.engine.exports import FORMS, export_answer
-from shiguan.engine.receipts import Receipt, ToldAnswer
+from shiguan.engine.receipts import Receipt, ShownAnswer
 from shiguan.serving.error_replies import ApiError, error_response
 from shiguan.serving.page_routes import router as page_router
 from shiguan.serving.service import include_routes
@@ -257,7 +257,7 @@ class PageSite:
         @app.get("/api/v1/receipts/{receipt_id}/export")
         async def export(receipt_id: str, form: str) -> Response:
             told = next(data for name, data in self.script if name == "generation_complete")
-            answer = ToldAnswer.model_validate(told)
+            answer = ShownAnswer.model_validate(told)
             receipt = Receipt.model_construct(id=receipt_id, tenant_id="t", answer=answer)
             stored = [Document(id=one["id"], content=one["text"], meta=one) for one in self.passages]
             parents = type("Parents", (), {"filter_documents": lambda _, filters: stored})()

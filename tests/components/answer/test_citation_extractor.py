@@ -60,6 +60,12 @@ def test_citation_has_every_field():
             # 0.4 * 0.8 + 0.4 * 1 + 0.2 * 1/3
             "confidence": 0.7867,
             "verdict": "supported",
+            "selector": {
+                "type": "TextQuoteSelector",
+                "exact": "In the winter of 755 An Lushan rose in Fanyang.",
+                "prefix": "",
+                "suffix": FIRST[47:79],
+            },
         }
     ]
     json.dumps(found.meta)

@@ -32,7 +32,7 @@ def test_named_models_and_limits_are_let_through(tmp_path):
         ({"models": [{"name": "a", "key_variable": "AWS_SECRET"}]}, "code_in_parameters", "not the name of a key"),
         ({"models": [{"name": "a", "window": 0}]}, "building", "greater than or equal"),
         ({"models": [{"name": "a", "prices": 2}]}, "building", "not permitted"),
-        ({"roles": {"answer": ["nobody"]}}, "building", "`nobody`, which is no model"),
+        ({"roles": {"answer": ["nobody"]}}, "building", "`nobody`, which is not among the models"),
         ({"rules": [{"role": "answer_strong", "complexity": 70}]}, "building", "less than or equal"),
     ],
 )  # fmt: skip

@@ -85,4 +85,4 @@ def test_what_cannot_be_read_is_refused(receipt, tmp_path, capsys):
     code, _, err = run(capsys, "export", str(receipt), "--tenant", "another")
     assert (code, "another tenant" in err) == (2, True)
     code, _, err = run(capsys, "export", str(broken))
-    assert (code, "no receipt" in err) == (2, True)
+    assert (code, "is not a receipt" in err) == (2, True)
