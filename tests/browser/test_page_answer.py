@@ -73,6 +73,8 @@ def test_a_mark_opens_its_passage_and_is_a_link_into_the_book(site, opened):
 def test_the_first_passage_opens_by_itself_where_there_is_room(site, opened, width, opens):
     page = opened(site.url + "/", width=width)
     ask(page)
+    if opens:
+        page.locator(".beside mark").wait_for()
     assert page.locator(".beside mark").count() == int(opens)
     assert page.locator(".sentence.chosen").count() == int(opens)
     assert page.evaluate("document.activeElement.id") == "question"
@@ -278,6 +280,7 @@ ALLOWED = {
     "Word",
     "HTML",
     "BibTeX",
+    "RIS",
     "JSON",
     "EPUB",
     "DOCX",
