@@ -46,12 +46,13 @@ class Attribution:
             if _size(folded) >= 5:
                 self._names[field].setdefault(folded.key, (folded, set()))[1].add(value)
 
-    def allows(self, named: str, place: Mapping[str, Any], *, beside: bool = False) -> bool:
+    def allows(self, named: str, place: Mapping[str, Any], passage: str = "", *, beside: bool = False) -> bool:
         """
         Tell whether a place is where a text says that it is.
 
         :param named: What the text says.
         :param place: A citation of the library with its `author`.
+        :param passage: The characters that count around that place: a work that they name is what is quoted there.
         :param beside: Whether that is a whole sentence: then what no work of the library is called is no place, unless
             it stands in 《》.
         """
@@ -72,7 +73,7 @@ class Attribution:
             if (there and there.isdisjoint(wanted)) or (not there and self._counts(pattern)):
                 return False
         titles = _TITLE.findall(named) if beside else [named]
-        return known or not any(fold(title).key for title in titles)
+        return known or all(fold(title).key in passage for title in titles)
 
     def _meant(self, field: str, named: str, *, beside: bool) -> set[str]:
         """Find the library's names that a text has, or that have a part of it."""

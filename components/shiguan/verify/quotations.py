@@ -26,6 +26,8 @@ _SHORTEST, _PIECE = 10, 240
 _LEFT_OUT, _NEAR, _PART, _SLACK = 1500, 150, 20, 16
 # From this likeness on, 0 to 100, a place has the quotation, altered; from this share on, parts make up the whole.
 _ALTERED, _WHOLE = 72, 0.85
+# How near to a quotation, in characters that count, a book names the work that it quotes itself.
+_NAMED = 150
 _HITS, _MOST_HITS, _BATCH, _LISTED = 24, 1024, 100, 20
 _ELLIPSIS = re.compile(r"[\[(（〔【［]?\s{0,3}(?:\.\s?\.\s?\.[\s.]*|…+|⋯+|‥+|。。。+)\s*[\])）〕】］]?")
 _NUMBER = re.compile(rf"[\d.,%{''.join(NUMERALS)}]+")
@@ -110,7 +112,14 @@ class QuotationSearch:
         found, stretches = self._found(quotation, whole, parts)
         if found:
             places = [stretch.place(start, end) for stretch, start, end in found]
-            there = [one for one in places if not named or self.attribution.allows(named, one, beside=beside)]
+            there = [
+                place
+                for place, (stretch, start, end) in zip(places, found, strict=True)
+                if not named
+                or self.attribution.allows(
+                    named, place, stretch.folded.key[max(0, start - _NAMED) : end + _NAMED], beside=beside
+                )
+            ]
             if not there:
                 return _verdict("misattributed", "it stands elsewhere than the text says", places)
             return _verdict("found", "word for word", [*there, *(one for one in places if one not in there)])

@@ -61,6 +61,7 @@ def search(library):
         "貞觀二年春正月，太宗御太極殿",
         "贞观二年春正月太宗御太极殿，群臣皆贺",
         "房玄齡不受賞，曰：『臣有三愧。』",
+        "房玄龄不受赏　曰臣有三愧",
     ],
 )
 def test_a_quotation_in_another_dress_is_found(search, quotation):
@@ -147,6 +148,22 @@ def test_a_wrong_place_beside_a_quotation_is_told(search):
     assert search.check("Call me Ishmael. Some years ago", "whale.md")["verdict"] == "found"
     wrong = search.check("Call me Ishmael. Some years ago", "songs.md")
     assert (wrong["verdict"], wrong["source"], wrong["section"]) == ("misattributed", "whale.md", ["Loomings"])
+
+
+def test_a_work_that_the_passage_quotes_is_no_wrong_place(tmp_path):
+    text = (
+        "# 魏博\n\n魏博五十馀年不沾皇化，一旦举六州之地来归。《资治通鉴》元和七年十月。\n\n# 他处\n\n"
+        + "其后河北无事。" * 60
+        + "田承嗣镇魏博，选募六州骁勇之士五千人为牙军。\n"
+    )
+    (tmp_path / "rebellion.md").write_text(text, encoding="utf-8")
+    library = Library(data_dir=tmp_path / "library")
+    assert not any(done.skipped for done in library.ingest([tmp_path / "rebellion.md"], tenant_id="a"))
+    search = QuotationSearch(library.stores, "a")
+    quotation = "魏博五十餘年不沾皇化"
+    assert search.check(quotation, "据《资治通鉴》：", beside=True)["verdict"] == "found"
+    assert search.check(quotation, "据《旧唐书》：", beside=True)["verdict"] == "misattributed"
+    assert search.check("选募六州骁勇之士", "据《资治通鉴》：", beside=True)["verdict"] == "misattributed"
 
 
 def test_another_tenants_passages_are_nowhere(library, search):
