@@ -24,7 +24,7 @@ def index_mutants(data: dict[str, Any]) -> Iterator[Change]:
     unstamped = [sender for sender in dict.fromkeys(before) if sender.partition(".")[0] not in after]
     stamped = sorted({e["receiver"] for e in data["connections"] if e["receiver"].endswith(".documents") and e["receiver"].partition(".")[0] in after})  # fmt: skip
     assert len(unstamped) >= 5
-    assert len(stamped) >= 3
+    assert len(stamped) >= 4
     for receiver in stamped:
         for sender in unstamped:
             yield (

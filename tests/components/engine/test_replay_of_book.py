@@ -43,35 +43,33 @@ def test_each_fate_of_a_source_is_told_rightly(build_book, tmp_path, capsys):
         assert shiguan("ingest", tmp_path / name)[0] == 0
 
     def replay():
-        code, told = shiguan("replay", receipt, "--prompt")
+        code, told = shiguan("replay", receipt)
         about = [entry for entry in told["citations"] if WORDS in entry["quote"]]
         assert about
         (state,) = {(entry["state"], (entry["now"] or {}).get("source")) for entry in about}
-        return code, *state, told["prompt"]["exact"]
+        return code, *state
 
     ingest(original)
     assert shiguan("ask", QUESTION, "--receipt", receipt)[0] == 0
     assert len(read_receipt(receipt).passages) > 1
-    # No model is asked with a prompt where quotations stand in for an answer.
-    sent = bool(read_receipt(receipt).prompt)
-    assert replay() == (0 if sent else 1, "stands", None, sent)
+    assert replay() == (0, "stands", None)
 
     ingest(original)
-    assert replay() == (0 if sent else 1, "stands", None, sent)
+    assert replay() == (0, "stands", None)
 
     ingest(original.replace("had 6,800 men", "had, in all, 6,800 men"))
-    assert replay()[1:] == ("moved", "book.epub", False)
+    assert replay()[1:] == ("moved", "book.epub")
 
     ingest(original.replace(WORDS, "his officer Lei Wanchun shot Yin Ziqi in the right eye"))
-    assert replay() == (1, "changed", None, False)
+    assert replay() == (1, "changed", None)
 
     ingest(original)
-    assert replay() == (0 if sent else 1, "stands", None, sent)
+    assert replay() == (0, "stands", None)
 
     ingest(original, "renamed.epub")
     assert shiguan("delete", "book.epub")[0] == 0
-    assert replay()[1:] == ("moved", "renamed.epub", False)
+    assert replay()[1:] == ("moved", "renamed.epub")
 
     assert shiguan("delete", "renamed.epub")[0] == 0
-    assert replay() == (1, "gone", None, False)
+    assert replay() == (1, "gone", None)
     book.unlink()
