@@ -123,6 +123,12 @@ def settings(tmp_path):
     return ServingSettings(data_dir=tmp_path / "data")
 
 
+def test_modes_are_deployed_one_after_the_other(app_module, settings):
+    """Hayhooks' threads would go through `sys.modules` while others import, and a mode be left out."""
+    app_module.create(settings)
+    assert importlib.import_module("hayhooks.settings").settings.startup_deploy_strategy == "sequential"
+
+
 async def test_every_route_of_the_server_is_known(app_module, settings):
     application = app_module.create(settings)
     async with application.router.lifespan_context(application):
