@@ -27,7 +27,7 @@ _SETTINGS = {
     "HAYHOOKS_TRACING_INCLUDE_PAYLOAD_VALUES": "false",
     "HAYHOOKS_ADDITIONAL_PYTHON_PATH": "",
     # Side by side its threads go through `sys.modules` while others import, and leave out a mode where that fails.
-    "HAYHOOKS_STARTUP_DEPLOY_STRATEGY": "sequential",
+    "HAYHOOKS_STARTUP_DEPLOY_WORKERS": "1",
     # FastAPI's own traces quote addresses, with the words of a search, and messages of errors.
     "FASTAPI_OTEL_AUTO_CONFIGURE": "false",
     # Hayhooks would read any .env that lies around in or above the current folder.

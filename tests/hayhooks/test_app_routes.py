@@ -126,7 +126,7 @@ def settings(tmp_path):
 def test_modes_are_deployed_one_after_the_other(app_module, settings):
     """Hayhooks' threads would go through `sys.modules` while others import, and a mode be left out."""
     app_module.create(settings)
-    assert importlib.import_module("hayhooks.settings").settings.startup_deploy_strategy == "sequential"
+    assert importlib.import_module("hayhooks.settings").settings.startup_deploy_workers == 1
 
 
 async def test_every_route_of_the_server_is_known(app_module, settings):

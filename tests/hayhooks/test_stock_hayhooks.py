@@ -30,7 +30,7 @@ def library(tmp_path_factory):
 def stock(library):
     command = [HAYHOOKS, "run", "--host", "127.0.0.1", "--port", "{port}", "--pipelines-dir", "hayhooks/pipelines"]
     with ServerProcess(
-        library, command=command, HAYHOOKS_STARTUP_DEPLOY_STRATEGY="sequential", ready="/status", SHIGUAN_TENANT="a"
+        library, command=command, HAYHOOKS_STARTUP_DEPLOY_WORKERS="1", ready="/status", SHIGUAN_TENANT="a"
     ) as server:
         assert sorted(server.get("/status").json()["pipelines"]) == sorted(MODES), server.errors
         yield server
