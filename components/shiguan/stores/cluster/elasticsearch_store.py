@@ -117,11 +117,8 @@ class ElasticsearchStore(TenantGuarded, ServedStore, PipelineStore, Elasticsearc
             return 0
         with self._connected() as client:
             self._check(client)  # it may have been deleted since
-        if policy == DuplicatePolicy.SKIP:
-            known = self.existing_ids([document.id for document in documents])
-            documents = [*{document.id: document for document in documents if document.id not in known}.values()]
         bare = [replace(document, embedding=None, sparse_embedding=None) for document in documents]
-        if policy not in (DuplicatePolicy.OVERWRITE, DuplicatePolicy.SKIP):
+        if policy != DuplicatePolicy.OVERWRITE:
             with self.server.reporting():
                 return int(super().write_documents(bare, policy=policy, refresh=True))
         actions = (
