@@ -22,6 +22,7 @@ from shiguan.claims.checker import stated_claim
 from shiguan.claims.claims import split_claims
 from shiguan.errors import EndpointError, RefusedError, ShiguanError, StoreUnavailableError
 from shiguan.llm.calls import blocking, budget_allows, call_generator, warm_up_generator
+from shiguan.llm.prompt_rendering import unwritten_answer
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.run import waiting_for_llm
 from shiguan.models.token_counter import TokenCounter
@@ -194,13 +195,9 @@ class _Research:
         """Answer with a sentence of our own."""
         found = why == "not_found"
         text = not_found_sentence("agent", self.language) if found else sentence(why, self.language)
-        meta: dict[str, Any] = {
-            "status": "not_found" if found else "refused",
-            "language": self.language,
-            "format": "markdown",
-        }
-        meta |= {**self.marks, "citations": [], "claims": [], "changes": [], "model": "", "usage": {}}
-        return self._outputs(answers=[GeneratedAnswer(data=text, query=query, documents=self.passages, meta=meta)])
+        status = "not_found" if found else "refused"
+        answer = unwritten_answer(query, text, self.language, status, self.passages, **self.marks, changes=[])
+        return self._outputs(answers=[answer])
 
     def _outputs(self, **outputs: Any) -> dict[str, Any]:
         return {**outputs, "steps": self.steps, "warnings": [*self.agent._counter.warnings, *self.warnings]}

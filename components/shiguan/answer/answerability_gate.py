@@ -6,6 +6,7 @@ from haystack import Document, GeneratedAnswer, component, logging
 
 from shiguan.answer.answerability import probability
 from shiguan.answer.question_names import near_names
+from shiguan.llm.prompt_rendering import unwritten_answer
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.text.languages import detect_language
 from shiguan.text.passages import passage_text
@@ -78,10 +79,6 @@ class AnswerabilityGate:
         if (documents or not self.needs_documents) and not unlikely:
             return {"documents": documents, "confidence": confidence, "warnings": warnings}
         language = language or detect_language(query)
-        meta = {
-            "status": "not_found", "citations": [], "language": language, "format": "markdown", "claims": [],
-            "model": "", "usage": {}, "confidence": confidence,
-        }  # fmt: skip
         text = not_found_sentence(self.mode, language)
-        answer = GeneratedAnswer(data=text, query=query, documents=documents, meta=meta)
+        answer = unwritten_answer(query, text, language, "not_found", documents, confidence=confidence)
         return {"answers": [answer], "confidence": confidence, "warnings": warnings}

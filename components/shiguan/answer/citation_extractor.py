@@ -17,6 +17,7 @@ from shiguan.claims.claim_kinds import claim_kind
 from shiguan.claims.claims import MOST_CHARACTERS, MOST_CLAIMS, split_claims
 from shiguan.claims.nearness import ClaimMatcher
 from shiguan.llm.calls import no_answer_error
+from shiguan.llm.prompt_rendering import unwritten_answer
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.text.languages import detect_language
 
@@ -211,12 +212,9 @@ class CitationExtractor:
             text, citations = write_quotations(quoted, status, language, confidence or 0.0, self.format)
         else:
             text, citations = escaped(not_found_sentence(self.mode, language), self.format), []
-        meta: dict[str, Any] = {
-            "status": status, "language": language, "format": self.format,
-            "citations": citations, "claims": [], "changes": [], "confidence": confidence, "model": "", "usage": {},
-            "absent": absent, "waiting": _waiting(store, filters) if status != "quoted" else 0,
-        }  # fmt: skip
-        return GeneratedAnswer(data=text, query=query, documents=found, meta=meta)
+        waiting = _waiting(store, filters) if status != "quoted" else 0
+        about = {"format": self.format, "citations": citations, "changes": [], "confidence": confidence}
+        return unwritten_answer(query, text, language, status, found, **about, absent=absent, waiting=waiting)
 
     def _not_found(
         self, reply: ChatMessage, numbered: dict[int, Document], query: str, language: str

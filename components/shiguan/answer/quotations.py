@@ -20,6 +20,9 @@ from shiguan.text.terms import covered, is_wide, question_weights, rarity, terms
 
 Span = tuple[int, int]
 
+QUOTING = ("quoted", "closest")
+"""The statuses of answers that are passages alone; of `closest` ones none clearly answers."""
+
 _MOST, _NEARLY = 3, 0.4
 """How many quotations there are at most, and how well one must have matched against the best, as a share."""
 # From this similarity of term shingles on, 0 to 1, a quotation says what one before it says.

@@ -11,14 +11,13 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from shiguan.answer.quotations import QUOTING
 from shiguan.commands.terminal import print_indented
 from shiguan.text.places import page_words
 from shiguan.text.terminal import console_for_people, one_line
 
 _VERDICT_STYLES = {"supported": "green", "partial": "yellow", "unsupported": "red", "contradicted": "bold red"}
 _MAX_QUOTE = 300
-QUOTING = ("quoted", "closest")
-"""Answers that are passages alone; of `closest` ones none clearly answers."""
 _UNSURE = "No passage clearly answers this; these come closest."
 
 

@@ -65,6 +65,5 @@ def _lines(found: list[dict[str, Any]]) -> list[str]:
 
 def _own_receipt(options: argparse.Namespace) -> Receipt:
     receipt = read_receipt(options.receipt)
-    if receipt.tenant_id != tenant(options):
-        raise RefusedError("The receipt is of another tenant. Name the one that asked with `--tenant`.")
+    receipt.require_tenant(tenant(options))
     return receipt

@@ -122,8 +122,7 @@ def give(options: argparse.Namespace) -> int:
     if receipt is None and RECEIPT_ID.fullmatch(options.receipt):
         raise RefusedError(f"{settings.folder} has no such receipt of this tenant. Check `--tenant` and `--data-dir`.")
     receipt = receipt or read_receipt(Path(options.receipt))
-    if receipt.tenant_id != tenant(options):
-        raise RefusedError("The receipt is of another tenant. Name the one that asked with `--tenant`.")
+    receipt.require_tenant(tenant(options))
     print_json(file.give(receipt, options.kind, options.note, reader="command line"))
     return 0
 

@@ -10,6 +10,7 @@ from haystack import AsyncPipeline, Document
 from haystack.dataclasses import StreamingChunk
 
 from shiguan.answer.citation_extractor import CitationExtractor
+from shiguan.answer.quotations import QUOTING
 from shiguan.claims.claim_stream import ClaimStream, end_with_marks
 from shiguan.engine.answer_object import listed
 from shiguan.engine.pipeline_run import PipelineMap
@@ -208,7 +209,7 @@ class AnswerStream:
                 if citation["claim"] == {"start": claim["start"], "end": claim["end"]}
             ]
             self._emit("claim", {"index": index, **claim, "citations": cited})
-        if found["status"] in ("quoted", "closest"):
+        if found["status"] in QUOTING:
             for citation in found["citations"]:
                 self._emit_token(text[at : citation["claim"]["end"]])
                 at = citation["claim"]["end"]

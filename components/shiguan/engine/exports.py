@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import yaml
 
-from shiguan.engine.docx_notes import docx_with_footnotes
+from shiguan.answer.quotations import QUOTING
+from shiguan.engine.docx_notes import MARK, docx_with_footnotes
 from shiguan.engine.receipts import CitedSpan, Receipt
 from shiguan.errors import RefusedError
 from shiguan.tenants import of_tenant, where
@@ -18,7 +19,7 @@ from shiguan.text.places import page_words
 from shiguan.text.works import PEOPLE, WORK_FIELDS, isbn_of, plain_line, work_of
 
 Form = Literal["csl", "bibtex", "ris", "markdown", "html", "docx"]
-FORMS: dict[str, tuple[str, str]] = {
+FORMS: dict[Form, tuple[str, str]] = {
     "csl": ("application/vnd.citationstyles.csl+json", "csl.json"),
     "bibtex": ("application/x-bibtex", "bib"),
     "ris": ("application/x-research-info-systems", "ris"),
@@ -30,8 +31,6 @@ FORMS: dict[str, tuple[str, str]] = {
 
 _LARGEST = 1024 * 1024
 _LONGEST_QUOTE = 100_000
-_QUOTED = ("quoted", "closest")
-_MARKS = re.compile(r"\[(\d+)\]")
 _DOI = re.compile(r"(?i)(?:doi:|https?://(?:dx\.)?doi\.org/)?(10\.\d{4,9}/\S+)")
 
 
@@ -54,7 +53,7 @@ class Entry:
     def notes(self, receipt: str) -> list[str]:
         """Write what no field of a bibliography takes, one line each."""
         quotes = [f"[{number}] {place}: “{quote}”" for number, place, quote in self.quotes]
-        return [*quotes, *(f"Identifier: {one}" for one in self.identifiers()[""]), f"Shiguan receipt: {receipt}"]
+        return [*quotes, *(f"Identifier: {one}" for one in self.identifiers()[""]), _signed(receipt)]
 
     def reference(self, form: Callable[[str], str] = str, title: str = "{}") -> str:
         """Name the work in one line, as a footnote does."""
@@ -77,11 +76,11 @@ def export_answer(receipt: Receipt, parents: Any, form: str, *, own: Mapping[str
     :returns: A file's content.
     :raises RefusedError: If there is no such form.
     """
-    if form not in get_args(Form):
+    if form not in FORMS:
         raise RefusedError(f"There is no form `{plain_line(form)}` to export to. Choose one of {', '.join(FORMS)}.")
     entries = cited_entries(receipt, parents, own or {})
     if form == "docx":
-        return docx_with_footnotes(_line(receipt.answer.query), *_paragraphs(receipt, entries), _signed(receipt))
+        return docx_with_footnotes(_line(receipt.answer.query), *_paragraphs(receipt, entries), _signed(receipt.id))
     writers = {"csl": _csl, "bibtex": _bibtex, "ris": _ris, "markdown": _markdown, "html": _html}
     return writers[form](receipt, entries).encode("utf-8", "replace")
 
@@ -138,8 +137,8 @@ def _place(citation: CitedSpan) -> str:
     return ", ".join(filter(None, map(plain_line, parts))) or "(no place)"
 
 
-def _signed(receipt: Receipt) -> str:
-    return f"Shiguan receipt: {receipt.id}"
+def _signed(receipt: str) -> str:
+    return f"Shiguan receipt: {receipt}"
 
 
 def _csl(receipt: Receipt, entries: list[Entry]) -> str:
@@ -222,7 +221,7 @@ def _footnotes(entries: list[Entry], form: Callable[[str], str] = str, title: st
 def _paragraphs(receipt: Receipt, entries: list[Entry]) -> tuple[list[tuple[str, bool]], dict[int, str]]:
     """Give the paragraphs of an answer with its marks, each with whether it is a quotation, and its footnotes."""
     answer = receipt.answer.model_dump()
-    if answer["status"] in _QUOTED:
+    if answer["status"] in QUOTING:
         quotes = [(number, quote) for entry in entries for number, _, quote in entry.quotes]
         return [(f"{quote}[{number}]", True) for number, quote in sorted(quotes)], _footnotes(entries)
     parts = re.split(r"\n\s*\n", str(answer.get("answer") or ""))
@@ -237,7 +236,7 @@ def _markdown(receipt: Receipt, entries: list[Entry]) -> str:
     known = {str(number) for number in notes}
     parts = []
     for text, quoted in _paragraphs(receipt, entries)[0]:
-        pieces = _MARKS.split(text)
+        pieces = MARK.split(text)
         shown = "".join(
             escape(piece) if at % 2 == 0 else f"[^{piece}]" if piece in known else escape(f"[{piece}]")
             for at, piece in enumerate(pieces)
@@ -245,7 +244,7 @@ def _markdown(receipt: Receipt, entries: list[Entry]) -> str:
         parts.append(f"> {shown}" if quoted else shown)
     feet = "\n\n".join(f"[^{number}]: {note}" for number, note in notes.items())
     title = f"# {escape(_line(receipt.answer.query))}"
-    return "\n\n".join(filter(None, [title, *parts, feet, _signed(receipt)])) + "\n"
+    return "\n\n".join(filter(None, [title, *parts, feet, _signed(receipt.id)])) + "\n"
 
 
 def _html(receipt: Receipt, entries: list[Entry]) -> str:
@@ -256,7 +255,7 @@ def _html(receipt: Receipt, entries: list[Entry]) -> str:
             known = int(found[1]) in notes
             return f'<sup><a href="#n{found[1]}">{found[1]}</a></sup>' if known else found[0]
 
-        return _MARKS.sub(mark, html.escape(text))
+        return MARK.sub(mark, html.escape(text))
 
     paragraphs = [
         f"<blockquote><p dir=auto>{shown(text)}</p></blockquote>" if quoted else f"<p dir=auto>{shown(text)}</p>"
@@ -267,5 +266,5 @@ def _html(receipt: Receipt, entries: list[Entry]) -> str:
     style = "body{max-width:38rem;margin:3rem auto;padding:0 1rem;font:1.05rem/1.6 Georgia,'Songti SC',serif}"
     head = f'<meta charset="utf-8"><title>{title}</title><style>{style}</style>'
     body = [f"<h1 dir=auto>{title}</h1>", *paragraphs, "<hr>", "<ol>", *feet, "</ol>"]
-    end = f"<p><small>{_signed(receipt)}</small></p></body></html>\n"
+    end = f"<p><small>{_signed(receipt.id)}</small></p></body></html>\n"
     return "\n".join([f"<!doctype html>\n<html><head>{head}</head><body>", *body, end])

@@ -80,6 +80,11 @@ class Receipt(BaseModel, extra="forbid"):
     grading: dict[str, Any]
     answer: ShownAnswer
 
+    def require_tenant(self, tenant_id: str) -> None:
+        """Refuse a tenant that did not ask the question."""
+        if self.tenant_id != tenant_id:
+            raise RefusedError("The receipt is of another tenant. Name the one that asked with `--tenant`.")
+
     @property
     def messages(self) -> list[dict[str, str]]:
         """The prompt, as role and text; none where no model was asked or prompts were not kept."""

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 from haystack import Document, GeneratedAnswer
 
+from shiguan.answer.quotations import QUOTING
 from shiguan.claims.checker import ClaimChecker
 from shiguan.claims.claims import split_claims
 from shiguan.evaluation.metrics import KNOWN
@@ -131,7 +132,7 @@ def score_answer(question: Question, record: Record) -> dict[str, float]:
             metrics["gold_cited"] = 0.0 if refused else _gold_share(question, record, cited=True)
     else:
         metrics["correct_refusal"] = float(refused)
-    if record["status"] not in ("not_found", "refused", "quoted", "closest"):
+    if record["status"] not in ("not_found", "refused", *QUOTING):
         # A quotation claims nothing that could be supported or not.
         scores = score_citations(record["answer"], {one["number"]: one["content"] for one in record["documents"]})
         if scores.claims:

@@ -15,6 +15,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from haystack import Document
 from haystack.components.builders import ChatPromptBuilder
 from haystack.dataclasses import ChatMessage, GeneratedAnswer
 from jinja2 import FunctionLoader, StrictUndefined
@@ -243,16 +244,18 @@ def recalled_answer(query: str, said: Sequence[str], language: str) -> Generated
     for one in map(neutral_text, said):
         shown = one if len(one) <= _LONGEST_RECALLED else f"{one[:_LONGEST_RECALLED]}…"
         text += "\n\n" + "\n".join(f"> {line}".rstrip() for line in shown.splitlines())
-    return answer_without_search(query, text, language, "recalled")
+    return unwritten_answer(query, text, language, "recalled")
 
 
-def answer_without_search(query: str, text: str, language: str, status: str) -> GeneratedAnswer:
-    """Make an answer for which no passage was looked up, and that cites none."""
-    meta: dict[str, Any] = {
+def unwritten_answer(
+    query: str, text: str, language: str, status: str, documents: Sequence[Document] = (), **meta: Any
+) -> GeneratedAnswer:
+    """Make an answer that no model wrote; it cites nothing unless `meta` says what."""
+    empty: dict[str, Any] = {
         "status": status, "citations": [], "language": language, "format": "markdown", "claims": [], "model": "",
         "usage": {}, "confidence": None,
     }  # fmt: skip
-    return GeneratedAnswer(data=text, query=query, documents=[], meta=meta)
+    return GeneratedAnswer(data=text, query=query, documents=list(documents), meta={**empty, **meta})
 
 
 @cache

@@ -13,7 +13,7 @@ from haystack.dataclasses import ChatMessage
 from shiguan.conversations import ConversationStore, SummaryNode, Turn, as_messages
 from shiguan.errors import StoreError
 from shiguan.llm.calls import warm_up_generator
-from shiguan.llm.prompt_rendering import answer_without_search, clean_history, recalled_answer
+from shiguan.llm.prompt_rendering import clean_history, recalled_answer, unwritten_answer
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.memory.earlier_turns import (
     EarlierTurns,
@@ -185,7 +185,7 @@ class ConversationReader(Serializable):
         spoken = language or detect_language(query)
         answer = None
         if ready := unsearched_answer(query, spoken):
-            answer = answer_without_search(query, ready, spoken, "unsearched")
+            answer = unwritten_answer(query, ready, spoken, "unsearched")
         elif route.source == "history":
             found = fragments(query, [], conversation.turns, conversation.nodes)
             answer = recalled_answer(query, in_order(found), spoken)

@@ -87,7 +87,7 @@ def cfi_of(runs: Sequence[Sequence[Any]], start: int, end: int, text: str) -> st
     while end > before + 1 and text[end - offset - 1].isspace():
         end -= 1
     begin = f":{first[2] + start - first[0]}"
-    stop = f":{last[2] + end - 1 - last[0] + 1 + (text[end - offset - 1] > _WIDEST)}"
+    stop = f":{last[2] + end - last[0] + (text[end - offset - 1] > _WIDEST)}"
     steps, ending = first[1].split("/"), last[1].split("/")
     shared = 0
     while shared < min(len(steps), len(ending)) - 1 and steps[shared] == ending[shared]:

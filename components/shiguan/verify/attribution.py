@@ -6,8 +6,8 @@ from pathlib import PurePath
 from typing import Any
 
 from shiguan.text.quantities import numerals
-from shiguan.text.terms import fold_text, is_wide
-from shiguan.verify.folded import NUMERALS, Folded, fold
+from shiguan.text.terms import fold_text
+from shiguan.verify.folded import NUMERALS, Folded, fold, size_of
 
 _WORD_NUMBER = r"(\d+|[ivxlc]+)\b"
 _NUMBER = rf"(\d+|[{''.join(NUMERALS)}]+)"
@@ -43,7 +43,7 @@ class Attribution:
     def _add(self, field: str, name: str, value: str) -> None:
         if name.strip():
             folded = fold(name)
-            if _size(folded) >= 5:
+            if size_of(folded.key) >= 5:
                 self._names[field].setdefault(folded.key, (folded, set()))[1].add(value)
 
     def allows(self, named: str, place: Mapping[str, Any], passage: str = "", *, beside: bool = False) -> bool:
@@ -79,11 +79,13 @@ class Attribution:
         """Find the library's names that a text has, or that have a part of it."""
         text, names = fold(named), self._names[field]
         least = 15 if beside and field == "section" else 6
-        found = [key for key, (name, _) in names.items() if _size(name) >= least and any(True for _ in name.find(text))]
+        found = [
+            key for key, (name, _) in names.items() if size_of(key) >= least and any(True for _ in name.find(text))
+        ]
         found = [key for key in found if not any(key != other and key in other for other in found)]
         if not found:
             pieces = [fold(piece) for piece in (_TITLE.findall(named) if beside else _APART.split(named))]
-            pieces = [one for one in pieces if _size(one) >= (6 if field != "section" else 12)]
+            pieces = [one for one in pieces if size_of(one.key) >= (6 if field != "section" else 12)]
             found = [key for key, (name, _) in names.items() if any(True for one in pieces for _ in one.find(name))]
         return {value for key in found for value in names[key][1]}
 
@@ -101,7 +103,3 @@ def _numbers(pattern: re.Pattern[str], text: str) -> set[float]:
         else:
             found |= {float(number)} if number.isdecimal() else numerals(number)
     return found
-
-
-def _size(name: Folded) -> int:
-    return len(name.key) + 2 * sum(map(is_wide, name.key))

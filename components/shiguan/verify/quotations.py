@@ -17,9 +17,9 @@ from shiguan.claims.word_differences import negations
 from shiguan.tenants import of_tenant, where
 from shiguan.text.terms import is_wide
 from shiguan.verify.attribution import Attribution
-from shiguan.verify.folded import NUMERALS, Folded, fold, joined
+from shiguan.verify.folded import NUMERALS, Folded, fold, joined, size_of
 
-# A wide character says as much as three others; sizes are in these.
+# Sizes are those of `size_of`.
 _SHORTEST, _PIECE = 10, 240
 # What an ellipsis may leave out, how far apart are two parts of one place, how small no part of a stitched one is,
 # and how far around an altered one is looked.
@@ -107,7 +107,7 @@ class QuotationSearch:
         whole = fold(quotation)
         parts = [fold(part) for part in _ELLIPSIS.split(_EDITORS.sub(_edited, quotation))]
         parts = [part for part in parts if part.key]
-        if _size(whole.key) < _SHORTEST:
+        if size_of(whole.key) < _SHORTEST:
             return _verdict("too_short", "too short to be looked up")
         found, stretches = self._found(quotation, whole, parts)
         if found:
@@ -215,7 +215,7 @@ class QuotationSearch:
         """Tell what is altered from what is put together, and that from what is nowhere."""
         groups = _grouped([span for part in parts for span in _cover(part.key, stretches)])
         size = sum(len(part.key) for part in parts)
-        large = [group for group in groups if sum(_size(s.folded.key[a:b]) for s, a, b in group) >= _PART]
+        large = [group for group in groups if sum(size_of(s.folded.key[a:b]) for s, a, b in group) >= _PART]
         if len(large) > 1 and sum(end - start for group in large for _, start, end in group) >= _WHOLE * size:
             places = [group[0][0].place(group[0][1], group[-1][2]) for group in large]
             return {**_verdict("stitched", "parts of several places", places), "parts": places}
@@ -282,10 +282,10 @@ def _exact(whole: Folded, parts: list[Folded], stretch: Stretch) -> list[Span]:
         for part in parts[1:]:
             following = next(part.find(text, end), -1)
             left_out = text.key[end:following]
-            if following < 0 or _size(left_out) > _LEFT_OUT or stretch.section(following) != stretch.section(at):
+            if following < 0 or size_of(left_out) > _LEFT_OUT or stretch.section(following) != stretch.section(at):
                 break
             # An ellipsis must not hide a denial.
-            if 0 < _size(left_out) < 10 and negations(stretch.text[slice(*text.span(end, following))]):
+            if 0 < size_of(left_out) < 10 and negations(stretch.text[slice(*text.span(end, following))]):
                 break
             end = following + len(part.key)
         else:
@@ -323,7 +323,7 @@ def _grouped(spans: Sequence[Span]) -> list[list[Span]]:
             last is not None
             and last[0] is stretch
             and start >= last[1]
-            and _size(stretch.folded.key[last[2] : start]) <= _NEAR
+            and size_of(stretch.folded.key[last[2] : start]) <= _NEAR
         ):
             groups[-1].append((stretch, start, end))
         else:
@@ -337,10 +337,6 @@ def _edited(bracket: re.Match[str]) -> str:
     if _ELLIPSIS.fullmatch(bracket[0]) or negations(inside) or _NUMBER.fullmatch(inside):
         return bracket[0]
     return inside if behind.isalnum() and not is_wide(behind) else " "  # [H]e
-
-
-def _size(key: str) -> int:
-    return len(key) + 2 * sum(map(is_wide, key))
 
 
 def _verdict(verdict: str, reason: str, places: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
