@@ -1,10 +1,14 @@
 """A library of made-up text: as large as wanted, the same for the same seed, with word frequencies as in real text."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 
+ROOT = Path(__file__).resolve().parents[2]
 DIMENSION = 384
 FAMILY = 8
 """Children of one parent."""
@@ -46,6 +50,9 @@ class SyntheticLibrary:
     """
     Half the parents are English, half Chinese; ranks of words follow a Zipf-Mandelbrot law with exponent 1.07.
 
+    Vectors lie around real ones, which are as close to each other as those of a library: each is drawn between the
+    vectors of three sentences of this project's own book and documentation, with noise of a fifth of its length.
+
     :param children: how many, rounded up to whole families.
     :param seed: the same seed gives the same library and questions.
     """
@@ -66,14 +73,14 @@ class SyntheticLibrary:
         rng = np.random.default_rng(self.seed + 1)
         tables = {True: _cumulative(len(self.english)), False: _cumulative(len(self.chinese))}
         names = [name for name, _ in TENANTS]
+        real = _real_vectors(min(800, 64 + self.children_count // 20))
         tenants = rng.choice(names, size=self.parents_count, p=[share for _, share in TENANTS])
         for number in range(self.parents_count):
             english = number % 2 == 0
             words = self.english if english else self.chinese
             lengths = rng.integers(35, 76, size=FAMILY)
             ranks = np.searchsorted(tables[english], rng.random(lengths.sum()))
-            vectors = rng.standard_normal((FAMILY, DIMENSION)).astype(np.float32)
-            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+            vectors = _around(real, rng)
             texts, position = [], 0
             for length in lengths:
                 texts.append(_sentence([words[rank] for rank in ranks[position : position + length]], english=english))
@@ -99,6 +106,31 @@ def _family(number: int, tenant: str, texts: list[str], vectors: np.ndarray, sep
         children.append(Child(number * FAMILY + index, number, tenant, *place, text, vectors[index]))
         start = place[1] + len(separator)
     return Parent(number, tenant, separator.join(texts), tuple(children))
+
+
+@cache
+def _real_vectors(count: int) -> np.ndarray:
+    """Embed sentences that people wrote; shape (count, dimension)."""
+    from haystack import Document
+
+    from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
+    from shiguan.text.sentences import sentence_spans
+
+    files = [*sorted((ROOT / "examples" / "book").rglob("ch*.xhtml")), *sorted((ROOT / "docs").glob("*.md"))]
+    texts = (re.sub(r"<[^>]*>|[|`*#]", " ", file.read_text(encoding="utf-8")) for file in files)
+    sentences = [" ".join(text[start:end].split()) for text in texts for start, end in sentence_spans(text)]
+    chosen = [each for each in dict.fromkeys(sentences) if 40 <= len(each) <= 300][:count]
+    documents = E5DocumentEmbedder().run([Document(content=sentence) for sentence in chosen])["documents"]
+    return np.array([document.embedding for document in documents], dtype=np.float32)
+
+
+def _around(real: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw the vectors of one family."""
+    shares = rng.dirichlet([0.7] * 3, size=FAMILY)[:, :, None]
+    mixed = (real[rng.integers(len(real), size=(FAMILY, 3))] * shares).sum(axis=1)
+    noise = rng.standard_normal(mixed.shape)
+    drawn = mixed + 0.2 * noise / np.linalg.norm(noise, axis=1, keepdims=True)
+    return (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype(np.float32)
 
 
 def _word(rng: np.random.Generator) -> str:

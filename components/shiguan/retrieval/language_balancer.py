@@ -1,7 +1,6 @@
 """Weighs the passages of a library's languages against each other."""
 
 import math
-from dataclasses import replace
 from typing import Any
 
 from haystack import Document, component
@@ -11,6 +10,7 @@ from shiguan.tenants import require_filters
 from shiguan.text.dictionary import translated_terms, with_translated
 from shiguan.text.languages import detect_language
 from shiguan.text.names import heard_names, sounds_of_names
+from shiguan.text.passages import rescored
 from shiguan.text.terms import covered, question_weights, terms
 
 # How steeply a language counts less whose nearest passage is farther from the question.
@@ -79,7 +79,7 @@ class LanguageBalancer:
         own = detect_language(query)
         if own in weights:
             weights[own] *= math.exp(-self._lacking(query, own, filters) / _STEP)
-        weighed = [replace(one, score=(one.score or 0.0) * weights[_language(one)]) for one in documents]
+        weighed = [rescored(each, (each.score or 0.0) * weights[_language(each)]) for each in documents]
         return {"documents": sorted(weighed, key=lambda document: (-(document.score or 0.0), document.id))}
 
     def _lacking(self, query: str, language: str, filters: dict[str, Any] | None) -> float:

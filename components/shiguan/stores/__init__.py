@@ -14,11 +14,6 @@ HIT_FIELDS = ("parent_id", "tenant_id", "source_id", "start", "end", "position",
 BM25_K1, BM25_B = 1.2, 0.75
 
 
-def graph_candidates(top_k: int) -> int:
-    """Say how many candidates a search of the graph keeps; at the engine's default of 100 it loses more neighbours."""
-    return max(128, 2 * top_k)
-
-
 class PipelineStore(Serializable):
     """
     What Haystack asks of a store that stands in a pipeline's file, whatever is behind it.

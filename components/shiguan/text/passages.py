@@ -43,6 +43,23 @@ class SharedDocument(Document):
         twin.__dict__["meta"] = dict(self.meta)
         return twin
 
+    @classmethod
+    def hit(cls, document_id: str, score: float, meta: dict[str, Any]) -> Self:
+        """Make what a search found, without a text; a question makes two hundred of them."""
+        found = object.__new__(cls)
+        found.__dict__.update(_NOTHING, id=document_id, score=score, meta=meta)
+        return found
+
+
+_NOTHING = vars(Document(id="nothing"))
+
+
+def rescored(document: Document, score: float, **meta: Any) -> Document:
+    """Copy a document with another score and more in its meta, as `dataclasses.replace` would in ten times as long."""
+    twin = object.__new__(type(document))
+    twin.__dict__.update(document.__dict__, score=score, meta=document.meta | meta)
+    return twin
+
 
 @lru_cache(_REMEMBERED)
 def shingles(text: str) -> frozenset[tuple[str, ...]]:

@@ -187,7 +187,7 @@ def test_a_store_without_vectors_asks_for_none(tmp_path):
     close_all_shards()
 
 
-def test_the_graph_is_built_for_vectors_and_not_for_words(tmp_path, monkeypatch):
+def test_an_index_is_built_for_vectors_and_not_for_words(tmp_path, monkeypatch):
     monkeypatch.setattr(shards, "EXACT_BELOW", 50)
     store = make(tmp_path)
     names = [f"{number:03}" for number in range(120)]
@@ -199,7 +199,7 @@ def test_the_graph_is_built_for_vectors_and_not_for_words(tmp_path, monkeypatch)
     builder = shard._builder
     if builder is not None:
         assert builder.wait(60)
-    assert shard._record["graph_points"] == 120
+    assert shard._record["quantized_points"] == 120
     assert store.list_ids_without_vector() == []
     assert len(store.bm25_retrieval("army", top_k=200)) == 120
     store.drop_vectors()

@@ -19,7 +19,7 @@ from qdrant_client.http import models
 from qdrant_client.http.exceptions import UnexpectedResponse
 
 from shiguan.errors import StoreError
-from shiguan.stores import HIT_FIELDS, PipelineStore, graph_candidates
+from shiguan.stores import HIT_FIELDS, PipelineStore
 from shiguan.stores.cluster.qdrant_collection import QdrantCollection
 from shiguan.stores.cluster.schema import KEYWORD_FIELDS, NUMBER_FIELDS, servable
 from shiguan.stores.cluster.served_store import ServedStore
@@ -193,7 +193,7 @@ class QdrantStore(TenantGuarded, ServedStore, PipelineStore, QdrantDocumentStore
                 self.index,
                 query=query_embedding,
                 query_filter=condition,
-                search_params=models.SearchParams(hnsw_ef=graph_candidates(top_k), quantization=quantization),
+                search_params=models.SearchParams(hnsw_ef=max(128, 2 * top_k), quantization=quantization),
                 limit=top_k,
                 with_payload=_HITS,
             )

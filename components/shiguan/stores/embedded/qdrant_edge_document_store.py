@@ -59,8 +59,9 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
     depend on what else is stored, nor on the order of writing. A term of a question counts once, and less where it is a
     pair of Han characters or has one of modern Chinese grammar.
 
-    Vectors are compared by their cosine (-1 to 1, higher is closer): all up to 20,000 documents, through an HNSW
-    graph above. The store keeps a document's id, content and meta (JSON values) exactly, and its embedding as
+    Vectors are compared by their cosine (-1 to 1, higher is closer), every one that the filters allow: above 20,000
+    documents by four bits of each number, and the nearest of these by all (TurboQuant, https://arxiv.org/abs/2504.19874).
+    The store keeps a document's id, content and meta (JSON values) exactly, and its embedding as
     float32 of length 1; nothing else is kept.
 
     ```python
@@ -126,12 +127,12 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
     @shared
     def build_index(self) -> None:
         """
-        Build the HNSW graph now and wait for it, however few documents there are.
+        Quantize the vectors now and wait for it, however few documents there are.
 
         The store starts this by itself, in the background, when enough documents were written; a program that ends
         after writing may want to wait for it. Searches and writes go on meanwhile.
         """
-        builder = self._shard.build_graph()
+        builder = self._shard.build_index()
         if builder is not None:
             builder.wait()
 
@@ -390,4 +391,5 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
         if self.other_vectors():
             return []
         with self._shard.read() as edge:
-            return reading.search_vectors(edge, vector, filters, top_k=top_k)
+            quantized = self._shard.quantized
+            return reading.search_vectors(edge, vector, filters, quantized=quantized, top_k=top_k)

@@ -15,6 +15,7 @@ from qdrant_edge import (
     HasVectorCondition,
     IdfParams,
     PayloadSelector,
+    QuantizationSearchParams,
     Query,
     QueryRequest,
     ScrollRequest,
@@ -22,7 +23,7 @@ from qdrant_edge import (
     SparseVector,
 )
 
-from shiguan.stores import HIT_FIELDS, graph_candidates
+from shiguan.stores import HIT_FIELDS
 from shiguan.stores.embedded import points
 from shiguan.stores.embedded.filters import translate
 from shiguan.tenants import all_of, tenant_condition, where
@@ -36,6 +37,8 @@ _OF_FILE = PayloadSelector.Include(
 )
 _LANGUAGE = PayloadSelector.Include([points.meta_path("language")])
 _FEW = 20
+# Three times as many as asked for are found by four bits of each number and compared by all of them.
+_BY_QUANTIZED = SearchParams(quantization=QuantizationSearchParams(rescore=True, oversampling=3.0))
 # Among more documents than this with the same score, the engine chooses which ones come first.
 _MOST_TIES = 5000
 
@@ -177,10 +180,10 @@ def known_terms(edge: EdgeShard, terms: Iterable[str], language: str, filters: d
 
 
 def search_vectors(
-    edge: EdgeShard, vector: list[float], filters: dict[str, Any] | None, *, top_k: int
+    edge: EdgeShard, vector: list[float], filters: dict[str, Any] | None, *, quantized: bool, top_k: int
 ) -> list[Document]:
     """Find documents by an embedding; see `QdrantEdgeDocumentStore.embedding_retrieval`."""
-    params = SearchParams(hnsw_ef=graph_candidates(top_k))
+    params = _BY_QUANTIZED if quantized else SearchParams(exact=True)
     nearest = Query.Nearest(vector, using=points.DENSE)
     return _search(edge, nearest, translate(filters), params, top_k=top_k, first=top_k)
 
@@ -208,7 +211,7 @@ def _search(
         rows = [(hit.score, hit.payload) for hit in edge.query(whole)]
     rows.sort(key=lambda row: (-row[0], row[1][points.ID]))
     return [
-        SharedDocument(id=payload[points.ID], meta=points.decode_meta(payload.get(points.META) or {}), score=score)
+        SharedDocument.hit(payload[points.ID], score, points.decode_meta(payload.get(points.META) or {}))
         for score, payload in rows[:top_k]
     ]
 

@@ -16,11 +16,13 @@ together that any passage found twice would come first (docs/decisions/0012-one-
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import pstdev
 from typing import Self
 
 from haystack.dataclasses import Document
+
+from shiguan.text.passages import rescored
 
 RAW_SCORE = "raw_score"
 """Where a scaled document keeps the retriever's own score, in its meta."""
@@ -46,10 +48,10 @@ def scaled(documents: Sequence[Document], least_deviation: float = 0.0) -> list[
     for document, score in zip(documents, scores, strict=True):
         families.setdefault(_parent(document), []).append(score)
     return [
-        replace(
+        rescored(
             document,
-            score=score + _SECOND_MATCH * _second_match(families[_parent(document)], score),
-            meta={**document.meta, RAW_SCORE: document.score},
+            score + _SECOND_MATCH * _second_match(families[_parent(document)], score),
+            **{RAW_SCORE: document.score},
         )
         for document, score in zip(documents, scores, strict=True)
     ]

@@ -18,7 +18,7 @@ from qdrant_edge import EdgeShard, Filter, Point, PointVectors, UpdateOperation
 
 from shiguan.errors import StoreError, StoreFormatError, StoreLockedError
 from shiguan.resources import FOR_DELETING, FOR_OPENING, FOR_WRITING, check_free_space, private_files, write_json
-from shiguan.stores.embedded.hnsw_builder import BUILDING, HnswBuilder
+from shiguan.stores.embedded.index_builder import BUILDING, IndexBuilder
 from shiguan.stores.embedded.points import (
     DENSE,
     FORMAT_FILE,
@@ -37,7 +37,7 @@ from shiguan.stores.embedded.sharing import OPENING_SECONDS, EngineClient, Engin
 
 logger = logging.getLogger(__name__)
 
-EXACT_BELOW = 20_000  # documents whose vectors are compared one by one
+EXACT_BELOW = 20_000  # documents whose vectors are compared by all of their numbers at once
 _LOCK_FILE = "lock"
 _FIRST = "shard-1"
 # The first shard until the format file names it.
@@ -57,7 +57,7 @@ class Shard:
         self.counts: dict[str, Any] = {}
         self._record: dict[str, Any] = {}
         self._process = os.getpid()
-        self._builder: HnswBuilder | None = None
+        self._builder: IndexBuilder | None = None
         self._building_allowed = True
         self.format = expected
         self._writing = threading.RLock()
@@ -140,8 +140,8 @@ class Shard:
         if self._builder is not None:
             self._builder.note([str(point.id) for point in batch])
         # Building anew costs as much as all points, so it waits for as many new ones as the half of the old.
-        elif self._record["written_since"] > max(EXACT_BELOW, self._record.get("graph_points", 0) // 2):
-            self.build_graph()
+        elif self._record["written_since"] > max(EXACT_BELOW, self._record.get("quantized_points", 0) // 2):
+            self.build_index()
 
     def claim_vectors(self, edge: EdgeShard, model: str | None) -> None:
         """Refuse vectors of another embedder than those that are there, else note whose they are; inside `write`."""
@@ -158,7 +158,7 @@ class Shard:
             builder.stop()
         with self.write() as edge:
             edge.update(UpdateOperation.delete_vectors_by_filter(Filter(), [DENSE]))
-            self._record |= {"written_since": 0, "graph_points": 0}
+            self._record |= {"written_since": 0, "quantized_points": 0}
             self._save_model(None)
 
     def _save_model(self, model: str | None) -> None:
@@ -199,17 +199,17 @@ class Shard:
                 self._save_record()
                 self._lock.release()
 
-    def build_graph(self) -> HnswBuilder | None:
-        """Start to build the graph of the vectors, unless it is being built or nothing was written since."""
+    def build_index(self) -> IndexBuilder | None:
+        """Start to quantize the vectors, unless that is going on or nothing was written since."""
         with self._writing:
             self._engine()
             written = self._record.get("written_since", 0)
             if self._builder is None and self._building_allowed and self.format.embedding_dim and written:
-                self._builder = HnswBuilder(self, self.format.embedding_dim)
+                self._builder = IndexBuilder(self, self.format.embedding_dim)
                 self._builder.start()
             return self._builder
 
-    def copy_to(self, target: Path, builder: HnswBuilder) -> int:
+    def copy_to(self, target: Path, builder: IndexBuilder) -> int:
         """Copy the engine's folder for a build, and tell the build of every write from then on."""
         with self.write() as edge:
             edge.flush()
@@ -230,7 +230,7 @@ class Shard:
         """Put another shard in the place of this one; called inside `write`."""
         edge.flush()
         old_edge, old_path = self._engine(), self.folder / self._record["shard"]
-        self._record |= {"shard": path.name, "graph_points": points}
+        self._record |= {"shard": path.name, "quantized_points": points}
         self._save_record()
         with self._readers:
             self._readers.wait_for(lambda: not self._reading)
@@ -238,9 +238,9 @@ class Shard:
             self.stale_statistics = stale
         old_edge.close()
         shutil.rmtree(old_path, ignore_errors=True)
-        logger.debug("The graph of {points} vectors in {folder} is in use", points=points, folder=str(self.folder))
+        logger.debug("{points} quantized vectors in {folder} are in use", points=points, folder=str(self.folder))
 
-    def builder_ended(self, builder: HnswBuilder) -> None:
+    def builder_ended(self, builder: IndexBuilder) -> None:
         """Take notice that a build ended, well or not."""
         with self._writing:
             if self._builder is builder:
@@ -251,6 +251,11 @@ class Shard:
     def _save_record(self) -> None:
         """Write the format file; a kill leaves the old or the new one."""
         write_json(self.folder / FORMAT_FILE, self._record, mode=0o600)
+
+    @property
+    def quantized(self) -> bool:
+        """Whether most vectors are quantized; a graph that an earlier version built is not asked."""
+        return bool(self._record.get("quantized_points"))
 
     @property
     def closed(self) -> bool:
@@ -284,7 +289,7 @@ class Shard:
         self._clear_leftovers()
         edge = self._load(self.folder / record["shard"])
         # The file counts what was written until the last orderly close; a kill may have lost some of it.
-        outside = count_vectors(edge) - int(record.get("graph_points", 0))
+        outside = count_vectors(edge) - int(record.get("quantized_points", 0))
         record["written_since"] = max(outside, record.get("written_since", 0))
         for operation in expected.field_indexes():
             edge.update(operation)

@@ -221,7 +221,7 @@ class EngineClient:
             raise self._end() from error
         try:
             connection.send_bytes(request)
-            # A write waits for others, and a graph takes minutes.
+            # A write waits for others, and quantizing a large store takes minutes.
             seconds = _CALL_SECONDS * (10 if name.startswith(("write_", "delete_", "drop_")) else 1)
             if name != "build_index" and not connection.poll(seconds):
                 raise StoreLockedError(

@@ -1,4 +1,4 @@
-"""Build the HNSW graph beside the running store, and put it in the store's place when it is done."""
+"""Quantize the vectors of a store beside its searches, and put the result in its place when it is done."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from haystack import logging
 from qdrant_edge import EdgeShard, Point, UpdateOperation
 
-from shiguan.stores.embedded import hnsw_process
+from shiguan.stores.embedded import index_process
 from shiguan.stores.embedded.points import BM25, DENSE
 
 if TYPE_CHECKING:
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BUILDING = "building"
-"""The folder of a graph that is not done."""
+"""The folder of an index that is not done."""
 
 _BATCH = 256
 # Fewer changes than this are carried over while writers wait; about 0.1 seconds.
 _FEW = 1000
 
 
-class HnswBuilder:
+class IndexBuilder:
     """
     One build: copies the shard, lets another process index the copy, carries over what was written meanwhile, swaps.
 
@@ -42,7 +42,7 @@ class HnswBuilder:
         self._stopped = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._starting = threading.Lock()
-        self._thread = threading.Thread(target=self._run, name="shiguan-hnsw", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="shiguan-index", daemon=True)
         self._deleted = False
         self.failed = False
 
@@ -76,10 +76,10 @@ class HnswBuilder:
             if self._index(building):
                 self._replace(building, points)
         except Exception as error:
-            # A store without a graph is slower and right, so this must not take anything down with it.
+            # A store without it is slower and right, so this must not take anything down with it.
             self.failed = True
             if not self._stopped.is_set():
-                logger.warning("The vectors stay without a graph, searches compare them all: {error}", error=str(error))
+                logger.warning("The vectors stay as they are and searches take longer: {error}", error=str(error))
         finally:
             shutil.rmtree(building, ignore_errors=True)
             self._shard.builder_ended(self)
@@ -90,7 +90,7 @@ class HnswBuilder:
                 return False
             path = os.pathsep.join(entry for entry in sys.path if entry)
             self._process = subprocess.Popen(  # noqa: S603
-                [sys.executable, "-P", hnsw_process.__file__, str(building), str(self._dimensions)],
+                [sys.executable, "-P", index_process.__file__, str(building), str(self._dimensions)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,

@@ -1,0 +1,83 @@
+"""What one component does to its inputs, another one does not see; and what they share is not asked for its kind."""
+
+from copy import deepcopy
+
+import pytest
+from haystack import Document, component
+from haystack.core.pipeline.utils import _deepcopy_with_exceptions
+from haystack.dataclasses import ChatMessage
+from haystack.tools import Tool
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shiguan.engine.mode_pipeline import ModePipeline, _copied
+from shiguan.text.passages import SharedDocument
+
+PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+DOCUMENTS = st.builds(Document, content=st.text(), meta=st.dictionaries(st.text(min_size=1), st.lists(PLAIN)))
+VALUES = st.recursive(
+    PLAIN | DOCUMENTS | st.builds(ChatMessage.from_user, st.text()),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner) | st.tuples(inner, inner) | st.sets(PLAIN),
+)
+
+
+@given(VALUES)
+def test_a_copy_is_the_one_that_haystack_makes(value):
+    assert _copied(value) == _deepcopy_with_exceptions(value) == value
+
+
+def no_tool() -> None:
+    """Do nothing."""
+
+
+def test_components_and_tools_are_passed_on_as_they_are():
+    @component
+    class Nothing:
+        @component.output_types(value=int)
+        def run(self) -> dict[str, int]:
+            return {"value": 1}
+
+    tool = Tool(name="t", description="d", parameters={"type": "object", "properties": {}}, function=no_tool)
+    one = Nothing()
+    copied = _copied({"tools": [tool], "component": one})
+    assert copied["tools"][0] is tool
+    assert copied["component"] is one
+
+
+@component
+class Spoiler:
+    """Changes everything that it is given."""
+
+    @component.output_types(seen=list)
+    def run(self, documents: list[Document], settings: dict) -> dict[str, list]:
+        seen = [(deepcopy(document.meta), document.score) for document in documents]
+        for document in documents:
+            document.meta["spoiled"] = True
+            document.__dict__["score"] = -1.0
+        documents.clear()
+        settings["inner"].append("spoiled")
+        return {"seen": [*seen, deepcopy(settings)]}
+
+
+@component
+class Source:
+    """Gives the same documents to all."""
+
+    @component.output_types(documents=list[Document], settings=dict)
+    def run(self, kind: str) -> dict:
+        make = SharedDocument if kind == "shared" else Document
+        return {"documents": [make(id="d", meta={"a": 1}, score=0.5)], "settings": {"inner": []}}
+
+
+@pytest.mark.parametrize("kind", ["shared", "plain"])
+def test_components_that_change_their_inputs_change_nobody_elses(kind):
+    pipeline = ModePipeline()
+    pipeline.add_component("source", Source())
+    for name in ("first", "second"):
+        pipeline.add_component(name, Spoiler())
+        pipeline.connect("source.documents", f"{name}.documents")
+        pipeline.connect("source.settings", f"{name}.settings")
+    results = pipeline.run({"source": {"kind": kind}})
+    assert results["first"]["seen"][0] == results["second"]["seen"][0] == ({"a": 1}, 0.5)
+    # Each sees the settings as they came, with its own change alone.
+    assert results["first"]["seen"][1] == results["second"]["seen"][1] == {"inner": ["spoiled"]}
