@@ -8,9 +8,9 @@ from typing import Any
 from haystack import Document
 from haystack.document_stores.types import DocumentStore
 
-from shiguan.text.languages import HAN, detect_language, fold_han
+from shiguan.text.languages import HAN, detect_language, fold_han, has_han
 from shiguan.text.names import foreign_names, looks_like_name, sounds_of_text
-from shiguan.text.passages import passage_text
+from shiguan.text.passages import passage_terms, passage_text
 from shiguan.text.terms import terms
 
 _HAN_RUN = re.compile(f"[{HAN}]{{2,}}")
@@ -27,7 +27,7 @@ def near_names(question: str, passages: Sequence[str]) -> list[str]:
 
     Latin names are compared by their letters, names in Han characters by their sound (安路山 is 安禄山).
     """
-    pairs = _near(question, "\n".join(passages))
+    pairs = _near(question, passages)
     return [f"No passage has “{name}”. Did you mean “{other}”?" for name, other in pairs.items()]
 
 
@@ -42,20 +42,22 @@ def absent_names(
     language = detect_language(question)
     if not hasattr(store, "known_terms") or any(one.meta.get("language", language) != language for one in passages):
         return []
-    names = {name: terms(name) for name in foreign_names(question, "")}
+    names = {name: terms(name) for name in foreign_names(question, set())}
     known = store.known_terms({term for own in names.values() for term in own}, language, filters) if names else set()
     missing = [name for name, own in names.items() if own and known.isdisjoint(own)]
-    near = _near(question, "\n".join(map(passage_text, passages))) if missing else {}
+    near = _near(question, list(map(passage_text, passages))) if missing else {}
     return [{"term": name, "near": [near[name]] if name in near else []} for name in missing]
 
 
-def _near(question: str, text: str) -> dict[str, str]:
-    return dict([*_latin(question, text), *_han(fold_han(question), fold_han(text))])
+def _near(question: str, passages: Sequence[str]) -> dict[str, str]:
+    by_sound = _han(fold_han(question), fold_han("\n".join(passages))) if has_han(question) else ()
+    return dict([*_latin(question, passages), *by_sound])
 
 
-def _latin(question: str, text: str) -> Iterator[tuple[str, str]]:
-    missing = [match[0] for name in foreign_names(question, text) if (match := _LATIN_NAME.match(name))]
-    known = {name.lower(): name for name in _LATIN_NAME.findall(text)} if missing else {}
+def _latin(question: str, passages: Sequence[str]) -> Iterator[tuple[str, str]]:
+    said = set[str]().union(*map(passage_terms, passages))
+    missing = [match[0] for name in foreign_names(question, said) if (match := _LATIN_NAME.match(name))]
+    known = {name.lower(): name for text in passages for name in _LATIN_NAME.findall(text)} if missing else {}
     for name in missing:
         for close in get_close_matches(name.lower(), known, n=1, cutoff=_ALIKE):
             # African is no slip of Africa.

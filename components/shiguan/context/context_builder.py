@@ -12,7 +12,7 @@ from haystack.dataclasses import ChatMessage
 from shiguan.llm.calls import NO_LLM, ask_llm_async, blocking, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt
-from shiguan.llm.source_blocks import SourceBlock, render_block, render_sources, source_block
+from shiguan.llm.source_blocks import SourceBlock, neutral_text, render_block, render_sources, source_block
 from shiguan.models.token_counter import TokenCounter
 from shiguan.text.languages import detect_language
 from shiguan.text.passages import Span, cut_span, joined_spans, shingles, similarity, window_spans, with_gaps
@@ -229,11 +229,16 @@ class ContextBuilder:
         return chosen, warnings
 
     def _cost(self, entry: _Entry) -> int:
-        # One more than the block, for a tokenizer that counts line breaks.
-        return self._counter.count(render_block(source_block(entry.document, entry.text))) + 1
+        document, text = entry.document, entry.text
+        tokens = document.meta.get("tokens")
+        # A whole passage was counted when it was read in; no token reaches from one line into another.
+        if text is not None or "cut" in document.meta or not isinstance(tokens, int):
+            tokens = self._counter.count(neutral_text((document.content or "") if text is None else text))
+        return self._header(document) + tokens
 
     def _header(self, document: Document) -> int:
-        return self._cost(_Entry(document, ""))
+        # One more than the lines, for a tokenizer that counts line breaks.
+        return self._counter.count(render_block(source_block(document, ""))) + 1
 
     def _cut(self, document: Document, budget: int) -> Document:
         text = document.content or ""

@@ -9,6 +9,7 @@ from haystack import AsyncPipeline, Document
 from haystack.core.pipeline.utils import _deepcopy_with_exceptions
 
 from shiguan.llm.run import current_run
+from shiguan.text.passages import SharedDocument
 
 
 class ModePipeline(AsyncPipeline):
@@ -90,6 +91,8 @@ def _copied(value: Any) -> Any:
         return [_copied(each) for each in value]
     if kind is dict:
         return {key: _copied(each) for key, each in value.items()}
+    if kind is SharedDocument:
+        return value.__deepcopy__({})  # most of what is copied, and half of `deepcopy` is its memory
     return deepcopy(value) if isinstance(value, Document) else _deepcopy_with_exceptions(value)
 
 

@@ -21,6 +21,7 @@ from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import SourceBlock, neutral_text, render_sources
 from shiguan.text.languages import detect_language
 from shiguan.text.names import foreign_names
+from shiguan.text.passages import passage_terms
 from shiguan.text.questions import has_shape, question_shapes
 from shiguan.text.terms import covered, question_weights, terms
 
@@ -261,7 +262,7 @@ def _weighed(one: CheckedClaim, item: dict[str, Any], documents: Sequence[Docume
     verdict: Any = str(item["verdict"]).strip().lower()
     said = _line(item.get("reason"))[:_LONGEST_REASON]
     place, start, end = _quoted(item, documents)
-    strange = foreign_names(one.stated, "\n".join(document.content or "" for document in documents))
+    strange = foreign_names(one.stated, set[str]().union(*(passage_terms(each.content or "") for each in documents)))
     if one.support.verdict == "unsupported" and strange and not one.support.foreign:
         return one
     if verdict == "supported" and place < 0 and one.support.verdict != "supported":

@@ -29,15 +29,14 @@ _HAN_RUN = re.compile(f"[{HAN}·•]+")
 _PLACE_END = "州县郡省市国国镇道关城山河江湖岛洲都府"
 
 
-def foreign_names(text: str, other: str) -> list[str]:
+def foreign_names(text: str, said: set[str]) -> list[str]:
     """
-    Find what looks like a name in a text and does not stand in the other one.
+    Find what looks like a name in a text and does not stand in another one, whose terms are given.
 
     English: capitalised words inside a sentence, and others that are capitalised and no common word. Chinese: runs of
     characters that the other text does not have and that look like a person (a surname and one or two characters), a
     place, or a foreign name. Rules only; a name that is also a common word is missed.
     """
-    said = set(terms(other))
     found = [name for name in capitalised_words(text) if not said.issuperset(terms(name))]
     found.extend(_han_names(text, said))
     return list(dict.fromkeys(found))

@@ -62,13 +62,19 @@ def rescored(document: Document, score: float, **meta: Any) -> Document:
 
 
 @lru_cache(_REMEMBERED)
+def passage_terms(text: str) -> tuple[str, ...]:
+    """Cut a passage into its terms, once for all stages that look at them."""
+    return tuple(terms(text))
+
+
+@lru_cache(_REMEMBERED)
 def shingles(text: str) -> frozenset[tuple[str, ...]]:
     """
     Cut a text into overlapping runs of three search terms.
 
     Search terms fold case, width and traditional characters, so the same passage in two scripts is one passage.
     """
-    words = terms(text)
+    words = passage_terms(text)
     if not words:
         return frozenset([(text.strip(),)])
     return frozenset(tuple(words[at : at + _SHINGLE]) for at in range(max(1, len(words) - _SHINGLE + 1)))

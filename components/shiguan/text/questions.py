@@ -177,7 +177,7 @@ def _same_language(text: str, other: str) -> bool:
 def _invention(text: str, said: str) -> str:
     known = set(_DIGITS.findall(said))
     spelt_out = _spelt_out(text, said)
-    names = [name for name in foreign_names(text, said) if name not in spelt_out]
+    names = [name for name in foreign_names(text, set(terms(said))) if name not in spelt_out]
     invented = names or [number for number in _DIGITS.findall(text) if number not in known]
     return f"it names what nobody had mentioned ({', '.join(invented[:3])})" if invented else ""
 
