@@ -17,9 +17,9 @@ together that any passage found twice would come first (docs/decisions/0012-one-
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import pstdev
 from typing import Self
 
+import numpy as np
 from haystack.dataclasses import Document
 
 from shiguan.text.passages import rescored
@@ -81,7 +81,7 @@ class _Scale:
     @classmethod
     def of(cls, scores: Sequence[float], least: float) -> Self:
         """Measure scores; a deviation of noise is none, any other has a least."""
-        lowest, deviation = min(scores), pstdev(scores)
+        lowest, deviation = min(scores), float(np.std(scores))
         return cls(lowest, max(deviation, least) if deviation > _NOISE * max(map(abs, scores)) else 0.0)
 
     def scaled(self, score: float) -> float:
