@@ -15,9 +15,18 @@ from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import SourceBlock, neutral_text, render_block, render_sources, source_block
 from shiguan.models.token_counter import TokenCounter
 from shiguan.text.languages import detect_language
-from shiguan.text.passages import Span, cut_span, joined_spans, shingles, similarity, window_spans, with_gaps
+from shiguan.text.passages import (
+    Span,
+    cut_span,
+    joined_spans,
+    passage_terms,
+    shingles,
+    similarity,
+    window_spans,
+    with_gaps,
+)
 from shiguan.text.sentences import sentence_spans
-from shiguan.text.terms import covered, question_weights, terms
+from shiguan.text.terms import covered, question_weights
 
 logger = logging.getLogger(__name__)
 
@@ -194,8 +203,10 @@ class ContextBuilder:
         chosen: list[_Entry] = []
         warnings: list[str] = []
         left = self._room()
-        weights = question_weights(query) if self.strategy == "dynamic" else {}
-        worth = [_LEAST_WORTH + covered(weights, terms(one.content or "")) for one in kept]
+        worth = [1.0] * len(kept)
+        if self.strategy == "dynamic":
+            weights = question_weights(query)
+            worth = [_LEAST_WORTH + covered(weights, passage_terms(each.content or "")) for each in kept]
         by_piece = kept if self.strategy == "hierarchical" else []
         pieces = [_around(_numbered(document, rank)) for rank, document in enumerate(by_piece, start=1)]
         least = [self._cost(piece) for piece in pieces]
@@ -279,7 +290,9 @@ def _without_duplicates(documents: Sequence[Document]) -> list[Document]:
     seen: list[frozenset[tuple[str, ...]]] = []
     for document in ranked(documents):
         runs = shingles(document.content or "")
-        if all(similarity(runs, other) < _DUPLICATE for other in seen):
+        # Only sets of nearly the same size can be so similar.
+        alike = [other for other in seen if _DUPLICATE * len(runs) <= len(other) <= len(runs) / _DUPLICATE]
+        if all(similarity(runs, other) < _DUPLICATE for other in alike):
             kept.append(document)
             seen.append(runs)
     return kept

@@ -82,8 +82,9 @@ def shingles(text: str) -> frozenset[tuple[str, ...]]:
 
 def similarity(first: frozenset[tuple[str, ...]], second: frozenset[tuple[str, ...]]) -> float:
     """Compare two sets of shingles (Jaccard)."""
-    together = len(first | second)
-    return len(first & second) / together if together else 1.0
+    common = len(first & second)
+    together = len(first) + len(second) - common
+    return common / together if together else 1.0
 
 
 def passage_text(document: Document) -> str:
