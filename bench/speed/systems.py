@@ -7,15 +7,19 @@ each kind, fused, 10 parents), and keep to the same tenant filter.
 """
 
 import asyncio
+import json
+import re
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
-from bench.speed.synthetic import TENANTS, Parent, SyntheticLibrary
+import numpy as np
+from bench.speed.synthetic import FAMILY, TENANTS, Parent, SyntheticLibrary
 
 TENANT = TENANTS[0][0]
 HITS = 50
 PARENTS = 10
+NEAREST = 10
 BATCH = 2_000
 
 WORDS = r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+"
@@ -54,6 +58,10 @@ class System(ABC):
         """Give the ids of the parents found, best first."""
 
     @abstractmethod
+    def nearest(self, question: str) -> list[str]:
+        """Give the ids of the ten children of the tenant that the search by vectors takes for the nearest."""
+
+    @abstractmethod
     def embed(self, question: str) -> list[float]:
         """Run the embedder alone."""
 
@@ -84,6 +92,15 @@ class _HaystackSystem(System):
                 data.setdefault(component, {})[socket] = value
         results = self._loop.run_until_complete(self.pipeline.run_async(data))
         return [document.id for document in results["parent_fetcher"]["documents"]]
+
+    def nearest(self, question: str) -> list[str]:
+        """Give the ids of the ten children of the tenant that the search by vectors takes for the nearest."""
+        filters = self.pipeline.get_component("tenant_filter").run(tenant_id=TENANT)["filters"]
+        retriever = self.pipeline.get_component("embedding_retriever")
+        found = retriever.run(query_embedding=self.embed(question), filters=filters)["documents"]
+        # Ours are scaled within their language.
+        found.sort(key=lambda document: -document.meta.get("raw_score", document.score))
+        return [document.id for document in found[:NEAREST]]
 
     def close(self) -> None:
         """End the loop."""
@@ -286,8 +303,9 @@ class LlamaIndexFusion(System):
         bm25 = BM25Retriever.from_persist_dir(str(self.folder / "bm25"))
         bm25.token_pattern = WORDS  # the only setting that it does not keep
         self._parents = SimpleDocumentStore.from_persist_path(str(self.folder / "parents.json"))
+        self._by_vectors = index.as_retriever(similarity_top_k=HITS, filters=self._filters())
         self._retriever = QueryFusionRetriever(
-            [index.as_retriever(similarity_top_k=HITS, filters=self._filters()), bm25],
+            [self._by_vectors, bm25],
             llm=MockLLM(),
             mode="reciprocal_rerank",
             num_queries=1,  # no further questions from an LLM
@@ -301,8 +319,98 @@ class LlamaIndexFusion(System):
         ids = list(dict.fromkeys(hit.node.metadata["parent_id"] for hit in hits))[:PARENTS]
         return [node.node_id for node in self._parents.get_nodes(ids)]
 
+    def nearest(self, question: str) -> list[str]:
+        """Give the ids of the ten children of the tenant that the search by vectors takes for the nearest."""
+        return [hit.node.node_id for hit in self._by_vectors.retrieve(question)[:NEAREST]]
 
-SYSTEMS: dict[str, type[System]] = {system.name: system for system in (Shiguan, HaystackInMemory, LlamaIndexFusion)}
+
+class ByHand(System):
+    """Tantivy for the words and NumPy for the vectors, wired by hand for this one question: what no engine can do."""
+
+    name = "by_hand"
+    label = "tantivy and NumPy by hand"
+    packages = (*System.packages, "tantivy")
+
+    def prepare(self) -> None:
+        """Load the embedder."""
+        import tantivy  # noqa: F401
+
+        from shiguan.query.e5_text_embedder import E5TextEmbedder
+
+        self._embedder = E5TextEmbedder()
+        self._embedder.warm_up()
+
+    def embed(self, question: str) -> list[float]:
+        """Run the embedder alone."""
+        return self._embedder.run(text=question)["embedding"]
+
+    def build(self, library: SyntheticLibrary) -> None:
+        """Write one index of the words, the tenant's vectors, and the parents."""
+        import tantivy
+
+        names = tantivy.SchemaBuilder()
+        names.add_unsigned_field("number", stored=True)
+        names.add_text_field("tenant", tokenizer_name="raw")
+        names.add_text_field("text", tokenizer_name="whitespace")
+        (self.folder / "words").mkdir()
+        index = tantivy.Index(names.build(), path=str(self.folder / "words"))
+        writer = index.writer(num_threads=1)
+        vectors, numbers, parents = [], [], {}
+        for parent in library.parents():
+            parents[parent.number] = parent.text
+            for child in parent.children:
+                words = " ".join(re.findall(WORDS, child.text.lower()))
+                writer.add_document(tantivy.Document(number=child.number, tenant=child.tenant, text=words))
+                if child.tenant == TENANT:
+                    vectors.append(child.embedding)
+                    numbers.append(child.number)
+        writer.commit()
+        np.savez(self.folder / "vectors.npz", vectors=np.array(vectors), numbers=np.array(numbers))
+        (self.folder / "parents.json").write_text(json.dumps(parents), encoding="utf-8")
+
+    def open(self) -> None:
+        """Open the index and read the rest."""
+        import tantivy
+
+        self._index = tantivy.Index.open(str(self.folder / "words"))
+        self._tenant = tantivy.Query.term_query(self._index.schema, "tenant", TENANT)
+        saved = np.load(self.folder / "vectors.npz")
+        self._vectors, self._numbers = saved["vectors"], saved["numbers"]
+        self._parents = json.loads((self.folder / "parents.json").read_text(encoding="utf-8"))
+
+    def search(self, question: str) -> list[str]:
+        """Give the ids of the parents found, best first: standardised scores added up, as ours."""
+        import tantivy
+
+        searcher = self._index.searcher()
+        wanted = self._index.parse_query(" ".join(re.findall(WORDS, question.lower())), ["text"])
+        both = tantivy.Query.boolean_query([(tantivy.Occur.Must, self._tenant), (tantivy.Occur.Must, wanted)])
+        hits = searcher.search(both, HITS).hits
+        by_words = {searcher.doc(place)["number"][0]: score for score, place in hits}
+        fused: dict[int, float] = {}
+        for found in (by_words, self._by_vectors(question)):
+            scores = np.array(list(found.values()))
+            scaled = (scores - scores.min(initial=0.0)) / (scores.std() or 1.0) if len(scores) else scores
+            for number, score in zip(found, scaled.tolist(), strict=True):
+                fused[number] = fused.get(number, 0.0) + score
+        best = sorted(fused, key=lambda number: -fused[number])
+        parents = list(dict.fromkeys(number // FAMILY for number in best))[:PARENTS]
+        return [f"parent-{number}" for number in parents if self._parents[str(number)]]
+
+    def nearest(self, question: str) -> list[str]:
+        """Give the ids of the ten children of the tenant that the search by vectors takes for the nearest."""
+        return [f"child-{number}" for number in list(self._by_vectors(question))[:NEAREST]]
+
+    def _by_vectors(self, question: str) -> dict[int, float]:
+        scores = self._vectors @ np.asarray(self.embed(question), dtype=np.float32)
+        best = np.argpartition(-scores, HITS)[:HITS] if len(scores) > HITS else np.arange(len(scores))
+        best = best[np.argsort(-scores[best])]
+        return dict(zip(self._numbers[best].tolist(), scores[best].tolist(), strict=True))
+
+
+SYSTEMS: dict[str, type[System]] = {
+    system.name: system for system in (Shiguan, HaystackInMemory, LlamaIndexFusion, ByHand)
+}
 
 
 def _batches(library: SyntheticLibrary) -> Any:
