@@ -2,11 +2,11 @@
 
 from collections import UserDict
 from collections.abc import AsyncIterator, Mapping
-from copy import deepcopy
 from typing import Any
 
 from haystack import AsyncPipeline, Document
 from haystack.core.pipeline.utils import _deepcopy_with_exceptions
+from haystack.dataclasses import GeneratedAnswer
 
 from shiguan.llm.run import current_run
 from shiguan.text.passages import SharedDocument
@@ -96,7 +96,11 @@ def _copied(value: Any) -> Any:
         return {key: _copied(each) for key, each in value.items()}
     if kind is SharedDocument:
         return value.__deepcopy__({})  # most of what is copied, and half of `deepcopy` is its memory
-    return deepcopy(value) if isinstance(value, Document) else _deepcopy_with_exceptions(value)
+    if kind is Document or kind is GeneratedAnswer:
+        twin = object.__new__(kind)
+        twin.__dict__.update({name: _copied(each) for name, each in vars(value).items()})
+        return twin
+    return _deepcopy_with_exceptions(value)
 
 
 _UNCHANGING = frozenset({str, int, float, bool, type(None)})

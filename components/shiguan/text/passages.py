@@ -22,7 +22,6 @@ Count = Callable[[Sequence[str]], list[int]]
 GAP = "\n…\n"
 """What stands where text was left out: a line of its own, so that no sentence runs across it."""
 
-_SHINGLE = 3
 _REMEMBERED = 256
 """Texts whose shingles are kept, about 40 KB for a long passage: the same passages are read for many questions."""
 
@@ -77,7 +76,7 @@ def shingles(text: str) -> frozenset[tuple[str, ...]]:
     words = passage_terms(text)
     if not words:
         return frozenset([(text.strip(),)])
-    return frozenset(tuple(words[at : at + _SHINGLE]) for at in range(max(1, len(words) - _SHINGLE + 1)))
+    return frozenset(zip(words, words[1:], words[2:], strict=False)) if len(words) > 2 else frozenset([words])
 
 
 def similarity(first: frozenset[tuple[str, ...]], second: frozenset[tuple[str, ...]]) -> float:

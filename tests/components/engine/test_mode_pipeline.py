@@ -5,7 +5,7 @@ from copy import deepcopy
 import pytest
 from haystack import Document, component
 from haystack.core.pipeline.utils import _deepcopy_with_exceptions
-from haystack.dataclasses import ChatMessage
+from haystack.dataclasses import ByteStream, ChatMessage, GeneratedAnswer
 from haystack.tools import Tool
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,9 +14,11 @@ from shiguan.engine.mode_pipeline import ModePipeline, _copied
 from shiguan.text.passages import SharedDocument
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
-DOCUMENTS = st.builds(Document, content=st.text(), meta=st.dictionaries(st.text(min_size=1), st.lists(PLAIN)))
+META = st.dictionaries(st.text(min_size=1), st.lists(PLAIN))
+DOCUMENTS = st.builds(Document, content=st.text(), meta=META, embedding=st.none() | st.lists(st.floats(0, 1)))
+ANSWERS = st.builds(GeneratedAnswer, data=st.text(), query=st.text(), documents=st.lists(DOCUMENTS), meta=META)
 VALUES = st.recursive(
-    PLAIN | DOCUMENTS | st.builds(ChatMessage.from_user, st.text()),
+    PLAIN | DOCUMENTS | ANSWERS | st.builds(ChatMessage.from_user, st.text()),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner) | st.tuples(inner, inner) | st.sets(PLAIN),
 )
 
@@ -24,6 +26,20 @@ VALUES = st.recursive(
 @given(VALUES)
 def test_a_copy_is_the_one_that_haystack_makes(value):
     assert _copied(value) == _deepcopy_with_exceptions(value) == value
+
+
+def test_what_hangs_below_a_document_or_an_answer_is_copied_too():
+    document = Document(content="c", meta={"section": ["a"]}, embedding=[0.5], blob=ByteStream(b"b", meta={"x": [1]}))
+    answer = GeneratedAnswer(data="d", query="q", documents=[document], meta={"citations": [{"number": 1}]})
+    twin = _copied(answer)
+    twin.documents[0].meta["section"].append("b")
+    twin.documents[0].embedding.append(1.0)
+    twin.documents[0].blob.meta["x"].append(2)
+    twin.meta["citations"][0]["number"] = 2
+    assert document.meta == {"section": ["a"]}
+    assert document.embedding == [0.5]
+    assert document.blob.meta == {"x": [1]}
+    assert answer.meta == {"citations": [{"number": 1}]}
 
 
 def no_tool() -> None:
