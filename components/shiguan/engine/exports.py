@@ -12,6 +12,7 @@ import yaml
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from shiguan.answer.quotations import QUOTING
+from shiguan.engine.annotations import annotation_sets
 from shiguan.engine.docx_notes import MARK, docx_with_footnotes
 from shiguan.engine.receipts import CitedSpan, Receipt
 from shiguan.errors import RefusedError
@@ -19,7 +20,7 @@ from shiguan.tenants import of_tenant, where
 from shiguan.text.places import page_words
 from shiguan.text.works import PEOPLE, WORK_FIELDS, isbn_of, plain_line, work_of
 
-Form = Literal["csl", "bibtex", "ris", "markdown", "html", "docx"]
+Form = Literal["csl", "bibtex", "ris", "markdown", "html", "docx", "annotations"]
 FORMS: dict[Form, tuple[str, str]] = {
     "csl": ("application/vnd.citationstyles.csl+json", "csl.json"),
     "bibtex": ("application/x-bibtex", "bib"),
@@ -27,6 +28,7 @@ FORMS: dict[Form, tuple[str, str]] = {
     "markdown": ("text/markdown; charset=utf-8", "md"),
     "html": ("text/html; charset=utf-8", "html"),
     "docx": ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx"),
+    "annotations": ("application/ld+json", "annotations.json"),
 }
 """For each form its media type and the ending of its files."""
 
@@ -41,6 +43,7 @@ class Entry:
 
     key: str
     work: dict[str, Any]
+    source: str = ""
     quotes: list[tuple[int, str, str]] = field(default_factory=list)
     disputes: list[str] = field(default_factory=list)
 
@@ -76,13 +79,16 @@ def export_answer(receipt: Receipt, parents: Any, form: str, *, own: Mapping[str
     :param form: One of `FORMS`.
     :param own: What the user says of sources, by name, which goes before what their files say.
     :returns: A file's content.
-    :raises RefusedError: If there is no such form.
+    :raises RefusedError: If there is no such form, or no EPUB is cited in which `annotations` could be marked.
     """
     if form not in FORMS:
         raise RefusedError(f"There is no form `{plain_line(form)}` to export to. Choose one of {', '.join(FORMS)}.")
     entries = cited_entries(receipt, parents, own or {})
     if form == "docx":
         return docx_with_footnotes(_line(receipt.answer.query), *_paragraphs(receipt, entries), _signed(receipt.id))
+    if form == "annotations":
+        works = {entry.source: entry.work for entry in reversed(entries)}
+        return annotation_sets(receipt, list(works.items())[::-1]).encode("utf-8", "replace")
     writers = {"csl": _csl, "bibtex": _bibtex, "ris": _ris, "markdown": _markdown, "html": _html}
     return writers[form](receipt, entries).encode("utf-8", "replace")
 
@@ -100,7 +106,7 @@ def cited_entries(receipt: Receipt, parents: Any, own: Mapping[str, Any]) -> lis
         work = work_of({**said, **own.get(citation.source, {})})
         of = citation.source, str(meta.get("source_id") or told.get("title"))
         slug = re.sub("[^a-z0-9]+", "-", Path(citation.source).stem.lower()).strip("-")[:40] or "source"
-        entry = entries.setdefault(of, Entry(f"{slug}-{len(entries) + 1}", work))
+        entry = entries.setdefault(of, Entry(f"{slug}-{len(entries) + 1}", work, citation.source))
         quote = (citation.number, _place(citation), _line(citation.quote))
         entry.quotes += [quote] if quote not in entry.quotes else []
     for line, places in _disputes(receipt):

@@ -247,7 +247,7 @@ def test_docx_has_every_field_in_real_footnotes(number):
 def test_a_million_characters_are_cut():
     receipt, parents = answer(1)
     parents.documents[0].meta["work"] = {"title": "x" * 1_000_000, "author": ["y" * 1_000_000] * 1_000}
-    for form in FORMS:
+    for form in FORMS.keys() - {"annotations"}:
         assert len(export_answer(receipt, parents, form)) < 200_000
 
 
