@@ -247,7 +247,8 @@ def disagreements_of(citations: Sequence[Mapping[str, Any]], documents: Sequence
     """Write where cited places of different passages give different accounts: each with its sentence and its place."""
     passages = {document.id: document for document in documents}
     cited = list({(one["parent_id"], one["start"], one["end"]): one for one in citations}.values())
-    found = []
+    found: list[dict[str, Any]] = []
+    shown: set[tuple[Any, ...]] = set()
     for one in disagreements([one["quote"] for one in cited], [one["title"] or "" for one in cited]):
         places = []
         for account in one.accounts:
@@ -258,7 +259,10 @@ def disagreements_of(citations: Sequence[Mapping[str, Any]], documents: Sequence
             edition = (document.meta.get("work") or {}).get("edition")
             value = [citation["start"] + at for at in account.value]
             places.append({"number": citation["number"], **place, "edition": edition, "value": value})
-        if places[0]["parent_id"] != places[1]["parent_id"]:
+        told = {(one.kind, place["parent_id"], *place["value"]) for place in places}
+        # Of three accounts two pairs say all.
+        if places[0]["parent_id"] != places[1]["parent_id"] and not told <= shown:
+            shown |= told
             found.append({"kind": one.kind, "values": list(one.values), "places": places})
     return found[:_MOST_DISAGREEMENTS]
 

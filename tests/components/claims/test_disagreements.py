@@ -5,6 +5,7 @@ from bench.quality.disagreements import HALVES, Maker
 from haystack import Document
 
 from shiguan.answer.citation_extractor import CitationExtractor
+from shiguan.claims.citations import disagreements_of
 from shiguan.claims.disagreements import disagreements
 
 DIFFER = [
@@ -122,3 +123,23 @@ def test_an_answer_whose_sources_agree_names_none():
         0
     ]
     assert answer.meta["disagreements"] == []
+
+
+def test_of_three_accounts_two_pairs_are_shown():
+    documents = passages(*SENTENCES, "In 1725 the old mill at Thornby was built.")
+    cited = [
+        {"number": n, "parent_id": d.id, "title": "", "start": 7, "end": 7 + len(d.content), "quote": d.content}
+        for n, d in enumerate(documents, start=1)
+    ]
+    found = disagreements_of(cited, documents)
+    assert [[place["number"] for place in one["places"]] for one in found] == [[1, 2], [1, 3]]
+
+
+def test_a_quotation_that_repeats_another_but_for_a_date_is_shown():
+    one = "The old mill at Thornby was built in 1712 by Hugh Tarrant, who had come from Wenlow with his three sons."
+    for other, quoted in ((one.replace("1712", "1718"), 2), (one, 1)):
+        documents = passages(one, other)
+        answer = CitationExtractor().run(
+            replies=[], documents=documents, query="When was the old mill at Thornby built?"
+        )["answers"][0]
+        assert (len(answer.meta["citations"]), len(answer.meta["disagreements"])) == (quoted, quoted - 1)
