@@ -52,7 +52,8 @@ def _set(receipt: Receipt, source: str, work: dict[str, Any]) -> dict[str, Any]:
 
 def _annotation(receipt: Receipt, citation: CitedSpan, name: str) -> dict[str, Any]:
     told = citation.model_dump()
-    quotation = told.get("selector") if isinstance(told.get("selector"), dict) else {}
+    found = told.get("selector")
+    quotation = found if isinstance(found, dict) else {}
     exact = {name: str(quotation.get(name) or "") for name in ("prefix", "suffix")}
     selectors = [{"type": "TextQuoteSelector", "exact": citation.quote, **exact}]
     if isinstance(told.get("cfi"), str):
