@@ -4,7 +4,7 @@ import { file } from "./api.js";
 import { download, h, toast } from "./dom.js";
 import { t } from "./words.js";
 
-const FORMS = [["saveMd", "markdown", "md"], ["saveHtml", "html", "html"], ["saveDocx", "docx", "docx"], ["saveBib", "bibtex", "bib"], ["saveRis", "ris", "ris"], ["saveCsl", "csl", "csl.json"]];
+const FORMS = [["saveMd", "markdown", "md"], ["saveHtml", "html", "html"], ["saveDocx", "docx", "docx"], ["saveBib", "bibtex", "bib"], ["saveRis", "ris", "ris"], ["saveCsl", "csl", "csl.json"], ["saveAnno", "annotations", "annotations.json"]];
 
 /** The buttons of an answer; what has no receipt cannot be written. */
 export function takeBlock(answer) {

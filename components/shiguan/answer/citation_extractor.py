@@ -12,7 +12,15 @@ from shiguan.answer.answerability import CLOSEST_BELOW, NOTHING_BELOW
 from shiguan.answer.question_names import absent_names
 from shiguan.answer.quotations import quotations, write_quotations
 from shiguan.claims.checker import check_in_thread, checker_of, numbered_passages
-from shiguan.claims.citations import Format, citations_of, cite_claim, escaped, verdicts_by_sentence, write_cited
+from shiguan.claims.citations import (
+    Format,
+    citations_of,
+    cite_claim,
+    disagreements_of,
+    escaped,
+    verdicts_by_sentence,
+    write_cited,
+)
 from shiguan.claims.claim_kinds import claim_kind
 from shiguan.claims.claims import MOST_CHARACTERS, MOST_CLAIMS, split_claims
 from shiguan.claims.nearness import ClaimMatcher
@@ -45,6 +53,9 @@ class CitationExtractor:
     doubtful that they answer, the status is `closest`; where nothing is near, or a name of the question stands nowhere
     in the library, it is `not_found`. Both say what makes them so: `absent`, the names that stand nowhere, with those
     like them, and `waiting`, how many passages have no vector yet.
+
+    Where cited or quoted places of different passages give different numbers, dates or names for the same thing, both
+    are named in `disagreements`, by rule and without a model.
 
     The answer's `data` is the text in the chosen format, and `claim` offsets are offsets in it.
 
@@ -116,7 +127,8 @@ class CitationExtractor:
         :param confidence: The probability, 0 to 1, that the passages hold an answer, from `AnswerabilityGate`.
         :returns: `answers`, at least one. Their meta has `status` (`answered`, `quoted`, `closest`, `not_found`, or
             `refused` where the grader withheld the answer), `language`, `citations`, `claims`, `changes` (what was done
-            to sentences and marks), `confidence`, `model` and `usage`; without a reply `absent` and `waiting` as well.
+            to sentences and marks), `disagreements` (where cited places give different numbers, dates or names for
+            the same thing), `confidence`, `model` and `usage`; without a reply `absent` and `waiting` as well.
             `warnings` says what was removed or could not be supported.
         :raises AnswerError: If a reply has no text: that is the model's failure and no answer.
         """
@@ -182,10 +194,12 @@ class CitationExtractor:
         weak = sum(verdict in ("unsupported", "contradicted") for verdict in verdicts)
         if weak:
             warnings.append(f"{weak} of the answer's {len(verdicts)} sentences are not supported by the sources.")
+        citations = [citation.to_dict() for citation in citations_of(cited, places, numbered)]
         cited_so = {
-            "citations": [citation.to_dict() for citation in citations_of(cited, places, numbered)],
+            "citations": citations,
             "claims": [one.record(place, shown) for one, place in zip(cited, places, strict=True) if one.support],
             "changes": [change for one in cited for change in one.changes()],
+            "disagreements": disagreements_of(citations, list(numbered.values())),
         }
         return self._generated(shown, reply, numbered, query, language, cited=cited_so), warnings
 
@@ -214,6 +228,7 @@ class CitationExtractor:
             text, citations = escaped(not_found_sentence(self.mode, language), self.format), []
         waiting = _waiting(store, filters) if status != "quoted" else 0
         about = {"format": self.format, "citations": citations, "changes": [], "confidence": confidence}
+        about["disagreements"] = disagreements_of(citations, found)
         return unwritten_answer(query, text, language, status, found, **about, absent=absent, waiting=waiting)
 
     def _not_found(
@@ -233,7 +248,7 @@ class CitationExtractor:
         cited: dict[str, list[dict[str, Any]]] | None = None,
     ) -> GeneratedAnswer:
         """Make the answer object; with None cited it is the not-found sentence."""
-        empty: dict[str, list[dict[str, Any]]] = {"citations": [], "claims": [], "changes": []}
+        empty: dict[str, list[dict[str, Any]]] = {"citations": [], "claims": [], "changes": [], "disagreements": []}
         grounding = reply.meta.get("grounding") or {}
         meta: dict[str, Any] = {
             "status": "answered" if cited else "refused" if grounding.get("status") == "refused" else "not_found",

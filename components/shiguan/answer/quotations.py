@@ -9,6 +9,7 @@ from typing import Any
 from haystack import Document
 
 from shiguan.claims.citations import Format, cited_place, escaped
+from shiguan.claims.disagreements import disagreements
 from shiguan.llm.source_blocks import neutral_attribute
 from shiguan.resources import read_table, resource_folder
 from shiguan.text.dictionary import translated_terms
@@ -93,7 +94,7 @@ def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
 
     A passage gives a second quotation where that matched better than the best place of the next passage. One that
     introduces whom or what the question asks about comes first, quoted where it does so. What matched much worse than
-    the best is left out, and so is what another edition says in the same words.
+    the best is left out, and so is what another edition says in the same words, unless it disagrees.
     """
     introduces = _introduction(question)
     if introduces is not None:
@@ -194,8 +195,8 @@ def _answering(sentences: Sequence[str], touched: Sequence[int], question: str, 
 
 
 def _says_the_same(one: Quotation, other: Quotation) -> bool:
-    mine, theirs = (shingles((each.document.content or "")[slice(*each.window)]) for each in (one, other))
-    return similarity(mine, theirs) >= _SAME
+    mine, theirs = ((each.document.content or "")[slice(*each.window)] for each in (one, other))
+    return similarity(shingles(mine), shingles(theirs)) >= _SAME and not disagreements((mine, theirs))
 
 
 def _meet(one: Span, other: Span) -> bool:

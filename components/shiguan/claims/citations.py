@@ -13,6 +13,7 @@ from haystack import Document
 from shiguan.claims.checker import ClaimChecker
 from shiguan.claims.claim_support import Support, Verdict
 from shiguan.claims.claims import Claim, ClaimedText
+from shiguan.claims.disagreements import disagreements
 from shiguan.text.places import place_of
 from shiguan.text.terms import is_wide, terms
 
@@ -31,6 +32,8 @@ _MARKS: dict[Format, str] = {
 }
 # `origin` where the passage is not of the library; the others where the source has them.
 _WHERE_KNOWN = frozenset(("origin", "page", "paragraph", "cfi", "selector"))
+# More would not be read.
+_MOST_DISAGREEMENTS = 5
 _STOP = re.compile(r"[.!?。！？…;；:：\"”’」』)）\]】*\x60]*$")
 
 
@@ -238,6 +241,30 @@ def cited_place(document: Document, span: tuple[int, int]) -> dict[str, Any]:
         "quote": (document.content or "")[start:end],
         **place_of(meta, document.content or "", span, offset),
     }
+
+
+def disagreements_of(citations: Sequence[Mapping[str, Any]], documents: Sequence[Document]) -> list[dict[str, Any]]:
+    """Write where cited places of different passages give different accounts: each with its sentence and its place."""
+    passages = {document.id: document for document in documents}
+    cited = list({(one["parent_id"], one["start"], one["end"]): one for one in citations}.values())
+    found: list[dict[str, Any]] = []
+    shown: set[tuple[Any, ...]] = set()
+    for one in disagreements([one["quote"] for one in cited], [one["title"] or "" for one in cited]):
+        places = []
+        for account in one.accounts:
+            citation = cited[account.quotation]
+            document = passages[citation["parent_id"]]
+            begin = citation["start"] - _offset(document)
+            place = cited_place(document, (begin + account.sentence[0], begin + account.sentence[1]))
+            edition = (document.meta.get("work") or {}).get("edition")
+            value = [citation["start"] + at for at in account.value]
+            places.append({"number": citation["number"], **place, "edition": edition, "value": value})
+        told = {(one.kind, place["parent_id"], *place["value"]) for place in places}
+        # Of three accounts two pairs say all.
+        if places[0]["parent_id"] != places[1]["parent_id"] and not told <= shown:
+            shown |= told
+            found.append({"kind": one.kind, "values": list(one.values), "places": places})
+    return found[:_MOST_DISAGREEMENTS]
 
 
 def write_cited(

@@ -72,6 +72,7 @@ def _print_rest(console: Console, answer: dict[str, Any]) -> None:
     elif answer["citations"]:
         _print_citations(console, answer["citations"])
     metadata = answer["metadata"]
+    _print_disagreements(console, metadata.get("disagreements") or [])
     for sentence in _reservations(answer):
         print_indented(console, Text(sentence), 2)
         console.print()
@@ -110,6 +111,17 @@ def _print_citations(console: Console, citations: list[dict[str, Any]]) -> None:
             style = _VERDICT_STYLES.get(citation["verdict"], "")
             print_indented(console, Text.assemble(_quote(citation["quote"]), (verdict, style)), 6)
     console.print()
+
+
+def _print_disagreements(console: Console, found: list[dict[str, Any]]) -> None:
+    for one in found:
+        print_indented(console, Text(f"The sources disagree: different {one['kind']}s.", style="bold yellow"), 2)
+        for place in one["places"]:
+            _print_head(console, place)
+            text = Text(place["quote"], style="italic")
+            text.stylize("bold", place["value"][0] - place["start"], place["value"][1] - place["start"])
+            print_indented(console, text, 6)
+        console.print()
 
 
 def _print_head(console: Console, citation: dict[str, Any]) -> None:
@@ -162,7 +174,7 @@ def _print_explained(console: Console, name: str, value: Any) -> None:
 def place_line(meta: dict[str, Any]) -> Text:
     # The headings last, of which a narrow terminal shows a part.
     page = page_words({"page": meta.get("page") or (meta.get("anchor") or {}).get("page")})
-    parts = [str(meta.get("source") or ""), page, " › ".join(meta.get("section") or [])]
+    parts = [str(meta.get("source") or ""), str(meta.get("edition") or ""), page, " › ".join(meta.get("section") or [])]
     return Text(" · ".join(map(one_line, filter(None, parts))))
 
 

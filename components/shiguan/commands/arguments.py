@@ -132,7 +132,7 @@ def _declare_review(add: Add) -> None:
     )
     parser = add("export", "notes.export", "write an answer with its sources for a bibliography or a word processor")
     parser.add_argument("receipt", type=Path, metavar="RECEIPT", help="what `shiguan ask --receipt FILE` wrote")
-    forms = ("csl", "bibtex", "ris", "markdown", "html", "docx")
+    forms = ("csl", "bibtex", "ris", "markdown", "html", "docx", "annotations")
     parser.add_argument("--form", choices=forms, default="markdown", help="what to write (default: markdown)")
     parser.add_argument("--output", type=Path, metavar="FILE", help="where to (default: print it)")
     text = "what the sources are, where their files do not say it (default: sources.yml in the data folder)"

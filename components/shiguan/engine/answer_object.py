@@ -82,6 +82,7 @@ def answer_object(
             "language": meta.get("language"),
             "claims": meta.get("claims", []),
             "changes": changes,
+            "disagreements": meta.get("disagreements", []),
             "grade": grounding.get("grade"),
             "confidence": meta.get("confidence"),
             "absent": meta.get("absent", []),

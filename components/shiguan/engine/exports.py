@@ -6,11 +6,13 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from shiguan.answer.quotations import QUOTING
+from shiguan.engine.annotations import annotation_sets
 from shiguan.engine.docx_notes import MARK, docx_with_footnotes
 from shiguan.engine.receipts import CitedSpan, Receipt
 from shiguan.errors import RefusedError
@@ -18,7 +20,7 @@ from shiguan.tenants import of_tenant, where
 from shiguan.text.places import page_words
 from shiguan.text.works import PEOPLE, WORK_FIELDS, isbn_of, plain_line, work_of
 
-Form = Literal["csl", "bibtex", "ris", "markdown", "html", "docx"]
+Form = Literal["csl", "bibtex", "ris", "markdown", "html", "docx", "annotations"]
 FORMS: dict[Form, tuple[str, str]] = {
     "csl": ("application/vnd.citationstyles.csl+json", "csl.json"),
     "bibtex": ("application/x-bibtex", "bib"),
@@ -26,6 +28,7 @@ FORMS: dict[Form, tuple[str, str]] = {
     "markdown": ("text/markdown; charset=utf-8", "md"),
     "html": ("text/html; charset=utf-8", "html"),
     "docx": ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx"),
+    "annotations": ("application/ld+json", "annotations.json"),
 }
 """For each form its media type and the ending of its files."""
 
@@ -40,7 +43,9 @@ class Entry:
 
     key: str
     work: dict[str, Any]
+    source: str = ""
     quotes: list[tuple[int, str, str]] = field(default_factory=list)
+    disputes: list[str] = field(default_factory=list)
 
     def identifiers(self) -> dict[str, list[str]]:
         kinds: dict[str, list[str]] = {"ISBN": [], "DOI": [], "URL": [], "": []}
@@ -53,7 +58,7 @@ class Entry:
     def notes(self, receipt: str) -> list[str]:
         """Write what no field of a bibliography takes, one line each."""
         quotes = [f"[{number}] {place}: “{quote}”" for number, place, quote in self.quotes]
-        return [*quotes, *(f"Identifier: {one}" for one in self.identifiers()[""]), _signed(receipt)]
+        return [*quotes, *self.disputes, *(f"Identifier: {one}" for one in self.identifiers()[""]), _signed(receipt)]
 
     def reference(self, form: Callable[[str], str] = str, title: str = "{}") -> str:
         """Name the work in one line, as a footnote does."""
@@ -74,13 +79,16 @@ def export_answer(receipt: Receipt, parents: Any, form: str, *, own: Mapping[str
     :param form: One of `FORMS`.
     :param own: What the user says of sources, by name, which goes before what their files say.
     :returns: A file's content.
-    :raises RefusedError: If there is no such form.
+    :raises RefusedError: If there is no such form, or no EPUB is cited in which `annotations` could be marked.
     """
     if form not in FORMS:
         raise RefusedError(f"There is no form `{plain_line(form)}` to export to. Choose one of {', '.join(FORMS)}.")
     entries = cited_entries(receipt, parents, own or {})
     if form == "docx":
         return docx_with_footnotes(_line(receipt.answer.query), *_paragraphs(receipt, entries), _signed(receipt.id))
+    if form == "annotations":
+        works = {entry.source: entry.work for entry in reversed(entries)}
+        return annotation_sets(receipt, list(works.items())[::-1]).encode("utf-8", "replace")
     writers = {"csl": _csl, "bibtex": _bibtex, "ris": _ris, "markdown": _markdown, "html": _html}
     return writers[form](receipt, entries).encode("utf-8", "replace")
 
@@ -98,10 +106,52 @@ def cited_entries(receipt: Receipt, parents: Any, own: Mapping[str, Any]) -> lis
         work = work_of({**said, **own.get(citation.source, {})})
         of = citation.source, str(meta.get("source_id") or told.get("title"))
         slug = re.sub("[^a-z0-9]+", "-", Path(citation.source).stem.lower()).strip("-")[:40] or "source"
-        entry = entries.setdefault(of, Entry(f"{slug}-{len(entries) + 1}", work))
+        entry = entries.setdefault(of, Entry(f"{slug}-{len(entries) + 1}", work, citation.source))
         quote = (citation.number, _place(citation), _line(citation.quote))
         entry.quotes += [quote] if quote not in entry.quotes else []
+    for line, places in _disputes(receipt):
+        for entry in entries.values():
+            if line not in entry.disputes and {one.number for one in places} & {
+                number for number, _, _ in entry.quotes
+            }:
+                entry.disputes.append(line)
     return list(entries.values())
+
+
+class _Dispute(BaseModel):
+    """A disagreement of the answer object; a receipt is a file of anybody's."""
+
+    kind: Literal["number", "date", "name"]
+    places: Annotated[list[CitedSpan], Field(min_length=2, max_length=2)]
+
+
+_DISPUTES = {
+    "en": (
+        "The sources give different {}: {}",
+        {"number": "numbers", "date": "dates", "name": "names"},
+        "“{}”[{}]",
+        "; ",
+    ),
+    "zh": ("各书{}不同：{}", {"number": "数字", "date": "年代", "name": "人名地名"}, "“{}”[{}]", "；"),
+}
+
+
+def _disputes(receipt: Receipt) -> list[tuple[str, list[CitedSpan]]]:
+    """Write where the sources disagree, one line each, with the marks of both quotations."""
+    metadata = receipt.answer.model_dump().get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    try:
+        found = TypeAdapter(list[_Dispute]).validate_python(metadata.get("disagreements") or [])
+    except ValidationError:
+        return []
+    frame, kinds, quote, between = _DISPUTES["zh" if metadata.get("language") == "zh" else "en"]
+    return [
+        (
+            frame.format(kinds[one.kind], between.join(quote.format(_line(p.quote), p.number) for p in one.places)),
+            one.places,
+        )
+        for one in found
+    ]
 
 
 def read_sources(path: Path, tenant_id: str) -> dict[str, dict[str, Any]]:
@@ -221,11 +271,13 @@ def _footnotes(entries: list[Entry], form: Callable[[str], str] = str, title: st
 def _paragraphs(receipt: Receipt, entries: list[Entry]) -> tuple[list[tuple[str, bool]], dict[int, str]]:
     """Give the paragraphs of an answer with its marks, each with whether it is a quotation, and its footnotes."""
     answer = receipt.answer.model_dump()
+    disputes = [(line, False) for line, _ in _disputes(receipt)]
     if answer["status"] in QUOTING:
         quotes = [(number, quote) for entry in entries for number, _, quote in entry.quotes]
-        return [(f"{quote}[{number}]", True) for number, quote in sorted(quotes)], _footnotes(entries)
+        quoted = [(f"{quote}[{number}]", True) for number, quote in sorted(quotes)]
+        return quoted + disputes, _footnotes(entries)
     parts = re.split(r"\n\s*\n", str(answer.get("answer") or ""))
-    return [(line, False) for part in parts if (line := _line(part))], _footnotes(entries)
+    return [*((line, False) for part in parts if (line := _line(part))), *disputes], _footnotes(entries)
 
 
 def _markdown(receipt: Receipt, entries: list[Entry]) -> str:

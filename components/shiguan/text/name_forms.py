@@ -22,7 +22,7 @@ _HAN_RUN = re.compile(f"[{HAN}]+")
 _LATIN = re.compile("[A-Za-z]")
 _IS_NAME = re.compile(r"(?:[A-Z][\w'’.-]*(?: (?:of|the|and|de|von) | |$))+")
 # These begin more words than names.
-_SURNAMES = frozenset(SURNAMES) - frozenset("于安常任从方高时何全应解管会金马水江白石毛黄路车花包和向成连明门国平")
+CLEAR_SURNAMES = frozenset(SURNAMES) - frozenset("于安常任从方高时何全应解管会金马水江白石毛黄路车花包和向成连明门国平")
 _TITLES = frozenset("陛下 殿下 阁下 上帝 皇上 大人".split())
 _TEXTS, _SENTENCES = 64, 1_024
 # A Chinese name that is no entry of the dictionary is cut into single characters; a surname begins it, and one or two
@@ -75,7 +75,7 @@ def _surnamed(letters: str) -> Iterator[str]:
         while end < len(letters) and letters[end] in TRANSLITERATED:
             end += 1
         if end - at < _SHORTEST_FOREIGN:
-            end = at + _NAME if letters[at] in _SURNAMES else at
+            end = at + _NAME if letters[at] in CLEAR_SURNAMES else at
         if end > at:
             yield letters[at:end]
         at = max(end, at + 1)

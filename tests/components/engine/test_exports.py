@@ -247,7 +247,7 @@ def test_docx_has_every_field_in_real_footnotes(number):
 def test_a_million_characters_are_cut():
     receipt, parents = answer(1)
     parents.documents[0].meta["work"] = {"title": "x" * 1_000_000, "author": ["y" * 1_000_000] * 1_000}
-    for form in FORMS:
+    for form in FORMS.keys() - {"annotations"}:
         assert len(export_answer(receipt, parents, form)) < 200_000
 
 
@@ -302,3 +302,58 @@ def test_an_isbn_has_the_right_check_digit():
     assert isbn_of("urn:isbn:978-0-306-40615-7") == "9780306406157"
     assert isbn_of("0-306-40615-2") == isbn_of("ISBN 0306406152") == "0306406152"
     assert isbn_of("0-306-40615-3") == isbn_of("9780306406158") == isbn_of("12") == isbn_of("") == ""
+
+
+def disputed(language, disagreements):
+    receipt, parents = answer(2)
+    shown = receipt.answer.model_dump() | {"metadata": {"language": language, "disagreements": disagreements}}
+    return receipt.model_copy(update={"answer": type(receipt.answer).model_validate(shown)}), parents
+
+
+def account(number, quote):
+    return {
+        "number": number,
+        "parent_id": f"p{number}",
+        "source": "b",
+        "section": [],
+        "start": 0,
+        "end": 9,
+        "quote": quote,
+    }
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", "The sources give different dates: “built in 1712”[1]; “built in 1718”[2]"),
+        ("zh", "各书年代不同：“built in 1712”[1]；“built in 1718”[2]"),
+    ],
+)
+def test_every_form_says_where_the_sources_disagree(language, said):
+    places = [account(1, "built in\n1712"), account(2, "built in 1718")]
+    receipt, parents = disputed(language, [{"kind": "date", "values": ["1712", "1718"], "places": places}])
+    ris = rispy.loads(export_answer(receipt, parents, "ris").decode())
+    notes = [[line for line in item.get("notes", []) if line == said] for item in ris]
+    marked = [any(line.startswith(("[1] ", "[2] ")) for line in item.get("notes", [])) for item in ris]
+    assert [len(lines) for lines in notes] == [int(one) for one in marked]
+    assert any(marked)
+    text = docx.Document(io.BytesIO(export_answer(receipt, parents, "docx")))
+    assert any(said.split("[")[0] in paragraph.text for paragraph in text.paragraphs)
+    for form in ("markdown", "html", "csl", "bibtex"):
+        assert said.split("：")[0].split(":")[0] in export_answer(receipt, parents, form).decode()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "x",
+        [1],
+        {"kind": "date"},
+        [{"kind": "date", "places": []}],
+        [{"kind": "x", "places": [account(1, "a"), account(2, "b")]}],
+    ],
+)
+def test_disagreements_of_a_forged_receipt_are_left_out(wrong):
+    receipt, parents = disputed("en", wrong)
+    for form in FORMS.keys() - {"annotations"}:
+        assert b"different dates" not in export_answer(receipt, parents, form)

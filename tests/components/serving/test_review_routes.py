@@ -178,6 +178,8 @@ async def test_the_server_gives_a_receipt_to_its_tenant_and_says_when_it_is_stal
     assert (status, items[0]["title"]) == (200, "salt")
     assert f"Shiguan receipt: {receipt_id}" in items[0]["note"]
     assert (await get(f"{receipt_id}/export?form=word", TENANT))[0] == 422
+    status, body = await get(f"{receipt_id}/export?form=annotations", TENANT)
+    assert (status, "cites no place in an EPUB" in body["error"]["message"]) == (400, True)
     Library(data_dir=settings.data_dir).delete("salt.txt", tenant_id=TENANT)
     assert (await get(receipt_id, TENANT))[1]["stale"] is True
     assert "gone" in {one["state"] for one in (await get(f"{receipt_id}/places", TENANT))[1]["places"]}

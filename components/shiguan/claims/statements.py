@@ -1,0 +1,265 @@
+"""One sentence as it is compared with another: its names, its words, and its numbers with what they count."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+from shiguan.resources import read_patterns, read_table
+from shiguan.text.dictionary import dictionary_words
+from shiguan.text.languages import HAN, character_weight, fold_han
+from shiguan.text.name_forms import CLEAR_SURNAMES
+from shiguan.text.names import SURNAMES, capitalised_words, sounds_of_text
+from shiguan.text.quantities import COUNTED, FULL_MONTHS, Quantity, quantities
+from shiguan.text.terms import fold_text, rarity, terms
+
+Span = tuple[int, int]
+
+_PATH = Path(__file__).with_name("disagreements.yaml")
+TABLE: dict[str, Any] = read_patterns(_PATH) | {name: read_table(_PATH)[name] for name in ("doer", "place")}
+_HAN = re.compile(f"[{HAN}]")
+_HAN_RUN = re.compile(f"[{HAN}]+")
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_CLAUSE = re.compile(r"[,，;；:：、()（）]")
+_IN_YEAR = re.compile(
+    r"\b(?:in|year|since|by|until|till|before|after|from|to|of|ad|ce|winter|spring|summer|autumn)\s+$|[(（]$", re.I
+)
+# So many characters before and behind a number tell what it is, and so many words what it counts.
+_NEAR, _THING = 24, 3
+# Sentences that share fewer of their terms are not compared; fewer shared ones are chance.
+_ALIKE, _FEWEST = 0.3, 3
+_GIVEN = 2
+_CUES = {
+    name: (
+        frozenset(terms(word)[-1] for word in words.split()),
+        re.compile("|".join(word if _HAN.match(word) else rf"\b{word}\b" for word in words.split()), re.I),
+    )
+    for name, words in (TABLE["doer"] | TABLE["place"]).items()
+}
+_CUE_TERMS = frozenset().union(*(known for known, _ in _CUES.values()))
+# A number is told by one of these at the least.
+_TELLS = re.compile(
+    r"\d|[二三四五六七八九十百千万元]|(?:ty|teen|hundred|thousand|million|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b",
+    re.I,
+)
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A number with what stands around it: what it is, measures and counts, and how exact it is."""
+
+    number: Quantity
+    sort: str
+    years: frozenset[float]
+    measure: str
+    size: float
+    hedges: frozenset[str]
+    thing: str
+    lunar: bool
+
+    @property
+    def span(self) -> Span:
+        return self.number.start, self.number.end
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word that tells something, where it stands, and how much it tells."""
+
+    key: str
+    span: Span
+    weight: float
+
+
+class Statement:
+    """One sentence, of which more is read the more it looks like another one."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.terms = frozenset(terms(text))
+        self.wide = bool(_HAN.search(text))
+
+        self.tells = bool(_TELLS.search(text)) or not _CUE_TERMS.isdisjoint(self.terms)
+
+    def may_match(self, other: "Statement") -> bool:
+        """Tell whether it is worth while to read more of two sentences: most pairs end here."""
+        if self.wide != other.wide:
+            return bool(self.numbers and other.numbers) or not self.cues.keys().isdisjoint(other.cues)
+        shared = len(self.terms & other.terms)
+        return shared >= _FEWEST and shared >= _ALIKE * min(len(self.terms), len(other.terms))
+
+    @cached_property
+    def folded(self) -> str:
+        return fold_han(self.text)
+
+    @cached_property
+    def plain(self) -> str:
+        return fold_text(self.text)
+
+    @cached_property
+    def sounds(self) -> frozenset[str]:
+        return frozenset(sounds_of_text(self.folded))
+
+    @cached_property
+    def numbers(self) -> list[Quantity]:
+        return quantities(self.text) if _TELLS.search(self.text) else []
+
+    @cached_property
+    def amounts(self) -> list["Amount"]:
+        return [_amount(self, number) for number in self.numbers]
+
+    @cached_property
+    def names(self) -> list[Span]:
+        found = _han_names(self.folded) if self.wide else _latin_names(self.text)
+        return [one for one in found if not any(q.start < one[1] and one[0] < q.end for q in self.numbers)]
+
+    @cached_property
+    def words(self) -> list[Word]:
+        """What it says beside names and numbers."""
+        taken = [(one.start, one.end + (self.text[one.end : one.end + 1] in COUNTED)) for one in self.numbers]
+        taken += [match.span() for match in TABLE["light"].finditer(self.text)]
+        taken += self.names
+        found = _han_words(self.folded) if self.wide else _latin_words(self.text)
+        return [one for one in found if one.weight and not any(s < one.span[1] and one.span[0] < e for s, e in taken)]
+
+    @cached_property
+    def bound(self) -> frozenset[str]:
+        return frozenset(name for name, pattern in TABLE["bound"].items() if pattern.search(self.text))
+
+    @cached_property
+    def cues(self) -> dict[str, Span]:
+        """The words that only one can go with, by what they mean."""
+        near = ((name, one) for name, (known, one) in _CUES.items() if not known.isdisjoint(self.terms))
+        return {name: found.span() for name, one in near if (found := one.search(self.folded))}
+
+    def says(self, word: Word) -> float:
+        """Give the share of a word of the same language, 0 to 1, that it says."""
+        if not self.wide:
+            return float(word.key in self.terms)
+        telling = [character for character in word.key if character_weight(character)]
+        return sum(character in self.terms for character in telling) / len(telling) if telling else 1.0
+
+    def near(self, at: Span) -> list[Word]:
+        """Give the words of the clause in which something stands, of the sentence where that has none."""
+        cuts = [0, *(match.end() for match in _CLAUSE.finditer(self.text)), len(self.text)]
+        start, end = max(cut for cut in cuts if cut <= at[0]), min(cut for cut in cuts if cut >= at[1])
+        found = [word for word in self.words if start <= word.span[0] < end]
+        return found if len(found) > 1 else self.words
+
+
+statement_of = lru_cache(1024)(Statement)
+"""The statement that a sentence makes; quotations of a conversation come again."""
+
+
+def western_years(text: str, number: Quantity) -> frozenset[float]:
+    """Give the Western years that a number of a text may be: as written, or by its reign."""
+    if number.kind == "year" and (years := frozenset(value for value in number.values if value >= 100)):
+        # The last two months of a Chinese year reach into the next Western one.
+        late = re.match(r".?(?:闰|閏)?十[一二]月", text[number.end :]) and len(number.values) > 1
+        return years | {year + 1 for year in years} if late else years
+    likely = number.kind == "number" and all(100 <= value <= 2100 and value.is_integer() for value in number.values)
+    if not (likely and text[number.start : number.end].isdigit()) or not _IN_YEAR.search(text[: number.start][-_NEAR:]):
+        return frozenset()
+    # In 450 the city fell; with a garrison of 450 men.
+    counts = re.match(r"\s+([a-z]\w*)", text[number.end :])
+    return frozenset() if counts and terms(counts[1]) else number.values
+
+
+def _latin_names(text: str) -> Iterator[Span]:
+    start = end = -1
+    at = 0
+    for word in capitalised_words(text):
+        begin = text.index(word, at)
+        at = begin + len(word)
+        if end >= 0 and text[end:begin] != " ":
+            yield start, end
+            start = begin
+        elif end < 0:
+            start = begin
+        end = at
+    if end >= 0:
+        yield start, end
+
+
+def _latin_words(text: str) -> Iterator[Word]:
+    for match in _WORD.finditer(text):
+        for term in terms(match[0]):
+            yield Word(term, match.span(), rarity(term))
+
+
+@lru_cache(1024)
+def _segments(folded: str) -> list[tuple[Span, bool]]:
+    """Cut Han text into words, each with whether the dictionary has it as a name."""
+    found = []
+    for run in _HAN_RUN.finditer(folded):
+        at = run.start()
+        for parts, meanings in dictionary_words(run[0], translated=False):
+            capital = bool(meanings) and all(meaning[:1].isupper() for meaning in meanings) and len(parts) > 1
+            found.append(((at, at + len(parts)), capital))
+            at += len(parts)
+    return found
+
+
+def _han_names(folded: str) -> Iterator[Span]:
+    """Find names: those of the dictionary, and a surname with one or two characters that are no words."""
+    segments = _segments(folded)
+    at = 0
+    while at < len(segments):
+        (start, end), capital = segments[at]
+        at += 1
+        if capital:
+            yield start, end
+        elif end - start == 1 and folded[start] in SURNAMES and character_weight(folded[start]):
+            # Some surnames are words more often, and then take two characters that are none.
+            clear, before, stop = folded[start] in CLEAR_SURNAMES, at, end
+            for given in (1, 2):
+                (begin, finish), known = segments[at] if at < len(segments) else ((0, 0), False)
+                if begin != stop or known or finish - end > _GIVEN or not _is_given(folded[begin:finish], given):
+                    break
+                stop, at = finish, at + 1
+            if stop > end and (clear or at == before + _GIVEN):
+                yield start, stop
+            else:
+                at = before
+
+
+def _is_given(word: str, place: int) -> bool:
+    """Tell whether a word may be the given name behind a surname, or the second half of it."""
+    if len(word) > _GIVEN // place or word[0] in _CUE_TERMS or word in "生死卒":
+        return False
+    return all(map(character_weight, word)) and not TABLE["light"].search(word)
+
+
+def _han_words(folded: str) -> Iterator[Word]:
+    for span, _ in _segments(folded):
+        word = folded[slice(*span)]
+        yield Word(word, span, sum(map(character_weight, word)))
+
+
+def _amount(statement: Statement, number: Quantity) -> "Amount":
+    text = statement.text
+    years = western_years(text, number)
+    before, after = text[max(0, number.start - _NEAR) : number.start], text[number.end : number.end + _NEAR].lstrip()
+    behind = re.split(r"[^\w\s%'’-]|\d", re.sub("^[余餘多]?[个個]?", "", after))[0]
+    sizes = ((name, size) for name, units in TABLE["units"].items() for size, one in units.items() if one.match(behind))
+    measure, size = next(sizes, ("", 1.0))
+    hedges = {name for name in ("about", "above", "below") if TABLE[name].search(before)}
+    hedges |= {name for name, one in (("above", "and_more"), ("about", "or_so")) if TABLE[one].match(after)}
+    thing = behind[:4] if _HAN.search(behind[:4]) else " ".join(behind.split()[:3])
+    sort = "year" if years else _sort(statement, number, before, after)
+    lunar = statement.wide and not text[number.start].isdigit()
+    return Amount(number, sort, years, measure, float(size), frozenset(hedges), thing, lunar)
+
+
+def _sort(statement: Statement, number: Quantity, before: str, after: str) -> str:
+    """Tell parts of dates from amounts, and both from numbers that only name something: Line 8, 8号线."""
+    if TABLE["naming"]["before"].search(before) or TABLE["naming"]["behind"].match(after):
+        return "ordinal"
+    label = re.search(r"\b([A-Z]\w*)[ -]$", before)
+    if number.kind == "number" and label and terms(label[1]) and label[1] not in FULL_MONTHS.values():
+        return "ordinal"
+    if number.kind == "year" or (number.kind == "day" and statement.wide and before[-1:] != "月"):
+        return "number"  # so many years or days
+    return number.kind

@@ -1,0 +1,90 @@
+"""The citations of an answer as EPUB Annotations 1.0 (W3C working draft), which a reader of books can import."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+from shiguan import __version__
+from shiguan.engine.receipts import CitedSpan, Receipt
+from shiguan.errors import RefusedError
+from shiguan.text.works import isbn_of, plain_line
+
+_CONTEXT = "https://www.w3.org/ns/epub-anno.jsonld"
+_CFI = "http://www.idpf.org/epub/linking/cfi/epub-cfi.html"
+_LONGEST = 10_000
+
+
+def annotation_sets(receipt: Receipt, works: Sequence[tuple[str, dict[str, Any]]]) -> str:
+    """
+    Write a set of annotations for each EPUB that an answer cites: one object, or a list where there are several.
+
+    Each highlights the cited words, by CFI and by quotation, with the question and the sentence that rests on them.
+    """
+    sets = [found for source, work in works if (found := _set(receipt, source, work))["items"]]
+    if not sets:
+        raise RefusedError(
+            "The answer cites no place in an EPUB, so nothing can be marked in one. Choose another form."
+        )
+    return json.dumps(sets[0] if len(sets) == 1 else sets, ensure_ascii=False, indent=2) + "\n"
+
+
+def _set(receipt: Receipt, source: str, work: dict[str, Any]) -> dict[str, Any]:
+    cited = [one for one in receipt.answer.citations if one.source == source and _href(one)]
+    about: dict[str, Any] = {"dc:format": "application/epub+zip", "dc:title": work.get("title") or plain_line(source)}
+    about |= {
+        f"dc:{name}": work[field] for name, field in (("publisher", "publisher"), ("date", "year")) if field in work
+    }
+    about |= {"dc:creator": work["author"]} if work.get("author") else {}
+    identifiers = [f"urn:isbn:{one}" if isbn_of(one) else one for one in work.get("identifier", ())]
+    about |= {"dc:identifier": identifiers} if identifiers else {}
+    return {
+        "@context": _CONTEXT,
+        "id": _urn(receipt, source),
+        "type": "AnnotationSet",
+        "generator": {"id": "urn:x-shiguan", "type": "Software", "name": f"Shiguan {__version__}"},
+        "generated": receipt.written,
+        "title": plain_line(receipt.answer.query),
+        "about": about,
+        "items": [_annotation(receipt, one, f"{source} {place}") for place, one in enumerate(cited)],
+    }
+
+
+def _annotation(receipt: Receipt, citation: CitedSpan, name: str) -> dict[str, Any]:
+    told = citation.model_dump()
+    found = told.get("selector")
+    quotation = found if isinstance(found, dict) else {}
+    exact = {name: str(quotation.get(name) or "") for name in ("prefix", "suffix")}
+    selectors = [{"type": "TextQuoteSelector", "exact": citation.quote, **exact}]
+    if isinstance(told.get("cfi"), str):
+        selectors.insert(0, {"type": "FragmentSelector", "conformsTo": _CFI, "value": told["cfi"]})
+    return {
+        "id": _urn(receipt, name),
+        "type": "Annotation",
+        "motivation": "highlighting",
+        "created": receipt.written,
+        "creator": {"id": "urn:x-shiguan", "type": "Software", "name": "Shiguan"},
+        "target": {"source": _href(citation), "selector": selectors},
+        "body": {"type": "TextualBody", "format": "text/plain", "value": _said(receipt, citation)},
+    }
+
+
+def _said(receipt: Receipt, citation: CitedSpan) -> str:
+    """Give the question, the sentence of the answer that rests on a citation where it is one, and the receipt."""
+    claim, answer = citation.model_dump().get("claim"), receipt.answer.model_dump().get("answer")
+    lines = [receipt.answer.query]
+    if receipt.answer.status == "answered" and isinstance(claim, dict) and isinstance(answer, str):
+        start, end = claim.get("start"), claim.get("end")
+        lines += [answer[start:end]] if isinstance(start, int) and isinstance(end, int) else []
+    return "\n".join([*(plain_line(line, _LONGEST) for line in lines), f"Shiguan receipt: {receipt.id}"])
+
+
+def _href(citation: CitedSpan) -> str:
+    """Give the file of the book in which a citation stands; nothing where it stands in no EPUB."""
+    anchor = citation.model_dump().get("anchor")
+    href = anchor.get("href") if isinstance(anchor, dict) else None
+    return href if isinstance(href, str) else ""
+
+
+def _urn(receipt: Receipt, name: str) -> str:
+    return f"urn:uuid:{uuid5(NAMESPACE_URL, f'{receipt.id} {name}')}"
