@@ -15,7 +15,17 @@ GROUPS = {
 
 QUESTION_OPTIONS = (
     *("rewrite_method", "wordings", "retrieval", "scope", "confidence_threshold", "temperature", "max_tokens"),
-    *("task", "profile", "references", "citation_format", "source_characters", "language", "instructions", "persona"),
+    *(
+        "task",
+        "profile",
+        "references",
+        "citation_format",
+        "source_characters",
+        "language",
+        "instructions",
+        "persona",
+        "when",
+    ),
 )
 QUESTION_LISTS = {"source": "sources", "section": "sections"}
 CLUSTER = "elasticsearch_qdrant"

@@ -182,9 +182,11 @@ async def search(
     source: Names = None,
     section: Names = None,
     top_k: Annotated[int, Query(ge=1, le=50, description="How many passages at most.")] = 10,
+    *,
+    when: Annotated[str | None, Query(max_length=100, description="Years, such as `755..763`.")] = None,
 ) -> dict[str, Any]:
     """Find the passages that an answer in the mode `simple` would be written from; no model is asked."""
-    options = {"top_k": top_k, "sources": source, "sections": section}
+    options = {"top_k": top_k, "sources": source, "sections": section, "when": when}
     found, warnings = await asyncio.to_thread(current_engine().search, query, reader.tenant_id, **options)
     return {
         "passages": [{**shown_passage(document), "score": document.score} for document in found],

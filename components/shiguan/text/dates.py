@@ -293,8 +293,10 @@ def _mention(match: re.Match[str], years: Sequence[int], parts: dict[str, Any]) 
     """Make the mention of Western years, of a month or of a day; of one that does not exist, with the reason."""
     label, month, day = match[0].strip(" ("), parts.get("month"), parts.get("day")
     fault = ""
-    if max(years) > _LAST_YEAR or (years[0] == 0 and not month):
-        fault = f"there is no year {years[0]}" if years[0] == 0 else f"{max(years)} is later than any source"
+    if counted(parts.get("year") or parts["ad"]) == 0:
+        fault = "there is no year 0"
+    elif max(years) > _LAST_YEAR:
+        fault = f"{max(years)} is later than any source"
     elif years[-1] < years[0]:
         fault = f"{label} runs backwards"
     number = _month(month) if month else None
@@ -357,7 +359,6 @@ def that_year(text: str, mentions: Sequence[Mention]) -> Iterator[When]:
 
 WHEN_FROM, WHEN_TO = "when_from", "when_to"
 """The meta fields with the first and the last year of a passage."""
-_LONGEST_LABEL = 60
 
 
 def time_meta(times: Sequence[When]) -> dict[str, Any]:
@@ -375,7 +376,7 @@ def time_meta(times: Sequence[When]) -> dict[str, Any]:
     kept = [when for when in best.values() if when.month or (when.first, when.last) not in monthly]
     labels = [when.label for when in kept if when.how == "written"]
     entries: list[dict[str, Any]] = [
-        {"as": when.label[:_LONGEST_LABEL], "from": when.first, "to": when.last, "precision": when.precision}
+        {"as": when.label[:60], "from": when.first, "to": when.last, "precision": when.precision}
         | {"calendar": when.calendar, "how": when.how}
         | ({"month": when.month, "leap": when.leap} if when.month or when.leap else {})
         | ({"open": True} if labels.count(when.label) > 1 else {})
