@@ -331,14 +331,23 @@ def settled(mention: Mention, certain: Sequence[int]) -> Mention:
 
 def western_of(when: When) -> str:
     """Write a time as Western historians do: `16 December 755`, `755`, `140 BC`, `701–800`."""
-    first, last = (f"{1 - year} BC" if year < 1 else str(year) for year in (when.first, when.last))
-    if when.precision == "day" and when.calendar == "reign" and (day := re.search(f"{_DAY}$", when.label)):
-        own = (m for m in months_of(when.first) if (m.number, m.leap) == (when.month, when.leap))
-        known = next((found for month in own if (found := day_in(month, day[0])) is not None), None)
-        if known is not None:
-            year, month, of_month = western_day(known)
-            return f"{of_month} {_MONTH_NAMES[month - 1]} {year if year > 0 else f'{1 - year} BC'}"
+    day = day_number(when)
+    if day is not None:
+        year, month, of_month = western_day(day)
+        return f"{of_month} {_MONTH_NAMES[month - 1]} {_written(year)}"
+    first, last = map(_written, (when.first, when.last))
     return first if first == last else f"{first}–{last}"
+
+
+def _written(year: int) -> str:
+    return str(year) if year > 0 else f"{1 - year} BC"
+
+
+def day_number(when: When) -> int | None:
+    """Give the Julian day number of a sexagenary day; None of any other time."""
+    named = re.search(f"{_DAY}$", when.label) if when.precision == "day" else None
+    own = (m for m in months_of(when.first) if (m.number, m.leap) == (when.month, when.leap))
+    return next((day for m in own if (day := day_in(m, named[0])) is not None), None) if named else None
 
 
 def month_name(month: int | None, *, leap: bool) -> str:
