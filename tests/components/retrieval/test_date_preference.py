@@ -56,11 +56,12 @@ def test_a_question_in_western_years_finds_years_of_reigns(store):
     assert _texts(store, documents) == RECORDS[4:]
 
 
-def test_beside_a_subject_a_time_is_worth_half_and_adds_nothing(store):
-    joined = _found(store, (RECORDS[3], 4.0), (RECORDS[5], 3.0), (RECORDS[0], 1.0))
+def test_beside_a_subject_a_time_that_words_do_not_say_is_worth_a_quarter(store):
+    joined = _found(store, (RECORDS[3], 4.0), (RECORDS[4], 3.6), (RECORDS[5], 3.5))
     documents = prefer_dates("齐建元二年魏人攻何处？", joined, store, TENANT)
-    assert _texts(store, documents) == [RECORDS[5], RECORDS[3], RECORDS[0]]
-    assert [document.score for document in documents] == [5.0, 4.0, 1.0]
+    assert _texts(store, documents) == [RECORDS[5], RECORDS[3], RECORDS[4]]
+    # The fifth record says its year itself, in the words of the question.
+    assert [document.score for document in documents] == [4.5, 4.0, 3.6]
 
 
 def test_without_a_time_or_with_one_that_does_not_exist_nothing_changes(store):
