@@ -126,6 +126,11 @@ def all_of(*conditions: dict[str, Any] | None) -> dict[str, Any]:
     return {"operator": "AND", "conditions": [condition for condition in conditions if condition]}
 
 
+def during(first: int, last: int) -> dict[str, Any]:
+    """Write the filter for what happened, in part at least, between two years."""
+    return all_of(where("meta.when_from", "<=", last), where("meta.when_to", ">=", first))
+
+
 def of_tenant(tenant_id: str, *conditions: dict[str, Any]) -> dict[str, Any]:
     """Write the filter that leaves a tenant's documents, and of these what meets the conditions."""
     return all_of(where(TENANT_FIELD, "==", tenant_id), *conditions)

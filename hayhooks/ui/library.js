@@ -136,15 +136,34 @@ export async function libraryView(main, server) {
 
   function searchForm() {
     const field = h("input", { type: "search", id: "search", maxlength: 2000, required: true });
+    const years = h("input", { id: "years", maxlength: 100, autocomplete: "off", placeholder: "755..763" });
     const found = h("div.found", { "aria-live": "polite" });
-    return h("form.search", { submit }, h("label", { for: "search" }, t("search")), h("div.line", field, h("button", { type: "submit" }, t("searchGo"))), found);
+    return h("form.search", { submit }, h("label", { for: "search" }, t("search")), h("div.line", field, h("button", { type: "submit" }, t("searchGo"))),
+      h("label", { for: "years" }, t("years")), h("div.line", years, h("button", { type: "button", click: byYear }, t("byYear"))), found);
+
+    /** List what the library says by year, of what is searched where something is. */
+    async function byYear() {
+      found.replaceChildren(h("p.hint", "…"));
+      try {
+        const query = Object.fromEntries(Object.entries({ query: field.value.trim(), when: years.value.trim() }).filter(([, value]) => value));
+        const { lines, count } = await call("/api/v1/library/timeline", { query });
+        found.replaceChildren(h("p.hint", lines.length < count ? t("of", number(lines.length), number(count)) : lines.length ? t("found", lines.length) : t("nothing")), ...lines.map((one) => h("section.hit",
+          h("h3.when", one.how === "carried" ? `[${one.as}]` : one.as, one.western && h("span.hint", ` = ${one.western}`)),
+          whereabouts(one),
+          h("blockquote", { dir: "auto" }, one.text),
+          h("p.actions", h("a.link", { href: bookAt({ ...one, parent_id: one.passage }) }, t("openBook"))))));
+      } catch (error) {
+        found.replaceChildren(failed(error));
+      }
+    }
 
     async function submit(event) {
       event.preventDefault();
       if (!field.value.trim()) return;
       found.replaceChildren(h("p.hint", "…"));
       try {
-        const { passages } = await call("/api/v1/library/search", { query: { query: field.value } });
+        const when = years.value.trim();
+        const { passages } = await call("/api/v1/library/search", { query: { query: field.value, ...(when && { when }) } });
         found.replaceChildren(h("p.hint", passages.length ? t("found", passages.length) : t("nothing")), ...passages.map((one) => h("section.hit",
           whereabouts(one),
           h("div.passage", { lang: one.language }, written(one)),

@@ -84,7 +84,7 @@ def test_every_command_has_the_function_that_it_names():
         return argparse.ArgumentParser()
 
     declare(add)
-    assert len(named) == 32
+    assert len(named) == 33
     for file, function in named:
         assert callable(getattr(import_module(f"shiguan.commands.{file}"), function))
 

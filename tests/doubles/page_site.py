@@ -224,6 +224,14 @@ class PageSite:
         async def search(query: str) -> Any:
             return {"passages": [{**one, "score": 1.0} for one in self.passages], "warnings": []}
 
+        @app.get("/api/v1/library/timeline")
+        async def timeline(query: str = "", when: str = "") -> Any:
+            line = {"from": 755, "to": 755, "as": "天寶十四載", "western": "755", "precision": "year", "how": "carried"}
+            first = self.passages[0]
+            place = {name: first.get(name) for name in ("source", "title", "section", "page")}
+            text = {"text": f"{query} {when} {first['text']}", "passage": first["id"], "start": 0, "end": 4}
+            return {"lines": [line | place | text], "count": 1}
+
         @app.post("/api/v1/verify")
         async def verify(request: Request) -> Response:
             self.asked.append(await request.json())

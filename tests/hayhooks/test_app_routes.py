@@ -39,6 +39,7 @@ ROUTES = [
     ("GET", "/api/v1/library/passages"),
     ("GET", "/api/v1/library/passages/{passage_id}"),
     ("GET", "/api/v1/library/search"),
+    ("GET", "/api/v1/library/timeline"),
     ("POST", "/api/v1/rag/batch"),
     ("POST", "/api/v1/rag/generate"),
     ("POST", "/api/v1/rag/generate/stream"),

@@ -24,7 +24,7 @@ SETTING = "SHIGUAN_ALLOWED_TYPES"
 """The environment variable that extends the list: packages, modules or classes, separated by commas."""
 
 ENGINE_OPTIONS = (
-    *("sources", "sections", "temperature", "max_tokens", "conversation_id", "budget"),
+    *("sources", "sections", "when", "temperature", "max_tokens", "conversation_id", "budget"),
     *("strict", "references", "citation_format", "source_characters"),
 )
 """Options of a question that the engine handles itself: their values are its own, and no component's."""

@@ -15,7 +15,17 @@ GROUPS = {
 
 QUESTION_OPTIONS = (
     *("rewrite_method", "wordings", "retrieval", "scope", "confidence_threshold", "temperature", "max_tokens"),
-    *("task", "profile", "references", "citation_format", "source_characters", "language", "instructions", "persona"),
+    *(
+        "task",
+        "profile",
+        "references",
+        "citation_format",
+        "source_characters",
+        "language",
+        "instructions",
+        "persona",
+        "when",
+    ),
 )
 QUESTION_LISTS = {"source": "sources", "section": "sections"}
 CLUSTER = "elasticsearch_qdrant"
@@ -70,6 +80,11 @@ def declare(add: Add) -> None:
         "--queries", type=Path, metavar="FILE", help='JSONL (.gz too) of {"id", "text"}: one result line each'
     )
     _question_options(parser)
+    parser = add("timeline", "ask.timeline", "list what the library says by year")
+    _question(parser, optional=True)
+    parser.add_argument("--when", metavar="YEARS", help="such as 755..763 or 140 BC (default: all)")
+    parser.add_argument("--source", action="append", metavar="NAME", help="read this source alone; may be repeated")
+    parser.set_defaults(mode="simple")
     parser = add("verify", "verify.verify", "check the quotations and sentences of a text against the library")
     parser.add_argument("file", nargs="?", metavar="FILE", help="text, Markdown or DOCX; - reads standard input")
     parser.add_argument("--quote", metavar="TEXT", help="one quotation")

@@ -13,6 +13,7 @@ from haystack import Document
 
 from shiguan.commands.answer_view import AnswerView, print_passages
 from shiguan.commands.options import (
+    open_library,
     open_runner,
     print_json,
     question_options,
@@ -25,11 +26,15 @@ from shiguan.commands.options import (
 from shiguan.commands.terminal import track
 from shiguan.conversations import ConversationStore, check_conversation_id, export_json, export_markdown, head_of
 from shiguan.engine.conversations import open_conversations
+from shiguan.engine.options import read_options
 from shiguan.engine.runner import Runner, checked_question
+from shiguan.engine.timeline import matched, time_words
+from shiguan.engine.timeline import timeline as list_times
 from shiguan.errors import AnswerError, RefusedError
 from shiguan.evaluation.json_lines import read_json_lines
 from shiguan.llm.reply_cache import TenantCache
 from shiguan.resources import data_folder, write_json
+from shiguan.text.places import page_words
 
 
 def ask(options: argparse.Namespace) -> int:
@@ -93,6 +98,28 @@ def _writing(path: Path | None) -> Any:
     if not path.resolve().parent.is_dir() or (path.exists() and not path.is_file()):
         raise RefusedError(f"The receipt cannot be written to {path}. Name a file in a folder that exists.")
     return lambda receipt: write_json(path.resolve(), receipt.model_dump(mode="json"))
+
+
+def timeline(options: argparse.Namespace) -> int:
+    children = None
+    if options.question:
+        question = typed_question(options)
+        checked_question(question)
+        with open_runner(options, retrieval_only=True) as runner:
+            asked = read_options({"when": options.when, "sources": options.source, "top_k": 50}).given()
+            found, _ = runner.search(question, tenant_id=tenant(options), **asked)
+        children = matched(found)
+    known = {"when": options.when, "sources": options.source, "children": children}
+    told = list_times(open_library(options), tenant_id=tenant(options), **known)
+    if options.json:
+        print_json(told)
+        return 0
+    for line in told["lines"]:
+        place = " · ".join(filter(None, (line["title"], *(line["section"] or ()), page_words(line))))
+        say(f"{time_words(line)}\n  {' '.join(line['text'].split())}\n  {place}")
+    if told["count"] > len(told["lines"]):
+        say(f"These are the first {len(told['lines'])} of {told['count']:,}; narrow them with --when or a question.")
+    return 0
 
 
 def search(options: argparse.Namespace) -> int:

@@ -16,6 +16,7 @@ from shiguan.llm.model_settings import Budget, read_budget
 from shiguan.llm.prompts import check_layer, load_prompt_data
 from shiguan.resources import data_folder, resource_folder
 from shiguan.tenants import check_filters
+from shiguan.text.asked_times import years_between
 
 Method = Literal["auto", "none", "multi", "multi_query", "hyde", "step_back", "decompose", "expand", "contextualize"]
 _METHODS: dict[str, str] = {name: name for name in get_args(Method)} | {"multi": "multi_query"}
@@ -108,6 +109,11 @@ class AskOptions(BaseModel, extra="forbid"):
     sections: list[Name] | None = Field(
         None, max_length=50, description="Headings of any level: only what stands below one of them is read."
     )
+    when: Annotated[
+        str | None,
+        Field(max_length=100, description="Years, such as `755..763` or `140 BC`: only what is dated in them is read."),
+        _checked(years_between),
+    ] = None
     filters: Annotated[
         dict[str, Any] | None,
         _checked(check_filters),

@@ -37,6 +37,8 @@ from shiguan.llm.reply_cache import TenantCache
 from shiguan.llm.run import Run, TimeLimits
 from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.resources import data_folder
+from shiguan.tenants import during
+from shiguan.text.asked_times import years_between
 
 _NOT_EXPLAINED = ("answers", "documents", "passages", "context", "thread")
 """Outputs that the answer has anyhow, or that only the engine reads."""
@@ -394,8 +396,11 @@ class Runner:
         return Library(self.deployment, data_dir=self._data_dir)
 
     def _narrowed(self, options: AskOptions, tenant_id: str) -> AskOptions:
-        if not (options.sources or options.sections):
+        if not (options.sources or options.sections or options.when):
             return options
-        named = self._library.narrowed(options.sources, options.sections, tenant_id=tenant_id)
-        conditions = [one for one in (options.filters, named) if one]
+        named = None
+        if options.sources or options.sections:
+            named = self._library.narrowed(options.sources, options.sections, tenant_id=tenant_id)
+        years = during(*years_between(options.when)) if options.when else None
+        conditions = [one for one in (options.filters, named, years) if one]
         return options.model_copy(update={"filters": {"operator": "AND", "conditions": conditions}})

@@ -9,6 +9,7 @@ from typing import Any
 
 from haystack import Document, component
 
+from shiguan.ingest.chronology import with_times
 from shiguan.ingest.orphan_remover import ProducedIds
 from shiguan.ingest.passages import Passage, PassageSizes, cut_passages
 from shiguan.models.token_counter import TokenCounter
@@ -52,7 +53,10 @@ class ParentChildSplitter:
     every parent is an exact slice. `blocks` says which part of the parent came from where, so that a citation finds its
     place in the book again; so do `pages` (where in the parent a printed page begins), `cfi` (where the text goes on in
     a node of the file) and `paragraph` (the number of its first one in the section), where the source has them. `work`
-    says what the source is. None of these is part of an id: reading them anew makes no other passages.
+    says what the source is. None of these is part of an id: reading them anew makes no other passages. A child's `when`
+    is: the times that it tells of, in annals also those that hold from before it, each with `from` and `to` (years, 0
+    is 1 BC), `month`, `precision`, `how` (`written` or `carried`) and `as`, what the source calls it; `when_from` and
+    `when_to` span them.
 
     Example:
     ```python
@@ -126,6 +130,7 @@ class ParentChildSplitter:
                 for parent, of_parent in _documents(group, passages, positions):
                     parents.append(parent)
                     children += of_parent
+        children = with_times(children, parents)
         # By how many children its file has, an interrupted ingest shows.
         units = Counter(child.meta.get("file_id") for child in children)
         for parent in parents:

@@ -1,4 +1,4 @@
-"""Weighs the passages of a library's languages against each other."""
+"""Weighs the passages of a library by their languages, and by the time that a question names."""
 
 import math
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from haystack import Document, component
 from haystack.document_stores.types import DocumentStore
 
+from shiguan.retrieval.date_preference import prefer_dates
 from shiguan.tenants import require_filters
 from shiguan.text.dictionary import translated_terms, with_translated
 from shiguan.text.languages import detect_language
@@ -23,13 +24,14 @@ _ENOUGH, _STEP = 0.8, 0.3
 @component
 class LanguageBalancer:
     """
-    Lets a language count less in which a library hardly has what a question asks for.
+    Lets a language count less in which a library hardly has what a question asks for, and a time more that it names.
 
     Stands behind the joiner, whose scores are scaled within each language and know nothing of the others. A language
     counts less, by the fourth power, the farther its nearest passage is; and the question's own language counts
     less the more of the question's words are known in another one alone: a question about Ahab is not about the
     Chinese chronicle beside the novel. Without that the best of every language would stand side by side.
-    The numbers are in docs/decisions/0012.
+    The numbers are in docs/decisions/0012. Passages of the time that a question names then come before others: see
+    docs/dates.md.
 
     Example:
     ```python
@@ -80,7 +82,8 @@ class LanguageBalancer:
         if own in weights:
             weights[own] *= math.exp(-self._lacking(query, own, filters) / _STEP)
         weighed = [rescored(each, (each.score or 0.0) * weights[_language(each)]) for each in documents]
-        return {"documents": sorted(weighed, key=lambda document: (-(document.score or 0.0), document.id))}
+        weighed.sort(key=lambda document: (-(document.score or 0.0), document.id))
+        return {"documents": prefer_dates(query, weighed, self.document_store, filters)}
 
     def _lacking(self, query: str, language: str, filters: dict[str, Any] | None) -> float:
         """Say how much more of a question's words another language of the library knows than its own, from 0."""

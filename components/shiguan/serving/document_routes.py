@@ -12,6 +12,8 @@ from starlette.formparsers import MultiPartException
 
 from shiguan.engine.library import MOST_NEIGHBOURS, SUFFIXES, Library, shown_passage
 from shiguan.engine.pipeline_run import MAX_QUESTION
+from shiguan.engine.timeline import matched
+from shiguan.engine.timeline import timeline as list_times
 from shiguan.serving.authentication import Principal, Reader, Writer, check_tenant
 from shiguan.serving.engine import current_engine
 from shiguan.serving.error_replies import ApiError
@@ -175,6 +177,33 @@ async def passages(
     return {"source_id": source_id, "passages": found, "next": end + 1 if more else None}
 
 
+@router.get("/library/timeline", tags=["library"], summary="Read what the library says by year")
+async def timeline(
+    request: Request,
+    reader: Reader,
+    query: Annotated[
+        str | None, Query(max_length=MAX_QUESTION, description="Only what is found by these words.")
+    ] = None,
+    when: Annotated[str | None, Query(max_length=100, description="Years, such as `755..763`.")] = None,
+    source: Names = None,
+) -> dict[str, Any]:
+    """
+    List passages by the times that they tell of, 200 lines at most, the earliest first; `count` is how many there are.
+
+    `as` is what the source calls the time, `western` its conversion, `from` and `to` are years as astronomers count
+    them: 0 is 1 BC. `how` is `written` in the passage, or `carried` from what stands before it.
+    """
+    children = None
+    if query:
+        options = {"top_k": 50, "when": when, "sources": source}
+        found, _ = await asyncio.to_thread(current_engine().search, query, reader.tenant_id, **options)
+        children = matched(found)
+    tenant = reader.tenant_id
+    return await asyncio.to_thread(
+        list_times, _library(request), tenant_id=tenant, when=when, sources=source, children=children
+    )
+
+
 @router.get("/library/search", tags=["library"], summary="Find passages")
 async def search(
     query: Annotated[str, Query(min_length=1, max_length=MAX_QUESTION, description="Words or a question.")],
@@ -182,9 +211,11 @@ async def search(
     source: Names = None,
     section: Names = None,
     top_k: Annotated[int, Query(ge=1, le=50, description="How many passages at most.")] = 10,
+    *,
+    when: Annotated[str | None, Query(max_length=100, description="Years, such as `755..763`.")] = None,
 ) -> dict[str, Any]:
     """Find the passages that an answer in the mode `simple` would be written from; no model is asked."""
-    options = {"top_k": top_k, "sources": source, "sections": section}
+    options = {"top_k": top_k, "sources": source, "sections": section, "when": when}
     found, warnings = await asyncio.to_thread(current_engine().search, query, reader.tenant_id, **options)
     return {
         "passages": [{**shown_passage(document), "score": document.score} for document in found],

@@ -8,7 +8,7 @@ from haystack.document_stores.types import DuplicatePolicy
 
 from shiguan.serialization import Serializable
 
-HIT_FIELDS = ("parent_id", "tenant_id", "source_id", "start", "end", "position", "language")
+HIT_FIELDS = ("parent_id", "tenant_id", "source_id", "start", "end", "position", "language", "when")
 """What the fetcher of parents and the standardiser of scores need of a child; texts are not read."""
 
 BM25_K1, BM25_B = 1.2, 0.75

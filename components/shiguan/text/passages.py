@@ -12,7 +12,7 @@ from shiguan.text.terms import terms
 ENGINE_META = frozenset(
     "tenant_id source_id file_id source file_path file_name source_key title section kind language anchor notes "
     "record_id line start end position tokens blocks parent_id units number matches cut kept ranked_by relevance "
-    "summary docx encoding raw_score pages cfi paragraph work page_labels".split()
+    "summary docx encoding raw_score pages cfi paragraph work page_labels when when_from when_to".split()
 )
 """Every key of a document's meta that the engine itself writes or reads; nobody else's value may stand under one."""
 

@@ -236,7 +236,12 @@ def question_subject(question: str) -> str:
     place, so that no pair of characters is formed across them.
     """
     subject = _FRAME.sub(" ", question)
-    return subject if subject.strip(" ？?。，,！!") else question
+    return subject if has_subject(question) else question
+
+
+def has_subject(question: str) -> bool:
+    """Tell whether a question has any words beside those that only make it a question."""
+    return bool(_FRAME.sub(" ", question).strip(" ？?。，,！!"))
 
 
 def question_weights(question: str) -> dict[str, float]:

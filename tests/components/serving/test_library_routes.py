@@ -202,3 +202,38 @@ async def test_the_interface_describes_itself(server):
         "#/components/schemas/Error"
     }
     assert "/" not in described["paths"]
+
+
+async def test_the_timeline_lists_passages_by_year_with_their_place(server):
+    found = await read(server, f"{PLACE}/timeline", source="war.md")
+    assert [(one["as"], one["from"], one["western"], one["section"][-1]) for one in found["lines"]] == [
+        ("in 755", 755, None, "The rising"),
+        ("in 763", 763, None, "The Peace"),
+    ]
+    assert found["count"] == 2
+    line = found["lines"][0]
+    passage = (await read(server, f"{PLACE}/passages/{line['passage']}"))["passage"]
+    assert passage["text"][line["start"] : line["end"]] == line["text"]
+
+
+async def test_the_timeline_takes_years_and_a_question(server):
+    async def years(**asked):
+        return [one["from"] for one in (await read(server, f"{PLACE}/timeline", source="war.md", **asked))["lines"]]
+
+    assert await years(when="756..800") == [763]
+    assert await years(when="天宝十四载") == [755]
+    assert await years(query="Fanyang", when="755") == [755]
+    for route in ("timeline", "search"):
+        status, body = await server(f"{PLACE}/{route}", query="war", when="763..755")
+        assert status in (400, 422)
+        assert "it runs backwards, from 763 to 755" in body
+
+
+async def test_a_search_within_years_reads_only_what_is_dated_in_them(server):
+    found = await read(server, f"{PLACE}/search", query="war rose fled", when="755", source="war.md")
+    assert [one["section"][-1] for one in found["passages"]] == ["The rising"]
+
+
+async def test_nobody_sees_the_times_of_another_tenant(server):
+    own = await read(server, f"{PLACE}/timeline", who="b")
+    assert "war.md" not in {one["source"] for one in own["lines"]}

@@ -89,6 +89,10 @@ class PairedDocumentStore(PipelineStore):
         """Give the children that match, without embeddings."""
         return self.words.filter_documents(filters)
 
+    def list_meta(self, filters: dict[str, Any] | None, fields: list[str]) -> list[dict[str, Any]]:
+        """Give some meta fields of the children that match, without reading the children."""
+        return self.words.list_meta(filters, fields)
+
     def existing_ids(self, document_ids: list[str]) -> set[str]:
         """Tell which children are stored."""
         return self.words.existing_ids(document_ids)

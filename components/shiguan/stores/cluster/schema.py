@@ -17,7 +17,7 @@ from shiguan.text.terms import LONGEST_WORD, MARKS, STOP_WORDS, UNSPACED, fold_a
 KEYWORD_FIELDS = ("tenant_id", "source_id", "file_id", "parent_id", "source", "record_id", "title", "language", "kind")
 """Meta fields that hold one text each, by which both servers can filter."""
 
-NUMBER_FIELDS = ("position", "start", "end", "tokens")
+NUMBER_FIELDS = ("position", "start", "end", "tokens", "when_from", "when_to")
 """Meta fields that hold one whole number each."""
 
 _MEMBERSHIP = ("in", "not in")
@@ -88,10 +88,11 @@ class ElasticsearchSchema:
     def differences(self, mappings: dict[str, Any]) -> tuple[list[str], list[str]]:
         """Compare an index with what it should be: what it cannot serve with, and what it does well enough without."""
         expected = self.mappings()
+        theirs = _types(mappings.get("properties", {}))
         found = [
-            f"`{path}` is {theirs or 'missing'}, expected {ours}"
+            f"`{path}` is {theirs.get(path, 'missing')}, expected {ours}"
             for path, ours in _types(expected["properties"]).items()
-            if (theirs := _types(mappings.get("properties", {})).get(path)) != ours
+            if theirs.get(path) != ours and (path in theirs or path not in NUMBER_FIELDS)
         ]
         if str(mappings.get("dynamic", True)).lower() != "false":
             found.append("`dynamic` is not false, so documents can add fields")
@@ -99,7 +100,15 @@ class ElasticsearchSchema:
         made, wanted = made if isinstance(made, dict) else {}, expected["_meta"]["shiguan"]
         changed = [part for part in wanted if made.get(part) != wanted[part]]
         found += [f"its `{part}` is that of another version" for part in changed if part not in _HARMLESS]
-        return found, [_HARMLESS[part].format(made.get(part), wanted[part]) for part in changed if part in _HARMLESS]
+        notes = [_HARMLESS[part].format(made.get(part), wanted[part]) for part in changed if part in _HARMLESS]
+        if lacking := ", ".join(self.lacking(mappings)):
+            notes.append(f"note: it has no {lacking} yet; `shiguan stores init` adds what is missing")
+        return found, notes
+
+    def lacking(self, mappings: dict[str, Any]) -> dict[str, Any]:
+        """Give the fields for numbers that an index was made without, which can be added to it at any time."""
+        there = mappings.get("properties", {})
+        return {name: {"type": "long"} for name in NUMBER_FIELDS if name not in there}
 
 
 _HARMLESS = {

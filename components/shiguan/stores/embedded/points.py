@@ -31,6 +31,7 @@ from qdrant_edge import (
 from shiguan.errors import StoreError, StoreFormatError
 from shiguan.stores import BM25_B, BM25_K1
 from shiguan.tenants import odd_value
+from shiguan.text.asked_times import date_weights
 from shiguan.text.languages import search_weights
 from shiguan.text.names import sounds_of_names, sounds_of_text
 from shiguan.text.terms import term_index, terms
@@ -296,7 +297,9 @@ def bm25_document_vector(texts: list[str]) -> SparseVector | None:
 
 def bm25_query_vector(query: str, also: Mapping[str, float] | None = None) -> SparseVector | None:
     """Give the question's side of BM25: its terms with their weights, the sounds of its names, and other terms."""
-    weights = dict(also or {}) | search_weights(query) | dict.fromkeys(sounds_of_names(query), 1.0)
+    weights = (
+        dict(also or {}) | search_weights(query) | date_weights(query) | dict.fromkeys(sounds_of_names(query), 1.0)
+    )
     # Two terms may share a number, which the engine takes but once.
     numbered = {term_index(term): weight for term, weight in weights.items()}
     return SparseVector(list(numbered), list(numbered.values())) if numbered else None

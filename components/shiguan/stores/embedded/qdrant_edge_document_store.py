@@ -305,10 +305,12 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
 
     @shared
     def list_meta(self, filters: dict[str, Any] | None, fields: list[str]) -> list[dict[str, Any]]:
-        """Give some meta fields of the documents that match, without reading the documents."""
-        wanted = PayloadSelector.Include([meta_path(field) for field in fields])
+        """Give some meta fields, or `id`, of the documents that match, without reading the documents."""
+        wanted = PayloadSelector.Include([ID if field == ID else meta_path(field) for field in fields])
         with self._shard.read() as edge:
-            return [decode_meta(record.payload.get(META) or {}) for record in reading.scroll(edge, filters, wanted)]
+            payloads = [record.payload for record in reading.scroll(edge, filters, wanted)]
+        own = [decode_meta(payload.get(META) or {}) for payload in payloads]
+        return [meta | {ID: payload[ID]} for meta, payload in zip(own, payloads, strict=True)] if ID in fields else own
 
     def list_ids(self, filters: dict[str, Any] | None = None) -> list[str]:
         """Give the ids of the documents that match, without reading the documents."""

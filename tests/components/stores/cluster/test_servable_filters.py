@@ -150,3 +150,17 @@ def test_the_given_filter_is_not_changed():
     before = repr(given_filter)
     servable(given_filter)
     assert repr(given_filter) == before
+
+
+def test_an_index_of_before_times_were_kept_serves_without_them():
+    schema = ElasticsearchSchema(searched=True, keyword_fields=[], bm25_fields=["title"], shards=1)
+    mappings = schema.mappings()
+    for name in ("when_from", "when_to"):
+        del mappings["properties"][name]
+    breaking, notes = schema.differences(mappings)
+    assert breaking == []
+    assert notes == ["note: it has no when_from, when_to yet; `shiguan stores init` adds what is missing"]
+    assert schema.lacking(mappings) == {"when_from": {"type": "long"}, "when_to": {"type": "long"}}
+    assert schema.lacking(schema.mappings()) == {}
+    mappings["properties"]["when_from"] = {"type": "text"}
+    assert schema.differences(mappings)[0] == ["`when_from` is text, expected long"]

@@ -1,0 +1,211 @@
+"""When what a passage tells of happened: by the dates that it has, in annals also by those that it stands under."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby, pairwise
+from typing import Any
+
+from haystack import Document
+
+from shiguan.text.dates import (
+    BELOW,
+    CHANGED,
+    WHEN_FROM,
+    WHEN_TO,
+    Mention,
+    When,
+    counted,
+    find_dates,
+    month_name,
+    settled,
+    that_year,
+    time_meta,
+    within_year,
+)
+from shiguan.text.languages import fold_han
+from shiguan.text.reigns import Reign, eras, reigns
+from shiguan.text.sentences import sentence_spans
+
+# Annals: at least so many sentences begin with a date; one in so many with a month or a day, or one in so many passages
+# with any date; and of the years so many do not run backwards. Of the Old History of Tang, the annals have a month
+# or day before .17 to .64 of their sentences, its lives and treatises before .08, but those on heaven and portents.
+_FEWEST, _OF_SENTENCES, _OF_PASSAGES, _FORWARD = 5, 7, 3, 0.8
+
+
+_CHANGE = re.compile(r"改元(?:曰|为|号)?(\w\w)(?![一二三四五六七八九十元])")
+# A new era follows the last year that was read within so many years.
+_LONGEST_GAP = 3
+_OPENING = re.compile(r"[\s【\[（(○◎《「“『·]*")
+
+
+def with_times(children: Sequence[Document], parents: Iterable[Document]) -> list[Document]:
+    """
+    Write into the meta of children `when` what they tell of happened, and into that of parents from when to when.
+
+    A date counts for the child that has it. In an annal it holds until the next one: a chapter in which sentences begin
+    with dates, mostly parts of dates (三月, 甲辰), whose years run forward. What stands in the text is `written`, what
+    holds from before `carried`.
+    """
+    dated: list[Document] = []
+    spans: dict[str, list[int]] = {}
+    for _, chapter in groupby(children, key=_chapter):
+        some = list(chapter)
+        for child, times in zip(some, _times(some), strict=True):
+            if not (meta := time_meta(times)):
+                dated.append(child)
+                continue
+            # What is stored under an id does not change, so that a passage with another date is another one.
+            identifier = hashlib.sha256(f"{child.id} {json.dumps(meta)}".encode()).hexdigest()
+            dated.append(replace(child, id=identifier, meta={**child.meta, **meta}))
+            if WHEN_FROM in meta:
+                spans.setdefault(child.meta["parent_id"], []).extend((meta[WHEN_FROM], meta[WHEN_TO]))
+    for parent in parents:
+        if parent.id in spans:
+            parent.meta.update({WHEN_FROM: min(spans[parent.id]), WHEN_TO: max(spans[parent.id])})
+    return dated
+
+
+def _chapter(child: Document) -> tuple[Any, ...]:
+    # Rows of one file may be the entries of one annal.
+    return (child.meta.get("file_id"), child.meta.get("title"), child.meta.get("section"))
+
+
+def _times(children: list[Document]) -> Iterator[list[When]]:
+    context = "\n".join([str(children[0].meta.get("title") or ""), *(children[0].meta.get("section") or ())])
+    texts = [child.content or "" for child in children]
+    found = [find_dates(text, context) for text in texts]
+    certain = [mention.times[0].first for mentions in found for mention in mentions if len(mention.times) == 1]
+    found = [[settled(mention, certain) for mention in mentions] for mentions in found]
+    annal = _is_annal(texts, found)
+    reckoning = _Reckoning()
+    for text, mentions in zip(texts, found, strict=True):
+        if annal:
+            yield list(reckoning.times_of(text, mentions))
+        else:
+            yield [*(when for mention in mentions for when in mention.times), *that_year(text, mentions)]
+
+
+def _starts(text: str) -> list[int]:
+    """Give where the words of each sentence begin, and of each line: headings are no sentences."""
+    starts = {start for start, _ in sentence_spans(text)} | {found.end() for found in re.finditer("\n+", text)}
+    opened = {found.end() for start in starts if (found := _OPENING.match(text, start))}
+    return [at for at in sorted(opened) if at < len(text)]
+
+
+class _Reckoning:
+    """What year, month and reign an annal has come to."""
+
+    def __init__(self) -> None:
+        self._now: When | None = None
+        self._reign: Reign | None = None
+        self._year = ""
+        self._last: int | None = None
+
+    def times_of(self, text: str, mentions: Sequence[Mention]) -> Iterator[When]:
+        """Give the times of the next passage, and go on to its last."""
+        plain = fold_han(text)
+        starts = _starts(text)
+        whole = {one.start: one for one in mentions}
+        inside = [(one.start, one.end) for one in mentions]
+        changes = {found.start(): found[1] for found in _CHANGE.finditer(plain) if found[1] in eras()}
+        for at in sorted({*starts, *whole, *changes}):
+            if at in changes:
+                self._change(changes[at])
+            elif at in whole:
+                yield from whole[at].times
+                self._go_on(whole[at], plain, begins=at == starts[0])
+            elif any(start < at < end for start, end in inside):
+                continue
+            elif (when := self._below(plain, at)) is not None:
+                yield when
+            elif at == starts[0] and self._now is not None:
+                yield self._now
+
+    def _go_on(self, mention: Mention, plain: str, *, begins: bool) -> None:
+        changed = bool(CHANGED.search(plain, 0, mention.start))
+        if len(mention.times) != 1 or not (mention.at_head or changed):
+            return
+        when, now = mention.times[0], self._now
+        if now is not None and ((when.first < now.first and not begins) or (changed and when.first != now.first)):
+            return  # what happened earlier is told, and the year goes on
+        kept = (now.month, now.leap) if now is not None and changed else (when.month, when.leap)
+        self._reign = mention.reigns[0] if mention.reigns else None
+        self._year = mention.label[: mention.year_end] if self._reign else mention.label
+        self._set(when.first, kept[0], leap=kept[1])
+
+    def _change(self, era: str) -> None:
+        """Begin the era that a text proclaims: 改元曰至德."""
+        last = self._now.first if self._now is not None else self._last
+        near = [reign for reign in reigns()[era] if last is not None and 0 <= reign.first - last <= _LONGEST_GAP]
+        if near:
+            now = self._now if self._now is not None and self._now.first == near[0].first else None
+            self._reign, self._year = near[0], f"{near[0].name}元年"
+            self._set(near[0].first, now.month if now else None, leap=now.leap if now else False)
+
+    def _set(self, year: int, month: int | None, *, leap: bool) -> None:
+        label = f"{self._year}{month_name(month, leap=leap)}" if self._reign else self._year
+        precision: Any = "year" if month is None else "month"
+        calendar: Any = "reign" if self._reign else "western"
+        self._last = year
+        self._now = When(year, year, precision, month, leap, calendar, "carried", label)
+
+    def _below(self, plain: str, at: int) -> When | None:
+        """Read a date of which the year, or the month, stands before."""
+        parts = self.reads_at(plain, at)
+        if parts is None or self._now is None:
+            return None
+        year, written = self._now.first, False
+        if parts["number"]:
+            found = self._reign.year(counted(parts["number"])) if self._reign else None
+            if found is None or found < year:
+                self._now = None  # of another reign, which was not read: better no year than a wrong one
+                return None
+            year, written, self._year = found, True, f"{self._reign.name}{parts['year']}"  # type: ignore[union-attr]
+        when: When | None = When(year, year, calendar=self._now.calendar, label=self._year)
+        if parts["alone"] and not (parts["month"] or parts["year"]):
+            when = replace(self._now, label=f"{self._now.label}{parts['alone']}")
+        elif when is not None:
+            when, _ = within_year(when, parts)
+            if when is None:
+                return None
+            if not parts["number"] and (when.month or 12) < (self._now.month or 0):
+                self._now = None  # a year has begun that was not read
+                return None
+            self._set(year, when.month, leap=when.leap)
+            tail = "".join(parts[part] or "" for part in ("season", "month", "day"))
+            when = replace(when, label=f"{self._year}{tail}")
+        return replace(when, how="written" if written else "carried") if when else None
+
+    def reads_at(self, plain: str, at: int) -> dict[str, str] | None:
+        """Give the parts of a date without a reign that begins at a place."""
+        found = BELOW.match(plain, at)
+        parts = found.groupdict() if found else {}
+        return parts if any(parts.values()) else None
+
+
+def _is_annal(texts: list[str], found: list[list[Mention]]) -> bool:
+    sentences = below = begun = 0
+    years: list[int] = []
+    reckoning = _Reckoning()
+    for text, mentions in zip(texts, found, strict=True):
+        plain, starts = fold_han(text), _starts(text)
+        whole = {one.start: one.times[0] for one in mentions if one.at_head and len(one.times) == 1}
+        years += [when.first for when in whole.values()]
+        closer = [at for at in starts if (whole[at].month if at in whole else _closer(reckoning.reads_at(plain, at)))]
+        sentences += len(starts)
+        below += len(closer)
+        begun += starts[:1] == closer[:1] != [] or starts[:1] == sorted(whole)[:1] != []
+    forward = sum(later >= earlier for earlier, later in pairwise(years))
+    return (
+        len(years) + below >= _FEWEST
+        and bool(years)
+        and (below * _OF_SENTENCES >= sentences or begun * _OF_PASSAGES >= len(texts))
+        and forward >= _FORWARD * (len(years) - 1)
+    )
+
+
+def _closer(parts: dict[str, str] | None) -> bool:
+    return parts is not None and bool(parts["month"] or parts["alone"])

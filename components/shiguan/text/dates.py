@@ -1,0 +1,409 @@
+"""
+Dates in a text, of any calendar, as years that compare: reigns, Western years, centuries, sexagenary days, "that year".
+
+A year is a number as astronomers count: 0 is 1 BC, -139 is 140 BC. The year of a reign is the Western one in which it
+began, as historians write it: 天宝十四载 is 755, and so is its last month, of which days fell into January 756.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from shiguan.text.languages import fold_han
+from shiguan.text.quantities import numerals
+from shiguan.text.reigns import (
+    LONGEST_NAME,
+    Reign,
+    day_in,
+    dynasties_named,
+    dynasty_before,
+    eras,
+    months_of,
+    reigns,
+    sexagenary,
+    western_day,
+)
+
+Precision = Literal["day", "month", "season", "year", "decade", "century", "range"]
+
+_NUMERAL = "一二三四五六七八九十百廿卅"
+_DAY = "[甲乙丙丁戊己庚辛壬癸][子丑寅卯辰巳午未申酉戌亥]"
+_IN_YEAR = (
+    rf"(?:[\s，,、]*(?P<season>[春夏秋冬])(?![{_NUMERAL}]?[官宫秋]))?(?:[\s，,、]*王?(?P<month>闰?(?:[正元腊]|十[一二三四五六七八九]?|[一二三四五六七八九])月|闰月|[12]?\d月))?"
+    rf"(?:(?<=月)[\s，,、（(]*(?P<day>{_DAY}|初?[{_NUMERAL}]{{1,3}}[日号]|[123]?\d[日号]))?"
+)
+_COUNTED = rf"(?:元|[{_NUMERAL}]{{1,5}}|\d{{1,3}})"
+_OF_REIGN = re.compile(rf"(?P<number>{_COUNTED})(?:年|载){_IN_YEAR}")
+# What an annal has of a date where the year, or the month, is that of what stands before.
+BELOW = re.compile(
+    rf"(?P<year>(?P<number>{_COUNTED})(?:年|载)|[是其同]年|是岁)?{_IN_YEAR}(?P<alone>(?<!月){_DAY}(?![{_NUMERAL}]))?"
+)
+_THAT_YEAR = re.compile(
+    r"(?:(?P<season>spring|summer|autumn|winter)\sof\s)?(?:(?:that|the\ssame)|(?P<next>the\s(?:following|next)))\syear(?!\w)"
+    r"|[是其同当]年|是岁|(?P<later>[明次翌]年)",
+    re.IGNORECASE,
+)
+_HAN_YEAR = r"[一二三四五六七八九〇零]{3,4}"
+_WESTERN_ZH = re.compile(
+    rf"(?:公元|西元)?(?P<bc>前)?(?P<year>(?<!\d)\d{{1,4}}|{_HAN_YEAR})(?:年)?"
+    rf"(?:\s*(?:至|到|[-－–—~～])\s*(?:公元|西元)?(?P<bc2>前)?(?P<to>\d{{1,4}}|{_HAN_YEAR}))?(?<![年\D])?年"
+    rf"(?:(?P<month>1?\d|十[一二]?|[一二三四五六七八九])月(?:(?P<day>[123]?\d|[{_NUMERAL}]{{1,3}})[日号])?)?"
+)
+_DAY_ALONE = re.compile(r"(?<![\d年载])(\d{1,2})月(\d{1,2})日")
+_CENTURY_ZH = re.compile(
+    rf"(?:公元|西元)?(?P<bc>前)?(?P<century>\d{{1,2}}|[{_NUMERAL}]{{1,3}})世纪(?:(?P<decade>\d0|[{_NUMERAL}]{{1,2}})年代)?"
+)
+_MONTH_NAMES = "January February March April May June July August September October November December".split()
+_MONTH = rf"(?P<month>{'|'.join(f'{name[:3]}(?:{name[3:]})?' for name in _MONTH_NAMES)}|Sept)\.?"
+_ERA = r"(?:\s?(?P<era>B\.?\s?C\.?(?:\s?E\.?)?|A\.?D\.?|C\.?E\.?)(?![A-Za-z]))"
+_DAY_OF_MONTH = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_ORDINALS = (
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth "
+    "sixteenth seventeenth eighteenth nineteenth twentieth"
+).split()
+# What may stand before a year that is not marked as one, and what does not follow a year but a number of things.
+_CUE = (
+    r"(?<!\w)(?:in|since|until|by|about|around|circa|c\.|ca\.|from|between|year|after|before|of)\s(?:the\syear\s)?"
+    r"(?:(?:early|late|mid)[\s-])?"
+)
+_NO_THINGS = (
+    r"(?![\w%]|[.,]\d|\s(?:[a-z]{3,}s|people|men|women|feet|percent|per\scent|[mb]illion|thousand|hundred)(?!\w))"
+)
+_ENGLISH = tuple(
+    re.compile(pattern, re.IGNORECASE if flag else 0)
+    for pattern, flag in (
+        (rf"(?<!\d){_DAY_OF_MONTH}\s(?:of\s)?{_MONTH},?\s(?P<year>\d{{1,4}}){_ERA}?(?!\d)", False),
+        (rf"{_MONTH}\s(?:{_DAY_OF_MONTH},?\s)?(?P<year>\d{{3,4}}){_ERA}?(?!\d)", False),
+        (r"(?<![\d-])(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)(?![\d-])", False),
+        (
+            rf"(?<!\w)(?P<century>\d{{1,2}}(?=st|nd|rd|th)|{'|'.join(_ORDINALS)})(?:st|nd|rd|th)?[\s-]centur(?:y|ies){_ERA}?",
+            True,
+        ),
+        (r"(?<!\w)the\s(?P<decade>[12]\d\d0)s(?!\w)", True),
+        (rf"(?<![\d.,-])(?P<year>\d{{1,4}})\s?(?:[-–—]|to|until)\s?(?P<to>\d{{1,4}}){_ERA}", True),
+        (rf"(?<![\d.,-])(?:A\.?D\.?\s(?P<ad>\d{{1,4}})(?!\d)|(?P<year>\d{{1,4}}){_ERA})", False),
+        (
+            rf"(?:{_CUE}|(?<=\()(?:r\.\s)?)(?P<year>\d{{3,4}})(?:(?:\s?[-–—]\s?|\s(?:to|until|and)\s)(?P<to>\d{{2,4}}))?{_NO_THINGS}",
+            True,
+        ),
+    )
+)
+_MONTHS_ZH = (*"正二三四五六七八九十", "十一", "十二")
+_LENGTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_SPECIAL = {"正": 1, "元": 1, "腊": 12}
+_HEAD = re.compile(r"(?:^|[。！？；!?\n”」』])[\s【\[（(○◎《「]*$")
+CHANGED = re.compile(r"改[^。]{0,8}$")
+_LAST_YEAR = 2100
+# A date whose reign several dynasties had is that of the dates around it, if one of them is so near and no other.
+_NEAR = 120
+
+
+@dataclass(frozen=True)
+class When:
+    """A time, from year to year, and more closely where that is known; months of a reign are those of its calendar."""
+
+    first: int
+    last: int
+    precision: Precision = "year"
+    month: int | None = None
+    leap: bool = False
+    calendar: Literal["reign", "western"] = "western"
+    how: Literal["written", "carried"] = "written"
+    label: str = ""
+
+    def nearness(self, other: "When") -> float:
+        """Say how well another time fits one that is asked for, 0 to 1."""
+        if other.last < self.first or other.first > self.last:
+            return 0.0
+        if self.month is not None and self.calendar == other.calendar:
+            if other.month is None:
+                return 0.3 if other.precision != "season" else 0.4
+            return float((self.month, self.leap) == (other.month, other.leap))
+        # A century is hardly the answer to a year.
+        return 1.0 if other.last - other.first <= max(self.last - self.first, 10) else 0.3
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A date as it stands in a text: what it may mean, several times if its reign leaves that open, or why nothing."""
+
+    start: int
+    end: int
+    label: str
+    times: tuple[When, ...]
+    fault: str = ""
+    reigns: tuple[Reign, ...] = ()
+    at_head: bool = False
+
+    @property
+    def year_end(self) -> int:
+        """Where its year ends in the label: 建元元年, of 建元元年正月."""
+        return 1 + max(self.label.find("年"), *map(self.label.find, "载載"))
+
+
+def find_dates(text: str, context: str = "") -> list[Mention]:
+    """
+    Find the dates of a text, in their order.
+
+    Which dynasty's 建元 is meant is read from what stands before it (齐纪 建元元年), else from the `context`, such as
+    the title, and the text itself, else from the dates around it; where all leave it open, all that it may be stand in
+    `times`. One that does not exist, such as 天宝十六载 or 30 February, has none and says so in `fault`.
+    """
+    plain = fold_han(text)
+    named = dynasties_named(fold_han(context)) | dynasties_named(plain)
+    taken: list[Mention] = []
+    for mention in sorted([*_of_reigns(plain, named), *_western(plain)], key=lambda one: (one.start, -one.end)):
+        if not taken or mention.start >= taken[-1].end:
+            label = text[mention.start : mention.end].strip(" (").replace("（", "").replace("(", "")
+            times = tuple(replace(when, label=label) for when in mention.times)
+            head = bool(_HEAD.search(plain, max(0, mention.start - 8), mention.start))
+            taken.append(replace(mention, label=label, times=times, at_head=head))
+    certain = [mention.times[0].first for mention in taken if len(mention.times) == 1]
+    return [settled(mention, certain) for mention in taken]
+
+
+def _of_reigns(plain: str, dynasties: frozenset[str]) -> Iterator[Mention]:
+    for match in _OF_REIGN.finditer(plain):
+        size, named = _reign_before(plain, match.start())
+        if not size:
+            continue
+        begin = match.start() - size
+        window = max(0, begin - 12)
+        before, at = dynasty_before(plain[window:begin])
+        own = [tuple(reign for reign in named if reign.dynasty in some) for some in (before, dynasties)]
+        if plain[begin : match.start()] not in eras() and not any(own) and (size < 3 or len(named) > 1):
+            continue  # 文帝三年: of which dynasty?
+        # The names of small states count where these are named.
+        named = own[0] or own[1] or tuple(reign for reign in named if reign.great) or named
+        number = counted(match["number"])
+        kept = tuple(reign for reign in named if reign.year(number) is not None)
+        yield _of_reign(match, window + at if own[0] else begin, kept, number, _no_year(named, number))
+
+
+def _of_reign(match: re.Match[str], start: int, kept: tuple[Reign, ...], number: int, fault: str) -> Mention:
+    whens = []
+    for year in dict.fromkeys(reign.first + number - 1 for reign in kept):
+        when, fault = within_year(When(year, year, calendar="reign"), match.groupdict())
+        whens += [when] if when else []
+    return Mention(start, match.end(), match[0], tuple(whens), "" if whens else fault, kept)
+
+
+def _reign_before(plain: str, at: int) -> tuple[int, tuple[Reign, ...]]:
+    """Give the reign that a text has before a number, the longest name, and its length."""
+    sizes = range(min(LONGEST_NAME, at), 1, -1)
+    size = next((size for size in sizes if plain[at - size : at] in reigns()), 0)
+    return size, reigns().get(plain[at - size : at], ()) if size else ()
+
+
+def _no_year(named: Sequence[Reign], number: int) -> str:
+    longest = max(named, key=lambda reign: reign.last - reign.first)
+    return f"{longest.name} has {longest.last - longest.first + 1} years and no year {number}"
+
+
+def counted(word: str) -> int:
+    """Read the number of a year, a month or a day."""
+    if word == "元":
+        return 1
+    if word.isascii():
+        return int(word)
+    if len(word) > 2 and not set(word) & set("十百廿卅"):
+        return int("".join(str("〇一二三四五六七八九".find(c) if c != "零" else 0) for c in word))
+    return int(next(iter(numerals(word)), 0))
+
+
+def within_year(year: When, parts: Mapping[str, str | None]) -> tuple[When | None, str]:
+    """Take the month, the day or the season of a year of a reign; None and the reason where it has none such."""
+    if not parts.get("month"):
+        return (replace(year, precision="season") if parts.get("season") else year), ""
+    name = str(parts["month"])
+    leap, name = name.startswith("闰"), name.strip("闰月")
+    number = _SPECIAL.get(name) or (counted(name) if name else None)
+    months = months_of(year.first)
+    if number is None:
+        number = next((month.number for month in months if month.leap), None)
+    if number is not None and not 1 <= number <= 12:
+        return None, f"a year has no month {number}"
+    when = replace(year, month=number, leap=leap, precision="month")
+    return _on_day(when, str(parts["day"])) if parts.get("day") else (when, "")
+
+
+def _on_day(when: When, day: str) -> tuple[When | None, str]:
+    own = [month for month in months_of(when.first) if (month.number, month.leap) == (when.month, when.leap)]
+    if re.fullmatch(_DAY, day):
+        if sexagenary(day) < 0:
+            return None, f"there is no day {day} in the round of sixty"
+        # Texts that were copied for a thousand years have wrong days: the month is still the month.
+        return replace(when, precision="day" if any(day_in(month, day) for month in own) else "month"), ""
+    number = counted(day.strip("初日号"))
+    return (replace(when, precision="day"), "") if 1 <= number <= 30 else (None, f"a month has no day {number}")
+
+
+def _western(plain: str) -> Iterator[Mention]:
+    for match in _WESTERN_ZH.finditer(plain):
+        parts = match.groupdict()
+        # 十五年 and 15年 are fifteen years.
+        if parts["bc"] or "元" in match[0] or len(parts["year"]) > 2:
+            years = [parts["year"], parts["to"]] if parts["to"] else [parts["year"]]
+            before = [parts["bc"], parts["bc2"] or (parts["bc"] and "公元" not in match[0][3:])]
+            yield _mention(match, [_year(counted(y), bool(bc)) for y, bc in zip(years, before, strict=False)], parts)
+    for match in _DAY_ALONE.finditer(plain):
+        month, day = map(int, match.groups())
+        if not 1 <= month <= 12 or not 1 <= day <= _LENGTHS[month - 1]:
+            yield Mention(match.start(), match.end(), match[0], (), f"there is no day {match[0]} in any year")
+    for match in _CENTURY_ZH.finditer(plain):
+        yield _century(match, counted(match["century"]), bool(match["bc"]), match["decade"])
+    for pattern in _ENGLISH:
+        for match in pattern.finditer(plain):
+            parts = {"era": "", "to": None, "month": None, "day": None, **match.groupdict()}
+            before_christ = (parts["era"] or "").lower().startswith("b")
+            if parts.get("century"):
+                word = parts["century"].lower()
+                yield _century(
+                    match, _ORDINALS.index(word) + 1 if word in _ORDINALS else int(word), before_christ, None
+                )
+            elif parts.get("decade"):
+                first = int(parts["decade"])
+                yield _time(match, When(first, first + (99 if first % 100 == 0 else 9), "decade"))
+            else:
+                year = parts.get("ad") or parts["year"]
+                to = parts["to"]
+                if to and len(to) < len(year) and not before_christ:
+                    to = year[: len(year) - len(to)] + to
+                numbers = [_year(int(number), before_christ) for number in (year, to) if number]
+                yield _mention(match, numbers, parts)
+
+
+def _year(number: int, before_christ: bool) -> int:
+    return 1 - number if before_christ else number
+
+
+def _time(match: re.Match[str], when: When) -> Mention:
+    return Mention(match.start(), match.end(), match[0], (when,))
+
+
+def _century(match: re.Match[str], number: int, before_christ: bool, decade: str | None) -> Mention:
+    first = -100 * number + 1 if before_christ else 100 * (number - 1) + 1
+    if decade:
+        return _time(match, When(first - 1 + counted(decade), first + 8 + counted(decade), "decade"))
+    return _time(match, When(first, first + 99, "century"))
+
+
+def _mention(match: re.Match[str], years: Sequence[int], parts: dict[str, Any]) -> Mention:
+    """Make the mention of Western years, of a month or of a day; of one that does not exist, with the reason."""
+    label, month, day = match[0].strip(" ("), parts.get("month"), parts.get("day")
+    fault = ""
+    if counted(parts.get("year") or parts["ad"]) == 0:
+        fault = "there is no year 0"
+    elif max(years) > _LAST_YEAR:
+        fault = f"{max(years)} is later than any source"
+    elif years[-1] < years[0]:
+        fault = f"{label} runs backwards"
+    number = _month(month) if month else None
+    if number is not None and not fault:
+        of_month = counted(day) if day else 1
+        short = number == 2 and (years[0] % 4 or (years[0] > 1582 and not years[0] % 100 and years[0] % 400))
+        longest = 28 if short else (*_LENGTHS, *[0] * 99)[number - 1]
+        if not 1 <= number <= 12:
+            fault = f"a year has no month {number}"
+        elif not 1 <= of_month <= longest:
+            fault = f"{_MONTH_NAMES[number - 1]} {years[0]} has no day {of_month}"
+    precision: Precision = "range" if len(years) > 1 else "day" if day else "month" if number else "year"
+    when = When(years[0], years[-1], precision, number)
+    return Mention(match.start(), match.end(), label, () if fault else (when,), fault)
+
+
+def _month(name: str) -> int:
+    if name[0].isalpha() and name.isascii():
+        return [known[:3].lower() for known in _MONTH_NAMES].index(name[:3].lower()) + 1
+    return _SPECIAL.get(name) or counted(name)
+
+
+def settled(mention: Mention, certain: Sequence[int]) -> Mention:
+    """Keep of what a date may mean the one that is near to certain years, if there is one such."""
+    if len(mention.times) < 2 or not certain:
+        return mention
+    distances = [min(abs(when.first - year) for year in certain) for when in mention.times]
+    nearest = min(distances)
+    kept = [when for when, distance in zip(mention.times, distances, strict=True) if distance <= max(nearest, 1)]
+    return replace(mention, times=tuple(kept)) if nearest <= _NEAR and len(kept) == 1 else mention
+
+
+def western_of(when: When) -> str:
+    """Write a time as Western historians do: `16 December 755`, `755`, `140 BC`, `701–800`."""
+    day = day_number(when)
+    if day is not None:
+        year, month, of_month = western_day(day)
+        return f"{of_month} {_MONTH_NAMES[month - 1]} {_written(year)}"
+    first, last = map(_written, (when.first, when.last))
+    return first if first == last else f"{first}–{last}"
+
+
+def _written(year: int) -> str:
+    return str(year) if year > 0 else f"{1 - year} BC"
+
+
+def day_number(when: When) -> int | None:
+    """Give the Julian day number of a sexagenary day; None of any other time."""
+    named = re.search(f"{_DAY}$", when.label) if when.precision == "day" else None
+    own = (m for m in months_of(when.first) if (m.number, m.leap) == (when.month, when.leap))
+    return next((day for m in own if (day := day_in(m, named[0])) is not None), None) if named else None
+
+
+def month_name(month: int | None, *, leap: bool) -> str:
+    """Write a month of the Chinese calendar: 正月, 闰九月."""
+    if month is None:
+        return "闰月" if leap else ""
+    return f"{'闰' if leap else ''}{_MONTHS_ZH[month - 1]}月"
+
+
+def that_year(text: str, mentions: Sequence[Mention]) -> Iterator[When]:
+    """Give the times that a text names by the date before them: `in the spring of that year`, 明年."""
+    for found in _THAT_YEAR.finditer(fold_han(text)):
+        before = [one.times[0] for one in mentions if one.end <= found.start() and len(one.times) == 1]
+        if before and before[-1].first == before[-1].last:
+            year = before[-1].first + bool(found["next"] or found["later"])
+            yield When(year, year, "season" if found["season"] else "year", how="carried", label=found[0])
+
+
+WHEN_FROM, WHEN_TO = "when_from", "when_to"
+"""The meta fields with the first and the last year of a passage."""
+
+
+def time_meta(times: Sequence[When]) -> dict[str, Any]:
+    """
+    Write the times of a passage as its meta has them.
+
+    `when` has each time, those that a date of an open dynasty may mean with `open`; `when_from` and `when_to`, the
+    first and the last year of those that are certain, are what filters look at.
+    """
+    best: dict[tuple[Any, ...], When] = {}
+    for when in times:
+        best.setdefault((when.first, when.last, when.month, when.leap), when)
+    monthly = {(when.first, when.last) for when in best.values() if when.month}
+    # 建元元年 says nothing beside 建元元年正月.
+    kept = [when for when in best.values() if when.month or (when.first, when.last) not in monthly]
+    labels = [when.label for when in kept if when.how == "written"]
+    entries: list[dict[str, Any]] = [
+        {"as": when.label[:60], "from": when.first, "to": when.last, "precision": when.precision}
+        | {"calendar": when.calendar, "how": when.how}
+        | ({"month": when.month, "leap": when.leap} if when.month or when.leap else {})
+        | ({"open": True} if labels.count(when.label) > 1 else {})
+        for when in kept
+    ]
+    certain = [entry for entry in entries if "open" not in entry]
+    meta: dict[str, Any] = {"when": entries} if entries else {}
+    if certain:
+        meta |= {WHEN_FROM: min(e["from"] for e in certain), WHEN_TO: max(e["to"] for e in certain)}
+    return meta
+
+
+def times_in(meta: dict[str, Any]) -> list[When]:
+    """Read the times of a passage from its meta; none where it has none, or was ingested before they were kept."""
+    return [
+        When(
+            entry["from"], entry["to"], entry["precision"], entry.get("month"), entry.get("leap", False),
+            entry["calendar"], entry["how"], entry["as"],
+        )
+        for entry in meta.get("when") or ()
+    ]  # fmt: skip

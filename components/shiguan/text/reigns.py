@@ -1,0 +1,154 @@
+"""The reigns by which Chinese texts count years, the dynasties they belong to, and the months of their calendar."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+from shiguan.text.languages import fold_han
+
+_FILE = Path(__file__).with_name("reigns.txt")
+STEMS, BRANCHES = "甲乙丙丁戊己庚辛壬癸", "子丑寅卯辰巳午未申酉戌亥"
+LONGEST_NAME = 6
+# The calendar of Julius Caesar until 4 October 1582, that of Pope Gregory from the day after.
+_FIRST_GREGORIAN = 2_299_161
+
+
+@dataclass(frozen=True)
+class Reign:
+    """An era, or the time of a ruler by whose title years are counted; years are astronomical, 0 is 1 BC."""
+
+    name: str
+    dynasty: str
+    first: int
+    last: int
+    great: bool = True
+
+    def year(self, number: int) -> int | None:
+        """Give the year that is the first, second, … of the reign; None for one that it does not have."""
+        year = self.first + number - 1
+        return year if self.first <= year <= self.last else None
+
+
+@cache
+def _sections() -> Mapping[str, list[str]]:
+    sections: dict[str, list[str]] = {}
+    for line in _FILE.read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            sections[line.strip("[]")] = own = []
+        elif not line.startswith("#"):
+            own.append(line)
+    return MappingProxyType(sections)
+
+
+@cache
+def reigns() -> Mapping[str, tuple[Reign, ...]]:
+    """Give the reigns by their name in folded characters, the earlier first; a ruler has one for each title."""
+    found: dict[str, set[Reign]] = defaultdict(set)
+    states = {line.split(" ")[0] for line in _sections()["states"]}
+    for section in ("eras", "rulers"):
+        for line in _sections()[section]:
+            names, dynasty, first, last = line.split(" ")
+            for name in names.split(","):
+                found[fold_han(name)].add(Reign(name, dynasty, int(first), int(last), dynasty not in states))
+    return {name: tuple(sorted(own, key=lambda reign: (reign.first, -reign.last))) for name, own in found.items()}
+
+
+@cache
+def eras() -> frozenset[str]:
+    """Give the names of eras in folded characters; other names of reigns are titles of rulers, such as 文帝."""
+    return frozenset(fold_han(line.split(" ")[0]) for line in _sections()["eras"])
+
+
+@cache
+def _dynasties() -> Mapping[str, frozenset[str]]:
+    found: dict[str, set[str]] = defaultdict(set)
+    for line in (*_sections()["dynasties"], *_sections()["states"]):
+        own, *aliases = line.split(" ")
+        for name in (own, *aliases):
+            found[fold_han(name)].add(own)
+    return {name: frozenset(own) for name, own in found.items()}
+
+
+@cache
+def _dynasty_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    names = "|".join(sorted(_dynasties(), key=len, reverse=True))
+    before = re.compile(rf"(?:(?:大|伪)?({names})(?:(?:本?纪|书|史|朝|国)[·\s:：]*)?)$")
+    within = re.compile(rf"(?:{names})(?=本?纪|书|史|朝|代|高祖|太祖|太宗)")
+    return before, within
+
+
+def dynasty_before(text: str) -> tuple[frozenset[str], int]:
+    """Read the dynasty that a text in folded characters ends with, `齐纪` or `唐`, and give where it begins."""
+    found = _dynasty_patterns()[0].search(text, max(0, len(text) - 12))
+    return (_dynasties()[found[1]], found.start()) if found else (frozenset(), len(text))
+
+
+def dynasties_named(text: str) -> frozenset[str]:
+    """Give the dynasties of which a text in folded characters speaks as such: 齐纪, 唐朝, 《宋史》."""
+    return frozenset().union(*(_dynasties()[found] for found in _dynasty_patterns()[1].findall(text)))
+
+
+@dataclass(frozen=True)
+class Month:
+    """A month of the Chinese calendar: its number, whether it was put in after the one of that number, and its days."""
+
+    number: int
+    leap: bool
+    first_day: int
+    days: int
+
+
+@cache
+def _years() -> Mapping[int, str]:
+    return {int(line.split(" ", 1)[0]): line for line in _sections()["months"]}
+
+
+def months_of(year: int) -> tuple[Month, ...]:
+    """Give the months of a year in their order; none for a year of which the tables have none, before 246 BC."""
+    return tuple(_months(year))
+
+
+def _months(year: int) -> Iterator[Month]:
+    if year not in _years():
+        return
+    _, day, bits, order, *_ = f"{_years()[year]} ".split(" ")
+    usual = "123456789abc"
+    if order.isdecimal() and len(order) < 3:
+        order = f"{usual[: int(order)]}+{usual[int(order) :]}"
+    order = order or usual
+    start, number = int(day), 0
+    for letter, bit in zip(order, f"{int(bits, 16):0{len(order)}b}", strict=True):
+        number, length = number if letter == "+" else int(letter, 16), 29 + int(bit)
+        yield Month(number, letter == "+", start, length)
+        start += length
+
+
+def sexagenary(name: str) -> int:
+    """Give the place of a day such as 甲子 in the round of sixty, from 0; -1 for what none is called."""
+    stem, branch = STEMS.index(name[0]), BRANCHES.index(name[1])
+    return next((at for at in range(60) if at % 10 == stem and at % 12 == branch), -1)
+
+
+def day_in(month: Month, name: str) -> int | None:
+    """Give the Julian day number of a day such as 甲子 in a month; None where the month has no such day."""
+    ahead = (sexagenary(name) - month.first_day - 49) % 60 if sexagenary(name) >= 0 else 60
+    return month.first_day + ahead if ahead < month.days else None
+
+
+def western_day(day: int) -> tuple[int, int, int]:
+    """
+    Turn a Julian day number into year, month and day, of the Julian calendar until 1582.
+
+    Richards, "Calendars", in Explanatory Supplement to the Astronomical Almanac (2013), section 15.11.
+    """
+    rest = day + 1401
+    if day >= _FIRST_GREGORIAN:
+        rest += (4 * day + 274_277) // 146_097 * 3 // 4 - 38
+    of_cycle = 4 * rest + 3
+    of_year = 5 * (of_cycle % 1461 // 4) + 2
+    month = (of_year // 153 + 2) % 12 + 1
+    return of_cycle // 1461 - 4716 + (14 - month) // 12, month, of_year % 153 // 5 + 1
