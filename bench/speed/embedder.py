@@ -91,12 +91,53 @@ class DynamicInt8ButLast(DynamicInt8):
     left = (".fo",)
 
 
+class Int8ByToken(DynamicInt8):
+    """Dynamic int8, the inputs of some places divided by each token's own largest number and multiplied afterwards."""
+
+    divided: tuple[str, ...] = (".fo",)
+
+    def linear(self, inputs: str, name: str, columns: int) -> str:
+        """Divide where a few tokens have numbers a hundred times as large as the others'."""
+        if name.endswith(self.left) or not name.endswith(self.divided):
+            return super().linear(inputs, name, columns)
+        largest = self.node(
+            "ReduceMax", self.node("Abs", inputs), self.constant(name + ".last", np.array([-1], np.int64))
+        )
+        matrix = unpack_blocks(self.weights.blocks(name + ".w", columns))
+        scales = (np.abs(matrix).max(1) / 127).astype(np.float32)
+        product = self.node(
+            "DynamicQuantizeMatMul",
+            self.node("Div", inputs, largest),
+            self.constant(name + ".w", np.rint(matrix / scales[:, None]).astype(np.int8).T),
+            self.constant(name + ".s", scales),
+            self.constant(name + ".z", np.zeros(len(scales), np.int8)),
+            domain="com.microsoft",
+        )
+        bias = self.constant(name + ".b", self.weights.floats(name + ".b"))
+        return self.node("Add", self.node("Mul", product, largest), bias)
+
+
+class Int8AllByToken(Int8ByToken):
+    """The same in every place."""
+
+    divided = ("",)
+
+
+class Int8ButAttention(Int8AllByToken):
+    """The same with queries, keys and values as they ship."""
+
+    left = (".q", ".k", ".v")
+
+
 WAYS: dict[str, type[EncoderGraph]] = {
     "float32": Float32,
     "packaged blocks": PackagedBlocks,
     "shipped": EncoderGraph,
     "int8 but last": DynamicInt8ButLast,
     "int8": DynamicInt8,
+    "int8, last by token": Int8ByToken,
+    "int8, all by token": Int8AllByToken,
+    "int8, all by token, attention as shipped": Int8ButAttention,
 }
 
 

@@ -212,6 +212,17 @@ class ClaimChecker:
         wanted = [(one.reading.claim, () if one.reading.verbatim else one.reading.windows) for one in read]
         return [(claim, [self._texts[w.passage][w.start : w.end] for w in windows]) for claim, windows in wanted]
 
+    def needs_similarities(self, read: Sequence[ReadClaim], sure: float) -> bool:
+        """Tell whether similarities may change a verdict, or whether a score reaches what counts as sure."""
+        readings = [one.reading for one in read]
+        least, most = judge(readings, [0.0] * len(read)), judge(readings, [1.0] * len(read))
+        return any(
+            low.verdict != high.verdict or (low.score < sure <= high.score and not high.exact)
+            for reading, low, high in zip(readings, least, most, strict=True)
+            # What is judged across languages has no similarity in it.
+            if detect_language(reading.claim) in self._evidence.languages
+        )
+
     def judge(
         self, read: Sequence[ReadClaim], similarities: Sequence[float | None] | None = None
     ) -> list[CheckedClaim]:
@@ -338,7 +349,7 @@ class ClaimChecker:
             return support
         across = [one for one in found if one.foreign and one.verdict == "partial"]
         if not across and not support.exact:
-            others = (self.relation(stated, number) for number in self.numbers if number not in cited)
+            others = (self.relation(stated, number) for number in self._foreign_to(stated) if number not in cited)
             across = [one for one in others if one.foreign and one.score >= PARTIAL + _UNMARKED]
         if across:
             return max(across, key=lambda one: one.score)
@@ -346,6 +357,11 @@ class ClaimChecker:
             reason = "it cites none of the passages, which are in another language"
             return replace(support, verdict="unsupported", reason=reason)
         return support
+
+    def _foreign_to(self, stated: str) -> list[int]:
+        """Find the passages that are in another language than a claim."""
+        language = detect_language(stated)
+        return [number for number, own in zip(self.numbers, self._evidence.language_of, strict=True) if own != language]
 
 
 @lru_cache(maxsize=64)

@@ -101,9 +101,10 @@ class Evidence:
         self._total = sum(len(passage) for passage in self._sentences)
         self._numbers = [number for passage in self._sentences for one in passage for number in one.numbers]
         self._all = "\n".join(self.texts)
-        languages = [detect_language(text) for text in self.texts]
-        self.languages = frozenset(languages)
-        chinese = [is_classical(text) for text, language in zip(self.texts, languages, strict=True) if language == "zh"]
+        self.language_of = [detect_language(text) for text in self.texts]
+        self.languages = frozenset(self.language_of)
+        read = zip(self.texts, self.language_of, strict=True)
+        chinese = [is_classical(text) for text, language in read if language == "zh"]
         self._classical = 2 * sum(chinese) > len(chinese)
 
     def read(self, claim: str, question: str = "") -> Reading:

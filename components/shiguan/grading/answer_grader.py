@@ -180,12 +180,14 @@ def check_answer(
     *,
     embedder: DocumentEmbedder | None = None,
 ) -> tuple[CheckedAnswer, list[str]]:
-    """Check a reply by words, and by meaning where there is an embedder."""
+    """Check a reply by words, and where that does not settle every verdict by meaning, if there is an embedder."""
     numbered = numbered_passages(documents)
     checker = checker_of(numbered, question)
     parts = checker.split((reply.text or "").strip())
     read = [] if checker.says_nothing(parts) else checker.read(parts)
-    similarities, warnings = try_similarities(embedder, checker.windows(read))
+    # All claims or none: the score of one leans on those of the others.
+    wanted = checker.windows(read) if checker.needs_similarities(read, _SURE) else []
+    similarities, warnings = try_similarities(embedder, wanted)
     claims = checker.judge(read, similarities)
     return CheckedAnswer(
         question, language or detect_language(question), parts, list(numbered.values()), claims

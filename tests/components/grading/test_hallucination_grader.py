@@ -263,10 +263,33 @@ class BrokenEmbedder:
 
 
 def test_the_embedder_lifts_what_is_said_in_other_words():
-    claim = ChatMessage.from_assistant("The general began a revolt [1].")
+    claim = ChatMessage.from_assistant("The general An Lushan began a revolt at Fanyang [1].")
     words = HallucinationGrader(max_attempts=1).run([claim], passages(ENGLISH))["verdicts"][0]
     meaning = HallucinationGrader(FakeEmbedder(), max_attempts=1).run([claim], passages(ENGLISH))["verdicts"][0]
     assert meaning["score"] > words["score"] + 0.2
+
+
+@pytest.mark.parametrize(
+    ("text", "embedded"),
+    [
+        ("The village was moved up the hill by its weavers [1].", False),
+        ("His army of 180,000 men took Luoyang within 33 days [1].", False),
+        ("An Lushan rose against the Tang at Fanyang in the winter of 755 [1].", False),
+        ("An Lushan began a revolt at Fanyang [1].", True),
+        ("The village was moved up the hill by its weavers [1]. An Lushan began a revolt at Fanyang [1].", True),
+    ],
+)
+def test_nothing_is_embedded_where_no_similarity_can_change_a_verdict(text, embedded):
+    class Counting:
+        texts = 0
+
+        def run(self, documents):
+            self.texts += len(documents)
+            return FakeEmbedder().run(documents)
+
+    embedder = Counting()
+    HallucinationGrader(embedder, max_attempts=1).run([ChatMessage.from_assistant(text)], passages(ENGLISH))
+    assert bool(embedder.texts) == embedded
 
 
 def test_an_embedder_without_vectors_leaves_the_words_to_decide():
