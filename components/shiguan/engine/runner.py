@@ -37,7 +37,7 @@ from shiguan.llm.reply_cache import TenantCache
 from shiguan.llm.run import Run, TimeLimits
 from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.resources import data_folder
-from shiguan.tenants import during
+from shiguan.tenants import all_of, during
 from shiguan.text.asked_times import years_between
 
 _NOT_EXPLAINED = ("answers", "documents", "passages", "context", "thread")
@@ -396,11 +396,11 @@ class Runner:
         return Library(self.deployment, data_dir=self._data_dir)
 
     def _narrowed(self, options: AskOptions, tenant_id: str) -> AskOptions:
-        if not (options.sources or options.sections or options.when):
-            return options
-        named = None
-        if options.sources or options.sections:
-            named = self._library.narrowed(options.sources, options.sections, tenant_id=tenant_id)
-        years = during(*years_between(options.when)) if options.when else None
-        conditions = [one for one in (options.filters, named, years) if one]
-        return options.model_copy(update={"filters": {"operator": "AND", "conditions": conditions}})
+        named = options.sources or options.sections
+        conditions = (
+            self._library.narrowed(options.sources, options.sections, tenant_id=tenant_id) if named else None,
+            during(*years_between(options.when)) if options.when else None,
+        )
+        return (
+            options.model_copy(update={"filters": all_of(options.filters, *conditions)}) if any(conditions) else options
+        )
