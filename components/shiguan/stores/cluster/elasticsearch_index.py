@@ -43,9 +43,6 @@ class ElasticsearchIndex:
         patient.cluster.health(index=self.name, wait_for_no_initializing_shards=True, timeout="50s")
         if made:
             return [f"index {self.name} made"]
-        lacking = self.schema.lacking(self._mappings(client))
-        if lacking:
-            client.indices.put_mapping(index=self.name, properties=lacking)
         breaking, harmless = self._differences(client)
         if breaking:
             raise StoreError(
@@ -116,16 +113,12 @@ class ElasticsearchIndex:
         return True
 
     def _differences(self, client: Elasticsearch) -> tuple[list[str], list[str]]:
-        return self.schema.differences(self._mappings(client))
-
-    def _mappings(self, client: Elasticsearch) -> dict[str, Any]:
         found = client.indices.get_mapping(index=self.name)
         if len(found) != 1:
             raise StoreError(
                 f"`{self.name}` of {self.server.place} is an alias of {', '.join(sorted(found))}. Let it stand for one."
             )
-        mappings: dict[str, Any] = next(iter(found.values()))["mappings"]
-        return mappings
+        return self.schema.differences(next(iter(found.values()))["mappings"])
 
 
 def cause(entry: dict[str, Any]) -> str:

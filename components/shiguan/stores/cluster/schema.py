@@ -92,7 +92,7 @@ class ElasticsearchSchema:
         found = [
             f"`{path}` is {theirs.get(path, 'missing')}, expected {ours}"
             for path, ours in _types(expected["properties"]).items()
-            if theirs.get(path) != ours and (path in theirs or path not in NUMBER_FIELDS)
+            if theirs.get(path) != ours and (path in theirs or path not in _TIMES)
         ]
         if str(mappings.get("dynamic", True)).lower() != "false":
             found.append("`dynamic` is not false, so documents can add fields")
@@ -101,16 +101,13 @@ class ElasticsearchSchema:
         changed = [part for part in wanted if made.get(part) != wanted[part]]
         found += [f"its `{part}` is that of another version" for part in changed if part not in _HARMLESS]
         notes = [_HARMLESS[part].format(made.get(part), wanted[part]) for part in changed if part in _HARMLESS]
-        if lacking := ", ".join(self.lacking(mappings)):
-            notes.append(f"note: it has no {lacking} yet; `shiguan stores init` adds what is missing")
+        if not theirs.keys() >= _TIMES & _types(expected["properties"]).keys():
+            notes.append("note: it knows no times, so that no question can be limited to years; a new index has them")
         return found, notes
 
-    def lacking(self, mappings: dict[str, Any]) -> dict[str, Any]:
-        """Give the fields for numbers that an index was made without, which can be added to it at any time."""
-        there = mappings.get("properties", {})
-        return {name: {"type": "long"} for name in NUMBER_FIELDS if name not in there}
 
-
+# Of what was added to the fields of an index after the first ones were made.
+_TIMES = {"when_from", "when_to"}
 _HARMLESS = {
     "stop_words": "note: it leaves out other stop words than this version; that serves, a new index has the others",
     "bm25": "note: it weighs words with k1 and b of {}, this version with {}; that serves, a new index has the others",
