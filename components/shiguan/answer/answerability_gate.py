@@ -8,6 +8,7 @@ from shiguan.answer.answerability import probability
 from shiguan.answer.question_names import near_names
 from shiguan.llm.prompt_rendering import unwritten_answer
 from shiguan.llm.prompts import not_found_sentence
+from shiguan.text.dates import find_dates
 from shiguan.text.languages import detect_language
 from shiguan.text.passages import passage_text
 
@@ -69,10 +70,11 @@ class AnswerabilityGate:
             not count for passages that came through once, which have a number.
         :returns: `confidence`, the probability, 0 to 1, and either `documents`, as they came, or `answers`, the
             not-found sentence; `warnings` that offer a name of the passages for one of the question that none of them
-            has.
+            has, and that name its dates which do not exist.
         """
         confidence = round(probability(query, documents, nearest or []), 4)
         warnings = near_names(query, [passage_text(document) for document in documents])
+        warnings += [f"{date.label} does not exist: {date.fault}." for date in find_dates(query) if date.fault]
         logger.debug("The passages answer with probability {confidence}", confidence=confidence)
         read = any("number" in document.meta for document in documents)
         unlikely = confidence_threshold is not None and confidence < confidence_threshold and not read

@@ -95,6 +95,8 @@ _SPECIAL = {"正": 1, "元": 1, "腊": 12}
 _HEAD = re.compile(r"(?:^|[。！？；!?\n”」』])[\s【\[（(○◎《「]*$")
 CHANGED = re.compile(r"改[^。]{0,8}$")
 _LAST_YEAR = 2100
+# `In 755` is 755; `about 755` and `after 755` are not.
+_OF_NO_USE = re.compile(r"^(?:in|of)\s(?:the\s)?(?:year\s)?|^year\s", re.IGNORECASE)
 # A date whose reign several dynasties had is that of the dates around it, if one of them is so near and no other.
 _NEAR = 120
 
@@ -156,6 +158,7 @@ def find_dates(text: str, context: str = "") -> list[Mention]:
     for mention in sorted([*_of_reigns(plain, named), *_western(plain)], key=lambda one: (one.start, -one.end)):
         if not taken or mention.start >= taken[-1].end:
             label = text[mention.start : mention.end].strip(" (").replace("（", "").replace("(", "")
+            label = _OF_NO_USE.sub("", label)
             times = tuple(replace(when, label=label) for when in mention.times)
             head = bool(_HEAD.search(plain, max(0, mention.start - 8), mention.start))
             taken.append(replace(mention, label=label, times=times, at_head=head))

@@ -168,3 +168,10 @@ def test_the_gate_warns_of_a_name_whether_it_answers_or_not():
         told = AnswerabilityGate().run([document], "Who was Ismael?", confidence_threshold=threshold)
         assert ("answers" in told) == (threshold is not None)
         assert told["warnings"] == ["No passage has “Ismael”. Did you mean “Ishmael”?"]
+
+
+def test_a_date_of_the_question_that_does_not_exist_is_named():
+    document = Document(id="p", content=CHINESE, meta={})
+    warned = AnswerabilityGate().run([document], "天宝十六载发生了什么？")["warnings"]
+    assert warned == ["天宝十六载 does not exist: 天寶 has 15 years and no year 16."]
+    assert AnswerabilityGate().run([document], "天宝十五载发生了什么？")["warnings"] == []

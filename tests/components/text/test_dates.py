@@ -82,6 +82,11 @@ def test_what_does_not_exist_is_recognised_and_not_converted(text, fault):
     assert mention.fault == fault
 
 
+def test_a_date_is_called_as_the_text_does_without_what_leads_to_it():
+    text = "In the year 723 and of 754, about 703, after 755."
+    assert [mention.label for mention in find_dates(text)] == ["723", "754", "about 703", "after 755"]
+
+
 @pytest.mark.parametrize(
     "text", ["三年不鸣", "about 300 men", "page 755", "十五年后", "15年", "文帝三年", "1,200 in all", "三月不知肉味"]
 )
