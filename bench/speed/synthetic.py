@@ -51,7 +51,7 @@ class SyntheticLibrary:
     Half the parents are English, half Chinese; ranks of words follow a Zipf-Mandelbrot law with exponent 1.07.
 
     Vectors lie around real ones, which are as close to each other as those of a library: each is drawn between the
-    vectors of three sentences of this project's own book and documentation, with noise of a fifth of its length.
+    vectors of three sentences of the sample book, which is in English and Chinese, with noise of a fifth of its length.
 
     :param children: how many, rounded up to whole families.
     :param seed: the same seed gives the same library and questions.
@@ -116,10 +116,10 @@ def _real_vectors(count: int) -> np.ndarray:
     from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
     from shiguan.text.sentences import sentence_spans
 
-    files = [*sorted((ROOT / "examples" / "book").rglob("ch*.xhtml")), *sorted((ROOT / "docs").glob("*.md"))]
-    texts = (re.sub(r"<[^>]*>|[|`*#]", " ", file.read_text(encoding="utf-8")) for file in files)
+    files = sorted((ROOT / "examples" / "book").rglob("ch*.xhtml"))
+    texts = (re.sub(r"<[^>]*>", " ", file.read_text(encoding="utf-8")) for file in files)
     sentences = [" ".join(text[start:end].split()) for text in texts for start, end in sentence_spans(text)]
-    chosen = [each for each in dict.fromkeys(sentences) if 40 <= len(each) <= 300][:count]
+    chosen = [each for each in dict.fromkeys(sentences) if 20 <= len(each) <= 300][:count]
     documents = E5DocumentEmbedder().run([Document(content=sentence) for sentence in chosen])["documents"]
     return np.array([document.embedding for document in documents], dtype=np.float32)
 

@@ -207,8 +207,8 @@ async def test_the_interface_describes_itself(server):
 async def test_the_timeline_lists_passages_by_year_with_their_place(server):
     found = await read(server, f"{PLACE}/timeline", source="war.md")
     assert [(one["as"], one["from"], one["western"], one["section"][-1]) for one in found["lines"]] == [
-        ("in 755", 755, None, "The rising"),
-        ("in 763", 763, None, "The Peace"),
+        ("755", 755, None, "The rising"),
+        ("763", 763, None, "The Peace"),
     ]
     assert found["count"] == 2
     line = found["lines"][0]
