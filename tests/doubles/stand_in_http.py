@@ -87,8 +87,9 @@ class StandInHandler(BaseHTTPRequestHandler):
         elif path == "/stand-in/stats":
             self._send(200, llm.stats())
         elif path == "/stand-in/take":
-            self._send(200, llm.stats())
-            llm.reset()
+            taken = llm.stats()
+            llm.reset()  # before the caller goes on
+            self._send(200, taken)
         else:
             self._error(404, f"There is nothing at {self.path}.")
 
