@@ -9,7 +9,7 @@ from haystack import Document
 from haystack.document_stores.types import DocumentStore
 
 from shiguan.text.languages import HAN, detect_language, fold_han, has_han
-from shiguan.text.names import foreign_names, looks_like_name, sounds_of_text
+from shiguan.text.names import foreign_names, looks_like_name, reading
 from shiguan.text.passages import passage_terms, passage_text
 from shiguan.text.terms import terms
 
@@ -17,6 +17,8 @@ _HAN_RUN = re.compile(f"[{HAN}]{{2,}}")
 _LATIN_NAME = re.compile(r"(?<![\w'’-])[A-Z][^\W\d_]{3,}")
 # Two of three letters that differ make another name; one of seven does not: Ismael is Ishmael.
 _ALIKE = 0.8
+_PRIVATE = 0xE000
+"""The first of Unicode's characters without a meaning of their own."""
 # Two syllables sound alike too often.
 _HAN_NAME_SIZES = (4, 3)
 
@@ -66,23 +68,21 @@ def _latin(question: str, passages: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _han(question: str, text: str) -> Iterator[tuple[str, str]]:
-    said: set[str] = set()
-    for size in _HAN_NAME_SIZES:
-        missing = [name for name in _names(question, size) if name[:2] not in text and name not in said]
-        if not missing:
-            continue
-        known = {_sound(name): name for name in _names(text, size)}
-        for name in missing:
-            if other := known.get(_sound(name)):
-                said |= {name[at : at + width] for width in _HAN_NAME_SIZES for at in range(size)}
-                yield name, other
+    missing = [name for size in _HAN_NAME_SIZES for name in _names(question, size) if name[:2] not in text]
+    # A character for each sound, so that a name is found by its sound as it is by its letters.
+    characters = {*question, *text} if missing else ()
+    sounds = {sound: chr(_PRIVATE + at) for at, sound in enumerate(set(map(reading, characters)) - {""})}
+    codes = {ord(one): sounds.get(reading(one), one) for one in characters}
+    heard, said = text.translate(codes), set[str]()
+    for name in missing:
+        places = (match.start() for match in re.finditer(re.escape(name.translate(codes)), heard))
+        alike = (text[at : at + len(name)] for at in places if name not in said)
+        if other := next(filter(looks_like_name, alike), ""):
+            said |= {name[at : at + width] for width in _HAN_NAME_SIZES for at in range(len(name))}
+            yield name, other
 
 
 def _names(text: str, size: int) -> Iterator[str]:
     """Give the pieces of some length that look like a name, as they stand side by side."""
     for run in _HAN_RUN.findall(text):
         yield from (run[at : at + size] for at in range(len(run) - size + 1) if looks_like_name(run[at : at + size]))
-
-
-def _sound(name: str) -> tuple[str, ...]:
-    return tuple(sounds_of_text(name))
