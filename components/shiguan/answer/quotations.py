@@ -99,7 +99,9 @@ def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
     introduces = _introduction(question)
     if introduces is not None:
         documents = sorted(documents, key=lambda one: not introduces.search(fold_han(one.content or "")))
-    weights = [_weights_in(document, question) for document in documents]
+    languages = [str(document.meta.get("language")) for document in documents]
+    weights_in = {language: _weights_in(language, question) for language in set(languages)}
+    weights = [weights_in[language] for language in languages]
     matches = [_matches(document, words, introduces) for document, words in zip(documents, weights, strict=True)]
     best = max((score for places in matches for score, _ in places), default=0.0)
     found: list[Quotation] = []
@@ -119,10 +121,9 @@ def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
     return found
 
 
-def _weights_in(document: Document, question: str) -> dict[str, float]:
-    """Weigh the words of a question, and for a passage in another language their translations."""
-    language, into = detect_language(question), str(document.meta.get("language"))
-    translated = translated_terms(question, language, into)
+def _weights_in(language: str, question: str) -> dict[str, float]:
+    """Weigh the words of a question, and for passages in another language their translations."""
+    translated = translated_terms(question, detect_language(question), language)
     return {term: weight * rarity(term) for term, weight in translated.items()} | question_weights(question)
 
 
@@ -182,13 +183,17 @@ def _answering(sentences: Sequence[str], touched: Sequence[int], question: str, 
     Without one, and where no such kind of thing is asked for, it is the matched one with most words.
     """
     shapes = [shape for shape in question_shapes(question) if shape in _TELLING]
-    said = [frozenset(terms(sentence)) for sentence in sentences]
-    closest = max(touched, key=lambda at: covered(weights, said[at]))
+
+    @cache  # most of a long passage is never looked at
+    def said(at: int) -> frozenset[str]:
+        return frozenset(terms(sentences[at]))
+
+    closest = max(touched, key=lambda at: covered(weights, said(at)))
     worth: dict[int, float] = {closest: 0.0}
     for at in range(max(0, closest - _REACH), min(len(sentences), closest + _REACH + 1)):
         if held := sum(has_shape(sentences[at], one, question) for one in shapes):
-            together = frozenset().union(*said[max(0, at - 2) : at + 1])
-            own = covered(weights, said[at])
+            together = frozenset().union(*map(said, range(max(0, at - 2), at + 1)))
+            own = covered(weights, said(at))
             if own or at >= closest:  # what only follows on may leave the question's words out
                 worth[at] = held / len(shapes) + own + covered(weights, together) - _AWAY * abs(at - closest)
     return max(worth, key=lambda at: worth[at])
