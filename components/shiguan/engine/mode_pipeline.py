@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from haystack import AsyncPipeline, Document
+from haystack.core.pipeline.base import ComponentPriority
 from haystack.core.pipeline.utils import _deepcopy_with_exceptions
 from haystack.dataclasses import GeneratedAnswer
 
@@ -52,8 +53,15 @@ class ModePipeline(AsyncPipeline):
         async for outputs in super().run_async_generator(nested, include_outputs_from, concurrency_limit):
             yield {component: dict(values) for component, values in outputs.items()}
 
+    @staticmethod
+    def _calculate_priority(comp: dict[str, Any], comp_inputs: dict[str, list[dict[str, Any]]]) -> ComponentPriority:
+        # Each time that a component ends Haystack looks at all of them. One that ran and was given nothing since waits.
+        if comp["visits"] and not any(given["sender"] for values in comp_inputs.values() for given in values):
+            return ComponentPriority.BLOCKED
+        return AsyncPipeline._calculate_priority(comp, comp_inputs)
+
     def _write_component_outputs(self, **of_component: Any) -> Mapping[str, Any]:
-        return _Values(super()._write_component_outputs(**of_component))
+        return _Outputs(super()._write_component_outputs(**of_component))
 
     def by_component(self, data: dict[str, Any]) -> dict[str, Any]:
         """Sort values by the components and sockets that they go to, as the file's `inputs` say."""
@@ -74,9 +82,16 @@ class ModePipeline(AsyncPipeline):
         return nested
 
 
+class _Outputs(UserDict[str, Any]):
+    """The outputs of a component, as the caller gets them: the next components read copies of their own."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
+        return dict(self)
+
+
 class _Values(UserDict[str, Any]):
     """
-    The inputs or outputs of a component, whose copy is what Haystack's would be, for an eighth of its time.
+    The inputs of a component, whose copy is what Haystack's would be, for an eighth of its time.
 
     Haystack copies them so that nobody can change what another one sees, and asks of every number of a vector and
     every hit of a list whether it is a component; docs/decisions/0035-copies-between-stages.md has the times.
