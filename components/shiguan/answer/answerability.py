@@ -10,7 +10,7 @@ from haystack import Document
 
 from shiguan.text.dictionary import with_translated
 from shiguan.text.languages import detect_language, has_han
-from shiguan.text.passages import passage_terms, passage_text
+from shiguan.text.passages import terms_of
 from shiguan.text.terms import covered, question_weights
 
 _READ = 3
@@ -108,7 +108,7 @@ def signals_of(question: str, documents: Sequence[Document], nearest: Sequence[D
         within[of] = max(within.get(of, 0.0), cosine_of_child)
     highest = max(cosines.values(), default=0.0)
     cosine = within.get(first, highest)
-    words = [set(passage_terms(passage_text(document))) for document in read]
+    words = [terms_of(document) for document in read]
     said = set[str]().union(*words)
     for into in {_language(document) for document in read} - {language}:
         said = with_translated(said, question, language, into)

@@ -10,7 +10,6 @@ from shiguan.llm.prompt_rendering import unwritten_answer
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.text.dates import find_dates
 from shiguan.text.languages import detect_language
-from shiguan.text.passages import passage_text
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +72,7 @@ class AnswerabilityGate:
             has, and that name its dates which do not exist.
         """
         confidence = round(probability(query, documents, nearest or []), 4)
-        warnings = near_names(query, [passage_text(document) for document in documents])
+        warnings = near_names(query, documents)
         warnings += [f"{date.label} does not exist: {date.fault}." for date in find_dates(query) if date.fault]
         logger.debug("The passages answer with probability {confidence}", confidence=confidence)
         read = any("number" in document.meta for document in documents)

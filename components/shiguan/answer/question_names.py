@@ -8,9 +8,9 @@ from typing import Any
 from haystack import Document
 from haystack.document_stores.types import DocumentStore
 
-from shiguan.text.languages import HAN, detect_language, fold_han, has_han
+from shiguan.text.languages import HAN, detect_language, fold_han
 from shiguan.text.names import foreign_names, looks_like_name, reading
-from shiguan.text.passages import passage_terms, passage_text
+from shiguan.text.passages import passage_text, terms_of
 from shiguan.text.terms import terms
 
 _HAN_RUN = re.compile(f"[{HAN}]{{2,}}")
@@ -23,7 +23,7 @@ _PRIVATE = 0xE000
 _HAN_NAME_SIZES = (4, 3)
 
 
-def near_names(question: str, passages: Sequence[str]) -> list[str]:
+def near_names(question: str, passages: Sequence[Document]) -> list[str]:
     """
     Say of each name of a question that no passage has which one was probably meant.
 
@@ -47,19 +47,18 @@ def absent_names(
     names = {name: terms(name) for name in foreign_names(question, set())}
     known = store.known_terms({term for own in names.values() for term in own}, language, filters) if names else set()
     missing = [name for name, own in names.items() if own and known.isdisjoint(own)]
-    near = _near(question, list(map(passage_text, passages))) if missing else {}
+    near = _near(question, passages) if missing else {}
     return [{"term": name, "near": [near[name]] if name in near else []} for name in missing]
 
 
-def _near(question: str, passages: Sequence[str]) -> dict[str, str]:
-    by_sound = _han(fold_han(question), fold_han("\n".join(passages))) if has_han(question) else ()
-    return dict([*_latin(question, passages), *by_sound])
+def _near(question: str, passages: Sequence[Document]) -> dict[str, str]:
+    text, said = "\n".join(map(passage_text, passages)), set[str]().union(*map(terms_of, passages))
+    return dict([*_latin(question, text, said), *_han(fold_han(question), text, said)])
 
 
-def _latin(question: str, passages: Sequence[str]) -> Iterator[tuple[str, str]]:
-    said = set[str]().union(*map(passage_terms, passages))
+def _latin(question: str, text: str, said: set[str]) -> Iterator[tuple[str, str]]:
     missing = [match[0] for name in foreign_names(question, said) if (match := _LATIN_NAME.match(name))]
-    known = {name.lower(): name for text in passages for name in _LATIN_NAME.findall(text)} if missing else {}
+    known = {name.lower(): name for name in _LATIN_NAME.findall(text)} if missing else {}
     for name in missing:
         for close in get_close_matches(name.lower(), known, n=1, cutoff=_ALIKE):
             # African is no slip of Africa.
@@ -67,18 +66,20 @@ def _latin(question: str, passages: Sequence[str]) -> Iterator[tuple[str, str]]:
                 yield name, known[close]
 
 
-def _han(question: str, text: str) -> Iterator[tuple[str, str]]:
-    missing = [name for size in _HAN_NAME_SIZES for name in _names(question, size) if name[:2] not in text]
+def _han(question: str, text: str, said: set[str]) -> Iterator[tuple[str, str]]:
+    missing = [name for size in _HAN_NAME_SIZES for name in _names(question, size) if name[:2] not in said]
+    if not missing:
+        return
+    text = fold_han(text)
     # A character for each sound, so that a name is found by its sound as it is by its letters.
-    characters = {*question, *text} if missing else ()
-    sounds = {sound: chr(_PRIVATE + at) for at, sound in enumerate(set(map(reading, characters)) - {""})}
-    codes = {ord(one): sounds.get(reading(one), one) for one in characters}
-    heard, said = text.translate(codes), set[str]()
+    sounds = {sound: chr(_PRIVATE + at) for at, sound in enumerate(set(map(reading, {*question, *text})) - {""})}
+    codes = {ord(one): sounds.get(reading(one), one) for one in {*question, *text}}
+    heard, offered = text.translate(codes), set[str]()
     for name in missing:
         places = (match.start() for match in re.finditer(re.escape(name.translate(codes)), heard))
-        alike = (text[at : at + len(name)] for at in places if name not in said)
+        alike = (text[at : at + len(name)] for at in places if name not in offered)
         if other := next(filter(looks_like_name, alike), ""):
-            said |= {name[at : at + width] for width in _HAN_NAME_SIZES for at in range(len(name))}
+            offered |= {name[at : at + width] for width in _HAN_NAME_SIZES for at in range(len(name))}
             yield name, other
 
 

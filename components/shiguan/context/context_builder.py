@@ -33,6 +33,7 @@ logger = logging.getLogger(__name__)
 Strategy = Literal["truncate", "summarize", "window", "dynamic", "hierarchical"]
 # From this similarity of term shingles on, 0 to 1, the lower-ranked of two passages is left out.
 _DUPLICATE = 0.9
+_ANY_NUMBER = 10
 # No passage's share is smaller than this many tokens: many tiny pieces say less than a few that can be understood.
 _LEAST_SHARE = 120
 # What a passage is worth for `dynamic` that has none of the question's words; one that has them all is worth one more.
@@ -248,8 +249,9 @@ class ContextBuilder:
         return self._header(document) + tokens
 
     def _header(self, document: Document) -> int:
-        # One more than the lines, for a tokenizer that counts line breaks.
-        return self._counter.count(render_block(source_block(document, ""))) + 1
+        # With the same number for all, so that a header is counted once however its passage ranks. One more than the
+        # lines, for a tokenizer that counts line breaks.
+        return self._counter.count(render_block(replace(source_block(document, ""), number=_ANY_NUMBER))) + 1
 
     def _cut(self, document: Document, budget: int) -> Document:
         text = document.content or ""
@@ -286,16 +288,19 @@ def _around(document: Document) -> _Entry:
 
 def _without_duplicates(documents: Sequence[Document]) -> list[Document]:
     """Rank passages, without those that say nearly the same as a better one."""
-    kept: list[Document] = []
-    seen: list[frozenset[tuple[str, ...]]] = []
+    kept: list[tuple[str, set[str]]] = []
+    found = []
     for document in ranked(documents):
-        runs = shingles(document.content or "")
-        # Only sets of nearly the same size can be so similar.
-        alike = [other for other in seen if _DUPLICATE * len(runs) <= len(other) <= len(runs) / _DUPLICATE]
-        if all(similarity(runs, other) < _DUPLICATE for other in alike):
-            kept.append(document)
-            seen.append(runs)
-    return kept
+        text = document.content or ""
+        words = set(passage_terms(text))
+        # Each word that another passage lacks is in at least one of the runs of three that it lacks: with more such
+        # words the runs cannot be so similar, and need not be made.
+        most_new = 3 * (1 - _DUPLICATE) / _DUPLICATE * len(passage_terms(text))
+        alike = (other for other, theirs in kept if len(words) - len(words & theirs) <= most_new)
+        if all(similarity(shingles(text), shingles(other)) < _DUPLICATE for other in alike):
+            kept.append((text, words))
+            found.append(document)
+    return found
 
 
 def _numbered(document: Document, number: int) -> Document:

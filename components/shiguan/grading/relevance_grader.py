@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from haystack import Document, component
 
 from shiguan.grading.attempts import Attempt
-from shiguan.text.passages import passage_text
+from shiguan.text.passages import terms_of
 from shiguan.text.terms import covered, question_subject, question_weights, terms
 
 Method = Literal["words", "scores"]
@@ -71,7 +71,7 @@ class RelevanceGrader:
         query = query or (attempt.question if attempt else "")
         documents = _merged(documents, attempt.documents if attempt else ())
         weights = question_weights(query)
-        words = [set(terms(passage_text(document))) for document in documents]
+        words = [terms_of(document) for document in documents]
         known = set[str]().union(*words)
         if self.method == "words":
             scores = [round(10 * covered(weights, own), 2) for own in words]

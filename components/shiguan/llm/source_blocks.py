@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from haystack import Document
@@ -84,6 +84,7 @@ def neutral_text(text: str) -> str:
     return "".join(characters)
 
 
+@lru_cache(1024)  # a book has few titles and headings
 def neutral_attribute(text: str) -> str:
     """Make a file name, title or heading fit for a source's header: one line without quotes and angle brackets."""
     line = " ".join(neutral_text(text).split())

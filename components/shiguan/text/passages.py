@@ -88,9 +88,17 @@ def similarity(first: frozenset[tuple[str, ...]], second: frozenset[tuple[str, .
 
 def passage_text(document: Document) -> str:
     """Give what a passage says, its title and the headings above it."""
+    return f"{_headings(document)} {document.content or ''}"
+
+
+def terms_of(document: Document) -> set[str]:
+    """Give the terms of what a passage says, of its title and of the headings above it."""
+    return {*terms(_headings(document)), *passage_terms(document.content or "")}
+
+
+def _headings(document: Document) -> str:
     section = document.meta.get("section") or []
-    headings = section if isinstance(section, str) else " ".join(map(str, section))
-    return f"{document.meta.get('title') or ''} {headings} {document.content or ''}"
+    return f"{document.meta.get('title') or ''} {section if isinstance(section, str) else ' '.join(map(str, section))}"
 
 
 def window_spans(text: str, matches: Sequence[Span], budget: int, counts: Count) -> list[Span]:

@@ -159,7 +159,7 @@ CHINESE = "安祿山反於范陽，郭子儀收長安。"
 )
 def test_the_nearest_name_is_offered(question, passage, offered):
     said = [f"No passage has “{name}”. Did you mean “{other}”?" for name, other in offered]
-    assert near_names(question, [passage]) == said
+    assert near_names(question, [Document(content=passage)]) == said
 
 
 def test_the_gate_warns_of_a_name_whether_it_answers_or_not():
