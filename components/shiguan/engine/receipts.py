@@ -8,7 +8,6 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable
-from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -123,7 +122,8 @@ def receipt_of(answer: GeneratedAnswer, shown: dict[str, Any], **run: Any) -> Re
         ],
         "calls": shown["metadata"]["calls"],
         "grading": meta.get("grounding") or {},
-        "answer": deepcopy(shown),
+        # All but the name of this receipt, which the answer gets afterwards.
+        "answer": {**shown, "metadata": dict(shown["metadata"])},
         **run,
     }
     receipt = Receipt.model_validate(data)
