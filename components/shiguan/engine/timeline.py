@@ -8,8 +8,8 @@ from haystack import Document
 from shiguan.engine.library import Library
 from shiguan.tenants import during, of_tenant
 from shiguan.text.asked_times import years_between
-from shiguan.text.dates import day_number, times_in, western_of
 from shiguan.text.places import place_of
+from shiguan.text.times import day_number, times_in, western_of
 
 MOST_LINES = 200
 _EVER = (-9999, 9999)

@@ -10,24 +10,11 @@ from typing import Any
 
 from haystack import Document
 
-from shiguan.text.dates import (
-    BELOW,
-    CHANGED,
-    WHEN_FROM,
-    WHEN_TO,
-    Mention,
-    When,
-    counted,
-    find_dates,
-    month_name,
-    settled,
-    that_year,
-    time_meta,
-    within_year,
-)
+from shiguan.text.dates import BELOW, CHANGED, Mention, counted, find_dates, settled, that_year, within_year
 from shiguan.text.languages import fold_han
 from shiguan.text.reigns import Reign, eras, reigns
 from shiguan.text.sentences import sentence_spans
+from shiguan.text.times import WHEN_FROM, WHEN_TO, When, month_name, time_meta
 
 # Annals: at least so many sentences begin with a date; one in so many with a month or a day, or one in so many passages
 # with any date; and of the years so many do not run backwards. Of the Old History of Tang, the annals have a month

@@ -9,8 +9,8 @@ from haystack.document_stores.types import DocumentStore
 
 from shiguan.tenants import all_of, during
 from shiguan.text.asked_times import AskedTimes, asked_times
-from shiguan.text.dates import When, times_in
 from shiguan.text.passages import SharedDocument
+from shiguan.text.times import When, times_in
 
 # What a passage of the time gains, in the score of the best one: all of it where the time is all that is asked, so that
 # it comes before all others. Beside a subject it gains a quarter, and only where its words do not say the time as the

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from shiguan.errors import RefusedError
-from shiguan.text.dates import Mention, When, find_dates, western_of
+from shiguan.text.dates import Mention, find_dates
 from shiguan.text.terms import has_subject, is_wide, terms
+from shiguan.text.times import When, western_of
 
 # What a question says beside its date when it asks for all of that time: a work, and that something happened.
 _WORK = re.compile("《[^》]*》")

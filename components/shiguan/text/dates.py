@@ -1,14 +1,9 @@
-"""
-Dates in a text, of any calendar, as years that compare: reigns, Western years, centuries, sexagenary days, "that year".
-
-A year is a number as astronomers count: 0 is 1 BC, -139 is 140 BC. The year of a reign is the Western one in which it
-began, as historians write it: 天宝十四载 is 755, and so is its last month, of which days fell into January 756.
-"""
+"""Finds the dates of a text, of any calendar: reigns, Western years, centuries, sexagenary days, "that year"."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from shiguan.text.languages import fold_han
 from shiguan.text.quantities import numerals
@@ -22,22 +17,19 @@ from shiguan.text.reigns import (
     months_of,
     reigns,
     sexagenary,
-    western_day,
 )
-
-Precision = Literal["day", "month", "season", "year", "decade", "century", "range"]
+from shiguan.text.times import DAY, MONTH_NAMES, Precision, When
 
 _NUMERAL = "一二三四五六七八九十百廿卅"
-_DAY = "[甲乙丙丁戊己庚辛壬癸][子丑寅卯辰巳午未申酉戌亥]"
 _IN_YEAR = (
     rf"(?:[\s，,、]*(?P<season>[春夏秋冬])(?![{_NUMERAL}]?[官宫秋]))?(?:[\s，,、]*王?(?P<month>闰?(?:[正元腊]|十[一二三四五六七八九]?|[一二三四五六七八九])月|闰月|[12]?\d月))?"
-    rf"(?:(?<=月)[\s，,、（(]*(?P<day>{_DAY}|初?[{_NUMERAL}]{{1,3}}[日号]|[123]?\d[日号]))?"
+    rf"(?:(?<=月)[\s，,、（(]*(?P<day>{DAY}|初?[{_NUMERAL}]{{1,3}}[日号]|[123]?\d[日号]))?"
 )
 _COUNTED = rf"(?:元|[{_NUMERAL}]{{1,5}}|\d{{1,3}})"
 _OF_REIGN = re.compile(rf"(?P<number>{_COUNTED})(?:年|载){_IN_YEAR}")
 # What an annal has of a date where the year, or the month, is that of what stands before.
 BELOW = re.compile(
-    rf"(?P<year>(?P<number>{_COUNTED})(?:年|载)|[是其同]年|是岁)?{_IN_YEAR}(?P<alone>(?<!月){_DAY}(?![{_NUMERAL}]))?"
+    rf"(?P<year>(?P<number>{_COUNTED})(?:年|载)|[是其同]年|是岁)?{_IN_YEAR}(?P<alone>(?<!月){DAY}(?![{_NUMERAL}]))?"
 )
 _THAT_YEAR = re.compile(
     r"(?:(?P<season>spring|summer|autumn|winter)\sof\s)?(?:(?:that|the\ssame)|(?P<next>the\s(?:following|next)))\syear(?!\w)"
@@ -54,8 +46,7 @@ _DAY_ALONE = re.compile(r"(?<![\d年载])(\d{1,2})月(\d{1,2})日")
 _CENTURY_ZH = re.compile(
     rf"(?:公元|西元)?(?P<bc>前)?(?P<century>\d{{1,2}}|[{_NUMERAL}]{{1,3}})世纪(?:(?P<decade>\d0|[{_NUMERAL}]{{1,2}})年代)?"
 )
-_MONTH_NAMES = "January February March April May June July August September October November December".split()
-_MONTH = rf"(?P<month>{'|'.join(f'{name[:3]}(?:{name[3:]})?' for name in _MONTH_NAMES)}|Sept)\.?"
+_MONTH = rf"(?P<month>{'|'.join(f'{name[:3]}(?:{name[3:]})?' for name in MONTH_NAMES)}|Sept)\.?"
 _ERA = r"(?:\s?(?P<era>B\.?\s?C\.?(?:\s?E\.?)?|A\.?D\.?|C\.?E\.?)(?![A-Za-z]))"
 _DAY_OF_MONTH = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _ORDINALS = (
@@ -89,7 +80,6 @@ _ENGLISH = tuple(
         ),
     )
 )
-_MONTHS_ZH = (*"正二三四五六七八九十", "十一", "十二")
 _LENGTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _SPECIAL = {"正": 1, "元": 1, "腊": 12}
 _HEAD = re.compile(r"(?:^|[。！？；!?\n”」』])[\s【\[（(○◎《「]*$")
@@ -99,31 +89,6 @@ _LAST_YEAR = 2100
 _OF_NO_USE = re.compile(r"^(?:in|of)\s(?:the\s)?(?:year\s)?|^year\s", re.IGNORECASE)
 # A date whose reign several dynasties had is that of the dates around it, if one of them is so near and no other.
 _NEAR = 120
-
-
-@dataclass(frozen=True)
-class When:
-    """A time, from year to year, and more closely where that is known; months of a reign are those of its calendar."""
-
-    first: int
-    last: int
-    precision: Precision = "year"
-    month: int | None = None
-    leap: bool = False
-    calendar: Literal["reign", "western"] = "western"
-    how: Literal["written", "carried"] = "written"
-    label: str = ""
-
-    def nearness(self, other: "When") -> float:
-        """Say how well another time fits one that is asked for, 0 to 1."""
-        if other.last < self.first or other.first > self.last:
-            return 0.0
-        if self.month is not None and self.calendar == other.calendar:
-            if other.month is None:
-                return 0.3 if other.precision != "season" else 0.4
-            return float((self.month, self.leap) == (other.month, other.leap))
-        # A century is hardly the answer to a year.
-        return 1.0 if other.last - other.first <= max(self.last - self.first, 10) else 0.3
 
 
 @dataclass(frozen=True)
@@ -233,7 +198,7 @@ def within_year(year: When, parts: Mapping[str, str | None]) -> tuple[When | Non
 
 def _on_day(when: When, day: str) -> tuple[When | None, str]:
     own = [month for month in months_of(when.first) if (month.number, month.leap) == (when.month, when.leap)]
-    if re.fullmatch(_DAY, day):
+    if re.fullmatch(DAY, day):
         if sexagenary(day) < 0:
             return None, f"there is no day {day} in the round of sixty"
         # Texts that were copied for a thousand years have wrong days: the month is still the month.
@@ -310,7 +275,7 @@ def _mention(match: re.Match[str], years: Sequence[int], parts: dict[str, Any]) 
         if not 1 <= number <= 12:
             fault = f"a year has no month {number}"
         elif not 1 <= of_month <= longest:
-            fault = f"{_MONTH_NAMES[number - 1]} {years[0]} has no day {of_month}"
+            fault = f"{MONTH_NAMES[number - 1]} {years[0]} has no day {of_month}"
     precision: Precision = "range" if len(years) > 1 else "day" if day else "month" if number else "year"
     when = When(years[0], years[-1], precision, number)
     return Mention(match.start(), match.end(), label, () if fault else (when,), fault)
@@ -318,7 +283,7 @@ def _mention(match: re.Match[str], years: Sequence[int], parts: dict[str, Any]) 
 
 def _month(name: str) -> int:
     if name[0].isalpha() and name.isascii():
-        return [known[:3].lower() for known in _MONTH_NAMES].index(name[:3].lower()) + 1
+        return [known[:3].lower() for known in MONTH_NAMES].index(name[:3].lower()) + 1
     return _SPECIAL.get(name) or counted(name)
 
 
@@ -332,34 +297,6 @@ def settled(mention: Mention, certain: Sequence[int]) -> Mention:
     return replace(mention, times=tuple(kept)) if nearest <= _NEAR and len(kept) == 1 else mention
 
 
-def western_of(when: When) -> str:
-    """Write a time as Western historians do: `16 December 755`, `755`, `140 BC`, `701–800`."""
-    day = day_number(when)
-    if day is not None:
-        year, month, of_month = western_day(day)
-        return f"{of_month} {_MONTH_NAMES[month - 1]} {_written(year)}"
-    first, last = map(_written, (when.first, when.last))
-    return first if first == last else f"{first}–{last}"
-
-
-def _written(year: int) -> str:
-    return str(year) if year > 0 else f"{1 - year} BC"
-
-
-def day_number(when: When) -> int | None:
-    """Give the Julian day number of a sexagenary day; None of any other time."""
-    named = re.search(f"{_DAY}$", when.label) if when.precision == "day" else None
-    own = (m for m in months_of(when.first) if (m.number, m.leap) == (when.month, when.leap))
-    return next((day for m in own if (day := day_in(m, named[0])) is not None), None) if named else None
-
-
-def month_name(month: int | None, *, leap: bool) -> str:
-    """Write a month of the Chinese calendar: 正月, 闰九月."""
-    if month is None:
-        return "闰月" if leap else ""
-    return f"{'闰' if leap else ''}{_MONTHS_ZH[month - 1]}月"
-
-
 def that_year(text: str, mentions: Sequence[Mention]) -> Iterator[When]:
     """Give the times that a text names by the date before them: `in the spring of that year`, 明年."""
     for found in _THAT_YEAR.finditer(fold_han(text)):
@@ -367,46 +304,3 @@ def that_year(text: str, mentions: Sequence[Mention]) -> Iterator[When]:
         if before and before[-1].first == before[-1].last:
             year = before[-1].first + bool(found["next"] or found["later"])
             yield When(year, year, "season" if found["season"] else "year", how="carried", label=found[0])
-
-
-WHEN_FROM, WHEN_TO = "when_from", "when_to"
-"""The meta fields with the first and the last year of a passage."""
-
-
-def time_meta(times: Sequence[When]) -> dict[str, Any]:
-    """
-    Write the times of a passage as its meta has them.
-
-    `when` has each time, those that a date of an open dynasty may mean with `open`; `when_from` and `when_to`, the
-    first and the last year of those that are certain, are what filters look at.
-    """
-    best: dict[tuple[Any, ...], When] = {}
-    for when in times:
-        best.setdefault((when.first, when.last, when.month, when.leap), when)
-    monthly = {(when.first, when.last) for when in best.values() if when.month}
-    # 建元元年 says nothing beside 建元元年正月.
-    kept = [when for when in best.values() if when.month or (when.first, when.last) not in monthly]
-    labels = [when.label for when in kept if when.how == "written"]
-    entries: list[dict[str, Any]] = [
-        {"as": when.label[:60], "from": when.first, "to": when.last, "precision": when.precision}
-        | {"calendar": when.calendar, "how": when.how}
-        | ({"month": when.month, "leap": when.leap} if when.month or when.leap else {})
-        | ({"open": True} if labels.count(when.label) > 1 else {})
-        for when in kept
-    ]
-    certain = [entry for entry in entries if "open" not in entry]
-    meta: dict[str, Any] = {"when": entries} if entries else {}
-    if certain:
-        meta |= {WHEN_FROM: min(e["from"] for e in certain), WHEN_TO: max(e["to"] for e in certain)}
-    return meta
-
-
-def times_in(meta: dict[str, Any]) -> list[When]:
-    """Read the times of a passage from its meta; none where it has none, or was ingested before they were kept."""
-    return [
-        When(
-            entry["from"], entry["to"], entry["precision"], entry.get("month"), entry.get("leap", False),
-            entry["calendar"], entry["how"], entry["as"],
-        )
-        for entry in meta.get("when") or ()
-    ]  # fmt: skip

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.text.dates import When, find_dates, that_year, time_meta, times_in, western_of
+from shiguan.text.dates import find_dates, that_year
 from shiguan.text.languages import fold_han
 from shiguan.text.reigns import day_in, eras, months_of, reigns, sexagenary, western_day
+from shiguan.text.times import When, time_meta, times_in, western_of
 
 
 def _years(text, context=""):
