@@ -27,7 +27,8 @@ from shiguan.commands.terminal import track
 from shiguan.conversations import ConversationStore, check_conversation_id, export_json, export_markdown, head_of
 from shiguan.engine.conversations import open_conversations
 from shiguan.engine.options import read_options
-from shiguan.engine.runner import Runner, checked_question
+from shiguan.engine.pipeline_run import checked_question
+from shiguan.engine.runner import Runner
 from shiguan.engine.timeline import matched, time_words
 from shiguan.engine.timeline import timeline as list_times
 from shiguan.errors import AnswerError, RefusedError

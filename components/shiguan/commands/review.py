@@ -9,8 +9,8 @@ from rich.text import Text
 from shiguan.checking.reading import shortened
 from shiguan.commands.options import open_library, open_runner, print_json, read_history, tell, tenant, typed_question
 from shiguan.engine.feedback import FeedbackFile
+from shiguan.engine.pipeline_run import checked_question
 from shiguan.engine.receipts import Replay, read_receipt
-from shiguan.engine.runner import checked_question
 from shiguan.errors import RefusedError
 from shiguan.evaluation.attribution import LABELS, Attribution, ExpectedPassage, ExpectedPassages, TracedMode, attribute
 from shiguan.resources import data_folder

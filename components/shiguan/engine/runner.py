@@ -18,7 +18,6 @@ from shiguan.engine.library import Library
 from shiguan.engine.loading import load_pipeline, pipeline_path, require_answers
 from shiguan.engine.options import AskOptions, read_options
 from shiguan.engine.pipeline_run import (
-    MAX_QUESTION,
     PipelineRun,
     Results,
     bounded,
@@ -40,10 +39,8 @@ from shiguan.resources import data_folder
 from shiguan.tenants import all_of, during
 from shiguan.text.asked_times import years_between
 
+# Outputs that the answer has anyhow, or that only the engine reads.
 _NOT_EXPLAINED = ("answers", "documents", "passages", "context", "thread")
-"""Outputs that the answer has anyhow, or that only the engine reads."""
-
-__all__ = ["MAX_QUESTION", "AskOptions", "Runner", "checked_question"]
 
 
 class Runner:
@@ -57,9 +54,9 @@ class Runner:
         with Runner("embedded", "simple", data_dir="library") as runner:
             print(runner.ask("Who was Guo Ziyi?", tenant_id="default")["answer"])
 
-    One runner has one event loop of its own and answers one question at a time; a program with a loop awaits
-    `ask_async`, or listens to `stream`, instead, as often at once as it likes. A question whose task is cancelled, or
-    whose stream is closed, ends at once, and so do its calls of language models.
+    One runner has one event loop and answers one question at a time; a program with a loop awaits `ask_async`, or
+    listens to `stream`, as often at once as it likes. A question that is cancelled, or whose stream is closed, ends at
+    once, and so do its calls of language models.
     """
 
     def __init__(
@@ -79,14 +76,12 @@ class Runner:
 
         :param deployment: A folder of `pipelines/`.
         :param mode: A file of that folder; a `Path` is a pipeline file of your own.
-        :param data_dir: Where the embedded stores keep their data; None for $SHIGUAN_DATA_DIR or the user's data
-            folder.
+        :param data_dir: The folder of the embedded stores; None for $SHIGUAN_DATA_DIR or the user's data folder.
         :param retrieval_only: Build only what finds passages; `ask` is not available then.
         :param outputs: Build only what these names of the file's `outputs` need, for `trace`; None for everything.
         :param keep_receipt: Called in a thread with the receipt of every answer; where that fails the answer says so.
         :param keep_prompts: Whether receipts hold the messages of the prompt, and so the text of every passage.
-        :param conversations: What keeps conversations, shared by several runners; None for one of this runner's own,
-            opened when a question names a conversation.
+        :param conversations: What keeps conversations, shared by several runners; None for one of this runner's own.
         :raises ConfigurationError: If there is no such deployment, mode or output, or it cannot be built.
         """
         self.deployment = deployment
@@ -266,17 +261,16 @@ class Runner:
         :raises RefusedError: If the question is empty or too long, or an option is unknown or wrong.
         :raises AnswerError: If a stage fails; the message names it.
         """
-        if unknown := [
-            at for at in outputs if {at, at.split(".")[0]}.isdisjoint({*self._outputs, *self.pipeline.graph})
-        ]:
+        known = {*self._outputs, *self.pipeline.graph}
+        if unknown := [at for at in outputs if known.isdisjoint({at, at.split(".")[0]})]:
             raise ConfigurationError(
                 f"The mode `{self.mode}` has no output `{unknown[0]}`. Its outputs: {', '.join(self._outputs)}. Name "
                 "one of these, or add it to the file."
             )
         targets = {name: self._outputs.get(name, name) for name in outputs}
         first: Results = {}
-        seen = first.setdefault
-        done, results, _ = self._run_alone(query, tenant_id, options, wanted=targets.values(), on_outputs=seen)
+        how: dict[str, Any] = {"wanted": targets.values(), "on_outputs": first.setdefault}
+        done, results, _ = self._run_alone(query, tenant_id, options, **how)
         return {
             "outputs": {name: value_at(results, target) for name, target in targets.items()},
             "first": {name: value_at(first, target) for name, target in targets.items()},
@@ -401,6 +395,6 @@ class Runner:
             self._library.narrowed(options.sources, options.sections, tenant_id=tenant_id) if named else None,
             during(*years_between(options.when)) if options.when else None,
         )
-        return (
-            options.model_copy(update={"filters": all_of(options.filters, *conditions)}) if any(conditions) else options
-        )
+        if not any(conditions):
+            return options
+        return options.model_copy(update={"filters": all_of(options.filters, *conditions)})

@@ -29,9 +29,8 @@ logger = logging.getLogger(__name__)
 
 _MOST_ATTEMPTS = 8
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 300.0
-# What is not the upload's fault is waited for as long as it lasts.
-_LASTING = frozenset({"storage_full", "store_unavailable"})
-_LASTING_PAUSE = 10.0  # below the longest
+# What is not the upload's fault is waited for as long as it lasts, in pauses below the longest.
+_LASTING, _LASTING_PAUSE = frozenset({"storage_full", "store_unavailable"}), 10.0
 # How often a process looks for uploads that another one took on in the same folder.
 _LOOK_SECONDS = 2.0
 # How often a server that has nothing to do looks whether vectors are missing, and how many it makes at a time.

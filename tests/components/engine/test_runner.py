@@ -3,7 +3,8 @@ import re
 import pytest
 
 from shiguan.engine import loading
-from shiguan.engine.runner import Runner, checked_question
+from shiguan.engine.pipeline_run import checked_question
+from shiguan.engine.runner import Runner
 from shiguan.errors import AnswerError, ConfigurationError, RefusedError
 
 PIPELINE = """\

@@ -45,11 +45,7 @@ _CREATING = "creating"
 
 
 class Shard:
-    """
-    One open data folder: the engine, its locks and its format.
-
-    Reads go on beside each other and beside a write; writes follow one another.
-    """
+    """One open data folder. Reads go on beside each other and beside a write; writes follow one another."""
 
     def __init__(self, folder: Path, expected: ShardFormat) -> None:
         self.folder = folder
