@@ -20,9 +20,6 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-from loky import get_reusable_executor
-from loky.process_executor import TerminatedWorkerError
-
 # What waits, for a disk or for other processes, takes no processor and ends, too.
 _WAITING_FACTOR = 6
 # A process that is not ready after so long has something wrong with it.
@@ -63,6 +60,8 @@ def run_limited(
     The limits begin when the process is ready: `prepare`, a function with its argument, loads what the work needs and
     does nothing where that is loaded. `waiting` is called all the while, and ends the work by raising.
     """
+    from loky.process_executor import TerminatedWorkerError  # noqa: PLC0415
+
     process = _process()
     try:
         _awaited(process.submit(_prepared, prepare[0], prepare[1:]), waiting, _STARTING_SECONDS)
@@ -83,6 +82,9 @@ def run_limited(
 
 
 def _process() -> Any:
+    # Imported here: who asks reads no file, and would wait for what takes a twentieth of its start.
+    from loky import get_reusable_executor  # noqa: PLC0415
+
     # One thread of a numeric library: each takes memory, and there is nothing to compute.
     threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     process = get_reusable_executor(1, timeout=_IDLE_SECONDS, initializer=_begin, initargs=(os.getpid(),), env=threads)

@@ -28,7 +28,6 @@ from shiguan.engine.pipeline_run import (
 )
 from shiguan.engine.receipts import Receipt, text_sha256, write_receipt
 from shiguan.engine.references import with_sources
-from shiguan.engine.verification import PASSAGES, OnItem, verify_text
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.llm.calls import is_available
 from shiguan.llm.model_settings import Budget, CachePlan
@@ -101,8 +100,7 @@ class Runner:
         self._kept_for = CachePlan.model_validate(self.pipeline.metadata["cache"])
         self._map = map_of(self.pipeline, self._outputs.get("answers", ""))
         self._readers = [part for _, part in self.pipeline.walk() if isinstance(part, ConversationReader)]
-        self._own_conversations = conversations is None
-        self._conversations = conversations
+        self._own_conversations, self._conversations = conversations is None, conversations
         if conversations is None and self._readers:
             self._conversations = ConversationKeeper(self._readers[0], self._cache_of)
         self._loop = asyncio.Runner(loop_factory=asyncio.new_event_loop)
@@ -194,10 +192,8 @@ class Runner:
         """
         Answer a question, with the arguments of `ask`, and tell how the answer comes about.
 
-        See `shiguan.engine.answer_stream` for the events.
-
-        :yields: Events. Exactly one is terminal, `generation_complete` or `error`, and it comes last; nothing is
-            raised.
+        :yields: Events (see `shiguan.engine.answer_stream`). Exactly one is terminal, `generation_complete` or `error`,
+            and it comes last; nothing is raised.
         """
         writer: Any = self.pipeline.get_component(self._map.generator) if self._map.generator else None
         # Without a model nothing is written.
@@ -231,7 +227,11 @@ class Runner:
         return value_at(results, wanted) or [], [*warnings_of(results), *warnings]
 
     def verify(
-        self, text: str | Iterable[Mapping[str, Any]], *, tenant_id: str, on_item: OnItem | None = None
+        self,
+        text: str | Iterable[Mapping[str, Any]],
+        *,
+        tenant_id: str,
+        on_item: Callable[[dict[str, Any], int, int], object] | None = None,
     ) -> dict[str, Any]:
         """
         Check a text against the library: its quotations word for word, its other sentences as those of an answer.
@@ -242,6 +242,8 @@ class Runner:
         :returns: `items` in the text's order, `counts` of verdicts by kind, and `warnings`; see docs/verify.md.
         :raises RefusedError: If the library is empty, the text too long, or a quotation is not one.
         """
+        from shiguan.engine.verification import PASSAGES, verify_text  # noqa: PLC0415
+
         found = partial(self.search, tenant_id=tenant_id, top_k=PASSAGES)
         compared = comparing(self.pipeline, tenant_id)
         return verify_text(text, self._library, tenant_id, lambda claim: found(claim)[0], compared, on_item=on_item)
@@ -257,9 +259,7 @@ class Runner:
         :returns: `outputs`, name to value, None for stages that did not run, and `first`, the same of each stage's
             first turn in a mode that loops; `timings_ms`, stage to milliseconds with `total`; `llm_calls`; `usage`,
             tokens by kind; `cost`, None where no price is known; and `warnings`.
-        :raises ConfigurationError: If the file has no such output.
-        :raises RefusedError: If the question is empty or too long, or an option is unknown or wrong.
-        :raises AnswerError: If a stage fails; the message names it.
+        :raises ConfigurationError: If the file has no such output; else as `search`.
         """
         known = {*self._outputs, *self.pipeline.graph}
         if unknown := [at for at in outputs if known.isdisjoint({at, at.split(".")[0]})]:
