@@ -327,3 +327,12 @@ async def test_an_asynchronous_pipeline_finds_the_same(filled):
     result = await pipeline.run_async({"words": {"query": "army", "filters": ALL}, "vectors": question})
     assert ids(result["words"]) == ["a", "b"]
     assert result["vectors"] == vectors.run(**question)
+
+
+@pytest.mark.parametrize("name", ["Guō Zǐyí", "Guo1 Zi3yi2", "Kuo Tzu-i", "Guo Zi-yi"])
+def test_a_name_is_found_in_both_scripts_however_it_is_spelled(store, name):
+    texts = ["郭子仪收复长安。", "Guo Ziyi retook the capital.", "李光弼守河阳。", "Zhang Xun held the town."]
+    store.write_documents([Document(content=text, meta={"tenant_id": "one"}) for text in texts])
+    found = QdrantEdgeBM25Retriever(store).run(f"Who was {name}?", filters=tenant("one"))["documents"]
+    contents = {document.id: document.content for document in store.filter_documents()}
+    assert {contents[document.id] for document in found} == set(texts[:2])

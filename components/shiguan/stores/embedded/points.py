@@ -33,7 +33,7 @@ from shiguan.stores import BM25_B, BM25_K1
 from shiguan.tenants import odd_value
 from shiguan.text.asked_times import date_weights
 from shiguan.text.languages import search_weights
-from shiguan.text.names import sounds_of_names, sounds_of_text
+from shiguan.text.names import names_in_pinyin, sounds_of_names, sounds_of_text
 from shiguan.text.terms import term_index, terms
 
 logger = logging.getLogger(__name__)
@@ -297,9 +297,8 @@ def bm25_document_vector(texts: list[str]) -> SparseVector | None:
 
 def bm25_query_vector(query: str, also: Mapping[str, float] | None = None) -> SparseVector | None:
     """Give the question's side of BM25: its terms with their weights, the sounds of its names, and other terms."""
-    weights = (
-        dict(also or {}) | search_weights(query) | date_weights(query) | dict.fromkeys(sounds_of_names(query), 1.0)
-    )
+    names = (*sounds_of_names(query), *terms(" ".join(names_in_pinyin(query))))
+    weights = dict(also or {}) | dict.fromkeys(names, 1.0) | search_weights(query) | date_weights(query)
     # Two terms may share a number, which the engine takes but once.
     numbered = {term_index(term): weight for term, weight in weights.items()}
     return SparseVector(list(numbered), list(numbered.values())) if numbered else None
