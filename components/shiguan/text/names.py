@@ -184,7 +184,7 @@ def _read_names(question: str) -> Iterator[tuple[list[str], list[list[tuple[str,
 
 
 def _options(word: str, text: str, *, both: bool) -> list[tuple[str, ...]]:
-    pinyin = [(one,) for one in syllables(word)]
+    pinyin: list[tuple[str, ...]] = [(one,) for one in syllables(word)]
     if pinyin and not both:
         return pinyin
     wade_giles = [_wade_giles(part, text) for part in _parts(word)]
