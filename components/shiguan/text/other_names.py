@@ -8,7 +8,7 @@ from typing import Any
 from haystack.document_stores.types import DocumentStore
 
 from shiguan.text.dictionary import dictionary_words
-from shiguan.text.languages import HAN, fold_han, search_weights
+from shiguan.text.languages import HAN, fold_han, has_han, search_weights
 from shiguan.text.names import SURNAMES, plain_spelling
 from shiguan.text.terms import fold_text
 
@@ -88,11 +88,21 @@ def names_in_library(question: str, store: DocumentStore, filters: dict[str, Any
 
 
 def other_name_weights(pairs: Iterable[Pair]) -> dict[str, float]:
-    """Weigh the terms of other names; single characters tell of a surname, of others they are words of sentences."""
-    names = [other for _, other in pairs]
-    weights = {term: weight for other in names for term, weight in search_weights(other).items()}
-    persons = "".join(fold_han(other) for other in names if _ALONE.fullmatch(fold_han(other)))
-    return {term: weight for term, weight in weights.items() if len(term) > 1 or term in persons}
+    """
+    Weigh the terms of other names.
+
+    A person is searched as if the question named him. Another name counts half, or the passage that introduces him
+    would come before what is asked of him; and its single characters, words of other sentences, do not count.
+    """
+    weights: dict[str, float] = {}
+    for _, other in pairs:
+        person = has_han(other) and _ALONE.fullmatch(fold_han(other))
+        for term, weight in search_weights(other).items():
+            if person or not has_han(other):
+                weights[term] = weight
+            elif len(term) > 1:
+                weights.setdefault(term, weight / 2)
+    return weights
 
 
 def _of_question(question: str, asked: set[str], texts: Iterable[str]) -> set[Pair]:
