@@ -32,18 +32,22 @@ def why(options: argparse.Namespace) -> int:
     found = attribute(trace, expected)
     if options.json:
         about = {"question": question, "mode": options.mode}
-        print_json({**about, **found.to_json(), "passages": expected.places()})
+        print_json({**about, **found.to_json(), "passages": expected.places(), "warnings": run.traced["warnings"]})
     else:
-        _print_why(question, found, expected, trace.asked)
+        _print_why(question, found, expected, trace.asked, run.traced["warnings"])
     return 0
 
 
-def _print_why(question: str, found: Attribution, expected: ExpectedPassage, asked: list[str]) -> None:
+def _print_why(
+    question: str, found: Attribution, expected: ExpectedPassage, asked: list[str], warnings: list[str]
+) -> None:
     console = console_for_people()
     console.print(Text(question, style="bold"))
     for query in asked:
         if query != question:
             console.print(Text(f"  searched as: {query}", style="dim"))
+    for warning in warnings:
+        console.print(Text(f"  {one_line(warning)}", style="dim"), soft_wrap=True)
     console.print()
     for parent in expected.parents[:_SHOWN]:
         where = " · ".join(one_line(str(part)) for part in (parent.meta.get("source"), *parent.meta.get("section", [])))

@@ -11,6 +11,7 @@ from shiguan.tenants import require_filters
 from shiguan.text.dictionary import translated_terms, with_translated
 from shiguan.text.languages import detect_language
 from shiguan.text.names import heard_names, sounds_of_names
+from shiguan.text.other_names import names_in_library
 from shiguan.text.passages import rescored
 from shiguan.text.terms import covered, question_weights, terms
 
@@ -49,14 +50,14 @@ class LanguageBalancer:
         """
         self.document_store = document_store
 
-    @component.output_types(documents=list[Document])
+    @component.output_types(documents=list[Document], warnings=list[str])
     def run(
         self,
         query: str,
         documents: list[Document],
         nearest: list[Document] | None = None,
         filters: dict[str, Any] | None = None,
-    ) -> dict[str, list[Document]]:
+    ) -> dict[str, Any]:
         """
         Weigh the languages.
 
@@ -65,7 +66,8 @@ class LanguageBalancer:
         :param nearest: What was found by vectors, with cosines as score or, where that is scaled, as
             `meta.raw_score`; without it no language is nearer than another.
         :param filters: What may be found, from `TenantFilter`.
-        :returns: `documents`, copies with their new scores, the best first, equal scores by id.
+        :returns: `documents`, copies with their new scores, the best first, equal scores by id; `warnings` that say
+            by which other names the library was searched.
         :raises RefusedError: If `filters` name no tenant.
         """
         best: dict[str, float] = {}
@@ -83,7 +85,13 @@ class LanguageBalancer:
             weights[own] *= math.exp(-self._lacking(query, own, filters) / _STEP)
         weighed = [rescored(each, (each.score or 0.0) * weights[_language(each)]) for each in documents]
         weighed.sort(key=lambda document: (-(document.score or 0.0), document.id))
-        return {"documents": prefer_dates(query, weighed, self.document_store, filters)}
+        return {
+            "documents": prefer_dates(query, weighed, self.document_store, filters),
+            "warnings": [
+                f"Also searched for “{other}”: the library says that it is another name of “{name}”."
+                for name, other in names_in_library(query, self.document_store, filters)
+            ],
+        }
 
     def _lacking(self, query: str, language: str, filters: dict[str, Any] | None) -> float:
         """Say how much more of a question's words another language of the library knows than its own, from 0."""

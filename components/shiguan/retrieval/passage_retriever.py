@@ -83,7 +83,8 @@ class PassageRetriever(Serializable):
         found = self.joiner.run(documents=[words["documents"], nearest])["documents"]
         if self.language_balancer is not None:
             weighed = {"query": query, "documents": found, "nearest": nearest, "filters": filters}
-            found = (await run_nested_async(self.language_balancer, **weighed))["documents"]
+            balanced = await run_nested_async(self.language_balancer, **weighed)
+            found, warnings = balanced["documents"], [*warnings, *(balanced.get("warnings") or [])]
         fetched = await self.parent_fetcher.run_async(documents=found, filters=filters, top_k=top_k)
         return {"documents": fetched["documents"], "nearest": nearest, "warnings": [*warnings, *fetched["warnings"]]}
 

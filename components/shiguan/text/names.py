@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Set
 from functools import cache
-from itertools import pairwise
+from itertools import chain, islice, pairwise, product
 from pathlib import Path
 from unicodedata import normalize
 
@@ -107,9 +107,22 @@ def looks_like_name(run: str) -> bool:
 
 
 _RUN = re.compile(f"[{HAN}]{{2,}}")
-# Names are capitalised, in one word or several: An Lushan, Guo Zi-yi, Chang'an, Li Shimin's.
-_NAME = re.compile(r"[A-Z][a-zü]+(?:['’-]?[A-Za-zü]+)*")
-_PARTS = re.compile("['’-]")
+# Names are capitalised, in one word or several: An Lushan, Guo Zi-yi, Chang'an, Li Shimin's, T'ai-tsung.
+_NAME = re.compile(r"[A-Z](?:[a-zü]+|(?=['-]))(?:['-]?[A-Za-zü]+)*")
+_PARTS = re.compile("['-]")
+_TONE = re.compile("[\u0300-\u0302\u0304\u0306\u030c]|(?<=[a-z\u0308])[1-5](?![0-9])")
+_APOSTROPHES = str.maketrans(dict.fromkeys("‘’ʻʼ`", "'"))
+# Wade-Giles: a syllable, the sounds that a breath changes, and where one was written.
+_WADE_GILES = re.compile("(ch|ts|tz|ss|sz|sh|hs|[ptkmnfhljswy]?)('?)([aeiouü][a-zü]*)")
+_BREATHS = {"p": "bp", "t": "dt", "k": "gk", "ts": "zc", "tz": "zc", "ch": ("zh", "ch"), "front": "jq"}
+_BREATH = re.compile("(?:p|t|k|ch|ts|tz)'", re.IGNORECASE)
+_INITIALS = {"hs": "x", "j": "r", "ss": "s", "sz": "s"}
+_FINALS = (
+    ("ien", "ian"), ("ieh", "ie"), ("[uü]eh", "ue"), ("ung", "ong"), ("uei", "ui"), ("ih", "i"), ("erh", "er"),
+    ("ü", "u"),
+)  # fmt: skip
+_PINYIN_ALONE = frozenset({"ong", "iong", "ian", "ie", "ue"})
+_MOST_SPELLINGS = 16
 # No name in one word is longer (Heilongjiang has twelve letters); a hostile one would take its length squared.
 _LONGEST = 24
 
@@ -126,18 +139,98 @@ def reading(character: str) -> str:
 
 
 def sounds_of_names(question: str) -> Iterator[str]:
-    """Give what `sounds_of_text` gives for the names of a question that can be read as pinyin."""
-    surname, end = "", -1
-    for name in _NAME.finditer(question):
-        found = syllables(name[0])
-        yield from _pairs([surname if question[end : name.start()] == " " else "", *found])
-        surname, end = (found or [""])[-1], name.end()
+    """Give what `sounds_of_text` gives for the names of a question that can be read as pinyin or Wade-Giles."""
+    for _, read in _read_names(question):
+        for pair in pairwise(chain(*read)):
+            yield from map(" ".join, product(*pair))
 
 
 def heard_names(question: str, sounds: Set[str]) -> list[str]:
-    """Find the names of a question that can be read as pinyin and whose sounds are all among those of a text."""
-    names = {name[0]: set(sounds_of_names(name[0])) for name in _NAME.finditer(question)}
-    return [name for name, own in names.items() if own and own <= sounds]
+    """Find the names of a question that can be read and whose sounds are all among those of a text."""
+    names = ((" ".join(words), list(pairwise(chain(*read)))) for words, read in _read_names(question))
+    return [
+        name
+        for name, pairs in names
+        if pairs and all(any(" ".join(one) in sounds for one in product(*pair)) for pair in pairs)
+    ]
+
+
+def names_in_pinyin(question: str) -> list[str]:
+    """Write the names of a question in plain pinyin: Kuo Tzu-i gives "guo" and "ziyi", Guo Zi-yi as well."""
+    names = (read for _, read in _read_names(question) if sum(map(len, read)) > 1)
+    return ["".join(one) for word in chain(*names) for one in islice(product(*word), _MOST_SPELLINGS)]
+
+
+def plain_spelling(text: str) -> str:
+    """Write names without tones, as marks or numbers, and with one kind of apostrophe; an ü stays."""
+    return normalize("NFC", _TONE.sub("", normalize("NFD", text).translate(_APOSTROPHES)))
+
+
+def _read_names(question: str) -> Iterator[tuple[list[str], list[list[tuple[str, ...]]]]]:
+    """Give the words of each name of a question, and of each word its syllables, each as it may be read."""
+    text, end = plain_spelling(question), -1
+    runs: list[list[str]] = []
+    for name in _NAME.finditer(text):
+        readable = syllables(name[0]) or _all_wade_giles(name[0])
+        if readable and text[end : name.start()] == " ":
+            runs[-1].append(name[0])
+        elif readable:
+            runs.append([name[0]])
+        end = name.end() if readable else -1
+    for words in runs:
+        # What can be read in both ways is, where no word beside it is pinyin alone: Tu Fu, but not Tang Taizong.
+        both = all(map(_all_wade_giles, words))
+        yield words, [_options(word, text, both=both) for word in words]
+
+
+def _options(word: str, text: str, *, both: bool) -> list[tuple[str, ...]]:
+    pinyin: list[tuple[str, ...]] = [(one,) for one in syllables(word)]
+    if pinyin and not both:
+        return pinyin
+    wade_giles = [_wade_giles(part, text) for part in _parts(word)]
+    if len(pinyin) != len(wade_giles):
+        return wade_giles
+    return [tuple(dict.fromkeys(one + other)) for one, other in zip(pinyin, wade_giles, strict=True)]
+
+
+def _parts(word: str) -> list[str]:
+    return word.lower().removesuffix("'s").split("-")
+
+
+def _all_wade_giles(word: str) -> bool:
+    return all(_wade_giles(part, "") for part in _parts(word))
+
+
+def _wade_giles(syllable: str, text: str) -> tuple[str, ...]:
+    """
+    Read a syllable of Wade-Giles as pinyin; where a text has no breath marks or no ü, it may have left them out.
+
+    A hyphen stands between two syllables, so that English words are rarely read: Hitchin is not hi-tchin.
+    """
+    found = _WADE_GILES.fullmatch(syllable)
+    if not found or (found[2] and found[1] not in _BREATHS) or found[3] in _PINYIN_ALONE:
+        return ()
+    initial, breath, final = found.groups()
+    breaths = [True] if breath else [False] if initial not in _BREATHS or _BREATH.search(text) else [False, True]
+    finals = [final] if final[0] != "u" or initial not in ("ch", "y") or "ü" in text else [final, f"ü{final[1:]}"]
+    read = (_pinyin(initial, final, breathed=breathed) for breathed in breaths for final in finals)
+    return tuple(one for one in dict.fromkeys(read) if one in _SYLLABLES)
+
+
+def _pinyin(initial: str, final: str, *, breathed: bool) -> str:
+    if initial in ("tz", "ss", "sz"):
+        final = "i" if final == "u" else "-"
+    elif initial == "ch" and final[0] in "iü" and final != "ih":
+        initial = "front"
+    elif initial == "y":
+        final = {"u": "ou", "en": "an", "eh": "e"}.get(final, final)
+    elif final == "o":
+        final = "e" if initial in ("k", "h", "") else "o" if initial in ("p", "m", "f", "w") else "uo"
+    elif not initial and final == "i":
+        return "yi"
+    for spelled, pinyin in _FINALS:
+        final = re.sub(f"{spelled}$" if spelled != "ü" else spelled, pinyin, final)
+    return (_BREATHS[initial][breathed] if initial in _BREATHS else _INITIALS.get(initial, initial)) + final
 
 
 def _pairs(syllables: list[str]) -> Iterator[str]:
@@ -146,7 +239,7 @@ def _pairs(syllables: list[str]) -> Iterator[str]:
 
 def syllables(name: str) -> list[str]:
     """Cut a name into syllables of pinyin, the longest first; empty if it is none."""
-    parts = _PARTS.split(name.lower().replace("ü", "u"))
+    parts = _PARTS.split(plain_spelling(name).lower().replace("ü", "u"))
     found: list[str] = []
     for part in parts[:-1] if parts[-1] == "s" else parts:
         cut = _cut(part)

@@ -135,6 +135,20 @@ def test_why_is_pleasant_to_read(library, capsys):
     assert "Lost: read and not used." in out
 
 
+def test_why_and_the_answer_say_by_which_other_names_the_library_was_searched(tmp_path, capsys):
+    (tmp_path / "poets.txt").write_text("杜甫，字子美，襄阳人。\n\n乾元二年，杜甫弃官，流寓秦州。\n", encoding="utf-8")
+    library = ["--data-dir", str(tmp_path / "library")]
+    assert main(["ingest", str(tmp_path / "poets.txt"), *library]) == 0
+    warning = "Also searched for “杜甫”: the library says that it is another name of “子美”."
+    question = "子美弃官后去了哪里？"
+    capsys.readouterr()
+    assert told(capsys, question, "--expected", "流寓秦州", *library)["warnings"] == [warning]
+    assert main(["why", question, "--expected", "流寓秦州", *library]) == 0
+    assert f"  {warning}\n" in capsys.readouterr().out
+    assert main(["ask", question, "--json", *library]) == 0
+    assert json.loads(capsys.readouterr().out)["metadata"]["warnings"] == [warning]
+
+
 def test_why_names_few_of_the_passages_that_have_a_common_word(library, capsys):
     assert main(["why", "Who made salt a monopoly of the state?", "--expected", "the", *library]) == 0
     out = capsys.readouterr().out

@@ -105,4 +105,12 @@ def test_within_a_language_the_order_stays_and_nobody_gains(nearest):
 def test_what_came_in_is_not_changed(bilingual):
     scores("Nanhai", bilingual)
     assert [document.score for document in FOUND] == [2.0, 1.0, 0.5]
-    assert LanguageBalancer(bilingual).run("Who?", documents=[], filters=TENANT) == {"documents": []}
+    assert LanguageBalancer(bilingual).run("Who?", documents=[], filters=TENANT) == {"documents": [], "warnings": []}
+
+
+def test_it_says_by_which_other_names_the_library_was_searched(bilingual):
+    write(bilingual, z2="杜甫，字子美。")
+    warnings = LanguageBalancer(bilingual).run("子美是谁？", documents=FOUND, filters=TENANT)["warnings"]
+    assert warnings == ["Also searched for “杜甫”: the library says that it is another name of “子美”."]
+    elsewhere = {**TENANT, "value": "two"}
+    assert LanguageBalancer(bilingual).run("子美是谁？", documents=FOUND, filters=elsewhere)["warnings"] == []

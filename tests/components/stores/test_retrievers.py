@@ -327,3 +327,33 @@ async def test_an_asynchronous_pipeline_finds_the_same(filled):
     result = await pipeline.run_async({"words": {"query": "army", "filters": ALL}, "vectors": question})
     assert ids(result["words"]) == ["a", "b"]
     assert result["vectors"] == vectors.run(**question)
+
+
+@pytest.mark.parametrize("name", ["Guō Zǐyí", "Guo1 Zi3yi2", "Kuo Tzu-i", "Guo Zi-yi"])
+def test_a_name_is_found_in_both_scripts_however_it_is_spelled(store, name):
+    texts = ["郭子仪收复长安。", "Guo Ziyi retook the capital.", "李光弼守河阳。", "Zhang Xun held the town."]
+    store.write_documents([Document(content=text, meta={"tenant_id": "one"}) for text in texts])
+    found = QdrantEdgeBM25Retriever(store).run(f"Who was {name}?", filters=tenant("one"))["documents"]
+    contents = {document.id: document.content for document in store.filter_documents()}
+    assert {contents[document.id] for document in found} == set(texts[:2])
+
+
+def test_another_name_finds_what_is_said_of_a_person_where_the_tenants_own_library_says_it(store):
+    rows = [
+        ("杜甫，字子美，襄阳人。", "one"), ("乾元二年杜甫弃官。", "one"), ("李光弼守河阳。", "one"),
+        ("乾元二年杜甫弃官。", "two"),
+        ("Mark Twain, born Samuel Clemens, wrote.", "two"), ("Twain lost a fortune.", "two"),
+    ]  # fmt: skip
+    documents = [
+        Document(id=str(at), content=text, meta={"tenant_id": owner, "language": "zh" if at < 4 else "en"})
+        for at, (text, owner) in enumerate(rows)
+    ]
+    store.write_documents(documents)
+    retriever = QdrantEdgeBM25Retriever(store)
+
+    def found(question, owner):
+        return {document.id for document in retriever.run(question, filters=tenant(owner))["documents"]}
+
+    assert found("子美在哪？", "one") == {"0", "1"}
+    assert found("子美在哪？", "two") == set()
+    assert found("Samuel Clemens?", "two") == {"4", "5"}

@@ -104,6 +104,7 @@ CALLS = {
     "count_documents_by_filter": [{"field": "meta.n", "operator": "==", "value": None}],
     "bm25_retrieval": ["the wall"],
     "known_terms": [("wall", "absent"), "en"],
+    "texts_with": [["wall", "税"], {"field": "meta.tenant_id", "operator": "==", "value": "t"}],
     "embedding_retrieval": [[0.9, 0.1, 0.0, 0.0]],
     "_page_of_ids": [None, None],
     # These change it.

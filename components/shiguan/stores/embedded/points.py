@@ -33,7 +33,8 @@ from shiguan.stores import BM25_B, BM25_K1
 from shiguan.tenants import odd_value
 from shiguan.text.asked_times import date_weights
 from shiguan.text.languages import search_weights
-from shiguan.text.names import sounds_of_names, sounds_of_text
+from shiguan.text.names import names_in_pinyin, sounds_of_names, sounds_of_text
+from shiguan.text.other_names import name_terms
 from shiguan.text.terms import term_index, terms
 
 logger = logging.getLogger(__name__)
@@ -287,19 +288,19 @@ def bm25_document_vector(texts: list[str]) -> SparseVector | None:
     """
     Give the document's side of BM25: the weight of each of its terms, without the IDF, which the engine knows.
 
-    How its Han characters sound is searched too, and does not count as length.
+    How its Han characters sound is searched too, and which other names it says; these do not count as length.
     """
     counts = Counter(index for text in texts for index in map(term_index, terms(text)))
     norm = BM25_K1 * (1 - BM25_B + BM25_B * counts.total() / AVERAGE_LENGTH)
     counts.update(index for text in texts for index in map(term_index, sounds_of_text(text)))
+    counts.update(map(term_index, name_terms(texts[0])))
     return SparseVector(list(counts), [tf * (BM25_K1 + 1) / (tf + norm) for tf in counts.values()]) if counts else None
 
 
 def bm25_query_vector(query: str, also: Mapping[str, float] | None = None) -> SparseVector | None:
     """Give the question's side of BM25: its terms with their weights, the sounds of its names, and other terms."""
-    weights = (
-        dict(also or {}) | search_weights(query) | date_weights(query) | dict.fromkeys(sounds_of_names(query), 1.0)
-    )
+    names = (*sounds_of_names(query), *terms(" ".join(names_in_pinyin(query))))
+    weights = dict(also or {}) | dict.fromkeys(names, 1.0) | search_weights(query) | date_weights(query)
     # Two terms may share a number, which the engine takes but once.
     numbered = {term_index(term): weight for term, weight in weights.items()}
     return SparseVector(list(numbered), list(numbered.values())) if numbered else None

@@ -13,6 +13,7 @@ from shiguan.stores.embedded.score_scale import scaled
 from shiguan.tenants import all_of, require_filters, where
 from shiguan.text.dictionary import translated_terms
 from shiguan.text.languages import detect_language
+from shiguan.text.other_names import names_in_library, other_name_weights
 
 # So many languages have lists of their own; all others share the last one.
 _MOST_LANGUAGES = 7
@@ -91,7 +92,8 @@ class QdrantEdgeBM25Retriever(EdgeRetriever):
         Search.
 
         Passages in another language than the question are also searched by the translations of its words, where the
-        dictionary has both languages, which are Chinese and English.
+        dictionary has both languages, which are Chinese and English; all by other names of those in the question, where
+        a passage says these: 杜甫，字子美.
 
         :param query: The question; one without words, or of stop words only, finds nothing.
         :param filters: What may be found, from `TenantFilter`; without it nothing is searched.
@@ -107,14 +109,16 @@ class QdrantEdgeBM25Retriever(EdgeRetriever):
 
     def _found(self, query: str, allowed: dict[str, Any], top_k: int | None) -> list[Document]:
         store, language = self.document_store, detect_language(query)
+        names = other_name_weights(names_in_library(query, store, allowed))
+        search = partial(store.bm25_retrieval, also=names)
         others = store.count_languages(allowed).keys() - {language}
         also = {term: weight for into in others for term, weight in translated_terms(query, language, into).items()}
         if not also:
-            return self.search_each_language(store.bm25_retrieval, query, allowed, top_k)
+            return self.search_each_language(search, query, allowed, top_k)
         own = all_of(allowed, where("meta.language", "==", language))
         rest = all_of(allowed, where("meta.language", "not in", [language]))
-        in_own = store.bm25_retrieval(query, own, top_k=self.top_k if top_k is None else top_k)
-        in_rest = self.search_each_language(partial(store.bm25_retrieval, also=also), query, rest, top_k)
+        in_own = search(query, own, top_k=self.top_k if top_k is None else top_k)
+        in_rest = self.search_each_language(partial(store.bm25_retrieval, also=also | names), query, rest, top_k)
         return best_first([*in_own, *in_rest])
 
 

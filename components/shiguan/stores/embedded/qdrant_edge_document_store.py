@@ -385,6 +385,12 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
             return reading.known_terms(edge, terms, language, filters)
 
     @shared
+    def texts_with(self, terms: list[str], filters: dict[str, Any] | None = None) -> list[str]:
+        """Give the texts of documents that have any of some terms, at most twenty."""
+        with self._shard.read() as edge:
+            return reading.texts_with(edge, terms, filters)
+
+    @shared
     def embedding_retrieval(
         self, query_embedding: list[float], filters: dict[str, Any] | None = None, *, top_k: int = 50
     ) -> list[Document]:

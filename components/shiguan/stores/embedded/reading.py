@@ -35,6 +35,7 @@ _LIGHT = PayloadSelector.Include([points.ID, *map(points.meta_path, HIT_FIELDS)]
 _OF_FILE = PayloadSelector.Include(
     list(map(points.meta_path, ("source", "source_id", "file_id", "title", "language", "units")))
 )
+_TEXT = PayloadSelector.Include([points.CONTENT])
 _LANGUAGE = PayloadSelector.Include([points.meta_path("language")])
 _FEW = 20
 # Three times as many as asked for are found by four bits of each number and compared by all of them.
@@ -177,6 +178,15 @@ def known_terms(edge: EdgeShard, terms: Iterable[str], language: str, filters: d
         )
 
     return set(filter(known, terms))
+
+
+def texts_with(edge: EdgeShard, terms: Iterable[str], filters: dict[str, Any] | None) -> list[str]:
+    """Give the texts of documents that have any of some terms, at most twenty."""
+    numbers = list({term_index(term) for term in terms})
+    query = Query.Nearest(SparseVector(numbers, [1.0] * len(numbers)), using=points.BM25)
+    request = QueryRequest(query=query, limit=_FEW, filter=translate(filters), with_payload=_TEXT)
+    hits: list[Any] = edge.query(request)
+    return [hit.payload.get(points.CONTENT) or "" for hit in hits]
 
 
 def search_vectors(
