@@ -15,7 +15,7 @@ from haystack.document_stores.types import DuplicatePolicy
 from tests.doubles.small_store import ALL, make
 
 from shiguan.engine.library import Library
-from shiguan.errors import StoreFormatError, StoreLockedError
+from shiguan.errors import StoreError, StoreFormatError, StoreLockedError
 from shiguan.stores.embedded import sharing
 from shiguan.stores.embedded.shards import Shard, close_all_shards
 
@@ -174,6 +174,17 @@ def test_another_process_with_other_settings_is_refused(tmp_path):
         holder.line()
         with pytest.raises(StoreFormatError, match="embedding_dim 4, but 8"):
             make(tmp_path, embedding_dim=8).count_documents()
+
+
+def test_a_process_of_another_version_that_does_not_know_a_call_is_named(tmp_path):
+    filled(tmp_path)
+    close_all_shards()
+    with holding(tmp_path) as holder:
+        holder.line()
+        store = make(tmp_path)
+        store.count_documents()
+        with pytest.raises(StoreError, match=r"open in .* another version .* `call_to_come`\. End it"):
+            store._open().call("call_to_come", {}, {})
 
 
 def test_writes_that_returned_outlive_the_killed_process_that_carried_them_out(tmp_path):

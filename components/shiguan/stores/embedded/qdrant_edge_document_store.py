@@ -61,8 +61,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
 
     Vectors are compared by their cosine (-1 to 1, higher is closer), every one that the filters allow: above 20,000
     documents by four bits of each number, and the nearest of these by all (TurboQuant, https://arxiv.org/abs/2504.19874).
-    The store keeps a document's id, content and meta (JSON values) exactly, and its embedding as
-    float32 of length 1; nothing else is kept.
+    The store keeps a document's id, content and meta (JSON values) exactly, its embedding as float32 of length 1.
 
     ```python
     store = QdrantEdgeDocumentStore(name="children", path="/tmp/library", embedding_dim=None, bm25=True)
@@ -171,11 +170,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
 
     @shared
     def write_vectors(self, documents: list[Document], *, model: str) -> int:
-        """
-        Give stored documents their vectors; when it returns, these are on disk.
-
-        Nothing else of the documents is written, and of an embedding what the search needs: float32, of length 1.
-        """
+        """Give stored documents their vectors, and change nothing else of them; when it returns, these are on disk."""
         vectors = {document.id: self._format.vector(document) for document in documents}
         with self._shard.write() as edge:
             stored = reading.existing_ids(edge, list(vectors))

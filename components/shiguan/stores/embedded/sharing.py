@@ -237,6 +237,11 @@ class EngineClient:
         self._idle.append(connection)
         if "error" in reply:
             kind, message = reply["error"]
+            if kind == "KeyError" and message == repr(name):
+                raise StoreError(
+                    f"The data folder `{self.folder}` is open in {self.owner}, which runs another version of Shiguan "
+                    f"and does not know the call `{name}`. End it, and run the same again."
+                )
             raise _ERRORS.get(kind, StoreError)(message)
         return reply["result"]
 
