@@ -50,8 +50,8 @@ class CitationExtractor:
     `quoted`: windows of whole sentences around what is closest to the question, word for word, in the order of the
     retrieval; a passage that introduces whom the question asks about comes first. They are citations with the verdict
     `quoted`, the closest `sentence` and the question's `words` in it as places in the stored parent. Where it is
-    doubtful that they answer, the status is `closest`; where nothing is near, or a name of the question stands nowhere
-    in the library, it is `not_found`. Both say what makes them so: `absent`, the names that stand nowhere, with those
+    doubtful that they answer, or a name of the question stands nowhere in the library, the status is `closest`; where
+    both are so, or nothing is near, it is `not_found`. Both say why: `absent`, the names that stand nowhere, with those
     like them, and `waiting`, how many passages have no vector yet.
 
     Where cited or quoted places of different passages give different numbers, dates or names for the same thing, both
@@ -217,10 +217,11 @@ class CitationExtractor:
         found.sort(key=lambda document: -(document.score or 0.0))
         sure = confidence is None or confidence >= self.closest_below
         store = self.claim_matcher.document_store if self.claim_matcher is not None else None
-        absent = absent_names(query, found, store, filters) if store is not None and filters and not sure else []
-        nothing = not sure and (confidence or 0.0) < NOTHING_BELOW
+        absent = absent_names(query, found, store, filters) if store is not None and filters else []
         nowhere = any(not one["near"] for one in absent)
-        quoted = [] if nothing or nowhere else quotations(found, query)
+        nothing = not sure and (nowhere or (confidence or 0.0) < NOTHING_BELOW)
+        sure = sure and not nowhere
+        quoted = [] if nothing else quotations(found, query)
         status = "not_found" if not quoted else "quoted" if sure else "closest"
         if quoted:
             text, citations = write_quotations(quoted, status, language, confidence or 0.0, self.format)

@@ -8,7 +8,8 @@ from typing import Any
 from haystack import Document
 from haystack.document_stores.types import DocumentStore
 
-from shiguan.text.languages import HAN, detect_language, fold_han
+from shiguan.text.dictionary import dictionary_words
+from shiguan.text.languages import HAN, detect_language, fold_han, has_han
 from shiguan.text.names import foreign_names, looks_like_name, reading
 from shiguan.text.passages import passage_text, terms_of
 from shiguan.text.terms import terms
@@ -19,6 +20,9 @@ _LATIN_NAME = re.compile(r"(?<![\w'’-])[A-Z][^\W\d_]{3,}")
 _ALIKE = 0.8
 _PRIVATE = 0xE000
 """The first of Unicode's characters without a meaning of their own."""
+# Languages that write a name with the same characters, and those in which its dictionary has it.
+_IN_HAN, _READ = frozenset({"zh", "ja"}), frozenset({"zh", "ja", "en"})
+_SHORT_NAME = 2  # characters
 # Two syllables sound alike too often.
 _HAN_NAME_SIZES = (4, 3)
 
@@ -39,16 +43,29 @@ def absent_names(
     """
     Find the names of a question that stand nowhere in a library, each as `term`, with names like it as `near`.
 
-    Nothing is said of a library whose passages are in another language, too: there a name has other forms.
+    Nothing is said where passages in another language may have the name in a form that is not known here.
     """
     language = detect_language(question)
-    if not hasattr(store, "known_terms") or any(one.meta.get("language", language) != language for one in passages):
+    languages = {language, *(str(passage.meta.get("language", language)) for passage in passages)}
+    if not hasattr(store, "known_terms") or not (len(languages) == 1 or (language in _IN_HAN and languages <= _READ)):
         return []
-    names = {name: terms(name) for name in foreign_names(question, set())}
-    known = store.known_terms({term for own in names.values() for term in own}, language, filters) if names else set()
-    missing = [name for name, own in names.items() if own and known.isdisjoint(own)]
+    said = set[str]().union(*map(terms_of, passages))
+    names = {name: own for name, own in _names_by_terms(question).items() if own and said.isdisjoint(own)}
+    asked = {term for own in names.values() for term in own}
+    known = set[str]().union(*(store.known_terms(asked, each, filters) for each in languages)) if names else set()
+    missing = [name for name, own in names.items() if known.isdisjoint(own)]
     near = _near(question, passages) if missing else {}
     return [{"term": name, "near": [near[name]] if name in near else []} for name in missing]
+
+
+def _names_by_terms(question: str) -> dict[str, list[str]]:
+    """Give the names of a question, and for each the terms of which a library that has it knows one."""
+    found = {name: terms(name) for name in foreign_names(question, set())}
+    for characters, meanings in dictionary_words(question, translated=False) if has_han(question) else ():
+        # A dynasty and its rulers, 秦朝 and 唐宪宗, are called 秦 and 宪宗 by those who wrote under them.
+        if len(characters) > _SHORT_NAME and meanings and all(meaning[:1].isupper() for meaning in meanings):
+            found["".join(characters)] = ["".join(characters[-2:]), *terms(" ".join(meanings))]
+    return found
 
 
 def _near(question: str, passages: Sequence[Document]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from haystack import Document
 from tests.doubles.found_passage import FIRST, QUERY, passage
 
 from shiguan.answer.citation_extractor import CitationExtractor
+from shiguan.answer.question_names import absent_names
 from shiguan.text.terms import terms
 
 TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
@@ -226,6 +227,34 @@ def test_a_name_that_stands_nowhere_in_the_library_is_told_and_one_that_was_miss
         status,
         absent,
     )
+
+
+def test_what_is_near_does_not_answer_for_a_name_that_stands_nowhere():
+    found = unsure("When did Zhu Yuanzhang take Chang'an back?", confidence=0.9)
+    assert found["status"] == "closest"
+    assert {"term": "Yuanzhang", "near": []} in found["absent"]
+    assert unsure("When did Guo Ziyi meet the Uigur?", confidence=0.9)["status"] == "quoted"
+
+
+@pytest.mark.parametrize(
+    ("query", "known", "absent"),
+    [
+        ("朱元璋是怎样取得天下的？", [], ["朱元璋"]),
+        ("朱元璋是怎样取得天下的？", ["元璋"], []),
+        ("朱元璋是怎样取得天下的？", ["yuanzhang"], []),  # by an English passage
+        ("武则天何时即位？", ["则天"], []),  # her annals call her 则天
+        ("秦朝是怎样灭亡的？", [], []),  # its annals call it 秦
+        ("郭子儀何時收長安？", [], []),  # in the passage
+    ],
+)
+def test_a_name_in_han_characters_that_stands_nowhere_is_named(query, known, absent):
+    class Books(Store):
+        def known_terms(self, asked, language, filters):
+            return {*known} & {*asked}
+
+    passages = [passage("郭子仪收复长安。", sentence="郭子仪", language=language) for language in ("zh", "ja", "en")]
+    assert [one["term"] for one in absent_names(query, passages, Books(), TENANT)] == absent
+    assert absent_names(query, [*passages, passage(language="ar")], Books(), TENANT) == []
 
 
 def test_an_unsure_answer_says_how_many_passages_wait_for_their_vectors_and_a_sure_one_does_not():
