@@ -7,9 +7,13 @@ import ssl
 import sys
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, settings
+from loky import reusable_executor
+
+from shiguan import limited_process
 
 # How long an example takes is the machine's matter and no property.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -71,6 +75,24 @@ def certificates_read_once():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_process_reads_files():
+    """Let all threads of the tests read files in the same process: to start one takes a second or two."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reusable_executor, "_executor_storage", SimpleNamespace(executor=None, executor_kwargs=None))
+        patch.setattr(limited_process, "_IDLE_SECONDS", 600)
+        yield
+        limited_process.end_all()
+
+
+@pytest.fixture
+def a_process_for_each_thread(monkeypatch):
+    """As it is outside of the tests."""
+    monkeypatch.setattr(reusable_executor, "_executor_storage", reusable_executor._ExecutorStorage())
+    yield
+    limited_process.end_all()
 
 
 @pytest.fixture(autouse=True)

@@ -135,6 +135,7 @@ def test_a_preparation_that_fails_is_left_to_the_work():
     assert run(letters, 2, prepare=broken) == "xx"
 
 
+@pytest.mark.usefixtures("a_process_for_each_thread")
 def test_each_thread_has_a_process_of_its_own():
     found = []
     thread = threading.Thread(target=lambda: found.append(run(process_id)))

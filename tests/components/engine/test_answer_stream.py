@@ -4,7 +4,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.doubles.small_library import ingest_small_library
+from tests.doubles.small_library import small_library
 from tests.doubles.stand_in_llm import Fault, StandInLlm
 
 from shiguan.engine.answer_stream import EVENTS
@@ -24,7 +24,7 @@ HISTORY = [
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    return ingest_small_library(tmp_path_factory.mktemp("library"))
+    return small_library(tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture(scope="module")

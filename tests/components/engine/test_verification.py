@@ -4,7 +4,7 @@ import re
 
 import pytest
 from haystack import Document
-from tests.doubles.small_library import TENANT, ingest_small_library
+from tests.doubles.small_library import TENANT, small_library
 
 from shiguan.claims.checker import ClaimChecker, checker_of
 from shiguan.engine.runner import Runner
@@ -23,7 +23,7 @@ Yang Yan proposed the two-tax reform in 780. Hello there! The wall of the capita
 
 @pytest.fixture(scope="module")
 def runner(tmp_path_factory):
-    data = ingest_small_library(tmp_path_factory.mktemp("verified"))
+    data = small_library(tmp_path_factory.mktemp("verified"))
     with Runner(data_dir=data) as runner:
         yield runner
     close_all_shards()

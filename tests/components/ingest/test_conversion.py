@@ -102,6 +102,7 @@ def test_who_waits_can_end_the_work(reading):
     assert_reads_on(reading)
 
 
+@pytest.mark.usefixtures("a_process_for_each_thread")
 def test_one_file_that_takes_long_does_not_hold_another_threads_file(reading):
     begun, done = threading.Event(), threading.Event()
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 from haystack.dataclasses import Document
 from haystack.document_stores.types import DuplicatePolicy
+from tests.doubles.small_library import copy_library
 from tests.doubles.small_store import ALL, make
 
 from shiguan.engine.library import Library
@@ -237,7 +237,7 @@ def test_a_process_that_cannot_be_reached_is_named(tmp_path, monkeypatch):
 
 def test_a_copied_folder_is_another_library(tmp_path):
     store = filled(tmp_path / "one")
-    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    copy_library(tmp_path / "one", tmp_path / "two")
     make(tmp_path / "two").delete_documents(["one"])
     close_all_shards()
     assert store.existing_ids(["one"]) == {"one"}
