@@ -141,29 +141,33 @@ def test_every_call_gives_in_another_process_what_it_gives_in_the_one_that_has_t
             assert type(other) is type(one), name
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda store: store.filter_documents({"field": "x"}),
-        lambda store: store.filter_documents({"field": "x", "operator": "==", "value": {1, 2}}),
-        lambda store: store.bm25_retrieval("text", top_k=0),
-        lambda store: store.embedding_retrieval([1.0]),
-        lambda store: store.write_documents([Document(id="one")]),
-        lambda store: store.write_documents([Document(id="x", meta={"a": float("nan")})]),
-        lambda store: store.write_documents([Document(id="x", meta={"a": {1: 2}})]),
-        lambda store: store.write_documents([Document(id="x", meta={"a": "\ud800"})]),
-        lambda store: store.write_documents("text"),
-    ],
-)
-def test_errors_are_the_same_in_another_process(tmp_path, call):
-    with pytest.raises(Exception, match=r".") as here:
-        call(filled(tmp_path))
+WRONG_CALLS = [
+    lambda store: store.filter_documents({"field": "x"}),
+    lambda store: store.filter_documents({"field": "x", "operator": "==", "value": {1, 2}}),
+    lambda store: store.bm25_retrieval("text", top_k=0),
+    lambda store: store.embedding_retrieval([1.0]),
+    lambda store: store.write_documents([Document(id="one")]),
+    lambda store: store.write_documents([Document(id="x", meta={"a": float("nan")})]),
+    lambda store: store.write_documents([Document(id="x", meta={"a": {1: 2}})]),
+    lambda store: store.write_documents([Document(id="x", meta={"a": "\ud800"})]),
+    lambda store: store.write_documents("text"),
+]
+
+
+def test_errors_are_the_same_in_another_process(tmp_path):
+    def errors(store):
+        for call in WRONG_CALLS:
+            with pytest.raises(Exception, match=r".") as caught:
+                call(store)
+            yield type(caught.value), str(caught.value)
+
+    here = list(errors(filled(tmp_path)))
     close_all_shards()
     with holding(tmp_path) as holder:
         holder.line()
-        with pytest.raises(type(here.value)) as there:
-            call(make(tmp_path))
-    assert str(there.value) == str(here.value)
+        there = make(tmp_path)
+        assert list(errors(there)) == here
+        assert isinstance(there._opened, sharing.EngineClient)
 
 
 def test_another_process_with_other_settings_is_refused(tmp_path):
