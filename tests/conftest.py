@@ -16,7 +16,7 @@ from loky import reusable_executor
 from shiguan import limited_process
 
 # How long an example takes is the machine's matter and no property.
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("any machine", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")

@@ -56,7 +56,7 @@ def test_a_missing_file_is_skipped_with_its_reason(reading):
 
 
 def test_what_takes_too_long_is_ended_by_the_system_and_the_next_file_is_read(reading, monkeypatch):
-    monkeypatch.setattr(conversion, "_SECONDS", 1)
+    monkeypatch.setattr(conversion, "_SECONDS", 0.6)
     monkeypatch.setattr(conversion, "_SECONDS_PER_MB", 0)
     [entry] = read(reading, CIRCLE, "slow.html")["skipped"]
     assert entry["cause"] == "reading it took more than 1 seconds of the processor"
