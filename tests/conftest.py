@@ -6,6 +6,7 @@ import socket
 import ssl
 import sys
 from functools import cache
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -60,13 +61,20 @@ def no_network(request, monkeypatch):
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
 
 
+@pytest.fixture(scope="session")
+def data_folders(tmp_path_factory):
+    """Name a data folder for each test, which is made where one writes to it: most tests use no file."""
+    folder = tmp_path_factory.mktemp("shiguan-data")
+    return (folder / str(number) for number in count())
+
+
 @pytest.fixture(autouse=True)
-def clean_environment(monkeypatch, tmp_path):
+def clean_environment(monkeypatch, data_folders):
     """Keep keys and data folders of the person running the tests out of them."""
     for name in list(os.environ):
         if name.startswith(_CLEARED):
             monkeypatch.delenv(name)
-    monkeypatch.setenv("SHIGUAN_DATA_DIR", str(tmp_path / "shiguan-data"))
+    monkeypatch.setenv("SHIGUAN_DATA_DIR", str(next(data_folders)))
 
 
 @pytest.fixture(scope="session", autouse=True)
