@@ -6,13 +6,18 @@ import socket
 import ssl
 import sys
 from functools import cache
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, settings
+from loky import reusable_executor
+
+from shiguan import limited_process
 
 # How long an example takes is the machine's matter and no property.
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("any machine", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
@@ -56,13 +61,20 @@ def no_network(request, monkeypatch):
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
 
 
+@pytest.fixture(scope="session")
+def data_folders(tmp_path_factory):
+    """Name a data folder for each test, which is made where one writes to it: most tests use no file."""
+    folder = tmp_path_factory.mktemp("shiguan-data")
+    return (folder / str(number) for number in count())
+
+
 @pytest.fixture(autouse=True)
-def clean_environment(monkeypatch, tmp_path):
+def clean_environment(monkeypatch, data_folders):
     """Keep keys and data folders of the person running the tests out of them."""
     for name in list(os.environ):
         if name.startswith(_CLEARED):
             monkeypatch.delenv(name)
-    monkeypatch.setenv("SHIGUAN_DATA_DIR", str(tmp_path / "shiguan-data"))
+    monkeypatch.setenv("SHIGUAN_DATA_DIR", str(next(data_folders)))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -71,6 +83,24 @@ def certificates_read_once():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_process_reads_files():
+    """Let all threads of the tests read files in the same process: to start one takes a second or two."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reusable_executor, "_executor_storage", SimpleNamespace(executor=None, executor_kwargs=None))
+        patch.setattr(limited_process, "_IDLE_SECONDS", 600)
+        yield
+        limited_process.end_all()
+
+
+@pytest.fixture
+def a_process_for_each_thread(monkeypatch):
+    """As it is outside of the tests."""
+    monkeypatch.setattr(reusable_executor, "_executor_storage", reusable_executor._ExecutorStorage())
+    yield
+    limited_process.end_all()
 
 
 @pytest.fixture(autouse=True)

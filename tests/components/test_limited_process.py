@@ -94,13 +94,13 @@ def test_what_it_prepares_counts_for_no_limit():
 @pytest.mark.parametrize(
     ("task", "arguments", "limits", "reason"),
     [
-        (burn, (20,), Limits(1, 500_000_000, 100), "took more than 1 seconds of the processor"),
+        (burn, (20,), Limits(0.6, 500_000_000, 100), "took more than 1 seconds of the processor"),
         (fill, (200_000_000,), Limits(20, 100_000_000, 100), "took more than 100 MB of memory"),
         (fail_for_memory, (), Limits(20, 100_000_000, 100), "took more than 100 MB of memory"),
         (letters, (5_000_000,), Limits(20, 100_000_000, 1_000_000), "gave more than 1 MB of text and structure"),
         (end_process, (), PLENTY, "ended the process that did it, perhaps for want of memory"),
         (fail, (), PLENTY, r"failed \(ValueError: odd\)"),
-        (burn_after_outside, (), Limits(1, 500_000_000, 100), "took more than 1 seconds of the processor"),
+        (burn_after_outside, (), Limits(0.6, 500_000_000, 100), "took more than 1 seconds of the processor"),
         (fill_after_outside, (), Limits(20, 100_000_000, 100), "took more than 100 MB of memory"),
     ],
 )
@@ -111,7 +111,7 @@ def test_each_limit_ends_the_work_with_its_reason_and_the_next_work_is_done(task
 
 
 def test_what_is_left_out_of_the_limits_may_take_what_it_needs():
-    assert run(burn_outside, 1.5, limits=Limits(1, 100_000_000, 100)) == "done"
+    assert run(burn_outside, 0.6, limits=Limits(0.4, 100_000_000, 100)) == "done"
 
 
 def test_without_a_process_there_is_no_limit_to_leave():
@@ -135,6 +135,7 @@ def test_a_preparation_that_fails_is_left_to_the_work():
     assert run(letters, 2, prepare=broken) == "xx"
 
 
+@pytest.mark.usefixtures("a_process_for_each_thread")
 def test_each_thread_has_a_process_of_its_own():
     found = []
     thread = threading.Thread(target=lambda: found.append(run(process_id)))

@@ -1,7 +1,11 @@
 """A library of four short texts, for tests that ask whole modes."""
 
+import os
+import shutil
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from shiguan.engine.ingested_file import IngestedFile
 from shiguan.engine.library import Library
@@ -36,4 +40,37 @@ def ingest_small_library(folder: Path) -> Path:
     with ThreadPoolExecutor(1) as pool:
         results = pool.submit(ingest).result()
     assert [result.parents for result in results] == [1] * 5
+    for store in library.stores.values():
+        store.close()
     return data
+
+
+def small_library(folder: Path) -> Path:
+    """Copy the library into a folder, which is made; the texts were ingested once for all tests of this process."""
+    return copy_library(Path(_ingested().name) / "data", folder / "data")
+
+
+def copy_library(source: Path, target: Path) -> Path:
+    """Copy the folder of a library; its files are one thousandth data and otherwise holes, which stay holes."""
+    return shutil.copytree(source, target, copy_function=_copy_sparse)
+
+
+def _copy_sparse(source: str, target: str) -> None:
+    with Path(source).open("rb") as old, Path(target).open("wb") as new:
+        end, at = os.fstat(old.fileno()).st_size, 0
+        while at < end:
+            try:
+                at = os.lseek(old.fileno(), at, os.SEEK_DATA)
+            except OSError:
+                break  # nothing but a hole follows
+            stop = os.lseek(old.fileno(), at, os.SEEK_HOLE)
+            at += os.pwrite(new.fileno(), os.pread(old.fileno(), stop - at, at), at)
+        new.truncate(end)
+
+
+@cache
+def _ingested() -> "TemporaryDirectory[str]":
+    folder = TemporaryDirectory(prefix="small-library-")
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(ingest_small_library, Path(folder.name)).result()
+    return folder

@@ -2,13 +2,13 @@
 
 import json
 import shutil
-import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from tests.doubles.server_process import ServerProcess
+from tests.doubles.small_library import copy_library, small_library
 from tests.hayhooks.test_app_routes import ROOT
 
 pytestmark = pytest.mark.slow
@@ -20,10 +20,7 @@ HAYHOOKS = str(Path(sys.executable).with_name("hayhooks"))
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
     """A library of two tenants, which no process holds."""
-    folder = tmp_path_factory.mktemp("library")
-    ingest = "import pathlib, sys; from tests.doubles.small_library import *; ingest_small_library(pathlib.Path(sys.argv[1]))"
-    subprocess.run([sys.executable, "-c", ingest, str(folder)], cwd=ROOT, check=True)
-    return folder / "data"
+    return small_library(tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +78,7 @@ def test_what_an_answer_from_sources_cannot_give_is_refused(stock):
 @pytest.fixture
 def own_library(library, tmp_path):
     """A copy, since the embedded store lets one process in."""
-    return shutil.copytree(library, tmp_path / "data")
+    return copy_library(library, tmp_path / "data")
 
 
 @pytest.mark.skipif(version("mcp").startswith("2"), reason="Hayhooks 2.1 serves MCP with mcp<2 alone")

@@ -10,13 +10,8 @@ from tests.doubles.stand_in_elasticsearch import StandInElasticsearch
 from tests.doubles.stand_in_qdrant import StandInQdrant
 
 
-@pytest.mark.parametrize(
-    "slow",
-    [
-        pytest.param(False, id="at once"),
-        pytest.param(True, id="late, yellow and then green", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("slow", [False, True], ids=["at once", "late, yellow and then green"])
 def test_they_pass_and_leave_nothing_behind(slow):
     with StandInElasticsearch() as elasticsearch, StandInQdrant() as qdrant:
         if slow:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from tests.doubles.agent_file import agent_file, outside_tools
-from tests.doubles.small_library import TEXTS, ingest_small_library
+from tests.doubles.small_library import TEXTS, small_library
 from tests.doubles.stand_in_services import StandInServices
 
 from shiguan.engine.loading import load_stores
@@ -17,7 +17,7 @@ BORN = "王安石生于哪一年？"
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    return ingest_small_library(tmp_path_factory.mktemp("library"))
+    return small_library(tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture

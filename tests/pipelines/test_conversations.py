@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from tests.doubles.small_library import TENANT, ingest_small_library
+from tests.doubles.small_library import TENANT, small_library
 
 from shiguan.errors import AnswerError, RefusedError
 
@@ -16,7 +16,7 @@ FALSE = "It was collected in 1672."
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    return ingest_small_library(tmp_path_factory.mktemp("library"))
+    return small_library(tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture(params=["simple", "advanced", "precise"])

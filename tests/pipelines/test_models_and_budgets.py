@@ -6,19 +6,13 @@ from types import SimpleNamespace
 
 import pytest
 from tests.doubles.model_sections import mode_with, named
+from tests.doubles.small_library import small_library
 from tests.doubles.stand_in_llm import Fault
 
-from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
 from shiguan.llm import run as run_module
 from shiguan.llm.run import Run
 
-TEXTS = {
-    "salt.txt": "The salt monopoly was set up by Diwu Qi in 758. It paid half of the state's income by 780.",
-    "tax.txt": "Yang Yan proposed the two-tax reform in 780. It was collected in summer and autumn.",
-    "wall.txt": "The wall of the capital was eight metres high. It was pulled down in 904.",
-    "tang.txt": "天宝十四载十一月，安禄山在范阳起兵。次年六月潼关失守，玄宗奔蜀。",
-}
 QUESTION = "Who proposed the two-tax reform?"
 HARD = "Compare the salt monopoly with the two-tax reform, and say why both were set up and what they paid by 780."
 ROLES = {"answer": ["normal"], "answer_strong": ["strong", "normal"], "helper": ["cheap"], "judge": ["judge"]}
@@ -26,13 +20,7 @@ ROLES = {"answer": ["normal"], "answer_strong": ["strong", "normal"], "helper": 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    texts = tmp_path_factory.mktemp("texts")
-    for name, text in TEXTS.items():
-        (texts / name).write_text(text, encoding="utf-8")
-    folder = tmp_path_factory.mktemp("library")
-    for result in Library(data_dir=folder).ingest(sorted(texts.iterdir()), tenant_id="a"):
-        assert result.parents == 1
-    return folder
+    return small_library(tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """Every mode of the embedded deployment, whole: real stores, the real embedder, an LLM over real HTTP or none."""
 
 import pytest
+from tests.doubles.small_library import TEXTS, small_library
 
-from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
 from shiguan.errors import RefusedError
 
@@ -10,25 +10,12 @@ MODES = ["simple", "advanced", "precise", "agent"]
 # How many calls a question may take at most, and how many of them one after the other.
 CALLS = {"simple": (1, 1), "advanced": (7, 6), "precise": (6, 6), "agent": (7, 7)}
 
-CHAPTERS = {
-    "salt.txt": "The salt monopoly was set up by Diwu Qi in 758. It paid half of the state's income by 780.",
-    "tax.txt": "Yang Yan proposed the two-tax reform in 780. It was collected in summer and autumn.",
-    "wall.txt": "The wall of the capital was eight metres high. It was pulled down in 904.",
-    "tang.txt": "天宝十四载十一月，安禄山在范阳起兵。次年六月潼关失守，玄宗奔蜀。",
-}
-
 TANG = {"field": "meta.source", "operator": "==", "value": "tang.txt"}
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    texts = tmp_path_factory.mktemp("texts")
-    for name, text in CHAPTERS.items():
-        (texts / name).write_text(text, encoding="utf-8")
-    folder = tmp_path_factory.mktemp("library")
-    for result in Library(data_dir=folder).ingest(sorted(texts.iterdir()), tenant_id="a"):
-        assert result.parents == 1
-    return folder
+    return small_library(tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture(params=MODES, scope="module")
@@ -47,8 +34,8 @@ def test_without_an_llm_every_mode_quotes_the_sources(runner):
     answer = runner.ask("Who proposed the two-tax reform?", tenant_id="a")
     citation = answer["citations"][0]
     assert (answer["status"], answer["metadata"]["claims"]) == ("quoted", [])
-    assert (citation["source"], citation["verdict"], citation["quote"]) == ("tax.txt", "quoted", CHAPTERS["tax.txt"])
-    assert CHAPTERS["tax.txt"][slice(*citation["sentence"])] == "Yang Yan proposed the two-tax reform in 780."
+    assert (citation["source"], citation["verdict"], citation["quote"]) == ("tax.txt", "quoted", TEXTS["tax.txt"])
+    assert TEXTS["tax.txt"][slice(*citation["sentence"])] == "Yang Yan proposed the two-tax reform in 780."
     assert (answer["metadata"]["model"], answer["metadata"]["llm_calls"]) == ("", 0)
     assert 0.5 < answer["metadata"]["confidence"] <= 1
 
@@ -61,7 +48,7 @@ def test_without_an_llm_every_mode_quotes_the_sources(runner):
 def test_an_odd_question_finds_what_is_there_or_nothing(runner, query):
     answer = runner.ask(query, tenant_id="a")
     assert answer["status"] in ("quoted", "closest", "not_found")
-    assert all(citation["quote"] in CHAPTERS[citation["source"]] for citation in answer["citations"])
+    assert all(citation["quote"] in TEXTS[citation["source"]] for citation in answer["citations"])
     assert bool(answer["citations"]) is (answer["status"] in ("quoted", "closest"))
 
 
@@ -73,7 +60,7 @@ def test_a_question_of_nothing_but_nuls_is_empty(runner):
 def test_a_quotation_is_what_stands_at_its_place_in_the_stored_passage(library, runner):
     answer = runner.ask("安祿山在哪裡起兵？", tenant_id="a")
     for citation in answer["citations"]:
-        stored = CHAPTERS[citation["source"]]
+        stored = TEXTS[citation["source"]]
         assert stored[citation["start"] : citation["end"]] == citation["quote"]
         place = citation["claim"]
         assert answer["answer"][place["start"] : place["end"]].replace("**", "").removeprefix("> ") == citation["quote"]
@@ -153,7 +140,7 @@ def test_no_model_answers_below_the_threshold_of_a_caller(llm, library, mode):
 
 def test_another_tenants_documents_reach_no_prompt(llm, library, mode):
     with Runner("embedded", mode, data_dir=library) as runner:
-        answer = runner.ask("Why did Yang Yan propose the reform, and how was it collected?", tenant_id="b")
+        answer = runner.ask("Why did Yang Yan propose the reform, and how was it collected?", tenant_id="c")
     assert (answer["status"], answer["documents"]) == ("not_found", [])
     assert all("collected in summer and autumn" not in prompt for prompt in llm.prompts)
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.doubles.small_library import TENANT, ingest_small_library
+from tests.doubles.small_library import TENANT, small_library
 
 from shiguan.cli import main
 from shiguan.engine.options import AskOptions
@@ -39,7 +39,7 @@ WRONG = [
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    return ingest_small_library(tmp_path_factory.mktemp("small"))
+    return small_library(tmp_path_factory.mktemp("small"))
 
 
 @pytest.fixture

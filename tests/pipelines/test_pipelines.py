@@ -264,6 +264,7 @@ GOLDEN = PIPELINES.parent / "bench" / "quality" / "golden" / "sample_book.jsonl"
 ONE_FACT = ("time", "number", "person", "place", "definition")
 
 
+@pytest.mark.slow
 def test_rank_fusion_through_the_whole_mode_puts_the_same_passage_first(sample_book, tmp_path):
     """Of each question the quote is known that answers it: the first passage has it or has not."""
     rows = [json.loads(line) for line in GOLDEN.read_text(encoding="utf-8").splitlines()]

@@ -19,7 +19,7 @@ STEERING = {
     chr(c) for c in (*range(9), *range(11, 32), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 }
 MODES = ("simple", "advanced", "precise")
-FEW = [one for one in INJECTIONS if one.id % 13 == 0]
+FEW = [one for one in INJECTIONS if one.id % 19 == 0]
 
 
 def test_there_are_three_hundred_and_each_fault_is_seen_by_the_eye_of_this_test():

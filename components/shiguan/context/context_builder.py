@@ -258,7 +258,9 @@ class ContextBuilder:
         start, end = cut_span(
             text, matched_spans(document), max(1, budget - self._header(document)), self._counter.count
         )
-        return _stretch(document, start, end)
+        stretch = _stretch(document, start, end)
+        # What was kept of a longer stretch lies outside of this one, which is read whole.
+        return replace(stretch, meta={name: value for name, value in stretch.meta.items() if name != "kept"})
 
     def _shortened(self, document: Document, share: int) -> _Entry:
         room = max(1, share - self._header(document))

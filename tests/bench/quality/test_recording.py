@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 from bench.quality.recording import CHANGED, FORMAT, OTHER_PASSAGES, RecordedModel, prompt_hashes
-from tests.doubles.small_library import TENANT, ingest_small_library
+from tests.doubles.small_library import TENANT, small_library
 from tests.doubles.stand_in_llm import StandInLlm
 
 from shiguan.errors import RefusedError
@@ -25,7 +25,7 @@ RIGHT = {"tax": "Yang Yan proposed the two-tax reform in 780. [1]", "salt": "It 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    return ingest_small_library(tmp_path_factory.mktemp("small"))
+    return small_library(tmp_path_factory.mktemp("small"))
 
 
 @pytest.fixture(scope="module")

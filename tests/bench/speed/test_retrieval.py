@@ -44,7 +44,7 @@ def test_children_are_slices_of_their_parents_with_unit_vectors(parents):
 
 
 def test_the_library_is_bilingual_and_has_several_tenants():
-    parents = list(SyntheticLibrary(4_000).parents())
+    parents = list(SyntheticLibrary(1_600).parents())
     han = [any("\u4e00" <= c <= "\u9fff" for c in parent.text) for parent in parents]
     assert han == [number % 2 == 1 for number in range(len(parents))]
     shares = {name: sum(p.tenant == name for p in parents) / len(parents) for name, _ in TENANTS}

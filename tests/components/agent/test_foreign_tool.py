@@ -85,7 +85,7 @@ async def test_a_tool_that_fails_at_its_server_is_not_offered_again(maps):
 
 
 async def test_a_server_that_is_away_leaves_its_tool_out():
-    away = MCPTool("find_map", StreamableHttpServerInfo(url="http://127.0.0.1:9/mcp"), connection_timeout=5)
+    away = MCPTool("find_map", StreamableHttpServerInfo(url="http://127.0.0.1:9/mcp"), connection_timeout=0.3)
     model = Model([says("In 904. [1]")])
     local = Tool("other", "d", {"type": "object", "properties": {}}, function=lambda: "")
     result = await ToolAgent(model, tools=[away, local]).run_async(PROMPT, [WALL], FILTERS, "When?", language="en")

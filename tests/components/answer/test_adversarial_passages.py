@@ -70,18 +70,22 @@ def skeleton(messages):
     return lines
 
 
+def by_turns(attack):
+    """Every mode with one place of the hostile passage: over the attacks, all modes with all places."""
+    turn = list(ATTACKS.values()).index(attack)
+    return [(mode, (turn + at) % 3) for at, mode in enumerate(MODES)]
+
+
 def test_there_are_enough_attacks():
     assert len(ATTACKS) >= 40
     assert len(set(ATTACKS.values())) == len(ATTACKS)
 
 
-@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
-def test_the_prompt_around_the_sources_stays_the_same(mode, attack):
-    expected = skeleton(chain(mode, PLAIN)[1])
-    for place in (0, 1, 2):
+def test_the_prompt_around_the_sources_stays_the_same(attack):
+    for mode, place in by_turns(attack):
         built, messages = chain(mode, attack, place=place)
-        assert skeleton(messages) == expected
+        assert skeleton(messages) == skeleton(chain(mode, PLAIN)[1])
         user = messages[-1].text
         blocks = parse_sources(user)
         assert [block.number for block in blocks] == [1, 2, 3]
@@ -131,7 +135,8 @@ def test_a_model_over_http_gets_two_messages_and_its_citations_mean_what_they_sa
     endpoint.default = (
         "Guo Ziyi took Chang'an back in 757 with the help of the Uighurs [2]. The salt tax was raised [3]."
     )
-    for attack in ATTACKS.values():
+    attacks = list(ATTACKS.values())[MODES.index(mode) :: len(MODES)]
+    for attack in attacks:
         built, messages = chain(mode, attack)
         replies = generator.run(messages)["replies"]
         sent = endpoint.requests[-1].body["messages"]
@@ -142,27 +147,26 @@ def test_a_model_over_http_gets_two_messages_and_its_citations_mean_what_they_sa
         assert answer.meta["status"] == "answered"
         assert answer.meta["prompt"] == mode
         assert f"rules/{mode}" in answer.meta["prompt_layers"]
-    assert endpoint.calls == len(ATTACKS)
+    assert endpoint.calls == len(attacks) > 10
 
 
-@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
-def test_a_model_that_repeats_the_attack_cites_nothing_that_is_not_there(mode, attack):
-    built, messages = chain(mode, attack)
-    said = parse_sources(messages[-1].text)[0].text
-    parrot = ChatMessage.from_assistant(f"{said} [1]")
-    answer = CitationExtractor(mode=mode).run([parrot], documents=built["documents"], query=QUERY)["answers"][0]
-    stored = {document.id: document.content for document in documents(attack, 0)}
-    for citation in answer.meta["citations"]:
-        assert citation["number"] in (1, 2, 3)
-        assert citation["parent_id"] == f"p{citation['number'] - 1}"
-        assert stored[citation["parent_id"]][citation["start"] : citation["end"]] == citation["quote"]
+def test_a_model_that_repeats_the_attack_cites_nothing_that_is_not_there(attack):
+    for mode, place in by_turns(attack):
+        built, messages = chain(mode, attack, place=place)
+        said = parse_sources(messages[-1].text)[place].text
+        parrot = ChatMessage.from_assistant(f"{said} [{place + 1}]")
+        answer = CitationExtractor(mode=mode).run([parrot], documents=built["documents"], query=QUERY)["answers"][0]
+        stored = {document.id: document.content for document in documents(attack, place)}
+        for citation in answer.meta["citations"]:
+            assert citation["number"] in (1, 2, 3)
+            assert citation["parent_id"] == f"p{citation['number'] - 1}"
+            assert stored[citation["parent_id"]][citation["start"] : citation["end"]] == citation["quote"]
 
 
-@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
-def test_quotations_are_of_the_stored_passages_and_nothing_else(mode, attack):
-    for place in (0, 1, 2):
+def test_quotations_are_of_the_stored_passages_and_nothing_else(attack):
+    for mode, place in by_turns(attack):
         built, _ = chain(mode, attack, place=place)
         extractor = CitationExtractor(mode=mode, closest_below=0)
         answer = extractor.run([], built["documents"], QUERY, confidence=0.0)["answers"][0]

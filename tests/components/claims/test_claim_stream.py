@@ -1,3 +1,5 @@
+from functools import cache
+
 import pytest
 from haystack import Document
 from haystack.dataclasses import ChatMessage
@@ -35,6 +37,7 @@ def streamed(pieces):
     return claims + stream.finished(last=True)
 
 
+@cache
 def whole(answer):
     (found,) = CitationExtractor().run([ChatMessage.from_assistant(answer)], PASSAGES)["answers"]
     return found
@@ -42,7 +45,7 @@ def whole(answer):
 
 @pytest.mark.parametrize("answer", ANSWERS)
 @given(data=st.data())
-@settings(max_examples=80)
+@settings(max_examples=25)
 def test_however_it_is_cut_the_claims_are_those_of_the_whole_answer(answer, data):
     cuts = sorted(data.draw(st.sets(st.integers(1, len(answer) - 1), max_size=30)))
     pieces = [answer[start:end] for start, end in zip([0, *cuts], [*cuts, len(answer)], strict=True)]

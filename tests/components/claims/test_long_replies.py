@@ -53,8 +53,8 @@ def test_three_thousand_sentences_cost_at_most_twice_what_eight_hundred_do():
 def test_the_same_reply_three_times_as_long_is_split_no_more_often():
     def looks(sentences):
         text, stream, count = long_reply(sentences), ClaimStream(DOCUMENTS[:1]), 0
-        for at in range(0, len(text), 20):
-            if stream.add(text[at : at + 20]):
+        for at in range(0, len(text), 400):
+            if stream.add(text[at : at + 400]):
                 count += 1
                 stream.finished()
         return count

@@ -5,7 +5,7 @@ import json
 import subprocess
 
 import pytest
-from tests.doubles.small_library import TENANT, ingest_small_library
+from tests.doubles.small_library import TENANT, small_library
 
 from shiguan.cli import main
 from shiguan.commands.answer_view import AnswerView
@@ -18,7 +18,7 @@ WORDS = QUESTION.split()
 
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory):
-    return ingest_small_library(tmp_path_factory.mktemp("library"))
+    return small_library(tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture

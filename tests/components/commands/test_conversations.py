@@ -4,7 +4,7 @@ import io
 import json
 
 import pytest
-from tests.doubles.small_library import TENANT, ingest_small_library
+from tests.doubles.small_library import TENANT, small_library
 
 from shiguan.cli import main
 
@@ -13,7 +13,7 @@ QUESTION, FOLLOW_UP = "Who proposed the two-tax reform?", "And when was it colle
 
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory):
-    return ingest_small_library(tmp_path_factory.mktemp("library"))
+    return small_library(tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture

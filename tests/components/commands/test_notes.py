@@ -20,15 +20,22 @@ def book(path, *paragraphs):
     return path
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A folder with a library of one book and the receipt of an answer from it."""
+    folder = tmp_path_factory.mktemp("kept")
+    place = ("--data-dir", str(folder / "data"), "--json")
+    assert main(["ingest", str(book(folder / "salt.epub", *PARAGRAPHS)), *place]) == 0
+    assert main(["ask", "Who set up the salt monopoly?", "--receipt", str(folder / "answer.json"), *place]) == 0
+    answer = json.loads((folder / "answer.json").read_text(encoding="utf-8"))["answer"]
+    assert answer["citations"][0]["page"] == "63"
+    return folder
+
+
 @pytest.fixture
-def receipt(tmp_path, capsys):
-    source = book(tmp_path / "salt.epub", *PARAGRAPHS)
-    assert main(["ingest", str(source), "--json"]) == 0
-    path = tmp_path / "answer.json"
-    assert main(["ask", "Who set up the salt monopoly?", "--receipt", str(path), "--json"]) == 0
-    out = capsys.readouterr().out
-    assert json.loads(out.splitlines()[-1])["citations"][0]["page"] == "63"
-    return path
+def receipt(kept, monkeypatch):
+    monkeypatch.setenv("SHIGUAN_DATA_DIR", str(kept / "data"))
+    return kept / "answer.json"
 
 
 def run(capsys, *arguments):

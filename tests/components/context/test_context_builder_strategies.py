@@ -6,7 +6,7 @@ import pytest
 from haystack import Document, Pipeline
 from haystack.core.serialization import component_from_dict, component_to_dict
 from haystack.dataclasses import ChatMessage
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.doubles.prompt_reading import parse_sources
 
@@ -260,7 +260,7 @@ def test_summarize_gives_the_same_asynchronously(endpoint):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_two_hundred_shuffles_give_the_same_bytes(strategy, monkeypatch):
+def test_shuffled_passages_give_the_same_bytes(strategy, monkeypatch):
     documents = [
         *parents(length=5),
         Document(id="tie-b", content="Two carts of salt.", score=0.8),
@@ -282,7 +282,7 @@ def test_two_hundred_shuffles_give_the_same_bytes(strategy, monkeypatch):
     first = builder.run(documents, query="How many carts of salt were counted?")
     assert 2 <= len(first["documents"]) <= 7
     shuffler = random.Random(11)
-    for _ in range(200):
+    for _ in range(50):
         shuffler.shuffle(documents)
         again = builder.run(documents, query="How many carts of salt were counted?")
         assert again["context"].encode() == first["context"].encode()
@@ -293,6 +293,7 @@ def test_two_hundred_shuffles_give_the_same_bytes(strategy, monkeypatch):
 
 
 @settings(max_examples=60)
+@example([("。1!天", [], 0.0)], 1, "hierarchical")
 @given(
     st.lists(
         st.tuples(

@@ -4,7 +4,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.doubles.small_library import ingest_small_library
+from tests.doubles.small_library import small_library
 from tests.doubles.stand_in_llm import Fault, StandInLlm
 
 from shiguan.engine.answer_stream import EVENTS
@@ -24,7 +24,7 @@ HISTORY = [
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    return ingest_small_library(tmp_path_factory.mktemp("library"))
+    return small_library(tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture(scope="module")
@@ -244,7 +244,7 @@ async def test_whoever_goes_away_ends_the_call_of_the_model(runner, llm, streami
 
 
 async def test_closing_a_stream_in_the_middle_ends_the_call_of_the_model(runner, llm):
-    llm.time_per_token = 0.25
+    llm.default, llm.time_per_token = f"{GOOD} {GOOD * 20}", 0.02
     stream = runner("simple").stream(QUESTION, tenant_id="a")
     async for event in stream:
         if event.name == "token":
@@ -270,11 +270,21 @@ async def test_calls_that_run_side_by_side_end_with_the_question(runner, llm):
 @pytest.mark.parametrize("mode", ["simple", "precise"])
 async def test_a_model_that_hangs_is_given_up_at_its_limit_and_the_sources_are_quoted(mode, runner, llm):
     llm.rule(lambda call: "</sources>" in call.prompt, fault=Fault(hang=True))
-    answer = await runner(mode).ask_async(QUESTION, tenant_id="a", limits=TimeLimits(llm=1))
+    answer = await runner(mode).ask_async(QUESTION, tenant_id="a", limits=TimeLimits(llm=0.5))
     assert (answer["status"], answer["citations"][0]["source"]) == ("quoted", "tax.txt")
     (warning,) = [text for text in answer["metadata"]["warnings"] if text.startswith("No model answered: ")]
-    assert "sent nothing for 1 s" in warning
+    assert "sent nothing for 0.5 s" in warning
     assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.disconnects == 1, 20)
+
+
+async def test_a_model_that_stays_down_leaves_quotations_after_its_attempts(runner, llm, monkeypatch):
+    monkeypatch.setattr("shiguan.llm.endpoint.FIRST_WAIT", 0.0)
+    llm.next(times=4, status=500)
+    answer = await runner("simple").ask_async(QUESTION, tenant_id="a")
+    assert (answer["status"], answer["citations"][0]["source"]) == ("quoted", "tax.txt")
+    assert [text for text in answer["metadata"]["warnings"] if text.startswith("No model answered: ")]
+    assert llm.calls == 4
+    assert "127.0.0.1" not in str(answer)
 
 
 async def test_a_slow_stream_that_lives_is_not_given_up(runner, llm):
@@ -304,16 +314,16 @@ async def test_a_retrieval_that_takes_too_long_is_an_error_that_names_the_stage(
         return run(self, *arguments, **named)
 
     monkeypatch.setattr(ParentDocumentFetcher, "run", slow)
-    with pytest.raises(TimeLimitError, match="The stage `parent_fetcher` took longer than 2 s") as raised:
-        await plain_runner("simple").ask_async(QUESTION, tenant_id="a", limits=TimeLimits(retrieval=2))
+    with pytest.raises(TimeLimitError, match="The stage `parent_fetcher` took longer than 1 s") as raised:
+        await plain_runner("simple").ask_async(QUESTION, tenant_id="a", limits=TimeLimits(retrieval=1))
     assert raised.value.stage == "parent_fetcher"
     released.set()
 
 
 async def test_a_question_that_takes_too_long_says_what_was_at_work(runner, llm):
     llm.next(hang=True)
-    with pytest.raises(TimeLimitError, match="longer than 2 s while `generator` was at work"):
-        await runner("simple").ask_async(QUESTION, tenant_id="a", limits=TimeLimits(request=2))
+    with pytest.raises(TimeLimitError, match="longer than 1 s while `generator` was at work"):
+        await runner("simple").ask_async(QUESTION, tenant_id="a", limits=TimeLimits(request=1))
     assert await asyncio.to_thread(llm.wait_for, lambda llm: llm.disconnects == 1, 5)
 
 

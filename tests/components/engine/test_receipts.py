@@ -1,10 +1,9 @@
 """Receipts: what they hold of an answer, what replay makes of a library that went on, and files that are no receipts."""
 
 import json
-import shutil
 
 import pytest
-from tests.doubles.small_library import TENANT, TEXTS, ingest_small_library
+from tests.doubles.small_library import TENANT, TEXTS, copy_library, ingest_small_library
 from tests.doubles.stand_in_llm import StandInLlm
 
 from shiguan.cli import main
@@ -40,7 +39,7 @@ def kept(tmp_path_factory):
 @pytest.fixture
 def library(kept, tmp_path):
     """A copy of the library; the texts stay in their folder, since a source is known by its path."""
-    shutil.copytree(kept / "data", tmp_path / "data")
+    copy_library(kept / "data", tmp_path / "data")
     yield Library(data_dir=tmp_path / "data")
     close_all_shards()
     for name, text in TEXTS.items():

@@ -4,7 +4,7 @@ import re
 
 import pytest
 from haystack import Document
-from tests.doubles.small_library import TENANT, ingest_small_library
+from tests.doubles.small_library import TENANT, small_library
 
 from shiguan.claims.checker import ClaimChecker, checker_of
 from shiguan.engine.runner import Runner
@@ -23,7 +23,7 @@ Yang Yan proposed the two-tax reform in 780. Hello there! The wall of the capita
 
 @pytest.fixture(scope="module")
 def runner(tmp_path_factory):
-    data = ingest_small_library(tmp_path_factory.mktemp("verified"))
+    data = small_library(tmp_path_factory.mktemp("verified"))
     with Runner(data_dir=data) as runner:
         yield runner
     close_all_shards()
@@ -90,9 +90,10 @@ def test_quotations_come_with_ids_and_sources(runner):
     ]
 
 
-def test_ten_thousand_quotations_are_answered(runner):
-    found = runner.verify(({"id": n, "text": "was set up by Diwu Qi in 758"} for n in range(10_000)), tenant_id=TENANT)
-    assert found["counts"] == {"quotation": {"found": 10_000}, "claim": {}}
+@pytest.mark.parametrize("count", [500, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_many_quotations_are_answered(runner, count):
+    found = runner.verify(({"id": n, "text": "was set up by Diwu Qi in 758"} for n in range(count)), tenant_id=TENANT)
+    assert found["counts"] == {"quotation": {"found": count}, "claim": {}}
 
 
 @pytest.mark.parametrize(

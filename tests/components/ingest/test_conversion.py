@@ -56,7 +56,7 @@ def test_a_missing_file_is_skipped_with_its_reason(reading):
 
 
 def test_what_takes_too_long_is_ended_by_the_system_and_the_next_file_is_read(reading, monkeypatch):
-    monkeypatch.setattr(conversion, "_SECONDS", 1)
+    monkeypatch.setattr(conversion, "_SECONDS", 0.6)
     monkeypatch.setattr(conversion, "_SECONDS_PER_MB", 0)
     [entry] = read(reading, CIRCLE, "slow.html")["skipped"]
     assert entry["cause"] == "reading it took more than 1 seconds of the processor"
@@ -102,6 +102,7 @@ def test_who_waits_can_end_the_work(reading):
     assert_reads_on(reading)
 
 
+@pytest.mark.usefixtures("a_process_for_each_thread")
 def test_one_file_that_takes_long_does_not_hold_another_threads_file(reading):
     begun, done = threading.Event(), threading.Event()
 

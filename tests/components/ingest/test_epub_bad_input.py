@@ -423,7 +423,7 @@ RAW = BASE.build()
 PARTS = sorted(BASE.entries())
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(st.data())
 def test_no_mutation_of_the_archive_raises(data):
     raw = bytearray(RAW)
@@ -433,7 +433,7 @@ def test_no_mutation_of_the_archive_raises(data):
     assert bool(result["documents"]) != bool(result["skipped"])
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(part=st.sampled_from(PARTS), seed=st.integers(0, 2**32), cuts=st.integers(1, 8))
 def test_no_mutation_of_a_file_in_the_book_raises(part, seed, cuts):
     chance = random.Random(seed)

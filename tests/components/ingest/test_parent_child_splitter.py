@@ -298,7 +298,7 @@ SENTENCES = st.sampled_from(
 TEXTS = st.lists(SENTENCES, max_size=40).map("".join)
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(st.lists(st.tuples(TEXTS, st.sampled_from(["a", "b"])), max_size=5))
 def test_children_are_exact_slices_that_hold_all_text_in_order(parts):
     blocks = [block(text, section=[section]) for text, section in parts]

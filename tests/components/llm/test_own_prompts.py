@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.doubles.small_library import TENANT, ingest_small_library
+from tests.doubles.small_library import TENANT, small_library
 
 from shiguan.engine.loading import load_pipeline
 from shiguan.engine.runner import Runner
@@ -22,7 +22,7 @@ OWN = """{% message role="system" %}{% include persona %} Answer as a clerk woul
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    return ingest_small_library(tmp_path_factory.mktemp("library"))
+    return small_library(tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from fastapi import FastAPI
 from tests.doubles.asgi_caller import AsgiCall
-from tests.doubles.small_library import TENANT, ingest_small_library
+from tests.doubles.small_library import TENANT, small_library
 
 from shiguan.conversations import Turn
 from shiguan.engine.loading import load_pipeline
@@ -30,7 +30,7 @@ QUESTION, FOLLOW_UP = "Who proposed the two-tax reform?", "And when was it colle
 
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory):
-    return ServingSettings(data_dir=ingest_small_library(tmp_path_factory.mktemp("library")))
+    return ServingSettings(data_dir=small_library(tmp_path_factory.mktemp("library")))
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import pytest
 from fastapi import FastAPI
 from tests.doubles.asgi_caller import AsgiCall
-from tests.doubles.small_library import TENANT, TEXTS, ingest_small_library
+from tests.doubles.small_library import TENANT, TEXTS, small_library
 
 from shiguan.engine.library import Library
 from shiguan.serving.authentication import KeyRing
@@ -33,7 +33,7 @@ BOOK = (
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory):
     folder = tmp_path_factory.mktemp("library")
-    data = ingest_small_library(folder)
+    data = small_library(folder)
     book = folder / "war.md"
     book.write_text(BOOK, encoding="utf-8")
     library = Library(data_dir=data)

@@ -14,7 +14,7 @@ import pytest
 from fastapi import FastAPI
 from tests.doubles.asgi_caller import AsgiCall
 from tests.doubles.receipts import receipt
-from tests.doubles.small_library import TENANT, ingest_small_library
+from tests.doubles.small_library import TENANT, small_library
 
 from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
@@ -142,7 +142,7 @@ def test_a_process_that_is_killed_while_it_writes_leaves_whole_receipts_only(tmp
 @pytest.fixture
 def served(tmp_path):
     """The route behind the real gate, over a library of the tenants `a` and `b`; `get(path, tenant)`."""
-    data = ingest_small_library(tmp_path)
+    data = small_library(tmp_path)
     keys = KeyFile(data / "keys.json")
     tokens = {name: keys.add(name, "read")[0] for name in (TENANT, "b")}
     tokens["metrics"] = keys.add("", "metrics")[0]

@@ -9,7 +9,7 @@ from haystack import logging as haystack_logging
 from haystack.tracing.tracer import NullTracer, tracer
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from tests.doubles.fake_modes import PLANS, STAGES, TEXT, Plan, fake_runner
-from tests.doubles.small_library import TENANT, TEXTS, ingest_small_library
+from tests.doubles.small_library import TENANT, TEXTS, small_library
 
 from shiguan.engine.runner import Runner
 from shiguan.errors import AnswerError
@@ -95,7 +95,7 @@ def test_a_whole_mode_leaves_no_text_of_its_library(collector, tmp_path, stand_i
     stand_in_llm.default = "Diwu Qi set the salt monopoly up in 758 [1]."
     for name, value in (("BASE_URL", stand_in_llm.url), ("API_KEY", "sk-x"), ("MODEL", "stand-in")):
         monkeypatch.setenv(f"OPENAI_{name}", value)
-    data = ingest_small_library(tmp_path)
+    data = small_library(tmp_path)
     question = "Who set up the salt monopoly?"
     with traces(True, collector), Runner("embedded", "simple", data_dir=data) as runner:
         answer = runner.ask(question, tenant_id=TENANT)

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from tests.components.stores.test_store_folder import documents
+from tests.doubles.small_library import copy_library
 from tests.doubles.small_store import make
 
 from shiguan.stores.embedded.shards import close_all_shards
@@ -54,7 +55,7 @@ def test_no_damage_to_a_file_ends_the_process_or_in_a_traceback(tmp_path):
         folders = []
         for name, kind in cases[start : start + AT_ONCE]:
             folder = tmp_path / f"{len(outcomes) + len(folders)}"
-            shutil.copytree(whole, folder)
+            copy_library(whole, folder)
             damaged = DAMAGES[kind]((folder / name).read_bytes())
             (folder / name).unlink()
             if damaged is not None:

@@ -31,8 +31,10 @@ def store(tmp_path):
     store.close()
 
 
-@pytest.fixture
-def filled(store):
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """Four documents, which no test changes."""
+    store = QdrantEdgeDocumentStore(path=str(tmp_path_factory.mktemp("filled")), embedding_dim=2).unscoped()
     rows = [
         ("a", "rebellion army army", [1.0, 0.0], "one"),
         ("b", "army river", [0.6, 0.8], "one"),
@@ -253,7 +255,7 @@ def test_an_empty_store_finds_nothing(store):
     assert ids(QdrantEdgeEmbeddingRetriever(store).run([1.0, 0.0], ALL)) == []
 
 
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(order=st.permutations([f"id{n:02}" for n in range(30)]), top_k=st.integers(1, 31))
 def test_equal_scores_come_by_id_whatever_the_order_of_writing(tmp_path_factory, order, top_k):
     store = QdrantEdgeDocumentStore(path=str(tmp_path_factory.mktemp("ties")), embedding_dim=2).unscoped()
@@ -264,8 +266,7 @@ def test_equal_scores_come_by_id_whatever_the_order_of_writing(tmp_path_factory,
     store.close()
 
 
-@pytest.mark.parametrize("top_k", [1, 4, 5, 12, 39, 40])
-def test_a_shorter_list_is_the_beginning_of_the_whole_one(store, top_k):
+def test_a_shorter_list_is_the_beginning_of_the_whole_one(store):
     # Four scores, each of ten documents, written from the last id to the first.
     contents = [("army " * (1 + n % 4), [1.0, float(n % 4)]) for n in range(40)]
     store.write_documents(
@@ -275,7 +276,8 @@ def test_a_shorter_list_is_the_beginning_of_the_whole_one(store, top_k):
         whole = search(question, ALL, top_k=100)
         assert len({document.score for document in whole}) == 4
         assert whole == sorted(whole, key=lambda document: (-document.score, document.id))
-        assert search(question, ALL, top_k=top_k) == whole[:top_k]
+        for top_k in (1, 4, 5, 12, 39, 40):
+            assert search(question, ALL, top_k=top_k) == whole[:top_k]
 
 
 def test_fields_named_in_the_store_are_searched_too(tmp_path):

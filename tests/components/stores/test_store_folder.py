@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from haystack.dataclasses import ByteStream, Document, SparseEmbedding
 from haystack.document_stores.types import DuplicatePolicy
+from tests.doubles.small_library import copy_library
 from tests.doubles.small_store import ALL, make
 
 from shiguan.errors import StoreError, StoreFormatError
@@ -295,7 +296,7 @@ def test_a_library_that_was_not_closed_is_opened_as_it_is(tmp_path):
     close_all_shards()
     make(tmp_path).write_documents(documents(4), policy=DuplicatePolicy.OVERWRITE)
     # As after a kill: what was written since the last close stands in the folder.
-    shutil.copytree(tmp_path / "children", tmp_path / "killed" / "children")
+    copy_library(tmp_path / "children", tmp_path / "killed" / "children")
     assert make(tmp_path / "killed").count_documents() == 4
 
 
@@ -311,7 +312,7 @@ def test_a_creation_killed_at_any_step_is_repaired(tmp_path):
         if "half" in step:
             (folder / "creating" / "wal").mkdir(parents=True)
         if "creating" in step:
-            shutil.copytree(whole / "shard-1", folder / "creating")
+            copy_library(whole / "shard-1", folder / "creating")
         if "shiguan.json" in step:
             shutil.copy(whole / "shiguan.json", folder)
         store = make(folder.parent)
@@ -583,7 +584,7 @@ def test_leftovers_of_a_killed_build_are_cleared(tmp_path):
     make(tmp_path).write_documents(documents(5))
     close_all_shards()
     for leftover in ("building", "shard-2"):
-        shutil.copytree(tmp_path / "children" / "shard-1", tmp_path / "children" / leftover)
+        copy_library(tmp_path / "children" / "shard-1", tmp_path / "children" / leftover)
     assert make(tmp_path).count_documents() == 5
     assert shard_names(tmp_path) == ["shard-1"]
 

@@ -142,7 +142,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(st.one_of(st.text(max_size=80), st.lists(PIECES, max_size=60).map("".join)))
 def test_spans_are_ordered_trimmed_and_hold_every_visible_character_once(text):
     spans = sentence_spans(text)

@@ -2,12 +2,12 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.doubles.small_library import copy_library
 
 from shiguan.engine.loading import load_stores
 from shiguan.stores.embedded.shards import close_all_shards
@@ -68,7 +68,7 @@ def test_a_second_run_after_kill_9_at_any_of_ten_points_gives_the_store_of_one_c
     names = [f"killed-{point}" for point in range(POINTS)]
     run_all((tmp_path / "whole", never, files))
     for name in names:
-        shutil.copytree(tmp_path / "whole", tmp_path / name)
+        copy_library(tmp_path / "whole", tmp_path / name)
     files = write_version(books, 2)
     whole, clean = run_all((tmp_path / "whole", never, files), (tmp_path / "clean", never, files))
     steps, embedded = map(int, whole.split())

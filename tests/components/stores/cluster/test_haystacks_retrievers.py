@@ -87,7 +87,8 @@ def test_plain_haystack_loads_them_and_what_it_dumps(tmp_path):
     assert done.stdout.split() == ["shiguan.stores.cluster.elasticsearch_store", "7"], done.stderr
 
 
-def test_plain_haystack_loads_the_deployments_files(tmp_path, monkeypatch):
+@pytest.mark.parametrize("modes", [["advanced"], pytest.param(["simple", "precise"], marks=pytest.mark.slow)], ids=str)
+def test_plain_haystack_loads_the_deployments_files(tmp_path, monkeypatch, modes):
     """Each one first, in a process that has imported nothing of this project."""
     with_small_models(tmp_path, monkeypatch)
     code = """
@@ -102,7 +103,7 @@ for path in sys.argv[1:]:
         os._exit(0)
     print(path, os.waitpid(child, 0)[1])
 """
-    paths = [pipeline_path("elasticsearch_qdrant", mode) for mode in ("simple", "advanced", "precise")]
+    paths = [pipeline_path("elasticsearch_qdrant", mode) for mode in modes]
     done = in_a_new_process(code, *paths)
     assert done.stdout.split() == [part for path in paths for part in (str(path), "0")], done.stderr
 

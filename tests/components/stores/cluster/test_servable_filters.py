@@ -71,7 +71,7 @@ def local():
     client.close()
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(condition=filters)
 def test_both_conversions_find_what_haystack_means(local, condition):
     expected = {document.id for document in DOCUMENTS if document_matches_filter(condition, document)}
