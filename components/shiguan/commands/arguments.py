@@ -102,7 +102,7 @@ def declare(add: Add) -> None:
 
     parser = add("modes", "models.modes", "list deployments and modes, and what each costs", extra="serve")
     text = "how the methods of each mode have done: answers, refusals, mean time and confidence, from kept receipts"
-    parser.add_argument("--statistics", dest="command", action="store_const", const="statistics.statistics", help=text)
+    parser.add_argument("--statistics", dest="command", action="store_const", const="review.statistics", help=text)
     parser = add("models", "models.models", "list the models of a deployment, or fetch their weights", library=False)
     parser.add_argument("action", nargs="?", choices=["fetch"], help="fetch: download the weights that are not here")
 
