@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from shiguan.checking.reading import shortened
-from shiguan.commands.options import open_library, open_runner, print_json, read_history, tell, tenant, typed_question
+from shiguan.commands.options import (
+    open_library,
+    open_runner,
+    print_json,
+    print_result,
+    read_history,
+    tenant,
+    typed_question,
+)
 from shiguan.engine.feedback import FeedbackFile
 from shiguan.engine.receipts import Replay, read_receipt
 from shiguan.engine.runner import checked_question
@@ -92,7 +100,7 @@ def replay(options: argparse.Namespace) -> int:
     }
     if options.prompt:
         result["prompt"] = receipt.messages
-    tell(options, result, *(shortened(line, len(line)) for line in "\n".join(_lines(result)).split("\n")))
+    print_result(options, result, *(shortened(line, len(line)) for line in "\n".join(_lines(result)).split("\n")))
     as_it_was = all(entry["state"] in ("stands", "moved", "outside") for entry in result["citations"])
     return 0 if as_it_was else 1
 

@@ -86,7 +86,7 @@ class Comparison:
         return {"differences": rows, "gates": self.gates, "breaches": self.breaches, "notes": self.notes}
 
 
-def compare_results(before: Results, after: Results, gates: Mapping[str, float], *, seed: int = 0) -> Comparison:
+def compare_results(before: Results, after: Results, gates: Mapping[str, float]) -> Comparison:
     _check_same_questions(before, after)
     differs = {"data": "the files measured on", "machine": "the machine", "llm": "the language model"}
     notes = [
@@ -107,13 +107,13 @@ def compare_results(before: Results, after: Results, gates: Mapping[str, float],
                 f"{metric(name).label} is compared on the {len(both):,} questions where both runs have it "
                 f"(A {len(old):,}, B {len(new):,})."
             )
-        difference = compare_metric(name, [old[key] for key in both], [new[key] for key in both], seed=seed)
+        difference = compare_metric(name, [old[key] for key in both], [new[key] for key in both])
         differences.append(difference)
         if name in gates and (why := breach(difference, gates[name])):
             breaches.append(why)
     if not differences and not breaches:
         raise RefusedError("The two runs have no metric in common. Measure both with the same version.")
-    differences += _costs(before, after, {difference.metric for difference in differences}, seed)
+    differences += _costs(before, after, {difference.metric for difference in differences})
     return Comparison(differences, {name: t for name, t in gates.items() if name in before.metrics}, breaches, notes)
 
 
@@ -138,7 +138,7 @@ def _check_same_questions(before: Results, after: Results) -> None:
         )
 
 
-def _costs(before: Results, after: Results, known: set[str], seed: int) -> list[Difference]:
+def _costs(before: Results, after: Results, known: set[str]) -> list[Difference]:
     later = {question.id: question for question in after.questions}
     pairs = [(question, later[question.id]) for question in before.questions]
     timed = [(a.timings_ms, b.timings_ms) for a, b in pairs if "total" in a.timings_ms and "total" in b.timings_ms]
@@ -147,7 +147,7 @@ def _costs(before: Results, after: Results, known: set[str], seed: int) -> list[
         "llm_calls": [(float(a.llm_calls), float(b.llm_calls)) for a, b in pairs],
     }
     chosen = {name: found for name, found in values.items() if found and name not in known}
-    return [compare_metric(name, *zip(*found, strict=True), seed=seed) for name, found in chosen.items()]
+    return [compare_metric(name, *zip(*found, strict=True)) for name, found in chosen.items()]
 
 
 def comparison_table(comparison: Comparison) -> Table:

@@ -29,6 +29,7 @@ GOLDEN_FILE, REJECTED_FILE, REVIEW_FILE = "golden.jsonl", "rejected.jsonl", "rev
 MOST_FRUITLESS = 10
 """After so many passages in a row that gave nothing the model is not asked any more."""
 
+_SEED = 0  # the same library gives the same set
 _VERDICTS = ("accept", "reject")
 _REVIEW_SHARE = 0.1  # how much of what was judged a person looks at
 _UNANSWERABLE_SHARE = 0.5  # of the passages
@@ -65,13 +66,12 @@ class GoldenMaker:
     before the next one is read.
     """
 
-    def __init__(self, chat_generator: ChatGenerator, *, seed: int = 0) -> None:
+    def __init__(self, chat_generator: ChatGenerator) -> None:
         self.chat_generator = chat_generator
-        self.seed = seed
 
     def make(self, parents: Sequence[Document], count: int, store: RunStore, track: Track) -> MadeSet:
         chosen = sorted((one for one in parents if len(one.content or "") >= _SHORTEST_PASSAGE), key=lambda one: one.id)
-        random.Random(self.seed).shuffle(chosen)  # noqa: S311
+        random.Random(_SEED).shuffle(chosen)  # noqa: S311
         made = _collected(chosen, store.records, count)
         fruitless = 0
         for parent in track(chosen):
@@ -92,7 +92,7 @@ class GoldenMaker:
         def asked(prompt: str, **more: Any) -> LlmReply:
             return ask_llm(self.chat_generator, render_prompt(prompt, context=context, language=language, **more))
 
-        draw = random.Random(f"{self.seed} {parent.id}")  # noqa: S311
+        draw = random.Random(f"{_SEED} {parent.id}")  # noqa: S311
         types = draw.sample(TYPES, PER_PASSAGE)
         if draw.random() < _UNANSWERABLE_SHARE:
             types[-1] = UNANSWERABLE
@@ -203,7 +203,7 @@ def _golden_row(name: str, row: dict[str, Any]) -> dict[str, Any]:
     return whole
 
 
-def write_made_set(made: MadeSet, folder: Path, seed: int) -> None:
+def write_made_set(made: MadeSet, folder: Path) -> None:
     """Write the set, what was rejected, and once the file that a person edits, without the judge's verdicts."""
 
     def unjudged(row: dict[str, Any]) -> dict[str, Any]:
@@ -213,7 +213,7 @@ def write_made_set(made: MadeSet, folder: Path, seed: int) -> None:
     write_json_lines(folder / REJECTED_FILE, made.rejected)
     if not (folder / REVIEW_FILE).exists():
         judged = sorted([*made.accepted, *made.rejected], key=lambda row: row["id"])
-        drawn = random.Random(seed).sample(judged, min(len(judged), max(1, round(_REVIEW_SHARE * len(judged)))))  # noqa: S311
+        drawn = random.Random(_SEED).sample(judged, min(len(judged), max(1, round(_REVIEW_SHARE * len(judged)))))  # noqa: S311
         write_json_lines(folder / REVIEW_FILE, ({"id": row["id"], "person": "", **unjudged(row)} for row in drawn))
 
 

@@ -53,7 +53,6 @@ class Plan:
     data_dir: Path | None = None
     context: bool = True
     asked: dict[str, Any] = field(default_factory=dict)
-    seed: int = 0
 
     @property
     def tenant(self) -> str:
@@ -182,7 +181,7 @@ def measure(
         # Warnings of stages are noted once: a number without a ranker is another number.
         warned = Counter(text for record in store.records.values() for text in record["warnings"])
         notes += [f"{warning} ({count:,} questions)" for warning, count in warned.most_common(_WARNINGS_SHOWN)]
-        about = {"seed": plan.seed, "finished": utc_time(), "notes": notes}
+        about = {"finished": utc_time(), "notes": notes}
         run = {**configuration, **provenance.describe_circumstances(), **about}
         results = Results(plan.kind, run, scored, sections)
         write_json(output / RESULTS_FILE, results.to_json())

@@ -84,7 +84,7 @@ class Estimate:
         return {name: round(value, 6) for name, value in asdict(self).items()}
 
 
-def estimate_mean(values: Sequence[float], *, seed: int = 0) -> Estimate:
+def estimate_mean(values: Sequence[float]) -> Estimate:
     """
     Give the mean of one number per question, and how far it would move on other questions of the same kind.
 
@@ -96,7 +96,7 @@ def estimate_mean(values: Sequence[float], *, seed: int = 0) -> Estimate:
         raise ValueError("A mean needs at least one value, got none.")
     data = numpy.asarray(values, dtype=float)
     mean, count = float(data.mean()), len(data)
-    low, high = bootstrap_interval(data, seed=seed)
+    low, high = bootstrap_interval(data)
     if low == high and mean in (0.0, 1.0):
         # Clopper and Pearson's interval in closed form, which it has at both ends.
         end = (_TAIL / 2) ** (1 / count)
@@ -104,12 +104,11 @@ def estimate_mean(values: Sequence[float], *, seed: int = 0) -> Estimate:
     return Estimate(mean, low, high, count)
 
 
-def bootstrap_interval(values: Sequence[float] | numpy.ndarray, *, seed: int = 0) -> tuple[float, float]:
-    """Draw the questions again and again, and give the middle 95 % of the means."""
-    data = numpy.asarray(values, dtype=float)
+def bootstrap_interval(data: numpy.ndarray) -> tuple[float, float]:
+    """Draw the questions again and again, with the same draws each time, and give the middle 95 % of the means."""
     if data.min() == data.max():
         return float(data[0]), float(data[0])
-    rng = numpy.random.default_rng(seed)
+    rng = numpy.random.default_rng(0)
     means = [
         data[rng.integers(0, len(data), (min(_BATCH, RESAMPLES - start), len(data)))].mean(axis=-1)
         for start in range(0, RESAMPLES, _BATCH)
@@ -149,7 +148,7 @@ class Difference:
         return "better" if (self.low > 0) == self.higher_is_better else "worse"
 
 
-def compare_metric(name: str, before: Sequence[float], after: Sequence[float], *, seed: int = 0) -> Difference:
+def compare_metric(name: str, before: Sequence[float], after: Sequence[float]) -> Difference:
     """
     Compare one metric of two runs, question by question.
 
@@ -166,7 +165,7 @@ def compare_metric(name: str, before: Sequence[float], after: Sequence[float], *
     changes = new - old
     changes[numpy.abs(changes) < _TIE] = 0.0
     up, down = int((changes > 0).sum()), int((changes < 0).sum())
-    low, high = bootstrap_interval(changes, seed=seed)
+    low, high = bootstrap_interval(changes)
     # How often a fair coin, thrown once for each changed question, falls as unevenly as this.
     uneven = 2 * sum(math.comb(up + down, heads) for heads in range(min(up, down) + 1)) / 2 ** (up + down)
     spread = float(changes.std(ddof=1)) if len(changes) > 1 else 0.0

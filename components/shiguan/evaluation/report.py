@@ -80,7 +80,6 @@ def facts_of(results: Results) -> list[tuple[str, str]]:
         ("answers by", ", ".join(str(value) for value in run.get("llm", {}).values())),
         *((f"data {name}", value) for name, value in run.get("data", {}).items()),
         ("options", _listed(run.get("options", {}))),
-        ("seed", str(run.get("seed", ""))),
         ("versions", _listed(run.get("versions", {}))),
         ("machine", _listed(run.get("machine", {}))),
         ("finished", run.get("finished", "")),

@@ -157,9 +157,8 @@ class Results:
     def estimates(self, questions: list[QuestionResult] | None = None) -> dict[str, Estimate]:
         """Average every metric over the questions that have it."""
         chosen = self.questions if questions is None else questions
-        seed = int(self.run.get("seed", 0))
         found = {name: [q.metrics[name] for q in chosen if name in q.metrics] for name in self.metrics}
-        return {name: estimate_mean(values, seed=seed) for name, values in found.items() if values}
+        return {name: estimate_mean(values) for name, values in found.items() if values}
 
     def strata(self) -> dict[str, list[QuestionResult]]:
         groups: dict[str, list[QuestionResult]] = {}

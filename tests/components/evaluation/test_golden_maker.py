@@ -64,13 +64,13 @@ def maker(stand_in_llm, monkeypatch):
     stand_in_llm.rules = list(RULES)
     generator = ConfiguredChatGenerator(max_retries=0)
     generator.warm_up()
-    return GoldenMaker(generator, seed=1)
+    return GoldenMaker(generator)
 
 
 def made_in(folder, maker, count=50, track=list):
     with RunStore(folder, {"kind": "golden"}) as store:
         made = maker.make(PARENTS, count, store, track)
-    write_made_set(made, folder, seed=1)
+    write_made_set(made, folder)
     return made
 
 
