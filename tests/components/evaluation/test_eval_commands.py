@@ -133,4 +133,4 @@ def test_a_library_of_other_documents_is_not_measured_on(place, tmp_path, capsys
         ["eval", "retrieval", *files(place), "--output", str(tmp_path / "run"), "--data-dir", str(tmp_path / "library")]
     )
     assert code == 2
-    assert "holds a library that no evaluation made" in capsys.readouterr().err
+    assert "holds a library that was not made by an evaluation" in capsys.readouterr().err

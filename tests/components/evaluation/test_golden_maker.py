@@ -122,7 +122,7 @@ def test_a_judge_that_answers_nonsense_accepts_nothing_and_is_counted(tmp_path, 
     stand_in_llm.rules, stand_in_llm.default = [RULES[1]], "Fine questions!"
     made = made_in(tmp_path, maker)
     assert made.accepted == []
-    assert made.faults["judge said neither"] == 20
+    assert made.faults["no verdict of the judge"] == 20
 
 
 def test_a_person_reviews_one_in_ten_without_seeing_the_judge(tmp_path, maker):
