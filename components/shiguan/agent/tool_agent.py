@@ -320,7 +320,9 @@ class _Research:
 
         def log(state: RetryCallState) -> None:
             kind = type(state.outcome.exception()).__name__ if state.outcome else ""
-            logger.warning("The tool {tool} failed ({kind}); trying again", tool=tool.tool_name, kind=kind)
+            delay = state.next_action.sleep if state.next_action else 0
+            message = "The tool {tool} failed ({kind}); trying again in {delay} s"
+            logger.warning(message, tool=tool.tool_name, kind=kind, delay=delay)
 
         retrying = AsyncRetrying(
             sleep=asyncio.sleep,

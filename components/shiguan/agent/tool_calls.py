@@ -97,7 +97,7 @@ class Observation:
 def observe(
     call: ToolCall, found: Sequence[Document], passages: Sequence[Document], language: str, counter: TokenCounter
 ) -> tuple[Observation, list[Document]]:
-    """Number what a call found after the passages so far; return the observation and the new passages."""
+    """Make the observation of a call, and return it with its new passages, numbered after those so far."""
     new: list[Document] = []
     known: list[Document] = []
     highest = max((passage.meta["number"] for passage in passages), default=0)
