@@ -12,7 +12,7 @@ from typing import Any
 
 from shiguan import __version__
 from shiguan.commands.arguments import GROUPS, PROMPTS, declare, describe
-from shiguan.commands.options import print_json, say
+from shiguan.commands.options import print_json, print_line
 from shiguan.errors import ConfigurationError, RefusedError, ShiguanError, StoreFormatError, StoreLockedError
 from shiguan.text.terminal import printable
 
@@ -88,7 +88,7 @@ class _Completion(argparse.Action):
 
         for one in _with_commands(parser):
             describe(one)
-        say(shtab.complete(parser, shell=called[1]))
+        print_line(shtab.complete(parser, shell=called[1]))
         parser.exit()
 
 
@@ -180,7 +180,7 @@ class _Formatter(logging.Formatter):
 def _report(message: str, *, as_json: bool) -> None:
     if as_json:
         print_json({"error": message})
-    say(f"shiguan: {message}", error=True)
+    print_line(f"shiguan: {message}", error=True)
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ def faults(one, mode, events, capsys):
     capsys.readouterr()
     with AnswerView(answer["query"]) as view:
         for event in events:
-            view.tell(event.name, event.data)
+            view.show(event.name, event.data)
     terminal = capsys.readouterr().out
     body = terminal.partition("\n\n")[2] if one.carrier != "question" else ""
     said["terminal"] = re.split(r"\n\n  \[\d+\] |\n\n  \w+ · ", body)[0]

@@ -29,9 +29,9 @@ class CBDBSearch(AgentTool):
 
     def __init__(self, url: str = "https://cbdb.fas.harvard.edu/cbdbapi/person.php?o=json") -> None:
         """
-        Name the service.
+        Set the service.
 
-        :param url: Its address, with what makes it answer in JSON.
+        :param url: Its address, with the parameters that make it answer in JSON.
         """
         self.url = url
 
@@ -41,10 +41,10 @@ class CBDBSearch(AgentTool):
         Look a person up.
 
         :param person_name: The name, in Chinese characters or Pinyin.
-        :param language: In which the record is written: `en` or `zh`.
+        :param language: The language of the passages, `en` or `zh`.
         :returns: `documents`, one for each of at most three persons of that name.
-        :raises WrongArgumentsError: If it is not a name: wildcards would ask for everybody.
-        :raises ToolError: If the service gives nothing that can be used.
+        :raises WrongArgumentsError: If it is not a name: wildcards would match everybody.
+        :raises ToolError: If the service gives no usable reply.
         """
         name = " ".join(person_name.split())
         if len(name) < 2 or not all(letter.isalpha() or letter in _BETWEEN for letter in name):
@@ -65,7 +65,7 @@ class CBDBSearch(AgentTool):
             section, _, record = template["each"].partition(".")
             of_section = person.get(section)
             records = _listed(of_section.get(record)) if isinstance(of_section, dict) else []
-            written = [line for one in records for line in _filled(template["text"], {**basic, **one})]
+            written = [line for found in records for line in _filled(template["text"], {**basic, **found})]
             lines += list(dict.fromkeys(written))[:_MOST_OF_EACH]
         number = str(basic.get("PersonId", ""))
         address = f"{self.url.partition('?')[0]}?id={number}" if number.isdecimal() else self.url
@@ -85,11 +85,11 @@ def _persons(reply: Any) -> list[dict[str, Any]]:
 
 def _listed(value: Any) -> list[dict[str, Any]]:
     values = value if isinstance(value, list) else [value]
-    return [one for one in values if isinstance(one, dict)]
+    return [item for item in values if isinstance(item, dict)]
 
 
 def _filled(template: str, record: dict[str, Any]) -> list[str]:
-    """Fill a sentence, if everything that it names is known."""
+    """Fill in a sentence, if all its values are known."""
     names = [name for _, name, _, _ in Formatter().parse(template) if name]
     values = {name: " ".join(str(record.get(name) or "").split()) for name in names}
     return [] if any(value in _UNKNOWN for value in values.values()) else [template.format(**values)]

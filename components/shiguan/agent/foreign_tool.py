@@ -1,4 +1,4 @@
-"""Offers a tool of Haystack's to the model, such as one of an MCP server."""
+"""Offers a Haystack tool to the model, such as one of an MCP server."""
 
 import json
 from typing import Any
@@ -14,25 +14,25 @@ _LONGEST_DESCRIPTION, _LONGEST_SCHEMA = 500, 4_000
 
 class ForeignTool(AgentTool):
     """
-    A tool of Haystack's among those of `ToolAgent`: what it gives is a passage from outside.
+    A Haystack tool among those of `ToolAgent`; its result becomes a passage from outside.
 
-    What is said of it is shortened and made harmless before a model reads it. Its server, and not we, judges the
-    arguments: a schema from elsewhere may name addresses to fetch, and patterns without an end.
+    Its description is shortened and made harmless before a model reads it. Arguments are checked by its server alone: a
+    schema from outside may name addresses to fetch, or patterns that never finish.
     """
 
     def __init__(self, tool: Tool) -> None:
         """
-        Name the tool.
+        Set the tool.
 
-        :param tool: A tool of Haystack's, such as `MCPTool`.
+        :param tool: A Haystack tool, such as `MCPTool`.
         """
         self.tool_name = tool.name
         self.tool = tool
-        # `MCPTool` has no public name for it.
+        # `MCPTool` has no public attribute for it.
         self.address = str(getattr(getattr(tool, "_server_info", None), "url", "") or "")
 
-    def definition(self, language: str) -> Tool:  # noqa: ARG002  # a server has one language
-        """Ask the server what its tool takes, and describe it as the file does."""
+    def definition(self, language: str) -> Tool:  # noqa: ARG002  # a server has only one language
+        """Ask the server for the arguments of its tool; the description is the file's."""
         self.tool.warm_up()
         length = len(json.dumps(self.tool.parameters))
         if length > _LONGEST_SCHEMA:
@@ -48,13 +48,13 @@ class ForeignTool(AgentTool):
         """
         Call the tool.
 
-        :param arguments: What its own definition asks for.
-        :returns: `documents`, one with its text; none if it has none.
+        :param arguments: As in its own definition.
+        :returns: `documents`, one with the text of the result; none if that is empty.
         :raises ToolError: If the tool fails.
         """
         try:
             text = _text_of(self.tool.invoke(**arguments)).strip()
-        except Exception as error:  # the client's own kinds
+        except Exception as error:  # the client may raise anything
             behind = error.__cause__ or error
             reason = f"`{self.tool_name}` failed at its server ({type(behind).__name__})"
             raise ToolError(reason, passing=isinstance(behind, TimeoutError | ConnectionError)) from error
@@ -62,7 +62,7 @@ class ForeignTool(AgentTool):
 
 
 def _text_of(result: Any) -> str:
-    """Give the texts of a result of MCP, or a result of any other form as it is."""
+    """Return the texts of an MCP result, or any other result as it is."""
     try:
         parts = json.loads(result)["content"]
         return "\n".join(part["text"] for part in parts if part.get("type") == "text")

@@ -12,9 +12,9 @@ from shiguan.serialization import Serializable
 @component
 class LibrarySearch(Serializable, AgentTool):
     """
-    Finds passages of the library for what the model wants to know beyond the question.
+    Searches the library in the model's words.
 
-    The tool `search_library` of `ToolAgent`: the mode's own search, in other words and under the same filters.
+    The tool `search_library` of `ToolAgent`: the mode's own search, under the same filters.
 
     Example:
     ```python
@@ -28,10 +28,10 @@ class LibrarySearch(Serializable, AgentTool):
 
     def __init__(self, retriever: Any) -> None:
         """
-        Name what searches.
+        Set the search.
 
-        :param retriever: A `PassageRetriever`, the mode's search; the `top_k` of its parent fetcher is how many
-            passages are found.
+        :param retriever: A `PassageRetriever`, the mode's search; the `top_k` of its parent fetcher is the number of
+            passages.
         """
         self.retriever = retriever
 

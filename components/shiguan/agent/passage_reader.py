@@ -12,19 +12,19 @@ from shiguan.tenants import all_of, require_filters
 @component
 class PassageReader(AgentTool):
     """
-    Gives the model what stands before and behind a passage, when an answer runs over its edge.
+    Gives the model the passages before and after one, for answers that cross its edge.
 
     The tool `read_passage` of `ToolAgent`. The model names the number of a passage that it was shown, never an id, and
-    the neighbours are read under the tenant's filters: nothing that a model says leads into another library.
+    the neighbours are read under the tenant's filters: a model cannot reach another tenant's library.
     """
 
     tool_name = "read_passage"
 
     def __init__(self, document_store: DocumentStore) -> None:
         """
-        Name the store of the parents.
+        Set the store.
 
-        :param document_store: Where the parents are.
+        :param document_store: The store of the parents.
         """
         self.document_store = document_store
 
@@ -42,9 +42,9 @@ class PassageReader(AgentTool):
         :raises WrongArgumentsError: If no passage of the library has the number.
         :raises RefusedError: If `filters` are missing.
         """
-        passage = next((one for one in passages or [] if one.meta.get("number") == number), None)
+        passage = next((known for known in passages or [] if known.meta.get("number") == number), None)
         if passage is None or not {"source_id", "position"} <= passage.meta.keys():
-            of_library = [one.meta["number"] for one in passages or [] if "source_id" in one.meta]
+            of_library = [known.meta["number"] for known in passages or [] if "source_id" in known.meta]
             raise WrongArgumentsError(
                 f"[{number}] is not a passage of the library; its passages are: {of_library}"[:200]
             )
@@ -56,4 +56,4 @@ class PassageReader(AgentTool):
             {"field": "meta.position", "operator": "<=", "value": place + 1},
         ]
         found = self.document_store.filter_documents(all_of(*around))
-        return {"documents": sorted(found, key=lambda one: one.meta["position"])}
+        return {"documents": sorted(found, key=lambda parent: parent.meta["position"])}

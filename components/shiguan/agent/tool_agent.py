@@ -1,4 +1,4 @@
-"""Answers with the library and with tools: the model asks, what tools find is numbered, and it answers from that."""
+"""Answers with the library and with tools: the model calls tools, and answers from the numbered passages they find."""
 
 import asyncio
 import inspect
@@ -14,6 +14,7 @@ from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk
 from haystack.dataclasses.chat_message import ToolCallResult
 from haystack.dataclasses.streaming_chunk import ToolCallDelta
 from haystack.tools import Tool
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_exponential
 
 from shiguan.agent.foreign_tool import ForeignTool
 from shiguan.agent.tool_calls import Observation, observe, read_step
@@ -32,11 +33,9 @@ from shiguan.text.languages import detect_language
 logger = logging.getLogger(__name__)
 
 MOST_STEPS, MOST_TOOL_CALLS = 6, 4
-"""Calls of the model with tools, and calls of tools, of one question; then one more call of the model without."""
+"""Limits of a question: calls of the model with tools, and calls of tools; then one more call of the model without."""
 
-_WAITS = (1.0, 2.0, 4.0)
-"""Seconds before each further attempt of a tool."""
-_ATTEMPT_SECONDS = 10.0
+_ATTEMPTS, _ATTEMPT_SECONDS = 4, 10.0
 _TOOLBOX = "<tools></tools>"
 _OUTPUTS: dict[str, Any] = {
     "replies": list[ChatMessage],
@@ -50,21 +49,21 @@ _OUTPUTS: dict[str, Any] = {
 @component
 class ToolAgent(Serializable):
     """
-    Lets the model look further than the passages that were found for the question.
+    Lets the model look beyond the passages that were found for the question.
 
-    Stands between the prompt and the claim check. The model answers, or asks for tools, all of one reply side by side;
-    what they find is numbered on from the context, cut at 1,500 tokens, made harmless like every passage, and checked
-    like one behind it: a passage of a tool has `meta.origin` `tool` and the record's address. After 6 calls of the
-    model or 4 of tools it is asked once more without tools. Models that cannot call tools write the call as JSON, and
-    endpoints that refuse tools are asked without them.
+    It stands between the prompt and the claim check. The model answers or calls tools; the calls of one reply run side
+    by side. What they find continues the numbers of the context, is cut at 1,500 tokens, and is made harmless and
+    checked like every passage: a passage of a tool has `meta.origin` `tool` and the record's address. After 6 calls of
+    the model or 4 of tools it is asked once more without tools. Models that cannot call tools write the call as JSON,
+    and endpoints that refuse tools are asked without them.
 
-    An error that may pass is tried again after 1, 2 and 4 seconds. Nothing found is not an error: the model is told
-    查询无结果. A tool that failed for good is not offered again in this question. Where nothing is left to say, the
-    answer is a friendly sentence with the status `refused`, or the not-found sentence; without a passage nothing is
-    answered at all.
+    A call that fails for a reason that may pass is retried after 1, 2 and 4 seconds. Nothing found is not an error: the
+    model gets 查询无结果. A tool that failed for good is not offered again for this question. If there is nothing to
+    answer from, the answer is a friendly sentence with the status `refused`, or the not-found sentence; without a
+    passage there is never an answer.
 
-    Tools that read documents get the tenant's filters from here; the arguments of the model cannot name any. All tools
-    run apart from the server's own threads, and end with the question that asked them.
+    Tools that read documents get the tenant's filters from here; the arguments of the model cannot set any. All tools
+    run apart from the server's own threads, and end with the question.
 
     Example in YAML:
     ```yaml
@@ -80,10 +79,10 @@ class ToolAgent(Serializable):
 
     def __init__(self, chat_generator: ChatGenerator, *, tools: list[AgentTool | Tool]) -> None:
         """
-        Name who is asked, and what with.
+        Set the model and its tools.
 
         :param chat_generator: Writes the calls and the answer.
-        :param tools: Components of `shiguan.agent`, or tools of Haystack's such as `MCPTool`, each of another name.
+        :param tools: Components of `shiguan.agent`, or Haystack tools such as `MCPTool`, with different names.
         :raises ValueError: If there is no tool, or two have the same name.
         """
         self.chat_generator = chat_generator
@@ -97,7 +96,7 @@ class ToolAgent(Serializable):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Make the component from its parameters."""
+        """Create the component from its parameters."""
         given = data.get("init_parameters") or {}
         tools = given.get("tools") or []
         made = [component_from_dict(import_class_by_name(tool["type"]), tool, "tools") for tool in tools]
@@ -128,11 +127,11 @@ class ToolAgent(Serializable):
         :param documents: The numbered passages of its context.
         :param filters: What tools may read, from `TenantFilter`.
         :param query: The question.
-        :param language: Its language; None to tell from the question.
+        :param language: Its language; None to detect it.
         :param generation_kwargs: For every call of the model.
         :param streaming_callback: Called with each call of a tool and its result, and never with the answer, which is
-            shown when it is checked.
-        :returns: `replies`, one (none where no model could be asked), with `passages`, all that it may cite; or
+            shown after it is checked.
+        :returns: `replies`, one, or none if no model could be called, with `passages`, all that it may cite; or
             `answers`, one that says why there is no reply; `steps`, each call of a tool with its outcome; `warnings`.
         :raises AnswerError: If the language model fails for good.
         :raises RefusedError: If a tool was to read documents without a tenant.
@@ -145,7 +144,7 @@ class ToolAgent(Serializable):
             return await research.result(query)
         except ShiguanError:
             raise
-        except Exception as error:  # whatever else went wrong is no reason to end a conversation with an error
+        except Exception as error:  # nothing else ends a conversation with an error
             logger.warning("The agent failed: {kind}", kind=type(error).__name__)
             research.warnings.append(f"The stage `agent` failed ({_reason(error)}).")
             return research.ended("failed", query)
@@ -155,7 +154,7 @@ class ToolAgent(Serializable):
 
 @dataclass
 class _Research:
-    """One question on its way: the conversation with the model, the passages so far, and the tools still offered."""
+    """One question: the conversation with the model, the passages so far, and the tools still offered."""
 
     agent: ToolAgent
     messages: list[ChatMessage]
@@ -192,7 +191,6 @@ class _Research:
         return self._outputs(replies=[reply], passages=self.passages)
 
     def ended(self, why: str, query: str) -> dict[str, Any]:
-        """Answer with a sentence of our own."""
         found = why == "not_found"
         text = not_found_sentence("agent", self.language) if found else sentence(why, self.language)
         status = "not_found" if found else "refused"
@@ -203,7 +201,7 @@ class _Research:
         return {**outputs, "steps": self.steps, "warnings": [*self.agent._counter.warnings, *self.warnings]}
 
     async def _define_tools(self) -> None:
-        """Learn what the tools take; one whose server does not say is left out."""
+        """Collect the definitions of the tools; a tool whose server does not answer is left out."""
         tools = self.agent._tools
         made = [self._within_limit(asyncio.to_thread(tool.definition, self.language)) for tool in tools.values()]
         for name, definition in zip(tools, await asyncio.gather(*made, return_exceptions=True), strict=True):
@@ -242,8 +240,11 @@ class _Research:
                 self.messages.append(ChatMessage.from_user(sentence("empty_reply", self.language)))
                 continue
             observations = await self._observe(step.calls, MOST_TOOL_CALLS - made)
-            made += sum(one.outcome != "too_many" for one in observations)
-            self.messages += [step.message, *(one.message(self.language, in_text=step.in_text) for one in observations)]
+            made += sum(seen.outcome != "too_many" for seen in observations)
+            self.messages += [
+                step.message,
+                *(seen.message(self.language, in_text=step.in_text) for seen in observations),
+            ]
 
     async def _ask(self, offered: list[Tool], *, first: bool) -> ChatMessage:
         native = {"tools": offered} if offered and self.native else {}
@@ -253,7 +254,7 @@ class _Research:
                 outputs = await call_generator(self.agent.chat_generator, self.messages, **settings)
                 replies: list[ChatMessage] = outputs["replies"]
         except EndpointError as error:
-            # Servers of models that know no tools refuse the request; such a model writes its calls as JSON.
+            # Servers of models without tool calling refuse the request; such a model writes its calls as JSON.
             if not (first and native and "tool" in str(error).lower()):
                 raise
             self.native = False
@@ -263,7 +264,7 @@ class _Research:
         return replies[0] if replies else ChatMessage.from_assistant("")
 
     async def _observe(self, calls: Sequence[ToolCall], left: int) -> list[Observation]:
-        """Run the calls of one reply side by side, and number what they found in their order."""
+        """Run the calls of one reply side by side, and number what they found in order."""
         for place, call in enumerate(calls[:left]):
             arguments = json.dumps(call.arguments, ensure_ascii=False)
             delta = ToolCallDelta(index=place, tool_name=call.tool_name, arguments=arguments)
@@ -271,17 +272,17 @@ class _Research:
             await self._stream(StreamingChunk("", index=place, tool_calls=[delta], meta=asked))
         found = await asyncio.gather(*(self._found_by(call) for call in calls[:left]))
         observations = []
-        for place, (call, one) in enumerate(zip(calls[:left], found, strict=True)):
-            if isinstance(one, Observation):
-                observation = one
+        for place, (call, result) in enumerate(zip(calls[:left], found, strict=True)):
+            if isinstance(result, Observation):
+                observation = result
             else:
-                observation, new = observe(call, one, self.passages, self.language, self.agent._counter)
+                observation, new = observe(call, result, self.passages, self.language, self.agent._counter)
                 self.passages += new
             observations.append(observation)
             self.steps.append(observation.record())
             failed = observation.outcome not in ("found", "known", "empty")
-            result = ToolCallResult(result=observation.text, origin=call, error=failed)
-            await self._stream(StreamingChunk("", index=place, tool_call_result=result, meta=observation.record()))
+            answer = ToolCallResult(result=observation.text, origin=call, error=failed)
+            await self._stream(StreamingChunk("", index=place, tool_call_result=answer, meta=observation.record()))
         beyond = sentence("too_many", self.language)
         return [*observations, *(Observation(call, "too_many", beyond) for call in calls[left:])]
 
@@ -307,23 +308,31 @@ class _Research:
         return Observation(call, "wrong_arguments", text, reason=problem or "")
 
     async def _attempts(self, tool: Any, arguments: dict[str, Any]) -> list[Document]:
-        """Run a tool with the arguments of the model and what only we say; what may pass is tried again."""
+        """Run a tool with the model's arguments and those that only we give; retry what may pass."""
         takes = inspect.signature(tool.run).parameters
         ours = {name: value for name, value in {**self.ours, "passages": self.passages}.items() if name in takes}
-        for wait in (*_WAITS, None):
-            awaited = getattr(tool, "run_async", None)
-            given = {**arguments, **ours}
-            try:
-                work = awaited(**given) if awaited else asyncio.to_thread(tool.run, **given)
-                found: list[Document] = (await self._within_limit(work))["documents"]
-                return found
-            except Exception as error:
-                if wait is None or not _may_pass(error):
-                    raise
-                message = "The tool {tool} failed ({kind}); trying again in {delay} s"
-                logger.warning(message, tool=tool.tool_name, kind=type(error).__name__, delay=wait)
-            await asyncio.sleep(wait)
-        raise AssertionError("the last attempt returns or raises")
+
+        async def attempt() -> list[Document]:
+            run_async, given = getattr(tool, "run_async", None), {**arguments, **ours}
+            work = run_async(**given) if run_async else asyncio.to_thread(tool.run, **given)
+            found: list[Document] = (await self._within_limit(work))["documents"]
+            return found
+
+        def log(state: RetryCallState) -> None:
+            kind = type(state.outcome.exception()).__name__ if state.outcome else ""
+            delay = state.next_action.sleep if state.next_action else 0
+            message = "The tool {tool} failed ({kind}); trying again in {delay} s"
+            logger.warning(message, tool=tool.tool_name, kind=kind, delay=delay)
+
+        retrying = AsyncRetrying(
+            sleep=asyncio.sleep,
+            retry=retry_if_exception(_may_pass),
+            stop=stop_after_attempt(_ATTEMPTS),
+            wait=wait_exponential(),  # 1, 2 and 4 seconds
+            before_sleep=log,
+            reraise=True,
+        )
+        return await retrying(attempt)
 
     async def _within_limit(self, work: Any) -> Any:
         async with asyncio.timeout(_ATTEMPT_SECONDS):
@@ -335,9 +344,9 @@ class _Research:
         self.warnings.append(f"The tool `{name}` failed and was not offered again: {_reason(error)}.")
 
     async def _stream(self, chunk: StreamingChunk) -> None:
-        heard = self.callback(chunk) if self.callback is not None else None
-        if inspect.isawaitable(heard):
-            await heard
+        result = self.callback(chunk) if self.callback is not None else None
+        if inspect.isawaitable(result):
+            await result
 
 
 def _may_pass(error: BaseException) -> bool:

@@ -1,4 +1,4 @@
-"""Calls of tools, read from what a model says; and what came of them, as numbered passages that fit."""
+"""Reads calls of tools from a model's replies, and numbers what the tools found."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from shiguan.llm.source_blocks import neutral_text, render_sources, source_block
 from shiguan.models.token_counter import TokenCounter
 from shiguan.text.passages import cut_span
 
-# A call is the end of a reply and begins a line: JSON in the middle of an answer may be a source's.
+# A call begins a line and ends the reply: JSON in the middle of an answer may come from a source.
 _CALL = re.compile(
     r"(?:^|\n)[ \t]*(?:(?:行动|行動|action)[ \t]*[:：]\s*)?(?:```\w*\s*)?(\{.*\})\s*(?:```)?\s*$",
     re.DOTALL | re.IGNORECASE,
@@ -24,9 +24,9 @@ _ARGUMENTS = ("arguments", "parameters", "action_input", "args")
 _ANSWERS = ("answer", "final_answer")
 _MOST = 20
 _ODD = re.compile(r"[^\w-]", re.ASCII)
-# The most that one observation may have.
+# The limit of one observation.
 _MOST_TOKENS = 1_500
-# What is longer is cut before its sentences are looked for; a passage with less room than this is left out.
+# Longer texts are cut before they are split into sentences; a passage with less room than this is left out.
 _MOST_CHARACTERS, _LEAST_TOKENS = 30_000, 50
 
 Outcome = Literal["found", "known", "empty", "failed", "unknown_tool", "wrong_arguments", "too_many"]
@@ -34,7 +34,7 @@ Outcome = Literal["found", "known", "empty", "failed", "unknown_tool", "wrong_ar
 
 @dataclass(frozen=True)
 class ModelStep:
-    """One reply: the calls it makes, or the text of an answer; `in_text` where the calls were written as JSON."""
+    """One reply: its calls, or the text of an answer; `in_text` if the calls were written as JSON."""
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
@@ -42,13 +42,13 @@ class ModelStep:
 
     @property
     def message(self) -> ChatMessage:
-        """What the model is shown of its own reply in the next call."""
+        """The reply as the model sees it in the next call."""
         calls = () if self.in_text else self.calls
         return ChatMessage.from_assistant(neutral_text(self.text) or None, tool_calls=list(calls) or None)
 
 
 def read_step(reply: ChatMessage, step: int) -> ModelStep:
-    """Read a reply; calls without an id of their own get one, names that no API would take are mended."""
+    """Read a reply; every call gets an id, and names that no API would accept are corrected."""
     text = without_thoughts(reply.text or "").strip()
     if reply.tool_calls:
         calls = [
@@ -74,7 +74,7 @@ def _call(name: str, arguments: Any, **more: Any) -> ToolCall:
 
 @dataclass(frozen=True)
 class Observation:
-    """What came of one call: passages with numbers, or a sentence that says why there are none."""
+    """The result of one call: numbered passages, or a sentence that says why there are none."""
 
     call: ToolCall
     outcome: Outcome
@@ -83,13 +83,12 @@ class Observation:
     reason: str = ""
 
     def record(self) -> dict[str, Any]:
-        """Write it as `--explain` and the stream show it."""
+        """Return what `--explain` and the stream show."""
         numbers = [passage.meta["number"] for passage in self.passages]
         asked = {"tool": self.call.tool_name, "arguments": self.call.arguments}
         return {**asked, "outcome": self.outcome, "numbers": numbers, "reason": self.reason}
 
     def message(self, language: str, *, in_text: bool) -> ChatMessage:
-        """Write it for the model."""
         if not in_text:
             return ChatMessage.from_tool(self.text, origin=self.call)
         return ChatMessage.from_user(f"{sentence('observation', language, tool=self.call.tool_name)}\n{self.text}")
@@ -98,19 +97,19 @@ class Observation:
 def observe(
     call: ToolCall, found: Sequence[Document], passages: Sequence[Document], language: str, counter: TokenCounter
 ) -> tuple[Observation, list[Document]]:
-    """Continue the numbers of the passages so far with what a call found; the second part has what is new."""
+    """Make the observation of a call, and return it with its new passages, numbered after those so far."""
     new: list[Document] = []
     known: list[Document] = []
-    highest = max((one.meta["number"] for one in passages), default=0)
+    highest = max((passage.meta["number"] for passage in passages), default=0)
     for document in _fitting(found, counter):
-        same = next((one for one in [*passages, *new] if _holds(one, document)), None)
+        same = next((passage for passage in [*passages, *new] if _holds(passage, document)), None)
         if same is None:
             new.append(_numbered(document, highest + len(new) + 1))
         elif same not in known:
             known.append(same)
     if not new and not known:
         return Observation(call, "empty", sentence("no_result", language)), []
-    # As a model reads them: new ones between delimiters, made harmless; known ones by their numbers.
+    # New ones between delimiters, made harmless; known ones by their numbers.
     parts = [render_sources(map(source_block, new))] if new else []
     if known:
         numbers = ", ".join(f"[{passage.meta['number']}]" for passage in known)
@@ -119,7 +118,7 @@ def observe(
 
 
 def _fitting(documents: Sequence[Document], counter: TokenCounter) -> list[Document]:
-    """Keep what fits into one observation, best first, the last one cut at its sentences."""
+    """Keep what fits into one observation, best first, the last cut at a sentence."""
     left, kept = _MOST_TOKENS, []
     for document in documents:
         if not (document.content or "").strip():
@@ -148,7 +147,7 @@ def _shortened(document: Document, room: int, counter: TokenCounter) -> Document
     matches = [(match["start"], match["end"]) for match in document.meta.get("matches") or []]
     start, end = cut_span(text, matches, room, counter.count)
     if document.meta.get("origin") == "tool":
-        # No store keeps it whole: what is read of it is all there is.
+        # It is in no store, so the part that is read is all there is.
         return Document(content=text[start:end], meta=document.meta)
     first = document.meta["cut"][0] if "cut" in document.meta else 0
     return replace(document, content=text[start:end], meta={**document.meta, "cut": [first + start, first + end]})

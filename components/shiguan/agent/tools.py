@@ -1,4 +1,4 @@
-"""What a tool of the agent is, how it is described to a model, and how it asks an outside service."""
+"""The base class of the agent's tools, how they are described to a model, and how they ask outside services."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ _THREADS = 16
 
 
 class ToolError(Exception):
-    """A tool gave nothing that could be used; `passing` if the same call may succeed a little later."""
+    """A tool gave no usable result; `passing` if the same call may succeed a little later."""
 
     def __init__(self, reason: str, *, passing: bool = False) -> None:
         self.passing = passing
@@ -32,21 +32,21 @@ class ToolError(Exception):
 
 
 class WrongArgumentsError(Exception):
-    """A call's arguments fit the schema and still make no sense to the tool."""
+    """The arguments of a call fit the schema and are still wrong for the tool."""
 
 
 class AgentTool:
     """
-    A component whose `run` takes what a model says, and gives `documents`.
+    A component whose `run` takes the arguments of a model's call and returns `documents`.
 
-    `filters`, `passages` (the numbered ones so far) and `language` of its `run` come from the agent, never
-    from the model: they are not in the definition, and an argument that is not in it is refused.
+    `filters`, `passages` (the numbered ones so far) and `language` come from the agent, never from the model: they are
+    not in the definition, and an argument that is not in it is refused.
     """
 
     tool_name = ""
 
     def definition(self, language: str) -> Tool:
-        """Describe what a tool of our own does and takes, from `prompts/agent.yml`; the same bytes each time."""
+        """Describe the tool and its arguments, from `prompts/agent.yml`; the same bytes each time."""
         known = agent_texts()["tools"][self.tool_name]
         code = "zh" if language == "zh" else "en"
         properties = {
@@ -57,31 +57,29 @@ class AgentTool:
         return Tool(self.tool_name, known["description"][code], schema, function=defined_only)
 
     def problem(self, arguments: dict[str, Any], definition: Tool) -> str | None:
-        """Say what is wrong with a call's arguments, without repeating all of a long one."""
+        """Describe what is wrong with a call's arguments, if anything, in at most 200 characters."""
         error = next(Draft202012Validator(definition.parameters).iter_errors(arguments), None)
         return " ".join(error.message.split())[:200] if error is not None else None
 
 
 def defined_only(**_: Any) -> Any:
-    """Stand in for the function of a definition: the agent runs the component, with what a model cannot say."""
+    """Serve as the function of every definition, which is never called: the agent runs the component itself."""
     raise NotImplementedError
 
 
 def sentence(name: str, language: str, **values: str) -> str:
-    """Give one of the agent's sentences."""
     text: str = agent_texts()["sentences"][name]["zh" if language == "zh" else "en"]
     return text.format(**values)
 
 
 def found_outside(tool: str, text: str, *, title: str, address: str) -> Document:
-    """Make a passage of what a tool found outside the library: shown as the tool's, with the record's address."""
+    """Make a passage of what a tool found outside the library, with the tool's name and the record's address."""
     meta = {"source": f"{tool} {address}", "title": title, "origin": "tool", "anchor": {"url": address}}
     return Document(content=text, meta=meta)
 
 
 @cache
 def agent_texts() -> dict[str, Any]:
-    """Read what the agent says beside its prompt."""
     return read_table(resource_folder("prompts") / "agent.yml")
 
 
@@ -95,25 +93,24 @@ def _tools_loop() -> asyncio.AbstractEventLoop:
 
 async def run_apart(work: Coroutine[Any, Any, Result]) -> Result:
     """
-    Do the work of a tool in the event loop of all tools, which has a thread, and a pool of threads, of its own.
+    Run a tool in the event loop of all tools, which has its own thread and thread pool.
 
-    Whatever gets stuck there, a look-up of a name or a store, holds no thread of anybody else; who stops waiting ends
-    the work.
+    A stuck tool blocks no other thread; cancelling this call ends the work.
     """
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, _tools_loop()))
 
 
 async def fetch_json(url: str, params: Mapping[str, Any]) -> Any:
     """
-    Get JSON by GET and trust nothing that comes back: time, size, place and form are bounded.
+    Get JSON by GET, with limits of time, size and redirects.
 
-    None where the service says that there is nothing (404); else a `ToolError`.
+    Returns None for 404; any other failure is a `ToolError`.
     """
     host = url.partition("//")[2].partition("/")[0].rpartition("@")[2] or "the service"
     settings = bounded(_MOST_BYTES) | {"follow_redirects": True, "max_redirects": _MOST_REDIRECTS, "timeout": _SECONDS}
     settings["headers"]["User-Agent"] = "shiguan (an engine that answers from sources)"
     try:
-        # One limit for the address, the connection, the head and the body together.
+        # One limit for name lookup, connection, head and body together.
         async with asyncio.timeout(_SECONDS), httpx.AsyncClient(verify=_trusted(), **settings) as client:
             response = await client.get(httpx.URL(url).copy_merge_params(dict(params)))
     except TimeoutError:

@@ -30,7 +30,7 @@ class WikipediaSearch(AgentTool):
 
     def __init__(self, url: str = "https://{language}.wikipedia.org/w/api.php") -> None:
         """
-        Name the service.
+        Set the service.
 
         :param url: Its address; `{language}` becomes that of the question.
         """
@@ -44,7 +44,7 @@ class WikipediaSearch(AgentTool):
         :param query: What to search for.
         :param language: The question's language, `en` or `zh`.
         :returns: `documents`, one for each article, best first.
-        :raises ToolError: If the service gives nothing that can be used.
+        :raises ToolError: If the service gives no usable reply.
         """
         url = self.url.replace("{language}", "zh" if language == "zh" else "en")
         reply = await fetch_json(url, {**_PARAMETERS, "gsrsearch": query})

@@ -1,6 +1,6 @@
 """
-Decides whether a pipeline file may be built and run: by its text first, then by the graph that Haystack makes of it.
+Checks whether a pipeline file may be built and run: first its text, then the graph that Haystack builds from it.
 
-`reading` turns a file into data and `definition` into components; the others hold the rules, `building` what Haystack
-says, and `pipeline_check` runs them all. `load_pipeline` and `shiguan check` ask the same function.
+`reading` turns a file into data, `definition` into components, `building` into Haystack's graph; the others hold the
+rules, and `pipeline_check` applies them all, for `load_pipeline` and `shiguan check` alike.
 """

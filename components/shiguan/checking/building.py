@@ -1,4 +1,4 @@
-"""Builds a pipeline whose file has passed the rules for text, without a network and without writing, to look at it."""
+"""Builds a pipeline whose text has passed, without network or writing, and checks its graph."""
 
 import inspect
 import logging
@@ -29,7 +29,7 @@ HAYSTACK_ROLES = {
     "haystack.components.joiners.branch.BranchJoiner": "joins",
     "haystack.components.routers.file_type_router.FileTypeRouter": "sorts",
 }
-"""What Haystack's own components do with documents, states and files, which cannot say it themselves."""
+"""The roles of Haystack's own components, which do not have the attribute `tenant_role`."""
 
 _RETRIEVERS = "haystack.components.retrievers."
 HAYSTACK_READERS_INSIDE = {
@@ -38,16 +38,16 @@ HAYSTACK_READERS_INSIDE = {
     f"{_RETRIEVERS}multi_query_text_retriever.MultiQueryTextRetriever": ("retriever",),
     f"{_RETRIEVERS}multi_query_embedding_retriever.MultiQueryEmbeddingRetriever": ("retriever",),
 }
-"""Those that hand their filters on, and the parameters of those to whom; ours say it in `tenant_readers`."""
+"""Haystack components that pass their filters on to parameters; ours name these in `tenant_readers`."""
 
 Arguments = dict[str, inspect.Parameter]
 
 
 class BuiltPipeline:
     """
-    The pipeline that Haystack made of a file: its sockets, their types, and the graph of its components.
+    The pipeline that Haystack built from a file: its sockets, their types, and the graph of its components.
 
-    What cannot be built here, for want of a package or a key, is stood for by what its class says of itself.
+    A component that cannot be built here, for lack of a package or a key, is replaced by the sockets of its class.
     """
 
     def __init__(self, definition: Definition) -> None:
@@ -58,7 +58,7 @@ class BuiltPipeline:
         self.absent: dict[str, str] = {}
         self.stand_ins: set[str] = set()
         instances = {one.name: self._built(one) for one in definition.components.values()}
-        # What stands in for a component gives anything, which Haystack lets fit nothing.
+        # Outputs of stand-ins have the type `Any`, which Haystack connects to nothing.
         self.pipeline = Pipeline(connection_type_validation=not self.stand_ins)
         for name, instance in instances.items():
             try:
@@ -70,44 +70,44 @@ class BuiltPipeline:
         self.graph: nx.DiGraph[str] = nx.DiGraph(self.pipeline.graph)
 
     def inputs(self, name: str) -> dict[str, InputSocket]:
-        """Give the inputs of a component; none if there is no such component."""
+        """Return the inputs of a component; none if it does not exist."""
         found: dict[str, InputSocket] = self.pipeline.graph.nodes.get(name, {}).get("input_sockets", {})
         return found
 
     def outputs(self, name: str) -> dict[str, OutputSocket]:
-        """Give the outputs of a component; none if there is no such component."""
+        """Return the outputs of a component; none if it does not exist."""
         found: dict[str, OutputSocket] = self.pipeline.graph.nodes.get(name, {}).get("output_sockets", {})
         return found
 
     def greedy(self, name: str) -> list[str]:
-        """Name the inputs that make a component run with each value that comes, as a `BranchJoiner` does."""
+        """List the inputs that make a component run with every value, as a `BranchJoiner` does."""
         return [key for key, socket in self.inputs(name).items() if socket.is_greedy]
 
     def role(self, part: Component) -> str:
-        """Tell what a component does about the tenant: nothing, if its class says nothing."""
+        """Return what a component does about the tenant, such as `filters` or `writes`; empty for nothing."""
         return getattr(self.classes[part.type], "tenant_role", "") or HAYSTACK_ROLES.get(part.type, "")
 
     def takes_from_outside(self, name: str, socket: str) -> bool:
-        """Tell whether an input of a component in a loop may come from outside it, which delivers once."""
+        """Return whether an input of a component in a loop may come from outside, which delivers only once."""
         part = self.definition.components[name]
         once = getattr(self.classes[part.type], "counts_once", ())
         return socket in self.greedy(name) or socket in once or self.role(part) == "loops"
 
     def readers_inside(self, part: Component) -> tuple[str, ...]:
-        """Name the parameters of a component whose components get its filters."""
+        """List the parameters of a component whose components get its filters."""
         return getattr(self.classes[part.type], "tenant_readers", HAYSTACK_READERS_INSIDE.get(part.type, ()))
 
     def may_hold_a_store(self, part: Component) -> bool:
-        """Tell whether a class takes a store, or is a retriever by its package: some open a database of their own."""
+        """Return whether a class takes a store, or is in a package of retrievers: some open their own database."""
         return ".retrievers." in part.type or any(map(names_store, self._arguments(part, "__init__")))
 
     def takes(self, part: Component, name: str) -> bool:
-        """Tell whether a component's `run` takes an input; what is not installed is believed to."""
+        """Return whether a component's `run` takes an input; true if its class is not installed."""
         return self.classes[part.type] is None or name in self._arguments(part, "run")
 
     @cached_property
     def loops(self) -> list[set[str]]:
-        """Find the names of components that can reach one another."""
+        """Find the groups of components that can reach one another."""
         return sorted((loop for loop in nx.strongly_connected_components(self.graph) if len(loop) > 1), key=min)
 
     def _built(self, whole: Component) -> Any:
@@ -131,7 +131,7 @@ class BuiltPipeline:
                     return component_from_dict(component.registry[whole.type], spec, whole.name)
             except MemoryError:
                 raise
-            except Exception as error:  # whatever an __init__ raises is about this file, or about this machine
+            except Exception as error:  # due to this file, or to this machine
                 problem = shortened(str(error).partition("\n")[0].rstrip(". "), 300)
                 here = isinstance(error, ImportError | OSError) or "environment variable" in problem
                 if not (here or "shiguan[" in problem):
@@ -149,7 +149,7 @@ class BuiltPipeline:
         return _StandIn(self._arguments(whole, "run"), self.definition, whole.name)
 
     def _class_of(self, part: Component) -> type | None:
-        """Import a class that is on the list; None where it does not exist, or is not installed here."""
+        """Import an allowed class; None if it does not exist, or is not installed here."""
         path, _, name = part.type.rpartition(".")
         missing = ""
         if all(step.isidentifier() and not step.startswith("__") for step in part.type.split(".")):
@@ -184,7 +184,7 @@ class BuiltPipeline:
 
 @component
 class _StandIn:
-    """Has the sockets that a class says of itself, or those that the file connects where there is no class."""
+    """Has the sockets of a class or, without a class, those that the file connects."""
 
     def __init__(self, known: Arguments, definition: Definition, name: str) -> None:
         for key, parameter in list(known.items())[1:]:
@@ -221,14 +221,14 @@ def _refuse_work(event: str, arguments: tuple[Any, ...]) -> None:
 
 @cache
 def _watch() -> None:
-    sys.addaudithook(_refuse_work)  # it stays, and looks at nothing while nothing is built
+    sys.addaudithook(_refuse_work)  # cannot be removed; does nothing while nothing is built
 
 
 @contextmanager
 def _harmless() -> Iterator[None]:
-    """Let nothing reach the network, start a process or write a file meanwhile, as Python's audit events report it."""
+    """Refuse network, processes and writing files in the block, by Python's audit events."""
     _watch()
-    # What Haystack has to say it says when the pipeline is built to be run.
+    # Haystack logs the same when the pipeline is built to be run.
     logger = logging.getLogger("haystack")
     token, level = _building.set(True), logger.level
     logger.setLevel(logging.ERROR)
@@ -242,7 +242,7 @@ def _harmless() -> Iterator[None]:
 
 
 def check_building(built: BuiltPipeline) -> Iterator[Finding]:
-    """Find classes that do not exist, and components that cannot be made with their parameters."""
+    """Find classes that do not exist, and components that cannot be built with their parameters."""
     yield from built.findings
 
 
@@ -255,7 +255,7 @@ def check_connections(built: BuiltPipeline) -> Iterator[Finding]:
         ]
         yield from missing
         if not missing and edge.place in built.unfit:
-            expected = "Expected sockets that fit; several values meet in a joiner, and a loop in a `BranchJoiner`."
+            expected = "Expected sockets that fit; several values need a joiner, and a loop needs a `BranchJoiner`."
             step = "Connect another socket, or put a component between them."
             yield flaw(edge.place, f"{shortened(built.unfit[edge.place], 400)}.", expected, step)
     for _, target, place in built.definition.declared:
@@ -275,20 +275,20 @@ def _missing(built: BuiltPipeline, socket: Socket, place: Place, kind: str) -> I
 
 
 def check_starvation(built: BuiltPipeline) -> Iterator[Finding]:
-    """Find inputs that nothing feeds, or not always, and loops that are fed from outside past their entrance."""
+    """Find inputs that get no value, or not always, and loops that are fed from outside past their entrance."""
     definition = built.definition
     for part in definition.components.values():
         for name in [name for name, socket in built.inputs(part.name).items() if socket.is_mandatory]:
             given, senders = definition.input_names((part.name, name)), definition.senders((part.name, name))
             if not given and not senders:
-                problem = f"Nothing feeds `{part.name}.{name}`, so `{part.name}` never runs."
+                problem = f"Nothing is connected to `{part.name}.{name}`, so `{part.name}` never runs."
                 step = "Connect it, or remove the component."
                 yield flaw(part.place, problem, "Expected a connection or a declared input.", step)
             elif definition.answers and not senders and not {"query", "tenant_id"} & given.keys():
                 left_out = ", ".join(f"`{one}`" for one in given)
-                problem = f"`{part.name}.{name}` must be given, and {left_out} may be left out of a question."
+                problem = f"`{part.name}.{name}` is required, and a question may come without {left_out}."
                 expected = "Expected a connection, `query` or `tenant_id`: nothing else comes with every question."
-                step = "Feed it from one of these, or use a component for which it is optional."
+                step = "Connect one of these, or use a component for which it is optional."
                 yield flaw(part.place, problem, expected, step)
     for loop in built.loops:
         if not any(built.greedy(name) for name in loop):
@@ -303,8 +303,8 @@ def check_starvation(built: BuiltPipeline) -> Iterator[Finding]:
             if edge.sender[0] not in loop and into in loop and not built.takes_from_outside(into, key):
                 yield Finding(
                     edge.place,
-                    f"`{written(edge.sender)}` stands outside the loop and feeds `{written(edge.receiver)}` inside it: "
+                    f"`{written(edge.sender)}` is outside the loop and sends to `{written(edge.receiver)}` inside it: "
                     "it delivers once, and from the second round on the receiver does not run, or runs without it.",
                     "Expected everything inside a loop to come from inside.",
-                    "Let the value come through `AttemptLoop`.",
+                    "Send the value through `AttemptLoop`.",
                 )

@@ -1,4 +1,4 @@
-"""A pipeline file as components, connections and declared inputs, the way the rules look at it."""
+"""A pipeline file as components, connections and declared inputs, for the rules."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ Socket = tuple[str, ...]
 
 @dataclass(frozen=True, eq=False)
 class Component:
-    """One component of a pipeline, or one that stands inside another."""
+    """One component of a pipeline, or one inside another."""
 
     name: str
     type: str
@@ -23,10 +23,10 @@ class Component:
 
     @cached_property
     def inner(self) -> "list[Component]":
-        """What it is built with: everything among its parameters that has a class for a type."""
+        """The components among its parameters: everything whose `type` is a class."""
         found = []
         for place, value in self.values():
-            # Haystack takes a `type` with a dot for a class and imports it.
+            # Haystack imports any `type` with a dot as a class.
             if isinstance(value, dict) and isinstance(value.get("type"), str) and "." in value["type"]:
                 name = ".".join(str(step) for step in place[1:] if step != "init_parameters")
                 parameters = value.get("init_parameters")
@@ -34,7 +34,7 @@ class Component:
         return found
 
     def values(self) -> "Iterator[tuple[Place, Any]]":
-        """Walk through all values of its parameters; what stands behind an anchor is met at each place that uses it."""
+        """Walk through all values of its parameters; an anchored value comes up at each place that uses it."""
         stack: list[tuple[Place, Any]] = [((*self.place, "init_parameters"), dict(self.parameters))]
         while stack:
             place, value = stack.pop()
@@ -44,7 +44,7 @@ class Component:
 
 
 class Feed(NamedTuple):
-    """What goes into a component: from an output of another, or from a declared input, which is a name alone."""
+    """What an input receives: from an output of a component, or from a declared input, which is only a name."""
 
     sender: Socket
     receiver: Socket
@@ -53,7 +53,7 @@ class Feed(NamedTuple):
 
 @dataclass(frozen=True)
 class Definition:
-    """A file whose shape is sound."""
+    """A file whose structure is valid."""
 
     file: PipelineFile
     allowed_types: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class Definition:
 
     @cached_property
     def parts(self) -> list[Component]:
-        """The components and all that stands inside of them."""
+        """The components, and all components inside them."""
         return [part for component in self.components.values() for part in (component, *component.inner)]
 
     @cached_property
@@ -79,7 +79,7 @@ class Definition:
 
     @cached_property
     def declared(self) -> list[Feed]:
-        """What a caller may pass, and where it goes."""
+        """The declared inputs and options of the pipeline, and where they go."""
         return [
             Feed((name,), as_socket(target), (section, name, position))
             for section in ("inputs", "options")
@@ -89,14 +89,14 @@ class Definition:
 
     @cached_property
     def shown(self) -> list[tuple[Socket, Place]]:
-        """What a caller gets, and where the file says so."""
+        """The declared outputs, and their places in the file."""
         return [
             (as_socket(target), ("outputs", name)) for name, target in (self.file.content.get("outputs") or {}).items()
         ]
 
     @cached_property
     def answers(self) -> bool:
-        """Whether it answers questions: it takes one, or gives answers."""
+        """Whether it answers questions: it has the input `query` or the output `answers`."""
         taken, shown = {feed.sender[0] for feed in self.declared}, {place[1] for _, place in self.shown}
         return "query" in taken or "answers" in shown
 
@@ -108,26 +108,26 @@ class Definition:
         return found
 
     def senders(self, receiver: Socket) -> list[Feed]:
-        """Give the connections that end at an input."""
+        """Return the connections that end at an input."""
         return [feed for feed in self._feeds.get(receiver, []) if len(feed.sender) > 1]
 
     def input_names(self, receiver: Socket) -> dict[str, Place]:
-        """Give the declared inputs of the pipeline that go to an input of a component, and where they say so."""
+        """Return the declared inputs that go to an input of a component, and their places in the file."""
         return {feed.sender[0]: feed.place for feed in self._feeds.get(receiver, []) if len(feed.sender) == 1}
 
     def count_feeds(self, receiver: Socket) -> int:
-        """Count how many connections and declared inputs feed an input."""
+        """Count the connections and declared inputs of an input."""
         return len(self.senders(receiver)) + len(self.input_names(receiver))
 
 
 def as_socket(text: str) -> Socket:
-    """Read `component.socket`; a socket's own name may have dots, as a file type has."""
+    """Split `component.socket`; the name of a socket may contain dots, as that of a file type does."""
     component, _, socket = text.partition(".")
     return component, socket
 
 
 def written(socket: Socket) -> str:
-    """Write a socket as it stands in a file."""
+    """Write a socket as in a file."""
     return ".".join(socket)
 
 
@@ -136,16 +136,16 @@ def listed(names: set[str]) -> str:
 
 
 def words_of(type_: Any) -> set[str]:
-    """Give the names in a type, such as `list`, `Document` and `None`."""
+    """Return the names in a type, such as `list`, `Document` and `None`."""
     return set(re.findall(r"\w+", str(type_))) - {"class", "typing"}
 
 
 def may_be(type_: Any, *names: str) -> bool:
-    """Tell whether a type may stand for one of some classes: it names one, or is `Any`."""
+    """Return whether a type may hold one of some classes: it names one, or is `Any`."""
     words = words_of(type_)
     return words == {"Any"} or bool(words & set(names))
 
 
 def names_store(key: str | int) -> bool:
-    """Tell whether a parameter is called as one that takes a document store."""
+    """Return whether a parameter has the name of a document store."""
     return str(key) == "store" or str(key).endswith("_store")

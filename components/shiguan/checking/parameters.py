@@ -1,4 +1,4 @@
-"""Types are those on the list, parameters hold no code, and what a question or a reply can reach never becomes one."""
+"""Checks that a file names only allowed types and no code, and that no run can set a parameter or open a file."""
 
 import inspect
 import os
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shiguan.checking.building import BuiltPipeline
 
 ALLOWED = read_table(Path(__file__).with_name("allowed.yaml"))
-"""What a file may name; anything else is refused before it is imported."""
+"""The types that a file may name; others are refused before they are imported."""
 
 ALLOWED_TYPES = tuple(ALLOWED["allowed"])
 REFUSED_TYPES: dict[str, str] = ALLOWED["refused"]
@@ -27,17 +27,17 @@ ENGINE_OPTIONS = (
     *("sources", "sections", "when", "temperature", "max_tokens", "conversation_id", "budget"),
     *("strict", "references", "citation_format", "source_characters"),
 )
-"""Options of a question that the engine handles itself: their values are its own, and no component's."""
+"""Options of a question that the engine handles itself, and no component."""
 
 
 def extensions(given: list[str] | None = None) -> tuple[str, ...]:
-    """Gather what an operator allows beyond the list."""
+    """Collect the types that an operator allows beyond the list."""
     words = [*re.split(r"[,\s]+", os.environ.get(SETTING, "")), *(given or [])]
     return tuple(dict.fromkeys(word.rstrip(".") for word in words if word.strip(". ")))
 
 
 def refusal(type_: str, allowed: tuple[str, ...] = ()) -> str | None:
-    """Decide about one type."""
+    """Return why a type is refused; None if it is allowed."""
     if _below(type_, allowed):
         return None
     if "image" in re.split(r"[._]", type_.rpartition(".")[0]):
@@ -53,7 +53,7 @@ def _below(type_: str, prefixes: tuple[str, ...]) -> bool:
 
 
 def check_allowed_types(definition: Definition) -> Iterator[Finding]:
-    """Find types that a file must not name: Haystack imports whatever stands as `type`, and runs its module."""
+    """Find types that are not allowed: Haystack imports every `type`, which runs its module."""
     for part in definition.parts:
         reason = refusal(part.type, definition.allowed_types)
         if reason is not None:
@@ -72,19 +72,18 @@ _SWITCHES = {
     "trust_remote_code": "runs code that comes with a model",
     "custom_generate": "runs code that comes with a model",
 }
-# Haystack imports the module that a callable's path names. These are all its names for callables, and what others
-# would be called.
+# Haystack imports the module of a callable's path. These are its parameters for callables, and likely names of others.
 _CALLABLES = re.compile(
     r"tools|toolset|custom_filters|azure_ad_token_provider|.*(callback|callable|hook|handler|_fn|_func)s?"
     r"|(splitting|tool_parsing|parsing|embedding|tokenizer|filter)_function"
 )
 _EMPTIES = re.compile(r"(force_)?(recreate|drop|overwrite|delete|clear|reset|purge|wipe)(_\w+)?")
 _CALLABLE_TYPES = frozenset({"Callable", "StreamingCallbackT", "Tool", "Toolset", "ToolsType"})
-# So are the modules of types.
+# The modules of types are imported as well.
 _TYPE_PARAMETERS = frozenset({"type_", "list_type_", "output_type", "output_types", "outputs_type", "inputs_type"})
 _TYPE_WORD = re.compile(r"[\w.]+")
 _PLAIN_TYPES = frozenset(ALLOWED["plain_types"].split())
-# Of Shiguan's own variables those of its stores; the others hold the keys of callers.
+# Of Shiguan's own variables only those of its stores; the others hold the keys of callers.
 _KEY_NAME = re.compile(
     r"SHIGUAN_(ELASTICSEARCH|QDRANT)_(URL|API_KEY)|OPENAI_\w+|HF_\w+"
     r"|(?!SHIGUAN_)[A-Z][A-Z0-9_]*_(KEY|KEY_ID|TOKEN|PASSWORD|USERNAME|USER)"
@@ -92,7 +91,7 @@ _KEY_NAME = re.compile(
 
 
 def check_code_in_parameters(definition: Definition) -> Iterator[Finding]:
-    """Find parameters with which a file would run code of its own, or send secrets elsewhere."""
+    """Find parameters with which a file would run code, or send secrets elsewhere."""
     for component in definition.components.values():
         for place, value in component.values():
             if isinstance(value, dict):
@@ -133,7 +132,7 @@ def _parameter(place: Place, key: str, value: Any) -> Iterator[Finding]:
 
 
 def _lists_components(key: str, value: Any) -> bool:
-    """Whether `tools` holds classes with their parameters and nothing else: the list of allowed types decides there."""
+    """Return whether `tools` holds only classes with parameters, which the list of allowed types covers."""
     return (
         key == "tools"
         and isinstance(value, list)
@@ -145,18 +144,18 @@ def _lists_components(key: str, value: Any) -> bool:
 
 
 def _names_property(place: Place, value: Any) -> bool:
-    """Whether a key is the name of a property in a JSON schema for replies, whatever that is called."""
+    """Return whether a key is the name of a property in a JSON schema for replies."""
     return place[-2] == "properties" and "generation_kwargs" in place and isinstance(value, dict | bool)
 
 
 def takes_only_code(name: str, parameter: inspect.Parameter | None) -> bool:
-    """Tell whether a text for a parameter could only be the path of something to call."""
+    """Return whether a text for a parameter could only be the path of a callable."""
     words = words_of(parameter.annotation) if parameter is not None else set[str]()
     return bool(words & _CALLABLE_TYPES) and not words & {"str", "Any"} and not _CALLABLES.fullmatch(name)
 
 
 def names_code(place: Place, key: str, value: Any) -> Finding:
-    """Find a text that would be imported and called."""
+    """Make the finding of a text that would be imported and called."""
     return Finding(
         place,
         f"`{shortened(key)}: {shortened(value)}` names code to be imported and called.",
@@ -185,13 +184,13 @@ _PARAMETERS = re.compile(
     r"(.*_)?(urls?|hosts?|headers|template)|(user|system)_prompt|(?!retriever_kwargs).*_kwargs|api_key|model|tools|toolset|streaming_callback|index"
     r"|policy"
 )
-"""What no run may set; `retriever_kwargs` holds filters, which are the tenant's or are refused."""
+"""Inputs that no run may set; `retriever_kwargs` holds filters, which are checked elsewhere."""
 
 
 def check_reachable_parameters(built: "BuiltPipeline") -> Iterator[Finding]:
-    """Find inputs that open files or change what a component is, and that anybody but the ingest can reach."""
+    """Find inputs that open files or set parameters, and that anything but the ingest can reach."""
     components = built.definition.components
-    # Only a file that finds documents for somebody, or answers, has callers; what ingests has files.
+    # Only a file that searches or answers has callers; one that ingests has files.
     asked = built.definition.answers or any(built.role(component) == "filters" for component in components.values())
     for component in components.values():
         if asked and any(_takes_files(built, component, name) for name in built.inputs(component.name)):
@@ -199,8 +198,8 @@ def check_reachable_parameters(built: "BuiltPipeline") -> Iterator[Finding]:
                 component.place,
                 f"`{component.name}` opens files in a pipeline that answers questions: a text that reaches it would be "
                 "taken for a path.",
-                "Expected converters and file routers only where files are put into a library, as in `index.yml`.",
-                "Convert the files with `shiguan ingest`, and take it out here.",
+                "Expected converters and file routers only in files that ingest, such as `index.yml`.",
+                "Convert the files with `shiguan ingest`, and remove it here.",
             )
     for origin, receiver, place in [*built.definition.connections, *built.definition.declared]:
         target = components.get(receiver[0])
@@ -210,27 +209,27 @@ def check_reachable_parameters(built: "BuiltPipeline") -> Iterator[Finding]:
             yield Finding(
                 place,
                 f"The option `{origin[0]}` goes to `{written(receiver)}`.",
-                "Expected it nowhere: the engine handles it, and what a caller names would mean something else here.",
+                "Expected it not to be connected: the engine handles it, and its value would mean something else here.",
                 "Remove it, or give the input another name.",
             )
         if _PARAMETERS.fullmatch(receiver[1]):
             yield Finding(
                 place,
                 f"`{written(origin)}` sets `{written(receiver)}` while the pipeline runs.",
-                "Expected addresses and parameters in the file alone, where nothing asked or answered can reach them.",
+                "Expected addresses and parameters only in the file, out of reach of questions and replies.",
                 "Write the value below `init_parameters`, and remove this.",
             )
         elif _takes_files(built, target, receiver[1]) and not _is_source(built, origin):
             yield Finding(
                 place,
-                f"`{written(origin)}` says which files `{target.name}` opens.",
+                f"`{written(origin)}` decides which files `{target.name}` opens.",
                 "Expected the declared input `sources`, directly or through `SourceInspector` and `FileTypeRouter`.",
-                "Connect it so.",
+                "Connect it like that.",
             )
 
 
 def _is_of_the_engine(origin: Socket, receiver: Socket) -> bool:
-    """Whether an option of the engine is declared; only the id of a conversation may go on, under its own name."""
+    """Return whether an option of the engine is declared; only `conversation_id` may go to its own input."""
     own = len(origin) == 1 and origin[0] in ENGINE_OPTIONS
     return own and not (origin[0] == receiver[1] == "conversation_id")
 
@@ -238,13 +237,13 @@ def _is_of_the_engine(origin: Socket, receiver: Socket) -> bool:
 def _takes_files(built: "BuiltPipeline", component: Component, name: str) -> bool:
     known = built.inputs(component.name).get(name)
     words = words_of(known.type) if known is not None else set()
-    if words == {"Any"} and component.name in built.stand_ins:  # nobody knows what it is
+    if words == {"Any"} and component.name in built.stand_ins:  # its type is unknown
         return bool(_FILES.fullmatch(name))
     return bool(words & {"Path", "PathLike"}) or (bool(_FILES.fullmatch(name)) and "str" in words)
 
 
 def _is_source(built: "BuiltPipeline", origin: Socket) -> bool:
-    """Whether it is the input `sources`, or what a component makes of it, whose own input is asked the same."""
+    """Return whether it is the input `sources`, or the output of a component whose input is checked the same way."""
     if len(origin) == 1:
         return origin == ("sources",)
     sender = built.definition.components.get(origin[0])

@@ -1,4 +1,4 @@
-"""Asks every check about a file and gathers what they find, here or in a process that ends at a limit."""
+"""Runs all checks on a file, in this process or in one with limits."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -20,17 +20,17 @@ from shiguan.checking.tenants import check_tenant_reads, check_tenant_writes
 from shiguan.errors import ConfigurationError, UnsafePipelineError
 
 TEXT_CHECKS = (check_allowed_types, check_code_in_parameters, check_plans)
-"""What must hold before anything is built."""
+"""The checks that must pass before anything is built."""
 
 _SECONDS, _MEMORY, _ANSWER = 2.0, 256 * 1024**2, 4 * 1024**2
-"""What checking a file may take, beside the import of what it names; those that ship take a tenth."""
+"""Limits of checking a file, without imports; the shipped files take a tenth."""
 
 _UNSAFE_HAYSTACK = "HAYSTACK_UNSAFE_DESERIALIZATION"
 
 
 @dataclass(frozen=True)
 class Report:
-    """What became of a file."""
+    """The result of checking a file."""
 
     name: str
     findings: list[Finding] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Report:
         return kind(f"{self.name} is refused for {len(self.findings)} reasons:\n{lines}")
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the report as plain data, for programs."""
+        """Return the report as plain data."""
         findings = [finding.as_dict() for finding in self.findings]
         return {"file": self.name, "ok": not findings, "findings": findings, "notes": self.notes}
 
@@ -59,9 +59,9 @@ def check_pipeline(
     path: Path, name: str, *, allow_types: list[str] | None = None, promise: bool = False, build: bool = True
 ) -> Report:
     """
-    Decide whether a file may be built, by its text, then by what Haystack makes of it; and what a mode promises.
+    Check whether a file may be built: its text, then Haystack's graph and, with `promise`, the comment of a mode.
 
-    Without `build` its text alone is judged, for a caller who builds nothing of it but stores.
+    Without `build` only the text is checked, for a caller that builds nothing but stores.
     """
     refuse_unsafe_environment()
     try:
@@ -78,7 +78,7 @@ def check_pipeline(
         notes.append(f"Types below {types} are allowed beyond Shiguan's own list, by `--allow-type` or ${SETTING}.")
     found = _placed(file, definition, TEXT_CHECKS)
     if build and not found:
-        # A file that is refused for its text shall not wait for Haystack.
+        # A file that is refused for its text does not wait for Haystack.
         from shiguan.checking import building  # noqa: PLC0415
 
         built = building.BuiltPipeline(definition)
@@ -87,14 +87,14 @@ def check_pipeline(
         found = _placed(file, built, (*graph, check_reachable_parameters, check_tenant_reads, check_tenant_writes))
     if promise:
         found += _placed(file, file, [check_promise])
-    # A store behind an anchor stands in several places and is wrong once.
+    # An anchored store appears in several places, but is reported once.
     once = {(finding.line, finding.problem): finding for finding in reversed(found)}
     ordered = sorted(once.values(), key=lambda finding: finding.line or 0)
     return Report(name, ordered, notes, file.content, definition.allowed_types)
 
 
 def check_in_process(path: Path, name: str, *, allow_types: list[str] | None = None) -> Report:
-    """Do as `check_pipeline`, with its promise, in a process that a hostile file can neither hold nor fill."""
+    """Run `check_pipeline`, with `promise`, in a process with limits of time and memory."""
     from shiguan.limited_process import LimitError, Limits, run_limited  # noqa: PLC0415
 
     refuse_unsafe_environment()
@@ -103,7 +103,7 @@ def check_in_process(path: Path, name: str, *, allow_types: list[str] | None = N
         plain = run_limited(_judged, str(path), name, extensions(allow_types), limits=limits, prepare=ready)
     except LimitError as error:
         expected = "Expected a file that is checked in a moment."
-        step = "Take out what grows while the pipeline is built, or do not use the file."
+        step = "Remove what grows while the pipeline is built, or do not use the file."
         return Report(name, [Finding((), f"Checking the file {error}.", expected, step, check="building")])
     findings = [Finding(**{**one, "place": tuple(one["place"])}) for one in plain["findings"]]
     return Report(name, findings, plain["notes"])
@@ -127,7 +127,7 @@ def _placed(file: PipelineFile, subject: Any, checks: Iterable[Callable[[Any], I
 
 
 def _unpack_metadata(content: dict[str, Any]) -> None:
-    """Put back in its place what `load_pipeline` keeps in the metadata, where Haystack's `dumps` writes it."""
+    """Restore the sections that `load_pipeline` keeps in the metadata, where Haystack's `dumps` writes them."""
     metadata = content.get("metadata")
     for section in ("inputs", "outputs", "budget", "cache"):
         if isinstance(metadata, dict) and section in metadata:
@@ -135,7 +135,7 @@ def _unpack_metadata(content: dict[str, Any]) -> None:
 
 
 def refuse_unsafe_environment() -> None:
-    """Refuse to go on where Haystack is told to load anything."""
+    """Refuse an environment in which Haystack loads any class."""
     if os.environ.get(_UNSAFE_HAYSTACK):
         raise UnsafePipelineError(
             f"{_UNSAFE_HAYSTACK} is set to `{os.environ[_UNSAFE_HAYSTACK]}`, which lets a pipeline file load any code. "

@@ -1,4 +1,4 @@
-"""Reads a pipeline file as data: bounded, without tags, with the line of every value; and what a finding is."""
+"""Reads a pipeline file as data, with limits, without tags, and with the line of every value; defines findings."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -17,7 +17,7 @@ Pair = tuple[yaml.Node, yaml.Node]
 
 @dataclass(frozen=True)
 class Finding:
-    """Says where something is wrong, what it is, what was expected and what to do."""
+    """A problem in a file: its place, what was expected, and what to do."""
 
     place: Place
     problem: str
@@ -29,7 +29,7 @@ class Finding:
 
     @property
     def where(self) -> str:
-        """The place as a person reads it, such as `components.retriever.type`; empty for the file as a whole."""
+        """The place as text, such as `components.retriever.type`; empty for the whole file."""
         steps = (f"[{step}]" if isinstance(step, int) else f".{shortened(step)}" for step in self.place)
         return "".join(steps).removeprefix(".")
 
@@ -39,41 +39,41 @@ class Finding:
         return " ".join(part for part in (where and f"{where}:", self.problem, self.expected, self.next_step) if part)
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the finding as plain data, for programs."""
+        """Return the finding as plain data."""
         plain = asdict(self)
         del plain["place"]
         return {"check": plain.pop("check"), "line": plain.pop("line"), "where": self.where, **plain}
 
 
 def flaw(place: Place, problem: str, expected: str, next_step: str, line: int | None = None) -> Finding:
-    """Find something that is wrong and harms nobody."""
+    """Make the finding of a problem that is not a danger."""
     return Finding(place, problem, expected, next_step, line=line, unsafe=False)
 
 
 def shortened(value: object, most: int = 80) -> str:
-    """Write a value from a file into a message, which a hostile file must not flood or colour."""
+    """Shorten a value for a message, and replace unprintable characters, so that a file cannot flood or colour it."""
     text = "".join(letter if letter.isprintable() else "�" for letter in str(value)[: most + 1])
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 MAX_BYTES = 256 * 1024
-"""The longest pipeline file that is read; those that ship with Shiguan have under 20 KiB."""
+"""The size limit of a pipeline file; the shipped ones are under 20 KiB."""
 
 MAX_EVENTS = 20_000
-"""So many values, keys and brackets a file may have; and so many, too, when its anchors are written out."""
+"""The limit of values, keys and brackets in a file, also after its anchors are expanded."""
 
 MAX_DEPTH = 40
 
-# The same loader in C where PyYAML was built with it, which is everywhere but on odd machines.
+# The loader in C, where PyYAML was built with it.
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
 _PLAIN_TAGS = frozenset(f"{_TAG}{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq"))
 _TUPLE = f"{_TAG}python/tuple"
-"""Haystack writes tuples so when it dumps a pipeline; they are read as lists."""
+"""The tag with which Haystack dumps tuples; they are read as lists."""
 
 
 class UnreadableFile(Exception):  # noqa: N818 - it never leaves this package as an error
-    """Carries the findings that end the reading of a file."""
+    """The file cannot be read; carries the findings."""
 
     def __init__(self, *findings: Finding) -> None:
         self.findings = list(findings)
@@ -90,20 +90,19 @@ class PipelineFile:
     root: yaml.Node
 
     def line(self, place: Place) -> int | None:
-        """Find the line on which a value stands."""
+        """Find the line of a value."""
         node, found = self.root, None
         for step in place:
             below = self.keys.get(id(node), {})
             if step not in below:
                 break
-            # An aliased value stands elsewhere; its key tells where it is used.
+            # An aliased value is elsewhere; its key shows where it is used.
             key, node = below[step]
             found = key.start_mark.line + 1
         return found
 
 
 def read_pipeline_file(path: Path) -> PipelineFile:
-    """Read a file."""
     text = _text(path)
     try:
         _check_events(text)
@@ -113,7 +112,7 @@ def read_pipeline_file(path: Path) -> PipelineFile:
             problem = "It is empty." if root is None else "It is not a mapping of names."
             raise _flawed(f"The file is not a pipeline. {problem}", "Expected `components` and `connections`.")
         if _expanded_size(root, {}) > MAX_EVENTS:
-            raise _flooded(f"more than {MAX_EVENTS:,} values when its anchors are written out")
+            raise _flooded(f"more than {MAX_EVENTS:,} values when its anchors are expanded")
         wrong: list[Finding] = []
         keys = _keys_below(root, wrong)
         if wrong:
@@ -128,7 +127,7 @@ def read_pipeline_file(path: Path) -> PipelineFile:
 
 
 def opening_comment(text: str) -> str:
-    """Give the comment that opens a file: what a mode is for, what it costs, what it needs."""
+    """Return the comment at the beginning of a file: what a mode is for, what it costs, what it needs."""
     lines = takewhile(lambda line: line.startswith("#"), text.splitlines())
     return "\n".join(line.lstrip("# ").rstrip() for line in lines)
 
@@ -149,7 +148,7 @@ def _text(path: Path) -> str:
 
 
 def _check_events(text: str) -> None:
-    """Refuse tags and floods before any of it becomes an object; the parser itself works without recursion."""
+    """Refuse tags and floods before any objects are made; the parser itself does not recurse."""
     depth = documents = 0
     for count, event in enumerate(yaml.parse(text, Loader=_Loader), start=1):
         line = event.start_mark.line + 1 if event.start_mark else 0
@@ -165,7 +164,7 @@ def _check_events(text: str) -> None:
         is_tuple = tag == _TUPLE and isinstance(event, yaml.SequenceStartEvent)
         if tag is not None and tag != "!" and tag not in _PLAIN_TAGS and not is_tuple:
             problem = f"The file is not valid YAML for a pipeline: it has the tag `{shortened(tag)}`."
-            expected = "Expected plain values: tags make objects out of text."
+            expected = "Expected plain values: tags turn text into objects."
             raise UnreadableFile(Finding((), problem, expected, "Remove the tag.", line=line))
 
 
@@ -189,7 +188,7 @@ def _children(node: yaml.Node) -> list[yaml.Node]:
 
 
 def _expanded_size(node: yaml.Node, sizes: dict[int, int]) -> int:
-    """Count nodes as if every anchor were written out, as Haystack does when it copies a file; each is visited once."""
+    """Count nodes with all anchors expanded, as in Haystack's copy of a file; each node is visited once."""
     if id(node) not in sizes:
         sizes[id(node)] = MAX_EVENTS  # an anchor that contains itself has no end
         sizes[id(node)] = 1 + sum(_expanded_size(child, sizes) for child in _children(node))
@@ -197,7 +196,7 @@ def _expanded_size(node: yaml.Node, sizes: dict[int, int]) -> int:
 
 
 def _keys_below(root: yaml.Node, wrong: list[Finding]) -> dict[int, dict[str | int, Pair]]:
-    """Note for every mapping and list what stands where, and which keys must not stand there."""
+    """Index every mapping and list by its keys, and collect keys that are not allowed."""
     stack, found = [root], dict[int, dict[str | int, Pair]]()
     while stack:
         node = stack.pop()
@@ -221,6 +220,6 @@ def _wrong_key(key: yaml.Node, before: dict[str | int, Pair]) -> Iterator[Findin
         problem, expected = f"The key `{shown}` is not text to YAML.", "Expected text: YAML reads `on` as true."
         yield flaw((), problem, expected, "Put the key in quotes, or give it another name.", line=line)
     elif key.value in before:
-        problem = f"The key `{shown}` stands twice, on the lines {before[key.value][0].start_mark.line + 1} and {line}."
+        problem = f"The key `{shown}` is repeated, on the lines {before[key.value][0].start_mark.line + 1} and {line}."
         expected = "Expected each key once: the later one would silently win."
         yield Finding((), problem, expected, "Remove one of them.", line=line)

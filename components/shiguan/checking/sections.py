@@ -1,4 +1,4 @@
-"""The sections of a file: their names and shapes, budget and cache, and what a mode says to people."""
+"""Checks the sections of a file: their names and shapes, budget and cache, and the comment of a mode."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from shiguan.llm.model_settings import Budget, CachePlan
 from shiguan.resources import read_table
 
 _MAY_HIDE = {"additionalProperties", "propertyNames", "pattern"}
-"""Where something may hide; any other shape that is wrong is an accident."""
+"""Violations that could hide something; others are accidents."""
 
 _KINDS = {dict: "a mapping", list: "a list", str: "a text", bool: "a truth value", type(None): "nothing"}
 
@@ -26,7 +26,7 @@ def _schema() -> Draft202012Validator:
 
 
 def check_structure(content: dict[str, Any]) -> Iterator[Finding]:
-    """Find what keeps a file from being understood as a pipeline at all."""
+    """Find violations of the schema of a pipeline file."""
     for error in _schema().iter_errors(content):
         place, schema, value = tuple(error.absolute_path), error.schema, error.instance
         what = f"`{shortened(place[-1])}`" if place else "The file"
@@ -44,21 +44,21 @@ def check_structure(content: dict[str, Any]) -> Iterator[Finding]:
             problem = f"`{shortened(value)}` is not a name for a component"
         kind = Finding if error.validator in _MAY_HIDE else flaw
         expected = f"Expected {schema['description']}."
-        yield kind(place, f"{problem}.", expected, "Correct it; pipelines/embedded/simple.yml shows how it looks.")
+        yield kind(place, f"{problem}.", expected, "Correct it; pipelines/embedded/simple.yml is an example.")
 
 
 def check_promise(file: PipelineFile) -> Iterator[Finding]:
-    """Find a mode that does not say what a question costs, which its readers pay for."""
+    """Find a mode whose comment does not say how many LLM calls a question costs."""
     comment = f"{file.comment}\n{(file.content.get('metadata') or {}).get('comment', '')}"
     taken = {**(file.content.get("inputs") or {}), **(file.content.get("options") or {})}
     if "query" in taken and not re.search(r"LLM calls per question: *\S", comment):
         problem, expected = "The file answers questions and does not say what one costs.", "Expected it in its comment."
-        step = "Add `# LLM calls per question: 0.`, with the number that is true and what it depends on."
+        step = "Add `# LLM calls per question: 0.`, with the right number and what it depends on."
         yield flaw((), problem, expected, step)
 
 
 def check_plans(definition: Definition) -> Iterator[Finding]:
-    """Find limits of a budget, and times of a cache, that cannot be used."""
+    """Find invalid limits of a budget, and invalid times of a cache."""
     plans: dict[str, type[BaseModel]] = {"budget": Budget, "cache": CachePlan}
     for name, plan in plans.items():
         try:
@@ -66,5 +66,5 @@ def check_plans(definition: Definition) -> Iterator[Finding]:
         except ValidationError as error:
             for fault in error.errors(include_url=False):
                 what = shortened(fault["loc"][-1] if fault["loc"] else name)
-                expected = f"Expected a `{name}`: docs/models.md shows how it looks."
+                expected = f"Expected a `{name}` as in docs/models.md."
                 yield flaw((name, *fault["loc"]), f"`{what}`: {shortened(fault['msg'], 200)}.", expected, "Correct it.")

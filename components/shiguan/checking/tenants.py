@@ -1,4 +1,4 @@
-"""Whatever reads a store does so under the tenant's filter, and enters it as the tenant's who sent it."""
+"""Checks that every read has the tenant's filter, and that what is written is stamped with its sender's tenant."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -12,25 +12,25 @@ if TYPE_CHECKING:
     from shiguan.checking.building import BuiltPipeline
 
 _FILTERS = ("filters", "retriever_kwargs")
-"""What carries a tenant's filters: the filters themselves, or the arguments of retrievers inside a component."""
+"""The inputs that carry a tenant's filters: directly, or as arguments for the retrievers inside a component."""
 
 _CARRIERS = ("Document", "ProducedIds")
 _STORE_PACKAGES = ("haystack.document_stores.", "haystack_integrations.document_stores.")
-_CARRY = "Connect the output of a `TenantFilter` to it; in a loop let it come through `AttemptLoop`."
+_CARRY = "Connect the output of a `TenantFilter` to it; in a loop send it through `AttemptLoop`."
 
 
 def check_tenant_reads(built: "BuiltPipeline") -> Iterator[Finding]:
     """
-    Find ways on which a document of another tenant could reach a prompt or an output.
+    Find ways in which a document of another tenant could reach a prompt or an output.
 
-    It does not ask where the documents of a reader go: a reader without the tenant's filter is refused wherever it
-    stands, and `filters` in its `init_parameters` do not count, since a run's own take their place.
+    A reader without the tenant's filter is refused wherever its documents go, and `filters` in its `init_parameters` do
+    not count, since those of a run replace them.
     """
     for component in built.definition.components.values():
         if built.role(component) == "filters":
             yield from _tenant(built, component, "filters")
         if built.role(component) == "loops":
-            # An attempt may go into another loop, and takes the filters with it that it began with.
+            # An attempt may enter another loop with the filters that it began with.
             reason = _unfiltered(built, (component.name, "filters"), "filters")
             if reason is not None:
                 problem, expected = (
@@ -46,10 +46,10 @@ def check_tenant_reads(built: "BuiltPipeline") -> Iterator[Finding]:
 
 def _holders(built: "BuiltPipeline", component: Component) -> list[Component]:
     """
-    Find what reaches a store, a component or one inside it.
+    Find what reaches a store: a component, or one inside it.
 
-    It holds one among its parameters, its class takes one, or it is a retriever by its package: some open a database
-    of their own.
+    It has a store among its parameters, its class takes one, or its package is one of retrievers: some open their own
+    database.
     """
     stores = [part for part in component.inner if _is_store(part)]
     parts = {part.place: part for part in (component, *component.inner) if not _is_store(part)}
@@ -68,7 +68,7 @@ def _is_store(part: Component) -> bool:
 
 
 def _tenant(built: "BuiltPipeline", component: Component, others: str) -> Iterator[Finding]:
-    """Ask whether a component has the tenant from the caller, and no component feeds that or its `others`."""
+    """Check that a component gets the tenant from the caller, and neither it nor `others` from a component."""
     name, kind = component.name, component.type.rpartition(".")[2]
     names = built.definition.input_names((name, "tenant_id"))
     declare = f"Declare `tenant_id: [{name}.tenant_id]` below `inputs`"
@@ -84,17 +84,17 @@ def _tenant(built: "BuiltPipeline", component: Component, others: str) -> Iterat
         if edge.receiver in ((name, "tenant_id"), (name, others)):
             yield Finding(
                 edge.place,
-                f"`{written(edge.sender)}` feeds `{written(edge.receiver)}`.",
-                f"Expected a `{kind}` that has the tenant, and every filter, from the caller: what a component makes "
-                "up, or may never send, cannot say whose documents these are.",
+                f"`{written(edge.sender)}` sends to `{written(edge.receiver)}`.",
+                f"Expected a `{kind}` that has the tenant, and every filter, from the caller: a value that a component "
+                "makes up, or may never send, cannot decide whose documents these are.",
                 "Remove the connection; conditions of your own go into the input `filters`.",
             )
 
 
 def _filters(built: "BuiltPipeline", reader: Component) -> Iterator[Finding]:
-    """Ask of a reader whether every run of it has the tenant's filters."""
+    """Check that every run of a reader has the tenant's filters."""
     known = built.inputs(reader.name)
-    # Arguments of retrievers are filters only for a component that hands them on.
+    # Arguments of retrievers are filters only in a component that passes them on.
     taken = [name for name in _FILTERS if name in known and (name == "filters" or built.readers_inside(reader))]
     if not taken and built.classes[reader.type] is not None:
         problem = f"`{reader.name}` reads a store and has no input `filters`: it would find every tenant's documents."
@@ -104,7 +104,7 @@ def _filters(built: "BuiltPipeline", reader: Component) -> Iterator[Finding]:
         socket = (reader.name, name)
         expected = f"Expected `{name}` of a `TenantFilter`."
         for given, place in built.definition.input_names(socket).items():
-            problem = f"The input `{given}` goes to `{written(socket)}` past the `TenantFilter`."
+            problem = f"The input `{given}` goes to `{written(socket)}` and bypasses the `TenantFilter`."
             yield Finding(place, problem, expected, f"Send it to the `TenantFilter`'s `filters`. {_CARRY}")
         edges = built.definition.senders(socket)
         if not edges and not number:
@@ -123,7 +123,7 @@ def _wrong_filter(built: "BuiltPipeline", reader: Component, sender: Socket, nam
     loop = next((loop for loop in built.loops if reader.name in loop), set[str]())
     if loop and sender[0] not in loop:
         return (
-            f"`{reader.name}` stands in a loop and gets its filters from outside: in the second round it would find "
+            f"`{reader.name}` is in a loop and gets its filters from outside: in the second round it would find "
             "every tenant's documents."
         )
     again = _runs_without(built, reader, sender[0])
@@ -135,10 +135,10 @@ def _wrong_filter(built: "BuiltPipeline", reader: Component, sender: Socket, nam
 
 def _runs_without(built: "BuiltPipeline", reader: Component, source: str) -> str | None:
     """
-    Tell why a reader may run more often than a component sends it filters; None if it cannot.
+    Return why a reader may run more often than a component sends it filters; None if it cannot.
 
-    A value is delivered once and is gone when the receiver has run. So whatever makes the reader run must come through
-    the component that sends the filters, and that one must not run again before the reader has.
+    A value is delivered once and used up when the receiver runs. So whatever makes the reader run must come through the
+    component that sends the filters, and that must not run again before the reader has.
     """
     rest = built.graph.subgraph(set(built.graph) - {source})
     before = {reader.name, *nx.ancestors(rest, reader.name)}
@@ -147,7 +147,7 @@ def _runs_without(built: "BuiltPipeline", reader: Component, source: str) -> str
             return f"{listed(loop)} may run several times"
     for name in sorted(before):
         if any(built.definition.count_feeds((name, key)) > 1 for key in built.greedy(name)):
-            return f"`{name}` hands on each of the values that reach it, one after the other"
+            return f"`{name}` passes on each of the values that reach it, one after the other"
     return _asked_unevenly(built, reader) or _overtaken(built, reader, source)
 
 
@@ -156,26 +156,26 @@ def _asked_unevenly(built: "BuiltPipeline", reader: Component) -> str | None:
     needed = [name for name, socket in sockets.items() if socket.is_mandatory]
     for name in needed:
         if count((reader.name, name)) > 1:
-            return f"several components feed `{reader.name}.{name}`"
+            return f"several components send to `{reader.name}.{name}`"
     others = [name for name in sockets if name not in _FILTERS and count((reader.name, name))]
     return f"`{reader.name}.{others[0]}` alone is enough to make it run" if others and not needed else None
 
 
 def _overtaken(built: "BuiltPipeline", reader: Component, source: str) -> str | None:
-    """Whether the reader may run before its filters are there, or the next round begin before the reader has run."""
-    always = built.role(built.definition.components[source]) == "filters"  # nothing but the caller feeds it
+    """Return why the reader may run before its filters are there, or the next round begin before the reader ran."""
+    always = built.role(built.definition.components[source]) == "filters"  # only the caller sends to it
     if not always and reader.name not in _waiting_for(built, source, set(built.graph)):
         return f"`{reader.name}` does not wait for `{source}`"
     loop = next((loop for loop in built.loops if source in loop), None)
     if built.role(reader) == "retries":
-        return None  # it runs at most once a round, and looks nothing up without filters
+        return None  # it runs at most once a round, and reads nothing without filters
     if loop and source not in _waiting_for(built, reader.name, loop):
         return f"`{source}` may begin the next round before `{reader.name}` has run"
     return None
 
 
 def _waiting_for(built: "BuiltPipeline", first: str, within: set[str]) -> set[str]:
-    """Find what cannot run before a component has: it needs an input that comes only from those that wait as well."""
+    """Find what cannot run before a component has: it needs an input that comes only from it, or from what waits."""
     done, waiting, frontier = {first}, set[str](), [first]
     while frontier:
         for name in set(built.graph.successors(frontier.pop())) - waiting:
@@ -189,7 +189,7 @@ def _waiting_for(built: "BuiltPipeline", first: str, within: set[str]) -> set[st
 def _waits(built: "BuiltPipeline", name: str, within: set[str], done: set[str]) -> bool:
     for key, socket in built.inputs(name).items():
         senders = set(socket.senders) & within
-        # What joins lists runs when all that are on their way have come.
+        # A joiner of lists runs when all values on their way have arrived.
         there = senders & done if socket.is_lazy_variadic else senders <= done
         if socket.is_mandatory and senders and there and not built.definition.input_names((name, key)):
             return True
@@ -197,7 +197,7 @@ def _waits(built: "BuiltPipeline", name: str, within: set[str], done: set[str]) 
 
 
 def _unfiltered(built: "BuiltPipeline", sender: Socket, wanted: str, after: frozenset[str] = frozenset()) -> str | None:
-    """Tell why an output does not hold the tenant's filters, to stand after "filtered by"; None if it does."""
+    """Return why an output does not hold the tenant's filters, worded to follow "filtered by"; None if it does."""
     name, output = sender
     component = built.definition.components.get(name)
     if component is None:
@@ -208,8 +208,8 @@ def _unfiltered(built: "BuiltPipeline", sender: Socket, wanted: str, after: froz
     if role == "filters":
         return None
     if name in after:
-        return f"`{written(sender)}`, which has its own from there"
-    # A loop keeps for all rounds the filters that came with the first one, and refuses to begin without.
+        return f"`{written(sender)}`, which gets its own from there"
+    # A loop keeps the filters of the first round for all rounds, and refuses to begin without.
     receiver = (name, "filters")
     if built.definition.input_names(receiver):
         return f"what a caller may pass to `{written(receiver)}`"
@@ -220,14 +220,14 @@ def _unfiltered(built: "BuiltPipeline", sender: Socket, wanted: str, after: froz
 
 
 def _inner(built: "BuiltPipeline", reader: Component, parts: list[Component]) -> Iterator[Finding]:
-    """Ask of what reads inside a component whether it gets that component's filters."""
+    """Check that readers inside a component get its filters."""
     around = {one.place: one for one in (reader, *reader.inner)}
     for part in parts:
         outer = [around[place] for depth in range(len(part.place)) if (place := part.place[:depth]) in around]
         if not all(part.place[len(one.place) + 1] in built.readers_inside(one) for one in outer):
             yield Finding(
                 part.place,
-                f"`{reader.name}` is not known to hand its filters on to `{part.name}`.",
+                f"`{reader.name}` is not known to pass its filters on to `{part.name}`.",
                 "Expected a store as a parameter of the component itself, or a retriever in a parameter that its class "
                 "names in `tenant_readers`.",
                 "Make it a component of its own.",
@@ -238,7 +238,7 @@ def _inner(built: "BuiltPipeline", reader: Component, parts: list[Component]) ->
 
 
 def check_tenant_writes(built: "BuiltPipeline") -> Iterator[Finding]:
-    """Find ways on which documents could be stored without a tenant, or under another one's name."""
+    """Find ways in which documents could be stored without a tenant, or under another tenant's name."""
     for component in built.definition.components.values():
         if built.role(component) == "stamps":
             yield from _tenant(built, component, "tenant_id")
@@ -249,7 +249,7 @@ def check_tenant_writes(built: "BuiltPipeline") -> Iterator[Finding]:
 
 
 def _unstamped(built: "BuiltPipeline", start: Socket) -> Iterator[Finding]:
-    """Walk back from a writer to all that its documents come from, and stop at stampers."""
+    """Walk back from a writer to all sources of its documents, and stop at stampers."""
 
     def past(origin: str, reason: str) -> Finding:
         return Finding(
@@ -274,6 +274,6 @@ def _unstamped(built: "BuiltPipeline", start: Socket) -> Iterator[Finding]:
             before = {(sender.name, name) for name, socket in built.inputs(sender.name).items()
                       if may_be(socket.type, *_CARRIERS)}  # fmt: skip
             if not any(built.definition.count_feeds(socket) for socket in before):
-                yield past(sender.name, f"what comes from `{sender.name}`, past the stamp")
+                yield past(sender.name, f"what comes from `{sender.name}`, unstamped")
             frontier += sorted(before - seen)
             seen |= before

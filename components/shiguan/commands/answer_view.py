@@ -41,7 +41,7 @@ class AnswerView:
     def __exit__(self, *raised: object) -> None:
         self._waiting.stop()
 
-    def tell(self, name: str, data: dict[str, Any]) -> None:
+    def show(self, name: str, data: dict[str, Any]) -> None:
         """Show one event of the stream; the answer object ends it."""
         if name == "generation_start":
             attempt = f", attempt {data['attempt']}" if data["attempt"] > 1 else ""

@@ -102,7 +102,7 @@ def declare(add: Add) -> None:
 
     parser = add("modes", "models.modes", "list deployments and modes, and what each costs", extra="serve")
     text = "how the methods of each mode have done: answers, refusals, mean time and confidence, from kept receipts"
-    parser.add_argument("--statistics", dest="command", action="store_const", const="statistics.statistics", help=text)
+    parser.add_argument("--statistics", dest="command", action="store_const", const="review.statistics", help=text)
     parser = add("models", "models.models", "list the models of a deployment, or fetch their weights", library=False)
     parser.add_argument("action", nargs="?", choices=["fetch"], help="fetch: download the weights that are not here")
 
@@ -188,9 +188,6 @@ def _declare_server(add: Add) -> None:
         ("revoke", "revoke_key", "revoke a key"),
     ):
         parser = add(f"keys {command}", f"serve.{function}", text, **_PLAIN, extra="serve")
-        parser.add_argument(
-            "--keys-file", type=Path, help="the file (default: $SHIGUAN_KEYS_FILE, else keys.json in the data folder)"
-        )
         if command == "revoke":
             parser.add_argument("id", metavar="ID", help="as `keys list` shows")
         if command == "add":
@@ -241,7 +238,6 @@ def _declare_eval(add: Add) -> None:
         "--output", type=Path, default=Path(".data") / "golden", metavar="DIR",
         help="where golden.jsonl and review.jsonl go (default: .data/golden); run again to go on",
     )  # fmt: skip
-    parser.add_argument("--seed", type=int, default=0, help="for the choice of passages (default: 0)")
 
     parser = add("eval compare", "eval.compare", "say what a change did to the same questions", library=False)
     for name in "ab":
@@ -347,7 +343,6 @@ def _run_options(parser: argparse.ArgumentParser, *, library: bool = False) -> N
     if library:
         text = "where the corpus is ingested (default: beside the run's folder)"
         parser.add_argument("--data-dir", type=Path, metavar="DIR", help=text)
-    parser.add_argument("--seed", type=int, default=0, help="for the draws of the intervals (default: 0)")
 
 
 def mode_or_file(text: str) -> str | Path:

@@ -16,10 +16,10 @@ from shiguan.commands.options import (
     open_library,
     open_runner,
     print_json,
+    print_line,
+    print_result,
     question_options,
     read_history,
-    say,
-    tell,
     tenant,
     typed_question,
 )
@@ -59,14 +59,16 @@ async def _show(runner: Runner, question: str, asked: dict[str, Any]) -> None:
             async for event in events:
                 if event.error is not None:
                     raise event.error
-                view.tell(event.name, event.data)
+                view.show(event.name, event.data)
 
 
 def chat(options: argparse.Namespace) -> int:
     conversation = options.conversation or f"chat-{secrets.token_hex(4)}"
     check_conversation_id(conversation)
     if not options.json:
-        say(f"Conversation {conversation}. quit or Ctrl-D ends it; `--conversation {conversation}` goes on with it.")
+        print_line(
+            f"Conversation {conversation}. quit or Ctrl-D ends it; `--conversation {conversation}` goes on with it."
+        )
     more = {"conversation_id": conversation, "budget": options.budget}
     asked = {"tenant_id": tenant(options), **question_options(options, **more)}
     with open_runner(options) as runner, asyncio.Runner() as loop:
@@ -81,7 +83,7 @@ def chat(options: argparse.Namespace) -> int:
             except (RefusedError, AnswerError) as error:
                 if options.json:
                     print_json({"error": str(error)})
-                say(f"shiguan: {error}", error=True)
+                print_line(f"shiguan: {error}", error=True)
     return 0
 
 
@@ -111,15 +113,17 @@ def timeline(options: argparse.Namespace) -> int:
             found, _ = runner.search(question, tenant_id=tenant(options), **asked)
         children = matched(found)
     known = {"when": options.when, "sources": options.source, "children": children}
-    told = list_times(open_library(options), tenant_id=tenant(options), **known)
+    times = list_times(open_library(options), tenant_id=tenant(options), **known)
     if options.json:
-        print_json(told)
+        print_json(times)
         return 0
-    for line in told["lines"]:
+    for line in times["lines"]:
         place = " · ".join(filter(None, (line["title"], *(line["section"] or ()), page_words(line))))
-        say(f"{time_words(line)}\n  {' '.join(line['text'].split())}\n  {place}")
-    if told["count"] > len(told["lines"]):
-        say(f"These are the first {len(told['lines'])} of {told['count']:,}; narrow them with --when or a question.")
+        print_line(f"{time_words(line)}\n  {' '.join(line['text'].split())}\n  {place}")
+    if times["count"] > len(times["lines"]):
+        print_line(
+            f"These are the first {len(times['lines'])} of {times['count']:,}; narrow them with --when or a question."
+        )
     return 0
 
 
@@ -170,7 +174,9 @@ def list_conversations(options: argparse.Namespace) -> int:
     with _store(options) as store:
         found = [head_of(one) for one in store.conversations(tenant(options))]
     lines = [f"{one['id']}  {one['turns']} turn{'' if one['turns'] == 1 else 's'}  {one['title']}" for one in found]
-    tell(options, {"conversations": found}, *(lines or ["There are no conversations. `shiguan chat` begins one."]))
+    print_result(
+        options, {"conversations": found}, *(lines or ["There are no conversations. `shiguan chat` begins one."])
+    )
     return 0
 
 
@@ -180,7 +186,7 @@ def export_conversation(options: argparse.Namespace) -> int:
         if conversation is None:
             raise _no_conversation(options.id)
         turns = store.turns(tenant(options), options.id)
-    say((export_json if options.json else export_markdown)(conversation, turns).rstrip())
+    print_line((export_json if options.json else export_markdown)(conversation, turns).rstrip())
     return 0
 
 
@@ -189,7 +195,7 @@ def delete_conversation(options: argparse.Namespace) -> int:
         if not store.delete(tenant(options), options.id):
             raise _no_conversation(options.id)
     TenantCache(data_folder(options.data_dir), tenant(options)).clear()  # its summaries may stand there
-    tell(options, {"id": options.id, "deleted": True}, f"Deleted {options.id}.")
+    print_result(options, {"id": options.id, "deleted": True}, f"Deleted {options.id}.")
     return 0
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.text import Text
 
 from shiguan.checking.pipeline_check import Report, check_in_process
-from shiguan.commands.options import print_json, say
+from shiguan.commands.options import print_json, print_line
 from shiguan.commands.terminal import print_indented
 from shiguan.engine.loading import OTHER_FILES, list_modes, pipeline_path
 from shiguan.errors import ConfigurationError
@@ -25,7 +25,7 @@ def check(options: argparse.Namespace) -> int:
     if options.json:
         print_json({"ok": not refused, "files": [report.as_dict() for report in reports]})
     elif len(reports) > 1:
-        say(f"{len(reports) - refused} of {len(reports)} files may be built.")
+        print_line(f"{len(reports) - refused} of {len(reports)} files may be built.")
     return 2 if refused else 0
 
 

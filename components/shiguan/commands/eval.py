@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from shiguan.commands.arguments import mode_or_file
-from shiguan.commands.options import print_json, say, tell, tenant
+from shiguan.commands.options import print_json, print_line, print_result, tenant
 from shiguan.commands.terminal import IngestProgress, track
 from shiguan.engine.library import Library
 from shiguan.errors import RefusedError
 from shiguan.evaluation.comparison import compare_results, comparison_report, read_gates, write_comparison
 from shiguan.evaluation.golden_maker import (
+    GOLDEN_FILE,
     MOST_FRUITLESS,
     REVIEW_FILE,
     GoldenMaker,
@@ -48,7 +49,7 @@ def _read_set(options: argparse.Namespace) -> QuestionSet:
 def _measured(
     options: argparse.Namespace, questions: QuestionSet, doing: str, judge: AnswerJudge | None = None, **plan: Any
 ) -> tuple[Results, Path]:
-    shared = {name: getattr(options, name) for name in ("deployment", "output", "data_dir", "seed")}
+    shared = {name: getattr(options, name) for name in ("deployment", "output", "data_dir")}
     whole = Plan(questions=questions, **shared | plan)
     results, output = measure(whole, track=lambda asked: track(asked, doing), ingest=_ingest_with_progress, judge=judge)
     write_report(run_report(results), output / "report")
@@ -61,7 +62,7 @@ def _print_run(results: Results, output: Path, *, as_json: bool) -> int:
         print_json({**summary, "output": str(output)})
     else:
         print_report(run_report(results))
-        say(f"\nResults, report.md and report.html are in {output}")
+        print_line(f"\nResults, report.md and report.html are in {output}")
     return 0
 
 
@@ -101,63 +102,63 @@ def golden(options: argparse.Namespace) -> int:
     parents = stores["parents"].filter_documents(of_tenant(tenant(options)))
     if not parents:
         raise RefusedError(f"The tenant `{tenant(options)}` has nothing in this library. Put something in first.")
-    maker = GoldenMaker(generator, seed=options.seed)
+    maker = GoldenMaker(generator)
     configuration = {
         "kind": "golden",
         "library": fingerprint(sorted(parent.id for parent in parents)),
         "prompts": {name: value for name, value in prompt_hashes().items() if name.startswith("golden_")},
-        "seed": options.seed,
     }
     with RunStore(options.output, configuration) as store:
         made = maker.make(parents, options.count, store, lambda left: track(left, "Asking for questions"))
-    write_made_set(made, options.output, options.seed)
+    write_made_set(made, options.output)
     agreement = judge_agreement(options.output / REVIEW_FILE, made.verdicts)
-    told: dict[str, Any] = {
+    types = Counter(row["type"] for row in made.accepted)
+    summary: dict[str, Any] = {
         "accepted": len(made.accepted),
         "rejected": len(made.rejected),
-        "types": dict(Counter(row["type"] for row in made.accepted)),
+        "types": dict(types),
         **{name: getattr(made, name) for name in ("faults", "passages", "llm_calls")},
         "agreement": agreement._asdict(),
         "output": str(options.output),
     }
-    tell(options, told, *_lines(made, told, agreement, options.output))
+    print_result(options, summary, *_lines(made, types, agreement, options.output))
     return 0 if made.accepted else 1
 
 
-def _lines(made: MadeSet, told: dict[str, Any], agreement: JudgeAgreement, output: Path) -> Iterator[str]:
+def _lines(made: MadeSet, types: Counter[str], agreement: JudgeAgreement, output: Path) -> Iterator[str]:
     yield (
-        f"{told['accepted']} questions accepted and {told['rejected']} rejected, from {made.passages} passages with "
-        f"{made.llm_calls} LLM calls."
+        f"{len(made.accepted)} questions accepted and {len(made.rejected)} rejected, from {made.passages} passages "
+        f"with {made.llm_calls} LLM calls."
     )
-    if told["types"]:
-        yield "  " + ", ".join(f"{count} {kind}" for kind, count in sorted(told["types"].items()))
+    if types:
+        yield "  " + ", ".join(f"{count} {kind}" for kind, count in sorted(types.items()))
     yield from (f"  left out: {kind}, {count}" for kind, count in made.faults.most_common())
     if made.stopped:
         yield (
-            f"Stopped after {MOST_FRUITLESS} passages in a row that gave nothing. Look at what is left out and at what "
-            "the model answers; run again to go on."
+            f"Stopped after {MOST_FRUITLESS} passages in a row that gave nothing. Check what was left out and what the "
+            "model answers; run again to continue."
         )
     if not made.accepted:
-        yield "No question was accepted. Look at rejected.jsonl, and at what the model answers."
+        yield "No question was accepted. Check rejected.jsonl and what the model answers."
     if agreement.agreement is None:
-        review = output / "review.jsonl"
+        review = output / REVIEW_FILE
         yield f"Nobody has reviewed yet: write accept or reject into `person` in {review} and run again."
     else:
         kappa = "not defined" if agreement.kappa is None else f"{agreement.kappa:.2f}"
         yield (
             f"Judge and person agree on {agreement.agreement:.2f} of {agreement.reviewed - agreement.silent} questions "
-            f"(Cohen's kappa {kappa}); {agreement.open} are still to be reviewed."
+            f"(Cohen's kappa {kappa}); {agreement.open} still need a review."
         )
         if agreement.disagreements:
             yield f"  They differ on {', '.join(agreement.disagreements[:10])}"
-    golden = output / "golden.jsonl"
+    golden = output / GOLDEN_FILE
     yield f"The set is {golden}; measure with: shiguan eval answers --golden {golden}"
 
 
 def compare(options: argparse.Namespace) -> int:
     gates = read_gates(options.gate)
     before, after = _both(options)
-    comparison = compare_results(before, after, gates, seed=options.seed)
+    comparison = compare_results(before, after, gates)
     report = comparison_report(comparison, before, after)
     if options.output is not None:
         write_comparison(comparison, report, before, after, options.output)
@@ -166,7 +167,7 @@ def compare(options: argparse.Namespace) -> int:
     else:
         print_report(replace(report, title=f"B {options.b} against A {options.a}"))
         if options.output is not None:
-            say(f"comparison.html, .md and .json are in {options.output}")
+            print_line(f"comparison.html, .md and .json are in {options.output}")
     return 1 if comparison.breaches else 0
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from shiguan.commands.options import open_library, print_json, say, tell, tenant
+from shiguan.commands.options import open_library, print_json, print_line, print_result, tenant
 from shiguan.commands.terminal import IngestProgress, print_ingest_summary, print_sources
 from shiguan.engine.ingested_file import IngestedFile
 from shiguan.engine.library import SUFFIXES, Library
@@ -88,7 +88,7 @@ class _Run:
             )
         if self.options.json:
             print_json({"error": message})
-        say(f"shiguan: {message}", error=True)
+        print_line(f"shiguan: {message}", error=True)
         processes = sys.modules.get("shiguan.limited_process")
         if processes is not None:
             processes.end_all()
@@ -144,7 +144,7 @@ def delete(options: argparse.Namespace) -> int:
             f"There is no source `{options.source}` in the library. `shiguan sources` lists what there is."
         )
     line = f"Took {options.source} out of the library: {deleted:,} passage{'' if deleted == 1 else 's'}."
-    tell(options, {"source": options.source, "deleted": deleted}, line)
+    print_result(options, {"source": options.source, "deleted": deleted}, line)
     return 0
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from haystack import Document
 
-from shiguan.commands.options import say, tenant
+from shiguan.commands.options import print_line, tenant
 from shiguan.engine.conversations import open_conversations
 from shiguan.engine.library import Library
 from shiguan.engine.loading import list_modes
@@ -45,7 +45,9 @@ def mcp(options: argparse.Namespace) -> int:
 
         server = tool_server(library, modes, ask, search, verify, tenant=lambda: whose)
         # Standard output belongs to the protocol.
-        say(f"The library of `{whose}` with {passages:,} passages is ready for MCP on stdin and stdout.", error=True)
+        print_line(
+            f"The library of `{whose}` with {passages:,} passages is ready for MCP on stdin and stdout.", error=True
+        )
         server.run("stdio")
     if memory is not None:
         memory.close()

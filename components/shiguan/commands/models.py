@@ -8,7 +8,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
 
-from shiguan.commands.options import print_json, say, tell
+from shiguan.commands.options import print_json, print_line, print_result
 from shiguan.commands.terminal import print_modes
 from shiguan.engine.loading import describe_mode, list_modes, mappings, read_definition
 from shiguan.errors import ModelMissingError
@@ -38,7 +38,7 @@ def models(options: argparse.Namespace) -> int:
     if options.action == "fetch":
         _fetch([name for name in used if _state(name)["state"] in ("missing", "not prepared")], quiet=options.json)
     found = [{"model": name, "modes": modes, **_state(name)} for name, modes in used.items()]
-    tell(options, {"deployment": options.deployment, "models": found}, *_lines(options.deployment, found))
+    print_result(options, {"deployment": options.deployment, "models": found}, *_lines(options.deployment, found))
     return 0
 
 
@@ -93,7 +93,7 @@ def _fetch(names: list[str], *, quiet: bool) -> None:
         os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "0"  # read when the hub's client is imported
     for name in names:
         if not quiet:
-            say(f"{'Preparing' if name == _PACKAGED else 'Fetching'} {name} ...")
+            print_line(f"{'Preparing' if name == _PACKAGED else 'Fetching'} {name} ...")
         if name == _PACKAGED:
             from shiguan.models.engine import engine
 

@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 from shiguan.commands.answer_view import place_line
-from shiguan.commands.options import open_library, tell, tenant
+from shiguan.commands.options import open_library, print_result, tenant
 from shiguan.engine.exports import FORMS, export_answer, read_sources
 from shiguan.engine.places import locate as located
 from shiguan.engine.receipts import Receipt, read_receipt
@@ -23,8 +23,8 @@ def export(options: argparse.Namespace) -> int:
     written = export_answer(receipt, open_library(options).stores["parents"], options.form, own=own)
     if options.output:
         write_whole(options.output, written)
-        told = {"form": options.form, "file": str(options.output), "bytes": len(written)}
-        tell(options, told, f"Wrote {options.output}: {FORMS[options.form][0]}, {len(written):,} bytes.")
+        report = {"form": options.form, "file": str(options.output), "bytes": len(written)}
+        print_result(options, report, f"Wrote {options.output}: {FORMS[options.form][0]}, {len(written):,} bytes.")
     elif options.form == "docx":
         raise RefusedError("A DOCX is no text to print. Name a file with `--output`.")
     else:
@@ -46,7 +46,7 @@ def locate(options: argparse.Namespace) -> int:
         if not found:
             cited = ", ".join(sorted(names)) or "nothing"
             raise RefusedError(f"The answer cites {one_line(cited)}, and not {options.file.name}. Name one of these.")
-    tell(options, {"query": receipt.answer.query, "places": found}, *_lines(found))
+    print_result(options, {"query": receipt.answer.query, "places": found}, *_lines(found))
     return 0 if all(one["now"] or one["state"] == "outside" for one in found) else 1
 
 

@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 def print_json(value: dict[str, Any]) -> None:
     """Print one JSON object on one line."""
-    say(printable_json(json.dumps(value, ensure_ascii=False)))
+    print_line(printable_json(json.dumps(value, ensure_ascii=False)))
 
 
-def say(text: str, *, error: bool = False) -> None:
+def print_line(text: str, *, error: bool = False) -> None:
     """Print one line at once, also where the output is a pipe."""
     print(printable(text), file=sys.stderr if error else sys.stdout, flush=True)
 
 
-def tell(options: argparse.Namespace, value: dict[str, Any], *lines: str) -> None:
+def print_result(options: argparse.Namespace, value: dict[str, Any], *lines: str) -> None:
     """Print a value where JSON is asked for, else lines that say the same."""
     if options.json:
         print_json(value)
     else:
         for line in lines:
-            say(line)
+            print_line(line)
 
 
 def typed_question(options: argparse.Namespace) -> str:

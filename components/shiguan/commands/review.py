@@ -1,20 +1,33 @@
-"""`shiguan why`, `replay` and `feedback`: what became of an answer's passages, and what is right or wrong about it."""
+"""`shiguan why`, `replay`, `feedback` and `modes --statistics`: how answers came about, and how good they were."""
 
 import argparse
+from collections import defaultdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
 from shiguan.checking.reading import shortened
-from shiguan.commands.options import open_library, open_runner, print_json, read_history, tell, tenant, typed_question
+from shiguan.commands.options import (
+    open_library,
+    open_runner,
+    print_json,
+    print_result,
+    read_history,
+    tenant,
+    typed_question,
+)
 from shiguan.engine.feedback import FeedbackFile
 from shiguan.engine.pipeline_run import checked_question
 from shiguan.engine.receipts import Replay, read_receipt
 from shiguan.errors import RefusedError
 from shiguan.evaluation.attribution import LABELS, Attribution, ExpectedPassage, ExpectedPassages, TracedMode, attribute
+from shiguan.evaluation.tables import Table
 from shiguan.resources import data_folder
 from shiguan.text.terminal import console_for_people, one_line
+
+if TYPE_CHECKING:
+    from shiguan.serving.engine import ReceiptFolder
 
 _SHOWN = 3
 
@@ -91,7 +104,7 @@ def replay(options: argparse.Namespace) -> int:
     }
     if options.prompt:
         result["prompt"] = receipt.messages
-    tell(options, result, *(shortened(line, len(line)) for line in "\n".join(_lines(result)).split("\n")))
+    print_result(options, result, *(shortened(line, len(line)) for line in "\n".join(_lines(result)).split("\n")))
     as_it_was = all(entry["state"] in ("stands", "moved", "outside") for entry in result["citations"])
     return 0 if as_it_was else 1
 
@@ -117,14 +130,12 @@ def _place(entry: dict[str, Any]) -> str:
 
 
 def give(options: argparse.Namespace) -> int:
-    from shiguan.serving.engine import RECEIPT_ID, ReceiptFolder
-    from shiguan.serving.settings import ServingSettings
+    from shiguan.serving.engine import RECEIPT_ID
 
     file = open_feedback(options)
-    settings = ServingSettings.from_environment().model_copy(update={"data_dir": file.path.parent})
-    receipt = ReceiptFolder(settings).find(tenant(options), options.receipt)
+    receipt = _kept_receipts(file.path.parent).find(tenant(options), options.receipt)
     if receipt is None and RECEIPT_ID.fullmatch(options.receipt):
-        raise RefusedError(f"{settings.folder} has no such receipt of this tenant. Check `--tenant` and `--data-dir`.")
+        raise RefusedError(f"{file.path.parent} has no such receipt of this tenant. Check `--tenant` and `--data-dir`.")
     receipt = receipt or read_receipt(Path(options.receipt))
     receipt.require_tenant(tenant(options))
     print_json(file.give(receipt, options.kind, options.note, reader="command line"))
@@ -148,3 +159,41 @@ def open_feedback(options: argparse.Namespace) -> FeedbackFile:
     if options.data_dir is not None and not options.data_dir.is_dir():
         raise RefusedError(f"There is no folder `{options.data_dir}`. Correct `--data-dir`.")
     return FeedbackFile(data_folder(options.data_dir))
+
+
+def statistics(options: argparse.Namespace) -> int:
+    """Show how each method of each mode has done, from the receipts that the server keeps."""
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for receipt in _kept_receipts(data_folder(options.data_dir)).receipts(tenant(options)):
+        answer = receipt.answer.model_dump()
+        groups[answer["mode"], answer["metadata"].get("method") or "none"].append(answer)
+    rows = [
+        {
+            "mode": mode,
+            "method": method,
+            "answers": len(answers),
+            "not_answered": sum(answer["status"] in ("not_found", "refused") for answer in answers),
+            "seconds": _mean([answer["metadata"]["timings_ms"]["total"] / 1000 for answer in answers]),
+            "confidence": _mean([answer["metadata"].get("confidence") for answer in answers]),
+        }
+        for (mode, method), answers in sorted(groups.items())
+    ]
+    if options.json:
+        print_json({"statistics": rows})
+        return 0
+    columns = ["mode", "method", ">answers", ">not answered", ">seconds", ">confidence"]
+    cells = [["-" if value is None else value for value in row.values()] for row in rows]
+    console_for_people().print(Table(columns, cells).to_terminal())
+    return 0
+
+
+def _mean(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return round(sum(known) / len(known), 3) if known else None
+
+
+def _kept_receipts(folder: Path) -> "ReceiptFolder":
+    from shiguan.serving.engine import ReceiptFolder
+    from shiguan.serving.settings import ServingSettings
+
+    return ReceiptFolder(ServingSettings.from_environment().model_copy(update={"data_dir": folder}))

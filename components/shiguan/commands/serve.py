@@ -17,7 +17,7 @@ import uvicorn
 from uvicorn.supervisors.multiprocess import Multiprocess
 
 from shiguan.commands.models import awaited_models
-from shiguan.commands.options import say, tell
+from shiguan.commands.options import print_line, print_result
 from shiguan.engine.loading import list_modes, load_stores
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.resources import resource_folder
@@ -45,11 +45,11 @@ def serve(options: argparse.Namespace) -> int:
         keyless = False
     check_open_host(options.host, keyless=keyless)
     with _bound(options.host, options.port) as listening:
-        _say_loading(options, settings)
-        say_ready = partial(_say_ready, options, settings.deployment, keyless=keyless)
+        _print_loading(options, settings)
+        on_ready = partial(_print_ready, options, settings.deployment, keyless=keyless)
         if options.workers > 1:
-            return _run_workers(options.workers, listening, say_ready)
-        return _run(settings, listening, say_ready)
+            return _run_workers(options.workers, listening, on_ready)
+        return _run(settings, listening, on_ready)
 
 
 def _log_more() -> None:
@@ -69,7 +69,7 @@ def _check_workers(workers: int, deployment: str) -> None:
         )
 
 
-def _run_workers(workers: int, listening: socket.socket, say_ready: Callable[[str], None]) -> int:
+def _run_workers(workers: int, listening: socket.socket, on_ready: Callable[[str], None]) -> int:
     class Workers(Multiprocess):
         """Says where they listen, once all of them can answer."""
 
@@ -79,7 +79,7 @@ def _run_workers(workers: int, listening: socket.socket, say_ready: Callable[[st
             super().keep_subprocess_alive()
             if not self.ready and all(process.is_ready() for process in self.processes):
                 self.ready = True
-                say_ready(_address(listening))
+                on_ready(_address(listening))
 
     config = _config(_application, factory=True, workers=workers, timeout_worker_healthcheck=_HANGING_SECONDS)
     supervisor = Workers(config, [listening])
@@ -113,14 +113,14 @@ def _address(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _run(settings: ServingSettings, listening: socket.socket, say_ready: Callable[[str], None]) -> int:
+def _run(settings: ServingSettings, listening: socket.socket, on_ready: Callable[[str], None]) -> int:
     class Server(uvicorn.Server):
         """Says where it listens, once it can answer."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             if self.started:
-                say_ready(_address(listening))
+                on_ready(_address(listening))
 
     server = Server(_config(_application_module().create(settings)))
     server.run(sockets=[listening])
@@ -157,23 +157,23 @@ def _offer_key(options: argparse.Namespace, settings: ServingSettings) -> bool:
     first = not settings.folder.exists() or not is_loopback(options.host)
     if options.json or not first or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
-    say("No API keys yet: without one only this machine may ask. Make the first one now? [y/N] ")
+    print_line("No API keys yet: without one only this machine may ask. Make the first one now? [y/N] ")
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         return False
     key, _ = KeyFile(settings.keys_path).add(DEFAULT_TENANT, "write", name="first")
-    say(f"The key, shown this once: {key}")
+    print_line(f"The key, shown this once: {key}")
     return True
 
 
-def _say_loading(options: argparse.Namespace, settings: ServingSettings) -> None:
+def _print_loading(options: argparse.Namespace, settings: ServingSettings) -> None:
     if not options.json:
         modes = ", ".join(list_modes().get(settings.deployment, []))
-        say(f"Loading {settings.deployment} ({modes}) with the library in {settings.folder} ...")
+        print_line(f"Loading {settings.deployment} ({modes}) with the library in {settings.folder} ...")
         for sentence in awaited_models(settings.deployment):
-            say(f"First start: {sentence}")
+            print_line(f"First start: {sentence}")
 
 
-def _say_ready(options: argparse.Namespace, deployment: str, url: str, *, keyless: bool) -> None:
+def _print_ready(options: argparse.Namespace, deployment: str, url: str, *, keyless: bool) -> None:
     if options.open:
         # In a thread: a browser that is started in the terminal would hold the server.
         threading.Thread(target=webbrowser.open, args=(f"{url}/",), daemon=True).start()
@@ -182,11 +182,11 @@ def _say_ready(options: argparse.Namespace, deployment: str, url: str, *, keyles
         lines += [
             "No API keys: only this machine may ask. Make one with `shiguan keys add --tenant NAME --role write`."
         ]
-    tell(options, {"url": url, "deployment": deployment, "keyless": keyless}, *lines)
+    print_result(options, {"url": url, "deployment": deployment, "keyless": keyless}, *lines)
 
 
 def add_key(options: argparse.Namespace) -> int:
-    file = _key_file(options)
+    file = _key_file()
     if not options.tenant and options.role != "metrics":
         raise RefusedError("`--tenant` is missing. Say whose library the key opens: `--tenant NAME`.")
     if options.print_hash and options.days:
@@ -200,12 +200,12 @@ def add_key(options: argparse.Namespace) -> int:
     line = f"Key {record.id} ({record.role}, tenant {record.tenant}) is in {file.path}. It is shown only now."
     if options.print_hash:
         line = f"Entry for SHIGUAN_API_KEYS: {entry}"
-    tell(options, {"key": key, **shown(record), **({"entry": entry} if options.print_hash else {})}, key, line)
+    print_result(options, {"key": key, **shown(record), **({"entry": entry} if options.print_hash else {})}, key, line)
     return 0
 
 
 def list_keys(options: argparse.Namespace) -> int:
-    file = _key_file(options)
+    file = _key_file()
     records, used = file.read(), last_used(used_path(file.path))
     lines = []
     for record in records:
@@ -215,17 +215,17 @@ def list_keys(options: argparse.Namespace) -> int:
         name = f"  {record.name}" if record.name else ""
         lines.append(f"{record.id}  {record.prefix}...  {record.role:<7}  {record.tenant}  {state}{name}")
     listed = {"keys": [{**shown(record), "last_used": used.get(record.id)} for record in records]}
-    tell(
+    print_result(
         options, listed, *(lines or ["There are no keys. Make one with `shiguan keys add --tenant NAME --role write`."])
     )
     return 0
 
 
 def revoke_key(options: argparse.Namespace) -> int:
-    record = _key_file(options).revoke(options.id)
+    record = _key_file().revoke(options.id)
     _audit("key revoke", record)
     line = f"Revoked {record.id} ({record.role}, tenant {record.tenant}). A running server knows at its next request."
-    tell(options, shown(record), line)
+    print_result(options, shown(record), line)
     return 0
 
 
@@ -234,5 +234,5 @@ def _audit(action: str, record: KeyRecord) -> None:
     audit(ServingSettings.from_environment().folder, action, **details)
 
 
-def _key_file(options: argparse.Namespace) -> KeyFile:
-    return KeyFile(options.keys_file or ServingSettings.from_environment().keys_path)
+def _key_file() -> KeyFile:
+    return KeyFile(ServingSettings.from_environment().keys_path)

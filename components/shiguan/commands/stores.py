@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from shiguan.commands.options import say, tell
+from shiguan.commands.options import print_line, print_result
 from shiguan.commands.terminal import IngestProgress, track
 from shiguan.engine.library_copy import KINDS, LibraryCopy
 from shiguan.engine.loading import keeps_conversations, load_stores
@@ -16,7 +16,7 @@ _NAMED = 5
 def init(options: argparse.Namespace) -> int:
     done = [line for store in _stores(options.deployment).values() for line in getattr(store, "set_up", list)()]
     none = f"The deployment `{options.deployment}` has no servers; there is nothing to make."
-    tell(options, {"deployment": options.deployment, "done": done or [none]}, *(done or [none]))
+    print_result(options, {"deployment": options.deployment, "done": done or [none]}, *(done or [none]))
     return 0
 
 
@@ -34,7 +34,7 @@ def status(options: argparse.Namespace) -> int:
     lines += [*(f"  ! {text}" for text in unfinished[:_NAMED]), *more]
     none = f"The deployment `{options.deployment}` has no servers; `shiguan sources` shows what is in it."
     report = {"deployment": options.deployment, "stores": found, "unfinished": unfinished}
-    tell(options, report, *(lines or [none]))
+    print_result(options, report, *(lines or [none]))
     return 1 if unfinished or any(entry["problems"] for entry in found) else 0
 
 
@@ -81,10 +81,12 @@ def copy(options: argparse.Namespace) -> int:
         f"{done['missing']:,} missing; {options.target} has {done['target']:,} altogether."
         for kind, done in counts.items()
     ]
-    tell(options, {"from": options.source, "to": options.target, **counts, "warnings": warnings}, *lines)
+    print_result(options, {"from": options.source, "to": options.target, **counts, "warnings": warnings}, *lines)
     for warning in warnings:
-        say(f"note: {warning}")
+        print_line(f"note: {warning}")
     if any(done["missing"] for done in counts.values()):
-        say("Passages are missing: the library changed meanwhile, or a server lost them. Run the same command again.")
+        print_line(
+            "Passages are missing: the library changed meanwhile, or a server lost them. Run the same command again."
+        )
         return 1
     return 0

@@ -3,18 +3,18 @@ Scores one answer, as it was recorded, against its question: right, cited, suppo
 
 How near an answer comes to a right one follows SQuAD (Rajpurkar et al., "SQuAD: 100,000+ Questions for Machine
 Comprehension of Text", 2016, section 6.1): case, punctuation and English articles do not count, and the best of several
-right answers does. Chinese is compared by characters, as CMRC 2018 does (Cui et al., "A Span-Extraction Dataset for
+right answers does. Chinese is compared by characters, as in CMRC 2018 (Cui et al., "A Span-Extraction Dataset for
 Chinese Machine Reading Comprehension", 2019, section 4); traditional characters count as simplified ones. Citation
-marks are no words.
+marks are left out.
 
 Whether the citations hold follows ALCE (Gao et al., "Enabling Large Language Models to Generate Text with Citations",
 2023, section 4.3). A claim is *recalled* if the passages that it cites support it, all of them together. A citation
 is *precise* if its claim is recalled, and the passage either supports the claim by itself or cannot be left out.
-Where ALCE asks a language model (TRUE) whether a passage entails a claim, the check of all modes decides here:
-its verdict must be `supported`. docs/quality.md tells how often it agrees with people. No language model is needed,
-so the numbers are free and the same every time. Two departures: headings, courtesies and sentences that admit a gap
-state nothing and are left out, where ALCE counts every sentence; and a claim in another language than its passages is
-at most supported in part, so that it counts as not recalled.
+Where ALCE asks a language model (TRUE) whether a passage entails a claim, the claim checker of all modes decides:
+its verdict must be `supported` (docs/quality.md shows how often it agrees with people). No language model is called, so
+the numbers are free and reproducible. Two departures: headings, courtesies and sentences that admit a gap state nothing
+and are left out, where ALCE counts every sentence; and a claim in another language than its passages is `partial` at
+most, so it counts as not recalled.
 """
 
 import re
@@ -34,7 +34,7 @@ from shiguan.text.languages import fold_han
 
 
 class CitationScores(NamedTuple):
-    """How the citations of one answer stand."""
+    """Counts for the citations of one answer."""
 
     claims: int
     recalled: int
@@ -43,7 +43,7 @@ class CitationScores(NamedTuple):
 
     @property
     def recall(self) -> float:
-        """The share of claims that are recalled, 0 to 1; 0 where nothing is claimed."""
+        """The share of claims that are recalled, 0 to 1; 0 without claims."""
         return self.recalled / self.claims if self.claims else 0.0
 
     @property
@@ -54,33 +54,32 @@ class CitationScores(NamedTuple):
 
 def score_citations(answer: str, passages: Mapping[int, str]) -> CitationScores:
     checker = ClaimChecker(passages)
-    read = checker.read(split_claims(answer))
+    claims = checker.read(split_claims(answer))
     recalled = citations = precise = 0
-    for one in read:
-        cited = [number for number in one.claim.numbers if number in passages]
-        citations += len(one.claim.numbers)
-        support = checker.by(one.stated, cited)
-        if support.verdict != "supported":
+    for claim in claims:
+        cited = [number for number in claim.claim.numbers if number in passages]
+        citations += len(claim.claim.numbers)
+        if checker.by(claim.stated, cited).verdict != "supported":
             continue
         recalled += 1
         for number in cited:
             others = [other for other in cited if other != number]
-            alone = checker.relation(one.stated, number).verdict == "supported"
-            precise += alone or checker.by(one.stated, others).verdict != "supported"
-    return CitationScores(len(read), recalled, citations, precise)
+            alone = checker.relation(claim.stated, number).verdict == "supported"
+            precise += alone or checker.by(claim.stated, others).verdict != "supported"
+    return CitationScores(len(claims), recalled, citations, precise)
 
 
 _ARTICLES = frozenset(("a", "an", "the"))
 _TOKEN = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\u3040-\u30ff]|[^\W_\u2e80-\u9fff\uf900-\ufaff\u3040-\u30ff]+")
 
 _META = ("source", "source_id", "record_id", "start", "end", "title", "section")
-"""What of a passage's metadata is recorded: where it stands, and what the confidence reads."""
+"""The metadata of a passage that is recorded: where it is, and what the confidence is computed from."""
 
 Record = Mapping[str, Any]
 
 
 def answer_record(answer: GeneratedAnswer) -> dict[str, Any]:
-    """Write an answer as JSON knows it; of quotations the quoted text alone, for they say nothing else."""
+    """Turn an answer into JSON values; of an answer by quotation only the quoted text counts."""
     meta = answer.meta
     quotes = [citation["quote"] for citation in meta.get("citations", []) if citation.get("verdict") == "quoted"]
     documents = []
@@ -101,25 +100,21 @@ def answer_record(answer: GeneratedAnswer) -> dict[str, Any]:
 
 
 def is_right(question: Question, record: Record) -> bool | None:
-    """
-    Tell whether a recorded answer is right, without looking at its claims; None for a refusal.
-
-    It holds a right answer or, where none is written down, cites a gold passage.
-    """
+    """Return whether an answer contains a right one or, where none is given, cites a gold passage; None if refused."""
     if record["status"] in ("not_found", "refused"):
         return None
     if not question.answerable:
         return False
     if question.answers:
-        return contains_answer(spoken_answer(record["answer"]), question.answers) > 0
+        return contains_answer(without_marks(record["answer"]), question.answers) > 0
     return _gold_share(question, record, cited=True) > 0
 
 
 def score_answer(question: Question, record: Record) -> dict[str, float]:
-    """Score a recorded answer; a refusal says nothing right, and is right where nothing answers, as a doubt is."""
-    doubted = ("closest",) if not question.answerable else ()
-    refused = record["status"] in ("not_found", "refused", *doubted)
-    text = "" if refused else spoken_answer(record["answer"])
+    """Score a recorded answer; refusing, or showing the closest passages, is correct where nothing answers."""
+    refusals = ("not_found", "refused") if question.answerable else ("not_found", "refused", "closest")
+    refused = record["status"] in refusals
+    text = "" if refused else without_marks(record["answer"])
     metrics: dict[str, float] = {}
     if question.answerable:
         metrics["false_refusal"] = float(refused)
@@ -133,25 +128,26 @@ def score_answer(question: Question, record: Record) -> dict[str, float]:
     else:
         metrics["correct_refusal"] = float(refused)
     if record["status"] not in ("not_found", "refused", *QUOTING):
-        # A quotation claims nothing that could be supported or not.
-        scores = score_citations(record["answer"], {one["number"]: one["content"] for one in record["documents"]})
+        # A quotation makes no claim that could be supported or not.
+        passages = {document["number"]: document["content"] for document in record["documents"]}
+        scores = score_citations(record["answer"], passages)
         if scores.claims:
             metrics["citation_precision"] = scores.precision
             metrics["citation_recall"] = scores.recall
         if record["verdicts"]:
-            # The verdicts that the mode itself gave, which knew more than the cited passages.
+            # The mode's own verdicts: it saw more than the cited passages.
             metrics["claims_supported"] = record["verdicts"].count("supported") / len(record["verdicts"])
     metrics["correct"] = float(bool(is_right(question, record)) or (refused and not question.answerable))
     return {name: metrics[name] for name in KNOWN if name in metrics}
 
 
 def answer_tokens(text: str) -> list[str]:
-    """Cut a text into what is compared: Han characters, and words of other scripts without articles."""
+    """Split a text into Han characters, and words of other scripts without articles."""
     folded = fold_han(unicodedata.normalize("NFKC", text)).lower().replace("'", "").replace("’", "")
     return [token for token in _TOKEN.findall(folded) if token not in _ARTICLES]
 
 
-def spoken_answer(answer: str) -> str:
+def without_marks(answer: str) -> str:
     return split_claims(answer).text
 
 
@@ -160,16 +156,16 @@ def exact_match(answer: str, right: Sequence[str]) -> float:
 
 
 def token_f1(answer: str, right: Sequence[str]) -> float:
-    """Give the harmonic mean of precision and recall of an answer's tokens, for the nearest right answer."""
+    """Compute the harmonic mean of precision and recall of an answer's tokens, against the nearest right answer."""
     given = Counter(answer_tokens(answer))
-    return max(_f1(given, Counter(answer_tokens(one))) for one in right)
+    return max(_f1(given, Counter(answer_tokens(text))) for text in right)
 
 
 def contains_answer(answer: str, right: Sequence[str]) -> float:
-    """Tell whether an answer holds a right one as a run of tokens: the measure for answers in whole sentences."""
+    """Return 1 if an answer in whole sentences contains a right one as a run of tokens, else 0."""
     given = f" {' '.join(answer_tokens(answer))} "
-    wanted = (" ".join(answer_tokens(one)) for one in right)
-    return float(any(one and f" {one} " in given for one in wanted))
+    wanted = (" ".join(answer_tokens(text)) for text in right)
+    return float(any(text and f" {text} " in given for text in wanted))
 
 
 def _f1(given: Counter[str], wanted: Counter[str]) -> float:
@@ -178,8 +174,11 @@ def _f1(given: Counter[str], wanted: Counter[str]) -> float:
 
 
 def _gold_share(question: Question, record: Record, *, cited: bool) -> float:
-    """Give the share of the gold passages that stand in what was read, or in what the answer cites of it."""
-    chosen = [one for one in record["documents"] if not cited or one["number"] in record["cited"]]
-    documents = [Document(id=one["id"], content=one["content"], meta=one["meta"]) for one in chosen]
+    """Compute the share of gold passages among the documents that were read, or only among the cited ones."""
+    documents = [
+        Document(id=read["id"], content=read["content"], meta=read["meta"])
+        for read in record["documents"]
+        if not cited or read["number"] in record["cited"]
+    ]
     held = sum(any(gold.stands_in(document) for document in documents) for gold in question.gold)
     return held / len(question.gold) if question.gold else 0.0

@@ -1,4 +1,4 @@
-"""Asks a mode, finds the expected passage, and names the stage that lost it, with its rank at each."""
+"""Asks a mode, follows the expected passage through its stages, and names the one that lost it."""
 
 import re
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from shiguan.text.languages import fold_han
 
 @dataclass(frozen=True)
 class ExpectedPassage:
-    """A passage that should have been found, as the library has it; `split` if no unit of retrieval has its words."""
+    """A passage that should have been found; `split` if no single unit of retrieval has all its words."""
 
     text: str
     parents: tuple[Document, ...]
@@ -28,9 +28,9 @@ class ExpectedPassage:
         return frozenset(parent.id for parent in self.parents)
 
     def places(self) -> list[dict[str, Any]]:
-        """Name the parents and where they stand."""
         return [
-            {"id": p.id, "source": p.meta.get("source"), "section": p.meta.get("section", [])} for p in self.parents
+            {"id": parent.id, "source": parent.meta.get("source"), "section": parent.meta.get("section", [])}
+            for parent in self.parents
         ]
 
     def is_read_in(self, document: Document) -> bool:
@@ -54,23 +54,23 @@ class ExpectedPassages:
         if by_id := self._named(expected.strip()):
             return ExpectedPassage("", tuple(by_id))
         wanted, parents = folded(expected), self.parents()
-        found = [one for one, text in zip(parents, self._folded, strict=True) if wanted and wanted in text]
+        found = [parent for parent, text in zip(parents, self._folded, strict=True) if wanted and wanted in text]
         if found:
             return self._in_units(found, expected)
-        # The words may begin in one passage and end in the next one of the same source.
+        # The words may begin in one passage and end in the next.
         for first, second, head, tail in zip(parents, parents[1:], self._folded, self._folded[1:], strict=False):
             if first.meta.get("source_id") == second.meta.get("source_id") and wanted and wanted in head + tail:
                 return ExpectedPassage(expected, (first, second), split=True)
         return ExpectedPassage(expected, ())
 
     def of_question(self, question: Question) -> list[ExpectedPassage]:
-        """Find what a question needs: its gold passages, or its gold documents at the answer's places, if marked."""
+        """Find the gold passages of a question, or its gold documents at the marked places of the answer."""
         found = []
         for gold in question.gold:
             parents = self._where_one_stands([gold])
             found.append(self.find(gold.quote) if gold.quote and not parents else self._in_units(parents, gold.quote))
         for document in () if question.gold else sorted(question.gold_documents):
-            # Several places in one document are alternatives, so that a passage with any of them will do.
+            # Several places in one document are alternatives.
             places: list[tuple[int | None, int | None]] = [*question.spans.get(document, [])] or [(None, None)]
             alternatives = [GoldPassage(source=document, start=start, end=end) for start, end in places]
             found.append(ExpectedPassage("", tuple(self._where_one_stands(alternatives))))
@@ -82,7 +82,8 @@ class ExpectedPassages:
     def parents(self) -> list[Document]:
         if self._parents is None:
             self._parents = sorted(
-                self._where("parents"), key=lambda one: (one.meta.get("source_id", ""), one.meta.get("position", 0))
+                self._where("parents"),
+                key=lambda parent: (parent.meta.get("source_id", ""), parent.meta.get("position", 0)),
             )
             self._folded = [folded(parent.content or "") for parent in self._parents]
         return self._parents
@@ -110,7 +111,7 @@ class ExpectedPassages:
 
 
 def folded(text: str) -> str:
-    """Write a text so that two spellings of the same words are equal."""
+    """Normalise a text, so that two spellings of the same words are equal."""
     return "".join(fold_han(text).lower().split())
 
 
@@ -133,7 +134,7 @@ LABELS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class StageTrace:
-    """The `lists` of one run, best first, by the stages that the mode has; what was searched for, and the answer."""
+    """The documents of each stage of one run, best first; the answer, and the queries that were searched."""
 
     lists: dict[str, list[Document]]
     answer: GeneratedAnswer | None = None
@@ -142,7 +143,7 @@ class StageTrace:
 
 @dataclass(frozen=True)
 class Attribution:
-    """Where a passage was lost."""
+    """The stage that lost a passage, its rank at each stage, and how many documents each stage had."""
 
     stage: str
     reason: str
@@ -154,7 +155,7 @@ class Attribution:
 
 
 def attribute(trace: StageTrace, expected: ExpectedPassage) -> Attribution:
-    """Follow a passage through the stages; any child of an expected parent counts, since the whole parent is read."""
+    """Follow a passage through the stages; any child of an expected parent counts, as the whole parent is read."""
     ids = expected.parent_ids
     ranks: dict[str, int | None] = {}
     for name, found in trace.lists.items():
@@ -165,10 +166,10 @@ def attribute(trace: StageTrace, expected: ExpectedPassage) -> Attribution:
 
 
 def loss_of(trace: StageTrace, expected: Sequence[ExpectedPassage]) -> Attribution | None:
-    """Say where a question lost the first of its passages."""
+    """Attribute the loss of the passage that was lost first."""
     order = list(LABELS)
-    found = [attribute(trace, passage) for passage in expected]
-    return min(found, key=lambda one: order.index(one.stage), default=None)
+    losses = [attribute(trace, passage) for passage in expected]
+    return min(losses, key=lambda loss: order.index(loss.stage), default=None)
 
 
 def _lost(
@@ -189,12 +190,9 @@ def _lost(
         return "ranked_out", f"It was number {ranks['fetched']} before the ranking, which kept {sizes['ranked']}."
     if "context" in ranks:
         if ranks["context"] is None:
-            return (
-                "cut_by_budget",
-                f"It was number {ranks['ranked']}, and {sizes['context']} passages were read.",
-            )
+            return "cut_by_budget", f"It was number {ranks['ranked']}, and {sizes['context']} passages were read."
         if not any(expected.is_read_in(document) for document in trace.lists["context"]):
-            return "cut_by_budget", "The passage stands in the context without the expected words."
+            return "cut_by_budget", "The passage is in the context without the expected words."
     if trace.answer is None:
         return "nothing_lost", "It is among the passages that are read."
     return _answered(trace.answer, expected)
@@ -204,7 +202,7 @@ def _not_retrieved(expected: ExpectedPassage, ranks: dict[str, int | None], size
     searched = [name for name in ("bm25", "vectors") if name in ranks]
     if all(ranks[name] is None for name in searched):
         if expected.split:
-            return "split_across_children", "The expected words stand in no single unit, and no part was found."
+            return "split_across_children", "No single unit has all the expected words, and no part was found."
         if not searched:
             return "not_found_by_either", "No retriever of this mode was asked."
         if searched == ["bm25"]:
@@ -219,19 +217,19 @@ def _not_retrieved(expected: ExpectedPassage, ranks: dict[str, int | None], size
 
 def _answered(answer: GeneratedAnswer, expected: ExpectedPassage) -> tuple[str, str]:
     if answer.meta.get("status") in ("not_found", "refused"):
-        return "refused", "It stands in the context, and the answer is that the sources do not say this."
-    cited = [one for one in answer.meta.get("citations", []) if one["parent_id"] in expected.parent_ids]
-    said, words = split_claims(answer.data), folded(expected.text)
-    is_said = words in folded(said.text)
-    quotes = filter(None, (folded(one.get("quote", "")) for one in cited))
-    if cited and (expected.split or is_said or any(words in quote or quote in words for quote in quotes)):
+        return "refused", "It is in the context, and the answer is that the sources do not say this."
+    cited = [citation for citation in answer.meta.get("citations", []) if citation["parent_id"] in expected.parent_ids]
+    claims, words = split_claims(answer.data), folded(expected.text)
+    repeated = words in folded(claims.text)
+    quotes = filter(None, (folded(citation.get("quote", "")) for citation in cited))
+    if cited and (expected.split or repeated or any(words in quote or quote in words for quote in quotes)):
         return "nothing_lost", "The answer cites it."
     if cited:
-        return "not_used", "The answer cites another place of the passage, and shows these words nowhere."
-    checker = ClaimChecker({place: one.content or "" for place, one in enumerate(expected.parents, start=1)})
-    if (words and is_said) or any(one.support.verdict == "supported" for one in checker.check(said)):
-        return "not_cited", "The answer says what the passage says and cites another one."
-    return "not_used", "It stands in the context, and nothing in the answer comes from it."
+        return "not_used", "The answer cites another place of the passage and does not show these words."
+    checker = ClaimChecker({place: parent.content or "" for place, parent in enumerate(expected.parents, start=1)})
+    if (words and repeated) or any(claim.support.verdict == "supported" for claim in checker.check(claims)):
+        return "not_cited", "The answer says what the passage says and cites another passage."
+    return "not_used", "It is in the context, and nothing in the answer comes from it."
 
 
 STAGES = ("bm25", "vectors", "fused", "fetched", "ranked", "context")
@@ -246,7 +244,7 @@ _OUTPUTS = ("queries", "documents", "passages", "context", "answers")
 
 
 class TracedMode:
-    """Asks a mode and sees what passes between its stages, which are known by what they are and not by their names."""
+    """Asks a mode and records what passes between its stages, which are found by their classes, not by their names."""
 
     def __init__(self, runner: Runner) -> None:
         self.runner = runner
@@ -267,14 +265,14 @@ class TracedMode:
         self.last, self.senders = self._last_stage()
 
     def ask(self, question: str, *, tenant_id: str, **options: Any) -> "TracedRun":
-        """Ask a question, with what else it comes with, such as `history` and `top_k`."""
+        """Ask a question with options such as `history` and `top_k`."""
         targets = [f"{name}.documents" for name in self.stages.values()]
         wanted = list(dict.fromkeys([*self.outputs, *targets, *self.senders.values()]))
         traced = self.runner.trace(question, tenant_id=tenant_id, outputs=wanted, **options)
         return TracedRun(self, question, tenant_id, options, traced)
 
     def _last_stage(self) -> tuple[str, dict[str, str]]:
-        """Find the stage that gives `documents`, if `top_k` is its own, and where each of its inputs comes from."""
+        """Find the stage behind `documents`, if the input `top_k` goes to it alone, and where its inputs come from."""
         metadata = self.runner.pipeline.metadata
         last = metadata["outputs"].get("documents", "").partition(".")[0]
         graph = self.runner.pipeline.graph
@@ -287,7 +285,7 @@ class TracedMode:
 
 @dataclass(frozen=True)
 class TracedRun:
-    """One question as a mode went through it; `traced` is what `Runner.trace` gives."""
+    """One question on its way through a mode; `traced` is the result of `Runner.trace`."""
 
     mode: TracedMode
     question: str
@@ -301,11 +299,11 @@ class TracedRun:
         return answers[0] if answers else None
 
     def first(self, name: str) -> Any:
-        """Give one of the file's outputs as the first turn of a mode that loops had it."""
+        """Return one of the file's outputs as it was in the first attempt of a mode that loops."""
         return self.traced["first"].get(name)
 
     def found(self, depth: int) -> list[Document]:
-        """Give `depth` passages of the first turn: its last stage runs again, or else the whole question."""
+        """Return `depth` passages of the first attempt: its last stage runs again or, if need be, the whole mode."""
         mode = self.mode
         if not mode.last:
             deeper = {**self.options, "top_k": depth}
@@ -324,7 +322,7 @@ class TracedRun:
         return documents[:depth]
 
     def trace(self) -> StageTrace:
-        """Say what every stage had, in the last attempt."""
+        """Collect the documents of every stage in the last attempt."""
         mode, outputs = self.mode, self.traced["outputs"]
         queries = outputs.get("queries") or self.question
         asked = [queries] if isinstance(queries, str) else list(queries)

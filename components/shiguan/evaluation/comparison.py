@@ -1,4 +1,4 @@
-"""Compares two runs on the same questions, metric by metric, and says what came of it."""
+"""Compares two runs on the same questions, metric by metric."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -21,10 +21,10 @@ GATES: dict[str, float] = {
     "tenant_kept": 0.0,
 }
 """
-Gated metrics, and how much worse each may get.
+The gated metrics, and how much worse each may get.
 
-These and no others, however many are computed: of twenty harmless comparisons at 95 % one looks real by chance, so what
-may stop a change is chosen before it is measured. Metrics that a language model judges are reported and never gate.
+Of twenty harmless comparisons at 95 % one looks real by chance, so what may stop a change is chosen before it is
+measured. Metrics that a language model judges are reported and never gate.
 """
 
 
@@ -53,10 +53,9 @@ def read_gates(texts: Sequence[str]) -> dict[str, float]:
 
 def breach(difference: Difference, tolerance: float) -> str | None:
     """
-    Say how a metric broke its gate.
+    Describe how a metric broke its gate; None if it did not.
 
-    One question more or less never does, however small the set: where a single question weighs more than the tolerance,
-    its weight is the tolerance. A tolerance of 0 means 0.
+    A single question never does, unless the tolerance is 0.
     """
     worse_by = -difference.difference if difference.higher_is_better else difference.difference
     allowed = max(tolerance, 1 / difference.count) if tolerance else 0.0
@@ -71,7 +70,7 @@ def breach(difference: Difference, tolerance: float) -> str | None:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What run B does to run A."""
+    """How run B differs from run A."""
 
     differences: list[Difference]
     gates: dict[str, float]
@@ -80,13 +79,13 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         rows = []
-        for one in self.differences:
-            rounded = {k: round(v, 6) if isinstance(v, float) else v for k, v in asdict(one).items()}
-            rows.append({**rounded, "verdict": one.verdict, "gated": one.metric in self.gates})
+        for found in self.differences:
+            rounded = {k: round(v, 6) if isinstance(v, float) else v for k, v in asdict(found).items()}
+            rows.append({**rounded, "verdict": found.verdict, "gated": found.metric in self.gates})
         return {"differences": rows, "gates": self.gates, "breaches": self.breaches, "notes": self.notes}
 
 
-def compare_results(before: Results, after: Results, gates: Mapping[str, float], *, seed: int = 0) -> Comparison:
+def compare_results(before: Results, after: Results, gates: Mapping[str, float]) -> Comparison:
     _check_same_questions(before, after)
     differs = {"data": "the files measured on", "machine": "the machine", "llm": "the language model"}
     notes = [
@@ -107,13 +106,13 @@ def compare_results(before: Results, after: Results, gates: Mapping[str, float],
                 f"{metric(name).label} is compared on the {len(both):,} questions where both runs have it "
                 f"(A {len(old):,}, B {len(new):,})."
             )
-        difference = compare_metric(name, [old[key] for key in both], [new[key] for key in both], seed=seed)
+        difference = compare_metric(name, [old[key] for key in both], [new[key] for key in both])
         differences.append(difference)
         if name in gates and (why := breach(difference, gates[name])):
             breaches.append(why)
     if not differences and not breaches:
         raise RefusedError("The two runs have no metric in common. Measure both with the same version.")
-    differences += _costs(before, after, {difference.metric for difference in differences}, seed)
+    differences += _costs(before, after, {difference.metric for difference in differences})
     return Comparison(differences, {name: t for name, t in gates.items() if name in before.metrics}, breaches, notes)
 
 
@@ -138,7 +137,7 @@ def _check_same_questions(before: Results, after: Results) -> None:
         )
 
 
-def _costs(before: Results, after: Results, known: set[str], seed: int) -> list[Difference]:
+def _costs(before: Results, after: Results, known: set[str]) -> list[Difference]:
     later = {question.id: question for question in after.questions}
     pairs = [(question, later[question.id]) for question in before.questions]
     timed = [(a.timings_ms, b.timings_ms) for a, b in pairs if "total" in a.timings_ms and "total" in b.timings_ms]
@@ -147,30 +146,30 @@ def _costs(before: Results, after: Results, known: set[str], seed: int) -> list[
         "llm_calls": [(float(a.llm_calls), float(b.llm_calls)) for a, b in pairs],
     }
     chosen = {name: found for name, found in values.items() if found and name not in known}
-    return [compare_metric(name, *zip(*found, strict=True), seed=seed) for name, found in chosen.items()]
+    return [compare_metric(name, *zip(*found, strict=True)) for name, found in chosen.items()]
 
 
 def comparison_table(comparison: Comparison) -> Table:
     columns = ["metric", ">A", ">B", ">difference", ">detectable", ">gained / lost", ">p", "verdict", "gate"]
     rows = []
-    for one in comparison.differences:
-        shown = metric(one.metric)
+    for found in comparison.differences:
+        shown = metric(found.metric)
         rows.append([
             shown.label,
-            shown.format(one.before),
-            shown.format(one.after),
-            (shown.format(one.difference, signed=True), shown.interval(one.low, one.high, signed=True)),
-            shown.format(one.detectable),
-            f"{one.gained:,} / {one.lost:,}",
-            f"{one.p_value:.3f}",
-            one.verdict,
-            f"{comparison.gates[one.metric]:g}" if one.metric in comparison.gates else "",
+            shown.format(found.before),
+            shown.format(found.after),
+            (shown.format(found.difference, signed=True), shown.interval(found.low, found.high, signed=True)),
+            shown.format(found.detectable),
+            f"{found.gained:,} / {found.lost:,}",
+            f"{found.p_value:.3f}",
+            found.verdict,
+            f"{comparison.gates[found.metric]:g}" if found.metric in comparison.gates else "",
         ])  # fmt: skip
     return Table(columns, rows)
 
 
 def conclusion(comparison: Comparison) -> list[str]:
-    """Say how the gate stands: one line per breach, or one that says that it holds."""
+    """Describe the state of the gate: a line per breach, or one that says that it holds."""
     held = "it holds, no gated metric got worse by more than its tolerance"
     return [f"Gate: {why}." for why in comparison.breaches or [held if comparison.gates else "no metric is gated"]]
 

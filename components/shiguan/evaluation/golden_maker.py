@@ -27,12 +27,13 @@ TYPES = "fact person time place number reason manner definition comparison list 
 PER_PASSAGE = 3
 GOLDEN_FILE, REJECTED_FILE, REVIEW_FILE = "golden.jsonl", "rejected.jsonl", "review.jsonl"
 MOST_FRUITLESS = 10
-"""After so many passages in a row that gave nothing the model is not asked any more."""
+"""The model is no longer asked after this many passages in a row without an accepted question."""
 
+_SEED = 0  # the same library gives the same set
 _VERDICTS = ("accept", "reject")
-_REVIEW_SHARE = 0.1  # how much of what was judged a person looks at
-_UNANSWERABLE_SHARE = 0.5  # of the passages
-_SAME = 0.6  # questions that are as alike as this are one
+_REVIEW_SHARE = 0.1  # of the judged questions go to a person
+_UNANSWERABLE_SHARE = 0.5  # of the passages get an unanswerable question
+_SAME = 0.6  # questions at least this similar count as the same
 _SHORTEST_PASSAGE = 80
 _FIELDS = ("type", "question", "answer", "quote")
 _SHORTEST, _LONGEST = 4, 300
@@ -43,7 +44,7 @@ Track = Callable[[list[Document]], Iterable[Document]]
 
 
 class MadeSet(NamedTuple):
-    """The questions of a run with the judge's verdicts, and what the model got wrong."""
+    """The questions of a run by the judge's verdict, and the faults of the model's replies."""
 
     accepted: list[dict[str, Any]]
     rejected: list[dict[str, Any]]
@@ -61,17 +62,15 @@ class GoldenMaker:
     """
     Asks for questions passage by passage, in two calls each: one writes them, one judges them.
 
-    What the first wrote is compared with the passage before the second sees it. What a passage gave is on the disk
-    before the next one is read.
+    The questions are checked against the passage before they are judged, and saved before the next passage is read.
     """
 
-    def __init__(self, chat_generator: ChatGenerator, *, seed: int = 0) -> None:
+    def __init__(self, chat_generator: ChatGenerator) -> None:
         self.chat_generator = chat_generator
-        self.seed = seed
 
     def make(self, parents: Sequence[Document], count: int, store: RunStore, track: Track) -> MadeSet:
-        chosen = sorted((one for one in parents if len(one.content or "") >= _SHORTEST_PASSAGE), key=lambda one: one.id)
-        random.Random(self.seed).shuffle(chosen)  # noqa: S311
+        chosen = sorted((p for p in parents if len(p.content or "") >= _SHORTEST_PASSAGE), key=lambda parent: parent.id)
+        random.Random(_SEED).shuffle(chosen)  # noqa: S311
         made = _collected(chosen, store.records, count)
         fruitless = 0
         for parent in track(chosen):
@@ -84,7 +83,7 @@ class GoldenMaker:
         return made._replace(stopped=fruitless == MOST_FRUITLESS)
 
     def ask(self, parent: Document) -> dict[str, Any]:
-        """Have the questions of one passage written and judged: `rows`, `faults` and `llm_calls`."""
+        """Have the questions of one passage written and judged; returns `rows`, `faults` and `llm_calls`."""
         passage = parent.content or ""
         language = detect_language(passage)
         context = render_sources([SourceBlock(number=1, text=passage, title=str(parent.meta.get("title") or ""))])
@@ -92,7 +91,7 @@ class GoldenMaker:
         def asked(prompt: str, **more: Any) -> LlmReply:
             return ask_llm(self.chat_generator, render_prompt(prompt, context=context, language=language, **more))
 
-        draw = random.Random(f"{self.seed} {parent.id}")  # noqa: S311
+        draw = random.Random(f"{_SEED} {parent.id}")  # noqa: S311
         types = draw.sample(TYPES, PER_PASSAGE)
         if draw.random() < _UNANSWERABLE_SHARE:
             types[-1] = UNANSWERABLE
@@ -107,12 +106,12 @@ class GoldenMaker:
             for row, verdict in zip(rows, verdicts, strict=True):
                 row |= {"judge": verdict, "source": source, "language": language}
             if neither := verdicts.count("none"):
-                faults["judge said neither"] = neither
+                faults["no verdict of the judge"] = neither
         return {"rows": rows, "faults": dict(faults), "llm_calls": 2 if rows else 1}
 
 
 def read_questions(reply: str, passage: str) -> tuple[list[dict[str, Any]], Counter[str]]:
-    """Read the questions of a reply whose answers stand in the passage, and what is wrong with the others."""
+    """Read the questions of a reply whose answers are in the passage, and count what is wrong with the others."""
     items = (json_object(reply, "questions") or {}).get("questions")
     if not isinstance(items, list) or not items:
         return [], Counter(["nonsense"])
@@ -130,7 +129,7 @@ def read_questions(reply: str, passage: str) -> tuple[list[dict[str, Any]], Coun
 
 
 def _fault(row: dict[str, str], passage: str) -> str:
-    """Say why a question cannot be used; one that can gets its answer and quote as the passage has them."""
+    """Describe why a question cannot be used; answer and quote of a usable one are written as in the passage."""
     if len(row) < len(_FIELDS) or not _SHORTEST <= len(row["question"]) <= _LONGEST:
         return "malformed"
     row["type"] = row["type"].lower()
@@ -148,12 +147,12 @@ def _fault(row: dict[str, str], passage: str) -> str:
 
 
 def _as_written(text: str, passage: str) -> str:
-    """Find words in a passage, whatever their case and white space, and give them as they stand there."""
+    """Find words in a passage, whatever their case and white space, and return them as they are written there."""
     words = text.strip(_QUOTES).split()
     if not words:
         return ""
     pattern = r"\s*".join(re.escape(word) for word in words)
-    # `11 men` does not stand in `111 men`.
+    # `11 men` is not in `111 men`.
     before, after = (_EDGE_BEFORE if words[0][0].isascii() else ""), (_EDGE_AFTER if words[-1][-1].isascii() else "")
     found = re.search(before + pattern + after, passage, re.IGNORECASE)
     return found[0] if found else ""
@@ -173,7 +172,7 @@ def read_judgements(reply: str, count: int) -> list[str]:
 
 
 def _collected(chosen: Sequence[Document], records: dict[str, dict[str, Any]], count: int) -> MadeSet:
-    """Put together what the passages gave, in their order, each question once."""
+    """Collect the questions of all passages in order, each once."""
     accepted: list[dict[str, Any]] = []
     rejected: list[dict[str, Any]] = []
     faults: Counter[str] = Counter()
@@ -203,8 +202,8 @@ def _golden_row(name: str, row: dict[str, Any]) -> dict[str, Any]:
     return whole
 
 
-def write_made_set(made: MadeSet, folder: Path, seed: int) -> None:
-    """Write the set, what was rejected, and once the file that a person edits, without the judge's verdicts."""
+def write_made_set(made: MadeSet, folder: Path) -> None:
+    """Write the set and what was rejected and, unless it exists, the review file, without the judge's verdicts."""
 
     def unjudged(row: dict[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in row.items() if name != "judge"}
@@ -213,12 +212,12 @@ def write_made_set(made: MadeSet, folder: Path, seed: int) -> None:
     write_json_lines(folder / REJECTED_FILE, made.rejected)
     if not (folder / REVIEW_FILE).exists():
         judged = sorted([*made.accepted, *made.rejected], key=lambda row: row["id"])
-        drawn = random.Random(seed).sample(judged, min(len(judged), max(1, round(_REVIEW_SHARE * len(judged)))))  # noqa: S311
+        drawn = random.Random(_SEED).sample(judged, min(len(judged), max(1, round(_REVIEW_SHARE * len(judged)))))  # noqa: S311
         write_json_lines(folder / REVIEW_FILE, ({"id": row["id"], "person": "", **unjudged(row)} for row in drawn))
 
 
 class JudgeAgreement(NamedTuple):
-    """How far judge and person agree: the share, and Cohen's kappa; `silent` are questions without a verdict."""
+    """Agreement of judge and person: the share, and Cohen's kappa; `silent` questions have no verdict of the judge."""
 
     reviewed: int
     open: int
@@ -229,7 +228,7 @@ class JudgeAgreement(NamedTuple):
 
 
 def judge_agreement(review: Path, judged: dict[str, str]) -> JudgeAgreement:
-    """Compare what a person wrote into the review file with the judge's verdicts, by id."""
+    """Compare the verdicts in the review file with the judge's, by id."""
     pairs: dict[str, tuple[str, str]] = {}
     left = silent = 0
     for number, row in read_json_lines(review):
@@ -254,7 +253,7 @@ def judge_agreement(review: Path, judged: dict[str, str]) -> JudgeAgreement:
 
 
 def cohens_kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
-    """Give agreement beyond chance (Cohen, "A Coefficient of Agreement for Nominal Scales", 1960); or None."""
+    """Compute agreement beyond chance (Cohen, "A Coefficient of Agreement for Nominal Scales", 1960), if defined."""
     if not pairs:
         return None
     total = len(pairs)

@@ -1,4 +1,4 @@
-"""Reads and writes JSON so that nothing is half done, and names files and values by what is in them."""
+"""Reads and writes JSON lines, and fingerprints files and values."""
 
 import gzip
 import hashlib
@@ -13,7 +13,7 @@ from shiguan.resources import write_whole
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield each line's number from 1 and its object, of a file that may be gzipped; what is broken names its line."""
+    """Yield number and object of each line of a file, gzipped or not; an error names the line."""
     if not path.is_file():
         raise RefusedError(f"{path} does not exist. Check the path.")
     number = 0
@@ -27,7 +27,7 @@ def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def field_of(row: dict[str, Any], names: tuple[str, ...], place: str) -> Any:
-    """Take the first of several fields that a row has and that is not null; a row without any is refused."""
+    """Return the first of several fields that is not null; a row without any is refused."""
     for name in names:
         if row.get(name) is not None:
             return row[name]
@@ -36,13 +36,13 @@ def field_of(row: dict[str, Any], names: tuple[str, ...], place: str) -> Any:
 
 
 def unique_rows(path: Path, what: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield place, id and object of every line of a set; an id that stands twice, and no line at all, are refused."""
+    """Yield place, id and object of every line of a set; repeated ids and an empty file are refused."""
     seen: set[str] = set()
     for number, row in read_json_lines(path):
         place = f"{path}, line {number}"
         name = str(field_of(row, ("id",), place))
         if name in seen:
-            raise RefusedError(f"{place} repeats the id `{name}`. Give every {what} an id of its own.")
+            raise RefusedError(f"{place} repeats the id `{name}`. Give every {what} its own id.")
         seen.add(name)
         yield place, name, row
     if not seen:
@@ -59,7 +59,7 @@ def file_hash(path: Path) -> str:
 
 
 def fingerprint(value: Any) -> str:
-    """Give a JSON value a short name; equal values have the same one."""
+    """Return a short hash of a JSON value."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -1,4 +1,4 @@
-"""Let a language model judge answers: each answer once, kept at once, and no number where the judge gave none."""
+"""Lets a language model judge answers, each once; a judgement that cannot be read is left out, not counted as 0."""
 
 import math
 import os
@@ -9,7 +9,7 @@ from typing import Any
 from haystack.components.evaluators import ContextRelevanceEvaluator, FaithfulnessEvaluator, LLMEvaluator
 
 from shiguan.errors import AnswerError, ConfigurationError
-from shiguan.evaluation.answer_metrics import spoken_answer
+from shiguan.evaluation.answer_metrics import without_marks
 from shiguan.evaluation.questions import Question
 from shiguan.evaluation.results import RunStore
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
@@ -20,15 +20,14 @@ class AnswerJudge:
     """
     Lets a language model judge answers by Haystack's `FaithfulnessEvaluator` and `ContextRelevanceEvaluator`.
 
-    That is one call each per answer, to any OpenAI-compatible endpoint. What was refused is not judged. A judgement
-    that fails, or is not a number, is counted and left out: a silent zero would lie. Each answer's judgements are kept
-    at once, so that a stopped run goes on.
+    Each is one call per answer, to any OpenAI-compatible endpoint. Refusals are not judged. A judgement that fails, or
+    is not a number, is counted and left out. Judgements are saved answer by answer, so that a stopped run can continue.
     """
 
     def __init__(self) -> None:
         if not is_endpoint_configured():
             raise ConfigurationError(
-                "`--judge` takes a language model, and none is configured. Set OPENAI_API_KEY, or OPENAI_BASE_URL for "
+                "`--judge` needs a language model, and none is configured. Set OPENAI_API_KEY, or OPENAI_BASE_URL for "
                 "a server of your own."
             )
         self.model = os.environ.get("OPENAI_MODEL") or DEFAULT_MODEL
@@ -56,8 +55,8 @@ class AnswerJudge:
                 self.faults.update(store.records[name]["faults"])
         if judged and not any(judged.values()):
             raise AnswerError(
-                f"The judge `{self.model}` gave no judgement that can be read for any of {len(judged)} answers "
-                f"({self._faults_in_words()}). Use a model that can answer in JSON, and remove {folder / 'judged'}."
+                f"The judge `{self.model}` gave no readable judgement for any of {len(judged)} answers "
+                f"({self._faults_in_words()}). Use a model that can reply in JSON, and remove {folder / 'judged'}."
             )
         return judged
 
@@ -69,12 +68,12 @@ class AnswerJudge:
         passages = [document["content"] for document in record["documents"]]
         metrics: dict[str, float] = {}
         faults: Counter[str] = Counter()
-        predicted = {"predicted_answers": [spoken_answer(record["answer"])]}
+        predicted = {"predicted_answers": [without_marks(record["answer"])]}
         for name, evaluator in self._evaluators.items():
             given = predicted if isinstance(evaluator, FaithfulnessEvaluator) else {}
             try:
                 value = float(evaluator.run(questions=[question.text], contexts=[passages], **given)["score"])
-            # Any client of any judge may fail in any way; the number is then missing, and a note says so.
+            # A client may fail in any way; the judgement is then left out, and a note says so.
             except Exception as error:
                 faults[f"{name}, {type(error).__name__}"] += 1
                 continue

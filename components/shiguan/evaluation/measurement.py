@@ -1,4 +1,4 @@
-"""One measurement from beginning to end: a set of questions in, one record of each, scores and reports out of these."""
+"""One measurement: each question of a set is asked once and recorded, and the records are scored."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -24,12 +24,12 @@ from shiguan.models.token_counter import TokenCounter
 from shiguan.resources import utc_time, write_json
 
 DEFAULT_ROOT = Path(".data") / "eval"
-DEPTH = max(RECALL_DEPTHS)  # how deep the ranking is looked at; deeper than a mode reads
+DEPTH = max(RECALL_DEPTHS)  # how many passages of the ranking are looked at; a mode reads fewer
 _WARNINGS_SHOWN = 10
 
 Kind = Literal["retrieval", "answers", "golden"]
 Ingest = Callable[[list[Path], str, Path], list[str]]
-"""Puts files into the data folder of a deployment, and tells what went in with a reservation."""
+"""Ingests files into the data folder of a deployment, and returns what was skipped or warned of."""
 
 Track = Callable[[list[Question]], Iterable[Question]]
 
@@ -37,10 +37,11 @@ Track = Callable[[list[Question]], Iterable[Question]]
 @dataclass(frozen=True)
 class Plan:
     """
-    `files` go into a library of their own at `data_dir`, or beside the run's folder; without files the library of
-    `tenant_id` is asked. `output` is the run's folder; None for one below `.data/eval` that is named after what is
-    measured. `context` is whether the context is built and scored, where only retrieval is measured; `asked` are the
-    options that every question comes with.
+    What is measured, on what, and where the results go.
+
+    `files` are ingested into a library at `data_dir`, or beside the run's folder; without files the library of
+    `tenant_id` is asked. `output` is the run's folder; None for one below `.data/eval`, named after the plan. `context`
+    tells whether a measurement of retrieval builds and scores the context; `asked` are the options of every question.
     """
 
     kind: Kind
@@ -53,14 +54,13 @@ class Plan:
     data_dir: Path | None = None
     context: bool = True
     asked: dict[str, Any] = field(default_factory=dict)
-    seed: int = 0
 
     @property
     def tenant(self) -> str:
         return provenance.TENANT if self.files else self.tenant_id
 
     def outputs(self) -> list[str] | None:
-        """Name what is asked of the pipeline, None for all of it: a ranking needs no generator."""
+        """List the outputs to ask the pipeline for, None for all: a ranking needs no generator."""
         if self.kind != "retrieval":
             return None
         declared = read_definition(self.deployment, self.mode).get("outputs", {})
@@ -69,7 +69,7 @@ class Plan:
         return ["documents", *read]
 
     def configuration(self) -> dict[str, Any]:
-        """Name what the numbers hang on; a run's folder belongs to one of these."""
+        """Describe all that the numbers depend on; a run's folder belongs to one configuration."""
         options = {
             **({"asked": self.asked} if self.asked else {}),
             "context": self.context,
@@ -84,7 +84,7 @@ class Plan:
         return {"kind": self.kind, "set": self.questions.name, **described}
 
     def _library(self) -> str:
-        """Fingerprint what is asked: the ids of parents hang on their text."""
+        """Fingerprint the library: ids of parents are hashes that depend on their text."""
         if self.files:
             return fingerprint(provenance.corpus_stamp(list(self.files), self.deployment))
         stores = Library(self.deployment, data_dir=self.data_dir).stores
@@ -98,19 +98,19 @@ class Plan:
 
 
 class MeasuredMode:
-    """A mode over a library, and what is recorded of each question that it is asked."""
+    """A mode over a library, and the record of each question it is asked."""
 
     def __init__(self, plan: Plan, runner: Runner, library: ExpectedPassages) -> None:
         self.kind, self.asked = plan.kind, plan.asked
         self.mode = TracedMode(runner)
         self.library = library
         self._counter = TokenCounter()
-        # Models are loaded and stores opened before the first question, which is then as fast as the others.
+        # So that the first question is as fast as the others.
         runner.warm_up()
         self._counter.warm_up()
 
     def ask(self, question: Question) -> dict[str, Any]:
-        """Ask one question, once, and record what its kind looks at: found, read, answered, where lost, its cost."""
+        """Ask one question, once, and record what was found, read and answered, where it was lost, and its cost."""
         options = {**self.asked, **({"history": question.history} if question.history else {})}
         try:
             run = self.mode.ask(question.text, tenant_id=self.library.tenant_id, **options)
@@ -122,8 +122,8 @@ class MeasuredMode:
         if self.kind != "retrieval":
             if run.answer is None:
                 raise AnswerError(
-                    f"The question `{question.id}` got no answer: a stage of `{self.mode.runner.mode}` waited for what "
-                    "never came. Run `shiguan check` on the mode's file."
+                    f"The question `{question.id}` got no answer: a stage of `{self.mode.runner.mode}` never got its "
+                    "input. Run `shiguan check` on the mode's file."
                 )
             record |= answer_record(run.answer)
             shown = [*(run.traced["outputs"].get("documents") or []), *run.answer.documents]
@@ -133,10 +133,10 @@ class MeasuredMode:
         return record | {name: run.traced[name] for name in ("timings_ms", "llm_calls", "usage", "cost", "warnings")}
 
     def _ranking(self, question: Question, run: TracedRun) -> dict[str, Any]:
-        """Record each passage that was found and read: its record, and the judged document that it is right for."""
+        """Record each passage that was found and read: its record, and the judged document it is right for."""
 
         def written(documents: Iterable[Document]) -> list[tuple[str | None, str | None]]:
-            return [(one.meta.get("record_id"), question.document_of(one)) for one in documents]
+            return [(found.meta.get("record_id"), question.document_of(found)) for found in documents]
 
         read = written(run.first("passages") or []) if "context" in self.mode.outputs else None
         tokens = self._counter.count(run.first("context") or "") if read else 0
@@ -153,7 +153,7 @@ class MeasuredMode:
 def measure(
     plan: Plan, *, track: Track = iter, ingest: Ingest = provenance.ingest_corpus, judge: AnswerJudge | None = None
 ) -> tuple[Results, Path]:
-    """Ask every question once, or go on where a run was stopped; score it, write `results.json`, name its folder."""
+    """Ask every question once, or continue a stopped run; score it, and write `results.json` into its folder."""
     configuration = plan.configuration()
     questions = plan.questions.questions
     name = f"{plan.kind}-{configuration['set']}-{configuration['mode']}-{fingerprint(configuration)[:8]}"
@@ -179,10 +179,10 @@ def measure(
                 result.metrics.update(judged.get(result.id, {}))
         if plan.questions.unjudged:
             notes.append(f"{len(plan.questions.unjudged):,} questions without a relevant document were left out.")
-        # Warnings of stages are noted once: a number without a ranker is another number.
+        # Each warning of a stage is noted once: numbers without a ranker, say, are other numbers.
         warned = Counter(text for record in store.records.values() for text in record["warnings"])
         notes += [f"{warning} ({count:,} questions)" for warning, count in warned.most_common(_WARNINGS_SHOWN)]
-        about = {"seed": plan.seed, "finished": utc_time(), "notes": notes}
+        about = {"finished": utc_time(), "notes": notes}
         run = {**configuration, **provenance.describe_circumstances(), **about}
         results = Results(plan.kind, run, scored, sections)
         write_json(output / RESULTS_FILE, results.to_json())

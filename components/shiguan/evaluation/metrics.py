@@ -1,4 +1,4 @@
-"""What each metric is called and which way is better; how sure a mean is, and a difference of two runs."""
+"""The metrics, the confidence interval of a mean, and the comparison of one metric in two runs."""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ Unit = Literal["share", "tokens", "ms", "calls", "money"]
 
 @dataclass(frozen=True)
 class Metric:
-    """How a metric is shown and read; one that a language model judged never gates."""
+    """How a metric is shown; one that a language model `judged` never gates."""
 
     label: str
     unit: Unit = "share"
@@ -54,21 +54,21 @@ KNOWN: dict[str, Metric] = {
     "llm_calls": Metric("LLM calls", "calls", higher_is_better=False),
     "cost": Metric("Cost", "money", higher_is_better=False),
 }
-"""The metrics that Shiguan computes; docs/evaluation.md and docs/answers.md say what each of them means."""
+"""The metrics that Shiguan computes; docs/evaluation.md and docs/answers.md explain each."""
 
 
 def metric(name: str) -> Metric:
-    """Look a metric up; one that is not known is a share called by its name."""
+    """Look up a metric; an unknown one is a share labelled with its name."""
     return KNOWN.get(name) or Metric(name.replace("_", " "))
 
 
-_TAIL = 0.05  # how often an interval misses what it is for
-_QUANTILES = NormalDist().inv_cdf(1 - _TAIL / 2) + NormalDist().inv_cdf(0.8)  # seen in 80 % of the cases
+_TAIL = 0.05  # how often an interval misses the true value
+_QUANTILES = NormalDist().inv_cdf(1 - _TAIL / 2) + NormalDist().inv_cdf(0.8)  # detected in 80 % of cases
 RESAMPLES = 10_000  # how often the questions are drawn again
 _BATCH = 500  # draws at a time, which bounds memory
 
 _TIE = 1.5e-6
-"""Values that differ by less are the same: results files keep six places, and sums of logarithms end in noise."""
+"""Values that differ by less count as equal: results files keep six decimals."""
 
 
 @dataclass(frozen=True)
@@ -84,19 +84,19 @@ class Estimate:
         return {name: round(value, 6) for name, value in asdict(self).items()}
 
 
-def estimate_mean(values: Sequence[float], *, seed: int = 0) -> Estimate:
+def estimate_mean(values: Sequence[float]) -> Estimate:
     """
-    Give the mean of one number per question, and how far it would move on other questions of the same kind.
+    Compute the mean of one number per question, and how far it would move on other questions of the same kind.
 
     The interval is the percentile bootstrap over questions (Efron and Tibshirani, "An Introduction to the Bootstrap",
-    1993, chapter 13). Where every value is 0, or every value is 1, there is nothing to draw: the interval of the
-    binomial distribution (Clopper and Pearson 1934) stands instead, since twenty hits of twenty do not prove 1.
+    1993, chapter 13). Where every value is 0, or every value is 1, it is that of the binomial distribution (Clopper and
+    Pearson 1934), since twenty hits of twenty do not prove 1.
     """
     if not len(values):
         raise ValueError("A mean needs at least one value, got none.")
     data = numpy.asarray(values, dtype=float)
     mean, count = float(data.mean()), len(data)
-    low, high = bootstrap_interval(data, seed=seed)
+    low, high = bootstrap_interval(data)
     if low == high and mean in (0.0, 1.0):
         # Clopper and Pearson's interval in closed form, which it has at both ends.
         end = (_TAIL / 2) ** (1 / count)
@@ -104,12 +104,11 @@ def estimate_mean(values: Sequence[float], *, seed: int = 0) -> Estimate:
     return Estimate(mean, low, high, count)
 
 
-def bootstrap_interval(values: Sequence[float] | numpy.ndarray, *, seed: int = 0) -> tuple[float, float]:
-    """Draw the questions again and again, and give the middle 95 % of the means."""
-    data = numpy.asarray(values, dtype=float)
+def bootstrap_interval(data: numpy.ndarray) -> tuple[float, float]:
+    """Resample the questions, with the same draws on every call, and return the middle 95 % of the means."""
     if data.min() == data.max():
         return float(data[0]), float(data[0])
-    rng = numpy.random.default_rng(seed)
+    rng = numpy.random.default_rng(0)
     means = [
         data[rng.integers(0, len(data), (min(_BATCH, RESAMPLES - start), len(data)))].mean(axis=-1)
         for start in range(0, RESAMPLES, _BATCH)
@@ -141,7 +140,7 @@ class Difference:
 
     @property
     def verdict(self) -> Literal["better", "worse", "no difference shown", "not judged"]:
-        """`better` or `worse` only where the interval excludes zero, and the two runs had the same circumstances."""
+        """`better` or `worse` only where the interval excludes zero and both runs had the same conditions."""
         if not self.paired:
             return "not judged"
         if self.low <= 0 <= self.high:
@@ -149,11 +148,11 @@ class Difference:
         return "better" if (self.low > 0) == self.higher_is_better else "worse"
 
 
-def compare_metric(name: str, before: Sequence[float], after: Sequence[float], *, seed: int = 0) -> Difference:
+def compare_metric(name: str, before: Sequence[float], after: Sequence[float]) -> Difference:
     """
     Compare one metric of two runs, question by question.
 
-    Pairs tell more than two intervals side by side, since most of what moves a number is the questions themselves.
+    Pairs show more than two separate intervals, since most of the variance comes from the questions.
     The interval is the percentile bootstrap of the mean difference (Efron and Tibshirani 1993, chapter 13). McNemar's
     test (1947), in its exact form, asks whether the questions that changed went one way more often than a coin would;
     for a graded metric it is the sign test, which is the same. The smallest detectable difference is
@@ -166,8 +165,8 @@ def compare_metric(name: str, before: Sequence[float], after: Sequence[float], *
     changes = new - old
     changes[numpy.abs(changes) < _TIE] = 0.0
     up, down = int((changes > 0).sum()), int((changes < 0).sum())
-    low, high = bootstrap_interval(changes, seed=seed)
-    # How often a fair coin, thrown once for each changed question, falls as unevenly as this.
+    low, high = bootstrap_interval(changes)
+    # The probability that a fair coin, thrown once for each changed question, falls as unevenly.
     uneven = 2 * sum(math.comb(up + down, heads) for heads in range(min(up, down) + 1)) / 2 ** (up + down)
     spread = float(changes.std(ddof=1)) if len(changes) > 1 else 0.0
     higher_is_better = metric(name).higher_is_better
@@ -184,6 +183,6 @@ def compare_metric(name: str, before: Sequence[float], after: Sequence[float], *
         p_value=min(1.0, uneven),
         count=len(changes),
         higher_is_better=higher_is_better,
-        # The second run finds a warm machine and other neighbours: a verdict on its latency would be about these.
+        # The second run finds a warm machine: a verdict on latency would be about that.
         paired=name != "latency_ms",
     )

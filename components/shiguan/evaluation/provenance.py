@@ -1,4 +1,4 @@
-"""Everything that is needed to repeat a run, and to tell whether two runs are of the same thing."""
+"""What is needed to repeat a run, and to tell whether two runs measured the same thing."""
 
 import json
 import os
@@ -24,13 +24,13 @@ from shiguan.resources import resource_folder, write_json
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _PACKAGES = ("haystack-ai", "qdrant-edge-py", "onnxruntime", "sentence-transformers", "transformers", "torch", "numpy")
-TENANT = "evaluation"  # whose library an ingested corpus is; nothing else is in it
+TENANT = "evaluation"  # the tenant of an ingested corpus
 _INGESTED = "ingested.json"
 _MODEL_FIELDS = ("model", "tokenizer", "embedding_model")
 
 
 def stamp(deployment: str, *modes: str | Path) -> dict[str, Any]:
-    """Name all of Shiguan that makes passages and answers, whichever file it is in; the same stamp gives the same."""
+    """Describe everything of Shiguan that passages and answers depend on."""
     definitions = {name: read_definition(deployment, name) for name in modes}
     prompts = prompt_hashes()
     return {
@@ -47,7 +47,7 @@ def stamp(deployment: str, *modes: str | Path) -> dict[str, Any]:
 def describe_configuration(
     deployment: str, mode: str | Path, *, data: dict[str, str], options: dict[str, Any]
 ) -> dict[str, Any]:
-    """Name what the numbers of a run hang on; two runs with the same description measure the same thing."""
+    """Describe everything that the numbers of a run depend on."""
     llm: dict[str, Any] = {"model": "none"}
     if is_endpoint_configured():
         address = urlsplit(os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1")
@@ -58,12 +58,12 @@ def describe_configuration(
 
 
 def corpus_stamp(files: list[Path], deployment: str) -> dict[str, Any]:
-    """Name what an ingested corpus hangs on."""
+    """Describe everything that an ingested corpus depends on."""
     return {"corpus": {file.name: file_hash(file) for file in files}, **stamp(deployment, "index")}
 
 
 def ingest_corpus(files: list[Path], deployment: str, data_dir: Path, progress: Progress | None = None) -> list[str]:
-    """Put the corpus into a data folder, unless an earlier run did; tell what did not go in as it should."""
+    """Ingest the corpus into a data folder, unless an earlier run did; return what was skipped or warned of."""
     now, state = corpus_stamp(files, deployment), data_dir / _INGESTED
     if state.is_file():
         earlier = json.loads(state.read_text(encoding="utf-8"))
@@ -75,8 +75,8 @@ def ingest_corpus(files: list[Path], deployment: str, data_dir: Path, progress: 
             return list(earlier["notes"])
     elif data_dir.is_dir() and any(data_dir.iterdir()):
         raise RefusedError(
-            f"{data_dir} holds a library that no evaluation made; its other documents would be found too. Name an "
-            "empty `--data-dir`, or leave it out."
+            f"{data_dir} holds a library that was not made by an evaluation; its other documents would be found too. "
+            "Name an empty `--data-dir`, or leave it out."
         )
     data_dir.mkdir(parents=True, exist_ok=True)
     write_json(state, now)
@@ -95,7 +95,7 @@ def ingest_corpus(files: list[Path], deployment: str, data_dir: Path, progress: 
 
 
 def describe_circumstances() -> dict[str, Any]:
-    """Name what a run was made with and should not hang on: commit, versions, machine."""
+    """Describe what a run was made with and should not depend on: commit, versions, machine."""
     return {"commit": commit(), "versions": _versions(_PACKAGES), "machine": machine()}
 
 
@@ -137,7 +137,7 @@ def _hashes(folder: Path) -> dict[str, str]:
 
 
 def _required() -> set[str]:
-    """Name the packages that Shiguan asks for: another reader of PDF gives other passages."""
+    """List the packages that Shiguan requires: another PDF reader gives other passages."""
     with suppress(PackageNotFoundError):  # a checkout that was never installed
         return {re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in requires("shiguan") or []}
     return set()
@@ -162,7 +162,7 @@ def _git(root: Path, *arguments: str) -> str | None:
 
 
 def _models(node: Any, place: str) -> list[tuple[str, str]]:
-    """Find every model that a pipeline names, with the place where it stands."""
+    """Find every model that a pipeline names, and where."""
     found: list[tuple[str, str]] = []
     if isinstance(node, dict):
         for key, value in node.items():

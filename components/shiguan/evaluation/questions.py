@@ -1,4 +1,4 @@
-"""Questions with all that is known of their right answers, and the golden and judged sets that they are read from."""
+"""Questions with their right answers, read from golden sets and retrieval sets."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -16,10 +16,10 @@ UNKNOWN = "und"  # the language of a question that names none, in the words of B
 @dataclass(frozen=True)
 class GoldPassage:
     """
-    A passage that answers, named so that any way of cutting the source can be scored.
+    A passage that answers, independent of how the source is cut into passages.
 
-    Either by a `quote` of it, as it stands in the source but for white space, or by `start` and `end` in code points;
-    `source` is the file or record that it is from, empty for any.
+    It is given by a `quote`, which is compared without white space, or by `start` and `end` in code points; `source` is
+    the file or record that it is from, empty for any.
     """
 
     quote: str = ""
@@ -28,7 +28,7 @@ class GoldPassage:
     end: int | None = None
 
     def stands_in(self, document: Document) -> bool:
-        """Tell whether a parent, whole or cut by the context, is from the source and has the quote or the place."""
+        """Return whether a parent, whole or cut by the context, is from the source and has the quote or the place."""
         meta = document.meta
         if self.source and self.source not in (meta.get("source"), meta.get("record_id"), meta.get("source_id")):
             return False
@@ -44,9 +44,9 @@ class Question:
     """
     One question of a set, with its judgements.
 
-    A retrieval set gives `grades`, record id to grade above 0 of every relevant document, and `spans`, record id to the
-    places of the answer in code points, each of them enough. A golden set gives `gold`, the passages that answer it
-    together. Each of `answers` is enough; `stratum` is the group that it is counted in beside the whole.
+    A retrieval set gives `grades`, the grade above 0 of every relevant document by record id, and `spans`, by record id
+    the places of the answer in code points, any of which is enough. A golden set gives `gold`, the passages that answer
+    it together. Any of `answers` is enough; `stratum` is the group that it is also counted in.
     """
 
     id: str
@@ -62,15 +62,15 @@ class Question:
 
     @property
     def gold_documents(self) -> set[str]:
-        """The documents that recall counts: those of the highest grade."""
+        """The documents with the highest grade, which recall counts."""
         best = max(self.grades.values(), default=0)
         return {document for document, grade in self.grades.items() if grade == best}
 
     def document_of(self, passage: Document) -> str | None:
         """
-        Name the judged document that a passage is right for: it overlaps the answer where that is known.
+        Name the judged document that a passage is right for: it overlaps the answer, where its place is known.
 
-        A passage that the context cut is what was kept of it, one stretch or several with gaps.
+        Of a passage that the context has cut only the kept pieces count.
         """
         meta = passage.meta
         record_id, first, last = meta.get("record_id"), int(meta.get("start") or 0), int(meta.get("end") or 0)
@@ -85,7 +85,7 @@ class Question:
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """Questions in the order of their file, the SHA-256 of the files they are from, and what a retrieval set adds."""
+    """Questions in the order of their file, the SHA-256 of their files, and what a retrieval set adds."""
 
     questions: list[Question]
     hashes: dict[str, str]
@@ -94,7 +94,7 @@ class QuestionSet:
     unjudged: list[str] = field(default_factory=list)
 
     def only(self, ids: Iterable[str]) -> "QuestionSet":
-        """Give the set with these questions alone; one that it does not have is refused."""
+        """Return the set with only these questions; an unknown one is refused."""
         by_id = {question.id: question for question in self.questions}
         if unknown := [name for name in ids if name not in by_id]:
             raise RefusedError(f"The set `{self.name}` has no question `{unknown[0]}`. Name one that it has.")
@@ -103,12 +103,12 @@ class QuestionSet:
 
 def read_golden_set(path: Path) -> QuestionSet:
     """
-    Read a golden set; one in which nothing could be right is refused.
+    Read a golden set; a question for which nothing could be right is refused.
 
     One question a line: `{"id", "question", "answers"?: ["..."], "gold"?: [{"quote", "source"?}], "answerable"?,
-    "history"?: [{"role", "content"}], "type"?, "language"?}`. Each of `answers` is enough. A passage of `gold` is named
-    by words of it (`quote`), or by `doc_id`, `start` and `end` in code points. The question may be called `text`. A
-    question is answerable unless it says otherwise; the queries of a retrieval set can be read as they are.
+    "history"?: [{"role", "content"}], "type"?, "language"?}`. Any of `answers` is enough. A passage of `gold` is given
+    by words of it (`quote`), or by `doc_id`, `start` and `end` in code points. The question may be called `text`. It is
+    answerable unless the line says otherwise. The queries of a retrieval set can be read as they are.
     """
     questions = [golden_question(name, row, place) for place, name, row in unique_rows(path, "question")]
     return QuestionSet(questions, {path.name: file_hash(path)}, path.stem)
@@ -128,12 +128,12 @@ def golden_question(name: str, row: dict[str, Any], place: str) -> Question:
             '"answerable": false.'
         )
     if not answerable and (answers or gold):
-        raise RefusedError(f"{place} says that nothing answers it and gives an answer. Take one of the two out.")
+        raise RefusedError(f"{place} says that nothing answers it and gives an answer. Remove one of the two.")
     return replace(question, answers=answers, answerable=answerable, gold=gold)
 
 
 def _question(name: str, row: dict[str, Any], place: str) -> Question:
-    """Read a question and what was said before it, from `text` and `history` or from `turns` that end with it."""
+    """Read a question and its history, from `text` and `history` or from `turns` that end with the question."""
     if row.get("text") is None and row.get("question") is None and row.get("turns"):
         *history, last = _turns(row["turns"], place)
         text = last["content"]
@@ -189,9 +189,9 @@ def read_retrieval_set(
     Read a set and check that its three files belong together.
 
     - corpus: `{"id", "title", "text", "meta"}`, one record a line
-    - queries: `{"id", "text", "answers"?, "gold"?: [{"doc_id", "start", "end"}], "meta"?}`; a conversation may stand
-      in place of the text: `turns`, a list of `{"role", "text"}` whose last one is the question
-    - qrels: `{"query_id", "doc_id", "score"}`; a score of 0 says that the document was judged not relevant
+    - queries: `{"id", "text", "answers"?, "gold"?: [{"doc_id", "start", "end"}], "meta"?}`; `turns` may replace the
+      text, a list of `{"role", "text"}` whose last one is the question
+    - qrels: `{"query_id", "doc_id", "score"}`; a score of 0 means that the document was judged not relevant
     """
     rows = unique_rows(corpus, "document")
     documents = {name: len(str(field_of(row, ("text",), place))) for place, name, row in rows}
@@ -220,7 +220,7 @@ def read_retrieval_set(
 
 
 def spread(items: list[str], limit: int | None) -> list[str]:
-    """Choose some of a list, evenly spread over it."""
+    """Choose `limit` items, spread evenly over the list."""
     if limit is None or limit >= len(items):
         return items
     if limit < 1:

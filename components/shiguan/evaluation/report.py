@@ -1,4 +1,4 @@
-"""Writes a run down: on a terminal, as Markdown for a merge request, and as a page that loads nothing and lasts."""
+"""Makes the report of a run, and writes reports as Markdown and as a self-contained page."""
 
 import statistics
 from functools import cache
@@ -24,7 +24,7 @@ _WORST_BY = ("correct", "recall@10")
 
 
 def write_report(report: Report, path: Path) -> Path:
-    """Write a report as Markdown and as a page that loads nothing and escapes every text, and name the page."""
+    """Write a report as Markdown and as a page that loads nothing; return the path of the page."""
     path.with_suffix(".md").write_text(printable(report_markdown(report)), encoding="utf-8")
     page = path.with_suffix(".html")
     text = _template().render(report=report, facts=Table(["", ""], report.facts))
@@ -33,7 +33,7 @@ def write_report(report: Report, path: Path) -> Path:
 
 
 def run_report(results: Results) -> Report:
-    """Say what a run gave: its means, groups and times, where questions were lost, and the worst of them."""
+    """Report a run: its means, groups and times, where questions were lost, and the worst of them."""
     estimates = results.estimates()
     parts = [_quality(results, estimates), _recall_over_depth(estimates), _groups(results), _latency(results)]
     parts += [_declared(heading, section) for heading, section in results.sections.items()]
@@ -49,14 +49,13 @@ def run_report(results: Results) -> Report:
 
 
 def title_of(results: Results) -> str:
-    """Name a run: what was measured, with what."""
     run = results.run
     kind = "Ranking and answers" if results.kind == "golden" else results.kind.capitalize()
     return f"{kind} of {run['mode']} ({run['deployment']})"
 
 
 def subtitle_of(results: Results) -> str:
-    """Say in a line on what and with what a run was made: questions, files, model, commit and date."""
+    """Give questions, files, model, commit and date of a run in a line."""
     run = results.run
     parts = [
         f"{len(results.questions):,} questions",
@@ -69,7 +68,7 @@ def subtitle_of(results: Results) -> str:
 
 
 def facts_of(results: Results) -> list[tuple[str, str]]:
-    """List what is needed to repeat a run, name and value."""
+    """List names and values of what is needed to repeat a run."""
     run = results.run
     listed = [
         ("commit", run.get("commit") or "unknown"),
@@ -80,7 +79,6 @@ def facts_of(results: Results) -> list[tuple[str, str]]:
         ("answers by", ", ".join(str(value) for value in run.get("llm", {}).values())),
         *((f"data {name}", value) for name, value in run.get("data", {}).items()),
         ("options", _listed(run.get("options", {}))),
-        ("seed", str(run.get("seed", ""))),
         ("versions", _listed(run.get("versions", {}))),
         ("machine", _listed(run.get("machine", {}))),
         ("finished", run.get("finished", "")),
@@ -89,7 +87,7 @@ def facts_of(results: Results) -> list[tuple[str, str]]:
 
 
 def worst(results: Results) -> tuple[str, list[QuestionResult]]:
-    """Name the metric that decides, and find the questions with less than all of it, worst first."""
+    """Choose the metric that decides, and sort the questions that fall short of 1 by it, worst first."""
     name = next((name for name in _WORST_BY if name in results.metrics), "")
     wrong = [question for question in results.questions if question.metrics.get(name, 1.0) < 1.0]
     return name, sorted(wrong, key=lambda question: question.metrics[name])
@@ -100,7 +98,7 @@ def _listed(values: dict[str, Any]) -> str:
 
 
 def _latencies(results: Results) -> dict[str, tuple[float, float]]:
-    """Give median and 95th percentile of each stage, over the questions that passed it, `total` last."""
+    """Compute median and 95th percentile of each stage, over the questions that passed it, `total` last."""
     stages: dict[str, list[float]] = {}
     for question in results.questions:
         for stage, value in question.timings_ms.items():

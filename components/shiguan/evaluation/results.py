@@ -1,4 +1,4 @@
-"""What a run leaves: each question's record as soon as it is there, and a file of what was measured on what."""
+"""The files of a run: the record of each question as soon as it is there, and the results."""
 
 import json
 import os
@@ -21,9 +21,10 @@ _RECORDS = "questions.jsonl"
 
 class RunStore:
     """
-    `run.json` says what the run is; `questions.jsonl` has a line for each question that is done. A record is on the
-    disk before the next question begins, and a line that was cut off by a crash is dropped when the folder is opened
-    again. A folder belongs to one configuration: numbers of two must never mix in one file.
+    The folder of a run: its configuration in `run.json`, and a line in `questions.jsonl` for each question.
+
+    A record is on disk before the next question begins, and a line that a crash cut off is dropped when the folder is
+    opened again. A folder belongs to one configuration: numbers of two must never mix.
     """
 
     def __init__(self, folder: Path, configuration: dict[str, Any]) -> None:
@@ -38,7 +39,7 @@ class RunStore:
             self._lock.acquire(timeout=0)
         except Timeout as error:
             raise RefusedError(
-                f"Another process is writing to {self.folder}. Wait until it is done, or name another `--output`."
+                f"Another process is writing to {self.folder}. Wait for it to finish, or name another `--output`."
             ) from error
         except OSError as error:
             raise RefusedError(f"{self.folder} cannot be written: {error}. Name another `--output`.") from error
@@ -54,7 +55,7 @@ class RunStore:
         self._lock.release()
 
     def add(self, question_id: str, record: dict[str, Any]) -> None:
-        """Keep what a question gave; it is on the disk when this returns."""
+        """Save the record of a question; it is on disk when this returns."""
         line = json.dumps({"id": question_id, **record}, ensure_ascii=False) + "\n"
         with (self.folder / _RECORDS).open("ab") as file:
             file.write(line.encode())
@@ -88,7 +89,7 @@ class RunStore:
         content = path.read_bytes()
         whole = content.rfind(b"\n") + 1
         if whole < len(content):
-            # The process was killed while it wrote this line; its question is asked again.
+            # The process was killed while it wrote this line: the question is asked again.
             with path.open("r+b") as file:
                 file.truncate(whole)
         for number, line in enumerate(content[:whole].splitlines(), start=1):
@@ -112,14 +113,14 @@ def _differences(earlier: Any, now: Any, name: str = "") -> Iterator[str]:
 
 
 FORMAT = "shiguan-evaluation/1"
-"""Stands first in every results file; another version is refused rather than guessed at."""
+"""The first field of every results file; other formats are refused."""
 
 RESULTS_FILE = "results.json"
 
 
 @dataclass(frozen=True)
 class QuestionResult:
-    """What a question gave: metrics that apply, and in `details` what a person wants to see where it went wrong."""
+    """The metrics of a question, and in `details` what a person wants to see where it went wrong."""
 
     id: str
     metrics: dict[str, float]
@@ -137,7 +138,7 @@ class QuestionResult:
 @dataclass(frozen=True)
 class Results:
     """
-    One run, whole: `retrieval`, `answers` or `golden`; with what and on what, and an entry per question.
+    One run, of the kind `retrieval`, `answers` or `golden`: its configuration, and an entry per question.
 
     `sections` are further tables and texts for the report, by heading: `text`, `columns`, `rows`, `curve`.
     """
@@ -157,9 +158,8 @@ class Results:
     def estimates(self, questions: list[QuestionResult] | None = None) -> dict[str, Estimate]:
         """Average every metric over the questions that have it."""
         chosen = self.questions if questions is None else questions
-        seed = int(self.run.get("seed", 0))
         found = {name: [q.metrics[name] for q in chosen if name in q.metrics] for name in self.metrics}
-        return {name: estimate_mean(values, seed=seed) for name, values in found.items() if values}
+        return {name: estimate_mean(values) for name, values in found.items() if values}
 
     def strata(self) -> dict[str, list[QuestionResult]]:
         groups: dict[str, list[QuestionResult]] = {}

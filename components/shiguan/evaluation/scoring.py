@@ -1,22 +1,20 @@
 """
-Scores the records of a run by what was measured: passages, answers, cost, and how often an answer is wrong.
+Scores the records of a run: passages, answers, cost, and how often an answer is wrong.
 
-How well passages were found is from 0 to 1, higher is better, by the arithmetic of Haystack's evaluators. Three things
-that they do not know are done before they are called:
+Passages are scored by Haystack's evaluators, from 0 to 1, higher is better. Three things are prepared for them:
 
-- A passage is right if it is from a judged document *and* overlaps the answer's place where that is marked; the
+- A passage is right if it is from a judged document *and* overlaps the answer's place, where that is marked. The
   evaluators compare one field, so each passage gets the id of the document it is right for, or none.
-- Several passages of one document count once, at the rank of the first: the NDCG evaluator would add up the gain of
-  each and give more than 1. The later ones keep their rank and are right for nothing.
-- None of the evaluators has a cut-off, so they get the first k passages; and for NDCG the k best judgements, for an
-  ideal order of k places holds no more.
+- Several passages of one document count once, at the rank of the first: the NDCG evaluator would add up their gains
+  and exceed 1. The later ones keep their rank and are right for nothing.
+- The evaluators have no cut-off, so they get the first k passages and, for NDCG, the k best judgements.
 
-Grades are gains as they stand. Recall, MRR and all-gold count the documents of the highest grade only.
+Grades are gains. Recall, MRR and all-gold count only the documents with the highest grade.
 
-A system that may refuse is not one number: fewer wrong answers cost more refusals. Sorted by
-confidence, the first answers make up the low-coverage end of the curve, and its height is the share of wrong ones
-among them (El-Yaniv and Wiener, "On the Foundations of Noise-free Selective Classification", 2010; the area under the
-curve as in Geifman et al., "Bias-Reduced Uncertainty Estimation for Deep Neural Classifiers", 2019, section 2).
+A system that may refuse is not one number: fewer wrong answers cost more refusals. The risk-coverage curve sorts
+answers by confidence; its height is the share of wrong ones among the surest (El-Yaniv and Wiener, "On the Foundations
+of Noise-free Selective Classification", 2010; the area under the curve as in Geifman et al., "Bias-Reduced Uncertainty
+Estimation for Deep Neural Classifiers", 2019, section 2).
 """
 
 from collections import Counter
@@ -41,7 +39,7 @@ _MRR = DocumentMRREvaluator(document_comparison_field=_FIELD)
 
 
 def judged(question: Question, passages: Iterable[Document]) -> list[str | None]:
-    """Name the judged document that each passage is right for."""
+    """Name the judged document that each passage is right for, if any."""
     return [question.document_of(passage) for passage in passages]
 
 
@@ -51,7 +49,7 @@ def recall(question: Question, found: Sequence[str | None], k: int) -> float:
 
 def ndcg(question: Question, found: Sequence[str | None], k: int) -> float:
     """
-    Give the normalised discounted cumulative gain of the first passages, with the grades as gains.
+    Compute the normalised discounted cumulative gain of the first k passages, with the grades as gains.
 
     Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (2002), section 2.2.
     """
@@ -72,7 +70,7 @@ def ranking_metrics(question: Question, found: Sequence[str | None]) -> dict[str
 
 
 def context_metrics(question: Question, found: Sequence[str | None], tokens: int) -> dict[str, float]:
-    """Score the context that the generator would read by the places of the answers: no LLM is asked."""
+    """Score the context that the generator would read by the places of the answers, without an LLM."""
     return {
         "context_recall": len(question.gold_documents & set(found)) / len(question.gold_documents),
         "context_precision": sum(name is not None for name in found) / len(found) if found else 0.0,
@@ -84,7 +82,7 @@ def _scored(evaluator: Any, truth: Mapping[str, float], found: Sequence[str | No
     if not truth:
         raise ValueError("A question without a gold document has no score.")
     if not any(found):
-        # The evaluators warn of it for every question; here it is a plain miss.
+        # A plain miss, of which the evaluators would warn for every question.
         return 0.0
     # Ids are given: Haystack would hash each document's content and metadata to make one.
     expected = [Document(id=name, meta={"judged": name}, score=grade) for name, grade in truth.items()]
@@ -101,7 +99,7 @@ _FOUND_SHOWN = 5
 def score_records(
     kind: str, questions: Iterable[Question], records: dict[str, dict[str, Any]]
 ) -> tuple[list[QuestionResult], dict[str, Any]]:
-    """Score what `MeasuredMode.ask` recorded: a result per question in their order, and sections for the report."""
+    """Score the records of `MeasuredMode.ask`: a result per question, in order, and sections for the report."""
     results = []
     sure: list[tuple[float, bool]] = []
     for question in questions:
@@ -141,7 +139,7 @@ def score_records(
 
 
 def _ranking(question: Question, record: dict[str, Any]) -> dict[str, float]:
-    """Score what was found and read; a question of which no document is judged has no ranking."""
+    """Score what was found and read; a question without judged documents has no ranking."""
     if not question.grades:
         return {}
     metrics = ranking_metrics(question, [name for _, name in record["found"]])
@@ -166,7 +164,7 @@ def lost_section(stages: Iterable[str]) -> dict[str, Any]:
 
 
 class RiskPoint(NamedTuple):
-    """What happens if every answer of at least some confidence is given, and no other."""
+    """Coverage and risk if only answers of at least this confidence are given."""
 
     confidence: float
     coverage: float
@@ -190,13 +188,13 @@ def risk_curve(answers: Sequence[tuple[float, bool]], *, refused: int = 0) -> Ri
         given += len(members)
         wrong += members.count(False)
         points.append(RiskPoint(confidence, given / total, wrong / given))
-        # Equal confidences cannot be told apart, so each of them bears the risk of all.
+        # Answers of equal confidence share the risk of all of them.
         area += len(members) * wrong / given
     return RiskCurve(points, area / given if given else 0.0)
 
 
 def curve_table(curve: RiskCurve, steps: int = 10) -> list[RiskPoint]:
-    """Thin the curve out for a table: what coverage, risk and confidence are at even steps, and at the end."""
+    """Thin out the curve for a table: points at even steps of coverage, and the last one."""
     shown: list[RiskPoint] = []
     for step in range(1, steps + 1):
         shown += [point for point in curve.points if point.coverage >= step / steps - 1e-9][:1]
@@ -206,7 +204,7 @@ def curve_table(curve: RiskCurve, steps: int = 10) -> list[RiskPoint]:
 
 
 def risk_section(answers: Sequence[tuple[float, bool]], *, refused: int) -> dict[str, Any]:
-    """Write the curve of what would be wrong if only the surest answers were given, for `Results.sections`."""
+    """Make the section of the report with the risk-coverage curve."""
     curve = risk_curve(answers, refused=refused)
     if not curve.points:
         return {}

@@ -1,4 +1,4 @@
-"""One model of a table, and of a report made of tables, as a terminal, Markdown and a page show them."""
+"""Tables and reports, and how a terminal and Markdown show them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,8 +18,8 @@ class Table:
     """
     Rows of cells under headings.
 
-    A heading that begins with `>` is of numbers, which stand at the right. A cell that is a pair is a value and what
-    stands beside it in grey. Whatever a cell holds, it can open no column, tag, link or colour of its own.
+    A column whose heading begins with `>` holds numbers and is aligned right. A cell that is a pair is a value and a
+    note in grey. Nothing in a cell can open a column, tag, link or colour.
     """
 
     columns: Sequence[str]
@@ -34,7 +34,6 @@ class Table:
         return table
 
     def to_markdown(self) -> str:
-        """Write the table for a merge request, without a line break at the end."""
         headings = self.headings()
         head = "| " + " | ".join(one_line(name) for name, _ in headings) + " |"
         rule = "|" + "|".join("---:" if numbers else "---" for _, numbers in headings) + "|"
@@ -44,18 +43,18 @@ class Table:
         return "\n".join([head, rule, *(f"| {row} |" for row in rows)])
 
     def headings(self) -> list[tuple[str, bool]]:
-        """Give each heading, and whether it is of numbers."""
+        """Return each heading, and whether its column holds numbers."""
         return [(column.removeprefix(">"), column.startswith(">")) for column in self.columns]
 
     def pairs(self) -> list[list[tuple[str, str]]]:
-        """Give each row's cells as values and what stands beside them."""
+        """Return the cells of each row as pairs of value and note."""
         both = [[cell if isinstance(cell, tuple | list) else (cell, "") for cell in row] for row in self.rows]
         return [[(str(value), str(beside or "")) for value, beside in row] for row in both]
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a report; a drawing names a macro of `drawings.jinja`, and `whole` ones are for reports alone."""
+    """A part of a report; a drawing names a macro of `drawings.jinja`; `whole` sections are only on the page."""
 
     heading: str
     text: str = ""
@@ -66,7 +65,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """What a run or a comparison shows, wherever it is shown; `lines` stand out, `facts` are for repeating it."""
+    """What is shown of a run or a comparison; `lines` stand out, `facts` help to repeat it."""
 
     title: str
     subtitle: str
@@ -111,7 +110,7 @@ def report_markdown(report: Report) -> str:
 
 
 def one_line(value: Any) -> str:
-    """Write a text as one line of Markdown in which nothing opens a column, a tag, a link or a formula."""
+    """Escape a text as one line of Markdown."""
     text = " ".join(str(value).split())
     for character in "\\`*_[]|":
         text = text.replace(character, f"\\{character}")

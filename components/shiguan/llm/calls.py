@@ -1,4 +1,4 @@
-"""Calls of language models on behalf of a stage: what a question's budget allows, and a text or why there is none."""
+"""Calls of language models for a stage, within the question's budget: a text, or why there is none."""
 
 import asyncio
 import time
@@ -26,18 +26,18 @@ Arguments = ParamSpec("Arguments")
 
 
 NO_LLM = "No LLM is configured"
-"""Begins the warning of every stage that does without a model because there is none."""
+"""The beginning of the warning of every stage that does without a model because none is configured."""
 
 
 def budget_allows(calls: int = 1) -> bool:
-    """Tell whether the stage at work may go on to call a model so often, as far as the question's budget goes."""
+    """Return whether the question's budget lets the current stage call a model this often."""
     run = current_run()
     return run is None or run.allows(calls)
 
 
 def estimate_tokens(text: list[ChatMessage] | str) -> int:
     """
-    Estimate how many tokens a prompt has, rather too many: one for four characters of ASCII, eight for five others.
+    Estimate the tokens of a prompt, rather too many: one for four characters of ASCII, eight for five others.
 
     Of contexts of eight passages of public sets 95 % have at most 1.59 tokens of cl100k_base for a Chinese character
     (o200k_base 1.11) and .92 for four characters of English (docs/models.md).
@@ -50,10 +50,9 @@ def estimate_tokens(text: list[ChatMessage] | str) -> int:
 @dataclass(frozen=True)
 class LlmReply:
     """
-    What came of one call: the texts of the replies that have one, or why there is none, a clause.
+    The result of one call: the texts of the replies, or a clause that says why there are none.
 
-    A stage that could read the reply calls `keep`, so that the same prompt need not be sent again; what it could not
-    read is never kept.
+    A stage that could read the reply calls `keep` to cache it; a reply that cannot be read is never cached.
     """
 
     texts: tuple[str, ...] = ()
@@ -69,7 +68,7 @@ _BEYOND_BUDGET = LlmReply(failure="The question's budget leaves no call for it")
 
 
 def is_available(chat_generator: ChatGenerator | None) -> TypeGuard[ChatGenerator]:
-    """Tell whether a generator can be called: not None, and not one whose `available()` denies it."""
+    """Return whether a generator can be called: it is not None, and `available()`, if it has that, is true."""
     if chat_generator is None:
         return False
     available = getattr(chat_generator, "available", None)
@@ -84,10 +83,10 @@ def warm_up_generator(chat_generator: Any) -> None:
 
 async def run_nested_async(part: Any, **arguments: Any) -> dict[str, Any]:
     """
-    Run a nested component without blocking the event loop; one without `run_async` runs in a thread.
+    Run a nested component without blocking the event loop; a component without `run_async` runs in a thread.
 
-    So does one of another library for a caller who cannot await it: its client would hold on to an event loop that is
-    closed before the next call.
+    So does a component of another library in an event loop for one call: its client would keep connections of a loop
+    that is closed before the next call.
     """
     foreign = not type(part).__module__.startswith("shiguan.")
     in_thread = foreign and asyncio.get_running_loop() in _passing_loops and callable(getattr(part, "run", None))
@@ -98,11 +97,11 @@ async def run_nested_async(part: Any, **arguments: Any) -> dict[str, Any]:
 
 
 _passing_loops: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
-"""Event loops that run one call and are then closed."""
+"""Event loops that run a single call and are then closed."""
 
 
 def run_to_end(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run a coroutine for a caller who cannot await it: in a thread where an event loop is at work in this one."""
+    """Run a coroutine for a caller who cannot await it; in another thread if this one already runs an event loop."""
 
     async def passing() -> Result:
         _passing_loops.add(asyncio.get_running_loop())
@@ -117,7 +116,7 @@ def run_to_end(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 def blocking(run_async: Callable[Arguments, Coroutine[Any, Any, Result]]) -> Callable[Arguments, Result]:
-    """Make the `run` of a component from its `run_async`: the same sockets, for callers who cannot await it."""
+    """Make the `run` of a component from its `run_async`, with the same sockets."""
 
     @wraps(run_async)
     def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
@@ -127,7 +126,7 @@ def blocking(run_async: Callable[Arguments, Coroutine[Any, Any, Result]]) -> Cal
 
 
 async def call_generator(chat_generator: Any, messages: list[ChatMessage], **settings: Any) -> dict[str, Any]:
-    """Run a generator without blocking the event loop, and count the call in the run that it is part of."""
+    """Call a generator without blocking the event loop, and count the call in the current run."""
     run, began = current_run(), time.perf_counter()
     outputs = await run_nested_async(chat_generator, messages=messages, **settings)
     return outputs if run is None else {**outputs, "replies": run.count(outputs["replies"], began)}
@@ -141,11 +140,10 @@ async def ask_llm_async(
     helper: bool = True,
 ) -> LlmReply:
     """
-    Call a generator once without blocking the event loop; errors are put into words.
+    Call a generator once without blocking the event loop; an error becomes the reply's `failure`.
 
-    The call has the `helper` limit of the run that it is part of, and no more than the question's budget leaves a
-    helper, or the judge of an answer: what takes longer is cancelled and counts as no reply. The reply to the same
-    prompt that was kept for the same helper is taken instead of a new one.
+    The call has the `helper` limit of the current run, and no more than the question's budget leaves a helper, or the
+    judge of an answer; a longer one is cancelled. A cached reply of the same helper to the same prompt is used instead.
     """
     place, run = KeptReply(chat_generator, messages, generation_kwargs), current_run()
     if place.key and (known := await asyncio.to_thread(place.texts)):
@@ -160,24 +158,24 @@ async def ask_llm_async(
             with waiting_for_llm():
                 outputs = await call_generator(chat_generator, messages, **_settings(generation_kwargs))
         return _read(outputs, place)
-    # Any generator may stand here, so any error may come; the caller has declared what it does without a reply.
+    # Any generator may be used, so any error may come; the stage has a declared fallback.
     except Exception as error:
         late = TimeoutError(f"the LLM did not answer within {limit:g} s") if timer.expired() else None
         return _failed(late or error)
 
 
 ask_llm = blocking(ask_llm_async)
-"""Does as `ask_llm_async`, for a caller who cannot await it."""
+"""`ask_llm_async` for a caller who cannot await it."""
 
 
 def no_answer_error(reply: ChatMessage) -> EndpointError:
-    """Put into words that a model replied with nothing that could be an answer: the model failed, not the pipeline."""
+    """Make the error of a model that replied without an answer: the model failed, not the pipeline."""
     model, reason = reply.meta.get("model") or "unknown", reply.meta.get("finish_reason")
     what = "asked for tools instead of answering" if reply.tool_calls else "replied without an answer"
     ended = f" (it ended with `{reason}`)" if reason else ""
     return EndpointError(
-        f"The stage `generator` failed: the model `{model}` {what}{ended}. Ask again, or in other words; if it goes "
-        "on, raise `max_tokens` or take another model.",
+        f"The stage `generator` failed: the model `{model}` {what}{ended}. Ask again, or in other words; if it "
+        "happens again, raise `max_tokens` or use another model.",
         stage="generator",
         summary=f"the model {what}{ended}",
         cause=f"the model `{model}` {what}",

@@ -1,4 +1,4 @@
-"""The language models that the environment or a file names, if any: the one generator of all stages."""
+"""The chat generator of all stages: calls the language models that the environment or a file names, if any."""
 
 from dataclasses import replace
 from threading import Lock
@@ -18,7 +18,7 @@ from shiguan.serialization import Serializable
 
 logger = logging.getLogger(__name__)
 
-# Seconds to wait and further attempts of the roles that can do without a reply.
+# Seconds to wait and retries, for the roles whose stages can do without a reply.
 _PATIENCE: dict[Role, tuple[float, int]] = {"helper": (20.0, 1), "judge": (20.0, 1)}
 _RETRIES_WITH_ANOTHER = 1
 _PROMPT_MARKS = ("prompt", "prompt_hash", "prompt_layers", "prompt_rendered", "asked")
@@ -33,13 +33,13 @@ class ConfiguredChatGenerator(Serializable):
     `OPENAI_API_KEY` and `OPENAI_BASE_URL`; a base URL without a key is a local server and gets a dummy key. `prompt`
     and `prompt_hash` in a reply's meta say with which prompt it was written, `model` by whom.
 
-    There are no replies where no model can be called, and where none could be reached before the first token, which is
-    then a warning: `CitationExtractor` quotes the sources instead, so that the same YAML runs with and without a model.
+    There are no replies if no model can be called or, with a warning, if none could be reached before the first token.
+    `CitationExtractor` then quotes the sources, so that the same YAML runs with and without a model.
 
-    A call that fails in a way that may pass (no connection, 429, 5xx, a reply that is not valid JSON) is tried again
-    after 1, 2 and 4 seconds, or when the endpoint says, but not when it timed out: a slow server would still be busy
-    with the first; where the role has another model, only once. Then that one is asked, and the answer warns of it.
-    Neither happens once parts of the answer have been streamed, nor where the endpoint refused the prompt itself.
+    A call that fails for a reason that may pass (no connection, 429, 5xx, a reply that is not valid JSON) is retried
+    after 1, 2 and 4 seconds, or when the endpoint says; only once where the role has another model, which is asked
+    next, with a warning in the answer. A call that timed out is not retried: a slow server would still be busy with it.
+    Neither happens once parts of the answer have been streamed, nor if the endpoint refused the prompt itself.
 
     Example in YAML:
     ```yaml
@@ -67,18 +67,18 @@ class ConfiguredChatGenerator(Serializable):
         generation_kwargs: dict[str, Any] | None = None,
     ) -> None:
         """
-        Set who is called, and how; nothing is looked up yet.
+        Set which models are called, and how; nothing is looked up yet.
 
-        :param model: A model at the environment's endpoint, where there is no section; None for `$OPENAI_MODEL`, or
-            `gpt-4.1-mini` where that is not set.
-        :param role: Who calls: `answer`, `answer_strong`, `helper` or `judge`.
+        :param model: A model at the environment's endpoint, if `models` is not given; None for `$OPENAI_MODEL`, or
+            `gpt-4.1-mini` if that is not set.
+        :param role: The role of the calling stage: `answer`, `answer_strong`, `helper` or `judge`.
         :param models: The models, their roles, and the rules by which an answer gets another role, as in a deployment's
-            `models.yml`, which is taken where a mode is loaded by name (docs/models.md).
-        :param timeout: Seconds to wait for the next token, per attempt; `$OPENAI_TIMEOUT` goes before it. None for 30,
-            and for 20 in the roles `helper` and `judge`, whose stages have something to fall back on.
-        :param max_retries: Further attempts after the first; None for 3, and for 1 in these roles.
-        :param generation_kwargs: Passed on to the endpoint, such as `temperature`. `max_tokens` is 2,048 where neither
-            it nor `max_completion_tokens` is given; null leaves it out.
+            `models.yml`, which is used when a mode is loaded by name (docs/models.md).
+        :param timeout: Seconds to wait for the next token, per attempt; `$OPENAI_TIMEOUT` overrides it. None for 30, or
+            20 in the roles `helper` and `judge`, whose stages have a fallback.
+        :param max_retries: Attempts after the first; None for 3, or 1 in these roles.
+        :param generation_kwargs: Passed on to the endpoint, such as `temperature`. `max_tokens` is 2,048 if neither it
+            nor `max_completion_tokens` is given; null leaves it out.
         :raises ValueError: If a number is out of its range, the role is unknown, or the section cannot be used.
         """
         if role not in get_args(Role):
@@ -116,7 +116,7 @@ class ConfiguredChatGenerator(Serializable):
 
     def available(self) -> bool:
         """
-        Tell whether there is anyone to call.
+        Return whether any model can be called.
 
         :returns: True if a model of the role, or of `answer`, could be called at warm-up.
         """
@@ -163,13 +163,14 @@ class ConfiguredChatGenerator(Serializable):
     ) -> dict[str, Any]:
         """Do as `run`, without blocking the event loop; `streaming_callback` is awaited."""
         self.warm_up()
-        sent = [] if isinstance(messages, str) else messages
-        asked = sent[-1].meta.get("asked") or {} if sent else {}
-        role = self._roles.role_for(self.role, asked)
+        if isinstance(messages, str):
+            messages = [ChatMessage.from_user(messages)] if messages else []
+        meta = messages[-1].meta if messages else {}
+        role = self._roles.role_for(self.role, meta.get("asked") or {})
         models = self._models(role)
         if not models:
             return {"replies": [], "warnings": []}
-        marks = next((one.meta for one in reversed(sent) if "prompt" in one.meta), {})
+        marks = next((message.meta for message in reversed(messages) if "prompt" in message.meta), {})
         about: dict[str, Any] = {"role": role, **{name: marks.get(name) for name in ("prompt", "prompt_hash")}}
         fitting = self._fitting(models, estimate_tokens(messages), generation_kwargs)
         prompt = (messages, streaming_callback, generation_kwargs, tools)
@@ -187,14 +188,17 @@ class ConfiguredChatGenerator(Serializable):
                     raise
                 failure, missed = error, [(model.named.name, error.reason)]
             else:
-                return {"replies": _marked(replies, messages, stood_in=model is not models[0]), "warnings": []}
+                marks = {name: meta[name] for name in _PROMPT_MARKS if name in meta}
+                marks |= {"stood_in": True} if model is not models[0] else {}
+                marked = [replace(reply, _meta={**reply.meta, **marks}) for reply in replies]
+                return {"replies": marked, "warnings": []}
         if failure is not None and self.role != "answer":
             raise failure
         return {"replies": [], "warnings": [_in_words(failure)] if failure is not None else []}
 
     def identity(self) -> dict[str, Any]:
         """
-        Say what decides a helper's reply beside the prompt, so that it can be kept.
+        Describe what a helper's reply depends on beside the prompt, so that it can be cached.
 
         :returns: The name of the model that is asked first, and its address, model and settings; empty for other roles,
             whose replies are never kept.
@@ -209,9 +213,9 @@ class ConfiguredChatGenerator(Serializable):
     def _fitting(
         self, models: list[OpenAIEndpoint], tokens: int, generation_kwargs: dict[str, Any] | None
     ) -> list[OpenAIEndpoint]:
-        """Leave out models whose window is too small for a prompt; if all of a role's are, take any that is not."""
-        held = [one for one in self._endpoints.values() if one.holds(tokens, generation_kwargs)]
-        return [one for one in models if one in held] or held or models
+        """Drop models whose window is too small for a prompt; if that drops all of a role, use those of other roles."""
+        held = [model for model in self._endpoints.values() if model.holds(tokens, generation_kwargs)]
+        return [model for model in models if model in held] or held or models
 
     def _models(self, role: Role) -> list[OpenAIEndpoint]:
         return [self._endpoints[name] for name in self._roles.names(role, self._endpoints)]
@@ -228,11 +232,3 @@ def _note_switches(missed: list[tuple[str, str]], stands_in: str) -> None:
 def _in_words(error: AnswerError) -> str:
     cause, step = (error.cause, error.next_step) if isinstance(error, EndpointError) else ("", "")
     return f"No model answered: {(cause or str(error)).rstrip('.')}." + (f" {step}." if step else "")
-
-
-def _marked(replies: list[ChatMessage], messages: list[ChatMessage] | str, *, stood_in: bool) -> list[ChatMessage]:
-    meta = messages[-1].meta if messages and not isinstance(messages, str) else {}
-    marks = {name: meta[name] for name in _PROMPT_MARKS if name in meta}
-    if stood_in:
-        marks["stood_in"] = True
-    return [replace(reply, _meta={**reply.meta, **marks}) for reply in replies]

@@ -1,4 +1,4 @@
-"""Calls an OpenAI-compatible endpoint through Haystack's generator, with retries and limits, and says what failed."""
+"""Calls an OpenAI-compatible endpoint through Haystack's generator, with retries, limits and clear errors."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_TOKENS = 2048
-"""The longest reply that a model is asked for, in tokens, where the generator's `generation_kwargs` do not say."""
+"""The default limit of a reply, in tokens."""
 MOST_BYTES = 32 * 1024 * 1024
 """The longest reply that is read; streamed token by token, 128,000 tokens have about as many bytes."""
 _CONNECTIONS = {"max_connections": 1000, "max_keepalive_connections": 100}
@@ -42,11 +42,9 @@ class OpenAIEndpoint:
     """
     One model with its settings; its key is read from the environment when this is made.
 
-    A call that fails in a way that may pass (no connection, 429, 5xx, a reply that is not valid JSON) is tried
-    again after 1, 2, 4... seconds, or when the endpoint says, but never once parts of the answer have been streamed.
-    Replies are streamed whether anybody listens or not, so that `timeout` is the time since the last token and not that
-    of the whole. The attempts together have the `llm` limit of the run until the first token comes. Each call is
-    written down in the run, also one that failed.
+    It retries as `ConfiguredChatGenerator` describes. Replies are streamed even without a listener, so that `timeout`
+    counts from the last token and not from the beginning. The attempts together have the `llm` limit of the run until
+    the first token comes. Each call is recorded in the run, also one that failed.
     """
 
     def __init__(
@@ -70,7 +68,7 @@ class OpenAIEndpoint:
 
     async def reply(
         self,
-        messages: list[ChatMessage] | str,
+        messages: list[ChatMessage],
         streaming_callback: StreamingCallbackT | None,
         generation_kwargs: dict[str, Any] | None,
         tools: ToolsType | None,
@@ -78,7 +76,7 @@ class OpenAIEndpoint:
         most_retries: int | None = None,
         **about: Any,
     ) -> list[ChatMessage]:
-        """Answer a prompt; an `EndpointError` or `TimeLimitError` if the model does not. `about` describes the call."""
+        """Answer a prompt, or raise an `EndpointError` or `TimeLimitError`; `about` is recorded with the call."""
         run, call, began = current_run(), ModelCall(), time.perf_counter()
         callback = select_streaming_callback(None, streaming_callback, requires_async=True)
         retries = self.max_retries if most_retries is None else min(most_retries, self.max_retries)
@@ -99,7 +97,7 @@ class OpenAIEndpoint:
 
     async def _attempts(
         self,
-        messages: list[ChatMessage] | str,
+        messages: list[ChatMessage],
         callback: AsyncStreamingCallbackT | None,
         generation_kwargs: dict[str, Any] | None,
         tools: ToolsType | None,
@@ -159,7 +157,7 @@ class OpenAIEndpoint:
         generation_kwargs: dict[str, Any] | None,
         tools: ToolsType | None,
     ) -> tuple[bool, dict[str, Any] | None]:
-        """Say whether to have the reply streamed, and with which settings; not every server streams every kind."""
+        """Decide whether to stream the reply, and with which settings: not every server streams every kind."""
         given = dict(generation_kwargs or {})
         if "max_tokens" in given and "max_completion_tokens" in self.generation_kwargs:
             given["max_completion_tokens"] = given.pop("max_tokens")  # a model takes one of the two names
@@ -169,13 +167,11 @@ class OpenAIEndpoint:
         # A stream reports what it used only where it is asked to.
         return True, {"stream_options": {"include_usage": True}, **given}
 
-    def longest_reply(self, generation_kwargs: dict[str, Any] | None = None) -> int:
-        settings = {**self.generation_kwargs, **(generation_kwargs or {})}
-        return int(settings.get("max_completion_tokens") or settings.get("max_tokens") or MAX_TOKENS)
-
     def holds(self, prompt_tokens: int, generation_kwargs: dict[str, Any] | None) -> bool:
-        window = self.named.window
-        return window is None or prompt_tokens + self.longest_reply(generation_kwargs) <= window
+        """Return whether prompt and longest reply fit into the model's window."""
+        settings = {**self.generation_kwargs, **(generation_kwargs or {})}
+        longest = int(settings.get("max_completion_tokens") or settings.get("max_tokens") or MAX_TOKENS)
+        return self.named.window is None or prompt_tokens + longest <= self.named.window
 
     def _failure(self, error: Exception, call: "ModelCall") -> Exception:
         if call.receiver_failure is not None:
@@ -183,7 +179,7 @@ class OpenAIEndpoint:
         if isinstance(error, BudgetError):
             return error
         cause, next_step = describe_failure(error, self.named, streamed=call.started)
-        # The person who asked is not shown the address of the model's server, nor what it replied.
+        # The user is not shown the address of the model's server, nor its reply.
         shown, _ = describe_failure(error, self.named, streamed=call.started, place="the language model")
         stage = stage_name() or self.stage
         tries = f" after {call.attempts} attempts" if call.attempts > 1 else ""
@@ -195,11 +191,11 @@ class OpenAIEndpoint:
             cause=shown.partition(" (")[0],
             next_step=next_step,
             refusal=refusal_of(error),
-            summary=f"{cause.partition(' (')[0]}. {next_step}.",  # what stands in brackets may quote the question
+            summary=f"{cause.partition(' (')[0]}. {next_step}.",  # the part in brackets may quote the question
         )
 
     def _new_client(self) -> "OpenAIChatGenerator":
-        # Imported here: the client takes half a second and 40 MB, which are not spent where there is no endpoint.
+        # Imported here: the client takes half a second and 40 MB.
         from haystack.components.generators.chat import OpenAIChatGenerator  # noqa: PLC0415
 
         from shiguan.bounded_http import bounded  # noqa: PLC0415
@@ -242,7 +238,7 @@ class ModelCall:
         self._half = ""
 
     async def pass_on(self, chunk: StreamingChunk, receive: AsyncStreamingCallbackT) -> None:
-        """Hand on a part of the answer: the halves of a character that came in two parts make one, others a mark."""
+        """Pass on a part of the answer; halves of a character that come in two parts are joined, others replaced."""
         self.started = True
         text = self._half + chunk.content
         self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
@@ -264,7 +260,7 @@ async def _close_with_loop(client: "OpenAIChatGenerator") -> AsyncIterator[None]
 
 
 def _patience(timeout: float) -> float:
-    """Give the seconds that `OPENAI_TIMEOUT` grants between two tokens, else those of the file."""
+    """Return the seconds allowed between two tokens: `OPENAI_TIMEOUT`, else those of the file."""
     given = os.environ.get("OPENAI_TIMEOUT", "").strip()
     try:
         seconds = float(given) if given else timeout
@@ -276,14 +272,14 @@ def _patience(timeout: float) -> float:
 
 
 def _with_limit(generation_kwargs: dict[str, Any] | None, most: int | None) -> dict[str, Any]:
-    # Without a limit some models write until their context is full; null leaves it out, for models that refuse it.
+    # Without a limit some models write until their context is full; null leaves it out for models that refuse it.
     given = generation_kwargs or {}
     limited = given if "max_completion_tokens" in given else {"max_tokens": most or MAX_TOKENS, **given}
     return {name: value for name, value in limited.items() if name != "max_tokens" or value is not None}
 
 
 def _mended_replies(replies: list[ChatMessage]) -> list[ChatMessage]:
-    """Make what a model sent fit to be kept and sent on: whole, in whole characters, with numbers that are numbers."""
+    """Make replies fit to be stored and sent on: complete, in whole characters, with finite numbers."""
     if any(reply.meta.get("finish_reason") is None for reply in replies):
         raise ConnectionError("the answer broke off before its end")
 
@@ -294,7 +290,7 @@ def _mended_replies(replies: list[ChatMessage]) -> list[ChatMessage]:
 
 
 def _mended_text(text: str) -> str:
-    """Replace halves of characters, which can be neither kept nor sent on."""
+    """Replace halves of characters, which cannot be encoded."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

@@ -1,4 +1,4 @@
-"""What went wrong with a call of a language model: whether to try again, whether another may do better, in words."""
+"""Failures of calls of language models: whether to retry, whether another model may succeed, and the words for it."""
 
 import re
 import time
@@ -11,17 +11,16 @@ from shiguan.llm.model_settings import NamedModel
 _RETRIED_STATUS = {408, 409, 425, 429}
 _SECRET = re.compile(r"(?i)\b(?:sk|pk|key|api|bearer)[-_ ][\w*.-]{6,}|(?<=://)[^/\s@]+:[^/\s@]+@")
 _LONGEST = 200
-# Seconds; an endpoint that wants to be left alone for longer is not asked again.
+# Seconds; an endpoint that asks for a longer pause is not retried.
 _LONGEST_WAIT = 60.0
 
 
 def is_worth_retrying(error: BaseException) -> bool:
     """
-    Tell whether the same call may succeed a little later.
+    Return whether the same call may succeed a little later.
 
-    Not what the endpoint refused on its merits (a wrong key, an unknown model, a prompt that is too long) or for long,
-    not mistakes in the call, not a reply that is too long, and not a call that timed out: a slow server is still busy
-    with it.
+    Not if the endpoint refused its content (a wrong key, an unknown model, a prompt that is too long) or asked for a
+    long pause, nor after a mistake in the call, a reply that is too long, or a timeout: a slow server is still busy.
     """
     import httpx  # noqa: PLC0415
     import openai  # noqa: PLC0415
@@ -36,7 +35,7 @@ def is_worth_retrying(error: BaseException) -> bool:
 
 
 def asked_to_wait(error: BaseException | None) -> float:
-    """Give the seconds after which an endpoint wants to be asked again; 0 if it does not say."""
+    """Return the seconds after which an endpoint wants to be asked again; 0 if it does not say."""
     import openai  # noqa: PLC0415  # slow, and only an endpoint that failed needs it
 
     if not isinstance(error, openai.APIStatusError):
@@ -49,7 +48,7 @@ def asked_to_wait(error: BaseException | None) -> float:
 
 
 def reason_of(error: Exception) -> str:
-    """Say in a word how a model failed in a way in which another may not; empty for what is wrong with the prompt."""
+    """Name a failure that another model may not have; empty if the prompt is at fault."""
     import openai  # noqa: PLC0415
 
     if isinstance(error, openai.APIStatusError):
@@ -62,7 +61,7 @@ def reason_of(error: Exception) -> str:
 
 
 def describe_failure(error: Exception, model: NamedModel, *, streamed: bool, place: str = "") -> tuple[str, str]:
-    """Put a failure into words for the person who asked: the cause and the next step, clauses without keys."""
+    """Describe a failure to the user: the cause and the next step, clauses without keys."""
     import openai  # noqa: PLC0415
 
     from shiguan.bounded_http import unwanted  # noqa: PLC0415
@@ -90,7 +89,7 @@ def describe_failure(error: Exception, model: NamedModel, *, streamed: bool, pla
 
 
 def refusal_of(error: Exception) -> str:
-    """Say in a word what an endpoint refused on its merits: `access`, `content`, `request`; empty for nothing."""
+    """Name what an endpoint refused: `access`, `content`, `request`; empty for other failures."""
     import openai  # noqa: PLC0415
 
     if not isinstance(error, openai.APIStatusError) or reason_of(error):

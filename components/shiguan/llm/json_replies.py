@@ -1,9 +1,8 @@
 """
-Reads the JSON that a language model was asked for, also where it is not quite JSON.
+Reads the JSON that a language model was asked for, even if it is not quite JSON.
 
-`json_repair` mends what is broken. What it would make up is taken out again: a value that the reply's end cut off is
-left out, never completed. Which of several pieces of JSON is the reply, and how much may be read of a hostile one, is
-decided here.
+`json_repair` repairs it, but a value that is cut off at the end of the reply is left out, never completed. This module
+chooses among several pieces of JSON, and limits how much of a hostile reply is read.
 """
 
 import json
@@ -14,19 +13,19 @@ from typing import Any
 
 import json_repair
 
-# No prompt of ours is answered by a longer reply than this; mending takes the square of the length.
+# No prompt of ours needs a longer reply; repairing takes the square of the length.
 _LONGEST, _LONGEST_MENDED = 50_000, 8_000
 _DEEPEST = 40
-# So many pieces of JSON are looked at; the text around a reply holds few.
+# The number of pieces of JSON that are tried.
 _MOST_PIECES = 20
-_MARK = "\x1a"  # a control character: JSON never has it as it is
+_MARK = "\x1a"  # a control character, which JSON never has unescaped
 _CUT = "cut" + _MARK
 _THINKING = "think|thinking|reasoning|thought"
 THOUGHT = re.compile(rf"<({_THINKING})>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-"""What a model thinks aloud, also where the reply ends in the middle of it."""
+"""A model's reasoning, even if the reply ends within it."""
 CLOSED_THOUGHT = re.compile(rf"<({_THINKING})>.*?</\1>", re.DOTALL | re.IGNORECASE)
 END_OF_THOUGHT = re.compile(rf"</(?:{_THINKING})>", re.IGNORECASE)
-# The prompt of some models opens the block, so that their replies have only its end.
+# Some models' prompts open the block, so that the replies have only its end.
 _HEADLESS = re.compile(rf"\A.*</(?:{_THINKING})>", re.DOTALL | re.IGNORECASE)
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|["{}\[\]]', re.DOTALL)
 _WIDE_COLON, _WIDE_COMMA = re.compile(r'(?<=")\s*：'), re.compile(r'，(?=\s*")')
@@ -35,13 +34,13 @@ _SCORE = re.compile(r"^\s*([+-]?\d+(?:\.\d+)?)\s*(?:/\s*\d+(?:\.\d+)?|分|points
 
 
 def without_thoughts(reply: str) -> str:
-    """Take off a reply what its model thought aloud, or worked out where it was asked to."""
+    """Remove the model's reasoning from a reply."""
     text = _HEADLESS.sub(" ", THOUGHT.sub(" ", reply)) if "<" in reply else reply
     return reply if text == reply else text.strip()
 
 
 def json_object(reply: str, key: str | None = None) -> dict[str, Any] | None:
-    """Find the object in a reply, of several the one that has the key; None if nothing of one is left."""
+    """Find the object in a reply, of several the one that has the key; None if there is none."""
     value = _find(reply, "{", key)
     return value if isinstance(value, dict) else None
 
@@ -50,8 +49,8 @@ def json_strings(reply: str, key: str) -> list[str]:
     """
     Read a list of strings from a reply such as `{"queries": ["…", "…"]}`: trimmed, without empty and repeated ones.
 
-    A bare list, a single string under the key, an object with one list under another key and items that are objects
-    with one string in them are understood too: these are what models send when they miss the format.
+    Common misses of the format are accepted: a bare list, a single string under the key, an object with one list under
+    another key, and items that are objects with one string.
     """
     found = json_object(reply, key)
     if found is None:
@@ -84,7 +83,7 @@ def _only_string(item: Any) -> str:
 
 
 def _find(reply: str, opening: str, key: str | None = None) -> Any:
-    """Read each piece of JSON that stands for itself, and take the one that has the key, else the longest."""
+    """Read each separate piece of JSON, and choose the one that has the key, else the longest."""
     text = without_thoughts(reply[:_LONGEST])
     best: Any = None
     at = text.find(opening)
@@ -110,7 +109,7 @@ def _weight(value: Any, key: str | None) -> tuple[bool, int]:
 
 
 def _end_of(text: str, start: int) -> tuple[int, str]:
-    """Tell how far the value reaches that the bracket at `start` opens, and what marks the place if it is cut off."""
+    """Return the end of the value that the bracket at `start` opens, and the mark to add if it is cut off."""
     depth = 0
     for match in _STRING_OR_BRACKET.finditer(text, start):
         if match[0] == '"':
@@ -138,7 +137,7 @@ def _mended(text: str, opening: str) -> Any:
 
 
 def _without_cut(value: Any) -> Any:
-    """Leave out what the reply's end cut off, and put the halves of a surrogate pair together."""
+    """Leave out what the end of the reply cut off, and join surrogate pairs."""
     if isinstance(value, dict):
         pairs = ((_without_cut(key), _without_cut(item)) for key, item in value.items())
         return {key: item for key, item in pairs if key is not Ellipsis and item is not Ellipsis}

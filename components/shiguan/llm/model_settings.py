@@ -1,4 +1,4 @@
-"""What a file says of models: who calls which, what one question may spend, and how long replies are kept."""
+"""Settings of models: which model has which role, what a question may spend, and how long replies are cached."""
 
 import os
 import re
@@ -18,16 +18,16 @@ from pydantic import (
 from shiguan.errors import RefusedError
 
 Role = Literal["answer", "answer_strong", "helper", "judge"]
-"""Who calls: what writes answers, what writes hard ones, what helps on the way there, what judges an answer."""
+"""The roles of callers: writing answers, writing hard ones, helping on the way, judging an answer."""
 
-# Takes a temperature, which the reasoning models refuse.
+# Accepts a temperature, which reasoning models refuse.
 DEFAULT_MODEL = "gpt-4.1-mini"
 # Local servers (Ollama, vLLM, llama.cpp) check no key, but the client insists on one.
 _NO_KEY = "not-needed"
 
 
 def is_endpoint_configured() -> bool:
-    """Tell whether the environment names an endpoint, by a key or an address."""
+    """Return whether the environment names an endpoint, by a key or an address."""
     return bool(os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"))
 
 
@@ -53,10 +53,10 @@ _Price = Annotated[float | None, Field(ge=0, allow_inf_nan=False)]
 
 class NamedModel(BaseModel, extra="forbid", frozen=True):
     """
-    One model; without an address and a key variable of its own it is at the endpoint that the environment names.
+    One model; without its own address and key variable it is at the endpoint that the environment names.
 
-    Prices are for a million tokens, in the currency in which budgets are given; `window` is what prompt and reply may
-    have together, `max_tokens` the longest reply, in tokens; `timeout` is in seconds for one attempt.
+    Prices are for a million tokens, in a currency of your choice; `window` is the limit of prompt and reply together,
+    `max_tokens` that of the reply, both in tokens; `timeout` is in seconds, for one attempt.
     """
 
     name: Annotated[str, Field(pattern=r"^[\w.:/-]{1,80}$")]
@@ -71,19 +71,19 @@ class NamedModel(BaseModel, extra="forbid", frozen=True):
 
     @property
     def is_usable(self) -> bool:
-        """Whether its key is there, where it needs one, and its address, where it has none of its own."""
+        """Whether the key that it names is set or, without its own address, the environment names an endpoint."""
         if self.key_variable is not None:
             return bool(os.environ.get(self.key_variable))
         return self.base_url is not None or is_endpoint_configured()
 
     @property
     def address(self) -> str | None:
-        """Where it is; None for OpenAI itself."""
+        """The base URL; None for OpenAI itself."""
         return self.base_url or os.environ.get("OPENAI_BASE_URL") or None
 
     @property
     def key(self) -> str:
-        """Its key. That of the environment's endpoint is never sent to another address."""
+        """The key; that of the environment's endpoint is never sent to another address."""
         variable = self.key_variable or ("OPENAI_API_KEY" if self.base_url is None else "")
         return os.environ.get(variable) or _NO_KEY
 
@@ -91,21 +91,16 @@ class NamedModel(BaseModel, extra="forbid", frozen=True):
     def model_name(self) -> str:
         return self.model or os.environ.get("OPENAI_MODEL") or DEFAULT_MODEL
 
-    @property
-    def prices(self) -> tuple[float, float]:
-        """What a token costs that is read, and one that is written; 0 where it is not known."""
-        return (self.price_in or 0.0) / 1_000_000, (self.price_out or 0.0) / 1_000_000
-
     def cost(self, tokens: dict[str, int]) -> float | None:
-        """Compute what a call cost; None where no price is known."""
+        """Compute what a call cost; None if no price is known."""
         if self.price_in is None and self.price_out is None:
             return None
-        read, wrote = self.prices
-        return tokens.get("prompt_tokens", 0) * read + tokens.get("completion_tokens", 0) * wrote
+        read, written = tokens.get("prompt_tokens", 0), tokens.get("completion_tokens", 0)
+        return (read * (self.price_in or 0.0) + written * (self.price_out or 0.0)) / 1_000_000
 
 
 class RoleRule(BaseModel, extra="forbid", frozen=True):
-    """Says who answers instead of `answer`: from this complexity on, for these types, from this attempt on."""
+    """The role that answers instead of `answer`: from this complexity, for these types, from this attempt on."""
 
     role: Role
     complexity: Annotated[int, Field(ge=0, le=10)] | None = None
@@ -122,7 +117,7 @@ class RoleRule(BaseModel, extra="forbid", frozen=True):
 
 def _is_one_name(entry: Any) -> Any:
     if isinstance(entry, list):
-        raise ValueError("must be a name: models that share a role as equals are gone, name them one after the other")
+        raise ValueError("must be a name, not a list: models can no longer share a place, list them in order")
     return entry
 
 
@@ -133,8 +128,8 @@ class ModelRoles(BaseModel, extra="forbid", frozen=True):
     """
     The `models` section.
 
-    A role lists models in the order in which they are asked. A role that is not named is that of `answer`. The first
-    rule that fits says which role writes the answer.
+    A role lists models in the order in which they are asked; a role without a list has that of `answer`. The first
+    rule that fits decides which role writes the answer.
     """
 
     models: Annotated[list[NamedModel], Field(min_length=1, max_length=50)] = [NamedModel(name="default")]
@@ -163,23 +158,19 @@ class ModelRoles(BaseModel, extra="forbid", frozen=True):
         return self
 
     def role_for(self, role: Role, asked: dict[str, Any]) -> Role:
-        """Say which role writes an answer, by what is known of the question; other roles stay what they are."""
+        """Choose the role that writes an answer, by what is known of the question; other roles stay as they are."""
         if role != "answer":
             return role
         return next((rule.role for rule in self.rules if rule.fits(asked)), role)
 
-    @property
-    def usable(self) -> list[str]:
-        return [model.name for model in self.models if model.is_usable]
-
     def names(self, role: Role, usable: Collection[str]) -> list[str]:
-        """Name the models that have a role, in the order in which they are asked."""
+        """List the usable models of a role, in the order in which they are asked."""
         found = [name for name in self.roles.get(role, []) if name in usable]
         return found or (self.names("answer", usable) if role != "answer" else [])
 
 
 def read_model_roles(section: dict[str, Any] | None) -> ModelRoles:
-    """Read a `models` section; None stands for the environment's endpoint in every role."""
+    """Read a `models` section; None means the environment's endpoint in every role."""
     for place, problem in model_faults(section or {}):
         where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
         raise ValueError(f"`models{where}`: {problem}. docs/models.md shows the section.")
@@ -187,7 +178,7 @@ def read_model_roles(section: dict[str, Any] | None) -> ModelRoles:
 
 
 def model_faults(section: Any) -> list[tuple[tuple[str | int, ...], str]]:
-    """Find what is wrong in a `models` section: each place below it, and the problem, a clause."""
+    """Find what is wrong in a `models` section: the place and the problem, a clause."""
     try:
         ModelRoles.model_validate(section)
     except ValidationError as error:
@@ -197,7 +188,7 @@ def model_faults(section: Any) -> list[tuple[tuple[str | int, ...], str]]:
 
 
 def _place(steps: tuple[str | int, ...], node: Any) -> tuple[str | int, ...]:
-    """Take those steps that lead to a value; behind them pydantic names the type that was tried."""
+    """Keep the steps that lead to a value; after them pydantic names the type that it tried."""
     place: list[str | int] = []
     for step in steps:
         if not (step in node if isinstance(node, dict) else isinstance(node, list) and isinstance(step, int)):
@@ -214,9 +205,9 @@ _Seconds = Annotated[int, Field(ge=0, le=365 * 86_400, strict=True)]
 
 class Budget(BaseModel, extra="forbid", frozen=True):
     """
-    What one question may spend, in a file's `budget` section or with the question; None for as much as it takes.
+    What one question may spend, from a file's `budget` section or the question; None for no limit.
 
-    `calls` are requests to language models, repeated ones too; `seconds` are counted from the question on.
+    `calls` are requests to language models, including retries; `seconds` count from the question.
     """
 
     calls: _Count = None
@@ -228,14 +219,14 @@ class Budget(BaseModel, extra="forbid", frozen=True):
         return {unit: limit for unit in Budget.model_fields if (limit := getattr(self, unit)) is not None}
 
     def within(self, other: "Budget") -> "Budget":
-        """Give the stricter of two budgets in every unit."""
+        """Combine two budgets; in every unit the stricter limit holds."""
         both = (self.limits, other.limits)
         strict = {unit: min(one[unit] for one in both if unit in one) for unit in {**both[0], **both[1]}}
         return Budget.model_validate(strict)
 
 
 def read_budget(given: Any) -> Budget:
-    """Read what a question came with."""
+    """Read the budget of a question."""
     if isinstance(given, Budget):
         return given
     try:
@@ -250,6 +241,6 @@ def read_budget(given: Any) -> Budget:
 
 
 class CachePlan(BaseModel, extra="forbid", frozen=True):
-    """The `cache` section of a pipeline file: for how many seconds the reply of a helper counts; 0 for none."""
+    """The `cache` section of a pipeline file: for how many seconds replies of helpers are kept; 0 for not at all."""
 
     calls: _Seconds = 86_400

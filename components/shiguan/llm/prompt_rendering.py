@@ -1,7 +1,7 @@
 """
-Renders a prompt strictly: sandboxed, every variable required, nothing that comes in rendered again.
+Renders prompts strictly: sandboxed, every variable required, values never rendered as templates.
 
-What a prompt may show of the conversation before it is taken out of that here.
+Also cleans the history of a conversation for prompts.
 """
 
 import hashlib
@@ -46,20 +46,20 @@ def chat_prompt_builder(source: str, name: str) -> ChatPromptBuilder:
         builder = ChatPromptBuilder(template=source, required_variables="*")
     except TemplateError as error:
         raise ConfigurationError(f"Prompt `{name}` is not a valid template: {error}. Correct it.") from error
-    # Haystack renders an attribute that does not exist as nothing; a prompt with a hole in it must not be sent.
+    # Haystack renders a missing attribute as nothing; an incomplete prompt must not be sent.
     builder._env.undefined = StrictUndefined
-    # Lines that hold only a tag leave no trace, so that a prompt reads like its file.
+    # Lines with only a tag leave no empty lines, so that a prompt reads like its file.
     builder._env.trim_blocks = True
     builder._env.lstrip_blocks = True
-    # `include` reaches the layers that ship with Shiguan and no other file.
+    # `include` reaches layers and no other file.
     builder._env.loader = FunctionLoader(layer_source)
-    # Haystack compiles the template for every prompt anew, which takes longer than the search.
+    # Haystack compiles the template anew for every prompt, which takes longer than the search.
     builder._env.from_string = cache(builder._env.from_string)  # type: ignore[method-assign, assignment]
     return builder
 
 
 def prompt_hash(source: str) -> str:
-    """Name a version of a prompt by twelve hexadecimal digits."""
+    """Return the version of a prompt, twelve hexadecimal digits."""
     return hashlib.sha256(source.encode("utf-8")).hexdigest()[:12]
 
 
@@ -69,11 +69,11 @@ def messages_sha256(messages: Sequence[ChatMessage]) -> str:
 
 
 PREFIX_STEP = 250
-"""So many characters further each hash of a prompt's beginning reaches than the one before."""
+"""Characters by which each hash of a prompt's beginning reaches further than the one before."""
 
 
 def prefix_hashes(messages: Sequence[ChatMessage]) -> list[str]:
-    """Hash ever longer beginnings of a prompt, and last its length, so that two can be compared without their text."""
+    """Hash ever longer beginnings of a prompt, followed by its length, to compare prompts without their text."""
     text = "".join(f"\0{message.role.value}\0{message.text}" for message in messages)
     hashed, hashes = hashlib.sha256(), []
     for end in range(PREFIX_STEP, len(text) + 1, PREFIX_STEP):
@@ -83,14 +83,14 @@ def prefix_hashes(messages: Sequence[ChatMessage]) -> list[str]:
 
 
 def prefix_reuse(before: Sequence[str], now: Sequence[str]) -> dict[str, Any]:
-    """Say how many of a prompt's characters are the beginning of the one before, to within `PREFIX_STEP`."""
+    """Compute how much of a prompt repeats the beginning of the one before, to within `PREFIX_STEP` characters."""
     alike = takewhile(lambda pair: pair[0] == pair[1], zip(before[:-1], now[:-1], strict=False))
     reused, characters = PREFIX_STEP * sum(1 for _ in alike), int(now[-1])
     return {"characters": characters, "reused": reused, "share": round(reused / characters, 4) if characters else 0.0}
 
 
 def render_prompt(name: str, **variables: Any) -> list[ChatMessage]:
-    """Render a prompt of `prompts/`; text from outside goes through `neutral_text` before it comes here."""
+    """Render a prompt of `prompts/`; text from outside must have gone through `neutral_text`."""
     builder, digest, needed = _prepared(name, own_prompts())
     if needed != set(variables):
         wrong = ", ".join(f"`{variable}`" for variable in sorted(needed ^ set(variables)))
@@ -109,7 +109,7 @@ def render_prompt(name: str, **variables: Any) -> list[ChatMessage]:
 
 @cache
 def _prepared(name: str, own: Path | None) -> tuple[ChatPromptBuilder, str, frozenset[str]]:  # noqa: ARG001  # another folder has another text
-    """Read a prompt, its version, and what it is filled with, which is what the shipped one asks for."""
+    """Read a prompt, its version, and the variables of the shipped prompt, which it is filled with."""
     source = load_prompt(name)
     return chat_prompt_builder(source, name), prompt_hash(source), _variables(name, load_prompt(name, shipped=True))
 
@@ -119,17 +119,8 @@ def _variables(name: str, source: str) -> frozenset[str]:
     return layers_used(builder._env, source, name).variables | set(builder.variables)
 
 
-def _check_variables(name: str, source: str) -> None:
-    own, needed = _variables(name, source), _variables(name, load_prompt(name, shipped=True))
-    if unknown := own - needed:
-        raise ConfigurationError(
-            f"The template that stands in for the prompt `{name}` has the variables {', '.join(sorted(unknown))}, "
-            f"which nothing fills. Known are {', '.join(sorted(needed))}."
-        )
-
-
 def check_own_prompts() -> None:
-    """Check every file of the own folder: its name, its variables, and that it shows the question and the sources."""
+    """Check every file of the user's own folder: its name, its variables, and that question and sources are shown."""
     own, shipped = own_prompts(), resource_folder("prompts")
     for path in sorted(own.rglob("*")) if own is not None else ():
         if path.suffix not in (".jinja", ".yml"):
@@ -137,7 +128,7 @@ def check_own_prompts() -> None:
         kind, _, name = path.relative_to(own or path).as_posix().rpartition("/")
         if not (shipped / kind / name).is_file() or not (path.suffix == ".jinja" or kind in ("profiles", "examples")):
             raise ConfigurationError(
-                f"{path} takes the place of no file. Name it as a shipped prompt, {', '.join(list_prompts())}, with "
+                f"{path} does not replace any file. Name it as a shipped prompt, {', '.join(list_prompts())}, with "
                 "`.jinja`, or as a file below `layers/`, `profiles/` or `examples/`."
             )
         if kind.startswith("layers"):
@@ -145,16 +136,20 @@ def check_own_prompts() -> None:
         elif kind:
             (read_profile if kind == "profiles" else read_examples)(path.stem)
         else:
-            _check_variables(path.stem, load_prompt(path.stem))
-            needed = {"context", "query"} & _variables(path.stem, load_prompt(path.stem, shipped=True))
-            if lost := needed - _variables(path.stem, load_prompt(path.stem)):
+            known = _variables(path.stem, load_prompt(path.stem, shipped=True))
+            used = _variables(path.stem, load_prompt(path.stem))
+            if unknown := used - known:
                 raise ConfigurationError(
-                    f"{path} does not show {', '.join(f'`{one}`' for one in sorted(lost))}. Add it."
+                    f"{path} has the variables {', '.join(sorted(unknown))}, which nothing fills. Known are "
+                    f"{', '.join(sorted(known))}."
                 )
+            if missing := {"context", "query"} & known - used:
+                shown = ", ".join(f"`{variable}`" for variable in sorted(missing))
+                raise ConfigurationError(f"{path} does not show {shown}. Add it.")
 
 
 def written_pairs(pairs: Sequence[tuple[str, str]], *, numbered: bool = False) -> str:
-    """Write questions with their answers for a prompt; with numbers where none of them builds on another."""
+    """Write questions with their answers for a prompt; numbered if they do not build on each other."""
     places = [f" {place}" if numbered else "" for place in range(1, len(pairs) + 1)]
     return "\n---\n".join(
         f"Question{place}: {question}\nAnswer{place}: {answer}"
@@ -163,9 +158,7 @@ def written_pairs(pairs: Sequence[tuple[str, str]], *, numbered: bool = False) -
 
 
 LAST_TURNS = 6
-"""A follow-up is read with so many of the last messages."""
-TEN_TURNS = 20
-"""The messages of the last ten turns, which the prompt of an answer begins with."""
+"""The number of last messages with which a follow-up is read."""
 
 _SPEAKERS = ("user", "assistant")
 _LONGEST_TURN = 2_000
@@ -175,14 +168,13 @@ _LONGEST_ROLE = 20
 def clean_history(
     history: Iterable[ChatMessage | Mapping[str, Any]] | None,
     *,
-    max_turns: int = TEN_TURNS,
-    max_characters: int = _LONGEST_TURN,
+    max_turns: int = 20,
 ) -> tuple[list[ChatMessage], list[str]]:
     """
-    Keep the turns of the person and of the assistant, made harmless, and say what was left out.
+    Keep the messages of user and assistant, made harmless, and return warnings of what was dropped.
 
-    System and tool messages come from outside and could carry instructions. The oldest turns are left out beyond
-    `max_turns`, and a long turn keeps its beginning and its end: no mistakes of the caller, and not reported.
+    System and tool messages come from outside and could carry instructions. Only the last `max_turns` messages are
+    kept, and of a long one its beginning and its end, without a warning.
     """
     if isinstance(history, str | bytes | Mapping) or not isinstance(history, Iterable | None):
         kind = type(history).__name__
@@ -197,7 +189,7 @@ def clean_history(
         elif not text:
             dropped["without text"] += 1
         else:
-            text = _shortened(text, max_characters)
+            text = _shortened(text)
             kept.append(ChatMessage.from_user(text) if role == "user" else ChatMessage.from_assistant(text))
     warnings = [
         f"{count} {'message' if count == 1 else 'messages'} {what} left out of the history; only turns of `user` and "
@@ -226,23 +218,23 @@ def _text(content: Any) -> str:
     return ""
 
 
-def _shortened(text: str, limit: int) -> str:
-    if len(text) <= limit:
+def _shortened(text: str) -> str:
+    if len(text) <= _LONGEST_TURN:
         return text
-    # What a long turn is about stands at its beginning, what it leads to at its end.
-    head = limit * 2 // 3
-    return f"{text[:head]} … {text[len(text) - (limit - head) :]}"
+    # A long turn names its topic at the beginning and its point at the end.
+    head = _LONGEST_TURN * 2 // 3
+    return f"{text[:head]} … {text[head - _LONGEST_TURN :]}"
 
 
 _LONGEST_RECALLED = 600
 
 
-def recalled_answer(query: str, said: Sequence[str], language: str) -> GeneratedAnswer:
-    """Make the answer that repeats what was said in a conversation."""
-    sentences: dict[str, str] = _sentences_of_recall()
+def recalled_answer(query: str, messages: Sequence[str], language: str) -> GeneratedAnswer:
+    """Make the answer that quotes earlier messages of a conversation."""
+    sentences: dict[str, str] = read_table(resource_folder("prompts") / "recalled.yml")
     text = sentences.get(language, sentences["en"])
-    for one in map(neutral_text, said):
-        shown = one if len(one) <= _LONGEST_RECALLED else f"{one[:_LONGEST_RECALLED]}…"
+    for message in map(neutral_text, messages):
+        shown = message if len(message) <= _LONGEST_RECALLED else f"{message[:_LONGEST_RECALLED]}…"
         text += "\n\n" + "\n".join(f"> {line}".rstrip() for line in shown.splitlines())
     return unwritten_answer(query, text, language, "recalled")
 
@@ -250,14 +242,9 @@ def recalled_answer(query: str, said: Sequence[str], language: str) -> Generated
 def unwritten_answer(
     query: str, text: str, language: str, status: str, documents: Sequence[Document] = (), **meta: Any
 ) -> GeneratedAnswer:
-    """Make an answer that no model wrote; it cites nothing unless `meta` says what."""
+    """Make an answer that was not written by a model; without citations, unless they are in `meta`."""
     empty: dict[str, Any] = {
         "status": status, "citations": [], "language": language, "format": "markdown", "claims": [], "model": "",
         "usage": {}, "confidence": None,
     }  # fmt: skip
     return GeneratedAnswer(data=text, query=query, documents=list(documents), meta={**empty, **meta})
-
-
-@cache
-def _sentences_of_recall() -> dict[str, str]:
-    return read_table(resource_folder("prompts") / "recalled.yml")

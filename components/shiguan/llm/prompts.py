@@ -14,7 +14,7 @@ from jinja2.exceptions import TemplateError
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from shiguan.errors import ConfigurationError
-from shiguan.resources import resource_folder
+from shiguan.resources import read_table, resource_folder
 
 
 def _check_known(name: str, known: Sequence[str], what: str) -> None:
@@ -26,7 +26,7 @@ _OWN = "SHIGUAN_PROMPTS_DIR"
 
 
 def own_prompts() -> Path | None:
-    """Give the folder whose files take the place of shipped ones of the same name; None where there is none."""
+    """Return the folder whose files replace shipped ones of the same name, if one is set."""
     given = os.environ.get(_OWN)
     if given and not Path(given).is_dir():
         raise ConfigurationError(f"${_OWN} names {given}, which is not a folder. Make it, or unset the variable.")
@@ -35,7 +35,7 @@ def own_prompts() -> Path | None:
 
 @contextmanager
 def prompts_from(folder: Path | None) -> Iterator[None]:
-    """Let files of a folder stand in for shipped ones inside the block; None changes nothing."""
+    """Let the files of a folder replace shipped ones inside the block; None changes nothing."""
     before = os.environ.get(_OWN)
     if folder is not None:
         os.environ[_OWN] = str(folder)
@@ -54,18 +54,18 @@ def _read_file(name: str, *, shipped: bool = False) -> str:
 
 
 def list_prompts() -> list[str]:
-    """Name the prompts that ship with Shiguan, sorted, without the `.jinja` suffix."""
+    """List the prompts that ship with Shiguan, sorted, without the `.jinja` suffix."""
     return sorted(path.stem for path in resource_folder("prompts").glob("*.jinja"))
 
 
 def load_prompt(name: str, *, shipped: bool = False) -> str:
-    """Read a prompt: the one of the own folder, unless the shipped one is asked for."""
+    """Read a prompt: the user's own, if there is one, unless `shipped`."""
     _check_known(name, list_prompts(), f"prompt `{name}`")
     return _read_file(f"{name}.jinja", shipped=shipped)
 
 
 def list_layers(kind: str | None = None) -> list[str]:
-    """Name the layers of a kind (`shiguan` of `persona`), or all by their paths (`persona/shiguan`), sorted."""
+    """List the layers of a kind (`shiguan` of `persona`), or all by their paths (`persona/shiguan`), sorted."""
     folder = resource_folder("prompts") / "layers"
     if kind is not None:
         return sorted(path.stem for path in (folder / kind).glob("*.jinja"))
@@ -81,7 +81,7 @@ def _layer(name: str, *, shipped: bool = False) -> str:
     return _read_file(f"{_PREFIX}{name}{_SUFFIX}", shipped=shipped)
 
 
-@cache  # every builder asks for the same thirty texts
+@cache  # every prompt builder parses the same thirty texts
 def _variables(text: str) -> frozenset[str]:
     return frozenset(meta.find_undeclared_variables(Environment(autoescape=True).parse(text)))
 
@@ -99,13 +99,11 @@ def load_prompt_data(folder: str, name: str) -> str:
 
 @cache
 def _not_found_sentences() -> dict[str, dict[str, str]]:
-    path = resource_folder("prompts") / "not_found.yml"
-    sentences: dict[str, dict[str, str]] = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return sentences
+    return read_table(resource_folder("prompts") / "not_found.yml")
 
 
 def not_found_sentence(mode: str, language: str) -> str:
-    """Give the sentence of `prompts/not_found.yml` with which a mode says that the sources do not hold the answer."""
+    """Return the sentence with which a mode says that the sources do not hold the answer."""
     modes = _not_found_sentences()
     _check_known(mode, list(modes), f"not-found sentence for mode `{mode}`")
     return modes[mode].get(language, modes[mode]["en"])
@@ -116,14 +114,14 @@ def modes_with_sentence() -> tuple[str, ...]:
 
 
 KINDS = ("persona", "rules", "task", "scope", "working")
-"""The kinds of layer of which one is chosen by name: `{% include persona %}` in a template."""
+"""The kinds of layers that a template includes by a variable, such as `{% include persona %}`."""
 
 _PREFIX, _SUFFIX = "layers/", ".jinja"
 
 
 @dataclass(frozen=True)
 class LayerUse:
-    """What a template includes."""
+    """The layers that a template includes, and the variables that they need."""
 
     fixed: tuple[str, ...]
     kinds: tuple[str, ...]
@@ -131,18 +129,18 @@ class LayerUse:
 
 
 def layer_path(kind: str, name: str) -> str:
-    """Give the name by which a template includes a layer, such as `layers/persona/shiguan.jinja`."""
+    """Return the path by which a template includes a layer, such as `layers/persona/shiguan.jinja`."""
     return f"{_PREFIX}{kind}/{name}{_SUFFIX}"
 
 
 def layer_source(path: str) -> str | None:
-    """Load what an `include` names, for Jinja; None if it is no layer of Shiguan's."""
+    """Load the layer that an `include` names, for Jinja; None if there is no such layer."""
     name = path.removeprefix(_PREFIX).removesuffix(_SUFFIX)
     return _layer(name) if path == f"{_PREFIX}{name}{_SUFFIX}" and name in list_layers() else None
 
 
 def layers_used(environment: Environment, source: str, name: str) -> LayerUse:
-    """Find out what a template includes; a `ConfigurationError` if it is something that is no layer."""
+    """Find the layers that a template includes; including anything else is a `ConfigurationError`."""
     fixed: list[str] = []
     kinds: set[str] = set()
     for node in environment.parse(source).find_all(nodes.Include):
@@ -152,12 +150,12 @@ def layers_used(environment: Environment, source: str, name: str) -> LayerUse:
             fixed.append(str(node.template.value).removeprefix(_PREFIX).removesuffix(_SUFFIX))
         else:
             raise ConfigurationError(
-                f"Prompt `{name}` includes something that is no layer. Include one of {', '.join(KINDS)}, or a file "
+                f"Prompt `{name}` includes something that is not a layer. Include one of {', '.join(KINDS)}, or a file "
                 "below `layers/` by its name."
             )
     chosen = tuple(kind for kind in KINDS if kind in kinds)
     eligible = [*fixed, *(f"{kind}/{layer}" for kind in chosen for layer in list_layers(kind))]
-    # What a layer is filled with is the same whoever wrote it.
+    # An own layer gets the variables of the shipped one.
     variables: set[str] = set()
     for layer in eligible:
         variables |= _variables(_layer(layer, shipped=True))
@@ -165,7 +163,7 @@ def layers_used(environment: Environment, source: str, name: str) -> LayerUse:
 
 
 def check_layer_file(name: str) -> None:
-    """Refuse a layer of the own folder that asks for what the shipped one is not filled with."""
+    """Refuse an own layer with variables that the shipped one does not have."""
     try:
         unknown = _variables(_layer(name)) - _variables(_layer(name, shipped=True))
     except TemplateError as error:
@@ -203,7 +201,7 @@ def read_examples(given: str | Mapping[str, Any] | None) -> dict[str, list[dict[
 
 
 def in_language(by_language: Mapping[str, Any], language: str) -> list[Any]:
-    """Choose what is written in a language, else in English, else nothing."""
+    """Choose the entries of a language, else of English, else none."""
     return list(by_language.get(language) or by_language.get("en") or [])
 
 

@@ -1,4 +1,4 @@
-"""One question on its way: its stages and their times, its limits and budget, and the calls that it made."""
+"""The run of one question: its stages and their times, its limits and budget, and its calls of models."""
 
 import asyncio
 import time
@@ -23,14 +23,14 @@ clock = time.monotonic
 _GRACE = 1.0
 """Seconds that a stopped run waits for its tasks to end."""
 HELPERS_SHARE = 0.6
-"""What the helpers of a question may spend of its seconds; the rest is for the answer."""
+"""The share of a question's seconds that helpers may spend; the rest is for the answer."""
 _COUNTED = "counted"
-"""Marks a reply that was written down, in its meta."""
+"""The key in the meta of a reply that was already counted."""
 
 
 @dataclass(frozen=True)
 class TimeLimits:
-    """How long the parts of one run may take, in seconds; None for as long as it takes."""
+    """Time limits of one run, in seconds; None for no limit."""
 
     request: float | None = None
     llm: float | None = None
@@ -40,7 +40,7 @@ class TimeLimits:
 
 @dataclass(eq=False)
 class Stage:
-    """A stage at work: since when, how long it waited for a model, and since when it does so now."""
+    """A running stage: when it began, how long it waited for models, and since when it is waiting now."""
 
     run: "Run"
     name: str
@@ -61,12 +61,12 @@ _stage: ContextVar[Stage | None] = ContextVar("shiguan_stage", default=None)
 @dataclass(eq=False)
 class Run:
     """
-    What is known of one question while it is answered.
+    The state of one question while it is answered.
 
-    `times` has the milliseconds of each stage and `visits` how often it ran. `answered` is the number of calls of
-    models that were answered and `usage` their tokens by kind; `calls` has each of them, also those that failed;
-    `requests` counts the attempts of all; `switches` has every time that another model stood in, and why; `refused` the
-    stages that the budget left without a model. A stage that is about to begin after `stop` was called does not.
+    `times` has the milliseconds of each stage and `visits` how often it ran. `answered` counts the calls of models that
+    got an answer, and `usage` their tokens by kind; `calls` lists all calls, also failed ones; `requests` counts their
+    attempts; `switches` lists where another model stood in, and why; `refused` the stages that the budget left without
+    a model. After `stop` no stage begins.
     """
 
     limits: TimeLimits = field(default_factory=TimeLimits)
@@ -97,12 +97,12 @@ class Run:
 
     @property
     def running(self) -> list[str]:
-        """The stages at work, in the order in which they began."""
+        """The running stages, in the order in which they began."""
         return [stage.name for stage in self._running]
 
     @contextmanager
     def entered(self) -> Iterator["Run"]:
-        """Let everything inside the block, in whatever task or thread that shares its context, belong to this run."""
+        """Make this the current run inside the block, in all tasks and threads that share its context."""
         token = _stage.set(Stage(self, ""))
         try:
             yield self
@@ -111,7 +111,7 @@ class Run:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[Stage]:
-        """Note that a stage is at work; `CancelledError` if the run was stopped before it began."""
+        """Mark a stage as running; `CancelledError` if the run was stopped before."""
         if self._stopped:
             raise asyncio.CancelledError(f"The run was stopped before `{name}` began.")
         stage = Stage(self, name)
@@ -120,7 +120,7 @@ class Run:
             self.on_begin(name)
         try:
             task = asyncio.current_task()
-        except RuntimeError:  # outside an event loop there is nothing to cancel, and no timer
+        except RuntimeError:  # outside an event loop nothing can be cancelled or timed
             task = None
         if task is not None:
             self._tasks.add(task)
@@ -138,7 +138,7 @@ class Run:
             self.times[name] = self.times.get(name, 0.0) + (time.perf_counter() - stage.started) * 1000
 
     def _look_at(self, stage: Stage, limit: float) -> None:
-        """Look again at a stage when it may have worked for as long as it may."""
+        """Check a stage again when it may have reached its limit."""
         left = limit - stage.worked(time.perf_counter())
         if left > 0:
             stage.timer = asyncio.get_running_loop().call_later(max(left, 0.01), self._look_at, stage, limit)
@@ -148,7 +148,7 @@ class Run:
                 self.on_overrun()
 
     async def stop(self) -> None:
-        """Cancel what is at work and let nothing else begin; the result of what runs in a thread is dropped."""
+        """Cancel all running stages and let no other begin; results of threads are dropped."""
         self._stopped = True
         mine = asyncio.current_task()
         tasks = {task for task in self._tasks if task is not mine}
@@ -159,16 +159,16 @@ class Run:
             await asyncio.wait(at_work, timeout=_GRACE)
         for task in tasks:
             if task.done() and not task.cancelled():
-                task.exception()  # looked at, so that asyncio does not report it as lost
+                task.exception()  # retrieved, so that asyncio does not report it as lost
 
     # -- budget --------------------------------------------------------------------------------------------------------
 
     def allows(self, calls: int = 1, *, helper: bool = False) -> bool:
         """
-        Tell whether the stage at work may call a model so often; a no is remembered.
+        Return whether the current stage may call a model this often; a refusal is recorded.
 
-        What helps on the way to an answer (a rewording, a hypothetical passage) may not take the last call, nor begin
-        when more than .6 of the time has passed: the answer comes first.
+        A `helper` (a rewording, a hypothetical passage) may not take the last call, nor begin when more than .6 of the
+        time has passed: the answer comes first.
         """
         left = self.seconds_left(helper=helper)
         enough = self.budget.calls is None or self.requests + calls + helper <= self.budget.calls
@@ -178,28 +178,28 @@ class Run:
         return allowed
 
     def begin_request(self) -> None:
-        """Count a request that is about to be sent, or raise a `BudgetError`."""
+        """Count a request before it is sent, or raise a `BudgetError`."""
         with self._lock:
             if not self.allows():
                 raise BudgetError("The question's budget leaves no call for this. Allow it more, or ask without one.")
             self.requests += 1
 
     def seconds_left(self, *, helper: bool = False) -> float | None:
-        """Give how much time is left, for helpers or for all; None without a limit."""
+        """Return the seconds left, for helpers or for all; None without a limit."""
         limit = self.budget.seconds
         share = HELPERS_SHARE if helper else 1.0
         return None if limit is None else max(0.0, limit * share - (clock() - self._began))
 
     def budget_record(self) -> dict[str, Any] | None:
-        """Give the limits, what was spent, and the stages that were refused a call; None without limits."""
+        """Return the limits, what was spent, and the stages that were refused a call; None without limits."""
         if not self.budget.limits:
             return None
         spent = {"calls": self.requests, "seconds": round(clock() - self._began, 6)}
         return {"limits": self.budget.limits, "spent": spent, "refused": list(dict.fromkeys(self.refused))}
 
     def warnings(self) -> list[str]:
-        """Say which models stood in for which, and what the budget was too short for."""
-        stood_in = (f"The model `{one['to']}` stood in for `{one['from']}` ({one['reason']})." for one in self.switches)
+        """Name the models that stood in for others, and the stages that the budget was too short for."""
+        stood_in = (f"The model `{it['to']}` stood in for `{it['from']}` ({it['reason']})." for it in self.switches)
         found = list(dict.fromkeys(stood_in))
         if self.refused:
             limits = ", ".join(f"{unit} {limit:g}" for unit, limit in self.budget.limits.items())
@@ -209,14 +209,14 @@ class Run:
 
     @property
     def cost(self) -> float | None:
-        """What the calls cost, 0 without any; None where a price is not known."""
+        """What the calls cost, 0 without any; None if a price is not known."""
         costs = [call["cost"] for call in self.calls]
         return None if None in costs else sum(costs)
 
     # -- calls ---------------------------------------------------------------------------------------------------------
 
     def note_call(self, began: float, call: dict[str, Any], tokens: dict[str, int], cost: float | None) -> None:
-        """Write a call down, whatever came of it; `began` is a time of `time.perf_counter`."""
+        """Record a call, also a failed one; `began` is a time of `time.perf_counter`."""
         ms = round((time.perf_counter() - began) * 1000, 2)
         self.calls.append({"stage": stage_name(), **call, "tokens": tokens, "cost": cost, "ms": ms})
 
@@ -229,10 +229,10 @@ class Run:
         **call: Any,
     ) -> list[ChatMessage]:
         """
-        Count one call that gave these replies, and mark them, so that nobody counts it again.
+        Count the call behind these replies, and mark them, so that it is not counted again.
 
-        No replies, marked ones, and those that used no tokens at all are no call. `price` computes its cost from its
-        tokens, `estimate` stands in where the endpoint did not count them, and `call` has what else is known of it.
+        No replies, marked ones, and replies that used no tokens are not counted. `price` computes the cost from the
+        tokens, `estimate` is used if the endpoint did not count them, and `call` is recorded as well.
         """
         meta = getattr(replies[0], "meta", None) if replies else None
         first: dict[str, Any] = meta if isinstance(meta, dict) else {}
@@ -247,40 +247,41 @@ class Run:
         if not tokens and estimate:
             tokens, call = estimate, {**call, "estimated": True}
         self.answered += 1
-        self.requests += "attempts" not in call  # those of our own endpoint are counted as they are sent
+        self.requests += "attempts" not in call  # our own endpoint counts them as they are sent
         for name, many in tokens.items():
             self.usage[name] = self.usage.get(name, 0) + many
         about = {"role": "", "model": first.get("model"), "prompt": first.get("prompt"), **call}
         self.note_call(began, about, tokens, price(tokens) if price else None)
         return [
-            replace(one, _meta={**one.meta, _COUNTED: True}) if isinstance(one, ChatMessage) else one for one in replies
+            replace(reply, _meta={**reply.meta, _COUNTED: True}) if isinstance(reply, ChatMessage) else reply
+            for reply in replies
         ]
 
     def count_outputs(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], began: float) -> None:
-        """Count the calls of a component that writes replies to a prompt, by those of its outputs that nobody did."""
+        """Count the calls of a component by its outputs, unless they were counted before."""
         if not {"messages", "prompt"} & inputs.keys():
             return
         self.count(outputs.get("replies") or (), began)
-        for one in outputs.get("messages") or ():  # of an agent: each message of the model is a call
-            if isinstance(one, ChatMessage) and one.is_from("assistant") and one.meta.get("usage"):
-                self.count([one], began)
+        for message in outputs.get("messages") or ():  # of an agent: each message of the model is a call
+            if isinstance(message, ChatMessage) and message.is_from("assistant") and message.meta.get("usage"):
+                self.count([message], began)
 
 
 def current_run() -> Run | None:
-    """Give the run that this code is part of; None outside of one."""
+    """Return the run that this code is part of, if any."""
     stage = _stage.get()
     return stage.run if stage else None
 
 
 def stage_name() -> str:
-    """Name the stage at work; empty outside of one."""
+    """Return the name of the current stage; empty outside of one."""
     stage = _stage.get()
     return stage.name if stage else ""
 
 
 @contextmanager
 def waiting_for_llm() -> Iterator[None]:
-    """Note that the stage at work waits for a model, so that it is not blamed for the time."""
+    """Count the time in the block as waiting for a model, not as work of the current stage."""
     stage = _stage.get()
     if stage is None:
         yield
@@ -297,7 +298,7 @@ def waiting_for_llm() -> Iterator[None]:
 
 
 def report_progress(outputs: dict[str, Any]) -> None:
-    """Report to the listeners of the run what the stage at work has done so far."""
+    """Report to the listener of the run what the current stage has done so far."""
     stage = _stage.get()
     if stage is not None and stage.run.on_progress is not None:
         stage.run.on_progress(stage.name, outputs)

@@ -1,4 +1,4 @@
-"""The grammar of numbered sources in a prompt: made harmless and written between delimiters."""
+"""Numbered sources in a prompt: made harmless and written between delimiters."""
 
 import re
 import unicodedata
@@ -9,9 +9,9 @@ from typing import Any
 
 from haystack import Document
 
-# Characters that show nothing and could hide a delimiter from a comparison.
+# Invisible characters, which could hide a delimiter.
 _HIDDEN = r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff]{0,8}"
-# Tags that a prompt of ours or a model's own chat format gives a meaning.
+# Tags with a meaning in our prompts or in the chat formats of models.
 TAG_NAMES = (
     "source sources background question task system user assistant human developer tool tool_call tool_response "
     "function instruction instructions context document documents haystack_content_part sys inst s think thinking "
@@ -42,7 +42,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u20
 
 @cache
 def _tag() -> re.Pattern[str]:
-    """Made at the first `<`, which few passages have: that takes as long as all other patterns together."""
+    """Compiled at the first `<`, which few passages have: it takes as long as all other patterns together."""
     names = "|".join(_loose(name) for name in sorted(TAG_NAMES, key=len, reverse=True))
     return re.compile(
         rf"<(?=[\s/<]{{0,4}}{_HIDDEN}[\s/<]{{0,4}}(?:{names}){_HIDDEN}(?![a-z0-9_-])|[\s/<]{{0,4}}{_HIDDEN}\|)"
@@ -63,11 +63,11 @@ _FOLDING = _Folding()
 
 def neutral_text(text: str) -> str:
     """
-    Take away from a passage the power to look like a part of the prompt.
+    Keep a passage from looking like a part of the prompt.
 
     Delimiters, tags of chat formats, citation marks such as `[7]`, role markers at the start of a line and control
-    characters are replaced by look-alikes without a meaning. Full-width letters and hidden characters between the
-    letters do not help a passage. Every other character stays, and the length stays the same.
+    characters are replaced by look-alikes, also in full-width letters or with hidden characters between the letters.
+    All other characters and the length stay the same.
     """
     characters = list(_CONTROL.sub(" ", text))
     shadow = "".join(characters).translate(_FOLDING)
@@ -97,7 +97,7 @@ _ATTRIBUTES = ("file", "title", "section", "place")
 
 @dataclass(frozen=True)
 class SourceBlock:
-    """One numbered passage as the reader of the prompt sees it."""
+    """One numbered passage as it is shown in a prompt."""
 
     number: int
     text: str
@@ -108,7 +108,7 @@ class SourceBlock:
 
 
 def source_block(document: Document, text: str | None = None) -> SourceBlock:
-    """Make a source of a numbered passage, with another text than its content if one is given."""
+    """Make a source of a numbered passage, with `text` in place of its content if given."""
     meta = document.meta
     section = meta.get("section") or []
     headings = [section] if isinstance(section, str) else [str(heading) for heading in section]
@@ -124,7 +124,7 @@ def source_block(document: Document, text: str | None = None) -> SourceBlock:
 
 
 def render_block(block: SourceBlock) -> str:
-    """Write one source with its header and its text made harmless; offsets in it stay those of the passage."""
+    """Write one source with its header and its text made harmless, of the same length."""
     attributes = "".join(
         f' {name}="{neutral_attribute(value)}"' for name in _ATTRIBUTES if (value := getattr(block, name))
     )
@@ -132,7 +132,7 @@ def render_block(block: SourceBlock) -> str:
 
 
 def render_sources(blocks: Iterable[SourceBlock], shown: Iterable[int] = ()) -> str:
-    """Write all sources between their delimiters; those that an earlier message has shown by their numbers alone."""
+    """Write all sources between their delimiters; those `shown` in an earlier message by their numbers alone."""
     named = {number: f'<source number="{number}" shown="above"/>' for number in shown}
     lines = [(block.number, render_block(block)) for block in blocks]
     if named:

@@ -329,12 +329,12 @@ def test_a_template_of_ones_own_may_use_the_layers():
     "path", ["layers/../simple.jinja", "simple.jinja", "/etc/passwd", "layers/none.jinja", "layers/profile"]
 )
 def test_an_include_reaches_only_layers(path):
-    with pytest.raises(ConfigurationError, match="no layer"):
+    with pytest.raises(ConfigurationError, match="not a layer"):
         PromptFileBuilder(template=f'{{% include "{path}" %}}')
 
 
 def test_a_variable_cannot_choose_what_is_included():
-    with pytest.raises(ConfigurationError, match="no layer"):
+    with pytest.raises(ConfigurationError, match="not a layer"):
         PromptFileBuilder(template="{% include query %}")
 
 

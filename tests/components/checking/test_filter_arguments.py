@@ -115,14 +115,17 @@ def test_nothing_else_may_come_beside_the_filters(tmp_path):
     found = findings(tmp_path, FILTERS, extra, type_=f"{__name__}.Both")
     assert any("`words.retriever_kwargs`, which is not" in text for text in found)
     found = findings(tmp_path, FILTERS, type_=f"{__name__}.Both", inputs={"more": ["reader.retriever_kwargs"]})
-    assert any("The input `more` goes to `reader.retriever_kwargs` past the `TenantFilter`" in text for text in found)
+    assert any(
+        "The input `more` goes to `reader.retriever_kwargs` and bypasses the `TenantFilter`" in text for text in found
+    )
 
 
 def test_without_them_it_would_find_every_tenants_documents(tmp_path):
     assert any("Nothing is connected to `reader.retriever_kwargs`" in text for text in findings(tmp_path))
     found = findings(tmp_path, inputs={"filters": ["reader.retriever_kwargs"]})
     assert any(
-        "The input `filters` goes to `reader.retriever_kwargs` past the `TenantFilter`" in text for text in found
+        "The input `filters` goes to `reader.retriever_kwargs` and bypasses the `TenantFilter`" in text
+        for text in found
     )
 
 

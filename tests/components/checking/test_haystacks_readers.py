@@ -56,7 +56,9 @@ def test_filters_of_the_caller_past_the_tenant_are_refused(tmp_path, reader):
         unconnected(data, reader)
         data["options"]["filters"].append(f"{reader}.filters")
 
-    assert any(f"goes to `{reader}.filters` past the `TenantFilter`" in text for text in findings(tmp_path, change))
+    assert any(
+        f"goes to `{reader}.filters` and bypasses the `TenantFilter`" in text for text in findings(tmp_path, change)
+    )
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -87,7 +89,7 @@ def test_a_reader_inside_another_component_is_refused_without_the_filters_that_i
         data["options"]["retriever_kwargs"] = ["bm25_retriever.retriever_kwargs"]
 
     found = findings(tmp_path, past_the_tenant)
-    assert any("goes to `bm25_retriever.retriever_kwargs` past the `TenantFilter`" in text for text in found)
+    assert any("goes to `bm25_retriever.retriever_kwargs` and bypasses the `TenantFilter`" in text for text in found)
 
     def filtered(data):
         inside_of_another(data)

@@ -121,8 +121,8 @@ def answer(status, **metadata):
 def shown(capsys, found):
     with AnswerView(found["query"]) as view:
         if found["status"] == "not_found":
-            view.tell("token", {"text": found["answer"]})
-        view.tell("generation_complete", found)
+            view.show("token", {"text": found["answer"]})
+        view.show("generation_complete", found)
     return " ".join(capsys.readouterr().out.split())
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from shiguan.cli import main
 from shiguan.commands.models import awaited_models
-from shiguan.commands.serve import _bound, _check_workers, _offer_key, _say_loading
+from shiguan.commands.serve import _bound, _check_workers, _offer_key, _print_loading
 from shiguan.errors import ConfigurationError
 from shiguan.models.weights import FILE, SHA256
 from shiguan.serving.authentication import KeyRing
@@ -86,7 +86,7 @@ def test_nobody_is_asked_without_a_terminal_for_json_or_where_a_library_is(tmp_p
 
 
 def test_what_is_loaded_is_said_at_once(tmp_path, capsys):
-    _say_loading(options(), ServingSettings(data_dir=tmp_path))
+    _print_loading(options(), ServingSettings(data_dir=tmp_path))
     said = capsys.readouterr().out
     assert said.startswith("Loading embedded (")
     assert "simple" in said
@@ -97,11 +97,11 @@ def test_the_first_start_says_which_weights_it_prepares_and_later_ones_do_not(tm
     monkeypatch.setenv("SHIGUAN_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr("shiguan.models.weights.weights_file", lambda: tmp_path / FILE)
     (tmp_path / FILE).touch()
-    _say_loading(options(), ServingSettings(data_dir=tmp_path))
+    _print_loading(options(), ServingSettings(data_dir=tmp_path))
     (said,) = capsys.readouterr().out.splitlines()[1:]
     assert said == "First start: intfloat/multilingual-e5-small is prepared, once; this takes some seconds."
     (tmp_path / "cache" / f"e5-{SHA256[:12]}-2").mkdir(parents=True)
-    _say_loading(options(), ServingSettings(data_dir=tmp_path))
+    _print_loading(options(), ServingSettings(data_dir=tmp_path))
     assert len(capsys.readouterr().out.splitlines()) == 1
 
 

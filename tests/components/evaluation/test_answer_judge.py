@@ -48,7 +48,7 @@ def test_half_a_judgement_is_no_zero_and_is_told(tmp_path, endpoint):
 
 def test_a_judge_that_answers_nonsense_is_an_error(tmp_path, endpoint):
     endpoint.rules = []
-    with pytest.raises(AnswerError, match="no judgement that can be read for any of 1 answers"):
+    with pytest.raises(AnswerError, match="no readable judgement for any of 1 answers"):
         AnswerJudge().judge(GOLDEN, RECORDS, tmp_path)
 
 

@@ -27,7 +27,6 @@ RUN = {
     "llm": {"model": "extractive"},
     "machine": {"cores": 2},
     "commit": "0123456789abcdef",
-    "seed": 0,
     "finished": "2026-01-01T00:00:00+00:00",
 }
 HOSTILE = '<script>alert(1)</script> & "quoted" | [link](http://example.org) 史'

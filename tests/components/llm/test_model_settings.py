@@ -14,7 +14,7 @@ TWO = {
 
 def names(section, role):
     roles = read_model_roles(section)
-    return roles.names(role, roles.usable)
+    return roles.names(role, [model.name for model in roles.models if model.is_usable])
 
 
 def test_without_a_section_the_environments_endpoint_has_every_role(monkeypatch):
@@ -79,7 +79,7 @@ def test_a_price_is_for_a_million_tokens():
         ({"roles": {"helper": ["cheap"]}}, (), "no model has the role `answer`"),
         ({"roles": {"answer": ["cheep"]}}, (), "the role `answer` names `cheep`, which is not among the models"),
         ({"roles": {"answer": ["cheap", "cheap"]}}, (), "a model twice"),
-        ({"roles": {"answer": [["cheap", "strong"]]}}, ("roles", "answer", 0), "equals are gone"),
+        ({"roles": {"answer": [["cheap", "strong"]]}}, ("roles", "answer", 0), "not a list"),
         ({"roles": {"answer": ["cheap"], "writer": ["cheap"]}}, ("roles", "writer"), "answer_strong"),
         ({"rules": [{"role": "best"}]}, ("rules", 0, "role"), "answer_strong"),
         ({"rules": [{"role": "answer", "complexity": "high"}]}, ("rules", 0, "complexity"), "integer"),

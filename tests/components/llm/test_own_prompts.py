@@ -81,12 +81,12 @@ def test_the_prompt_of_a_helper_may_leave_variables_out(folder):
         ("simple.jinja", OWN + "{{ weather }}", "variables weather, which nothing fills"),
         ("simple.jinja", "{{ query }}", "does not show `context`"),
         ("simple.jinja", "{% if %}", "not a valid template"),
-        ("simple.jinja", OWN + '{% include "layers/none.jinja" %}', "no layer"),
-        ("simpel.jinja", OWN, "takes the place of no file"),
+        ("simple.jinja", OWN + '{% include "layers/none.jinja" %}', "not a layer"),
+        ("simpel.jinja", OWN, "does not replace any file"),
         ("layers/goal.jinja", "{{ weather }}", "layer `goal` has the variables weather"),
         ("layers/goal.jinja", "{% if %}", "layer `goal` is not a valid template"),
         ("profiles/legal.yml", "rules: 3", "legal"),
-        ("not_found.yml", "{}", "takes the place of no file"),
+        ("not_found.yml", "{}", "does not replace any file"),
     ],
 )
 def test_what_would_not_work_is_refused_before_a_mode_is_loaded(folder, name, text, said):

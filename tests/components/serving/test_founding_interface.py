@@ -294,8 +294,12 @@ def test_the_statistics_are_those_of_the_kept_receipts(library, runner, capsys):
     assert (row["mode"], row["method"], row["answers"], row["not_answered"]) == ("simple", "none", 2, 1)
     assert row["confidence"] == pytest.approx(answers[0]["metadata"]["confidence"], abs=0.001)
     assert row["seconds"] == pytest.approx(sum(one["generation_time"] for one in answers) / 2, abs=0.002)
+    assert main(["modes", "--statistics", "--tenant", TENANT, "--data-dir", str(library)]) == 0
+    headings, line = capsys.readouterr().out.splitlines()
+    assert headings.split() == ["mode", "method", "answers", "not", "answered", "seconds", "confidence"]
+    assert line.split() == ["simple", "none", "2", "1", str(row["seconds"]), str(row["confidence"])]
     assert main(["modes", "--statistics", "--tenant", "nobody", "--data-dir", str(library)]) == 0
-    assert "multi_query" not in capsys.readouterr().out
+    assert "simple" not in capsys.readouterr().out
 
 
 # -- calls of models --------------------------------------------------------------------------------------------------

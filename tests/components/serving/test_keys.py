@@ -172,37 +172,36 @@ def test_a_tenant_that_no_name_can_be_is_refused(file, tenant):
     assert file.read() == []
 
 
-def test_a_key_is_made_listed_and_revoked_from_the_command_line(tmp_path, capsys):
-    place = ["--keys-file", str(tmp_path / "keys.json")]
-    assert main(["keys", "add", "--tenant", "书院", "--role", "write", "--name", "desk", "--json", *place]) == 0
+def test_a_key_is_made_listed_and_revoked_from_the_command_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("SHIGUAN_KEYS_FILE", str(tmp_path / "keys.json"))
+    assert main(["keys", "add", "--tenant", "书院", "--role", "write", "--name", "desk", "--json"]) == 0
     made = json.loads(capsys.readouterr().out)
     assert made["key"].startswith("sg_")
-    assert main(["keys", "list", *place]) == 0
+    assert main(["keys", "list"]) == 0
     listed = capsys.readouterr().out
     assert made["id"] in listed
     assert "书院" in listed
     assert made["key"] not in listed
     assert hash_of(made["key"]) not in listed
-    assert main(["keys", "revoke", made["id"], *place]) == 0
+    assert main(["keys", "revoke", made["id"]]) == 0
     assert "Revoked" in capsys.readouterr().out
-    assert main(["keys", "revoke", made["id"], *place]) == 2
+    assert main(["keys", "revoke", made["id"]]) == 2
     assert "no valid key" in capsys.readouterr().err
 
 
-def test_an_entry_for_the_environment_is_printed_and_no_file_written(tmp_path, capsys):
+def test_an_entry_for_the_environment_is_printed_and_no_file_written(tmp_path, monkeypatch, capsys):
     path = tmp_path / "keys.json"
-    assert (
-        main(["keys", "add", "--tenant", "a", "--role", "read", "--print-hash", "--json", "--keys-file", str(path)])
-        == 0
-    )
+    monkeypatch.setenv("SHIGUAN_KEYS_FILE", str(path))
+    assert main(["keys", "add", "--tenant", "a", "--role", "read", "--print-hash", "--json"]) == 0
     made = json.loads(capsys.readouterr().out)
     [record] = keys_of_environment(made["entry"])
     assert record.fits(made["key"])
     assert not path.exists()
 
 
-def test_a_key_without_a_tenant_is_refused(tmp_path, capsys):
-    assert main(["keys", "add", "--role", "read", "--keys-file", str(tmp_path / "k.json")]) == 2
+def test_a_key_without_a_tenant_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("SHIGUAN_KEYS_FILE", str(tmp_path / "k.json"))
+    assert main(["keys", "add", "--role", "read"]) == 2
     assert "--tenant" in capsys.readouterr().err
 
 
