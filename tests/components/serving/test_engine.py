@@ -29,5 +29,6 @@ def test_a_mode_that_needs_more_than_a_question_is_refused_with_the_input_that_i
     (tmp_path / "pipelines" / "embedded").mkdir(parents=True)
     (tmp_path / "pipelines" / "embedded" / "painted.yml").write_text(yaml.safe_dump(mode), encoding="utf-8")
     monkeypatch.setenv("SHIGUAN_PIPELINES_DIR", str(tmp_path / "pipelines"))
-    with pytest.raises(ConfigurationError, match=rf"painted.*`prompt\.color` must be given, and `{name}` may be left"):
+    why = rf"painted.*`prompt\.color` is required, and a question may come without `{name}`"
+    with pytest.raises(ConfigurationError, match=why):
         Engine(ServingSettings(data_dir=tmp_path / "library"), modes=["painted"])
