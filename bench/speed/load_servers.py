@@ -85,19 +85,20 @@ class ServerProcess:
 
 
 @contextmanager
-def stand_in_llm(port: int, *, first_token: float, per_token: float) -> Iterator[ServerProcess]:
+def stand_in_llm(port: int, *, first_token: float, per_token: float, answer: str = _ANSWER) -> Iterator[ServerProcess]:
     """
     Start the LLM.
 
     :param port: where.
     :param first_token: seconds to the first token.
     :param per_token: seconds for each further one.
+    :param answer: what it says where no rule fits.
     :returns: the server.
     """
     settings: dict[str, Any] = {
         "time_to_first_token": first_token,
         "time_per_token": per_token,
-        "default": _ANSWER,
+        "default": answer,
         "rules": [
             {"match": '"queries": \\[', "reply": {"queries": _REWORDED}},
             # The agent looks once further: what a tool found has the numbers after the five passages found at first.
