@@ -7,7 +7,7 @@ In the deployment `embedded`: `simple` without a language model, and `precise` w
 nothing in the book supports, so that each answer is checked, searched for again and refused; the model is a process of
 its own. In `elasticsearch_qdrant`, with stand-ins for both servers in another process and the packaged embedder:
 `simple` without a model, what the embedder takes left out, since that deployment embeds where and with what one likes.
-Questions are those of the golden set, each asked once, since vectors of questions are remembered; the first five of each
+Questions are those of the golden set, each asked once, since vectors of questions are remembered; the first five of a
 row warm up. Exit code 1 if a bar is missed.
 """
 
