@@ -10,7 +10,7 @@ from haystack.document_stores.types import DocumentStore
 from shiguan.text.dictionary import dictionary_words
 from shiguan.text.languages import HAN, fold_han, has_han, search_weights
 from shiguan.text.names import SURNAMES, plain_spelling
-from shiguan.text.terms import fold_text
+from shiguan.text.terms import fold_text, terms
 
 Pair = tuple[str, str]
 """A person's name and another one."""
@@ -140,7 +140,8 @@ def _candidates(question: str) -> set[str]:
         found |= {run[at : at + size] for size in range(2, _LONGEST + 1) for at in range(len(run) - size + 1)}
     for run in _CAPITALISED.findall(plain_spelling(question)):
         words = _folded(run).removesuffix("'s").split(" ")
-        found |= {" ".join(words[at:end]) for at in range(len(words)) for end in range(at + 1, len(words) + 1)}
+        names = {" ".join(words[at:end]) for at in range(len(words)) for end in range(at + 1, len(words) + 1)}
+        found |= set(filter(terms, names))  # a question that begins with Who names nobody
     return found
 
 

@@ -94,3 +94,14 @@ def test_any_text_is_read_and_no_word_finds_what_says_another_name(text):
     assert not {*name_terms(text)} & {*terms(text)}
     assert all(name and other for name, other in other_names(text))
     assert names_in_library(text, Library(text), None) is not None
+
+
+def test_a_question_without_a_name_is_not_looked_up():
+    class Asked:
+        def texts_with(self, terms, filters):
+            raise AssertionError(terms)
+
+    for question in ("Who was it and when did it end?", "What did the king say?", "Why?"):
+        assert names_in_library(question, Asked(), None) == []
+    with pytest.raises(AssertionError, match="=guo ziyi"):
+        names_in_library("Who was Guo Ziyi?", Asked(), None)
