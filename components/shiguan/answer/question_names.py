@@ -49,8 +49,9 @@ def absent_names(
     languages = {language, *(str(passage.meta.get("language", language)) for passage in passages)}
     if not hasattr(store, "known_terms") or not (len(languages) == 1 or (language in _IN_HAN and languages <= _READ)):
         return []
-    said = set[str]().union(*map(terms_of, passages))
-    names = {name: own for name, own in _names_by_terms(question).items() if own and said.isdisjoint(own)}
+    named = {name: own for name, own in _names_by_terms(question).items() if own}
+    said = set[str]().union(*map(terms_of, passages)) if named else set()
+    names = {name: own for name, own in named.items() if said.isdisjoint(own)}
     asked = {term for own in names.values() for term in own}
     known = set[str]().union(*(store.known_terms(asked, each, filters) for each in languages)) if names else set()
     missing = [name for name, own in names.items() if known.isdisjoint(own)]
