@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from shiguan.ingest.epub.blocks import Block, BlockBuilder
 from shiguan.ingest.epub.lists import link_lists
@@ -128,7 +128,9 @@ class ChapterReader:
 
     def _open(self, element: Element, path: str, parent: Frame) -> Frame:
         name = str(element.tag)
-        frame = replace(parent, element=element, path=path, is_block=name in BLOCK_ELEMENTS, children=0)
+        # As `dataclasses.replace`, which takes a third of a book's time.
+        own = {"element": element, "path": path, "is_block": name in BLOCK_ELEMENTS, "children": 0}
+        frame = Frame(**(vars(parent) | own))
         if element is self._file.root:
             frame.cfi = self._file.cfi
         else:

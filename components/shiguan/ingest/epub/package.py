@@ -212,6 +212,8 @@ def resolve(archive: SafeArchive, base: str, href: str) -> Target | None:
 
 def primary_language(tag: str) -> str:
     """Reduce a language tag to its language."""
+    if not tag:
+        return ""
     code = tag.strip().lower().replace("_", "-").partition("-")[0]
     code = _LANGUAGE_NAMES.get(code, code)
     return code if code.isalpha() and len(code) in (2, 3) and code not in ("und", "mul", "zxx") else ""

@@ -2,7 +2,6 @@
 
 import html.entities
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 
 from lxml import etree
@@ -86,6 +85,8 @@ def local_name(tag: str) -> str:
 
 def tokens(element: Element, *names: str) -> frozenset[str]:
     """Read the lower-cased words of attributes, whatever their namespace prefix."""
+    if not element.attrib:
+        return frozenset()
     words: set[str] = set()
     # Values are looked up one by one, each past all the attributes before it.
     for key in element.attrib:
@@ -246,16 +247,15 @@ def element_text(element: Element, instead: Callable[[Element], str | None] = la
 def walk(root: Element) -> Iterator[tuple[str, Element, str]]:
     """Walk a tree in document order without recursion."""
     paths: list[str] = [""]
-    counts: list[Counter[str]] = [Counter()]
+    counts: list[dict[str, int]] = [{}]
     for event, element in etree.iterwalk(root, events=("start", "end")):
         if event == "start":
             name = str(element.tag)
-            counts[-1][name] += 1
-            number = counts[-1][name]
+            number = counts[-1][name] = counts[-1].get(name, 0) + 1
             bare = number == 1 and (len(paths) == 1 or name == "body")
             path = f"{paths[-1]}/{name}" if bare else f"{paths[-1]}/{name}[{number}]"
             paths.append(path)
-            counts.append(Counter())
+            counts.append({})
             yield "start", element, path
         else:
             counts.pop()
