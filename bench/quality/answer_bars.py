@@ -26,7 +26,7 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -199,7 +199,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Measure the parts and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[1])
     parser.add_argument("--data", type=Path, default=DATA, help="the folder of public sets (default: %(default)s)")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the ingested corpora here for the next run")
+    parser.add_argument("--keep", type=Path, default=Path(".data/bars"), help="where ingested corpora are kept")
     parser.add_argument(
         "--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help="only these parts"
     )
@@ -213,14 +213,11 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     lines: list[Line] = []
     print("| what | questions | value | 95 % interval | bar | |\n|---|---:|---:|---|---|---|", flush=True)
-    with ExitStack() as stack:
-        keep = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="shiguan-answer-bars-")))
-        keep.mkdir(parents=True, exist_ok=True)
-        bench = Bench(options.data, keep, None if options.half == "all" else int(options.half))
-        for part in options.only:
-            for line in PARTS[part](bench):
-                lines.append(line)
-                print(table_line(line), flush=True)
+    bench = Bench(options.data, options.keep, None if options.half == "all" else int(options.half))
+    for part in options.only:
+        for line in PARTS[part](bench):
+            lines.append(line)
+            print(table_line(line), flush=True)
     if options.json:
         rows = [{"name": one.name, **one.value.to_json(), "bar": one.bar, "passed": one.passed} for one in lines]
         options.json.write_text(json.dumps(rows, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

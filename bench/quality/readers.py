@@ -23,7 +23,6 @@ import os
 import random
 import re
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -296,7 +295,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.strip().split("\n")[0])
     parser.add_argument("--data", type=Path, default=DATA, help="the folder of public sets (default: %(default)s)")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the ingested corpora here for the next run")
+    parser.add_argument("--keep", type=Path, default=Path(".data/bars"), help="where ingested corpora are kept")
     parser.add_argument(
         "--sets", nargs="+", metavar="SET", help="only these: books, en_squad2, zh_cmrc2018, xquad_en …"
     )
@@ -314,12 +313,10 @@ def main(arguments: list[str] | None = None) -> int:
     records: list[dict[str, Any]] = []
     print(HEADER, flush=True)
     with ExitStack() as stack:
-        keep = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="shiguan-readers-")))
-        keep.mkdir(parents=True, exist_ok=True)
         os.environ["OPENAI_BASE_URL"] = stack.enter_context(serving(model))
         stack.callback(os.environ.pop, "OPENAI_BASE_URL")
         wanted = {"strategy": options.strategy, "token_budget": options.budget}
-        readers = Readers(options.data, keep, model, {name: value for name, value in wanted.items() if value})
+        readers = Readers(options.data, options.keep, model, {name: value for name, value in wanted.items() if value})
         for name, (files, cases) in all_cases(options.data, options.count).items():
             if options.sets and name not in options.sets:
                 continue
