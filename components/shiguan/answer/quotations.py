@@ -111,7 +111,7 @@ def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
             if score < _NEARLY * best:
                 break
             taken = [one.window for one in found if one.document is document]
-            if (rank and score <= following) or any(_meet(span, other) for other in taken):
+            if (rank and score <= following) or 2 * sum(_common(span, other) for other in taken) >= span[1] - span[0]:
                 continue
             quotation = _quotation(document, span, taken, question, weights[at])
             if not any(_says_the_same(quotation, other) for other in found):
@@ -152,7 +152,8 @@ def _quotation(
     """Choose the window of whole sentences that holds a match, what its first one points back to, and what answers."""
     text, shapes = document.content or "", question_shapes(question)
     sentences = sentence_spans(text)
-    touched = [at for at, span in enumerate(sentences) if _meet(span, match)] or [0]
+    free = [at for at, span in enumerate(sentences) if not any(_common(span, other) for other in taken)]
+    touched = [at for at in free if _common(sentences[at], match)] or free or [0]
     first, last = touched[0], touched[-1]
     marked = _answering([text[slice(*span)] for span in sentences], touched, question, weights)
     while True:
@@ -163,7 +164,7 @@ def _quotation(
         within = first and _IN_BRACKETS.match(window)
         if within or (first and _POINTS_BACK.match(text[slice(*sentences[first])])):
             sides = [first - 1]
-        sides = [at for at in sides if not any(_meet(sentences[at], other) for other in taken)]
+        sides = [at for at in sides if at in free]
         enough = count >= _SENTENCES and size >= _SHORT and not within
         answers = first <= marked <= last and all(has_shape(window, x, question) for x in shapes)
         if not sides or size >= _LONGEST or (enough and shapes and answers):
@@ -204,8 +205,9 @@ def _says_the_same(one: Quotation, other: Quotation) -> bool:
     return similarity(shingles(mine), shingles(theirs)) >= _SAME and not disagreements((mine, theirs))
 
 
-def _meet(one: Span, other: Span) -> bool:
-    return one[0] < other[1] and other[0] < one[1]
+def _common(one: Span, other: Span) -> int:
+    """Return how many characters two spans have in common."""
+    return max(0, min(one[1], other[1]) - max(one[0], other[0]))
 
 
 def _size(text: str) -> int:

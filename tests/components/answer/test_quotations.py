@@ -108,6 +108,24 @@ def test_what_matched_much_worse_than_the_best_is_left_out():
     assert [citation["number"] for citation in answer.meta["citations"]] == [1, 2]
 
 
+def test_a_match_that_a_quotation_only_touches_is_quoted_too():
+    names = "ABCDEFGHIJKLMNOPQRST"
+    sentences = [f"Company {name} went on down the river with its horses, carts, boats and baggage. " for name in names]
+    starts = [len(sentences[0]) * at for at in range(len(names))]
+    document = passage("".join(sentences).strip(), sentence=sentences[0])
+    (first,) = document.meta["matches"]
+    second = {"start": starts[11] - 30, "end": starts[14], "score": 1.5}
+
+    def quoted(*matches):
+        document.meta["matches"] = list(matches)
+        citations = run([document], "Describe the companies.").meta["citations"]
+        return [(citation["start"], citation["end"]) for citation in citations]
+
+    assert quoted(first) == [(0, starts[11] - 1)]
+    assert quoted(first, second) == [(0, starts[11] - 1), (starts[11], len(document.content))]
+    assert quoted(first, second | {"end": starts[11] + 20}) == [(0, starts[11] - 1)]
+
+
 def test_a_pronoun_has_whom_it_means_and_a_note_what_it_hangs_on():
     text = "Guo Ziyi was old. He took Chang'an back in 757. " + "It was a long and hard war for all of them. " * 30
     (citation,) = run([passage(text, sentence="He took Chang'an back in 757.")]).meta["citations"]
