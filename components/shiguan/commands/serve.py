@@ -26,6 +26,8 @@ from shiguan.serving.gate import MOST_HEAD_BYTES, Connection
 from shiguan.serving.keys import KeyFile, KeyRecord, audit, last_used, new_key, shown, used_path
 from shiguan.serving.settings import ServingSettings
 
+# Proxies drop an idle connection after 60 s (nginx). If the server were first, a question sent meanwhile would be lost.
+_IDLE_SECONDS = 75
 _GRACE_SECONDS = 5
 _HANGING_SECONDS = 60
 """How long a worker may not answer the process that watches over it; one that loads models is slow."""
@@ -103,6 +105,7 @@ def _config(application: Any, **more: Any) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         lifespan="on",
+        timeout_keep_alive=_IDLE_SECONDS,
         timeout_graceful_shutdown=_GRACE_SECONDS,
         **more,
     )

@@ -4,12 +4,13 @@ import argparse
 import io
 import socket
 import sys
+from pathlib import Path
 
 import pytest
 
 from shiguan.cli import main
 from shiguan.commands.models import awaited_models
-from shiguan.commands.serve import _bound, _check_workers, _offer_key, _print_loading
+from shiguan.commands.serve import _bound, _check_workers, _config, _offer_key, _print_loading
 from shiguan.errors import ConfigurationError
 from shiguan.models.weights import FILE, SHA256
 from shiguan.serving.authentication import KeyRing
@@ -113,3 +114,10 @@ def test_a_first_start_of_the_cluster_names_each_model_that_it_downloads(monkeyp
     assert ranker.startswith("The weights of BAAI/bge-reranker-v2-m3 (")
     assert "simple" not in ranker.split(")")[0]
     assert "shiguan models fetch --deployment elasticsearch_qdrant" in ranker
+
+
+def test_an_idle_connection_outlives_that_of_a_proxy():
+    """Otherwise a question that the proxy sends while the server closes the connection is lost."""
+    proxy = (Path(__file__).parents[3] / "docker" / "nginx.conf").read_text(encoding="utf-8")
+    assert "keepalive_timeout" not in proxy  # so that nginx keeps its own default, 60 s
+    assert _config(None).timeout_keep_alive > 60
