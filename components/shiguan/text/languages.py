@@ -148,9 +148,24 @@ def search_weights(question: str) -> dict[str, float]:
 
     A pair of Han characters counts less, since its characters are searched as well: of a modern word it is mostly one
     of them that a classical text has. A character that only modern grammar has counts least, alone or in a pair: where
-    it is rare, as in a classical text, it would tell most of all.
+    it is rare, as in a classical text, it would tell most of all. Of a modern word that classical prose never has,
+    such as 去世, the classical ones are searched as well.
     """
-    return {term: _search_weight(term) for term in terms(question)}
+    return _classical_words(question) | {term: _search_weight(term) for term in terms(question)}
+
+
+def _classical_words(question: str) -> dict[str, float]:
+    if not has_han(question):
+        return {}
+    text = fold_han(question)
+    found = (classical for modern, classical in _classical_table() if modern.search(text))
+    return {term: _search_weight(term) for classical in found for term in terms(classical)}
+
+
+@cache
+def _classical_table() -> list[tuple[re.Pattern[str], str]]:
+    table = read_table(Path(__file__).with_name("classical_words.yaml"))
+    return [(re.compile(modern.replace(" ", "|")), classical) for modern, classical in table.items()]
 
 
 def _search_weight(term: str) -> float:

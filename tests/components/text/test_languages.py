@@ -50,6 +50,8 @@ def test_a_long_text_is_judged_by_its_beginning():
         ("rivers and a river", {"river": 1}),
         ("かな", {"か": 1, "な": 1, "かな": 1}),
         ("？", {}),
+        ("郭過世", {"郭": 1, "过": 1, "世": 1, "郭过": 0.5, "过世": 0.5, "卒": 1, "薨": 1, "崩": 1, "殁": 1}),
+        ("地震", {"地": 1, "震": 1, "地震": 0.5, "动": 1, "地动": 0.5}),
     ],
 )
 def test_terms_of_a_question_count_once_pairs_less_and_modern_grammar_least(question, weights):
