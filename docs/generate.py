@@ -46,9 +46,8 @@ def modes_page() -> str:
     parts = [
         NOTE,
         "# Modes\n",
-        "Each diagram is drawn from the file above it, in the order in which data flows. `tenant_filter` "
-        "feeds every reader and is left out. A mode of your own: [your_own_mode.md](your_own_mode.md). What ingests: "
-        "[architecture.md](architecture.md#a-file).\n",
+        "Each diagram is drawn from the file above it, in the order in which data flows, without `tenant_filter`, "
+        "which feeds every reader. A mode of your own: [your_own_mode.md](your_own_mode.md).\n",
     ]
     for mode in MODES[1:]:
         path = PIPELINES / "embedded" / f"{mode}.yml"
@@ -94,34 +93,31 @@ def reference_page() -> str:
 
 OPTIONS = """# Options of a question
 
-The names are the same everywhere: in Python (`Runner.ask(query, tenant_id=..., NAME=VALUE)`), in the body of
-`POST /api/v1/rag/query` and `/api/v1/rag/query-stream` (also named `/api/v1/rag/generate` and
-`/api/v1/rag/generate/stream`), in each entry of `/api/v1/rag/batch`, in Hayhooks' `/MODE/run`, beside `messages` at
-`/v1/chat/completions` (`extra_body` of OpenAI's client), and as flags of `shiguan ask`, `chat` and `search`. An option
-that you leave out is as the mode's file says. `shiguan ask --help` lists the values;
-`eval "$(shiguan --print-completion bash)"` completes them in bash (also zsh, fish, tcsh and powershell).
+The names are the same everywhere: in Python (`Runner.ask(query, tenant_id=..., NAME=VALUE)`), in the body of the
+[routes](serving.md#ask) that take questions, in each entry of a batch, in Hayhooks' `/MODE/run`, beside `messages` at
+`/v1/chat/completions` (`extra_body` of OpenAI's client), and as flags of `shiguan ask`, `chat` and `search`. The
+mode's file has the defaults. `shiguan ask --help` lists the values; `eval "$(shiguan --print-completion bash)"`
+completes them in bash (also zsh, fish, tcsh and powershell).
 
 A wrong value or an unknown name is refused before anything runs, and the message says what is allowed: `RefusedError`
-in Python, exit code 2, status 422 (400 at `/v1/chat/completions`). Three things only get a warning: an unknown
-`rewrite_method`, unless `strict` is set or you use the command line (the question is searched as it is); an unknown
-name at `/v1/chat/completions`; and an option that the mode does not take.
+in Python, exit code 2, status 422 (400 at `/v1/chat/completions`). Only a warning is given for an unknown
+`rewrite_method`, unless `strict` is set or you use the command line; an unknown name at `/v1/chat/completions`; and an
+option that the mode does not take.
 """
 OPTIONS_AFTER = """
-- `rewrite_method`: `hyde` adds a hypothetical passage without rewording; with other methods, except `auto`, there is
-  none. `decompose` needs a mode that answers sub-questions (`advanced`). A follow-up is made to stand alone with any
-  method.
-- `retrieval` leaves one list out of the fusion. The probability that the passages answer still uses both.
-- `confidence_threshold`: [quality.md](quality.md) says how good the probability is. `agent` ignores it: it may find
-  elsewhere what the library lacks.
+- `rewrite_method`: only `hyde` and `auto` add a hypothetical passage; `hyde` does not reword. `decompose` needs a mode
+  that answers sub-questions (`advanced`). A follow-up is made to stand alone with any method.
+- `retrieval` leaves one list out of the fusion, not out of the probability that the passages answer.
+- `confidence_threshold`: [how good the probability is](quality.md#when-passages-do-not-answer). `agent` ignores it.
 - `max_tokens` overrides the file ([models.md](models.md)); OpenAI's `max_completion_tokens` means the same. An answer
-  that was cut off says so. A budget limits what a question may cost.
-- `sources` and `sections` limit a question to books, or parts of them, in addition to `filters`. Unknown headings are
-  refused. `sections` work in `embedded` only.
+  that was cut off says so.
+- `sources`, `sections` and `filters` together limit a question. Unknown headings are refused. `sections` work in
+  `embedded` only.
 - `references`, `citation_format`: `formatted_citations` always has the list. At `/v1/chat/completions` it is also in
   the text, unless `references` is false.
-- `instructions` is the place for your own system prompt: wishes about voice and form, within the mode's rules. Whole
-  prompts are replaced by whoever runs the server: [models.md](models.md#prompts-of-your-own).
-- `filters` look at `id` and at a passage's metadata (`meta.NAME`): `==`, `!=`, `in` and `not in` with texts, numbers,
+- `instructions` is the place for your own system prompt: wishes about voice and form, within the mode's rules. The
+  server's operator can replace [whole prompts](models.md#prompts-of-your-own).
+- `filters` compare `id` and a passage's metadata (`meta.NAME`): `==`, `!=`, `in` and `not in` with texts, numbers,
   true, false, null and lists, `>`, `>=`, `<` and `<=` with numbers, under `AND`, `OR` and `NOT`. True and false equal
   no number; dates, contents and embeddings cannot be compared. `elasticsearch_qdrant` takes fewer:
   [deploy.md](deploy.md#filters).
