@@ -21,7 +21,7 @@ from shiguan.serving.telemetry import current_request_id
 
 MODEL_PREFIX = "shiguan-"
 _SPEAKERS = ("user", "assistant")
-# What an answer tied to passages cannot give, with the values that ask for nothing.
+# Fields that an answer from passages cannot honour, with the values that do no harm.
 _REFUSED: dict[str, tuple[Any, ...]] = {
     "n": (1,),
     "tools": ([],),
@@ -53,7 +53,7 @@ class ChatMessage(BaseModel):
 
 
 class ChatRequest(AskOptions, extra="allow"):
-    """What a chat completion may ask for beside options; other fields are for `unsupported` and `ignored`."""
+    """A chat completion; fields that are not named here are for `unsupported` and `ignored`."""
 
     model: str
     messages: Annotated[list[ChatMessage], Field(min_length=1)]
@@ -66,7 +66,7 @@ class ChatRequest(AskOptions, extra="allow"):
         return [name for name, harmless in _REFUSED.items() if name in given and given[name] not in harmless]
 
     def ignored(self) -> list[str]:
-        """Say what is left aside, for many programs send fields whether they matter or not."""
+        """Describe what is ignored: many programs send fields whether they matter or not."""
         given = (self.model_extra or {}).items()
         names = [f"`{name[:40]}`" for name, value in given if value is not None and name not in _REFUSED]
         said = [f"Left aside: {', '.join(names)}; the mode's own settings hold."] if names else []
@@ -76,7 +76,7 @@ class ChatRequest(AskOptions, extra="allow"):
         return said
 
     def as_request(self) -> AnswerRequest:
-        """Read question and turns; system and tool messages are the caller's program's, and are left aside."""
+        """Read question and turns; system and tool messages are ignored."""
         *before, last = self.messages
         question = _text(last.content).strip()
         if last.role != "user" or not question:
@@ -90,7 +90,7 @@ class ChatRequest(AskOptions, extra="allow"):
             for message in before
             if message.role in _SPEAKERS
         ]
-        # Programs that show nothing but the text get the list of sources in it.
+        # For programs that only show the text, the list of sources is in it.
         given: dict[str, Any] = {
             "references": True,
             "max_tokens": self.max_completion_tokens,
@@ -105,7 +105,7 @@ def model_object(mode: str) -> dict[str, Any]:
 
 
 def extension(answer: dict[str, Any], warnings: Sequence[str]) -> dict[str, Any]:
-    """Give what an answer has beyond a chat completion: the field `shiguan` of the reply and of the last chunk."""
+    """Build the field `shiguan` of the reply and of the last chunk: what an answer has beyond a chat completion."""
     metadata = answer["metadata"]
     return {
         **{name: answer[name] for name in ("mode", "status", "citations", "documents")},
@@ -211,7 +211,7 @@ async def chat_completions(request: Request, asker: Reader) -> Response:
 
 
 def read_chat(content: Any) -> ChatRequest:
-    """Read a request, and refuse what cannot be given rather than leave it aside."""
+    """Read a request, and refuse what cannot be honoured."""
     body = ChatRequest.model_validate(content)
     unsupported = body.unsupported()
     if unsupported:
@@ -274,7 +274,7 @@ def _refusal(error: Exception) -> JSONResponse:
 
 
 def _told(error: Exception) -> tuple[dict[str, Any], ApiError]:
-    """Give an error the fields of both worlds: a client of either finds what it looks for."""
+    """Give an error the fields of the OpenAI API and of this server."""
     if isinstance(error, ValidationError):
         wrong = invalid_fields(error)
         error = ApiError("bad_request", message=wrong.message, fields=wrong.fields)
