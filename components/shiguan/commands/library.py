@@ -140,9 +140,7 @@ def sources(options: argparse.Namespace) -> int:
 def delete(options: argparse.Namespace) -> int:
     deleted = open_library(options).delete(options.source, tenant_id=tenant(options))
     if not deleted:
-        raise RefusedError(
-            f"There is no source `{options.source}` in the library. `shiguan sources` lists what there is."
-        )
+        raise RefusedError(f"There is no source `{options.source}` in the library. `shiguan sources` lists them.")
     line = f"Removed {options.source} from the library: {deleted:,} passage{'' if deleted == 1 else 's'}."
     print_result(options, {"source": options.source, "deleted": deleted}, line)
     return 0

@@ -224,7 +224,7 @@ def list_keys(options: argparse.Namespace) -> int:
 def revoke_key(options: argparse.Namespace) -> int:
     record = _key_file().revoke(options.id)
     _audit("key revoke", record)
-    line = f"Revoked {record.id} ({record.role}, tenant {record.tenant}). A running server knows at its next request."
+    line = f"Revoked {record.id} ({record.role}, tenant {record.tenant}). It is refused from the next request on."
     print_result(options, shown(record), line)
     return 0
 

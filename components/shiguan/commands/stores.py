@@ -85,8 +85,6 @@ def copy(options: argparse.Namespace) -> int:
     for warning in warnings:
         print_line(f"note: {warning}")
     if any(done["missing"] for done in counts.values()):
-        print_line(
-            "Passages are missing: the library changed meanwhile, or a server lost them. Run the same command again."
-        )
+        print_line("Passages are missing: the library has changed, or a server lost them. Run the same command again.")
         return 1
     return 0

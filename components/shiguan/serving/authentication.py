@@ -82,7 +82,7 @@ def check_local_request(scope: Scope, origins: Sequence[str] = ()) -> None:
     if not is_loopback((scope.get("client") or ("",))[0]) or not is_loopback((scope.get("server") or ("",))[0]):
         raise ApiError("not_local")
     if any(name in headers for name in _FORWARDED):
-        raise ApiError("not_local", message="No API keys are configured, and a proxy stands before the server.")
+        raise ApiError("not_local", message="No API keys are configured, and a proxy is in front of the server.")
     if not is_loopback(_host_of(f"//{headers.get('host', '')}")):
         raise ApiError("not_local", message="No API keys are configured, and the `Host` is not this machine's.")
     origin = headers.get("origin")

@@ -134,7 +134,7 @@ def _none(what: str, named: str = "GET /api/v1/documents lists the sources.") ->
     return ApiError("not_found", message=f"There is no such {what}.", next_step=named)
 
 
-@router.get("/library/passages/{passage_id}", tags=["library"], summary="Read a passage where it stands")
+@router.get("/library/passages/{passage_id}", tags=["library"], summary="Read a passage in its context")
 async def passage(
     library: CurrentLibrary,
     passage_id: str,
@@ -188,10 +188,10 @@ async def timeline(
     source: Names = None,
 ) -> dict[str, Any]:
     """
-    List passages by the times that they tell of, 200 lines at most, the earliest first; `count` is how many there are.
+    List passages by the times that they mention, 200 lines at most, the earliest first; `count` is the total.
 
     `as` is what the source calls the time, `western` its conversion, `from` and `to` are years as astronomers count
-    them: 0 is 1 BC. `how` is `written` in the passage, or `carried` from what stands before it.
+    them: 0 is 1 BC. `how` is `written` in the passage, or `carried` over from the text before it.
     """
     children = None
     if query:

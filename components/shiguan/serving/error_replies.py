@@ -68,6 +68,7 @@ class ApiError(HTTPException):
         self.next_step = next_step or known.next_step
         self.stage = stage
         self.fields = fields
+        self.is_counted = False  # a run route of Hayhooks and the handler of errors both count it
         super().__init__(status_code=known.status, detail=self.message, headers=dict(headers) if headers else None)
 
     def body(self) -> dict[str, Any]:
@@ -137,9 +138,11 @@ def as_api_error(error: BaseException) -> ApiError:
 
 
 def counted(error: BaseException) -> ApiError:
-    """Translate an error for the caller, count it, and log it if it should not happen."""
+    """Translate an error for the caller, count it once, and log it if it should not happen."""
     reply = as_api_error(error)
-    telemetry.FAILURES.labels(reply.kind).inc()
+    if not reply.is_counted:
+        reply.is_counted = True
+        telemetry.FAILURES.labels(reply.kind).inc()
     if reply.status_code >= 500 and not isinstance(error, ApiError):
         log_failure(error)
     return reply
@@ -190,10 +193,7 @@ def invalid_fields(error: ValidationError | RequestValidationError) -> ApiError:
 
 def install_error_replies(app: FastAPI) -> None:
     async def answer(_: Request, error: Exception) -> JSONResponse:
-        reply = invalid_fields(error) if isinstance(error, RequestValidationError) else as_api_error(error)
-        if reply.status_code >= 500 and not isinstance(error, ApiError):
-            log_failure(error)
-        return error_response(reply)
+        return error_response(counted(invalid_fields(error) if isinstance(error, RequestValidationError) else error))
 
     for kind in (StarletteHTTPException, ShiguanError, RequestValidationError):
         app.add_exception_handler(kind, answer)

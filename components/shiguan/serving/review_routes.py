@@ -122,9 +122,9 @@ KeptReceipt = Annotated[Receipt, Depends(kept_receipt)]
 @router.get("/receipts/{receipt_id}", tags=["receipts"])
 async def receipt(found: KeptReceipt, library: CurrentLibrary, asker: Reader) -> dict[str, Any]:
     """
-    Give the receipt whose id an answer's `metadata.receipt` has.
+    Give the receipt with the id in an answer's `metadata.receipt`.
 
-    `stale` says whether a passage that the answer cites is not in the library any more as it was.
+    `stale` says whether a passage that the answer cites has changed or left the library.
     """
     replay = await asyncio.to_thread(Replay, found, library.stores["parents"], tenant_id=asker.tenant_id)
     return {"receipt": found.model_dump(mode="json"), "stale": replay.is_stale}

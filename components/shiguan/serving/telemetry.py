@@ -66,7 +66,7 @@ SWITCHES = _counter(
 CACHED = _counter("cache_hits", "Calls, vectors and whole answers taken from the cache.", ["mode", "kind"])
 FALLBACKS = _counter("fallbacks", "Answers that came with a warning.", ["mode"])
 VERDICTS = _counter("verdicts", "Sentences of answers by verdict.", ["mode", "verdict"])
-FAILURES = _counter("failures", "Errors that callers were told of, by type.", ["type"])
+FAILURES = _counter("failures", "Errors that callers got, by type.", ["type"])
 JOBS = _counter("ingest_jobs", "Uploads by how their ingest ended.", ["state"])
 JOBS_WAITING = _gauge("ingest_jobs_waiting", "Uploads that wait to be ingested.")
 

@@ -35,7 +35,7 @@ class VerifyRequest(BaseModel, extra="forbid"):
 @router.post("", summary="Check a text against the library", response_class=JSONResponse)
 async def verify(body: VerifyRequest, reader: Reader) -> Response:
     """
-    Say of every quotation where it stands, and of every other sentence which passage supports it.
+    Find the place of every quotation, and the passage that supports every other sentence.
 
     With `stream`, an event `item` for each part, with its `number` and `count`; then `generation_complete` or `error`.
     """

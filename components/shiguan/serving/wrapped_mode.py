@@ -70,7 +70,7 @@ class WrappedMode:
 
         :param model: The name that the caller gave the mode.
         :param messages: The conversation, in the form of the OpenAI API.
-        :param body: The whole request; options of a question may stand in it.
+        :param body: The whole request; it may have options of the question.
         :returns: The completion, with marks, a list of sources at its end and the field `shiguan`, or its chunks.
         :raises ApiError: If the request asks for what an answer from sources cannot give, or the question fails.
         """
