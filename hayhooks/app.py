@@ -5,12 +5,13 @@ import os
 import sys
 from typing import Annotated, Any
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, FastAPI
 from pydantic import BaseModel, Field
 
 from shiguan.engine.pipeline_run import MAX_QUESTION
 from shiguan.resources import resource_folder
 from shiguan.serving.authentication import Reader
+from shiguan.serving.document_routes import CurrentLibrary
 from shiguan.serving.engine import current_engine
 from shiguan.serving.service import Service, include_routes
 from shiguan.serving.settings import ServingSettings
@@ -47,7 +48,7 @@ router = APIRouter()
 
 
 @router.post("/api/v1/why", tags=["rag"], summary="Say where an expected passage was lost")
-async def why(body: Expectation, request: Request, asker: Reader) -> dict[str, Any]:
+async def why(body: Expectation, library: CurrentLibrary, asker: Reader) -> dict[str, Any]:
     """Ask the question again and name the stage that lost the passage, with its rank at each."""
     # Here, since the server and the measuring of modes know nothing of each other.
     from shiguan.evaluation.attribution import (  # noqa: PLC0415
@@ -57,10 +58,9 @@ async def why(body: Expectation, request: Request, asker: Reader) -> dict[str, A
     )
 
     runner = current_engine().runner(body.mode)
-    stores = request.app.state.ingest_jobs.library.stores
 
     def look() -> dict[str, Any]:
-        expected = ExpectedPassages(stores, asker.tenant_id).find(body.expected)
+        expected = ExpectedPassages(library.stores, asker.tenant_id).find(body.expected)
         found = attribute(TracedMode(runner).ask(body.query, tenant_id=asker.tenant_id).trace(), expected)
         return {**found.to_json(), "passages": expected.places()[:10]}
 

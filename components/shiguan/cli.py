@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     """Run the function that a command names; what its file imports need not be installed for the other commands."""
     file, function = options.command.split(".")
-    # What imports make lasts; to look for garbage in it, here and at the end, took a fifth of a question's time.
+    # Imported objects stay; collecting garbage among them took a fifth of a question's time.
     gc.disable()
     try:
         command = getattr(import_module(f"shiguan.commands.{file}"), function)
@@ -70,7 +70,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Complains of arguments, which may be names of files, in printable text; help tells the values of options."""
+    """Prints errors without control characters, and adds the values of options to the help."""
 
     def format_help(self) -> str:
         describe(self)

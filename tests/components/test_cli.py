@@ -278,7 +278,7 @@ def test_a_deleted_source_is_found_no_more(shiguan, tmp_path):
     shiguan("ingest", str(path), data_dir=data)
     assert json.loads(shiguan("search", "zither", "--json", data_dir=data)[1])["results"]
     code, out, _ = shiguan("delete", "gone.txt", data_dir=data)
-    assert (code, out) == (0, "Took gone.txt out of the library: 1 passage.\n")
+    assert (code, out) == (0, "Removed gone.txt from the library: 1 passage.\n")
     code, _, err = shiguan("search", "zither", "--json", data_dir=data)
     assert code == 2
     assert "has nothing in this library" in err
@@ -489,7 +489,7 @@ def test_a_draft_is_checked_part_by_part(shiguan, tmp_path):
     code, out, err = shiguan("verify", str(draft), "--report", str(tmp_path / "report"))
     assert (code, err) == (0, "")
     lines = out.splitlines()
-    assert lines[0] == "1/3 found  rivers"
+    assert lines[0] == "1/3 found  rivers.txt"
     assert lines[2].startswith("2/3 contradicted  ")
     assert any(line.startswith("3/3 altered  tang") for line in lines)
     assert "quotation found: 1" in lines[-1]
@@ -529,7 +529,7 @@ def test_quotations_of_a_file_get_a_line_each(shiguan, tmp_path):
     assert found[2]["difference"] == [{"quoted": "5,446", "stands": "5,464"}]
     assert {"source", "section", "anchor", "quote"} <= found[0].keys()
     code, out, _ = shiguan("verify", "--quote", "rises in Qinghai. It is 5,464 kilometres")
-    assert (code, out.splitlines()[0]) == (0, "1/1 found  rivers")
+    assert (code, out.splitlines()[0]) == (0, "1/1 found  rivers.txt")
 
 
 @pytest.mark.parametrize("arguments", [[], ["a.txt", "--quote", "b"], ["missing.txt"], ["--quotes", "missing.jsonl"]])

@@ -341,7 +341,7 @@ def test_an_address_that_is_taken_is_told_of_before_anything_is_loaded(tmp_path,
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert main(["serve", "--port", str(port)]) == 2
-    assert f"127.0.0.1:{port} cannot be listened on" in capsys.readouterr().err
+    assert f"127.0.0.1:{port} cannot be used" in capsys.readouterr().err
 
 
 def test_of_two_servers_that_race_for_a_port_one_serves_and_the_other_says_so(tmp_path):
@@ -358,7 +358,7 @@ def test_of_two_servers_that_race_for_a_port_one_serves_and_the_other_says_so(tm
     lost._end()
     assert lost.process.returncode == 2
     (said,) = lost.errors.splitlines()
-    assert f"127.0.0.1:{port} cannot be listened on" in said
+    assert f"127.0.0.1:{port} cannot be used" in said
 
 
 def test_without_keys_another_address_is_refused(tmp_path, monkeypatch, capsys):

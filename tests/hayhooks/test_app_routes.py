@@ -93,6 +93,9 @@ class EngineWithoutModels:
     def runner(self, mode):
         return type("Runner", (), {"pipeline": AsyncPipeline()})
 
+    def search(self, query, tenant_id, **options):
+        return [], []
+
     def verify(self, given, tenant_id, on_item=None):
         return {"items": [], "counts": {}, "warnings": []}
 

@@ -1,4 +1,4 @@
-"""What a person reads of an answer: it comes about before their eyes, with the passages that it rests on."""
+"""Shows an answer on a terminal while it is made, with the passages that it rests on."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -12,9 +12,8 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from shiguan.answer.quotations import QUOTING
-from shiguan.commands.terminal import print_indented
-from shiguan.text.places import page_words
-from shiguan.text.terminal import console_for_people, one_line
+from shiguan.commands.terminal import place_line, print_indented
+from shiguan.text.terminal import console_for_people
 
 _VERDICT_STYLES = {"supported": "green", "partial": "yellow", "unsupported": "red", "contradicted": "bold red"}
 _MAX_QUOTE = 300
@@ -22,7 +21,7 @@ _UNSURE = "No passage clearly answers this; these come closest."
 
 
 class AnswerView:
-    """Shows an answer as it comes about, and on a terminal how long the model has been at it."""
+    """Shows an answer while it is made and, on a terminal, how long the model has been working."""
 
     def __init__(self, query: str) -> None:
         self._console = console_for_people()
@@ -42,7 +41,7 @@ class AnswerView:
         self._waiting.stop()
 
     def show(self, name: str, data: dict[str, Any]) -> None:
-        """Show one event of the stream; the answer object ends it."""
+        """Show one event of the stream; the last one has the answer object."""
         if name == "generation_start":
             attempt = f", attempt {data['attempt']}" if data["attempt"] > 1 else ""
             self._waiting.reset(self._task, description=f"waiting for the model{attempt}")
@@ -66,7 +65,7 @@ class AnswerView:
 
 
 def _print_rest(console: Console, answer: dict[str, Any]) -> None:
-    """Print the passages that an answer rests on, and how it came about."""
+    """Print the passages behind an answer, and how it came about."""
     if answer["status"] in QUOTING:
         _print_quotations(console, answer)
     elif answer["citations"]:
@@ -91,12 +90,12 @@ def _print_rest(console: Console, answer: dict[str, Any]) -> None:
 
 
 def _reservations(answer: dict[str, Any]) -> Iterator[str]:
-    """Say what an unsure answer has to be read with: names that stand nowhere, and passages that are not ready."""
+    """Explain an unsure answer: names that are not in the library, and passages without vectors."""
     if answer["status"] not in ("closest", "not_found"):
         return
-    for one in answer["metadata"].get("absent") or ():
-        near = f" Names that do: {', '.join(one['near'])}." if one["near"] else ""
-        yield f"{one['term']} does not occur in your library.{near}"
+    for absent in answer["metadata"].get("absent") or ():
+        near = f" Names that do: {', '.join(absent['near'])}." if absent["near"] else ""
+        yield f"{absent['term']} does not occur in your library.{near}"
     if waiting := answer["metadata"].get("waiting"):
         yield f"The library is still being read: {waiting:,} passages are not searched by meaning yet. Ask again later."
 
@@ -114,9 +113,10 @@ def _print_citations(console: Console, citations: list[dict[str, Any]]) -> None:
 
 
 def _print_disagreements(console: Console, found: list[dict[str, Any]]) -> None:
-    for one in found:
-        print_indented(console, Text(f"The sources disagree: different {one['kind']}s.", style="bold yellow"), 2)
-        for place in one["places"]:
+    for disagreement in found:
+        kind = disagreement["kind"]
+        print_indented(console, Text(f"The sources disagree: different {kind}s.", style="bold yellow"), 2)
+        for place in disagreement["places"]:
             _print_head(console, place)
             text = Text(place["quote"], style="italic")
             text.stylize("bold", place["value"][0] - place["start"], place["value"][1] - place["start"])
@@ -169,13 +169,6 @@ def _print_explained(console: Console, name: str, value: Any) -> None:
         text = entry if isinstance(entry, str) else json.dumps(entry, ensure_ascii=False, default=str)
         print_indented(console, Text(text), 6)
     console.print()
-
-
-def place_line(meta: dict[str, Any]) -> Text:
-    # The headings last, of which a narrow terminal shows a part.
-    page = page_words({"page": meta.get("page") or (meta.get("anchor") or {}).get("page")})
-    parts = [str(meta.get("source") or ""), str(meta.get("edition") or ""), page, " › ".join(meta.get("section") or [])]
-    return Text(" · ".join(map(one_line, filter(None, parts))))
 
 
 def _quote(text: str) -> Text:

@@ -5,27 +5,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 GROUPS = {
-    "conversations": "list, export and delete what was asked under an id",
+    "conversations": "list, export and delete conversations",
     "feedback": "judge an answer, and read the judgements",
-    "keys": "say who may ask the server",
+    "keys": "manage the API keys of the server",
     "stores": "prepare and inspect the servers of a deployment, and copy a library to them",
     "eval": "measure retrieval and answers, and compare two runs",
 }
-"""Commands of two words, by their first, and what the second ones do."""
+"""The groups of commands of two words, and what they do."""
 
-QUESTION_OPTIONS = (
-    *("rewrite_method", "wordings", "retrieval", "scope", "confidence_threshold", "temperature", "max_tokens"),
-    *(
-        "task",
-        "profile",
-        "references",
-        "citation_format",
-        "source_characters",
-        "language",
-        "instructions",
-        "persona",
-        "when",
-    ),
+QUESTION_OPTIONS = tuple(
+    "rewrite_method wordings retrieval scope confidence_threshold temperature max_tokens task profile references "
+    "citation_format source_characters language instructions persona when".split()
 )
 QUESTION_LISTS = {"source": "sources", "section": "sections"}
 CLUSTER = "elasticsearch_qdrant"
@@ -39,25 +29,25 @@ _PLAIN = {"deployment": False, "library": False}
 
 Add = Callable[..., argparse.ArgumentParser]
 """
-Adds a command by its name, its function as `file.function` and a text. `deployment` and `library` say whether it has
-the options of these, `extra` what it needs beyond the plain installation.
+Adds a command by its name, its function as `file.function` and a help text; `deployment` and `library` add their
+options, `extra` names the extra of the package that it needs.
 """
 
 
 def declare(add: Add) -> None:
     """Declare all commands, in the order of `shiguan --help`."""
-    parser = add("ingest", "library.ingest", "put files and folders into the library")
+    parser = add("ingest", "library.ingest", "add files and folders to the library")
     parser.add_argument(
         "paths", nargs="*", metavar="PATH", help="EPUB, PDF, DOCX, HTML, Markdown, text, JSONL or a folder"
     )
     parser.add_argument(
         "--resume",
-        "--upgrade",  # after a change of the embedder what is lacking is all: the same work
+        "--upgrade",  # after a change of the embedder all vectors are missing: the same work
         action="store_true",
-        help="make the vectors that passages of the library lack, or have of another model; needs no files",
+        help="make vectors that are missing, or were made by another model; takes no files",
     )
     add("sources", "library.sources", "list what is in the library")
-    parser = add("delete", "library.delete", "take a source out of the library")
+    parser = add("delete", "library.delete", "remove a source from the library")
     parser.add_argument("source", metavar="SOURCE", help="its name as `shiguan sources` shows it")
 
     parser = add("ask", "ask.ask", "answer a question from the library")
@@ -67,12 +57,12 @@ def declare(add: Add) -> None:
     parser.add_argument(
         "--conversation",
         metavar="ID",
-        help="the conversation that this goes on; it is kept, see `shiguan conversations`",
+        help="the conversation to continue; it is kept, see `shiguan conversations`",
     )
-    parser.add_argument("--receipt", type=Path, metavar="FILE", help="write there how the answer came about")
+    parser.add_argument("--receipt", type=Path, metavar="FILE", help="write a record of how the answer came about")
     _question_options(parser, budget=True)
-    parser = add("chat", "ask.chat", "ask one question after the other in one conversation")
-    parser.add_argument("--conversation", metavar="ID", help="one that is to go on (default: a new one)")
+    parser = add("chat", "ask.chat", "ask questions in one conversation")
+    parser.add_argument("--conversation", metavar="ID", help="the conversation to continue (default: a new one)")
     _question_options(parser, budget=True)
     parser = add("search", "ask.search", "find passages without answering")
     _question(parser, optional=True)
@@ -83,7 +73,7 @@ def declare(add: Add) -> None:
     parser = add("timeline", "ask.timeline", "list what the library says by year")
     _question(parser, optional=True)
     parser.add_argument("--when", metavar="YEARS", help="such as 755..763 or 140 BC (default: all)")
-    parser.add_argument("--source", action="append", metavar="NAME", help="read this source alone; may be repeated")
+    parser.add_argument("--source", action="append", metavar="NAME", help="read only this source; may be repeated")
     parser.set_defaults(mode="simple")
     parser = add("verify", "verify.verify", "check the quotations and sentences of a text against the library")
     parser.add_argument("file", nargs="?", metavar="FILE", help="text, Markdown or DOCX; - reads standard input")
@@ -104,10 +94,10 @@ def declare(add: Add) -> None:
     text = "how the methods of each mode have done: answers, refusals, mean time and confidence, from kept receipts"
     parser.add_argument("--statistics", dest="command", action="store_const", const="review.statistics", help=text)
     parser = add("models", "models.models", "list the models of a deployment, or fetch their weights", library=False)
-    parser.add_argument("action", nargs="?", choices=["fetch"], help="fetch: download the weights that are not here")
+    parser.add_argument("action", nargs="?", choices=["fetch"], help="fetch: download missing weights")
 
     _declare_server(add)
-    parser = add("check", "check.check", "check pipeline files: allowed types, no code, every tenant apart", **_PLAIN)
+    parser = add("check", "check.check", "check pipeline files: allowed types, no code, tenants kept apart", **_PLAIN)
     parser.add_argument(
         "pipelines",
         nargs="*",
@@ -128,31 +118,29 @@ def declare(add: Add) -> None:
 
 
 def _declare_review(add: Add) -> None:
-    parser = add("why", "review.why", "say where the passage that you expected was lost")
+    parser = add("why", "review.why", "show where the passage that you expected was lost")
     _question(parser)
     parser.add_argument(
         "--expected", required=True, metavar="TEXT", help="words of the passage that should have been used, or its id"
     )
     parser.add_argument("--history", type=Path, metavar="FILE", help=_HISTORY)
     _mode_options(parser)
-    parser = add("replay", "review.replay", "say whether the passages behind an answer still stand")
+    parser = add("replay", "review.replay", "check whether the passages behind an answer are still in the library")
     parser.add_argument("receipt", type=Path, metavar="FILE", help="what `shiguan ask --receipt FILE` wrote")
     parser.add_argument("--prompt", action="store_true", help="print the prompt that the answer was written from")
     parser = add(
         "locate", "notes.locate", "find what an answer cites again, in a file that was edited or in the library"
     )
     parser.add_argument("receipt", type=Path, metavar="RECEIPT", help="what `shiguan ask --receipt FILE` wrote")
-    parser.add_argument(
-        "file", type=Path, nargs="?", metavar="FILE", help="the file as it is now (default: the library)"
-    )
+    parser.add_argument("file", type=Path, nargs="?", metavar="FILE", help="the edited file (default: the library)")
     parser = add("export", "notes.export", "write an answer with its sources for a bibliography or a word processor")
     parser.add_argument("receipt", type=Path, metavar="RECEIPT", help="what `shiguan ask --receipt FILE` wrote")
     forms = ("csl", "bibtex", "ris", "markdown", "html", "docx", "annotations")
     parser.add_argument("--form", choices=forms, default="markdown", help="what to write (default: markdown)")
     parser.add_argument("--output", type=Path, metavar="FILE", help="where to (default: print it)")
-    text = "what the sources are, where their files do not say it (default: sources.yml in the data folder)"
+    text = "what the files do not say of the sources (default: sources.yml in the data folder)"
     parser.add_argument("--sources", type=Path, metavar="FILE", help=text)
-    text = "keep what is right or wrong about an answer, and print it"
+    text = "record what is right or wrong about an answer, and print it"
     parser = add("feedback give", "review.give", text, deployment=False, extra="serve")
     parser.add_argument(
         "receipt", metavar="RECEIPT", help="the id in an answer's metadata, or a file of `ask --receipt`"
@@ -174,12 +162,12 @@ def _declare_server(add: Add) -> None:
     parser.add_argument("--data-dir", type=Path, help="where the library is (default: $SHIGUAN_DATA_DIR)")
     parser.add_argument("--prompts", type=Path, metavar="DIR", help=PROMPTS)
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
-    parser.add_argument("--open", action="store_true", help="open the page in the browser as soon as it is there")
+    parser.add_argument("--open", action="store_true", help="open the page in the browser as soon as it is ready")
     parser.add_argument(
         "--port", type=_whole_number(0, 65535), default=1416, help="the port, 0 for a free one (default: 1416)"
     )
-    parser.add_argument("--workers", type=int, default=1, help="processes on the one port, where stores are servers")
-    text = "give the library as tools to a program that speaks MCP, over stdin and stdout"
+    parser.add_argument("--workers", type=int, default=1, help="processes on one port, if the stores are servers")
+    text = "offer the library as tools to programs over MCP, on stdin and stdout"
     add("mcp", "mcp.mcp", text, extra="mcp")
 
     for command, function, text in (
@@ -209,15 +197,15 @@ def _declare_server(add: Add) -> None:
 
 def _declare_stores(add: Add) -> None:
     for command, text in (
-        ("init", "make the indexes and the collection of a deployment, where they are not there yet"),
-        ("status", "show how the servers of a deployment are, and what is not as it should be"),
+        ("init", "create the indexes and the collection of a deployment, if they do not exist yet"),
+        ("status", "show the state of the servers of a deployment, and their problems"),
     ):
         parser = add(f"stores {command}", f"stores.{command}", text, **_PLAIN)
         parser.add_argument("--deployment", default=CLUSTER, help=f"a folder of pipelines/ (default: {CLUSTER})")
     text = "copy the whole library of one deployment to another"
     parser = add("stores copy", "stores.copy", text, **_PLAIN)
     parser.add_argument("--from", dest="source", default="embedded", help="what to copy (default: embedded)")
-    parser.add_argument("--to", dest="target", default=CLUSTER, help=f"where to (default: {CLUSTER})")
+    parser.add_argument("--to", dest="target", default=CLUSTER, help=f"the target (default: {CLUSTER})")
     parser.add_argument("--data-dir", type=Path, help=_DATA_DIR.replace("the library", "the embedded library"))
 
 
@@ -227,10 +215,14 @@ def _declare_eval(add: Add) -> None:
     _eval_mode_option(parser)
     _run_options(parser, library=True)
     parser = add("eval answers", "eval.answers", "measure how well a mode answers a golden set")
-    _golden_options(parser)
+    shape = '{"id", "question", "answers"?, "gold"?: [{"quote"}], "answerable"?, "history"?, "type"?}'
+    parser.add_argument("--golden", type=Path, required=True, metavar="FILE", help=f"JSONL of {shape}")
+    text = "ask a library of only these files (default: the tenant's own library)"
+    parser.add_argument("--corpus", type=Path, nargs="+", default=[], metavar="FILE", help=text)
+    _eval_mode_option(parser)
     _run_options(parser)
     parser.add_argument(
-        "--judge", action="store_true", help="let a language model judge too, with Haystack's evaluators"
+        "--judge", action="store_true", help="also let a language model judge, with Haystack's evaluators"
     )
     parser = add("eval golden", "eval.golden", "make questions with known answers from the library")
     parser.add_argument("--count", type=_positive, default=50, metavar="N", help="how many questions (default: 50)")
@@ -239,7 +231,7 @@ def _declare_eval(add: Add) -> None:
         help="where golden.jsonl and review.jsonl go (default: .data/golden); run again to go on",
     )  # fmt: skip
 
-    parser = add("eval compare", "eval.compare", "say what a change did to the same questions", library=False)
+    parser = add("eval compare", "eval.compare", "compare two runs on the same questions", library=False)
     for name in "ab":
         parser.add_argument(
             name, metavar=name.upper(), help="a results.json or its folder; or a mode or pipeline file, which is run"
@@ -276,9 +268,7 @@ def _question_options(parser: argparse.ArgumentParser, *, budget: bool = False) 
     for name in QUESTION_OPTIONS:
         group.add_argument(f"--{name.replace('_', '-')}", metavar="VALUE")
     for name in QUESTION_LISTS:
-        group.add_argument(
-            f"--{name}", action="append", metavar="NAME", help=f"read this {name} alone; may be repeated"
-        )
+        group.add_argument(f"--{name}", action="append", metavar="NAME", help=f"read only this {name}; may be repeated")
     if budget:
         parser.add_argument(
             "--budget",
@@ -289,7 +279,7 @@ def _question_options(parser: argparse.ArgumentParser, *, budget: bool = False) 
 
 
 def describe(parser: argparse.ArgumentParser) -> None:
-    """Give the options of a question their values and their meaning, which only help and completion wait for."""
+    """Add values and descriptions to the options of a question, which only help and completion need."""
     actions = [action for action in parser._actions if action.dest in ("top_k", *QUESTION_OPTIONS)]
     if actions:
         from shiguan.engine.options import AskOptions, allowed_values
@@ -317,14 +307,6 @@ def _set_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
         help="leave out questions without a relevant document, instead of stopping",
     )
     parser.add_argument("--no-context", action="store_true", help="score the ranking alone")
-
-
-def _golden_options(parser: argparse.ArgumentParser) -> None:
-    shape = '{"id", "question", "answers"?, "gold"?: [{"quote"}], "answerable"?, "history"?, "type"?}'
-    parser.add_argument("--golden", type=Path, required=True, metavar="FILE", help=f"JSONL of {shape}")
-    text = "ask a library of these files alone (default: the tenant's own library)"
-    parser.add_argument("--corpus", type=Path, nargs="+", default=[], metavar="FILE", help=text)
-    _eval_mode_option(parser)
 
 
 def _eval_mode_option(parser: argparse.ArgumentParser) -> None:
@@ -361,7 +343,7 @@ def _budget(text: str) -> dict[str, float]:
 
 
 def _whole_number(low: int, high: int | None = None) -> Callable[[str], int]:
-    """Make what reads a whole number within limits."""
+    """Make a parser of whole numbers within limits."""
 
     def read(text: str) -> int:
         if not text.isdecimal() or not low <= int(text) <= (high or int(text)):

@@ -1,4 +1,4 @@
-"""`shiguan ask`, `chat`, `search` and `conversations`: answers, passages without one, and what was asked before."""
+"""`shiguan ask`, `chat`, `search`, `timeline` and `conversations`."""
 
 import argparse
 import asyncio
@@ -23,7 +23,7 @@ from shiguan.commands.options import (
     tenant,
     typed_question,
 )
-from shiguan.commands.terminal import track
+from shiguan.commands.terminal import place_line, track
 from shiguan.conversations import ConversationStore, check_conversation_id, export_json, export_markdown, head_of
 from shiguan.engine.conversations import open_conversations
 from shiguan.engine.options import read_options
@@ -35,7 +35,6 @@ from shiguan.errors import AnswerError, RefusedError
 from shiguan.evaluation.json_lines import read_json_lines
 from shiguan.llm.reply_cache import TenantCache
 from shiguan.resources import data_folder, write_json
-from shiguan.text.places import page_words
 
 
 def ask(options: argparse.Namespace) -> int:
@@ -45,7 +44,7 @@ def ask(options: argparse.Namespace) -> int:
     more = {"history": history, "conversation_id": options.conversation, "budget": options.budget}
     asked = {"tenant_id": tenant(options), "explain": options.explain, **question_options(options, **more)}
     with open_runner(options, keep_receipt=_writing(options.receipt), keep_prompts=True) as runner:
-        # Before the runner is closed, which waits for a summary of the conversation.
+        # Closing the runner waits for a summary of the conversation, so the answer is printed first.
         if options.json:
             print_json(runner.ask(question, **asked))
         else:
@@ -67,7 +66,7 @@ def chat(options: argparse.Namespace) -> int:
     check_conversation_id(conversation)
     if not options.json:
         print_line(
-            f"Conversation {conversation}. quit or Ctrl-D ends it; `--conversation {conversation}` goes on with it."
+            f"Conversation {conversation}. quit or Ctrl-D ends it; `--conversation {conversation}` continues it."
         )
     more = {"conversation_id": conversation, "budget": options.budget}
     asked = {"tenant_id": tenant(options), **question_options(options, **more)}
@@ -118,8 +117,7 @@ def timeline(options: argparse.Namespace) -> int:
         print_json(times)
         return 0
     for line in times["lines"]:
-        place = " · ".join(filter(None, (line["title"], *(line["section"] or ()), page_words(line))))
-        print_line(f"{time_words(line)}\n  {' '.join(line['text'].split())}\n  {place}")
+        print_line(f"{time_words(line)}\n  {' '.join(line['text'].split())}\n  {place_line(line)}")
     if times["count"] > len(times["lines"]):
         print_line(
             f"These are the first {len(times['lines'])} of {times['count']:,}; narrow them with --when or a question."
@@ -172,8 +170,10 @@ def _read_queries(path: Path) -> Iterator[tuple[str, str]]:
 
 def list_conversations(options: argparse.Namespace) -> int:
     with _store(options) as store:
-        found = [head_of(one) for one in store.conversations(tenant(options))]
-    lines = [f"{one['id']}  {one['turns']} turn{'' if one['turns'] == 1 else 's'}  {one['title']}" for one in found]
+        found = [head_of(conversation) for conversation in store.conversations(tenant(options))]
+    lines = [
+        f"{head['id']}  {head['turns']} turn{'' if head['turns'] == 1 else 's'}  {head['title']}" for head in found
+    ]
     print_result(
         options, {"conversations": found}, *(lines or ["There are no conversations. `shiguan chat` begins one."])
     )
@@ -194,7 +194,7 @@ def delete_conversation(options: argparse.Namespace) -> int:
     with _store(options) as store:
         if not store.delete(tenant(options), options.id):
             raise _no_conversation(options.id)
-    TenantCache(data_folder(options.data_dir), tenant(options)).clear()  # its summaries may stand there
+    TenantCache(data_folder(options.data_dir), tenant(options)).clear()  # its summaries may be there
     print_result(options, {"id": options.id, "deleted": True}, f"Deleted {options.id}.")
     return 0
 

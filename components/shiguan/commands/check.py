@@ -1,4 +1,4 @@
-"""`shiguan check`: say whether pipeline files are safe and sound, without running them."""
+"""`shiguan check`: check whether pipeline files are safe and valid, without running them."""
 
 import argparse
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def check(options: argparse.Namespace) -> int:
 
 
 def _files(given: list[str]) -> Iterator[tuple[str, Path]]:
-    """Find what is meant: a path that exists before a name of Shiguan's own."""
+    """Find the files: an existing path goes before the name of a mode or deployment."""
     shipped: dict[str, Path] = {}
     for deployment, modes in list_modes().items():
         for mode in (*OTHER_FILES, *modes):

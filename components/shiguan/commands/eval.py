@@ -1,4 +1,4 @@
-"""`shiguan eval`: measure a mode, make the questions to measure with, and say what a change did."""
+"""`shiguan eval`: measure a mode, make questions to measure with, and compare two runs."""
 
 import argparse
 from collections import Counter
@@ -72,7 +72,6 @@ def retrieval(options: argparse.Namespace) -> int:
 
 
 def _ranking(options: argparse.Namespace) -> dict[str, Any]:
-    """Say what of a plan only the measuring of a ranking has."""
     return {"kind": "retrieval", "files": [options.corpus], "context": not options.no_context}
 
 
@@ -101,7 +100,7 @@ def golden(options: argparse.Namespace) -> int:
     stores = Library(options.deployment, data_dir=options.data_dir).stores
     parents = stores["parents"].filter_documents(of_tenant(tenant(options)))
     if not parents:
-        raise RefusedError(f"The tenant `{tenant(options)}` has nothing in this library. Put something in first.")
+        raise RefusedError(f"The tenant `{tenant(options)}` has nothing in this library. Add something first.")
     maker = GoldenMaker(generator)
     configuration = {
         "kind": "golden",

@@ -1,4 +1,4 @@
-"""`shiguan ingest`, `sources` and `delete`: put files into the library, list what is in it, take a source out."""
+"""`shiguan ingest`, `sources` and `delete`: add files to the library, list its sources, remove one."""
 
 import argparse
 import os
@@ -19,26 +19,26 @@ from shiguan.engine.ingested_file import IngestedFile
 from shiguan.engine.library import SUFFIXES, Library
 from shiguan.errors import RefusedError
 
-# Within it, what is being written ends in good order; everything that was written is safe without it, too.
+# After a signal, running writes may finish within it; what was written is safe in any case.
 _TIDY_SECONDS = 1.0
 _HEARING_SECONDS = 0.2
 
 
 def ingest(options: argparse.Namespace) -> int:
     if options.resume is bool(options.paths):
-        raise RefusedError("Name files or folders to put in, or say `--resume` alone to finish what is in the library.")
+        raise RefusedError("Name files or folders to add, or give `--resume` alone to finish what is in the library.")
     run = _Run(options)
-    # The work has a thread of its own, so that this one hears of a signal at once, whatever the work waits for.
+    # The work has its own thread, so that this one gets a signal at once, whatever the work waits for.
     with _stopping(run.stopped), ThreadPoolExecutor(1, "ingest") as executor:
         work = executor.submit(run.work)
-        # A signal that the system gives to another thread does not wake this one, which is to hear of it.
+        # A signal delivered to another thread does not wake this one, which handles it.
         while not wait([work], _HEARING_SECONDS).done:
             pass
         return work.result()
 
 
 class _Run:
-    """One run of the command: what is done and what there is to say about it, also when it is stopped."""
+    """One run of the command: its results so far and its messages, also when it is stopped."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
@@ -71,11 +71,11 @@ class _Run:
             print_json(summary)
         else:
             print_ingest_summary(summary, resumed=options.resume)
-        # A file that gave nothing is a failure; a few bad rows of a file that went in are not.
+        # A file without any source is a failure; a few bad rows of a file are not.
         return 1 if any(result.skipped and not result.sources for result in results) else 0
 
     def stopped(self, name: str) -> None:
-        """Say in one sentence what is safe and how to go on, and end in good order what can be ended soon."""
+        """Say in one sentence what is safe and how to continue, and shut down what can end soon."""
         if self.progress is not None:
             self.progress.close()
         if self.options.resume:
@@ -84,7 +84,7 @@ class _Run:
             files = f"{len(self.results):,} file{'' if len(self.results) == 1 else 's'}"
             message = (
                 f"Stopped by {name}: {files} went in whole, of the next all that was written is safe, and the same "
-                "command goes on from there."
+                "command continues from there."
             )
         if self.options.json:
             print_json({"error": message})
@@ -102,15 +102,15 @@ def _stopping(stopped: Callable[[str], None]) -> Iterator[None]:
     """
     End the process soon after Ctrl-C or SIGTERM, with 130 or 143.
 
-    A model that computes and a file that is read cannot be interrupted, so the process ends under them: whatever a
-    store has written is on disk when its write returns.
+    A running model and the reading of a file cannot be interrupted, so the process ends anyway: whatever a store has
+    written is on disk when its write returns.
     """
 
     def end(number: int, _: Any) -> None:
         # A second signal ends the process at once.
         for name in handled:
             signal.signal(name, lambda again, _: os._exit(128 + again))
-        # In a thread: what this one holds at this moment may be what has to be waited for.
+        # In a thread, because this one may hold a lock that the tidying needs.
         tidying = threading.Thread(target=stopped, args=[signal.Signals(number).name], daemon=True)
         tidying.start()
         tidying.join(_TIDY_SECONDS)
@@ -140,10 +140,8 @@ def sources(options: argparse.Namespace) -> int:
 def delete(options: argparse.Namespace) -> int:
     deleted = open_library(options).delete(options.source, tenant_id=tenant(options))
     if not deleted:
-        raise RefusedError(
-            f"There is no source `{options.source}` in the library. `shiguan sources` lists what there is."
-        )
-    line = f"Took {options.source} out of the library: {deleted:,} passage{'' if deleted == 1 else 's'}."
+        raise RefusedError(f"There is no source `{options.source}` in the library. `shiguan sources` lists them.")
+    line = f"Removed {options.source} from the library: {deleted:,} passage{'' if deleted == 1 else 's'}."
     print_result(options, {"source": options.source, "deleted": deleted}, line)
     return 0
 

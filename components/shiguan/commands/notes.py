@@ -1,11 +1,11 @@
-"""`shiguan export` and `locate`: take an answer into notes, and find what it cites again in a file that has changed."""
+"""`shiguan export` and `locate`: export an answer, and find what it cites again in an edited file."""
 
 import argparse
 import sys
 from typing import Any
 
-from shiguan.commands.answer_view import place_line
 from shiguan.commands.options import open_library, print_result, tenant
+from shiguan.commands.terminal import place_line
 from shiguan.engine.exports import FORMS, export_answer, read_sources
 from shiguan.engine.places import locate as located
 from shiguan.engine.receipts import Receipt, read_receipt
@@ -26,7 +26,7 @@ def export(options: argparse.Namespace) -> int:
         report = {"form": options.form, "file": str(options.output), "bytes": len(written)}
         print_result(options, report, f"Wrote {options.output}: {FORMS[options.form][0]}, {len(written):,} bytes.")
     elif options.form == "docx":
-        raise RefusedError("A DOCX is no text to print. Name a file with `--output`.")
+        raise RefusedError("A DOCX file cannot be printed. Name a file with `--output`.")
     else:
         sys.stdout.write(written.decode())
     return 0
@@ -40,7 +40,7 @@ def locate(options: argparse.Namespace) -> int:
         found = located(receipt, lambda source: library.text(source, tenant_id=tenant(options)))
     else:
         passages = library.read(options.file, tenant_id=tenant(options))
-        # A file by another name is the source under its new name, where there is only one that it can be.
+        # A file with another name is the renamed source, if the answer cites only one.
         own = options.file.name if options.file.name in names or len(names) > 1 else min(names, default="")
         found = [one for one in located(receipt, lambda _: passages) if one["source"] == own]
         if not found:
@@ -54,12 +54,12 @@ def _lines(found: list[dict[str, Any]]) -> list[str]:
     lines = []
     for entry in found:
         lines += [
-            f"  [{entry['number']}] {entry['state']:<9}{place_line(entry).plain}",
+            f"  [{entry['number']}] {entry['state']:<9}{place_line(entry)}",
             f"      {one_line(entry['quote'])}",
         ]
         if (now := entry["now"]) and entry["state"] != "stands":
             words = "" if now["quote"] == entry["quote"] else f": {one_line(now['quote'])}"
-            lines.append(f"      now {place_line(now).plain}{words}")
+            lines.append(f"      now {place_line(now)}{words}")
     return lines
 
 

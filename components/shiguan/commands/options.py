@@ -1,4 +1,4 @@
-"""What several commands read from their options, and how they print: text for people, JSON for programs."""
+"""Options that several commands share, and printing: text for people, JSON for programs."""
 
 import argparse
 import json
@@ -21,12 +21,12 @@ def print_json(value: dict[str, Any]) -> None:
 
 
 def print_line(text: str, *, error: bool = False) -> None:
-    """Print one line at once, also where the output is a pipe."""
+    """Print one line at once, even to a pipe."""
     print(printable(text), file=sys.stderr if error else sys.stdout, flush=True)
 
 
 def print_result(options: argparse.Namespace, value: dict[str, Any], *lines: str) -> None:
-    """Print a value where JSON is asked for, else lines that say the same."""
+    """Print a value as JSON if `--json` is given, else lines for people."""
     if options.json:
         print_json(value)
     else:
@@ -35,7 +35,7 @@ def print_result(options: argparse.Namespace, value: dict[str, Any], *lines: str
 
 
 def typed_question(options: argparse.Namespace) -> str:
-    """Put the words of a question together, or read it from standard input."""
+    """Join the words of a question, or read it from standard input."""
     words = sys.stdin.read().split() if options.question == ["-"] else options.question
     return " ".join(words)
 
@@ -56,26 +56,26 @@ def tenant(options: argparse.Namespace) -> str:
 
 
 def open_library(options: argparse.Namespace) -> "Library":
-    """Open a library that is there; a mistyped folder is named, and not made."""
+    """Open an existing library; a mistyped folder is refused, not created."""
     from shiguan.engine.library import Library
 
     library = Library(options.deployment, data_dir=options.data_dir)
     folder = getattr(library.stores["parents"], "folder", None)
     if options.data_dir is not None and folder is not None and not folder.is_dir():
         raise RefusedError(
-            f"There is no library in `{options.data_dir}`. Correct `--data-dir`, or put something in with "
+            f"There is no library in `{options.data_dir}`. Correct `--data-dir`, or add something with "
             f"`shiguan ingest PATH --data-dir {options.data_dir}`."
         )
     return library
 
 
 def open_runner(options: argparse.Namespace, **settings: Any) -> "Runner":
-    """Load the chosen mode over a library that has something in it; `settings` are those of `Runner`."""
+    """Load the chosen mode over a library that is not empty; `settings` are those of `Runner`."""
     from shiguan.engine.runner import Runner
 
     if not open_library(options).count(tenant_id=tenant(options)):
         raise RefusedError(
-            f"The tenant `{tenant(options)}` has nothing in this library. Put something in with "
+            f"The tenant `{tenant(options)}` has nothing in this library. Add something with "
             "`shiguan ingest PATH`, or check `--tenant` and `--data-dir`."
         )
     return Runner(options.deployment, options.mode, data_dir=options.data_dir, **settings)

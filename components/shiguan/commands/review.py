@@ -17,6 +17,7 @@ from shiguan.commands.options import (
     tenant,
     typed_question,
 )
+from shiguan.commands.terminal import place_line
 from shiguan.engine.feedback import FeedbackFile
 from shiguan.engine.pipeline_run import checked_question
 from shiguan.engine.receipts import Replay, read_receipt
@@ -63,8 +64,8 @@ def _print_why(
         console.print(Text(f"  {one_line(warning)}", style="dim"), soft_wrap=True)
     console.print()
     for parent in expected.parents[:_SHOWN]:
-        where = " · ".join(one_line(str(part)) for part in (parent.meta.get("source"), *parent.meta.get("section", [])))
-        console.print(Text.assemble(("  expected  ", "dim"), where, (f"  {parent.id}", "dim")), soft_wrap=True)
+        line = Text.assemble(("  expected  ", "dim"), place_line(parent.meta), (f"  {parent.id}", "dim"))
+        console.print(line, soft_wrap=True)
     more = len(expected.parents) - _SHOWN
     if more > 0:
         console.print(Text(f"  and {more:,} more with these words; give more of them to mean one passage", style="dim"))
@@ -113,9 +114,10 @@ def _lines(result: dict[str, Any]) -> list[str]:
     lines = [result["query"], f"  {result['status']} · {result['mode']} · {result['written']}", ""]
     for entry in result["citations"]:
         now = entry["now"]
-        lines.append(f"  [{entry['number']}] {entry['state']:<8}{_place(entry)}")
+        lines.append(f"  [{entry['number']}] {entry['state']:<8}{place_line(entry)}")
         lines.append(f"      {' '.join(entry['quote'].split())}")
-        lines += [f"      now {_place(now)}, {now['start']:,} to {now['end']:,} of {now['parent_id']}"] if now else []
+        if now:
+            lines.append(f"      now {place_line(now)}, {now['start']:,} to {now['end']:,} of {now['parent_id']}")
     read, lost = result["passages"]["read"], result["passages"]["lost"]
     lines.append(f"  {read} passages were read; {'all are' if not lost else f'{read - len(lost)} are'} there as read.")
     for message in result.get("prompt") or ():
@@ -123,10 +125,6 @@ def _lines(result: dict[str, Any]) -> list[str]:
     if result.get("prompt") == []:
         lines += ["", "The receipt holds no prompt: no model was asked, or prompts were not kept."]
     return lines
-
-
-def _place(entry: dict[str, Any]) -> str:
-    return " · ".join(part for part in (entry["source"], " › ".join(entry["section"] or [])) if part)
 
 
 def give(options: argparse.Namespace) -> int:
@@ -155,7 +153,7 @@ def export(options: argparse.Namespace) -> int:
 
 
 def open_feedback(options: argparse.Namespace) -> FeedbackFile:
-    """Open the judgements in the data folder; a mistyped folder is refused, not made."""
+    """Open the judgements in the data folder; a mistyped folder is refused, not created."""
     if options.data_dir is not None and not options.data_dir.is_dir():
         raise RefusedError(f"There is no folder `{options.data_dir}`. Correct `--data-dir`.")
     return FeedbackFile(data_folder(options.data_dir))

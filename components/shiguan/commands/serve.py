@@ -1,4 +1,4 @@
-"""`shiguan serve` and `keys`: answer questions over HTTP, and say who may ask."""
+"""`shiguan serve` and `keys`: answer questions over HTTP, and manage the keys of callers."""
 
 import argparse
 import logging
@@ -30,12 +30,12 @@ from shiguan.serving.settings import ServingSettings
 _IDLE_SECONDS = 75
 _GRACE_SECONDS = 5
 _HANGING_SECONDS = 60
-"""How long a worker may not answer the process that watches over it; one that loads models is slow."""
+"""How long a worker may not answer its supervisor; one that loads models is slow."""
 
 
 def serve(options: argparse.Namespace) -> int:
     _log_more()
-    # The options hold for every part, also for the stores that YAML describes.
+    # The options hold for every part, also for stores in YAML.
     if options.data_dir is not None:
         os.environ["SHIGUAN_DATA_DIR"] = str(options.data_dir)
     if options.deployment is not None:
@@ -56,7 +56,7 @@ def serve(options: argparse.Namespace) -> int:
 
 def _log_more() -> None:
     if "SHIGUAN_LOG_LEVEL" not in os.environ:
-        # A server's operator wants to read more than the user of a command.
+        # An operator of a server needs more than the user of a command.
         logging.getLogger("shiguan").setLevel(logging.WARNING)
 
 
@@ -73,7 +73,7 @@ def _check_workers(workers: int, deployment: str) -> None:
 
 def _run_workers(workers: int, listening: socket.socket, on_ready: Callable[[str], None]) -> int:
     class Workers(Multiprocess):
-        """Says where they listen, once all of them can answer."""
+        """Reports the address once all workers can answer."""
 
         ready = False
 
@@ -90,7 +90,7 @@ def _run_workers(workers: int, listening: socket.socket, on_ready: Callable[[str
 
 
 def _application() -> Any:
-    """Build the application in a worker, which inherits nothing but the environment."""
+    """Build the application in a worker, which inherits only the environment."""
     _log_more()
     return _application_module().create(ServingSettings.from_environment())
 
@@ -118,7 +118,7 @@ def _address(listening: socket.socket) -> str:
 
 def _run(settings: ServingSettings, listening: socket.socket, on_ready: Callable[[str], None]) -> int:
     class Server(uvicorn.Server):
-        """Says where it listens, once it can answer."""
+        """Reports the address once the server can answer."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
@@ -131,7 +131,7 @@ def _run(settings: ServingSettings, listening: socket.socket, on_ready: Callable
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """Listen before models are loaded: callers wait, and the next server finds the address taken, also by uvloop."""
+    """Listen before models are loaded: callers wait, and another server finds the address taken."""
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except OSError as error:
@@ -143,8 +143,8 @@ def _bound(host: str, port: int) -> socket.socket:
         return socket.create_server(address, family=family, dualstack_ipv6=both)
     except OSError as error:
         raise ConfigurationError(
-            f"{host}:{port} cannot be listened on: {os.strerror(error.errno or 0)}. Choose another with `--host` and "
-            "`--port`, or end the program that has it."
+            f"{host}:{port} cannot be used: {os.strerror(error.errno or 0)}. Choose another with `--host` and "
+            "`--port`, or stop the program that uses it."
         ) from error
 
 
@@ -156,7 +156,7 @@ def _application_module() -> Any:
 
 
 def _offer_key(options: argparse.Namespace, settings: ServingSettings) -> bool:
-    """Offer a person at a terminal the first key; without an answer all stays as it is, and nobody more is let in."""
+    """Offer to make the first key at a terminal; without an answer access stays as it is."""
     first = not settings.folder.exists() or not is_loopback(options.host)
     if options.json or not first or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
@@ -178,7 +178,7 @@ def _print_loading(options: argparse.Namespace, settings: ServingSettings) -> No
 
 def _print_ready(options: argparse.Namespace, deployment: str, url: str, *, keyless: bool) -> None:
     if options.open:
-        # In a thread: a browser that is started in the terminal would hold the server.
+        # In a thread, because a browser in the terminal would block the server.
         threading.Thread(target=webbrowser.open, args=(f"{url}/",), daemon=True).start()
     lines = [f"Serving {deployment}. The page: {url}/   The interface: {url}/docs   Stop with Ctrl-C."]
     if keyless:
@@ -227,7 +227,7 @@ def list_keys(options: argparse.Namespace) -> int:
 def revoke_key(options: argparse.Namespace) -> int:
     record = _key_file().revoke(options.id)
     _audit("key revoke", record)
-    line = f"Revoked {record.id} ({record.role}, tenant {record.tenant}). A running server knows at its next request."
+    line = f"Revoked {record.id} ({record.role}, tenant {record.tenant}). It is refused from the next request on."
     print_result(options, shown(record), line)
     return 0
 

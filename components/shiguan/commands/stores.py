@@ -1,4 +1,4 @@
-"""`shiguan stores`: make and inspect what a deployment's servers hold, and copy a library to them."""
+"""`shiguan stores`: create and inspect what a deployment has on its servers, and copy a library to them."""
 
 import argparse
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _NAMED = 5
 
 def init(options: argparse.Namespace) -> int:
     done = [line for store in _stores(options.deployment).values() for line in getattr(store, "set_up", list)()]
-    none = f"The deployment `{options.deployment}` has no servers; there is nothing to make."
+    none = f"The deployment `{options.deployment}` has no servers; there is nothing to create."
     print_result(options, {"deployment": options.deployment, "done": done or [none]}, *(done or [none]))
     return 0
 
@@ -39,7 +39,7 @@ def status(options: argparse.Namespace) -> int:
 
 
 def _unfinished_files(deployment: str, stores: dict[str, Any]) -> Iterator[str]:
-    """Compare what the parents say of each file with the children and the vectors that are there."""
+    """Compare what the parents say of each file with its children and vectors."""
     counts = stores["children"].unscoped().count_by_file()
     for file in stores["parents"].unscoped().list_files():
         words, vectors = counts.get(file["file_id"], (0, 0))
@@ -85,8 +85,6 @@ def copy(options: argparse.Namespace) -> int:
     for warning in warnings:
         print_line(f"note: {warning}")
     if any(done["missing"] for done in counts.values()):
-        print_line(
-            "Passages are missing: the library changed meanwhile, or a server lost them. Run the same command again."
-        )
+        print_line("Passages are missing: the library has changed, or a server lost them. Run the same command again.")
         return 1
     return 0

@@ -1,8 +1,8 @@
-"""What a person reads of a library and of work on it: progress and lists, in colours only on a terminal."""
+"""Progress and lists for people, with colours only on a terminal."""
 
 import re
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -22,6 +22,7 @@ from rich.progress import (
 from rich.text import Text
 
 from shiguan.evaluation.tables import Table
+from shiguan.text.places import page_words
 from shiguan.text.terminal import console_for_people, one_line
 
 if TYPE_CHECKING:  # what only checks a file does not wait for Haystack
@@ -30,13 +31,13 @@ if TYPE_CHECKING:  # what only checks a file does not wait for Haystack
 Item = TypeVar("Item")
 
 _MAX_LISTED = 20
-_TELL_SECONDS = 10.0
+_STATUS_SECONDS = 10.0
 
 
 def print_sources(sources: list[dict[str, Any]]) -> None:
     console = console_for_people()
     if not sources:
-        console.print("The library is empty. Put something in with: shiguan ingest PATH")
+        console.print("The library is empty. Add something with: shiguan ingest PATH")
         return
     rows = [
         [one_line(entry["source"]), one_line(entry["title"] or ""), entry["language"]]
@@ -67,7 +68,7 @@ def print_modes(modes: dict[str, dict[str, str]]) -> None:
 
 
 def _reflowed(comment: str) -> str:
-    """Join the lines of a comment that was wrapped for its file; a line like `Needs: ...` begins anew."""
+    """Join the wrapped lines of a comment; a line like `Needs: ...` stays a new line."""
     return re.sub(r"(?<!\n)\n(?![A-Z][\w ]*:|\n)", " ", comment)
 
 
@@ -117,26 +118,26 @@ class IngestProgress:
         if self.show and self.console.is_terminal:
             self.bar.start()
         elif self.show:
-            threading.Thread(target=self._tell, name="progress", daemon=True).start()
+            threading.Thread(target=self._print_status, name="progress", daemon=True).start()
         return self
 
     def __exit__(self, *raised: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """Stop showing, and leave the terminal as it was."""
+        """Stop, and restore the terminal."""
         self._closed.set()
         if self.bar.live.is_started:
             self.bar.stop()
 
     @property
     def callback(self) -> Any:
-        """A plain function for the pipeline: Haystack copies what it is given, and a bar cannot be copied."""
+        """A plain function for the pipeline: Haystack copies its inputs, and a bar cannot be copied."""
         bar, task = self.bar, self._passage_task
 
         def report(name: str, done: int, total: int) -> None:
             if name != bar.tasks[task].description or done < bar.tasks[task].completed:
-                bar.reset(task, description=name)  # it goes as fast as it has gone since it began
+                bar.reset(task, description=name)  # so that its speed is counted from its beginning
             bar.update(task, completed=done, total=total or None)
 
         return report
@@ -151,7 +152,7 @@ class IngestProgress:
             self.console.print(escape(line), style="dim")
 
     def status_line(self) -> str:
-        """Say in a line how far the passages are, and how fast it goes."""
+        """Describe in a line how far the passages are, and how fast."""
         task = self.bar.tasks[self._passage_task]
         if not task.total:
             waits = task.description.startswith("waiting")
@@ -163,21 +164,28 @@ class IngestProgress:
     def _file(self, done: int) -> str:
         return self.files[done].name if done < len(self.files) else "the library"
 
-    def _tell(self) -> None:
-        while not self._closed.wait(_TELL_SECONDS):
+    def _print_status(self) -> None:
+        while not self._closed.wait(_STATUS_SECONDS):
             file = self._file(int(self.bar.tasks[self._file_task].completed))
             self.console.print(escape(f"{file}: {self.status_line()}"), style="dim")
 
 
 class _Rate(ProgressColumn):
-    """How many in a second."""
+    """The number of items a second."""
 
     def render(self, task: Task) -> Text:
         return Text("" if task.speed is None or task.total is None else f"{task.speed:,.1f}/s")
 
 
+def place_line(place: Mapping[str, Any]) -> str:
+    """Write where a passage is: source, edition, page and headings, which a narrow terminal cuts off."""
+    page = page_words({"page": place.get("page") or (place.get("anchor") or {}).get("page")})
+    parts = [place.get("source"), place.get("edition"), page, " › ".join(place.get("section") or [])]
+    return " · ".join(one_line(str(part)) for part in parts if part)
+
+
 def print_indented(console: Console, text: Text, indent: int) -> None:
-    """Print wrapped text behind a margin, without the trailing blanks of a box: people copy from terminals."""
+    """Print wrapped text with a margin and without trailing blanks, so that it can be copied."""
     for line in text.wrap(console, console.width - indent):
         line.rstrip()
         console.print(Text.assemble(" " * indent if line else "", line), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`shiguan verify`: the quotations and sentences of any text, each with where it stands in the library."""
+"""`shiguan verify`: check the quotations and sentences of any text against the library."""
 
 import argparse
 import sys
@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from shiguan.commands.options import open_runner, print_json, tenant
-from shiguan.commands.terminal import print_indented
+from shiguan.commands.terminal import place_line, print_indented
 from shiguan.engine.verification import read_document
 from shiguan.errors import RefusedError
 from shiguan.evaluation.json_lines import read_json_lines
@@ -64,7 +64,7 @@ def _place(item: dict[str, Any]) -> str:
     if not item.get("source"):
         return str(item["reason"])
     more = f" and {item['places'] - 1:,} more" if item.get("places", 1) > 1 else ""
-    return one_line(" › ".join(dict.fromkeys([item.get("title") or item["source"], *item["section"]]))) + more
+    return place_line(item) + more
 
 
 def _differs(item: dict[str, Any]) -> str:
@@ -77,7 +77,7 @@ def _counts(found: dict[str, Any]) -> str:
 
 
 def _write(found: dict[str, Any], path: Path) -> None:
-    """Write the report as a page, as Markdown and as a document of a word processor."""
+    """Write the report as a page, as Markdown and as DOCX."""
     from docx import Document
 
     rows = [

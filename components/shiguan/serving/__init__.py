@@ -1,1 +1,1 @@
-"""What stands between the network and the engine: who may ask, how much at once, and what they are told."""
+"""The server: authentication, limits, routes and error replies between the network and the engine."""

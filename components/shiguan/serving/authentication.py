@@ -1,4 +1,4 @@
-"""Lets a request in by its key, and says whose it is to everything behind."""
+"""Authentication by API key, and the principal of each request."""
 
 import ipaddress
 import threading
@@ -19,15 +19,15 @@ from shiguan.serving.keys import KeyFile, KeyRecord, KeyUse, hash_of, keys_of_en
 from shiguan.serving.settings import ServingSettings
 
 DEFAULT_TENANT = "default"
-"""Whose library it is where no keys are configured."""
+"""The tenant of all requests if no keys are configured."""
 
 principal_of_request: ContextVar["Principal | None"] = ContextVar("principal_of_request", default=None)
-"""The principal of the request that is being served, for code that has no request at hand."""
+"""The principal of the current request, for code without a request object."""
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who asks."""
+    """The caller of a request."""
 
     tenant_id: str
     role: str
@@ -36,7 +36,7 @@ class Principal:
 
 
 def current_principal() -> Principal:
-    """Give the principal of the request that is being served."""
+    """Return the principal of the current request."""
     principal = principal_of_request.get()
     if principal is None:
         raise ApiError("unauthenticated")
@@ -51,7 +51,7 @@ def writing_principal() -> Principal:
 
 Reader = Annotated[Principal, Depends(current_principal)]
 Writer = Annotated[Principal, Depends(writing_principal)]
-"""What a route takes to know whose request it serves, and that this one may write."""
+"""Parameters of routes: the caller, and a caller who may write."""
 
 
 def _check_may_write(principal: Principal) -> None:
@@ -75,14 +75,14 @@ def check_local_request(scope: Scope, origins: Sequence[str] = ()) -> None:
     """
     Refuse a request that does not come from this machine, or that a web page in its browser may have sent.
 
-    A page cannot read this server by naming it with a name of its own (DNS rebinding), because the `Host` must be
-    this machine's; and cannot write to it with a form, because its `Origin` must be, too.
+    A page cannot read from this server under a name of its own (DNS rebinding), because the `Host` must be this
+    machine's, and cannot write to it with a form, because the `Origin` must be, too.
     """
     headers = Headers(scope=scope)
     if not is_loopback((scope.get("client") or ("",))[0]) or not is_loopback((scope.get("server") or ("",))[0]):
         raise ApiError("not_local")
     if any(name in headers for name in _FORWARDED):
-        raise ApiError("not_local", message="No API keys are configured, and a proxy stands before the server.")
+        raise ApiError("not_local", message="No API keys are configured, and a proxy is in front of the server.")
     if not is_loopback(_host_of(f"//{headers.get('host', '')}")):
         raise ApiError("not_local", message="No API keys are configured, and the `Host` is not this machine's.")
     origin = headers.get("origin")
@@ -125,12 +125,11 @@ _Stamp = tuple[int, int, int]
 
 class KeyRing:
     """
-    Tells whose a key is.
+    Finds the principal of a key.
 
-    A key that is added or revoked counts from the next request on: the file's time is looked at each time, which costs
-    some microseconds. A server that has keys never falls back to having none: not when the last one is revoked, and
-    not when the file disappears. While the file cannot be read no key is
-    accepted, since nobody knows which were to be revoked.
+    Added and revoked keys take effect with the next request: the file's time is checked each time, which takes some
+    microseconds. A server with keys never falls back to none, neither when the last one is revoked nor when the file
+    disappears. While the file cannot be read no key is accepted, because it is unknown which were revoked.
     """
 
     def __init__(self, settings: ServingSettings) -> None:
@@ -143,7 +142,7 @@ class KeyRing:
         self._reading = threading.Lock()
         self._refresh()
         if self._broken:
-            self._file.read()  # says what is wrong with it
+            self._file.read()  # raises the reason
 
     @property
     def keyless(self) -> bool:
@@ -193,7 +192,7 @@ class KeyRing:
 
 
 OPEN_PATHS = frozenset({"/health", "/ready", "/", "/docs"})
-"""What needs no key: load balancers ask it, or it is the page that asks for the key. It tells nothing of anybody."""
+"""Paths without a key: probes of load balancers, and the page that asks for the key. They show no tenant's data."""
 
 
 def is_open(path: str) -> bool:
@@ -207,13 +206,13 @@ _LONGEST_KEY = 512
 
 class Authentication:
     """
-    ASGI middleware: no key, no answer.
+    ASGI middleware: refuses requests without a valid key.
 
-    Every path that is not open needs a key, paths that do not exist too: nobody learns without one what there is. The
-    principal is set on `request.state.principal` and in `principal_of_request`. Keys with the role `metrics` read
-    /metrics and nothing else, and no other key reads it: its numbers are those of all tenants together.
+    Every path that is not open needs a key, even one that does not exist. The principal is set in
+    `principal_of_request`. Keys with the role `metrics` read only /metrics, and no other key reads it: its numbers are
+    those of all tenants together.
 
-    Where no keys are configured, this machine's programs ask as the tenant `default`, who may write.
+    If no keys are configured, programs on this machine are the tenant `default` and may write.
     """
 
     def __init__(self, app: ASGIApp, *, keys: KeyRing, origins: Sequence[str] = ()) -> None:
@@ -230,7 +229,6 @@ class Authentication:
         except ApiError as error:
             await error_response(counted(error))(scope, receive, send)
             return
-        scope.setdefault("state", {})["principal"] = principal
         token = principal_of_request.set(principal)
         try:
             await self.app(scope, receive, send)

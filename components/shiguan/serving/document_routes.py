@@ -1,10 +1,10 @@
-"""/api/v1/documents and /api/v1/library: a tenant's sources put in, listed and taken out; what is stored, to read."""
+"""/api/v1/documents and /api/v1/library: add, list and remove the sources of a tenant, and read what is stored."""
 
 import asyncio
 import unicodedata
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
@@ -24,9 +24,17 @@ from shiguan.serving.telemetry import current_request_id
 router = APIRouter(prefix="/api/v1")
 
 
-def _jobs(request: Request) -> IngestJobs:
-    jobs: IngestJobs = request.app.state.ingest_jobs
-    return jobs
+async def _current_jobs(request: Request) -> Any:
+    return request.app.state.ingest_jobs
+
+
+async def _current_library(request: Request) -> Any:
+    return request.app.state.ingest_jobs.library
+
+
+Jobs = Annotated[IngestJobs, Depends(_current_jobs)]
+CurrentLibrary = Annotated[Library, Depends(_current_library)]
+"""Parameters of routes: the uploads, and the library."""
 
 
 async def _audit(request: Request, principal: Principal, action: str, **details: Any) -> None:
@@ -35,13 +43,12 @@ async def _audit(request: Request, principal: Principal, action: str, **details:
 
 
 @router.post("/documents", tags=["documents"], status_code=202)
-async def upload(request: Request, principal: Writer) -> JSONResponse:
+async def upload(request: Request, jobs: Jobs, principal: Writer) -> JSONResponse:
     """
-    Take a file on; it is ingested in the background.
+    Accept a file; it is ingested in the background.
 
-    The reply comes when the file is safe on disk. The same name again replaces what came under it.
+    The reply comes when the file is safe on disk. A file with the same name replaces the earlier one.
     """
-    jobs = _jobs(request)
     if not request.headers.get("content-type", "").startswith("multipart/form-data"):
         raise _refused("send the file as multipart/form-data")
     try:
@@ -54,7 +61,7 @@ async def upload(request: Request, principal: Writer) -> JSONResponse:
             name = source_name(file.filename)
             record = await asyncio.to_thread(jobs.submit, principal.tenant_id, name, file.file)
             await _audit(request, principal, "upload", source=name, job=record.id, bytes=record.size)
-    except (MultiPartException, HTTPException) as error:  # which of the two depends on where Starlette runs
+    except (MultiPartException, HTTPException) as error:  # Starlette raises the one or the other
         if isinstance(error, ApiError):
             raise
         raise _refused("the multipart body cannot be read, or has more than one file") from error
@@ -64,25 +71,24 @@ async def upload(request: Request, principal: Writer) -> JSONResponse:
 
 
 @router.get("/documents/jobs/{job_id}", tags=["documents"])
-async def job(request: Request, job_id: str, principal: Reader) -> dict[str, Any]:
-    """Tell how far an upload is, and what became of it."""
-    found = await asyncio.to_thread(_jobs(request).find, principal.tenant_id, job_id)
+async def job(jobs: Jobs, job_id: str, principal: Reader) -> dict[str, Any]:
+    """Give the progress of an upload, and its result."""
+    found = await asyncio.to_thread(jobs.find, principal.tenant_id, job_id)
     if found is None:
         raise _none("job", "Check the id that the upload gave.")
     return found
 
 
 @router.get("/documents", tags=["documents"])
-async def documents(request: Request, principal: Reader) -> dict[str, Any]:
+async def documents(library: CurrentLibrary, principal: Reader) -> dict[str, Any]:
     """List the tenant's sources."""
-    sources = await asyncio.to_thread(_library(request).sources, tenant_id=principal.tenant_id)
+    sources = await asyncio.to_thread(library.sources, tenant_id=principal.tenant_id)
     return {"sources": sources}
 
 
 @router.delete("/documents/{source:path}", tags=["documents"])
-async def delete(request: Request, source: str, principal: Writer) -> dict[str, Any]:
-    """Take a source out, by the name, record id or source id that the list shows; uploads of it that wait, too."""
-    jobs = _jobs(request)
+async def delete(request: Request, jobs: Jobs, source: str, principal: Writer) -> dict[str, Any]:
+    """Remove a source, by the name, record id or source id that the list shows, and its waiting uploads."""
 
     def remove() -> tuple[int, int]:
         cancelled = jobs.cancel(principal.tenant_id, source)
@@ -105,7 +111,7 @@ _LONGEST = 200
 
 
 def source_name(given: str | None) -> str:
-    """Make a name that is what it shows out of what a client sent, or refuse it; it is never used as a path."""
+    """Clean the file name that a client sent, or refuse it; it is never used as a path."""
     text = unicodedata.normalize("NFC", (given or "").encode("utf-8", "replace").decode("utf-8"))
     text = "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
     name = text.replace("\\", "/").rsplit("/", 1)[-1].strip().lstrip(".").strip()
@@ -124,17 +130,13 @@ Names = Annotated[list[str] | None, Query(max_length=50, description="Look only 
 _MOST_PASSAGES = 200
 
 
-def _library(request: Request) -> Library:
-    return _jobs(request).library
-
-
 def _none(what: str, named: str = "GET /api/v1/documents lists the sources.") -> ApiError:
     return ApiError("not_found", message=f"There is no such {what}.", next_step=named)
 
 
-@router.get("/library/passages/{passage_id}", tags=["library"], summary="Read a passage where it stands")
+@router.get("/library/passages/{passage_id}", tags=["library"], summary="Read a passage in its context")
 async def passage(
-    request: Request,
+    library: CurrentLibrary,
     passage_id: str,
     reader: Reader,
     neighbours: Annotated[int, Query(ge=0, le=MOST_NEIGHBOURS, description="Passages before it and after it.")] = 0,
@@ -145,16 +147,16 @@ async def passage(
     Offsets, those of `blocks` and of citations, count code points of `text`.
     """
     tenant = reader.tenant_id
-    found = await asyncio.to_thread(_library(request).passage, passage_id, tenant_id=tenant, neighbours=neighbours)
+    found = await asyncio.to_thread(library.passage, passage_id, tenant_id=tenant, neighbours=neighbours)
     if found is None:
         raise _none("passage")
     return found
 
 
 @router.get("/library/contents", tags=["library"], summary="Read the contents of a source")
-async def contents(request: Request, source: Source, reader: Reader) -> dict[str, Any]:
+async def contents(library: CurrentLibrary, source: Source, reader: Reader) -> dict[str, Any]:
     """List the works in a source, each with its sections in order and the positions of their passages."""
-    works = await asyncio.to_thread(_library(request).contents, source, tenant_id=reader.tenant_id)
+    works = await asyncio.to_thread(library.contents, source, tenant_id=reader.tenant_id)
     if not works:
         raise _none("source")
     return {"source": source, "works": works}
@@ -162,7 +164,7 @@ async def contents(request: Request, source: Source, reader: Reader) -> dict[str
 
 @router.get("/library/passages", tags=["library"], summary="Read a stretch of a work")
 async def passages(
-    request: Request,
+    library: CurrentLibrary,
     source_id: Annotated[str, Query(max_length=500, description="A work, as /contents names it.")],
     reader: Reader,
     first: Annotated[int, Query(ge=0, le=2**31, description="Position of the first passage.")] = 0,
@@ -170,16 +172,14 @@ async def passages(
 ) -> dict[str, Any]:
     """Give up to 200 passages from `first` to `last`, in order; `next` is where the rest begins, null at the end."""
     end = min(first + _MOST_PASSAGES - 1, 2**31 if last is None else last)
-    found = await asyncio.to_thread(
-        _library(request).passages, source_id, tenant_id=reader.tenant_id, first=first, last=end
-    )
+    found = await asyncio.to_thread(library.passages, source_id, tenant_id=reader.tenant_id, first=first, last=end)
     more = len(found) == _MOST_PASSAGES and end != last
     return {"source_id": source_id, "passages": found, "next": end + 1 if more else None}
 
 
 @router.get("/library/timeline", tags=["library"], summary="Read what the library says by year")
 async def timeline(
-    request: Request,
+    library: CurrentLibrary,
     reader: Reader,
     query: Annotated[
         str | None, Query(max_length=MAX_QUESTION, description="Only what is found by these words.")
@@ -188,20 +188,18 @@ async def timeline(
     source: Names = None,
 ) -> dict[str, Any]:
     """
-    List passages by the times that they tell of, 200 lines at most, the earliest first; `count` is how many there are.
+    List passages by the times that they mention, 200 lines at most, the earliest first; `count` is the total.
 
     `as` is what the source calls the time, `western` its conversion, `from` and `to` are years as astronomers count
-    them: 0 is 1 BC. `how` is `written` in the passage, or `carried` from what stands before it.
+    them: 0 is 1 BC. `how` is `written` in the passage, or `carried` over from the text before it.
     """
     children = None
     if query:
         options = {"top_k": 50, "when": when, "sources": source}
         found, _ = await asyncio.to_thread(current_engine().search, query, reader.tenant_id, **options)
         children = matched(found)
-    tenant = reader.tenant_id
-    return await asyncio.to_thread(
-        list_times, _library(request), tenant_id=tenant, when=when, sources=source, children=children
-    )
+    known: dict[str, Any] = {"when": when, "sources": source, "children": children}
+    return await asyncio.to_thread(list_times, library, tenant_id=reader.tenant_id, **known)
 
 
 @router.get("/library/search", tags=["library"], summary="Find passages")

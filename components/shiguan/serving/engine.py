@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator
 from shiguan.claims.claim_stream import ClaimStream
 from shiguan.engine.answer_stream import AnswerEvent
 from shiguan.engine.conversations import open_conversations
-from shiguan.engine.loading import list_modes
+from shiguan.engine.loading import first_mode, list_modes
 from shiguan.engine.options import AskOptions
 from shiguan.engine.pipeline_run import MAX_QUESTION, bounded, checked_question
 from shiguan.engine.receipts import Receipt, read_receipt, text_sha256
@@ -232,15 +232,13 @@ class Engine:
 
     def search(self, query: str, tenant_id: str, **options: Any) -> tuple[list[Document], list[str]]:
         """Find the passages that an answer in the simplest mode would be written from; no model is asked."""
-        runner = self.runner("simple" if "simple" in self.modes else self.modes[0])
-        return runner.search(query, tenant_id=tenant_id, **options)
+        return self.runner(first_mode(self.deployment)).search(query, tenant_id=tenant_id, **options)
 
     def verify(
         self, given: str | list[dict[str, Any]], tenant_id: str, on_item: OnItem | None = None
     ) -> dict[str, Any]:
         """Check a text, or quotations, against the tenant's library; no model is asked."""
-        runner = self.runner("simple" if "simple" in self.modes else self.modes[0])
-        return runner.verify(given, tenant_id=tenant_id, on_item=on_item)
+        return self.runner(first_mode(self.deployment)).verify(given, tenant_id=tenant_id, on_item=on_item)
 
     def close(self) -> None:
         """Let go of the runners; stores close with the process."""

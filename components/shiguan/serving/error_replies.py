@@ -1,4 +1,4 @@
-"""The one shape in which the server tells that something did not work, and the list of all types of it."""
+"""Error replies: their one shape, and the types of errors."""
 
 import errno
 import re
@@ -31,7 +31,7 @@ from shiguan.serving.telemetry import current_request_id
 logger = logging.getLogger(__name__)
 
 _STAGE = re.compile(r"^The stage `([^`]{1,80})`")
-# A server behind the stores that is started anew is back in as many, or in some of them.
+# About the time that a restart of a server behind the stores takes.
 _RETRY_SECONDS = "5"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -45,12 +45,12 @@ class ErrorKind(NamedTuple):
 
 
 KINDS = {name: ErrorKind(**row) for name, row in read_table(Path(__file__).with_name("error_kinds.yaml")).items()}
-# Of several with one status the first.
+# If several have one status, the first.
 _BY_STATUS = {kind.status: name for name, kind in reversed(KINDS.items())}
 
 
 class ApiError(HTTPException):
-    """An error that the server answers with; an `HTTPException`, so that Hayhooks' own run routes let it through."""
+    """An error as the server replies it; an `HTTPException`, so that Hayhooks' own run routes do not change it."""
 
     def __init__(
         self,
@@ -68,10 +68,11 @@ class ApiError(HTTPException):
         self.next_step = next_step or known.next_step
         self.stage = stage
         self.fields = fields
+        self.is_counted = False  # a run route of Hayhooks and the handler of errors both count it
         super().__init__(status_code=known.status, detail=self.message, headers=dict(headers) if headers else None)
 
     def body(self) -> dict[str, Any]:
-        """Give the JSON of the reply, which is also the data of a stream's `error` event."""
+        """Build the JSON of the reply, which is also the data of a stream's `error` event."""
         error: dict[str, Any] = {
             "type": self.kind,
             "stage": self.stage,
@@ -84,8 +85,8 @@ class ApiError(HTTPException):
         return {"error": error}
 
 
-# What is raised, the kind of the reply, and its message where the stage is known. The message of an endpoint's error
-# names the endpoint and what it replied, which is for the operator.
+# The exception, the kind of the reply, and its message if the stage is known. The message of an endpoint's error
+# names the endpoint and its reply, which only the operator may read.
 _TRANSLATIONS: tuple[tuple[type[Exception], str, str], ...] = (
     (TimeoutError, "timeout", ""),
     (StoreFullError, "storage_full", ""),
@@ -108,7 +109,7 @@ _REFUSED = {
 
 
 def as_api_error(error: BaseException) -> ApiError:
-    """Translate what was raised into what a caller may read: a message written for callers, else kind and stage."""
+    """Translate an exception into what a caller may read: a message written for callers, else kind and stage."""
     named = _STAGE.search(str(error))
     stage = getattr(error, "stage", None) or (named[1] if named else None)
     if isinstance(error, ApiError):
@@ -137,9 +138,11 @@ def as_api_error(error: BaseException) -> ApiError:
 
 
 def counted(error: BaseException) -> ApiError:
-    """Translate an error for a caller who is about to get it, count it, and log what should not happen."""
+    """Translate an error for the caller, count it once, and log it if it should not happen."""
     reply = as_api_error(error)
-    telemetry.FAILURES.labels(reply.kind).inc()
+    if not reply.is_counted:
+        reply.is_counted = True
+        telemetry.FAILURES.labels(reply.kind).inc()
     if reply.status_code >= 500 and not isinstance(error, ApiError):
         log_failure(error)
     return reply
@@ -152,13 +155,13 @@ def error_response(error: BaseException) -> JSONResponse:
         headers.setdefault("WWW-Authenticate", "Bearer")
     if reply.kind == "store_unavailable":
         headers.setdefault("Retry-After", _RETRY_SECONDS)
-    # Programs that know nothing of this server, such as Hayhooks' own command line, show `detail`.
+    # Programs that do not know this server, such as Hayhooks' own command line, show `detail`.
     body = {**reply.body(), "detail": f"{reply.message} {reply.next_step}"}
     return JSONResponse(body, status_code=reply.status_code, headers=headers)
 
 
 def log_failure(error: BaseException) -> None:
-    """Log where something failed and as what; its message, which may quote a question, is for debugging only."""
+    """Log type and place of a failure; its message, which may quote a question, only at the level debug."""
     frames = traceback.extract_tb(error.__traceback__)[-3:]
     logger.error(
         "Request {request_id} failed: {kind}{summary} at {place}",
@@ -177,9 +180,9 @@ def invalid_fields(error: ValidationError | RequestValidationError) -> ApiError:
     problems = list(error.errors())
     if any(problem["type"] == "json_invalid" for problem in problems):
         return ApiError("bad_request", message="The body is not valid JSON.")
-    # The framework says first where the field stands: in the body, the path or the query.
+    # FastAPI puts the place of the field first: body, path or query.
     outer = 1 if isinstance(error, RequestValidationError) else 0
-    # `msg` says what was expected; `input` would give the caller's text back and stays out.
+    # `msg` says what was expected; `input` would repeat the caller's text.
     fields = [
         {"field": ".".join(map(str, problem["loc"][outer:])) or "body", "problem": problem["msg"]}
         for problem in problems[:_MOST_FIELDS]
@@ -190,10 +193,7 @@ def invalid_fields(error: ValidationError | RequestValidationError) -> ApiError:
 
 def install_error_replies(app: FastAPI) -> None:
     async def answer(_: Request, error: Exception) -> JSONResponse:
-        reply = invalid_fields(error) if isinstance(error, RequestValidationError) else as_api_error(error)
-        if reply.status_code >= 500 and not isinstance(error, ApiError):
-            log_failure(error)
-        return error_response(reply)
+        return error_response(counted(invalid_fields(error) if isinstance(error, RequestValidationError) else error))
 
     for kind in (StarletteHTTPException, ShiguanError, RequestValidationError):
         app.add_exception_handler(kind, answer)

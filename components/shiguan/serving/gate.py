@@ -1,4 +1,4 @@
-"""What stands between the network and the routes: each request's id, time, key and turn."""
+"""The middleware in front of the routes: each request's id, time, key and turn."""
 
 import json
 import re
@@ -31,8 +31,8 @@ class RequestIdentity:
     """
     ASGI middleware: `request.state.request_id`, the `X-Request-ID` of the reply, the count and the time.
 
-    An id that the caller sends is kept if it is a plain one, so that it can be followed through a proxy. What fails
-    behind it without an answer is answered with 500, and written to the log without the words of the request.
+    A plain id that the caller sends is kept, so that it can be followed through a proxy. A failure without a reply
+    becomes a 500, and is logged without the words of the request.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -72,7 +72,7 @@ class RequestIdentity:
             if not isinstance(error, ApiError):
                 log_failure(error)
             if status:
-                # The server would write the error with its message to the log; without an end it closes the line.
+                # uvicorn would log the error with its message; a reply without an end closes the connection.
                 return
             await error_response(error)(scope, receive, send_with_id)
         finally:
@@ -93,8 +93,8 @@ def _check_head(scope: Scope) -> None:
 
 
 def install_gate(app: FastAPI, settings: ServingSettings, *, keys: KeyRing, admission: Admission) -> None:
-    """Let every request pass, from outside in: its id, the origins that may ask, its key, its turn and its time."""
-    # The one that is added last stands outermost.
+    """Add the middleware, from outside in: request id, allowed origins, key, turn and time."""
+    # The last one is the outermost.
     app.add_middleware(RequestLifetime, settings=settings, admission=admission)
     app.add_middleware(Authentication, keys=keys, origins=settings.cors_origins)
     if settings.cors_origins:
@@ -110,7 +110,7 @@ def install_gate(app: FastAPI, settings: ServingSettings, *, keys: KeyRing, admi
 
 
 class Connection(H11Protocol):
-    """A connection of uvicorn's that refuses too large a head at once: h11 measures unfinished ones only."""
+    """A connection of uvicorn that refuses a too large head at once: h11 only measures unfinished ones."""
 
     def data_received(self, data: bytes) -> None:
         heads = self.conn.their_state is h11.IDLE

@@ -1,4 +1,4 @@
-"""Puts uploads into the library in the background; each is on disk until it is in, whatever happens to the process."""
+"""Ingests uploads in the background; each is on disk until it is in the library, whatever happens to the process."""
 
 import contextlib
 import os
@@ -29,13 +29,13 @@ logger = logging.getLogger(__name__)
 
 _MOST_ATTEMPTS = 8
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 300.0
-# What is not the upload's fault is waited for as long as it lasts, in pauses below the longest.
+# These are not the upload's fault: it waits as long as they last, in short pauses.
 _LASTING, _LASTING_PAUSE = frozenset({"storage_full", "store_unavailable"}), 10.0
-# How often a process looks for uploads that another one took on in the same folder.
+# How often a process looks for uploads that another one accepted in the same folder.
 _LOOK_SECONDS = 2.0
-# How often a server that has nothing to do looks whether vectors are missing, and how many it makes at a time.
+# How often an idle server looks for missing vectors, and how many it makes at a time.
 _VECTORS_PAUSE, _VECTORS = 30.0, 256
-# How many tenants' uploads go in side by side: a book that takes an hour does not hold up another tenant.
+# How many tenants' uploads run side by side: a book that takes an hour does not delay another tenant.
 _WORKERS = 2
 # A batch is embedded within it: a thread still in the model when the interpreter ends would abort the process.
 _STOP_SECONDS = 5.0
@@ -69,8 +69,8 @@ _RECORD = TypeAdapter(JobRecord)
 
 class JobFolder:
     """
-    `pending/` has each upload twice: its bytes and, written after them, its record. An upload counts as taken on from
-    its record on; bytes without a record are leftovers of a crash. `finished/` keeps the records of the last ones.
+    `pending/` has two files for each upload: its bytes and, written after them, its record. An upload is accepted when
+    its record is written; bytes without a record are left from a crash. `finished/` keeps the last records.
     """
 
     def __init__(self, path: Path) -> None:
@@ -80,7 +80,7 @@ class JobFolder:
         self._numbering = threading.Lock()
 
     def prepare(self) -> None:
-        """Make the folders and sweep what a crash left."""
+        """Make the folders and remove what a crash left."""
         for folder in (self.pending, self.finished):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         hour_ago = time.time() - 3600
@@ -92,7 +92,7 @@ class JobFolder:
                     path.unlink()
 
     def add(self, tenant_id: str, source: str, content: BinaryIO) -> JobRecord:
-        """Take an upload on; when this returns, a crash does not lose it."""
+        """Accept an upload; after this returns a crash does not lose it."""
         check_free_space(self.pending)
         job_id = self._new_id()
         data = self.pending / f"{job_id}.bin"
@@ -113,7 +113,7 @@ class JobFolder:
         write_json(self.pending / f"{record.id}.json", asdict(record), mode=0o600)
 
     def finish(self, record: JobRecord) -> bool:
-        """Write down how an upload ended, and remove its bytes; false where it was no longer pending."""
+        """Record how an upload ended, and remove its bytes; false if it was no longer pending."""
         write_json(self.finished / f"{record.id}.json", asdict(replace(record, finished=time.time())), mode=0o600)
         (self.pending / f"{record.id}.bin").unlink(missing_ok=True)
         with contextlib.suppress(FileNotFoundError):
@@ -131,12 +131,12 @@ class JobFolder:
         return None
 
     def waiting(self) -> Iterator[JobRecord]:
-        """List what is to go in, oldest first."""
+        """List the pending uploads, oldest first."""
         for path in sorted(self.pending.glob("*.json")):
             try:
                 record = _read(path)
             except ValueError:
-                # It would come again and again, before all others; people can look at it where it is.
+                # Otherwise it would come first again and again.
                 logger.error("The record {file} of an upload cannot be read; it is set aside.", file=path.name)
                 for part in (path, path.with_suffix(".bin")):
                     with contextlib.suppress(FileNotFoundError):
@@ -169,10 +169,10 @@ class IngestJobs:
     """
     The queue of uploads of one server: of each tenant one at a time, of two tenants side by side.
 
-    An upload is on disk when it is acknowledged, and leaves the queue when it is in the library or never can be: after
-    a crash it begins again, which changes nothing that is in already. While a store is down or a disk full, uploads
-    wait; where a stage fails, they are tried again after growing pauses and at last given up. Of several processes that
-    share the folder one works, and another takes over when it ends.
+    An upload is on disk when it is acknowledged, and leaves the queue when it is in the library or cannot be: after a
+    crash it begins again, which changes nothing that is already in. While a store is down or a disk full, uploads wait;
+    if a stage fails, they are tried again after growing pauses and finally given up. Of several processes that share
+    the folder one works, and another takes over when it ends.
     """
 
     def __init__(self, library: Library, path: Path, *, max_pending: int = 100) -> None:
@@ -192,7 +192,7 @@ class IngestJobs:
 
     def start(self) -> None:
         self.folder.prepare()
-        # A daemon: a library that hangs must not keep the server from ending. What it had not finished stays queued.
+        # A daemon: a library that hangs must not keep the server from ending. Unfinished uploads stay queued.
         self._thread = threading.Thread(target=self._work, name="ingest", daemon=True)
         self._thread.start()
 
@@ -201,7 +201,7 @@ class IngestJobs:
             raise ConfigurationError("The ingest of uploads does not run.")
 
     def stop(self) -> None:
-        """End the work at its next step; what is unfinished begins again with the next server."""
+        """End the work at its next step; unfinished uploads begin again with the next server."""
         self._stopping.set()
         self._wake.set()
         if self._thread is not None:
@@ -223,7 +223,7 @@ class IngestJobs:
         return record
 
     def cancel(self, tenant_id: str, source: str) -> int:
-        """Take out of the queue what is to be deleted; an ingest that is at work on it ends at its next step."""
+        """Remove a source from the queue; a running ingest of it ends at its next step."""
         return sum(self._finish(replace(record, state="cancelled")) for record in self._waiting(tenant_id, source))
 
     def _waiting(self, tenant_id: str, source: str) -> list[JobRecord]:
@@ -242,7 +242,7 @@ class IngestJobs:
     def _work(self) -> None:
         while not self._stopping.is_set():
             with contextlib.suppress(Timeout), self._lock.acquire(timeout=_LOOK_SECONDS):
-                # Daemons, as this thread is.
+                # Daemons, like this thread.
                 others = [threading.Thread(target=self._serve, daemon=True) for _ in range(_WORKERS - 1)]
                 for other in others:
                     other.start()
@@ -251,7 +251,7 @@ class IngestJobs:
                     other.join(_STOP_SECONDS)
 
     def _serve(self, otherwise: Callable[[], bool] = bool) -> None:
-        """Work on one tenant's upload after the other, and at something else between, until the server stops."""
+        """Ingest one upload after the other, and do something else between, until the server stops."""
         while not self._stopping.is_set():
             record = None
             try:
@@ -261,7 +261,7 @@ class IngestJobs:
                 elif not otherwise():
                     self._wake.wait(_LOOK_SECONDS)
             except Exception as error:
-                # A full disk may refuse even the record of a failure; the queue outlives that.
+                # A full disk may refuse even the record of a failure; the queue goes on.
                 logger.error("Uploads wait: {kind}. Trying again.", kind=type(error).__name__)
                 self._stopping.wait(_LOOK_SECONDS)
             finally:
@@ -270,7 +270,7 @@ class IngestJobs:
                     self._wake.set()
 
     def _make_vectors(self) -> bool:
-        """Make some of the vectors that an interrupted ingest left to be made; false where there is nothing to do."""
+        """Make some of the vectors that an interrupted ingest left out; false if there is nothing to do."""
         if time.monotonic() < self._next_look:
             return False
         library, children, parents = self.library, *(self.library.stores[kind] for kind in ("children", "parents"))
@@ -297,12 +297,12 @@ class IngestJobs:
         return False
 
     def _next(self) -> JobRecord | None:
-        """Choose of the tenants that are not served the one whose turn is longest ago, and of it what came first."""
+        """Choose the tenant whose last turn is longest ago and who has none now, and its oldest upload."""
         with self._changing:
             self._wake.clear()
             waiting = list(self.folder.waiting())
             telemetry.JOBS_WAITING.set(len(waiting))
-            # A wait that is longer than any pause is one for a clock that was set back.
+            # A longer wait than any pause means that the clock was set back.
             now = time.time()
             due = [record for record in waiting if not now < record.not_before <= now + _LONGEST_PAUSE]
             due = [record for record in due if record.tenant_id not in self._served]
@@ -316,7 +316,7 @@ class IngestJobs:
 
     def _ingest(self, record: JobRecord) -> None:
         if record.attempts >= _MOST_ATTEMPTS:
-            # It ended the process each time, or how it ended could not be written down.
+            # It ended the process each time, or its end could not be recorded.
             self._finish(replace(record, state="failed", error=_reported(ApiError("internal"))))
             return
         record = replace(record, state="running", attempts=record.attempts + 1, started=time.time())
@@ -333,7 +333,7 @@ class IngestJobs:
             return
 
         def listen(stage: str, done: int, total: int) -> None:
-            # Which process it waits for is no business of the tenant's.
+            # The tenant does not need to know which process it waits for.
             self._progress[record.id] = (stage.split(maxsplit=1)[0], done, total)
             if self._stopping.is_set() or not self.folder.is_pending(record.id):
                 raise _IngestStoppedError("The ingest was stopped.")
@@ -380,7 +380,7 @@ class IngestJobs:
                     self.folder.save(again)
 
     def _after_stop(self, record: JobRecord) -> None:
-        """Finish a deletion that came while its source went in."""
+        """Finish a deletion that came while its source was ingested."""
         if not self.folder.is_pending(record.id):
             with contextlib.suppress(ShiguanError):
                 self.library.delete(record.source, tenant_id=record.tenant_id)

@@ -1,4 +1,4 @@
-"""The API keys: made and revoked in a file that holds none of them, what each is used for, the trail of changes."""
+"""The API keys: the file of their hashes, their use and limits, and the audit trail."""
 
 import contextlib
 import hashlib
@@ -28,7 +28,7 @@ ROLES = ("read", "write", "metrics")
 """`read` asks and lists, `write` also uploads and deletes, `metrics` reads /metrics and nothing else."""
 
 NO_TENANT = "*"
-"""Stands for the tenant of a key that opens no library."""
+"""The tenant of a key that opens no library."""
 
 _PREFIX = "sg_"
 _SHOWN = 7
@@ -41,8 +41,8 @@ _LOCK_SECONDS = 10
 @dataclass(frozen=True, slots=True)
 class KeyRecord:
     """
-    A key is 256 random bits, which nobody can guess or try out, so one round of SHA-256 is enough to keep it: the slow
-    hashes for passwords protect what people choose.
+    A key is 256 random bits, which cannot be guessed, so one round of SHA-256 is enough: slow hashes are for passwords
+    that people choose.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -72,8 +72,8 @@ class _Content(BaseModel):
 
 class KeyFile:
     """
-    Every change replaces the file whole under a lock, so that neither a crash nor two people at once can spoil it; only
-    its owner can read it.
+    Every change replaces the whole file under a lock, so that neither a crash nor two changes at once can damage it;
+    only its owner can read it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -98,7 +98,7 @@ class KeyFile:
         return key, record
 
     def revoke(self, key_id: str) -> KeyRecord:
-        """Revoke a key; a running server knows at its next request."""
+        """Revoke a key; a running server refuses it from its next request on."""
         with self._locked():
             records = self.read()
             for position, record in enumerate(records):
@@ -203,10 +203,10 @@ _AUDIT_FILES = 10
 
 class KeyUse:
     """
-    Counts what each key asks for and turns it away with 429 for as long as it has asked for more than its share.
+    Counts the requests and tokens of each key, and refuses with 429 above the limits.
 
-    A share fills up evenly: of 60 requests a minute one comes back each second. Tokens are known when an answer is
-    finished, so that a key can overdraw them once and then waits. A limit of 0 is none. All of it is of one process.
+    A limit refills evenly: of 60 requests a minute one comes back each second. Tokens are known when an answer is
+    finished, so a key can overdraw them once and then waits. A limit of 0 is none. Each process counts for itself.
     """
 
     def __init__(self, settings: ServingSettings) -> None:
@@ -244,7 +244,7 @@ class KeyUse:
         return min(first, asked + first * minutes), min(second, written + second * minutes)
 
     def save(self) -> None:
-        """Write down when the keys were last used; what another process wrote later stays."""
+        """Save when the keys were last used; a later time from another process stays."""
         if not self._last:
             return
         used, self._last = self._last, {}
@@ -258,7 +258,7 @@ class KeyUse:
 
 
 def used_path(keys_path: Path) -> Path:
-    """Say where the server writes when keys were last used: beside their file."""
+    """Name the file of when keys were last used, beside that of the keys."""
     return keys_path.with_name(f"{keys_path.stem}-used.json")
 
 
@@ -271,7 +271,7 @@ def last_used(path: Path) -> dict[str, str]:
 
 
 def audit(folder: Path, action: str, **details: Any) -> None:
-    """Add a line to the trail of changes; what cannot be written down is logged, and done all the same."""
+    """Add a line to the audit trail; if it cannot be written this is logged, and the change is made all the same."""
     path = folder / "audit.jsonl"
     line = (json.dumps({"time": utc_time(), "action": action, **details}) + "\n").encode()
     try:

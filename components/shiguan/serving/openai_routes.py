@@ -21,7 +21,7 @@ from shiguan.serving.telemetry import current_request_id
 
 MODEL_PREFIX = "shiguan-"
 _SPEAKERS = ("user", "assistant")
-# What an answer tied to passages cannot give, with the values that ask for nothing.
+# Fields that an answer from passages cannot honour, with the values that do no harm.
 _REFUSED: dict[str, tuple[Any, ...]] = {
     "n": (1,),
     "tools": ([],),
@@ -53,7 +53,7 @@ class ChatMessage(BaseModel):
 
 
 class ChatRequest(AskOptions, extra="allow"):
-    """What a chat completion may ask for beside options; other fields are for `unsupported` and `ignored`."""
+    """A chat completion; fields that are not named here are for `unsupported` and `ignored`."""
 
     model: str
     messages: Annotated[list[ChatMessage], Field(min_length=1)]
@@ -66,17 +66,17 @@ class ChatRequest(AskOptions, extra="allow"):
         return [name for name, harmless in _REFUSED.items() if name in given and given[name] not in harmless]
 
     def ignored(self) -> list[str]:
-        """Say what is left aside, for many programs send fields whether they matter or not."""
+        """Describe what is ignored: many programs send fields whether they matter or not."""
         given = (self.model_extra or {}).items()
         names = [f"`{name[:40]}`" for name, value in given if value is not None and name not in _REFUSED]
-        said = [f"Left aside: {', '.join(names)}; the mode's own settings hold."] if names else []
+        notes = [f"Ignored: {', '.join(names)}; the mode's own settings hold."] if names else []
         others = sorted({message.role for message in self.messages if message.role not in _SPEAKERS})
         if others:
-            said.append(f"Messages with the role {', '.join(others)} were left aside: they give no instructions here.")
-        return said
+            notes.append(f"Messages with the role {', '.join(others)} were left aside: they give no instructions here.")
+        return notes
 
     def as_request(self) -> AnswerRequest:
-        """Read question and turns; system and tool messages are the caller's program's, and are left aside."""
+        """Read question and turns; system and tool messages are ignored."""
         *before, last = self.messages
         question = _text(last.content).strip()
         if last.role != "user" or not question:
@@ -90,7 +90,7 @@ class ChatRequest(AskOptions, extra="allow"):
             for message in before
             if message.role in _SPEAKERS
         ]
-        # Programs that show nothing but the text get the list of sources in it.
+        # For programs that only show the text, the list of sources is in it.
         given: dict[str, Any] = {
             "references": True,
             "max_tokens": self.max_completion_tokens,
@@ -105,7 +105,7 @@ def model_object(mode: str) -> dict[str, Any]:
 
 
 def extension(answer: dict[str, Any], warnings: Sequence[str]) -> dict[str, Any]:
-    """Give what an answer has beyond a chat completion: the field `shiguan` of the reply and of the last chunk."""
+    """Build the field `shiguan` of the reply and of the last chunk: what an answer has beyond a chat completion."""
     metadata = answer["metadata"]
     return {
         **{name: answer[name] for name in ("mode", "status", "citations", "documents")},
@@ -185,7 +185,7 @@ async def chat_completions(request: Request, asker: Reader) -> Response:
     """
     Answer the last message; the ones before it are the conversation.
 
-    Citations stand in the text as `[1]`, in a list of sources at its end, and with their exact spans in the field
+    Citations are in the text as `[1]`, in a list of sources at its end, and with their exact spans in the field
     `shiguan` of the reply or of the last chunk. With `conversation_id`, in the body or as `X-Conversation-Id`, and one
     message alone the conversation is the server's.
     Errors have the form of the OpenAI API and the fields of this server's.
@@ -211,7 +211,7 @@ async def chat_completions(request: Request, asker: Reader) -> Response:
 
 
 def read_chat(content: Any) -> ChatRequest:
-    """Read a request, and refuse what cannot be given rather than leave it aside."""
+    """Read a request, and refuse what cannot be honoured."""
     body = ChatRequest.model_validate(content)
     unsupported = body.unsupported()
     if unsupported:
@@ -264,24 +264,24 @@ async def _lines(chunks: AsyncGenerator[dict[str, Any], None]) -> AsyncGenerator
             async for chunk in chunks:
                 yield sse(chunk)
         except ApiError as error:
-            yield sse(_told(error)[0], event="error")
+            yield sse(_error_reply(error)[0], event="error")
     yield DONE
 
 
 def _refusal(error: Exception) -> JSONResponse:
-    body, told = _told(error)
-    return JSONResponse(body, status_code=told.status_code, headers=dict(told.headers or {}))
+    body, reply = _error_reply(error)
+    return JSONResponse(body, status_code=reply.status_code, headers=dict(reply.headers or {}))
 
 
-def _told(error: Exception) -> tuple[dict[str, Any], ApiError]:
-    """Give an error the fields of both worlds: a client of either finds what it looks for."""
+def _error_reply(error: Exception) -> tuple[dict[str, Any], ApiError]:
+    """Give an error the fields of the OpenAI API and of this server."""
     if isinstance(error, ValidationError):
         wrong = invalid_fields(error)
         error = ApiError("bad_request", message=wrong.message, fields=wrong.fields)
-    told = counted(error)
-    body = told.body()
-    param = told.fields[0]["field"].partition(".")[0] if told.fields else None
-    default = "invalid_request_error" if told.status_code < 500 else "server_error"
-    code = "model_not_found" if told.kind == "not_found" else told.kind
-    body["error"].update(type=_TYPES.get(told.status_code, default), param=param, code=code)
-    return body, told
+    reply = counted(error)
+    body = reply.body()
+    param = reply.fields[0]["field"].partition(".")[0] if reply.fields else None
+    default = "invalid_request_error" if reply.status_code < 500 else "server_error"
+    code = "model_not_found" if reply.kind == "not_found" else reply.kind
+    body["error"].update(type=_TYPES.get(reply.status_code, default), param=param, code=code)
+    return body, reply

@@ -1,4 +1,4 @@
-"""The body of a request: how much of it there may be, and what JSON no route could work with."""
+"""The body of a request: its largest size, and JSON that is refused."""
 
 import asyncio
 import json
@@ -14,8 +14,8 @@ from shiguan.tenants import odd_value
 
 _MOST_VALUES = 20_000
 _DEEPEST = 64
-# What a body must hold for its values to be looked at one by one: most have none of it. Halves of surrogate pairs, as
-# an escape or as bytes, numbers beyond 64 bits, encodings other than UTF-8, numbers that are none.
+# Only a body that has one of these is checked value by value: halves of surrogate pairs, as an escape or as bytes,
+# numbers beyond 64 bits, encodings other than UTF-8, NaN and infinity.
 _ODD = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]|\d{19}|\d[eE]|\x00|\bNaN\b|\bInfinity\b")
 
 
@@ -23,7 +23,7 @@ class RequestBody:
     """
     An ASGI `receive` that counts what arrives, whatever `Content-Length` says, and notices when the caller is gone.
 
-    Of an upload only the first message is read ahead of the application, so that it never piles up here.
+    Only the first message of an upload is read ahead of the application, so that it does not pile up here.
     """
 
     def __init__(self, receive: Receive, *, limit: int) -> None:
@@ -35,7 +35,7 @@ class RequestBody:
         self._gone = asyncio.Event()
 
     async def start(self, *, whole: bool = False) -> bool:
-        """Read the first message, which for most requests is all of the body, or all of them."""
+        """Read the first message, or the whole body."""
         self._first = await self._next()
         parts = [self._first.get("body", b"")]
         while whole and not self._complete.is_set():
@@ -99,10 +99,10 @@ def too_large(limit: int) -> ApiError:
 
 def check_json(body: bytes) -> None:
     """
-    Refuse JSON that some library behind a route would break on or be busy with: too many values, too deep, no Unicode,
-    numbers that are none or are larger than 64 bits.
+    Refuse JSON that some library behind a route would fail on or be busy with: too many values or levels, invalid
+    Unicode, numbers that are not finite or larger than 64 bits.
 
-    What is no JSON at all is left to the route, which says so.
+    What is not JSON at all is left to the route, which says so.
     """
     brackets = body.count(b"[") + body.count(b"{")
     if brackets <= _DEEPEST and brackets + body.count(b",") <= _MOST_VALUES and not _ODD.search(body):

@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shiguan.serving import telemetry
-from shiguan.serving.authentication import METRICS_PATH, UPLOAD_PATH, Principal, is_open
+from shiguan.serving.authentication import METRICS_PATH, UPLOAD_PATH, current_principal, is_open
 from shiguan.serving.error_replies import ApiError, counted, error_response
 from shiguan.serving.request_body import RequestBody, check_length
 from shiguan.serving.settings import ServingSettings
@@ -189,7 +189,7 @@ class RequestLifetime:
             await self.app(scope, body, reply)
             return
         seconds = self.settings.upload_timeout if upload else self.settings.request_timeout
-        principal: Principal = scope["state"]["principal"]
+        principal = current_principal()
         try:
             with self.admission.admitted(principal.tenant_id, limited=principal.key_id != "keyless"):
                 check_length(scope, limit)

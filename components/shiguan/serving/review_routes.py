@@ -1,4 +1,4 @@
-"""/api/v1/conversations, receipts, feedback and reports: what was asked, how it was answered, what is said of that."""
+"""/api/v1/conversations, receipts, feedback and reports."""
 
 import asyncio
 import html
@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from lxml.html import HTMLParser, document_fromstring
 from pydantic import BaseModel, Field
 from starlette.responses import Response
@@ -30,7 +30,8 @@ from shiguan.engine.receipts import Receipt, Replay
 from shiguan.errors import RefusedError
 from shiguan.llm.reply_cache import TenantCache
 from shiguan.resources import utc_time
-from shiguan.serving.authentication import Principal, Reader, Writer
+from shiguan.serving.authentication import Reader, Writer
+from shiguan.serving.document_routes import CurrentLibrary
 from shiguan.serving.engine import ReceiptFolder, current_engine
 from shiguan.serving.error_replies import ApiError
 
@@ -50,7 +51,7 @@ async def _of_store(read: Callable[[ConversationStore], Any]) -> Any:
     except RefusedError:
         found = None
     if not found:
-        # The same for an id that was never used, one that can be none and one of another tenant's.
+        # The same for an id that was never used, one that is malformed and one of another tenant.
         listing = "GET /api/v1/conversations lists them."
         raise ApiError("not_found", message="There is no such conversation.", next_step=listing)
     return found
@@ -105,8 +106,8 @@ async def delete(conversation_id: str, asker: Writer) -> dict[str, Any]:
     return {"id": conversation_id, "deleted": True}
 
 
-async def kept_receipt(request: Request, receipt_id: str, asker: Principal) -> Receipt:
-    """Find a receipt of the asker's tenant; any other is the same 404."""
+async def kept_receipt(request: Request, receipt_id: str, asker: Reader) -> Receipt:
+    """Find a receipt of the caller's tenant; any other is the same 404."""
     settings = request.app.state.settings
     found = await asyncio.to_thread(ReceiptFolder(settings).find, asker.tenant_id, receipt_id)
     if found is None:
@@ -115,28 +116,29 @@ async def kept_receipt(request: Request, receipt_id: str, asker: Principal) -> R
     return found
 
 
-@router.get("/receipts/{receipt_id}", tags=["receipts"])
-async def receipt(request: Request, receipt_id: str, asker: Reader) -> dict[str, Any]:
-    """
-    Give the receipt whose id an answer's `metadata.receipt` has.
+KeptReceipt = Annotated[Receipt, Depends(kept_receipt)]
 
-    `stale` says whether a passage that the answer cites is not in the library any more as it was.
+
+@router.get("/receipts/{receipt_id}", tags=["receipts"])
+async def receipt(found: KeptReceipt, library: CurrentLibrary, asker: Reader) -> dict[str, Any]:
     """
-    found = await kept_receipt(request, receipt_id, asker)
-    parents = request.app.state.ingest_jobs.library.stores["parents"]
-    replay = await asyncio.to_thread(Replay, found, parents, tenant_id=asker.tenant_id)
+    Give the receipt with the id in an answer's `metadata.receipt`.
+
+    `stale` says whether a passage that the answer cites has changed or left the library.
+    """
+    replay = await asyncio.to_thread(Replay, found, library.stores["parents"], tenant_id=asker.tenant_id)
     return {"receipt": found.model_dump(mode="json"), "stale": replay.is_stale}
 
 
 @router.get("/receipts/{receipt_id}/export", tags=["receipts"], response_class=Response)
-async def export_notes(request: Request, receipt_id: str, asker: Reader, form: Form = "markdown") -> Response:
+async def export_notes(
+    request: Request, found: KeptReceipt, library: CurrentLibrary, asker: Reader, form: Form = "markdown"
+) -> Response:
     """Give an answer with its sources as a file for a bibliography or a word processor."""
-    found = await kept_receipt(request, receipt_id, asker)
-    parents = request.app.state.ingest_jobs.library.stores["parents"]
 
     def write() -> bytes:
         own = read_sources(request.app.state.settings.folder / "sources.yml", asker.tenant_id)
-        return export_answer(found, parents, form, own=own)
+        return export_answer(found, library.stores["parents"], form, own=own)
 
     kind, ending = FORMS[form]
     name = f"attachment; filename=shiguan-{found.id[:8]}.{ending}"
@@ -145,15 +147,13 @@ async def export_notes(request: Request, receipt_id: str, asker: Reader, form: F
 
 
 @router.get("/receipts/{receipt_id}/places", tags=["receipts"])
-async def places(request: Request, receipt_id: str, asker: Reader) -> dict[str, Any]:
+async def places(found: KeptReceipt, library: CurrentLibrary, asker: Reader) -> dict[str, Any]:
     """Find the places that an answer cites again in the sources as they are now: see `shiguan locate`."""
-    found = await kept_receipt(request, receipt_id, asker)
-    library = request.app.state.ingest_jobs.library
     return {"places": await asyncio.to_thread(locate, found, partial(library.text, tenant_id=asker.tenant_id))}
 
 
 class Judgement(BaseModel, extra="forbid"):
-    """What a reader says of an answer."""
+    """A reader's judgement on an answer."""
 
     receipt: Annotated[str, Field(max_length=64, description="The answer's `metadata.receipt`.")]
     kind: Kind
@@ -192,11 +192,11 @@ _ELEMENTS = frozenset(
 _ATTRIBUTES = frozenset(
     "class data-label viewbox role aria-label d x y width height rx cx cy r points text-anchor transform".split()
 )
-_SPELLED = {"viewbox": "viewBox"}  # HTML knows no capitals, SVG does
+_SPELLED = {"viewbox": "viewBox"}  # lxml reads names as HTML, in lower case
 
 
 def _reports(folder: Path | None, tenant: str) -> dict[str, Path]:
-    """Find a tenant's reports, the newest first: pages in the folder of its name or one below it; no link leads out."""
+    """Find a tenant's reports, the newest first, in the folder of its name or one below it; links out are ignored."""
     if folder is None:
         return {}
     root, own = folder.resolve(), (folder / tenant).resolve()
@@ -228,7 +228,7 @@ async def reports(request: Request, reader: Reader) -> dict[str, Any]:
 
 @router.get("/reports/{name:path}", tags=["library"], summary="Read a report")
 async def report(request: Request, name: str, reader: Reader) -> dict[str, Any]:
-    """Give a report's `title` and its `body`: texts, and elements as name, attributes and what stands in them."""
+    """Give a report's `title` and its `body`: texts, and elements as name, attributes and content."""
 
     def read() -> dict[str, Any]:
         page = _reports(request.app.state.settings.reports_dir, reader.tenant_id).get(name)
@@ -240,14 +240,14 @@ async def report(request: Request, name: str, reader: Reader) -> dict[str, Any]:
 
 
 def report_body(page: Path) -> list[Any]:
-    """Read what a report says, as texts and the few elements that a report has."""
+    """Read the content of a report, as texts and the few elements that a report has."""
     root = document_fromstring(page.read_bytes() or b" ", HTMLParser(encoding="utf-8"), ensure_head_body=True)
     main = root.find(".//main")
     return [] if main is None else _parts(main)
 
 
 def _parts(element: Any) -> list[Any]:
-    """Write what stands in an element down; what a report never has is left out with all that stands in it."""
+    """List the content of an element; elements that a report never has are left out with their content."""
     parts = [element.text or ""]
     for child in element:
         if child.tag in _ELEMENTS:

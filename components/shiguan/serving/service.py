@@ -1,4 +1,4 @@
-"""The life of the server: everything loaded before the first request, everything let go after the last."""
+"""The life of the server: load everything before the first request, release it after the last."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
-from haystack import Document, logging
+from haystack import logging
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -52,10 +52,10 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 @contextlib.contextmanager
 def on_shutdown_signal(begin: Callable[[], None]) -> Iterator[None]:
     """
-    Call something on the event loop as soon as the process gets a signal to end.
+    Call a function on the event loop as soon as the process gets a signal to end.
 
-    ASGI tells an application of a shutdown only when its last request is over. A request that waits for a slow model
-    would hold the process for as long as that takes; on the signal itself, the application can cut it off.
+    ASGI reports a shutdown only after the last request. A request that waits for a slow model would keep the process
+    alive that long; on the signal itself, the application can cancel it.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # a test's server in a thread has no signals
@@ -87,8 +87,8 @@ _MODE_NAME = re.compile(r"[\w-]{1,40}")
 
 class Service:
     """
-    `install` adds routes and what stands before them. The models are loaded when the application starts, in its
-    lifespan, so that the port answers only when questions can be answered.
+    `install` adds routes and middleware. The models are loaded in the application's lifespan, so that the port answers
+    only when questions can be answered.
     """
 
     def __init__(self, settings: ServingSettings) -> None:
@@ -116,7 +116,7 @@ class Service:
         self.readiness = status_routes.Readiness()
 
     def install(self, app: FastAPI, wrapped: FastAPI) -> None:
-        """Add everything to an application, and of Hayhooks' own what runs the modes."""
+        """Add everything to an application, and from Hayhooks' own the routes that run the modes."""
         ours = (page_routes, status_routes, rag_routes, document_routes, verify_routes, review_routes, openai_routes)
         for routes in ours:
             include_routes(app, routes.router)
@@ -124,7 +124,6 @@ class Service:
         install_gate(app, self.settings, keys=self.keys, admission=self.admission)
         app.add_middleware(PlainStartupFailure)
         app.state.settings = self.settings
-        app.state.keys = self.keys
         app.state.readiness = self.readiness
         app.state.modes = self.modes
 
@@ -137,7 +136,7 @@ class Service:
         app.router.lifespan_context = lifespan
 
     def begin_shutdown(self) -> None:
-        """Answer nothing more and cut off what runs."""
+        """Refuse new requests and cancel the running ones."""
         self.readiness.stopping = True
         self.admission.stop()
 
@@ -145,7 +144,7 @@ class Service:
     async def _running(self, app: FastAPI, wrapped: FastAPI) -> AsyncIterator[None]:
         library = await asyncio.to_thread(self._open_library)
         engine = await asyncio.to_thread(Engine, self.settings)
-        # It comes with the extra `transformers` alone, and where it is there Haystack has imported it.
+        # Only the extra `transformers` installs it, and then Haystack has imported it.
         torch = sys.modules.get("torch")
         if torch is not None:
             torch.set_num_threads(self.settings.torch_threads)
@@ -158,8 +157,8 @@ class Service:
             await asyncio.to_thread(engine.warm_up)
             if find_spec("mcp") is not None:  # the extra of that name
                 app.router.routes.append(await open_until_the_end.enter_async_context(_mcp_route(engine, library)))
-            # Hayhooks deploys its wrappers when it starts. What else it can do, deploying, undeploying or drawing for
-            # anybody, has no route here.
+            # Hayhooks deploys its wrappers when it starts. Its routes for deploying, undeploying and drawing are left
+            # out.
             await open_until_the_end.enter_async_context(wrapped.router.lifespan_context(wrapped))
             taken = {f"/{mode}/run" for mode in self.modes}
             app.router.routes.extend(route for route in wrapped.routes if getattr(route, "path", "") in taken)
@@ -167,14 +166,14 @@ class Service:
             self.readiness.checks = {
                 "keys": self.keys.check,
                 "stores": partial(_check_stores, library),
-                # Loaded and warmed up, or the server would not have come to this line.
+                # They are loaded and warmed up here.
                 "models": bool,
                 "pipelines": bool,
                 "ingest": jobs.check,
             }
             saving = asyncio.create_task(self._save_use())
-            # What is loaded now stays: a full collection that goes through all of it holds every question up for
-            # some hundred milliseconds.
+            # What is loaded now stays; a full garbage collection over all of it would delay every question by some
+            # hundred milliseconds.
             gc.collect()
             gc.freeze()
             yield
@@ -215,7 +214,7 @@ def _check_stores(library: Library) -> None:
 
 @contextlib.asynccontextmanager
 async def _mcp_route(engine: Engine, library: Library) -> AsyncIterator[Route]:
-    """Give the route while its tools can be called: a call is one request, let in, counted and cut off as any other."""
+    """Provide the route while its tools can be called; a call is a request like any other."""
     from mcp.server.streamable_http_manager import StreamableHTTPASGIApp  # noqa: PLC0415  # an extra
     from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415
 
@@ -225,35 +224,23 @@ async def _mcp_route(engine: Engine, library: Library) -> AsyncIterator[Route]:
         given = {"query": query, "mode": mode, "conversation_id": conversation_id, "include_sources": False}
         return await engine.ask(read_request(given), tenant_id)
 
-    def search(query: str, top_k: int, tenant_id: str) -> tuple[list[Document], list[str]]:
-        return engine.search(query, tenant_id, top_k=top_k)
+    def words_of(error: Exception) -> str:
+        reply = counted(error).body()["error"]
+        return f"{reply['message']} {reply['next_step']}".strip()
 
-    def verify(text: str, tenant_id: str) -> dict[str, Any]:
-        return engine.verify(text, tenant_id)
+    def tenant() -> str:
+        return current_principal().tenant_id
 
-    server = tool_server(
-        library,
-        engine.modes,
-        ask,
-        search,
-        verify,
-        tenant=lambda: current_principal().tenant_id,
-        words_of=_words_of,
-    )
-    # Who may ask, from where and how much, is decided before a request comes here.
+    server = tool_server(library, engine.modes, ask, engine.search, engine.verify, tenant=tenant, words_of=words_of)
+    # The middleware has checked the caller and the origin.
     unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     server.streamable_http_app(json_response=True, stateless_http=True, transport_security=unchecked)
     async with server.session_manager.run():
         yield Route("/mcp", StreamableHTTPASGIApp(server.session_manager), methods=["POST"])
 
 
-def _words_of(error: Exception) -> str:
-    reply = counted(error).body()["error"]
-    return f"{reply['message']} {reply['next_step']}".strip()
-
-
 class PlainStartupFailure:
-    """ASGI middleware: a start that failed is reported with a sentence instead of a stack."""
+    """ASGI middleware: a failed start is reported with a sentence instead of a traceback."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

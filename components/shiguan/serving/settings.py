@@ -30,8 +30,8 @@ _Seconds = Annotated[float, Field(ge=0.05, le=86_400)]
 
 class ServingSettings(BaseModel, frozen=True, extra="forbid"):
     """
-    Behaviour is in the pipelines' YAML; what stands here are places, limits and secrets. The variable of a field is its
-    name after `SHIGUAN_`, and `.env.example` lists all of them with the same words.
+    Places, limits and secrets; behaviour is in the pipelines' YAML. The variable of a field is its name after
+    `SHIGUAN_`, and `.env.example` lists all of them with the same words.
     """
 
     deployment: str = Field("embedded", description="Which folder of pipelines/ is served.")
@@ -42,7 +42,7 @@ class ServingSettings(BaseModel, frozen=True, extra="forbid"):
     keys_file: Path | None = Field(None, description="The file of API keys; default: keys.json in the data folder.")
     api_keys: str = Field(
         "",
-        repr=False,  # keys stay out of whatever prints the settings
+        repr=False,  # so that printed settings do not show keys
         description="API keys beside the file: TENANT:ROLE:SHA256 separated by commas, as `shiguan keys add "
         "--print-hash` gives.",
     )
@@ -79,7 +79,7 @@ class ServingSettings(BaseModel, frozen=True, extra="forbid"):
         "off", description="`on` keeps in each receipt the prompt that was sent, with the text of every passage in it."
     )
     reports_dir: Path | None = Field(
-        None, description="Where reports of `shiguan eval` lie that the page opens, in a folder for each tenant."
+        None, description="Where the page finds reports of `shiguan eval`, in a folder for each tenant."
     )
     feedback_days: Annotated[int, Field(ge=0, le=36500)] = Field(
         0, description="Days for which feedback is kept; 0 for as long as there is room. It holds question and answer."
@@ -100,7 +100,7 @@ class ServingSettings(BaseModel, frozen=True, extra="forbid"):
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:
-        """Read the settings; an empty variable is none."""
+        """Read the settings; an empty variable counts as unset."""
         environment = os.environ if environment is None else environment
         texts = {name: environment.get(_variable(name), "").strip() for name in cls.model_fields}
         try:

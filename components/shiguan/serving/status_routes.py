@@ -1,4 +1,4 @@
-"""/health, /ready, /metrics, and /api/v1/rag/health: how the server is, and what it serves."""
+"""/health, /ready, /metrics and /api/v1/rag/health: the state of the server, and what it serves."""
 
 import asyncio
 import time
@@ -23,9 +23,9 @@ _FRESH_SECONDS = 1.0
 
 class Readiness:
     """
-    The parts that must work before questions can be answered, and a check for each, with a time limit in a thread.
+    The parts that must work before questions can be answered, and a check for each, in a thread with a time limit.
 
-    A result counts for a second, so that many probes cost one look. Why a part failed stands in the log alone.
+    A result is kept for a second, so that many probes cost one check. Why a part failed is only in the log.
     """
 
     def __init__(self) -> None:
@@ -36,11 +36,11 @@ class Readiness:
         self._looking: asyncio.Task[None] | None = None
 
     async def ready(self) -> tuple[bool, dict[str, str]]:
-        """Look at every part, and say whether all is well."""
+        """Check every part; whether all are well, and the state of each."""
         if time.monotonic() - self._looked > _FRESH_SECONDS:
             if self._looking is None or self._looking.done():
                 self._looking = asyncio.create_task(self._look())
-            # One probe that is given up must not take the look away from the others.
+            # A probe that is cancelled must not cancel the check for the others.
             await asyncio.shield(self._looking)
         parts = dict(self._results)
         return bool(parts) and not self.stopping and all(state == "ok" for state in parts.values()), parts
@@ -67,7 +67,7 @@ router = APIRouter()
 
 @router.get("/health", tags=["health"])
 async def health() -> PlainTextResponse:
-    """Say that the process is alive. Nothing is looked at."""
+    """Report that the process is alive; nothing is checked."""
     return PlainTextResponse("ok\n")
 
 
@@ -85,7 +85,7 @@ async def ready(request: Request) -> Response:
 
 @router.get("/api/v1/rag/health", tags=["health"])
 async def rag_health(request: Request, principal: Reader) -> dict[str, Any]:
-    """Tell a caller what is served and how it is."""
+    """Report what is served, and its state."""
     state = request.app.state
     good, parts = await state.readiness.ready()
     return {
@@ -107,5 +107,5 @@ async def rag_health(request: Request, principal: Reader) -> dict[str, Any]:
 
 @router.get("/metrics", tags=["health"])
 async def metrics() -> Response:
-    """Give the numbers to Prometheus; the authentication asks for a key of the role `metrics`."""
+    """Give the metrics to Prometheus; this needs a key of the role `metrics`."""
     return Response(generate_latest(REGISTRY), media_type=CONTENT_TYPE_LATEST)

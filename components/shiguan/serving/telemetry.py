@@ -1,4 +1,4 @@
-"""What the server tells of its work: numbers for Prometheus, log lines, traces; no text of a user in any of them."""
+"""Metrics for Prometheus, log lines and traces, without the texts of users."""
 
 import json
 import logging
@@ -21,9 +21,9 @@ from shiguan.errors import ConfigurationError
 from shiguan.text.terminal import printable
 
 REGISTRY = CollectorRegistry()
-"""The server's own registry: nothing that a library registers is given out by accident."""
+"""The server's own registry: metrics of libraries are not exported by accident."""
 
-# When a series was made doubles their number and is asked for by nobody.
+# The time when a series was made doubles their number, and is not used.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -66,7 +66,7 @@ SWITCHES = _counter(
 CACHED = _counter("cache_hits", "Calls, vectors and whole answers taken from the cache.", ["mode", "kind"])
 FALLBACKS = _counter("fallbacks", "Answers that came with a warning.", ["mode"])
 VERDICTS = _counter("verdicts", "Sentences of answers by verdict.", ["mode", "verdict"])
-FAILURES = _counter("failures", "Errors that callers were told of, by type.", ["type"])
+FAILURES = _counter("failures", "Errors that callers got, by type.", ["type"])
 JOBS = _counter("ingest_jobs", "Uploads by how their ingest ended.", ["state"])
 JOBS_WAITING = _gauge("ingest_jobs_waiting", "Uploads that wait to be ingested.")
 
@@ -78,7 +78,7 @@ def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None =
     """Count a finished answer, streamed or not: its stages' times, tokens, calls, warnings and verdicts."""
     mode = answer["mode"]  # the name of a file that the server loaded
     metadata = answer.get("metadata", {})
-    # An answer that was withheld reads like one that was not found: what was done with it says which.
+    # An answer that was withheld looks like one that was not found; `grounding` says which.
     status = "refused" if metadata.get("grounding") == "refused" else answer.get("status")
     ANSWERS.labels(mode, status if status in _STATUSES else _OTHER).inc()
     _record_method(mode, status, metadata)
@@ -121,11 +121,11 @@ _NAMES = frozenset(
     "haystack.component.name haystack.component.type shiguan.request_id http.request.method http.route "
     "error.type".split()
 )
-"""Tags whose words are ours; of all others only numbers pass."""
+"""Tags whose values are texts of this project; of all others only numbers pass."""
 
 
 class _SizedSpan(Span):
-    """A span of the inner tracer; what goes into a component and comes out is measured and not shown."""
+    """A span of the inner tracer; of a component's inputs and outputs only sizes are recorded."""
 
     def __init__(self, inner: Span) -> None:
         self._inner = inner
@@ -142,15 +142,15 @@ class _SizedSpan(Span):
 
 
 class _FailedError(Exception):
-    """Tells the inner tracer that something failed, without the words of the error."""
+    """Reports a failure to the inner tracer without the message of the error."""
 
 
 class TextlessTracer(Tracer):
     """
-    Keeps questions, passages, answers and messages of errors out of whatever another tracer records.
+    Keeps questions, passages, answers and messages of errors out of what another tracer records.
 
-    Haystack hands a run's input to its tracer also where tracing of contents is off, and tracers write down the
-    messages of exceptions. Here numbers pass, a few names that the engine gives, and lengths.
+    Haystack gives a run's input to its tracer even if tracing of contents is off, and tracers record the messages of
+    exceptions. Only numbers, lengths and a few names of the engine pass.
     """
 
     def __init__(self, inner: Tracer) -> None:
@@ -180,7 +180,7 @@ class TextlessTracer(Tracer):
 
 @contextmanager
 def traces(on: bool, exporter: Any = None) -> Iterator[None]:
-    """Record traces for the collector that `OTEL_…` names; where they are off, another's tracer hears no texts."""
+    """Record traces for the collector that `OTEL_…` names; if they are off, keep texts from any other tracer."""
     before = tracer.actual_tracer
     inner, provider = before, None
     if on:
@@ -219,7 +219,7 @@ current_request_id: ContextVar[str | None] = ContextVar("current_request_id", de
 
 
 class _TextLines(logging.Formatter):
-    """Lines for people, which cannot steer their terminal."""
+    """Lines for people, without control characters for their terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
         line, request_id = printable(super().format(record)), current_request_id.get()
@@ -227,7 +227,7 @@ class _TextLines(logging.Formatter):
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a record; of an exception its type and place, never its message, which may quote a question."""
+    """One JSON object a record; an exception as its type and place, without its message, which may quote a question."""
 
     def format(self, record: logging.LogRecord) -> str:
         message, error = record.getMessage(), record.exc_info[1] if record.exc_info else None
@@ -247,7 +247,7 @@ class JsonLines(logging.Formatter):
 
 
 def log_handler(form: str) -> logging.Handler:
-    """Make what writes lines to standard error; JSON has no level of debugging, which may quote texts."""
+    """Make a handler for standard error; JSON leaves out debugging, which may quote texts."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setLevel(logging.INFO if form == "json" else logging.NOTSET)
     handler.setFormatter(JsonLines() if form == "json" else _TextLines(logging.BASIC_FORMAT))
@@ -255,7 +255,7 @@ def log_handler(form: str) -> logging.Handler:
 
 
 def write_logs(form: str) -> None:
-    """Let all parts log in one form, in place of what `shiguan` set up; handlers of somebody else stay."""
+    """Let all parts log in one form, in place of the handler that `shiguan` set up; other handlers stay."""
     root = logging.getLogger()
     others = [handler for handler in root.handlers if type(handler) is not logging.StreamHandler]
     if form == "json" or len(others) < len(root.handlers):

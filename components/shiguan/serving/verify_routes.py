@@ -1,4 +1,4 @@
-"""/api/v1/verify: any text checked against the caller's library, at once or as a stream of its parts."""
+"""/api/v1/verify: check any text against the caller's library, at once or as a stream of its parts."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -23,7 +23,7 @@ router = APIRouter(prefix="/api/v1/verify", tags=["library"])
 
 
 class VerifyRequest(BaseModel, extra="forbid"):
-    """A text, or quotations with an id of their own, to be checked against the library."""
+    """A text, or quotations with ids, to check against the library."""
 
     text: Annotated[str | None, Field(max_length=MOST_CHARACTERS, description="The text.")] = None
     quotes: Annotated[
@@ -35,7 +35,7 @@ class VerifyRequest(BaseModel, extra="forbid"):
 @router.post("", summary="Check a text against the library", response_class=JSONResponse)
 async def verify(body: VerifyRequest, reader: Reader) -> Response:
     """
-    Say of every quotation where it stands, and of every other sentence which passage supports it.
+    Find the place of every quotation, and the passage that supports every other sentence.
 
     With `stream`, an event `item` for each part, with its `number` and `count`; then `generation_complete` or `error`.
     """
@@ -65,7 +65,7 @@ async def text(request: Request, reader: Reader) -> dict[str, str]:
 
 
 def _go_on(stop: Event) -> None:
-    if stop.is_set():  # nobody waits for it
+    if stop.is_set():  # the caller is gone
         raise CheckStoppedError
 
 

@@ -70,7 +70,7 @@ class WrappedMode:
 
         :param model: The name that the caller gave the mode.
         :param messages: The conversation, in the form of the OpenAI API.
-        :param body: The whole request; options of a question may stand in it.
+        :param body: The whole request; it may have options of the question.
         :returns: The completion, with marks, a list of sources at its end and the field `shiguan`, or its chunks.
         :raises ApiError: If the request asks for what an answer from sources cannot give, or the question fails.
         """
@@ -103,12 +103,12 @@ class WrappedMode:
 
 
 def _validated(chunk: dict[str, Any]) -> ChatCompletion:
-    # A delta without a role is none for the class that Hayhooks streams.
+    # Hayhooks' class for chunks requires a role.
     choices = [{**one, "delta": {"role": "assistant", **one["delta"]}} for one in chunk["choices"]]
     return ChatCompletion.model_validate({**chunk, "choices": choices})
 
 
-# Hayhooks reads from the signature what the route takes.
+# Hayhooks reads the fields of the route from the signature.
 WrappedMode.run_api_async.__signature__ = Signature(  # type: ignore[attr-defined]
     [
         Parameter("self", Parameter.POSITIONAL_ONLY),
