@@ -84,7 +84,8 @@ def disagreements(quotations: Sequence[str], titles: Sequence[str] = ()) -> list
 def _differences(one: Statement, other: Statement) -> Iterator[tuple[DisagreementKind, Span, Span]]:
     """Say what two sentences give differently, where they speak of one thing and differ in nothing else."""
     conflicts = _conflicts(one, other)
-    if (not conflicts and one.cues.keys().isdisjoint(other.cues)) or not _common_names(one, other):
+    cues = one.cues.keys() & other.cues.keys()
+    if not (conflicts or cues) or not _common_names(one, other):
         return
     strange = _strange_names(one, other)
     if not conflicts and len(strange[0]) == len(strange[1]) == 1:
@@ -93,12 +94,25 @@ def _differences(one: Statement, other: Statement) -> Iterator[tuple[Disagreemen
             yield "name", mine, theirs
     if all(strange) or len({kind for kind, _, _ in conflicts}) != 1 or one.bound != other.bound:
         return
-    kind, a, b = conflicts[0]
+    paired = [c for c in conflicts if sum(c[1] is d[1] or c[2] is d[2] for d in conflicts) == 1]
+    if not paired:
+        return
+    kind, a, b = paired[0]
+    if a.sort in ("month", "day") and not _in_one_year(one, other, once=bool(cues)):
+        return  # it may have been so in either
     if kind == "number" and any(x.years for x in one.amounts) != any(y.years for y in other.amounts):
         return  # one says when it was so, and it may have been otherwise at another time
     across, counted = one.wide != other.wide, kind == "number" and bool(a.thing) and not a.measure
     if _same_matter(one, other, counted=counted) and (across or not _both_say_more(one, a.span, other, b.span)):
         yield kind, a.span, b.span
+
+
+def _in_one_year(one: Statement, other: Statement, *, once: bool) -> bool:
+    """Tell whether two sentences speak of the same year: both name it, or none does and it was so only once."""
+    mine, theirs = (frozenset[float]().union(*(a.years for a in of.amounts)) for of in (one, other))
+    if mine or theirs:
+        return not mine.isdisjoint(theirs)
+    return once and not any(TABLE["reign"].search(of.folded) for of in (one, other))
 
 
 def _opposed(one: Statement, other: Statement) -> bool:
@@ -124,7 +138,8 @@ def _said(one: Statement, other: Statement) -> tuple[float, float]:
 def _said_across(one: Statement, other: Statement) -> tuple[float, float]:
     words = content_words(one.text, translated=True, names=False)
     words = tuple(word for word in words if not TABLE["light"].fullmatch(word.text))
-    said = sum(word.weight * word.said_by(other.terms, by_characters=_BY_CHARACTERS) for word in words)
+    named = frozenset() if other.wide else frozenset(t for name in other.names for t in terms(other.text[slice(*name)]))
+    said = sum(word.weight * word.said_by(other.terms - named, by_characters=_BY_CHARACTERS) for word in words)
     return said, sum(word.weight for word in words)
 
 
@@ -223,11 +238,16 @@ def _sound(name: str) -> str:
 
 def _fill_one_place(one: Statement, mine: Span, other: Statement, theirs: Span) -> bool:
     """Tell whether two names stand where only one can: both did what only one did, or both follow the same word."""
+    common = _common_names(one, other)
+    named = other if one.wide and not other.wide else one
     for cue in one.cues.keys() & other.cues.keys():
+        role = "doer" if cue in TABLE["doer"] else "place"
+        if all(_role(named, name, named.cues[cue]) == role for name in common):
+            continue
         if any(not s.wide and n[1] - n[0] <= _LETTER for s, n in ((one, mine), (other, theirs))):
             return False
         roles = _role(one, mine, one.cues[cue]), _role(other, theirs, other.cues[cue])
-        if roles[0] == roles[1] == ("doer" if cue in TABLE["doer"] else "place"):
+        if roles[0] == roles[1] == role:
             return True
     return False
 

@@ -22,6 +22,11 @@ TABLE: dict[str, Any] = read_patterns(_PATH) | {name: read_table(_PATH)[name] fo
 _HAN = re.compile(f"[{HAN}]")
 _HAN_RUN = re.compile(f"[{HAN}]+")
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_OPENERS = "，,；;。（("
+_ITEM = re.compile(r"[.)．、）]\s*\D")
+_OF_REIGN = [re.compile(rf"[年载](?:[春夏秋冬正闰\d一二三四五六七八九十{more})") for more in ("]", "，,、]|$")]
+# The 2020 Summer Olympics.
+_EDITION = re.compile(r"[12]\d{3}\s[A-Z]")
 _CLAUSE = re.compile(r"[,，;；:：、()（）]")
 _IN_YEAR = re.compile(
     r"\b(?:in|year|since|by|until|till|before|after|from|to|of|ad|ce|winter|spring|summer|autumn)\s+$|[(（]$", re.I
@@ -31,6 +36,7 @@ _NEAR, _THING = 24, 3
 # Sentences that share fewer of their terms are not compared; fewer shared ones are chance.
 _ALIKE, _FEWEST = 0.3, 3
 _GIVEN = 2
+_IN_NO_LIST = 0.9
 _CUES = {
     name: (
         frozenset(terms(word)[-1] for word in words.split()),
@@ -113,6 +119,7 @@ class Statement:
     @cached_property
     def names(self) -> list[Span]:
         found = _han_names(self.folded) if self.wide else _latin_names(self.text)
+        found = (one for one in found if not TABLE["no_name"].fullmatch(self.folded[slice(*one)]))
         return [one for one in found if not any(q.start < one[1] and one[0] < q.end for q in self.numbers)]
 
     @cached_property
@@ -170,7 +177,12 @@ def western_years(text: str, number: Quantity) -> frozenset[float]:
 def _latin_names(text: str) -> Iterator[Span]:
     start = end = -1
     at = 0
-    for word in capitalised_words(text):
+    words = capitalised_words(text)
+    # What opens a sentence has a capital in any case; a word that is in no list of words is a name.
+    opening = _WORD.match(text)
+    if opening and opening[0][0].isupper() and not text.startswith(tuple(words[:1])):
+        words[:0] = [opening[0]] if any(rarity(term) > _IN_NO_LIST for term in terms(opening[0])) else []
+    for word in words:
         begin = text.index(word, at)
         at = begin + len(word)
         if end >= 0 and text[end:begin] != " ":
@@ -241,6 +253,8 @@ def _han_words(folded: str) -> Iterator[Word]:
 def _amount(statement: Statement, number: Quantity) -> "Amount":
     text = statement.text
     years = western_years(text, number)
+    if TABLE["before_christ"].search(text[: number.start][-_NEAR:] + "^" + text[number.end :][:_NEAR]):
+        years = frozenset(-year for year in years)
     before, after = text[max(0, number.start - _NEAR) : number.start], text[number.end : number.end + _NEAR].lstrip()
     behind = re.split(r"[^\w\s%'’-]|\d", re.sub("^[余餘多]?[个個]?", "", after))[0]
     sizes = ((name, size) for name, units in TABLE["units"].items() for size, one in units.items() if one.match(behind))
@@ -256,6 +270,12 @@ def _amount(statement: Statement, number: Quantity) -> "Amount":
 def _sort(statement: Statement, number: Quantity, before: str, after: str) -> str:
     """Tell parts of dates from amounts, and both from numbers that only name something: Line 8, 8号线."""
     if TABLE["naming"]["before"].search(before) or TABLE["naming"]["behind"].match(after):
+        return "ordinal"
+    opens = not _WORD.search(before) or before[-1:] in _OPENERS
+    # An item of a list; a year of a reign that is named further above or that is not in the table.
+    if (opens and _ITEM.match(after)) or (number.kind == "year" and _OF_REIGN[opens].match(after)):
+        return "ordinal"
+    if _EDITION.match(statement.text[number.start :]):
         return "ordinal"
     label = re.search(r"\b([A-Z]\w*)[ -]$", before)
     if number.kind == "number" and label and terms(label[1]) and label[1] not in FULL_MONTHS.values():
