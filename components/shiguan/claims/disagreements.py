@@ -12,7 +12,7 @@ from shiguan.claims.word_differences import are_opposites
 from shiguan.text.content_words import content_words
 from shiguan.text.dictionary import dictionary_words
 from shiguan.text.name_forms import named_text
-from shiguan.text.names import sounds_of_names
+from shiguan.text.names import sounds_of_names, sounds_of_text
 from shiguan.text.sentences import sentence_spans
 from shiguan.text.terms import fold_text, terms
 
@@ -27,7 +27,7 @@ _LONGEST, _MOST = 400, 200
 _GIVEN, _LETTER = 2, 2
 # What a character in common counts for of a word in Han characters.
 _BY_CHARACTERS = 0.5
-_WAYS = frozenset("在至自去距到抵离")
+_OFFICE = 4
 # How far apart two amounts may be, as a share of the larger: in two units, of which old ones were never exact; with a
 # word such as about or nearly; with more than or up to; and where one has two digits at most that are not nought.
 _CONVERTED, _HEDGED, _HALF, _ROUNDED, _ROUND_DIGITS, _LARGE = 0.12, 0.15, 0.5, 0.05, 2, 100
@@ -95,7 +95,8 @@ def _differences(one: Statement, other: Statement) -> Iterator[tuple[Disagreemen
     if all(strange) or len({kind for kind, _, _ in conflicts}) != 1 or one.bound != other.bound:
         return
     paired = [c for c in conflicts if sum(c[1] is d[1] or c[2] is d[2] for d in conflicts) == 1]
-    if not paired:
+    # Where several things differ, it is not the same thing; but a date has several parts.
+    if not paired or (len(conflicts) > 1 and not (cues and conflicts[0][0] == "date")):
         return
     kind, a, b = paired[0]
     if a.sort in ("month", "day") and not _in_one_year(one, other, once=bool(cues)):
@@ -171,7 +172,9 @@ def _has(statement: Statement, of: Statement, name: Span) -> bool:
         return text in statement.folded or any(part in text and 2 * len(part) > len(text) for part in parts)
     text = of.text[slice(*name)]
     if of.wide:
-        return named_text(statement.text).has(text)
+        # A surname may have taken one character too many: 武阳古桥 is the bridge at Wuyang.
+        heard, latin = set(sounds_of_text(text)), (statement.text[slice(*span)] for span in statement.names)
+        return named_text(statement.text).has(text) or any(0 < len(_heard(one)[0] & heard) == len(_heard(one)[0]) for one in latin)
     if statement.wide:
         sounds, meanings = _heard(text)
         return (bool(sounds) and sounds <= statement.sounds) or any(meaning in statement.plain for meaning in meanings)
@@ -192,12 +195,18 @@ def _common_names(one: Statement, other: Statement) -> list[Span]:
     """
     Give the names by which both speak of the same thing, as the first or, across languages, the Latin one has them.
 
-    From where and to where something leads tells not what it is.
+    From where and to where something leads, and in what office somebody is, tells not what it is.
     """
     if one.wide and not other.wide:
         one, other = other, one
-    names = (name for name in one.names if not (one.wide and one.folded[max(0, name[0] - 1) : name[0]] in _WAYS))
-    return [name for name in names if _has(other, one, name)]
+    return [name for name in one.names if (not one.wide or _may_be_subject(one, name)) and _has(other, one, name)]
+
+
+def _may_be_subject(statement: Statement, name: Span) -> bool:
+    before, behind = statement.folded[: name[0]][-1:], statement.folded[name[1] :][:_OFFICE]
+    if TABLE["leads"].search(before) or TABLE["office"].match(behind):
+        return False
+    return statement.knows(name) or bool(TABLE["opens_name"].search(before))
 
 
 def _strange_names(one: Statement, other: Statement) -> tuple[list[Span], list[Span]]:
@@ -253,15 +262,15 @@ def _fill_one_place(one: Statement, mine: Span, other: Statement, theirs: Span) 
 
 
 def _role(statement: Statement, name: Span, cue: Span) -> str:
-    """Tell whether a name is that of who does what a word says, of what follows the word, or neither."""
-    text = statement.folded
-    if name[0] >= cue[1]:
-        return "doer" if re.search(r"\bby\s+(?:\w+\s+)?$", text[: name[0]]) else "place"
-    if statement.wide:
-        if re.search(r"[由被为是]$", text[: name[0]]):
-            return "doer"
-        return "" if re.search(r"[由被]|[于在]$", text[name[1] : cue[0]]) else "doer"
-    return "" if re.search(r"\b(?:was|were|been|is|are)\s+(?:\w+\s+)?$", text[name[1] : cue[0]]) else "doer"
+    """Tell whether a name is that of who does what a word says, of the place that follows the word, or neither."""
+    text, follows = statement.folded, name[0] >= cue[1]
+    between = text[cue[1] : name[0]] if follows else text[name[1] : cue[0]]
+    way = TABLE["role"]["han" if statement.wide else "latin"]
+    if follows:
+        return next((role for role in ("doer", "place") if way[f"{role}_behind"].search(between)), "")
+    if statement.wide and re.search("[于在]$", text[: name[0]]):
+        return "place"
+    return "doer" if way["doer_before"].fullmatch(between) and not way["passive"].search(between) else ""
 
 
 _Conflict = tuple[DisagreementKind, Amount, Amount]

@@ -24,7 +24,7 @@ _HAN_RUN = re.compile(f"[{HAN}]+")
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _OPENERS = "，,；;。（("
 _ITEM = re.compile(r"[.)．、）]\s*\D")
-_OF_REIGN = [re.compile(rf"[年载](?:[春夏秋冬正闰\d一二三四五六七八九十{more})") for more in ("]", "，,、]|$")]
+_OF_REIGN = [re.compile(rf"[年载日](?:[春夏秋冬正闰\d一二三四五六七八九十{more})") for more in ("]", "，,、]|$")]
 # The 2020 Summer Olympics.
 _EDITION = re.compile(r"[12]\d{3}\s[A-Z]")
 _CLAUSE = re.compile(r"[,，;；:：、()（）]")
@@ -139,7 +139,13 @@ class Statement:
     def cues(self) -> dict[str, Span]:
         """The words that only one can go with, by what they mean."""
         near = ((name, one) for name, (known, one) in _CUES.items() if not known.isdisjoint(self.terms))
-        return {name: found.span() for name, one in near if (found := one.search(self.folded))}
+        found = ((name, match.span()) for name, one in near for match in one.finditer(self.folded))
+        return {name: span for name, span in reversed(list(found)) if not self.wide or self._is_word(span)}
+
+    def _is_word(self, span: Span) -> bool:
+        """Tell whether what stands here in Han characters is not a part of another word: 帅 in 元帅."""
+        start = next((start for (start, end), _ in _segments(self.folded) if start <= span[0] < end), span[0])
+        return self.folded[start : span[0]] in ("", "被", "所")
 
     def says(self, word: Word) -> float:
         """Give the share of a word of the same language, 0 to 1, that it says."""
@@ -148,12 +154,16 @@ class Statement:
         telling = [character for character in word.key if character_weight(character)]
         return sum(character in self.terms for character in telling) / len(telling) if telling else 1.0
 
+    def knows(self, name: Span) -> bool:
+        """Tell whether a name in Han characters is a word of the dictionary."""
+        return any(span == name for span, _ in _segments(self.folded))
+
     def near(self, at: Span) -> list[Word]:
-        """Give the words of the clause in which something stands, of the sentence where that has none."""
+        """Give the words of the clause in which something stands, of the sentence where that has none or opens it."""
         cuts = [0, *(match.end() for match in _CLAUSE.finditer(self.text)), len(self.text)]
         start, end = max(cut for cut in cuts if cut <= at[0]), min(cut for cut in cuts if cut >= at[1])
         found = [word for word in self.words if start <= word.span[0] < end]
-        return found if len(found) > 1 else self.words
+        return found if len(found) > 1 and start else self.words
 
 
 statement_of = lru_cache(1024)(Statement)
@@ -273,7 +283,8 @@ def _sort(statement: Statement, number: Quantity, before: str, after: str) -> st
         return "ordinal"
     opens = not _WORD.search(before) or before[-1:] in _OPENERS
     # An item of a list; a year of a reign that is named further above or that is not in the table.
-    if (opens and _ITEM.match(after)) or (number.kind == "year" and _OF_REIGN[opens].match(after)):
+    of_reign = number.kind in ("year", "day") and not before.endswith("月") and _OF_REIGN[opens].match(after)
+    if of_reign or (opens and _ITEM.match(after)):
         return "ordinal"
     if _EDITION.match(statement.text[number.start :]):
         return "ordinal"
