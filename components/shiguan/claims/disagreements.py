@@ -251,7 +251,7 @@ def _fill_one_place(one: Statement, mine: Span, other: Statement, theirs: Span) 
     named = other if one.wide and not other.wide else one
     for cue in one.cues.keys() & other.cues.keys():
         role = "doer" if cue in TABLE["doer"] else "place"
-        if all(_role(named, name, named.cues[cue]) == role for name in common):
+        if not any(_suffers(named, name, named.cues[cue], role) for name in common):
             continue
         if any(not s.wide and n[1] - n[0] <= _LETTER for s, n in ((one, mine), (other, theirs))):
             return False
@@ -271,6 +271,14 @@ def _role(statement: Statement, name: Span, cue: Span) -> str:
     if statement.wide and re.search("[于在]$", text[: name[0]]):
         return "place"
     return "doer" if way["doer_before"].fullmatch(between) and not way["passive"].search(between) else ""
+
+
+def _suffers(statement: Statement, name: Span, cue: Span, role: str) -> bool:
+    """Tell whether a name is that of what something was done to, or of who was at a place."""
+    if role == "place":
+        return name[1] <= cue[0]
+    passive = TABLE["role"]["han" if statement.wide else "latin"]["passive"]
+    return name[0] >= cue[1] or bool(passive.search(statement.folded[name[1] : cue[0]]))
 
 
 _Conflict = tuple[DisagreementKind, Amount, Amount]

@@ -22,6 +22,9 @@ TABLE: dict[str, Any] = read_patterns(_PATH) | {name: read_table(_PATH)[name] fo
 _HAN = re.compile(f"[{HAN}]")
 _HAN_RUN = re.compile(f"[{HAN}]+")
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_LISTED = re.compile(r"、\w{1,4}$")
+# A year at the end of a line that nothing leads to and no stop follows is a heading.
+_BEFORE_YEAR = "于在自至为是：:(（"
 _OPENERS = "，,；;。（("
 _ITEM = re.compile(r"[.)．、）]\s*\D")
 _OF_REIGN = [re.compile(rf"[年载日](?:[春夏秋冬正闰\d一二三四五六七八九十{more})") for more in ("]", "，,、]|$")]
@@ -213,15 +216,21 @@ def _latin_words(text: str) -> Iterator[Word]:
 
 @lru_cache(1024)
 def _segments(folded: str) -> list[tuple[Span, bool]]:
-    """Cut Han text into words, each with whether the dictionary has it as a name."""
+    """Cut Han text into words, each with whether it is a name: of the dictionary, or where a place stands."""
     found = []
     for run in _HAN_RUN.finditer(folded):
         at = run.start()
         for parts, meanings in dictionary_words(run[0], translated=False):
-            capital = bool(meanings) and all(meaning[:1].isupper() for meaning in meanings) and len(parts) > 1
+            capitals = [meaning[:1].isupper() or meaning == "place name" for meaning in meanings]
+            # 太平 is peace as well, and a place behind 于.
+            capital = any(capitals) and len(parts) > 1 and (all(capitals) or _at_place(folded, at))
             found.append(((at, at + len(parts)), capital))
             at += len(parts)
     return found
+
+
+def _at_place(folded: str, at: int) -> bool:
+    return not at or folded[at - 1] in "于在"
 
 
 def _han_names(folded: str) -> Iterator[Span]:
@@ -272,7 +281,8 @@ def _amount(statement: Statement, number: Quantity) -> "Amount":
     hedges = {name for name in ("about", "above", "below") if TABLE[name].search(before)}
     hedges |= {name for name, one in (("above", "and_more"), ("about", "or_so")) if TABLE[one].match(after)}
     thing = behind[:4] if _HAN.search(behind[:4]) else " ".join(behind.split()[:3])
-    sort = "year" if years else _sort(statement, number, before, after)
+    heads = statement.wide and after in ("年", "载") and before[-1:] not in _BEFORE_YEAR
+    sort = "ordinal" if heads else "year" if years else _sort(statement, number, before, after)
     lunar = statement.wide and not text[number.start].isdigit()
     return Amount(number, sort, years, measure, float(size), frozenset(hedges), thing, lunar)
 
@@ -286,7 +296,8 @@ def _sort(statement: Statement, number: Quantity, before: str, after: str) -> st
     of_reign = number.kind in ("year", "day") and not before.endswith("月") and _OF_REIGN[opens].match(after)
     if of_reign or (opens and _ITEM.match(after)):
         return "ordinal"
-    if _EDITION.match(statement.text[number.start :]):
+    # A list and how much it has: 领南安、莆田二县.
+    if _EDITION.match(statement.text[number.start :]) or (statement.wide and _LISTED.search(before)):
         return "ordinal"
     label = re.search(r"\b([A-Z]\w*)[ -]$", before)
     if number.kind == "number" and label and terms(label[1]) and label[1] not in FULL_MONTHS.values():
