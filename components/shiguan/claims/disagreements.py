@@ -18,10 +18,8 @@ from shiguan.text.terms import fold_text, terms
 
 DisagreementKind = Literal["number", "date", "name"]
 
-# From these shares of what the shorter and the longer of two sentences say on, they speak of the same matter: within
-# one language, and across two, where a dictionary has fewer words.
+# From these shares of what the shorter and the longer of two sentences say on, they speak of the same matter.
 _SAME, _SAME_LONGER = 0.6, 0.35
-_SAME_ACROSS, _LONGER_ACROSS = 0.4, 0.2
 # Longer sentences hold many statements, and more quotations than an answer shows would take long.
 _LONGEST, _MOST = 400, 200
 _GIVEN, _LETTER = 2, 2
@@ -101,6 +99,8 @@ def _differences(one: Statement, other: Statement) -> Iterator[tuple[Disagreemen
     kind, a, b = paired[0]
     if a.sort in ("month", "day") and not _in_one_year(one, other, once=bool(cues)):
         return  # it may have been so in either
+    if kind == "date" and all(TABLE["again_and_again"].search(of.folded) for of in (one, other)):
+        return
     if kind == "number" and any(x.years for x in one.amounts) != any(y.years for y in other.amounts):
         return  # one says when it was so, and it may have been otherwise at another time
     across, counted = one.wide != other.wide, kind == "number" and bool(a.thing) and not a.measure
@@ -124,11 +124,11 @@ def _same_matter(one: Statement, other: Statement, *, counted: bool = False) -> 
     """Tell whether two sentences share most of what the shorter and a part of what the longer says."""
     across = one.wide != other.wide
     found = [(_said_across if across else _said)(mine, theirs) for mine, theirs in ((one, other), (other, one))]
-    # Across languages the thing that both count is known as well as a name.
-    shared = len(_common_names(one, other)) + (across and counted)
+    # What was done and, across languages, the thing that both count are known as well as a name.
+    cues = len(one.cues.keys() & other.cues.keys())
+    shared = len(_common_names(one, other)) + cues + (across and counted)
     shares = sorted((said + shared) / (total + shared or 1) for said, total in found)
-    longer, shorter = (_LONGER_ACROSS, _SAME_ACROSS) if across else (_SAME_LONGER, _SAME)
-    return (counted or any(said for said, _ in found)) and shares[0] >= longer and shares[1] >= shorter
+    return (counted or cues > 0 or any(said for said, _ in found)) and shares[0] >= _SAME_LONGER and shares[1] >= _SAME
 
 
 def _said(one: Statement, other: Statement) -> tuple[float, float]:
@@ -174,7 +174,9 @@ def _has(statement: Statement, of: Statement, name: Span) -> bool:
     if of.wide:
         # A surname may have taken one character too many: 武阳古桥 is the bridge at Wuyang.
         heard, latin = set(sounds_of_text(text)), (statement.text[slice(*span)] for span in statement.names)
-        return named_text(statement.text).has(text) or any(0 < len(_heard(one)[0] & heard) == len(_heard(one)[0]) for one in latin)
+        return named_text(statement.text).has(text) or any(
+            0 < len(_heard(one)[0] & heard) == len(_heard(one)[0]) for one in latin
+        )
     if statement.wide:
         sounds, meanings = _heard(text)
         return (bool(sounds) and sounds <= statement.sounds) or any(meaning in statement.plain for meaning in meanings)
@@ -348,5 +350,7 @@ def _count_the_same(mine: str, theirs: str, *, across: bool) -> bool:
     shared = any(word.said_by(of, by_characters=_BY_CHARACTERS) for word, of in said)
     if classes[0] and classes[1]:
         # 名学生 and 位老师 are people both, and not the same.
-        return not classes[0].isdisjoint(classes[1]) and (across or shared or not all(words))
+        return not classes[0].isdisjoint(classes[1]) and (
+            across or shared or not all(words) or len(mine) == len(theirs) == 1
+        )
     return shared or (not own and not others)

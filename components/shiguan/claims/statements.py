@@ -184,7 +184,7 @@ def western_years(text: str, number: Quantity) -> frozenset[float]:
         return frozenset()
     # In 450 the city fell; with a garrison of 450 men.
     counts = re.match(r"\s+([a-z]\w*)", text[number.end :])
-    return frozenset() if counts and terms(counts[1]) else number.values
+    return frozenset() if counts and terms(counts[1]) and not counts[1].endswith("ed") else number.values
 
 
 def _latin_names(text: str) -> Iterator[Span]:
@@ -280,6 +280,9 @@ def _amount(statement: Statement, number: Quantity) -> "Amount":
     measure, size = next(sizes, ("", 1.0))
     hedges = {name for name in ("about", "above", "below") if TABLE[name].search(before)}
     hedges |= {name for name, one in (("above", "and_more"), ("about", "or_so")) if TABLE[one].match(after)}
+    counted = before[-1:] if statement.wide else ""
+    if any(one.search(counted) for one in TABLE["counted"].values()):
+        behind = counted  # 户一千二百, 有子五人; and 年六十五, which is an age
     thing = behind[:4] if _HAN.search(behind[:4]) else " ".join(behind.split()[:3])
     heads = statement.wide and after in ("年", "载") and before[-1:] not in _BEFORE_YEAR
     sort = "ordinal" if heads else "year" if years else _sort(statement, number, before, after)
