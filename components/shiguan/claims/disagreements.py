@@ -25,7 +25,6 @@ _LONGEST, _MOST = 400, 200
 _GIVEN, _LETTER = 2, 2
 # What a character in common counts for of a word in Han characters.
 _BY_CHARACTERS = 0.5
-_OFFICE = 4
 # How far apart two amounts may be, as a share of the larger: in two units, of which old ones were never exact; with a
 # word such as about or nearly; with more than or up to; and where one has two digits at most that are not nought.
 _CONVERTED, _HEDGED, _HALF, _ROUNDED, _ROUND_DIGITS, _LARGE = 0.12, 0.15, 0.5, 0.05, 2, 100
@@ -88,7 +87,8 @@ def _differences(one: Statement, other: Statement) -> Iterator[tuple[Disagreemen
     strange = _strange_names(one, other)
     if not conflicts and len(strange[0]) == len(strange[1]) == 1:
         mine, theirs = strange[0][0], strange[1][0]
-        if _fill_one_place(one, mine, other, theirs) and not _opposed(one, other) and _same_matter(one, other):
+        opposed = any(are_opposites(a.key, b.key) for a in one.words for b in other.words if a.key != b.key)
+        if _fill_one_place(one, mine, other, theirs) and not opposed and _same_matter(one, other):
             yield "name", mine, theirs
     if all(strange) or len({kind for kind, _, _ in conflicts}) != 1 or one.bound != other.bound:
         return
@@ -96,11 +96,10 @@ def _differences(one: Statement, other: Statement) -> Iterator[tuple[Disagreemen
     # Where several things differ, it is not the same thing; but a date has several parts.
     if not paired or (len(conflicts) > 1 and not (cues and conflicts[0][0] == "date")):
         return
-    kind, a, b = paired[0]
-    if a.sort in ("month", "day") and not _in_one_year(one, other, once=bool(cues)):
-        return  # it may have been so in either
-    if kind == "date" and all(TABLE["again_and_again"].search(of.folded) for of in (one, other)):
-        return
+    kind, a, b = min(paired, key=lambda conflict: conflict[1].sort != "year")
+    again = kind == "date" and all(TABLE["again_and_again"].search(of.folded) for of in (one, other))
+    if again or (a.sort in ("month", "day") and not _in_one_year(one, other, once=bool(cues))):
+        return  # it may have been so at both dates
     if kind == "number" and any(x.years for x in one.amounts) != any(y.years for y in other.amounts):
         return  # one says when it was so, and it may have been otherwise at another time
     across, counted = one.wide != other.wide, kind == "number" and bool(a.thing) and not a.measure
@@ -114,10 +113,6 @@ def _in_one_year(one: Statement, other: Statement, *, once: bool) -> bool:
     if mine or theirs:
         return not mine.isdisjoint(theirs)
     return once and not any(TABLE["reign"].search(of.folded) for of in (one, other))
-
-
-def _opposed(one: Statement, other: Statement) -> bool:
-    return any(are_opposites(a.key, b.key) for a in one.words for b in other.words if a.key != b.key)
 
 
 def _same_matter(one: Statement, other: Statement, *, counted: bool = False) -> bool:
@@ -173,10 +168,8 @@ def _has(statement: Statement, of: Statement, name: Span) -> bool:
     text = of.text[slice(*name)]
     if of.wide:
         # A surname may have taken one character too many: 武阳古桥 is the bridge at Wuyang.
-        heard, latin = set(sounds_of_text(text)), (statement.text[slice(*span)] for span in statement.names)
-        return named_text(statement.text).has(text) or any(
-            0 < len(_heard(one)[0] & heard) == len(_heard(one)[0]) for one in latin
-        )
+        own, heard = set(sounds_of_text(text)), [_heard(statement.text[slice(*one)])[0] for one in statement.names]
+        return named_text(statement.text).has(text) or any(one and one <= own for one in heard)
     if statement.wide:
         sounds, meanings = _heard(text)
         return (bool(sounds) and sounds <= statement.sounds) or any(meaning in statement.plain for meaning in meanings)
@@ -205,10 +198,10 @@ def _common_names(one: Statement, other: Statement) -> list[Span]:
 
 
 def _may_be_subject(statement: Statement, name: Span) -> bool:
-    before, behind = statement.folded[: name[0]][-1:], statement.folded[name[1] :][:_OFFICE]
+    before, text, behind = (statement.folded[slice(*at)] for at in ((0, name[0]), name, (name[1], None)))
     if TABLE["leads"].search(before) or TABLE["office"].match(behind):
         return False
-    return statement.knows(name) or bool(TABLE["opens_name"].search(before))
+    return len(list(dictionary_words(text, translated=False))) == 1 or bool(TABLE["opens_name"].search(before))
 
 
 def _strange_names(one: Statement, other: Statement) -> tuple[list[Span], list[Span]]:
@@ -249,38 +242,34 @@ def _sound(name: str) -> str:
 
 def _fill_one_place(one: Statement, mine: Span, other: Statement, theirs: Span) -> bool:
     """Tell whether two names stand where only one can: both did what only one did, or both follow the same word."""
-    common = _common_names(one, other)
-    named = other if one.wide and not other.wide else one
+    common, named = _common_names(one, other), other if one.wide and not other.wide else one
     for cue in one.cues.keys() & other.cues.keys():
         role = "doer" if cue in TABLE["doer"] else "place"
-        if not any(_suffers(named, name, named.cues[cue], role) for name in common):
-            continue
         if any(not s.wide and n[1] - n[0] <= _LETTER for s, n in ((one, mine), (other, theirs))):
             return False
-        roles = _role(one, mine, one.cues[cue]), _role(other, theirs, other.cues[cue])
-        if roles[0] == roles[1] == role:
+        roles = {_role(one, mine, one.cues[cue]), _role(other, theirs, other.cues[cue])}
+        if roles == {role} and any(_suffers(named, name, named.cues[cue], role) for name in common):
             return True
     return False
 
 
 def _role(statement: Statement, name: Span, cue: Span) -> str:
     """Tell whether a name is that of who does what a word says, of the place that follows the word, or neither."""
-    text, follows = statement.folded, name[0] >= cue[1]
-    between = text[cue[1] : name[0]] if follows else text[name[1] : cue[0]]
-    way = TABLE["role"]["han" if statement.wide else "latin"]
-    if follows:
+    text, way = statement.folded, TABLE["role"]["han" if statement.wide else "latin"]
+    if name[0] >= cue[1]:
+        between = text[cue[1] : name[0]]
         return next((role for role in ("doer", "place") if way[f"{role}_behind"].search(between)), "")
-    if statement.wide and re.search("[于在]$", text[: name[0]]):
+    if statement.wide and text[: name[0]].endswith(("于", "在")):
         return "place"
+    between = text[name[1] : cue[0]]
     return "doer" if way["doer_before"].fullmatch(between) and not way["passive"].search(between) else ""
 
 
 def _suffers(statement: Statement, name: Span, cue: Span, role: str) -> bool:
     """Tell whether a name is that of what something was done to, or of who was at a place."""
-    if role == "place":
-        return name[1] <= cue[0]
     passive = TABLE["role"]["han" if statement.wide else "latin"]["passive"]
-    return name[0] >= cue[1] or bool(passive.search(statement.folded[name[1] : cue[0]]))
+    is_before = name[1] <= cue[0] and (role == "place" or passive.search(statement.folded[name[1] : cue[0]]))
+    return bool(is_before) or (role == "doer" and name[0] >= cue[1])
 
 
 _Conflict = tuple[DisagreementKind, Amount, Amount]
@@ -350,7 +339,6 @@ def _count_the_same(mine: str, theirs: str, *, across: bool) -> bool:
     shared = any(word.said_by(of, by_characters=_BY_CHARACTERS) for word, of in said)
     if classes[0] and classes[1]:
         # 名学生 and 位老师 are people both, and not the same.
-        return not classes[0].isdisjoint(classes[1]) and (
-            across or shared or not all(words) or len(mine) == len(theirs) == 1
-        )
+        shared = shared or across or not all(words) or len(mine) == len(theirs) == 1
+        return shared and not classes[0].isdisjoint(classes[1])
     return shared or (not own and not others)

@@ -19,31 +19,29 @@ Span = tuple[int, int]
 
 _PATH = Path(__file__).with_name("disagreements.yaml")
 TABLE: dict[str, Any] = read_patterns(_PATH) | {name: read_table(_PATH)[name] for name in ("doer", "place")}
-_HAN = re.compile(f"[{HAN}]")
 _HAN_RUN = re.compile(f"[{HAN}]+")
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
-_LISTED = re.compile(r"、\w{1,4}$")
+# 户一千二百, 有子五人; and 年六十五, which is an age.
+_COUNTED_BEFORE = re.compile(r"((?<![\d零〇一二三四五六七八九十元当每是明今去同次其此])年|[^年\W\da-zA-Z])$")
 # A year at the end of a line that nothing leads to and no stop follows is a heading.
 _BEFORE_YEAR = "于在自至为是：:(（"
-_OPENERS = "，,；;。（("
+# An item of a list; a year of a reign that is named further above or that is not in the table; the 2020 Olympics.
 _ITEM = re.compile(r"[.)．、）]\s*\D")
 _OF_REIGN = [re.compile(rf"[年载日](?:[春夏秋冬正闰\d一二三四五六七八九十{more})") for more in ("]", "，,、]|$")]
-# The 2020 Summer Olympics.
 _EDITION = re.compile(r"[12]\d{3}\s[A-Z]")
 _CLAUSE = re.compile(r"[,，;；:：、()（）]")
 _IN_YEAR = re.compile(
     r"\b(?:in|year|since|by|until|till|before|after|from|to|of|ad|ce|winter|spring|summer|autumn)\s+$|[(（]$", re.I
 )
 # So many characters before and behind a number tell what it is, and so many words what it counts.
-_NEAR, _THING = 24, 3
+_NEAR = 24
 # Sentences that share fewer of their terms are not compared; fewer shared ones are chance.
 _ALIKE, _FEWEST = 0.3, 3
-_GIVEN = 2
-_IN_NO_LIST = 0.9
+_GIVEN, _IN_NO_LIST = 2, 0.9
 _CUES = {
     name: (
         frozenset(terms(word)[-1] for word in words.split()),
-        re.compile("|".join(word if _HAN.match(word) else rf"\b{word}\b" for word in words.split()), re.I),
+        re.compile("|".join(word if _HAN_RUN.match(word) else rf"\b{word}\b" for word in words.split()), re.I),
     )
     for name, words in (TABLE["doer"] | TABLE["place"]).items()
 }
@@ -88,8 +86,7 @@ class Statement:
     def __init__(self, text: str) -> None:
         self.text = text
         self.terms = frozenset(terms(text))
-        self.wide = bool(_HAN.search(text))
-
+        self.wide = bool(_HAN_RUN.search(text))
         self.tells = bool(_TELLS.search(text)) or not _CUE_TERMS.isdisjoint(self.terms)
 
     def may_match(self, other: "Statement") -> bool:
@@ -157,10 +154,6 @@ class Statement:
         telling = [character for character in word.key if character_weight(character)]
         return sum(character in self.terms for character in telling) / len(telling) if telling else 1.0
 
-    def knows(self, name: Span) -> bool:
-        """Tell whether a name in Han characters is a word of the dictionary."""
-        return any(span == name for span, _ in _segments(self.folded))
-
     def near(self, at: Span) -> list[Word]:
         """Give the words of the clause in which something stands, of the sentence where that has none or opens it."""
         cuts = [0, *(match.end() for match in _CLAUSE.finditer(self.text)), len(self.text)]
@@ -223,14 +216,11 @@ def _segments(folded: str) -> list[tuple[Span, bool]]:
         for parts, meanings in dictionary_words(run[0], translated=False):
             capitals = [meaning[:1].isupper() or meaning == "place name" for meaning in meanings]
             # 太平 is peace as well, and a place behind 于.
-            capital = any(capitals) and len(parts) > 1 and (all(capitals) or _at_place(folded, at))
+            at_place = not at or folded[at - 1] in "于在"
+            capital = any(capitals) and len(parts) > 1 and (all(capitals) or at_place)
             found.append(((at, at + len(parts)), capital))
             at += len(parts)
     return found
-
-
-def _at_place(folded: str, at: int) -> bool:
-    return not at or folded[at - 1] in "于在"
 
 
 def _han_names(folded: str) -> Iterator[Span]:
@@ -272,18 +262,18 @@ def _han_words(folded: str) -> Iterator[Word]:
 def _amount(statement: Statement, number: Quantity) -> "Amount":
     text = statement.text
     years = western_years(text, number)
-    if TABLE["before_christ"].search(text[: number.start][-_NEAR:] + "^" + text[number.end :][:_NEAR]):
-        years = frozenset(-year for year in years)
     before, after = text[max(0, number.start - _NEAR) : number.start], text[number.end : number.end + _NEAR].lstrip()
+    if before.endswith("前") or re.match(r"b\.?c", after, re.I):
+        years = frozenset(-year for year in years)
     behind = re.split(r"[^\w\s%'’-]|\d", re.sub("^[余餘多]?[个個]?", "", after))[0]
     sizes = ((name, size) for name, units in TABLE["units"].items() for size, one in units.items() if one.match(behind))
     measure, size = next(sizes, ("", 1.0))
     hedges = {name for name in ("about", "above", "below") if TABLE[name].search(before)}
     hedges |= {name for name, one in (("above", "and_more"), ("about", "or_so")) if TABLE[one].match(after)}
-    counted = before[-1:] if statement.wide else ""
-    if any(one.search(counted) for one in TABLE["counted"].values()):
-        behind = counted  # 户一千二百, 有子五人; and 年六十五, which is an age
-    thing = behind[:4] if _HAN.search(behind[:4]) else " ".join(behind.split()[:3])
+    counted = _COUNTED_BEFORE.search(before)
+    if counted and any(one.search(counted[1]) for one in TABLE["counted"].values()):
+        behind = counted[1]
+    thing = behind[:4] if _HAN_RUN.search(behind[:4]) else " ".join(behind.split()[:3])
     heads = statement.wide and after in ("年", "载") and before[-1:] not in _BEFORE_YEAR
     sort = "ordinal" if heads else "year" if years else _sort(statement, number, before, after)
     lunar = statement.wide and not text[number.start].isdigit()
@@ -292,18 +282,14 @@ def _amount(statement: Statement, number: Quantity) -> "Amount":
 
 def _sort(statement: Statement, number: Quantity, before: str, after: str) -> str:
     """Tell parts of dates from amounts, and both from numbers that only name something: Line 8, 8号线."""
-    if TABLE["naming"]["before"].search(before) or TABLE["naming"]["behind"].match(after):
-        return "ordinal"
-    opens = not _WORD.search(before) or before[-1:] in _OPENERS
-    # An item of a list; a year of a reign that is named further above or that is not in the table.
-    of_reign = number.kind in ("year", "day") and not before.endswith("月") and _OF_REIGN[opens].match(after)
-    if of_reign or (opens and _ITEM.match(after)):
-        return "ordinal"
-    # A list and how much it has: 领南安、莆田二县.
-    if _EDITION.match(statement.text[number.start :]) or (statement.wide and _LISTED.search(before)):
-        return "ordinal"
-    label = re.search(r"\b([A-Z]\w*)[ -]$", before)
-    if number.kind == "number" and label and terms(label[1]) and label[1] not in FULL_MONTHS.values():
+    label, opens = re.search(r"\b([A-Z]\w*)[ -]$", before), not _WORD.search(before) or before[-1:] in "，,；;。（("
+    if (
+        (TABLE["naming"]["before"].search(before) or TABLE["naming"]["behind"].match(after))
+        or (opens and _ITEM.match(after))
+        or (number.kind in ("year", "day") and before[-1:] != "月" and _OF_REIGN[opens].match(after))
+        or _EDITION.match(statement.text[number.start :])
+        or (number.kind == "number" and label and terms(label[1]) and label[1] not in FULL_MONTHS.values())
+    ):
         return "ordinal"
     if number.kind == "year" or (number.kind == "day" and statement.wide and before[-1:] != "月"):
         return "number"  # so many years or days
