@@ -12,22 +12,19 @@ from shiguan.claims.word_differences import are_opposites
 from shiguan.text.content_words import content_words
 from shiguan.text.dictionary import dictionary_words
 from shiguan.text.name_forms import named_text
-from shiguan.text.names import sounds_of_names
+from shiguan.text.names import sounds_of_names, sounds_of_text
 from shiguan.text.sentences import sentence_spans
 from shiguan.text.terms import fold_text, terms
 
 DisagreementKind = Literal["number", "date", "name"]
 
-# From these shares of what the shorter and the longer of two sentences say on, they speak of the same matter: within
-# one language, and across two, where a dictionary has fewer words.
+# From these shares of what the shorter and the longer of two sentences say on, they speak of the same matter.
 _SAME, _SAME_LONGER = 0.6, 0.35
-_SAME_ACROSS, _LONGER_ACROSS = 0.4, 0.2
 # Longer sentences hold many statements, and more quotations than an answer shows would take long.
 _LONGEST, _MOST = 400, 200
 _GIVEN, _LETTER = 2, 2
 # What a character in common counts for of a word in Han characters.
 _BY_CHARACTERS = 0.5
-_WAYS = frozenset("在至自去距到抵离")
 # How far apart two amounts may be, as a share of the larger: in two units, of which old ones were never exact; with a
 # word such as about or nearly; with more than or up to; and where one has two digits at most that are not nought.
 _CONVERTED, _HEDGED, _HALF, _ROUNDED, _ROUND_DIGITS, _LARGE = 0.12, 0.15, 0.5, 0.05, 2, 100
@@ -84,16 +81,25 @@ def disagreements(quotations: Sequence[str], titles: Sequence[str] = ()) -> list
 def _differences(one: Statement, other: Statement) -> Iterator[tuple[DisagreementKind, Span, Span]]:
     """Say what two sentences give differently, where they speak of one thing and differ in nothing else."""
     conflicts = _conflicts(one, other)
-    if (not conflicts and one.cues.keys().isdisjoint(other.cues)) or not _common_names(one, other):
+    cues = one.cues.keys() & other.cues.keys()
+    if not (conflicts or cues) or not _common_names(one, other):
         return
     strange = _strange_names(one, other)
     if not conflicts and len(strange[0]) == len(strange[1]) == 1:
         mine, theirs = strange[0][0], strange[1][0]
-        if _fill_one_place(one, mine, other, theirs) and not _opposed(one, other) and _same_matter(one, other):
+        opposed = any(are_opposites(a.key, b.key) for a in one.words for b in other.words if a.key != b.key)
+        if _fill_one_place(one, mine, other, theirs) and not opposed and _same_matter(one, other):
             yield "name", mine, theirs
     if all(strange) or len({kind for kind, _, _ in conflicts}) != 1 or one.bound != other.bound:
         return
-    kind, a, b = conflicts[0]
+    paired = [c for c in conflicts if sum(c[1] is d[1] or c[2] is d[2] for d in conflicts) == 1]
+    # Where several things differ, it is not the same thing; but a date has several parts.
+    if not paired or (len(conflicts) > 1 and not (cues and conflicts[0][0] == "date")):
+        return
+    kind, a, b = min(paired, key=lambda conflict: conflict[1].sort != "year")
+    again = kind == "date" and all(TABLE["again_and_again"].search(of.folded) for of in (one, other))
+    if again or (a.sort in ("month", "day") and not _in_one_year(one, other, once=bool(cues))):
+        return  # it may have been so at both dates
     if kind == "number" and any(x.years for x in one.amounts) != any(y.years for y in other.amounts):
         return  # one says when it was so, and it may have been otherwise at another time
     across, counted = one.wide != other.wide, kind == "number" and bool(a.thing) and not a.measure
@@ -101,19 +107,23 @@ def _differences(one: Statement, other: Statement) -> Iterator[tuple[Disagreemen
         yield kind, a.span, b.span
 
 
-def _opposed(one: Statement, other: Statement) -> bool:
-    return any(are_opposites(a.key, b.key) for a in one.words for b in other.words if a.key != b.key)
+def _in_one_year(one: Statement, other: Statement, *, once: bool) -> bool:
+    """Tell whether two sentences speak of the same year: both name it, or none does and it was so only once."""
+    mine, theirs = (frozenset[float]().union(*(a.years for a in of.amounts)) for of in (one, other))
+    if mine or theirs:
+        return not mine.isdisjoint(theirs)
+    return once and not any(TABLE["reign"].search(of.folded) for of in (one, other))
 
 
 def _same_matter(one: Statement, other: Statement, *, counted: bool = False) -> bool:
     """Tell whether two sentences share most of what the shorter and a part of what the longer says."""
     across = one.wide != other.wide
     found = [(_said_across if across else _said)(mine, theirs) for mine, theirs in ((one, other), (other, one))]
-    # Across languages the thing that both count is known as well as a name.
-    shared = len(_common_names(one, other)) + (across and counted)
+    # What was done and, across languages, the thing that both count are known as well as a name.
+    cues = len(one.cues.keys() & other.cues.keys())
+    shared = len(_common_names(one, other)) + cues + (across and counted)
     shares = sorted((said + shared) / (total + shared or 1) for said, total in found)
-    longer, shorter = (_LONGER_ACROSS, _SAME_ACROSS) if across else (_SAME_LONGER, _SAME)
-    return (counted or any(said for said, _ in found)) and shares[0] >= longer and shares[1] >= shorter
+    return (counted or cues > 0 or any(said for said, _ in found)) and shares[0] >= _SAME_LONGER and shares[1] >= _SAME
 
 
 def _said(one: Statement, other: Statement) -> tuple[float, float]:
@@ -124,7 +134,8 @@ def _said(one: Statement, other: Statement) -> tuple[float, float]:
 def _said_across(one: Statement, other: Statement) -> tuple[float, float]:
     words = content_words(one.text, translated=True, names=False)
     words = tuple(word for word in words if not TABLE["light"].fullmatch(word.text))
-    said = sum(word.weight * word.said_by(other.terms, by_characters=_BY_CHARACTERS) for word in words)
+    named = frozenset() if other.wide else frozenset(t for name in other.names for t in terms(other.text[slice(*name)]))
+    said = sum(word.weight * word.said_by(other.terms - named, by_characters=_BY_CHARACTERS) for word in words)
     return said, sum(word.weight for word in words)
 
 
@@ -156,7 +167,9 @@ def _has(statement: Statement, of: Statement, name: Span) -> bool:
         return text in statement.folded or any(part in text and 2 * len(part) > len(text) for part in parts)
     text = of.text[slice(*name)]
     if of.wide:
-        return named_text(statement.text).has(text)
+        # A surname may have taken one character too many: 武阳古桥 is the bridge at Wuyang.
+        own, heard = set(sounds_of_text(text)), [_heard(statement.text[slice(*one)])[0] for one in statement.names]
+        return named_text(statement.text).has(text) or any(one and one <= own for one in heard)
     if statement.wide:
         sounds, meanings = _heard(text)
         return (bool(sounds) and sounds <= statement.sounds) or any(meaning in statement.plain for meaning in meanings)
@@ -177,12 +190,18 @@ def _common_names(one: Statement, other: Statement) -> list[Span]:
     """
     Give the names by which both speak of the same thing, as the first or, across languages, the Latin one has them.
 
-    From where and to where something leads tells not what it is.
+    From where and to where something leads, and in what office somebody is, tells not what it is.
     """
     if one.wide and not other.wide:
         one, other = other, one
-    names = (name for name in one.names if not (one.wide and one.folded[max(0, name[0] - 1) : name[0]] in _WAYS))
-    return [name for name in names if _has(other, one, name)]
+    return [name for name in one.names if (not one.wide or _may_be_subject(one, name)) and _has(other, one, name)]
+
+
+def _may_be_subject(statement: Statement, name: Span) -> bool:
+    before, text, behind = (statement.folded[slice(*at)] for at in ((0, name[0]), name, (name[1], None)))
+    if TABLE["leads"].search(before) or TABLE["office"].match(behind):
+        return False
+    return len(list(dictionary_words(text, translated=False))) == 1 or bool(TABLE["opens_name"].search(before))
 
 
 def _strange_names(one: Statement, other: Statement) -> tuple[list[Span], list[Span]]:
@@ -223,25 +242,34 @@ def _sound(name: str) -> str:
 
 def _fill_one_place(one: Statement, mine: Span, other: Statement, theirs: Span) -> bool:
     """Tell whether two names stand where only one can: both did what only one did, or both follow the same word."""
+    common, named = _common_names(one, other), other if one.wide and not other.wide else one
     for cue in one.cues.keys() & other.cues.keys():
+        role = "doer" if cue in TABLE["doer"] else "place"
         if any(not s.wide and n[1] - n[0] <= _LETTER for s, n in ((one, mine), (other, theirs))):
             return False
-        roles = _role(one, mine, one.cues[cue]), _role(other, theirs, other.cues[cue])
-        if roles[0] == roles[1] == ("doer" if cue in TABLE["doer"] else "place"):
+        roles = {_role(one, mine, one.cues[cue]), _role(other, theirs, other.cues[cue])}
+        if roles == {role} and any(_suffers(named, name, named.cues[cue], role) for name in common):
             return True
     return False
 
 
 def _role(statement: Statement, name: Span, cue: Span) -> str:
-    """Tell whether a name is that of who does what a word says, of what follows the word, or neither."""
-    text = statement.folded
+    """Tell whether a name is that of who does what a word says, of the place that follows the word, or neither."""
+    text, way = statement.folded, TABLE["role"]["han" if statement.wide else "latin"]
     if name[0] >= cue[1]:
-        return "doer" if re.search(r"\bby\s+(?:\w+\s+)?$", text[: name[0]]) else "place"
-    if statement.wide:
-        if re.search(r"[由被为是]$", text[: name[0]]):
-            return "doer"
-        return "" if re.search(r"[由被]|[于在]$", text[name[1] : cue[0]]) else "doer"
-    return "" if re.search(r"\b(?:was|were|been|is|are)\s+(?:\w+\s+)?$", text[name[1] : cue[0]]) else "doer"
+        between = text[cue[1] : name[0]]
+        return next((role for role in ("doer", "place") if way[f"{role}_behind"].search(between)), "")
+    if statement.wide and text[: name[0]].endswith(("于", "在")):
+        return "place"
+    between = text[name[1] : cue[0]]
+    return "doer" if way["doer_before"].fullmatch(between) and not way["passive"].search(between) else ""
+
+
+def _suffers(statement: Statement, name: Span, cue: Span, role: str) -> bool:
+    """Tell whether a name is that of what something was done to, or of who was at a place."""
+    passive = TABLE["role"]["han" if statement.wide else "latin"]["passive"]
+    is_before = name[1] <= cue[0] and (role == "place" or passive.search(statement.folded[name[1] : cue[0]]))
+    return bool(is_before) or (role == "doer" and name[0] >= cue[1])
 
 
 _Conflict = tuple[DisagreementKind, Amount, Amount]
@@ -311,5 +339,6 @@ def _count_the_same(mine: str, theirs: str, *, across: bool) -> bool:
     shared = any(word.said_by(of, by_characters=_BY_CHARACTERS) for word, of in said)
     if classes[0] and classes[1]:
         # 名学生 and 位老师 are people both, and not the same.
-        return not classes[0].isdisjoint(classes[1]) and (across or shared or not all(words))
+        shared = shared or across or not all(words) or len(mine) == len(theirs) == 1
+        return shared and not classes[0].isdisjoint(classes[1])
     return shared or (not own and not others)

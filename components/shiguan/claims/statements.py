@@ -19,22 +19,29 @@ Span = tuple[int, int]
 
 _PATH = Path(__file__).with_name("disagreements.yaml")
 TABLE: dict[str, Any] = read_patterns(_PATH) | {name: read_table(_PATH)[name] for name in ("doer", "place")}
-_HAN = re.compile(f"[{HAN}]")
 _HAN_RUN = re.compile(f"[{HAN}]+")
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+# 户一千二百, 有子五人; and 年六十五, which is an age.
+_COUNTED_BEFORE = re.compile(r"((?<![\d零〇一二三四五六七八九十元当每是明今去同次其此])年|[^年\W\da-zA-Z])$")
+# A year at the end of a line that nothing leads to and no stop follows is a heading.
+_BEFORE_YEAR = "于在自至为是：:(（"
+# An item of a list; a year of a reign that is named further above or that is not in the table; the 2020 Olympics.
+_ITEM = re.compile(r"[.)．、）]\s*\D")
+_OF_REIGN = [re.compile(rf"[年载日](?:[春夏秋冬正闰\d一二三四五六七八九十{more})") for more in ("]", "，,、]|$")]
+_EDITION = re.compile(r"[12]\d{3}\s[A-Z]")
 _CLAUSE = re.compile(r"[,，;；:：、()（）]")
 _IN_YEAR = re.compile(
     r"\b(?:in|year|since|by|until|till|before|after|from|to|of|ad|ce|winter|spring|summer|autumn)\s+$|[(（]$", re.I
 )
 # So many characters before and behind a number tell what it is, and so many words what it counts.
-_NEAR, _THING = 24, 3
+_NEAR = 24
 # Sentences that share fewer of their terms are not compared; fewer shared ones are chance.
 _ALIKE, _FEWEST = 0.3, 3
-_GIVEN = 2
+_GIVEN, _IN_NO_LIST = 2, 0.9
 _CUES = {
     name: (
         frozenset(terms(word)[-1] for word in words.split()),
-        re.compile("|".join(word if _HAN.match(word) else rf"\b{word}\b" for word in words.split()), re.I),
+        re.compile("|".join(word if _HAN_RUN.match(word) else rf"\b{word}\b" for word in words.split()), re.I),
     )
     for name, words in (TABLE["doer"] | TABLE["place"]).items()
 }
@@ -79,8 +86,7 @@ class Statement:
     def __init__(self, text: str) -> None:
         self.text = text
         self.terms = frozenset(terms(text))
-        self.wide = bool(_HAN.search(text))
-
+        self.wide = bool(_HAN_RUN.search(text))
         self.tells = bool(_TELLS.search(text)) or not _CUE_TERMS.isdisjoint(self.terms)
 
     def may_match(self, other: "Statement") -> bool:
@@ -113,6 +119,7 @@ class Statement:
     @cached_property
     def names(self) -> list[Span]:
         found = _han_names(self.folded) if self.wide else _latin_names(self.text)
+        found = (one for one in found if not TABLE["no_name"].fullmatch(self.folded[slice(*one)]))
         return [one for one in found if not any(q.start < one[1] and one[0] < q.end for q in self.numbers)]
 
     @cached_property
@@ -132,7 +139,13 @@ class Statement:
     def cues(self) -> dict[str, Span]:
         """The words that only one can go with, by what they mean."""
         near = ((name, one) for name, (known, one) in _CUES.items() if not known.isdisjoint(self.terms))
-        return {name: found.span() for name, one in near if (found := one.search(self.folded))}
+        found = ((name, match.span()) for name, one in near for match in one.finditer(self.folded))
+        return {name: span for name, span in reversed(list(found)) if not self.wide or self._is_word(span)}
+
+    def _is_word(self, span: Span) -> bool:
+        """Tell whether what stands here in Han characters is not a part of another word: 帅 in 元帅."""
+        start = next((start for (start, end), _ in _segments(self.folded) if start <= span[0] < end), span[0])
+        return self.folded[start : span[0]] in ("", "被", "所")
 
     def says(self, word: Word) -> float:
         """Give the share of a word of the same language, 0 to 1, that it says."""
@@ -142,11 +155,11 @@ class Statement:
         return sum(character in self.terms for character in telling) / len(telling) if telling else 1.0
 
     def near(self, at: Span) -> list[Word]:
-        """Give the words of the clause in which something stands, of the sentence where that has none."""
+        """Give the words of the clause in which something stands, of the sentence where that has none or opens it."""
         cuts = [0, *(match.end() for match in _CLAUSE.finditer(self.text)), len(self.text)]
         start, end = max(cut for cut in cuts if cut <= at[0]), min(cut for cut in cuts if cut >= at[1])
         found = [word for word in self.words if start <= word.span[0] < end]
-        return found if len(found) > 1 else self.words
+        return found if len(found) > 1 and start else self.words
 
 
 statement_of = lru_cache(1024)(Statement)
@@ -164,13 +177,18 @@ def western_years(text: str, number: Quantity) -> frozenset[float]:
         return frozenset()
     # In 450 the city fell; with a garrison of 450 men.
     counts = re.match(r"\s+([a-z]\w*)", text[number.end :])
-    return frozenset() if counts and terms(counts[1]) else number.values
+    return frozenset() if counts and terms(counts[1]) and not counts[1].endswith("ed") else number.values
 
 
 def _latin_names(text: str) -> Iterator[Span]:
     start = end = -1
     at = 0
-    for word in capitalised_words(text):
+    words = capitalised_words(text)
+    # What opens a sentence has a capital in any case; a word that is in no list of words is a name.
+    opening = _WORD.match(text)
+    if opening and opening[0][0].isupper() and not text.startswith(tuple(words[:1])):
+        words[:0] = [opening[0]] if any(rarity(term) > _IN_NO_LIST for term in terms(opening[0])) else []
+    for word in words:
         begin = text.index(word, at)
         at = begin + len(word)
         if end >= 0 and text[end:begin] != " ":
@@ -191,12 +209,15 @@ def _latin_words(text: str) -> Iterator[Word]:
 
 @lru_cache(1024)
 def _segments(folded: str) -> list[tuple[Span, bool]]:
-    """Cut Han text into words, each with whether the dictionary has it as a name."""
+    """Cut Han text into words, each with whether it is a name: of the dictionary, or where a place stands."""
     found = []
     for run in _HAN_RUN.finditer(folded):
         at = run.start()
         for parts, meanings in dictionary_words(run[0], translated=False):
-            capital = bool(meanings) and all(meaning[:1].isupper() for meaning in meanings) and len(parts) > 1
+            capitals = [meaning[:1].isupper() or meaning == "place name" for meaning in meanings]
+            # 太平 is peace as well, and a place behind 于.
+            at_place = not at or folded[at - 1] in "于在"
+            capital = any(capitals) and len(parts) > 1 and (all(capitals) or at_place)
             found.append(((at, at + len(parts)), capital))
             at += len(parts)
     return found
@@ -242,23 +263,33 @@ def _amount(statement: Statement, number: Quantity) -> "Amount":
     text = statement.text
     years = western_years(text, number)
     before, after = text[max(0, number.start - _NEAR) : number.start], text[number.end : number.end + _NEAR].lstrip()
+    if before.endswith("前") or re.match(r"b\.?c", after, re.I):
+        years = frozenset(-year for year in years)
     behind = re.split(r"[^\w\s%'’-]|\d", re.sub("^[余餘多]?[个個]?", "", after))[0]
     sizes = ((name, size) for name, units in TABLE["units"].items() for size, one in units.items() if one.match(behind))
     measure, size = next(sizes, ("", 1.0))
     hedges = {name for name in ("about", "above", "below") if TABLE[name].search(before)}
     hedges |= {name for name, one in (("above", "and_more"), ("about", "or_so")) if TABLE[one].match(after)}
-    thing = behind[:4] if _HAN.search(behind[:4]) else " ".join(behind.split()[:3])
-    sort = "year" if years else _sort(statement, number, before, after)
+    counted = _COUNTED_BEFORE.search(before)
+    if counted and any(one.search(counted[1]) for one in TABLE["counted"].values()):
+        behind = counted[1]
+    thing = behind[:4] if _HAN_RUN.search(behind[:4]) else " ".join(behind.split()[:3])
+    heads = statement.wide and after in ("年", "载") and before[-1:] not in _BEFORE_YEAR
+    sort = "ordinal" if heads else "year" if years else _sort(statement, number, before, after)
     lunar = statement.wide and not text[number.start].isdigit()
     return Amount(number, sort, years, measure, float(size), frozenset(hedges), thing, lunar)
 
 
 def _sort(statement: Statement, number: Quantity, before: str, after: str) -> str:
     """Tell parts of dates from amounts, and both from numbers that only name something: Line 8, 8号线."""
-    if TABLE["naming"]["before"].search(before) or TABLE["naming"]["behind"].match(after):
-        return "ordinal"
-    label = re.search(r"\b([A-Z]\w*)[ -]$", before)
-    if number.kind == "number" and label and terms(label[1]) and label[1] not in FULL_MONTHS.values():
+    label, opens = re.search(r"\b([A-Z]\w*)[ -]$", before), not _WORD.search(before) or before[-1:] in "，,；;。（("
+    if (
+        (TABLE["naming"]["before"].search(before) or TABLE["naming"]["behind"].match(after))
+        or (opens and _ITEM.match(after))
+        or (number.kind in ("year", "day") and before[-1:] != "月" and _OF_REIGN[opens].match(after))
+        or _EDITION.match(statement.text[number.start :])
+        or (number.kind == "number" and label and terms(label[1]) and label[1] not in FULL_MONTHS.values())
+    ):
         return "ordinal"
     if number.kind == "year" or (number.kind == "day" and statement.wide and before[-1:] != "月"):
         return "number"  # so many years or days
