@@ -1,4 +1,4 @@
-"""How likely the passages closest to a question hold its answer: one calibrated probability for all modes."""
+"""Estimates how likely the passages closest to a question hold its answer: one calibrated probability for all modes."""
 
 import math
 import re
@@ -14,10 +14,10 @@ from shiguan.text.passages import terms_of
 from shiguan.text.terms import covered, question_weights
 
 _READ = 3
-"""How many passages are looked at: as many as are quoted at most."""
+"""How many passages are read: as many as are quoted at most."""
 
-# Of .05 to .1 what told best, beside the rest, whether an answer was shown (docs/quality.md); by .02 more or less it
-# changes little.
+# Of .05 to .1 the value that, with the other signals, best predicted whether an answer was shown (docs/quality.md);
+# .02 more or less changes little.
 _BETWEEN_LANGUAGES = 0.07
 
 # Money of today that a question can ask an amount in.
@@ -33,14 +33,14 @@ _ASKED = r"(?:\b(?:in|into|how (?:many|much in))(?: [a-z0-9]+){0,2} |[多几幾]
 @dataclass(frozen=True)
 class Signals:
     """
-    What speaks for an answer, each from 0 to about 1.
+    The evidence that passages hold an answer, each signal from 0 to about 1.
 
     :param cosine: The best cosine of the question and a child in the language of the first passage; .07 more where that
-        is another than the question's, since vectors of two languages lie farther apart than their meanings.
-    :param coverage: The share of the question's words, weighed by rarity, that the passages have together, themselves
-        or in translation.
+        is not the question's language, because vectors of two languages lie farther apart than their meanings.
+    :param coverage: The share of the question's words, weighted by rarity, that the passages have together, as such or
+        in translation.
     :param agreement: How near the passage with most of them is by its vectors: its best cosine over the best of all.
-    :param chinese: Whether the question is in Han characters, whose words and cosines have another scale.
+    :param chinese: Whether the question is in Han characters, whose words and cosines have a different scale.
     :param same_language: The share of the passages that are in the question's language.
     """
 
@@ -59,7 +59,7 @@ class Calibration:
     weights: Signals
 
     def probability(self, signals: Signals) -> float:
-        """Give the probability, 0 to 1."""
+        """Return the probability, 0 to 1."""
         weights = asdict(self.weights)
         odds = self.bias + sum(weights[name] * value for name, value in asdict(signals).items())
         return 1 / (1 + math.exp(-odds))
@@ -70,7 +70,7 @@ FITTED: Final = Calibration(
     bias=-37.699,
     weights=Signals(cosine=42.307, coverage=1.289, agreement=2.232, chinese=-0.728, same_language=-1.921),
 )
-# The same where no vector tells anything of the passages: weights are missing, or these are not embedded yet.
+# The same where the passages have no vectors: the weights are missing, or the passages are not embedded yet.
 FITTED_BY_WORDS: Final = Calibration(
     bias=-3.181,
     weights=Signals(cosine=0.0, coverage=4.261, agreement=0.0, chinese=1.324, same_language=-1.189),
@@ -78,16 +78,16 @@ FITTED_BY_WORDS: Final = Calibration(
 
 
 CLOSEST_BELOW = 0.3
-"""A probability below which passages are shown as the closest ones, since it is doubtful that they answer."""
+"""The probability below which passages are shown as the closest ones, because it is doubtful that they answer."""
 NOTHING_BELOW = 0.02
-"""One below which nothing is near. How many answerable questions either costs is in docs/quality.md."""
+"""The probability below which nothing is near. docs/quality.md shows how many answerable questions each costs."""
 
 
 def probability(question: str, documents: Sequence[Document], nearest: Sequence[Document]) -> float:
-    """Give the probability, 0 to 1, that the first passages hold an answer to a question."""
+    """Return the probability, 0 to 1, that the first passages hold an answer to a question."""
     if not documents or _asks_in_other_money(question, documents):
         return 0.0
-    # A first passage that vectors do not know may wait for its own: what lies near beside it says nothing of it.
+    # If the first passage is not among the nearest, it may have no vectors yet: those of others say nothing about it.
     if all(documents[0].id != str(child.meta.get("parent_id") or child.id) for child in nearest):
         return FITTED_BY_WORDS.probability(signals_of(question, documents, []))
     return FITTED.probability(signals_of(question, documents, nearest))
@@ -102,20 +102,20 @@ def signals_of(question: str, documents: Sequence[Document], nearest: Sequence[D
     cosines: dict[str, float] = {}
     within: dict[str, float] = {}
     for child in nearest:
-        parent, of = str(child.meta.get("parent_id") or child.id), str(child.meta.get("language"))
+        parent, child_language = str(child.meta.get("parent_id") or child.id), str(child.meta.get("language"))
         cosine_of_child = child.meta.get("raw_score", child.score) or 0.0
         cosines[parent] = max(cosines.get(parent, 0.0), cosine_of_child)
-        within[of] = max(within.get(of, 0.0), cosine_of_child)
+        within[child_language] = max(within.get(child_language, 0.0), cosine_of_child)
     highest = max(cosines.values(), default=0.0)
     cosine = within.get(first, highest)
     words = [terms_of(document) for document in read]
-    said = set[str]().union(*words)
-    for into in {_language(document) for document in read} - {language}:
-        said = with_translated(said, question, language, into)
+    known = set[str]().union(*words)
+    for other in {_language(document) for document in read} - {language}:
+        known = with_translated(known, question, language, other)
     widest = max(range(len(read)), key=lambda at: covered(weights, words[at]), default=0)
     return Signals(
         cosine=cosine + _BETWEEN_LANGUAGES if cosine and first != language else cosine,
-        coverage=covered(weights, said),
+        coverage=covered(weights, known),
         agreement=cosines.get(read[widest].id, 0.0) / highest if read and highest else 0.0,
         chinese=float(has_han(question)),
         same_language=sum(_language(document) == language for document in read) / len(read) if read else 0.0,
@@ -123,10 +123,10 @@ def signals_of(question: str, documents: Sequence[Document], nearest: Sequence[D
 
 
 def _asks_in_other_money(question: str, documents: Sequence[Document]) -> bool:
-    """Tell whether an amount is asked in money that no passage names: whatever stands there is no answer."""
+    """Return whether a question asks for an amount in money that no passage mentions, so that none can answer it."""
     asked = [f"{name}|{sign}" for name, sign in _MONEY.items() if re.search(_ASKED + name, question, re.IGNORECASE)]
     text = "\n".join(document.content or "" for document in documents)
-    return any(not re.search(one, text, re.IGNORECASE) for one in asked)
+    return any(not re.search(money, text, re.IGNORECASE) for money in asked)
 
 
 def _language(document: Document) -> str:

@@ -1,4 +1,4 @@
-"""Lets a question on to the language model where something was found, and says how likely it holds the answer."""
+"""Passes a question to the language model only if something was found, and estimates how likely it holds the answer."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ logger = logging.getLogger(__name__)
 @component
 class AnswerabilityGate:
     """
-    Asks no model where nothing was found, and says how likely the passages hold an answer.
+    Asks no model where nothing was found, and estimates how likely the passages hold an answer.
 
-    Stands before the context. Where no passage was found the answer is the mode's not-found sentence, status
-    `not_found`, and nothing behind the gate runs. Otherwise the passages go on: whether they answer is decided by the
-    model that reads them. The probability, from what the retrieval found and calibrated on public question sets
-    (docs/quality.md shows how good it is), is for `CitationExtractor`, which quotes by it where there is no model, and
-    for a caller who wants answers above a threshold alone.
+    It comes before the context. Where no passage was found the answer is the mode's not-found sentence, status
+    `not_found`, and nothing after the gate runs. Otherwise the passages go on: whether they answer is decided by the
+    model that reads them. The probability, computed from what the retrieval found and calibrated on public question
+    sets (docs/quality.md shows how good it is), is for `CitationExtractor`, which decides by it what to quote where
+    there is no model, and for a caller who only wants answers above a threshold.
 
     Example:
     ```python
@@ -37,8 +37,8 @@ class AnswerabilityGate:
         """
         Set what is refused.
 
-        :param mode: Whose not-found sentence to say: a mode of `prompts/not_found.yml`.
-        :param needs_documents: Whether nothing found is the end; False for a mode that can ask elsewhere.
+        :param mode: The mode of `prompts/not_found.yml` whose not-found sentence is used.
+        :param needs_documents: Whether to stop where nothing was found; False for a mode that can search elsewhere.
         :raises ConfigurationError: If there is no sentence for the mode.
         """
         not_found_sentence(mode, "en")
@@ -58,18 +58,18 @@ class AnswerabilityGate:
         confidence_threshold: float | None = None,
     ) -> dict[str, Any]:
         """
-        Decide.
+        Decide whether the passages go on to the model.
 
         :param documents: The passages, best first.
-        :param query: The question, standing alone.
+        :param query: The standalone question.
         :param nearest: The children nearest by their vectors, with cosines as score or, where that is scaled, as
             `meta.raw_score`; None where there are no vectors.
-        :param language: The question's language; None to tell from the question.
-        :param confidence_threshold: A caller's wish: the probability below which this question is not answered. It does
-            not count for passages that came through once, which have a number.
-        :returns: `confidence`, the probability, 0 to 1, and either `documents`, as they came, or `answers`, the
-            not-found sentence; `warnings` that offer a name of the passages for one of the question that none of them
-            has, and that name its dates which do not exist.
+        :param language: The question's language; None to detect it.
+        :param confidence_threshold: The probability below which this question is not answered. It is ignored for
+            passages that passed the gate before, which have a number.
+        :returns: `confidence`, the probability, 0 to 1, and either `documents`, unchanged, or `answers`, the not-found
+            sentence; `warnings` that suggest a name of the passages for a name of the question that none of them has,
+            and that name dates of the question which do not exist.
         """
         confidence = round(probability(query, documents, nearest or []), 4)
         warnings = near_names(query, documents)

@@ -35,27 +35,27 @@ _COPIED = ("model", "usage", "finish_reason", "prompt", "prompt_hash", "prompt_l
 @component
 class CitationExtractor:
     """
-    Checks an answer sentence by sentence and says which passage stands behind each.
+    Checks an answer sentence by sentence and cites the passage that supports each.
 
-    Stands last in the flow. It does not depend on the language model's formatting: markup of prompts and lead-ins are
-    taken off, marks in many spellings are read and written uniformly. A mark is true or it is not there: one whose
-    passage does not support its sentence, or that does not exist, is replaced by one that is, else dropped; a sentence
-    without a mark gets that of a passage that supports it; one that nothing supports is shown with `⚠`. Each citation
-    carries the exact span of the stored passage (`parent.content[start:end] == quote`), a confidence from 0 to 1, and
-    what this passage says to the claim; the claim has the verdict of all passages. Both are judged by the check of
-    `HallucinationGrader`, whose own verdicts count where it stands before. What states nothing (a heading, a courtesy,
-    an admitted gap) has no verdict and no mark, and a not-found answer has no citations.
+    It is the last stage. It does not depend on the language model's formatting: prompt markup and lead-ins are removed,
+    marks in many spellings are read and written uniformly. A mark is true or it is not there: a mark whose passage does
+    not exist or does not support its sentence is replaced by one that does, or else dropped; a sentence without a mark
+    gets that of a passage that supports it; a sentence that nothing supports is shown with `⚠`. Each citation has the
+    exact span of the stored passage (`parent.content[start:end] == quote`), a confidence from 0 to 1, and the verdict
+    of its passage on the claim; the claim has the verdict of all passages. Both come from the check that
+    `HallucinationGrader` uses, whose own verdicts count where it runs before. What states nothing (a heading, a
+    courtesy, an admitted gap) has no verdict and no mark, and a not-found answer has no citations.
 
     Without a reply, because there is no model or none could be reached, the answer is up to three quotations, status
     `quoted`: windows of whole sentences around what is closest to the question, word for word, in the order of the
-    retrieval; a passage that introduces whom the question asks about comes first. They are citations with the verdict
-    `quoted`, the closest `sentence` and the question's `words` in it as places in the stored parent. Where it is
-    doubtful that they answer, or a name of the question stands nowhere in the library, the status is `closest`; where
-    both are so, or nothing is near, it is `not_found`. Both say why: `absent`, the names that stand nowhere, with those
-    like them, and `waiting`, how many passages have no vector yet.
+    retrieval; a passage that introduces the person or thing asked about comes first. They are citations with the
+    verdict `quoted`, the closest `sentence` and the question's `words` in it as places in the stored parent. Where it
+    is doubtful that they answer, or a name of the question occurs nowhere in the library, the status is `closest`;
+    where both hold, or nothing is near, it is `not_found`. Both give the reasons: `absent`, the names that occur
+    nowhere, with names like them, and `waiting`, how many passages have no vector yet.
 
     Where cited or quoted places of different passages give different numbers, dates or names for the same thing, both
-    are named in `disagreements`, by rule and without a model.
+    are listed in `disagreements`, by rule and without a model.
 
     The answer's `data` is the text in the chosen format, and `claim` offsets are offsets in it.
 
@@ -85,10 +85,10 @@ class CitationExtractor:
 
         :param format: `markdown` (marks as `[1]`), `html` (escaped, marks are links to `#source-1`) or `plain` (no
             marks; the citations still have the numbers).
-        :param mode: Whose not-found sentence stands where nobody replied: a mode of `prompts/not_found.yml`.
-        :param claim_matcher: Compares claims with passages in another language, and knows the store in which names of a
-            question are looked for; None to do without.
-        :param closest_below: The probability, 0 to 1, below which passages are shown as the closest ones alone; 0 where
+        :param mode: The mode of `prompts/not_found.yml` whose not-found sentence is used without a reply.
+        :param claim_matcher: Compares claims with passages in another language, and knows the store in which the names
+            of a question are looked up; None to do without.
+        :param closest_below: The probability, 0 to 1, below which passages are only shown as the closest ones; 0 where
             none was fitted to the embedder, to quote whatever was found.
         :raises ValueError: If the format is unknown or `closest_below` is not between 0 and 1.
         """
@@ -116,21 +116,21 @@ class CitationExtractor:
         """
         Check the replies.
 
-        :param replies: What the generator said, messages or texts; each becomes an answer. The verdicts of
-            `HallucinationGrader`, in a reply's meta, count instead of a check here; where sub-questions without an
-            answer are named there, an answer that does not say of anything that it is missing is made to name them.
-        :param documents: The numbered passages that it read, in any order. `meta.number` counts; without it, the place
-            in the list. `meta.cut` says which part of the stored parent the content is.
+        :param replies: The generator's replies, messages or texts; each becomes an answer. The verdicts of
+            `HallucinationGrader`, in a reply's meta, replace a check here; where the meta names sub-questions without
+            an answer and the answer admits no gap, they are added to it.
+        :param documents: The numbered passages that it read, in any order. `meta.number` is the number; without it, the
+            place in the list is. `meta.cut` says which part of the stored parent the content is.
         :param query: The question.
         :param filters: The filters that the passages were found under, for the `claim_matcher`.
-        :param language: The question's language; None to tell from the question.
+        :param language: The question's language; None to detect it.
         :param confidence: The probability, 0 to 1, that the passages hold an answer, from `AnswerabilityGate`.
         :returns: `answers`, at least one. Their meta has `status` (`answered`, `quoted`, `closest`, `not_found`, or
-            `refused` where the grader withheld the answer), `language`, `citations`, `claims`, `changes` (what was done
-            to sentences and marks), `disagreements` (where cited places give different numbers, dates or names for
-            the same thing), `confidence`, `model` and `usage`; without a reply `absent` and `waiting` as well.
-            `warnings` says what was removed or could not be supported.
-        :raises AnswerError: If a reply has no text: that is the model's failure and no answer.
+            `refused` where the grader withheld the answer), `language`, `citations`, `claims`, `changes` (to sentences
+            and marks), `disagreements` (where cited places give different numbers, dates or names for the same thing),
+            `confidence`, `model` and `usage`; without a reply `absent` and `waiting` as well. `warnings` lists what was
+            removed or could not be supported.
+        :raises AnswerError: If a reply has no text: that is a failure of the model, not an answer.
         """
         language = language or detect_language(query)
         documents = list(documents or [])
@@ -140,7 +140,7 @@ class CitationExtractor:
         if self.claim_matcher is not None and documents:
             documents = self.claim_matcher.compared(documents, filters)
         numbered = numbered_passages(documents)
-        messages = [ChatMessage.from_assistant(one) if isinstance(one, str) else one for one in replies]
+        messages = [ChatMessage.from_assistant(reply) if isinstance(reply, str) else reply for reply in replies]
         found = [self._answer(_naming_gaps(reply, language), numbered, query, language) for reply in messages]
         warnings = [warning for _, more in found for warning in more]
         for answer, _ in found:
@@ -149,7 +149,7 @@ class CitationExtractor:
 
     @wraps(run)
     async def run_async(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Do as `run`, beside the event loop; a question that is cancelled meanwhile stops the check."""
+        """Run outside the event loop; the check stops if the question is cancelled meanwhile."""
         return await check_in_thread(partial(self.run, *args, **kwargs))
 
     def _answer(
@@ -171,15 +171,15 @@ class CitationExtractor:
             warnings.append(
                 "The model's reply held no answer, only markup or the question. Ask again, or take another model."
             )
-            nobody = ChatMessage.from_assistant(not_found_sentence(self.mode, language), meta=reply.meta)
-            return self._not_found(nobody, numbered, query, language), warnings
+            reply = ChatMessage.from_assistant(not_found_sentence(self.mode, language), meta=reply.meta)
+            return self._not_found(reply, numbered, query, language), warnings
         if parts.is_cut:
             warnings.append(
                 f"The reply was too long; only its first {MOST_CLAIMS} sentences or {MOST_CHARACTERS:,} characters are "
                 "shown. Ask more narrowly, or lower the model's `max_tokens`."
             )
         if checker.says_nothing(parts):
-            if any(map(checker.stated, parts.claims)):  # "the sources do not say why he did that": that he did it
+            if any(map(checker.stated, parts.claims)):  # "the sources do not say why he did that" claims that he did
                 reply = ChatMessage.from_assistant(not_found_sentence(self.mode, language), meta=reply.meta)
             return self._not_found(reply, numbered, query, language), warnings
         unknown = sorted({number for _, numbers in parts.marks for number in numbers} - numbered.keys())
@@ -190,18 +190,18 @@ class CitationExtractor:
             )
         cited = [cite_claim(claim, checker, numbered, graded) for claim in parts.claims]
         shown, places = write_cited(parts, cited, self.format)
-        verdicts = [one.support.verdict for one in cited if one.support]
+        verdicts = [claim.support.verdict for claim in cited if claim.support]
         weak = sum(verdict in ("unsupported", "contradicted") for verdict in verdicts)
         if weak:
             warnings.append(f"{weak} of the answer's {len(verdicts)} sentences are not supported by the sources.")
         citations = [citation.to_dict() for citation in citations_of(cited, places, numbered)]
-        cited_so = {
+        records = {
             "citations": citations,
-            "claims": [one.record(place, shown) for one, place in zip(cited, places, strict=True) if one.support],
-            "changes": [change for one in cited for change in one.changes()],
+            "claims": [claim.record(at, shown) for claim, at in zip(cited, places, strict=True) if claim.support],
+            "changes": [change for claim in cited for change in claim.changes()],
             "disagreements": disagreements_of(citations, list(numbered.values())),
         }
-        return self._generated(shown, reply, numbered, query, language, cited=cited_so), warnings
+        return self._generated(shown, reply, numbered, query, language, records=records), warnings
 
     def _quoted(
         self,
@@ -212,13 +212,13 @@ class CitationExtractor:
         *,
         confidence: float | None,
     ) -> GeneratedAnswer:
-        """Quote what was found this time; passages that only earlier messages of a conversation show have no score."""
-        found = [one for one in documents if one.score is not None] or list(documents)
+        """Quote what was found this time; passages that come only from earlier turns have no score."""
+        found = [document for document in documents if document.score is not None] or list(documents)
         found.sort(key=lambda document: -(document.score or 0.0))
         sure = confidence is None or confidence >= self.closest_below
         store = self.claim_matcher.document_store if self.claim_matcher is not None else None
         absent = absent_names(query, found, store, filters) if store is not None and filters else []
-        nowhere = any(not one["near"] for one in absent)
+        nowhere = any(not name["near"] for name in absent)
         nothing = not sure and (nowhere or (confidence or 0.0) < NOTHING_BELOW)
         sure = sure and not nowhere
         quoted = [] if nothing else quotations(found, query)
@@ -246,16 +246,16 @@ class CitationExtractor:
         query: str,
         language: str,
         *,
-        cited: dict[str, list[dict[str, Any]]] | None = None,
+        records: dict[str, list[dict[str, Any]]] | None = None,
     ) -> GeneratedAnswer:
-        """Make the answer object; with None cited it is the not-found sentence."""
+        """Create the answer object; without records it is the not-found sentence."""
         empty: dict[str, list[dict[str, Any]]] = {"citations": [], "claims": [], "changes": [], "disagreements": []}
         grounding = reply.meta.get("grounding") or {}
         meta: dict[str, Any] = {
-            "status": "answered" if cited else "refused" if grounding.get("status") == "refused" else "not_found",
+            "status": "answered" if records else "refused" if grounding.get("status") == "refused" else "not_found",
             "language": language,
             "format": self.format,
-            **(cited or empty),
+            **(records or empty),
         }
         meta["changes"] = [*grounding.get("removed", ()), *meta["changes"]]
         meta |= {name: reply.meta[name] for name in _COPIED if name in reply.meta}
@@ -265,7 +265,7 @@ class CitationExtractor:
 
 
 def _naming_gaps(reply: ChatMessage, language: str) -> ChatMessage:
-    """Let an answer say what it has no answer to, unless it admits a gap by itself."""
+    """Add the sub-questions without an answer to a reply, unless it admits a gap by itself."""
     missing = (reply.meta.get("asked") or {}).get("missing") or []
     claims = split_claims(reply.text or "").claims
     if not missing or not claims or any(claim_kind(claim.text) == "silence" for claim in claims):
@@ -275,6 +275,6 @@ def _naming_gaps(reply: ChatMessage, language: str) -> ChatMessage:
 
 
 def _waiting(store: DocumentStore | None, filters: dict[str, Any] | None) -> int:
-    """Count the passages that a search by vectors does not find yet."""
+    """Count the passages that a vector search does not find yet."""
     count = getattr(store, "count_without_vector", None)
     return int(count(filters)) if count is not None and filters else 0

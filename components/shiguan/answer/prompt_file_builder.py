@@ -1,4 +1,4 @@
-"""Renders a prompt from a file in `prompts/`, or from a template of one's own, into chat messages."""
+"""Renders a prompt from a file in `prompts/`, or from a given template, into chat messages."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -36,12 +36,12 @@ from shiguan.llm.prompts import (
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.text.languages import detect_language
 
-# No sockets: their words come from files and depend on the mode, the parameters and the language.
+# Not sockets: their words come from files and depend on the mode, the parameters and the language.
 _FILLED = ("not_found", "profile", "examples")
 _SOCKET_TYPES: dict[str, Any] = {"query": str, "context": str}
 # The layers that a run chooses, each by an input of its name or by the analysis.
 _CHOSEN_BY_RUN = ("task", "scope", "working")
-# Questions of these types are worked out, in a block that is cut out of the reply, before they are answered.
+# Questions of these types are worked out first, in a block that is cut out of the reply.
 _WORKED_OUT = ("complex_reasoning", "multi_hop", "comparison")
 _DEFAULT_PERSONA = "shiguan"
 
@@ -51,11 +51,10 @@ class PromptFileBuilder:
     r"""
     Renders the messages for the generator.
 
-    Stands between `ContextBuilder` and the chat generator. On top of Haystack's `ChatPromptBuilder`: sandboxed Jinja
-    with `{% message role="…" %}` blocks; what variables bring along is inserted as text and never rendered again.
-    Every variable of the template is an input socket; `character`, `feedback`, `goal`, `instructions`, `memory`,
-    `pairs` and `language` may be left out. `not_found` is filled here, with the mode's not-found sentence in
-    the language given as `language`.
+    It comes between `ContextBuilder` and the chat generator and uses Haystack's `ChatPromptBuilder`: sandboxed Jinja
+    with `{% message role="…" %}` blocks; the values of variables are inserted as text and never rendered again. Every
+    variable of the template is an input socket; `character`, `feedback`, `goal`, `instructions`, `memory`, `pairs` and
+    `language` may be left out. `not_found` is filled here, with the mode's not-found sentence in `language`.
 
     A prompt is made of layers, files below `prompts/layers/` that can be exchanged one by one. `{% include persona %}`
     and `{% include rules %}` take the layers named here; `{% include task %}` and `{% include scope %}` take those
@@ -86,7 +85,7 @@ class PromptFileBuilder:
     """
 
     counts_once = ("goal", "memory")
-    """Inputs that count in the first round of a loop alone: the prompts of later rounds go on behind that one."""
+    """Inputs that count only in the first round of a loop: the prompts of later rounds continue that one."""
 
     def __init__(
         self,
@@ -102,17 +101,17 @@ class PromptFileBuilder:
         examples: str | dict[str, Any] | None = None,
     ) -> None:
         """
-        Name the prompt or give the template, and name its layers.
+        Set the prompt or the template, and its layers.
 
         :param prompt: A file's stem in `prompts/`, such as `simple`.
         :param template: The text of a template, instead of `prompt`. One without a `message` block is one user message.
-        :param mode: Whose not-found sentence `not_found` is: a mode of `prompts/not_found.yml`; None for the mode that
-            the prompt is named after, else `simple`.
+        :param mode: The mode of `prompts/not_found.yml` whose sentence `not_found` is; None for the mode that the
+            prompt is named after, else `simple`.
         :param persona: Who answers, a file's stem in `prompts/layers/persona/`; None for the profile's, else `shiguan`.
-        :param rules: What holds for every sentence, a file's stem in `prompts/layers/rules/`; None for the mode's.
-        :param task: What is done where a run does not say: `qa`, `summarize`, `compare` or `code`.
-        :param scope: What is sought where a run does not say: `local` (exact details) or `global` (a synthesis).
-        :param profile: A field's demands, a file's stem in `prompts/profiles/` or its data; None for none.
+        :param rules: The rules for every sentence, a file's stem in `prompts/layers/rules/`; None for the mode's.
+        :param task: The task where a run does not set one: `qa`, `summarize`, `compare` or `code`.
+        :param scope: The scope where a run does not set one: `local` (exact details) or `global` (a synthesis).
+        :param profile: A field's requirements, a file's stem in `prompts/profiles/` or its data; None for none.
         :param examples: Few-shot examples, a file's stem in `prompts/examples/` or its data; None for none.
         :raises ValueError: If both or neither of `prompt` and `template` are given, or a layer is named for a template
             that has no place for it.
@@ -135,7 +134,7 @@ class PromptFileBuilder:
         source = load_prompt(prompt) if prompt is not None else str(template)
         self._builder = chat_prompt_builder(source, self._name)
         self._hash = prompt_hash(source)
-        # What stands in for a shipped file is filled with what that one asks for.
+        # A file that replaces a shipped one gets the variables of the shipped one.
         asked = source if prompt is None else load_prompt(prompt, shipped=True)
         self._asking = self._builder if asked == source else chat_prompt_builder(asked, self._name)
         self._use = layers_used(self._builder._env, asked, self._name)
@@ -205,17 +204,17 @@ class PromptFileBuilder:
         """
         Render the prompt.
 
-        :param kwargs: One value for each variable of the template. May be left out: `memory` (what was said in the
+        :param kwargs: One value for each variable of the template. Optional: `memory` (what was said in the
             conversation), `earlier` (the messages that come before), `attempt` (the round of a loop, from
             `AttemptLoop`, whose question, analysis and messages then count), `sub_answers` (from
-            `SubQuestionAnswerer`), `character` and `instructions` (who answers, and how it sounds), `language` (in
-            which to answer; else the one of `query`), `task`, `scope`, `working` (`brief` or `none`), `analysis` (a
-            dict that may have `task`, `scope`, `type` and `complexity`) and `profile` (a file's stem in
-            `prompts/profiles/`, instead of the builder's own); what `task` and `scope` say goes before the analysis.
+            `SubQuestionAnswerer`), `character` and `instructions` (who answers, and in what tone), `language` (of the
+            answer; else that of `query`), `task`, `scope`, `working` (`brief` or `none`), `analysis` (a dict that may
+            have `task`, `scope`, `type` and `complexity`) and `profile` (a file's stem in `prompts/profiles/`, instead
+            of the builder's own); `task` and `scope` take precedence over the analysis.
         :returns: `prompt`, the messages.
         :raises ValueError: If a variable is missing; the message names it.
-        :raises ConfigurationError: If there is no such task, scope or profile, or the template asks for something that
-            its variables do not have.
+        :raises ConfigurationError: If there is no such task, scope or profile, or the template uses something that its
+            variables do not have.
         """
         attempt = kwargs.get("attempt")
         if attempt is not None:
@@ -324,7 +323,7 @@ class PromptFileBuilder:
         return values
 
 
-# Files do not change under a running process; looking for them in every prompt takes longer than rendering it.
+# Files do not change under a running process; checking them for every prompt takes longer than rendering it.
 _check_once = cache(check_layer)
 
 
@@ -334,12 +333,12 @@ def _layer_hash(name: str, own: Path | None) -> str:  # noqa: ARG001  # another 
 
 
 def _pairs(parts: Sequence[Mapping[str, Any]]) -> str:
-    """Write sub-questions with their answers, whose marks count and stay; numbered where none builds on another."""
+    """Write sub-questions with their answers, keeping their marks; numbered where none depends on another."""
     alone = not any(part["needs"] for part in parts)
     return written_pairs([(neutral_text(part["question"]), part["answer"]) for part in parts], numbered=alone)
 
 
 def _goal(goal: Any, query: Any) -> str:
     words = str(goal or "").split()
-    # A goal that is the question itself stands there already, last.
+    # A goal that is the question itself is already in the prompt, at its end.
     return "" if words == str(query or "").split() else neutral_text(" ".join(words))

@@ -1,4 +1,4 @@
-"""The names of a question: which of them no passage has, which stand nowhere in the library, and which were meant."""
+"""Finds the names of a question that no passage or nothing in the library has, and the names probably meant."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,10 +16,10 @@ from shiguan.text.terms import terms
 
 _HAN_RUN = re.compile(f"[{HAN}]{{2,}}")
 _LATIN_NAME = re.compile(r"(?<![\w'’-])[A-Z][^\W\d_]{3,}")
-# Two of three letters that differ make another name; one of seven does not: Ismael is Ishmael.
+# The similarity of two spellings of one name: one different letter in seven is enough (Ismael is Ishmael).
 _ALIKE = 0.8
 _PRIVATE = 0xE000
-"""The first of Unicode's characters without a meaning of their own."""
+"""The first of Unicode's private-use characters."""
 # Languages that write a name with the same characters, and those in which its dictionary has it.
 _IN_HAN, _READ = frozenset({"zh", "ja"}), frozenset({"zh", "ja", "en"})
 _SHORT_NAME = 2  # characters
@@ -29,7 +29,7 @@ _HAN_NAME_SIZES = (4, 3)
 
 def near_names(question: str, passages: Sequence[Document]) -> list[str]:
     """
-    Say of each name of a question that no passage has which one was probably meant.
+    Suggest a name of the passages for each name of a question that no passage has.
 
     Latin names are compared by their letters, names in Han characters by their sound (安路山 is 安禄山).
     """
@@ -41,17 +41,17 @@ def absent_names(
     question: str, passages: Sequence[Document], store: DocumentStore, filters: dict[str, Any] | None
 ) -> list[dict[str, Any]]:
     """
-    Find the names of a question that stand nowhere in a library, each as `term`, with names like it as `near`.
+    Find the names of a question that occur nowhere in a library, each as `term`, with names like it as `near`.
 
-    Nothing is said where passages in another language may have the name in a form that is not known here.
+    None is returned where passages in another language may have a name in a form that is not known here.
     """
     language = detect_language(question)
     languages = {language, *(str(passage.meta.get("language", language)) for passage in passages)}
     if not hasattr(store, "known_terms") or not (len(languages) == 1 or (language in _IN_HAN and languages <= _READ)):
         return []
     named = {name: own for name, own in _names_by_terms(question).items() if own}
-    said = set[str]().union(*map(terms_of, passages)) if named else set()
-    names = {name: own for name, own in named.items() if said.isdisjoint(own)}
+    read = set[str]().union(*map(terms_of, passages)) if named else set()
+    names = {name: own for name, own in named.items() if read.isdisjoint(own)}
     asked = {term for own in names.values() for term in own}
     known = set[str]().union(*(store.known_terms(asked, each, filters) for each in languages)) if names else set()
     missing = [name for name, own in names.items() if known.isdisjoint(own)]
@@ -60,41 +60,41 @@ def absent_names(
 
 
 def _names_by_terms(question: str) -> dict[str, list[str]]:
-    """Give the names of a question, and for each the terms of which a library that has it knows one."""
+    """Return the names of a question, each with terms of which a library that has the name knows at least one."""
     found = {name: terms(name) for name in foreign_names(question, set())}
     for characters, meanings in dictionary_words(question, translated=False) if has_han(question) else ():
-        # A dynasty and its rulers, 秦朝 and 唐宪宗, are called 秦 and 宪宗 by those who wrote under them.
+        # Contemporaries call a dynasty and its rulers, 秦朝 and 唐宪宗, just 秦 and 宪宗.
         if len(characters) > _SHORT_NAME and meanings and all(meaning[:1].isupper() for meaning in meanings):
             found["".join(characters)] = ["".join(characters[-2:]), *terms(" ".join(meanings))]
     return found
 
 
 def _near(question: str, passages: Sequence[Document]) -> dict[str, str]:
-    text, said = "\n".join(map(passage_text, passages)), set[str]().union(*map(terms_of, passages))
-    return dict([*_latin(question, text, said), *_han(fold_han(question), text, said)])
+    text, known = "\n".join(map(passage_text, passages)), set[str]().union(*map(terms_of, passages))
+    return dict([*_latin(question, text, known), *_han(fold_han(question), text, known)])
 
 
-def _latin(question: str, text: str, said: set[str]) -> Iterator[tuple[str, str]]:
-    missing = [match[0] for name in foreign_names(question, said) if (match := _LATIN_NAME.match(name))]
+def _latin(question: str, text: str, known_terms: set[str]) -> Iterator[tuple[str, str]]:
+    missing = [match[0] for name in foreign_names(question, known_terms) if (match := _LATIN_NAME.match(name))]
     known = {name.lower(): name for name in _LATIN_NAME.findall(text)} if missing else {}
     for name in missing:
         for close in get_close_matches(name.lower(), known, n=1, cutoff=_ALIKE):
-            # African is no slip of Africa.
+            # African is not a misspelling of Africa.
             if not (name.lower().startswith(close) or close.startswith(name.lower())):
                 yield name, known[close]
 
 
-def _han(question: str, text: str, said: set[str]) -> Iterator[tuple[str, str]]:
-    missing = [name for size in _HAN_NAME_SIZES for name in _names(question, size) if name[:2] not in said]
+def _han(question: str, text: str, known_terms: set[str]) -> Iterator[tuple[str, str]]:
+    missing = [name for size in _HAN_NAME_SIZES for name in _names(question, size) if name[:2] not in known_terms]
     if not missing:
         return
     text = fold_han(text)
     # A character for each sound, so that a name is found by its sound as it is by its letters.
     sounds = {sound: chr(_PRIVATE + at) for at, sound in enumerate(set(map(reading, {*question, *text})) - {""})}
-    codes = {ord(one): sounds.get(reading(one), one) for one in {*question, *text}}
-    heard, offered = text.translate(codes), set[str]()
+    codes = {ord(character): sounds.get(reading(character), character) for character in {*question, *text}}
+    coded, offered = text.translate(codes), set[str]()
     for name in missing:
-        places = (match.start() for match in re.finditer(re.escape(name.translate(codes)), heard))
+        places = (match.start() for match in re.finditer(re.escape(name.translate(codes)), coded))
         alike = (text[at : at + len(name)] for at in places if name not in offered)
         if other := next(filter(looks_like_name, alike), ""):
             offered |= {name[at : at + width] for width in _HAN_NAME_SIZES for at in range(len(name))}
@@ -102,6 +102,6 @@ def _han(question: str, text: str, said: set[str]) -> Iterator[tuple[str, str]]:
 
 
 def _names(text: str, size: int) -> Iterator[str]:
-    """Give the pieces of some length that look like a name, as they stand side by side."""
+    """Yield the substrings of a length that look like a name."""
     for run in _HAN_RUN.findall(text):
         yield from (run[at : at + size] for at in range(len(run) - size + 1) if looks_like_name(run[at : at + size]))

@@ -1,4 +1,4 @@
-"""Quotations: of each passage the few sentences closest to a question, whole and in their own words."""
+"""Quotes from each passage the few whole sentences closest to a question, word for word."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -22,27 +22,26 @@ from shiguan.text.terms import covered, is_wide, question_weights, rarity, terms
 Span = tuple[int, int]
 
 QUOTING = ("quoted", "closest")
-"""The statuses of answers that are passages alone; of `closest` ones none clearly answers."""
+"""The statuses of answers that only quote passages; with `closest`, no passage clearly answers."""
 
 _MOST, _NEARLY = 3, 0.4
-"""How many quotations there are at most, and how well one must have matched against the best, as a share."""
-# From this similarity of term shingles on, 0 to 1, a quotation says what one before it says.
+"""How many quotations there are at most, and the share of the best match's score that each must reach."""
+# From this similarity of term shingles on, 0 to 1, a quotation repeats an earlier one.
 _SAME = 0.5
 
-# A window has at least two sentences and stops at four that have the kind of thing that is asked for; short ones
-# (dialogue, verse, rows of a table) go on to `_SHORT` characters of Latin text, and none is taken that would make more
-# than `_LONGEST`.
+# A window has at least two sentences and stops at four that have the kind of thing that is asked for; short sentences
+# (dialogue, verse, table rows) are added up to `_SHORT` characters of Latin text, none beyond `_LONGEST`.
 _FEWEST, _SENTENCES, _SHORT, _LONGEST = 2, 4, 400, 900
-# The kinds of answer that a sentence shows by itself, how many sentences from the closest one it may stand, and what
-# each sentence between them costs of the share of the question's words.
-_TELLING, _REACH, _AWAY = ("time", "number", "reason"), 6, 0.1
-# A sentence whose subject stands in the one before it: "It is 5,464 kilometres long."
+# The kinds of answer that a sentence shows by itself, how many sentences from the closest one it may be, and how much
+# of the share of the question's words each sentence of that distance costs.
+_SHOWN, _REACH, _AWAY = ("time", "number", "reason"), 6, 0.1
+# A sentence whose subject is in the one before it: "It is 5,464 kilometres long."
 _POINTS_BACK = re.compile(
     r"^[\s\"'“”‘’「『(（]*(?:(?:he|she|it|they|his|her|its|their|this|these|that|those|such|the (?:former|latter))\b"
     r"|[他她它牠祂其此这這该該]|于是|於是|因此|所以|后来|後來|然而|但|同年|是年|是岁|是歲)",
     re.IGNORECASE,
 )
-# A note, or the rest of one, which hangs on the sentence before it.
+# A note, or the rest of one, which belongs to the sentence before it.
 _IN_BRACKETS = re.compile(r"\[?[^\[\]]*\]")
 # The one person or thing that a question asks to introduce, and how a passage does so.
 _THING = re.compile(
@@ -75,7 +74,7 @@ class Quotation:
     words: tuple[Span, ...]
 
     def citation(self, confidence: float) -> dict[str, Any]:
-        """Write it as a citation of the answer object; places in the passage are places in the stored parent."""
+        """Write it as a citation of the answer object, with positions in the stored parent."""
         offset = (self.document.meta.get("cut") or [0])[0]
         return {
             "number": self.document.meta.get("number", 1),
@@ -92,13 +91,13 @@ def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
     """
     Quote what is closest to a question, in the order of the passages.
 
-    A passage gives a second quotation where that matched better than the best place of the next passage. One that
-    introduces whom or what the question asks about comes first, quoted where it does so. What matched much worse than
-    the best is left out, and so is what another edition says in the same words, unless it disagrees.
+    A passage gives a second quotation where that matched better than the best place of the next passage. A passage that
+    introduces the person or thing asked about comes first, quoted where it does so. Places that matched much worse
+    than the best are left out, and so are the same words of another edition, unless it disagrees.
     """
     introduces = _introduction(question)
     if introduces is not None:
-        documents = sorted(documents, key=lambda one: not introduces.search(fold_han(one.content or "")))
+        documents = sorted(documents, key=lambda document: not introduces.search(fold_han(document.content or "")))
     languages = [str(document.meta.get("language")) for document in documents]
     weights_in = {language: _weights_in(language, question) for language in set(languages)}
     weights = [weights_in[language] for language in languages]
@@ -110,8 +109,8 @@ def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
         for rank, (score, span) in enumerate(matches[at]):
             if score < _NEARLY * best:
                 break
-            taken = [one.window for one in found if one.document is document]
-            if (rank and score <= following) or 2 * sum(_common(span, other) for other in taken) >= span[1] - span[0]:
+            taken = [quotation.window for quotation in found if quotation.document is document]
+            if (rank and score <= following) or 2 * sum(_common(span, window) for window in taken) >= span[1] - span[0]:
                 continue
             quotation = _quotation(document, span, taken, question, weights[at])
             if not any(_says_the_same(quotation, other) for other in found):
@@ -130,12 +129,12 @@ def _weights_in(language: str, question: str) -> dict[str, float]:
 def _matches(
     document: Document, weights: Mapping[str, float], introduces: re.Pattern[str] | None
 ) -> list[tuple[float, Span]]:
-    """Give the places of a passage that retrieval matched, best first; without any, the sentence with most words."""
+    """Return the places of a passage that the retrieval matched, best first; else the sentence with most words."""
     text, offset = document.content or "", (document.meta.get("cut") or [0])[0]
     found = [
-        (float(one.get("score") or 0.0), (one["start"] - offset, one["end"] - offset))
-        for one in document.meta.get("matches") or []
-        if isinstance(one, dict) and one["start"] < offset + len(text) and one["end"] > offset
+        (float(match.get("score") or 0.0), (match["start"] - offset, match["end"] - offset))
+        for match in document.meta.get("matches") or []
+        if isinstance(match, dict) and match["start"] < offset + len(text) and match["end"] > offset
     ]
     found.sort(key=lambda match: -match[0])
     introduced = introduces.search(fold_han(text)) if introduces is not None else None
@@ -149,10 +148,10 @@ def _matches(
 def _quotation(
     document: Document, match: Span, taken: Sequence[Span], question: str, weights: Mapping[str, float]
 ) -> Quotation:
-    """Choose the window of whole sentences that holds a match, what its first one points back to, and what answers."""
+    """Choose whole sentences with a match, what the first of them refers back to, and the sentence that answers."""
     text, shapes = document.content or "", question_shapes(question)
     sentences = sentence_spans(text)
-    free = [at for at, span in enumerate(sentences) if not any(_common(span, other) for other in taken)]
+    free = [at for at, span in enumerate(sentences) if not any(_common(span, window) for window in taken)]
     touched = [at for at in free if _common(sentences[at], match)] or free or [0]
     first, last = touched[0], touched[-1]
     marked = _answering([text[slice(*span)] for span in sentences], touched, question, weights)
@@ -179,39 +178,39 @@ def _quotation(
 
 def _answering(sentences: Sequence[str], touched: Sequence[int], question: str, weights: Mapping[str, float]) -> int:
     """
-    Find the sentence that answers: it has the kind of thing asked for and, with those before, the question's words.
+    Find the sentence with the kind of thing asked for and, with the two before it, most of the question's words.
 
-    Without one, and where no such kind of thing is asked for, it is the matched one with most words.
+    Without such a sentence, or where no such kind of thing is asked for, it is the matched one with most words.
     """
-    shapes = [shape for shape in question_shapes(question) if shape in _TELLING]
+    shapes = [shape for shape in question_shapes(question) if shape in _SHOWN]
 
-    @cache  # most of a long passage is never looked at
-    def said(at: int) -> frozenset[str]:
+    @cache  # most sentences of a long passage are never read
+    def words(at: int) -> frozenset[str]:
         return frozenset(terms(sentences[at]))
 
-    closest = max(touched, key=lambda at: covered(weights, said(at)))
-    worth: dict[int, float] = {closest: 0.0}
+    closest = max(touched, key=lambda at: covered(weights, words(at)))
+    scores: dict[int, float] = {closest: 0.0}
     for at in range(max(0, closest - _REACH), min(len(sentences), closest + _REACH + 1)):
-        if held := sum(has_shape(sentences[at], one, question) for one in shapes):
-            together = frozenset().union(*map(said, range(max(0, at - 2), at + 1)))
-            own = covered(weights, said(at))
-            if own or at >= closest:  # what only follows on may leave the question's words out
-                worth[at] = held / len(shapes) + own + covered(weights, together) - _AWAY * abs(at - closest)
-    return max(worth, key=lambda at: worth[at])
+        if held := sum(has_shape(sentences[at], shape, question) for shape in shapes):
+            together = frozenset().union(*map(words, range(max(0, at - 2), at + 1)))
+            own = covered(weights, words(at))
+            if own or at >= closest:  # a sentence after the closest one need not repeat the question's words
+                scores[at] = held / len(shapes) + own + covered(weights, together) - _AWAY * abs(at - closest)
+    return max(scores, key=lambda at: scores[at])
 
 
-def _says_the_same(one: Quotation, other: Quotation) -> bool:
-    mine, theirs = ((each.document.content or "")[slice(*each.window)] for each in (one, other))
-    return similarity(shingles(mine), shingles(theirs)) >= _SAME and not disagreements((mine, theirs))
+def _says_the_same(*pair: Quotation) -> bool:
+    first, second = ((quotation.document.content or "")[slice(*quotation.window)] for quotation in pair)
+    return similarity(shingles(first), shingles(second)) >= _SAME and not disagreements((first, second))
 
 
-def _common(one: Span, other: Span) -> int:
+def _common(first: Span, second: Span) -> int:
     """Return how many characters two spans have in common."""
-    return max(0, min(one[1], other[1]) - max(one[0], other[0]))
+    return max(0, min(first[1], second[1]) - max(first[0], second[0]))
 
 
 def _size(text: str) -> int:
-    """Measure a text in Latin characters: a wide one says as much as three."""
+    """Measure a text in Latin characters: a wide character says as much as three."""
     return len(text) + 2 * sum(map(is_wide, text))
 
 
@@ -224,7 +223,7 @@ def _introduction(question: str) -> re.Pattern[str] | None:
 
 
 def _asked_words(text: str, sentence: Span, weights: Mapping[str, float]) -> list[Span]:
-    """Find the question's words in a sentence; of Han text, the pairs of neighbours."""
+    """Find the question's words in a sentence; in Han text, the pairs of neighbouring characters."""
     spans: list[Span] = []
     asked = frozenset(weights)
     for match in _WORD.finditer(text, *sentence):
@@ -244,13 +243,13 @@ def _asked_words(text: str, sentence: Span, weights: Mapping[str, float]) -> lis
 def write_quotations(
     quoted: Sequence[Quotation], status: str, language: str, confidence: float, form: Format = "markdown"
 ) -> tuple[str, list[dict[str, Any]]]:
-    """Write the answer that consists of quotations, in its format, and its citations."""
+    """Write an answer that consists of quotations, and its citations."""
     sentences = _sentences()[status]
     (mark, strong), text = _STYLES[form], escaped(sentences.get(language, sentences["en"]), form)
     citations, gap = [], escaped("\n\n", form)
-    for one in quoted:
-        citation = one.citation(confidence)
-        content, (start, end), (a, b) = one.document.content or "", one.window, one.sentence
+    for quotation in quoted:
+        citation = quotation.citation(confidence)
+        content, (start, end), (a, b) = quotation.document.content or "", quotation.window, quotation.sentence
         before, closest, after = (escaped(content[slice(*span)], form) for span in ((start, a), (a, b), (b, end)))
         quote = f"{before}{strong.format(closest)}{after}"
         if form == "markdown":

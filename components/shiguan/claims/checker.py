@@ -1,4 +1,4 @@
-"""The one check of all modes, the stream and the evaluation: what the passages say to the claims of an answer."""
+"""Checks the claims of an answer against its passages; all modes, the stream and the evaluation use this check."""
 
 import asyncio
 import re
@@ -19,10 +19,10 @@ from shiguan.claims.claim_kinds import (
     is_not_found,
     is_not_found_sentence,
     stated_part,
-    telling_words,
+    subject_words,
     whole_clauses,
 )
-from shiguan.claims.claim_support import CLAUSE_TOLD, PARTIAL, SUPPORTED, Support, Verdict, brings, judge, plain_claim
+from shiguan.claims.claim_support import PARTIAL, SUPPORTED, Support, Verdict, judge, missing_content, plain_claim
 from shiguan.claims.claims import COMMA, Claim, ClaimedText, split_claims, with_clauses
 from shiguan.claims.evidence import Evidence, Reading
 from shiguan.claims.nearness import ComparedDocument, Nearest
@@ -34,28 +34,28 @@ from shiguan.text.terms import terms
 
 Result = TypeVar("Result")
 
-# Of a claim in another language: how far above the cosine that counts as near it is as near as can be told, what that
-# adds to its score, and the share of its words whose translations stand together from which on it is supported in part.
-# Fitted on half A of XQuAD's parallel sentences; of the classical language the dictionary has few words.
-_NEAREST, _NEARNESS, _TOLD_SCALE = 0.1, 0.12, 0.4
-_TOLD_ACROSS, _TOLD_CLASSICAL = 0.32, 0.15
-# So far above that score, no mark has to tie it to a passage.
+# For a claim in another language: how far above the cosine that counts as near a cosine still makes a difference, what
+# that adds to its score, and the share of its words whose translations must occur together for partial support.
+# Fitted on half A of XQuAD's parallel sentences; the dictionary has few words of classical Chinese.
+_NEAREST, _NEARNESS, _CONTENT_SCALE = 0.1, 0.12, 0.4
+_CONTENT_ACROSS, _CONTENT_CLASSICAL = 0.32, 0.15
+# This far above the score of partial support, a claim needs no mark.
 _UNMARKED = 0.08
-# A heading of so many words is a title; a longer one may be a sentence in bold.
+# A heading of at most this many words is a title; a longer one may be a sentence in bold.
 _LONGEST_TITLE = 4
 # More passages than this are not tried together for one claim.
 _MOST_TOGETHER = 4
-# Checks compute for up to two seconds; in a pool of their own they keep nothing else from running.
+# Checks compute for up to two seconds; in a pool of their own they do not block other work.
 _POOL = ThreadPoolExecutor(max_workers=2, thread_name_prefix="claims")
 _stop: ContextVar[Event | None] = ContextVar("shiguan_claims_stop", default=None)
 
 
 class CheckStoppedError(Exception):
-    """Ends a check whose question was cancelled; nobody waits for it."""
+    """Ends a check whose question was cancelled."""
 
 
 async def check_in_thread(check: Callable[[], Result]) -> Result:
-    """Run a check beside the event loop; if the one who waits is cancelled, it stops at its next claim."""
+    """Run a check outside the event loop; if the waiting task is cancelled, the check stops at its next claim."""
     stop, context = Event(), copy_context()
     context.run(_stop.set, stop)
     try:
@@ -65,7 +65,7 @@ async def check_in_thread(check: Callable[[], Result]) -> Result:
 
 
 def go_on() -> None:
-    """Go on with a check, unless its question was cancelled."""
+    """Raise `CheckStoppedError` if the question of the running check was cancelled."""
     stop = _stop.get()
     if stop is not None and stop.is_set():
         raise CheckStoppedError
@@ -73,7 +73,7 @@ def go_on() -> None:
 
 @dataclass(frozen=True)
 class ReadClaim:
-    """One claim of an answer with what the passages have of it."""
+    """A claim of an answer with what the passages have of it."""
 
     index: int
     claim: Claim
@@ -83,7 +83,7 @@ class ReadClaim:
 
 @dataclass(frozen=True)
 class CheckedClaim:
-    """One claim of an answer with what stands behind it."""
+    """A claim of an answer with its support."""
 
     index: int
     claim: Claim
@@ -98,7 +98,7 @@ class CheckedClaim:
 
 
 def checker_of(numbered: Mapping[int, Document], question: str = "") -> "ClaimChecker":
-    """Make the checker of some numbered passages."""
+    """Create the checker for some numbered passages."""
     return ClaimChecker(
         {number: document.content or "" for number, document in numbered.items()},
         {number: document.nearest for number, document in numbered.items() if isinstance(document, ComparedDocument)},
@@ -107,7 +107,7 @@ def checker_of(numbered: Mapping[int, Document], question: str = "") -> "ClaimCh
 
 
 def numbered_passages(documents: Sequence[Document]) -> dict[int, Document]:
-    """Put the passages that an answer was written from under their numbers."""
+    """Map each number to its passage, in ascending order."""
     numbered: dict[int, Document] = {}
     for place, document in enumerate(documents, start=1):
         number = document.meta.get("number")
@@ -116,7 +116,7 @@ def numbered_passages(documents: Sequence[Document]) -> dict[int, Document]:
 
 
 def stated_claim(claim: Claim) -> str:
-    """Give what a sentence of an answer states, as it is compared with passages, where there are no passages."""
+    """Return what a sentence of an answer states, where there are no passages to compare it with."""
     return ClaimChecker({}).stated(claim)
 
 
@@ -129,7 +129,7 @@ class ClaimChecker:
         nearest: Mapping[int, Callable[[str], Nearest | None]] | None = None,
         question: str = "",
     ) -> None:
-        """Take the passages under their numbers, what compares a claim with the vectors of each, and the question."""
+        """Set the passages by number, the functions that find their place nearest to a claim, and the question."""
         self._nearest = nearest or {}
         self.question = question
         self.numbers = tuple(passages)
@@ -138,14 +138,14 @@ class ClaimChecker:
         self._relations: dict[tuple[str, int], Support] = {}
 
     def split(self, answer: str) -> ClaimedText:
-        """Take an answer apart into sentences, and these into clauses where the passages say only some of them."""
+        """Split an answer into sentences, and a sentence into clauses where the passages support only some of them."""
         parts = split_claims(answer, self.question)
         found = {index: clauses(claim.text) for index, claim in enumerate(parts.claims)}
-        parts = with_clauses(parts, {index: [one[:2] for one in some] for index, some in found.items()})
-        return with_clauses(parts, {index: self._uneven(claim, COMMA) for index, claim in enumerate(parts.claims)})
+        parts = with_clauses(parts, {index: [span[:2] for span in spans] for index, spans in found.items()})
+        return with_clauses(parts, {index: self._cut_at_gaps(claim, COMMA) for index, claim in enumerate(parts.claims)})
 
-    def _uneven(self, claim: Claim, *between: re.Pattern[str]) -> list[tuple[int, int]]:
-        """Find where what the passages say of a sentence meets what they do not; nothing where it is all one."""
+    def _cut_at_gaps(self, claim: Claim, *between: re.Pattern[str]) -> list[tuple[int, int]]:
+        """Cut a sentence where supported clauses meet unsupported ones; nothing where all clauses are alike."""
         spans = whole_clauses(claim.text, *between)
         stated = self.stated(claim) if len(spans) > 1 else ""
         if not stated:
@@ -157,32 +157,32 @@ class ClaimChecker:
         for first, end in spans:
             start = first
             clause = replace(claim, text=claim.text[start:end])
-            said = self.stated(clause)
-            if is_label(claim.text, end) and said:
-                good = self._evidence.has_together(telling_words(said, translated=False), quantities(said))
-            elif not said:
+            part = self.stated(clause)
+            if is_label(claim.text, end) and part:
+                good = self._evidence.has_together(subject_words(part, translated=False), quantities(part))
+            elif not part:
                 good = runs[-1][2] if runs else True
             elif whole.verdict in ("supported", "partial"):
-                good = not brings(self._read(said), CLAUSE_TOLD)
+                good = not missing_content(self._read(part), in_clause=True)
             else:
-                good = self.verdict(clause, said).verdict in ("supported", "partial")
+                good = self.verdict(clause, part).verdict in ("supported", "partial")
             if runs and runs[-1][2] == good:
                 start = runs.pop()[0]
             runs.append((start, end, good))
         if whole.verdict == "contradicted" and between and not runs[0][2]:
-            return self._uneven(claim)  # who or when stands before the comma, and what follows is about that
+            return self._cut_at_gaps(claim)  # the part before the comma says who or when, which the rest is about
         return [(start, end) for start, end, _ in runs] if len(runs) > 1 else []
 
     def stated(self, claim: Claim) -> str:
-        """Give what of a sentence needs a source: nothing of a heading, courtesy, question or gap that is not new."""
+        """Return what of a sentence needs a source: nothing of a heading, courtesy, question or gap without news."""
         kind, plain = claim_kind(claim.text), plain_claim(claim.text)
         if is_not_found_sentence(plain):
             return ""
         stated = stated_part(plain)
-        words, numbers = telling_words(stated), quantities(stated)
+        words, numbers = subject_words(stated), quantities(stated)
         if kind == "statement" or (kind == "heading" and claim.numbers):
             return stated if words or numbers else ""
-        if kind != "heading" and self._evidence.says(plain):
+        if kind != "heading" and self._evidence.contains(plain):
             return plain
         asked, counted = frozenset(terms(self.question)), quantities(self.question)
         numbers = [number for number in numbers if not any(number.agrees_with(other) for other in counted)]
@@ -190,49 +190,50 @@ class ClaimChecker:
         return "" if self._evidence.has_together(words if numbers else unasked, numbers) else stated
 
     def says_nothing(self, parts: ClaimedText) -> bool:
-        """Tell whether an answer only says that there is none, in words that are no quotation."""
-        quotes = (self._evidence.says(plain_claim(claim.text)) for claim in parts.claims)
+        """Return whether an answer only says that there is none, in words that are not a quotation."""
+        quotes = (self._evidence.contains(plain_claim(claim.text)) for claim in parts.claims)
         return is_not_found(parts.text) and not any(quotes)
 
     def _only_names(self, claim: Claim, stated: str) -> bool:
-        """Tell whether a claim is a title, a question or an admitted gap with words that stand together nowhere."""
+        """Return whether a claim is a title, a question or an admitted gap whose words occur together nowhere."""
         kind = claim_kind(claim.text)
-        words = telling_words(stated)
+        words = subject_words(stated)
         if kind == "statement" or (kind == "heading" and len(words) > _LONGEST_TITLE):
             return False
         return not self._evidence.has_together(words, quantities(stated))
 
     def read(self, parts: ClaimedText) -> list[ReadClaim]:
-        """Read what the passages have of every sentence that states something."""
-        stated = ((index, claim, self.stated(claim)) for index, claim in enumerate(parts.claims))
-        return [ReadClaim(*one, self._read(one[-1])) for one in stated if one[-1]]
+        """Find what the passages have of every sentence that states something."""
+        claims = ((index, claim, self.stated(claim)) for index, claim in enumerate(parts.claims))
+        return [ReadClaim(index, claim, stated, self._read(stated)) for index, claim, stated in claims if stated]
 
     def windows(self, read: Sequence[ReadClaim]) -> list[tuple[str, list[str]]]:
         """Pair each claim with the texts of its windows, for an embedder; verbatim claims need none."""
-        wanted = [(one.reading.claim, () if one.reading.verbatim else one.reading.windows) for one in read]
+        readings = [claim.reading for claim in read]
+        wanted = [(reading.claim, () if reading.verbatim else reading.windows) for reading in readings]
         return [(claim, [self._texts[w.passage][w.start : w.end] for w in windows]) for claim, windows in wanted]
 
     def needs_similarities(self, read: Sequence[ReadClaim], sure: float) -> bool:
-        """Tell whether similarities may change a verdict, or whether a score reaches what counts as sure."""
-        readings = [one.reading for one in read]
+        """Return whether similarities may change a verdict, or lift a score to what counts as sure."""
+        readings = [claim.reading for claim in read]
         least, most = judge(readings, [0.0] * len(read)), judge(readings, [1.0] * len(read))
         return any(
             low.verdict != high.verdict or (low.score < sure <= high.score and not high.exact)
             for reading, low, high in zip(readings, least, most, strict=True)
-            # What is judged across languages has no similarity in it.
+            # A verdict across languages does not use similarities.
             if detect_language(reading.claim) in self._evidence.languages
         )
 
     def judge(
         self, read: Sequence[ReadClaim], similarities: Sequence[float | None] | None = None
     ) -> list[CheckedClaim]:
-        """Judge the claims of one answer, with the highest similarity of a window where an embedder gave one."""
-        supports = judge([one.reading for one in read], similarities or [None] * len(read))
+        """Judge the claims of one answer, with each claim's highest window similarity where an embedder gave one."""
+        supports = judge([claim.reading for claim in read], similarities or [None] * len(read))
         checked = []
-        for one, support in zip(read, supports, strict=True):
-            across = self._across_languages(one.reading, self._evidence, support, self.numbers)
-            found = self._by_marks(one.claim, one.stated, across)
-            checked.append(CheckedClaim(one.index, one.claim, one.stated, found, self.quote(found)))
+        for claim, support in zip(read, supports, strict=True):
+            across = self._across_languages(claim.reading, self._evidence, support, self.numbers)
+            found = self._by_marks(claim.claim, claim.stated, across)
+            checked.append(CheckedClaim(claim.index, claim.claim, claim.stated, found, self.quote(found)))
         return checked
 
     def check(self, parts: ClaimedText) -> list[CheckedClaim]:
@@ -240,12 +241,12 @@ class ClaimChecker:
         return self.judge(self.read(parts))
 
     def verdict(self, claim: Claim, stated: str) -> Support:
-        """Judge one claim by itself: with the verdict that it has in its answer."""
+        """Judge one claim by itself; its verdict is the one that it has in its answer."""
         go_on()
         return self._by_marks(claim, stated, self._judged(self._evidence, stated, self.numbers))
 
     def relation(self, stated: str, number: int) -> Support:
-        """Judge what one passage says to a claim by itself."""
+        """Judge a claim by one passage alone."""
         place = self.numbers.index(number)
         known = self._relations.get((stated, place))
         if known is None:
@@ -254,15 +255,15 @@ class ClaimChecker:
             known = self._relations[stated, place] = replace(found, passage=place) if found.passage >= 0 else found
         return known
 
-    def by(self, stated: str, numbers: Sequence[int]) -> Support:
-        """Judge what some passages say to a claim: the best of them, or what each has of it read in one piece."""
+    def combined_relation(self, stated: str, numbers: Sequence[int]) -> Support:
+        """Judge a claim by the best of some passages, or by the relevant parts of all of them read as one text."""
         if not numbers:
             return Support(0.0, "unsupported", "nothing is cited")
         found = [self.relation(stated, number) for number in numbers]
-        best = max(found, key=lambda one: (one.verdict == "supported", one.score))
+        best = max(found, key=lambda support: (support.verdict == "supported", support.score))
         if len(found) == 1 or best.verdict == "supported":
             return best
-        pieces = "\n\n".join(self.quote(one) for one in found)
+        pieces = "\n\n".join(map(self.quote, found))
         together = self._judged(Evidence([pieces], widest=len(sentence_spans(pieces))), stated, numbers)
         return replace(best, score=max(best.score, together.score), verdict=together.verdict, reason=together.reason)
 
@@ -273,17 +274,17 @@ class ClaimChecker:
         return next((number for number in numbers if self.relation(stated, number).verdict == "supported"), None)
 
     def quote(self, support: Support) -> str:
-        """Give the words in which the support stands."""
+        """Return the words of the passage that support the claim."""
         return self._texts[support.passage][support.start : support.end] if support.passage >= 0 else ""
 
     def together(self, stated: str, numbers: Sequence[int]) -> list[int]:
-        """Find the passages, as few of some as will do, that support a claim only together."""
+        """Find the fewest of some passages that support a claim only together."""
         found = sorted(numbers, key=lambda number: -self.relation(stated, number).score)[:_MOST_TOGETHER]
-        if len(found) < 2 or self.by(stated, found).verdict != "supported":
+        if len(found) < 2 or self.combined_relation(stated, found).verdict != "supported":
             return []
         for number in reversed(found[1:]):
             rest = [other for other in found if other != number]
-            if len(rest) > 1 and self.by(stated, rest).verdict == "supported":
+            if len(rest) > 1 and self.combined_relation(stated, rest).verdict == "supported":
                 found = rest
         return [number for number in numbers if number in found]
 
@@ -306,26 +307,26 @@ class ClaimChecker:
         support = replace(support, verdict="unsupported", foreign=True)
         names = names_of(reading.claim)
         strange = [name for name in names if not named_text(text).has(name)]
-        # Names that are all there tell what a dictionary has too few words for.
+        # If all names are there, they make up for words that the dictionary lacks.
         named = bool(names) and not strange
-        if missing := _numbers_missing(reading, text) or ([] if named else list(reading.apart)):
+        if missing := _numbers_missing(reading, text) or ([] if named else list(reading.stray_numbers)):
             return replace(support, reason=f"no passage has {', '.join(missing[:3])} beside it", exact=True)
         if 2 * len(strange) > len(names):
             return replace(support, score=0.0, reason=f"no passage has {', '.join(strange[:3])}")
         nearness = 0.0
         found = {number: self._nearest[number](reading.claim) for number in numbers if number in self._nearest}
-        compared = [(one.cosine, number, one) for number, one in found.items() if one is not None]
+        compared = [(nearest.cosine, number, nearest) for number, nearest in found.items() if nearest is not None]
         if compared:
             _, number, best = max(compared)
             support = replace(support, passage=self.numbers.index(number), start=best.start, end=best.end)
-            # English is as near to any classical passage as to the right one: names hide what it says.
+            # An English claim is as near to any classical passage as to the right one.
             if best.near is not None and not reading.classical:
                 nearness = (best.cosine - best.near) / _NEAREST
         score = PARTIAL + _NEARNESS * max(-1.0, min(1.0, nearness))
         if {language} | evidence.languages >= {"zh", "en"}:
-            least = _TOLD_CLASSICAL if reading.classical else _TOLD_ACROSS
-            told = reading.told + nearness * _NEARNESS / _TOLD_SCALE
-            score = PARTIAL + _TOLD_SCALE * (max(told, least if named else 0.0) - least)
+            least = _CONTENT_CLASSICAL if reading.classical else _CONTENT_ACROSS
+            content = reading.content + nearness * _NEARNESS / _CONTENT_SCALE
+            score = PARTIAL + _CONTENT_SCALE * (max(content, least if named else 0.0) - least)
         verdict: Verdict = "partial" if score >= PARTIAL else "unsupported"
         reason = (
             f"the passages are in another language; {'something' if score >= PARTIAL else 'nothing'} like it is there"
@@ -333,26 +334,26 @@ class ClaimChecker:
         return replace(support, score=max(0.0, min(score, SUPPORTED - 0.01)), verdict=verdict, reason=reason)
 
     def _by_marks(self, claim: Claim, stated: str, support: Support) -> Support:
-        """Let what a claim cites count where all passages together do not tell; across languages it has to cite."""
+        """Judge by the cited passages what all passages together leave open; across languages a claim has to cite."""
         if support.verdict in ("partial", "supported") and not support.exact and self._only_names(claim, stated):
             return replace(support, verdict="unsupported", reason="the passages do not say so", exact=True)
         if support.verdict not in ("partial", "unsupported"):
             return support
         cited = [number for number in claim.numbers if number in self.numbers]
         found = [self.relation(stated, number) for number in cited]
-        whole = next((one for one in found if one.verdict == "supported" and len(self.numbers) > 1), None)
+        whole = next((own for own in found if own.verdict == "supported" and len(self.numbers) > 1), None)
         if whole is None and (several := self.together(stated, cited)):
-            whole = self.by(stated, several)
+            whole = self.combined_relation(stated, several)
         if whole is not None:
             return replace(support, score=max(support.score, whole.score), verdict="supported", reason=whole.reason)
         if support.verdict == "partial" and not support.foreign:
             return support
-        across = [one for one in found if one.foreign and one.verdict == "partial"]
+        across = [own for own in found if own.foreign and own.verdict == "partial"]
         if not across and not support.exact:
             others = (self.relation(stated, number) for number in self._foreign_to(stated) if number not in cited)
-            across = [one for one in others if one.foreign and one.score >= PARTIAL + _UNMARKED]
+            across = [other for other in others if other.foreign and other.score >= PARTIAL + _UNMARKED]
         if across:
-            return max(across, key=lambda one: one.score)
+            return max(across, key=lambda own: own.score)
         if support.foreign and support.verdict == "partial":
             reason = "it cites none of the passages, which are in another language"
             return replace(support, verdict="unsupported", reason=reason)
@@ -361,7 +362,8 @@ class ClaimChecker:
     def _foreign_to(self, stated: str) -> list[int]:
         """Find the passages that are in another language than a claim."""
         language = detect_language(stated)
-        return [number for number, own in zip(self.numbers, self._evidence.language_of, strict=True) if own != language]
+        languages = zip(self.numbers, self._evidence.language_of, strict=True)
+        return [number for number, other in languages if other != language]
 
 
 @lru_cache(maxsize=64)
@@ -370,8 +372,6 @@ def _alone(text: str) -> Evidence:
 
 
 def _numbers_missing(reading: Reading, text: str) -> list[str]:
-    """Leave out numbers that stand in the passages as part of a word: what one language counts, the other may name."""
-    there = numerals(text)
-    return [
-        number for number in reading.foreign_numbers if all(one.values.isdisjoint(there) for one in quantities(number))
-    ]
+    """Return the missing numbers, except those that are part of a word of the passages: 百人 for "a hundred men"."""
+    present = numerals(text)
+    return [n for n in reading.foreign_numbers if all(found.values.isdisjoint(present) for found in quantities(n))]

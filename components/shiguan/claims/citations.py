@@ -22,7 +22,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 # Confidence = 0.4 document score + 0.4 similarity + 0.2 frequency of the passage in the answer (three times is often).
 _SCORE_SHARE, _SIMILARITY_SHARE, _FREQUENCY_SHARE, _OFTEN = 0.4, 0.4, 0.2, 3
-# A passage without a score is neither good nor bad.
+# The score of a passage that has none: neither good nor bad.
 _UNKNOWN = 0.5
 _NOTHING_STATED = "it states nothing"
 _MARKS: dict[Format, str] = {
@@ -30,16 +30,16 @@ _MARKS: dict[Format, str] = {
     "html": '<sup class="citation"><a href="#source-{0}">[{0}]</a></sup>',
     "plain": "",
 }
-# `origin` where the passage is not of the library; the others where the source has them.
+# `origin` is set where the passage is not from the library; the others where the source has them.
 _WHERE_KNOWN = frozenset(("origin", "page", "paragraph", "cfi", "selector"))
-# More would not be read.
+# Nobody would read more.
 _MOST_DISAGREEMENTS = 5
 _STOP = re.compile(r"[.!?。！？…;；:：\"”’」』)）\]】*\x60]*$")
 
 
 @dataclass(frozen=True)
 class Citation:
-    """A claim's place in the answer, the exact place that is cited for it, and whether it holds."""
+    """A claim's place in the answer, the exact place that is cited for it, and the verdict."""
 
     number: int
     claim: dict[str, int]
@@ -60,17 +60,17 @@ class Citation:
     selector: dict[str, str] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Write the citation as the answer object has it, without what its source lacks."""
+        """Write the citation in the form of the answer object, without what its source lacks."""
         return {name: value for name, value in asdict(self).items() if name not in _WHERE_KNOWN or value is not None}
 
 
 UNSUPPORTED_MARK = "⚠"
-"""What stands in an answer at the end of a sentence that nothing supports."""
+"""The mark at the end of a sentence that nothing supports."""
 
 
 @dataclass(frozen=True)
 class CitedClaim:
-    """One sentence, its verdict (None where it states nothing), and what each passage behind its marks says."""
+    """A sentence, its support (None where it states nothing), and the support that each cited passage gives it."""
 
     claim: Claim
     support: Support | None
@@ -79,17 +79,17 @@ class CitedClaim:
 
     @property
     def numbers(self) -> list[int]:
-        """The passages that stand behind it in the answer."""
+        """The numbers of the passages that it cites in the answer."""
         return [number for number, _ in self.found]
 
     @property
     def is_unsupported(self) -> bool:
-        """Whether the passages do not say so, which the text shows."""
+        """Whether the passages do not support it, which the text shows."""
         return self.support is not None and self.support.verdict in ("unsupported", "contradicted")
 
     @property
     def change(self) -> str:
-        """What was done to it: `marked` as unsupported, its marks `added`, `replaced` or `dropped`, or nothing."""
+        """How it was changed: `marked` as unsupported, its marks `added`, `replaced` or `dropped`; else empty."""
         was = list(self.claim.numbers)
         if self.is_unsupported:
             return "marked"
@@ -100,7 +100,7 @@ class CitedClaim:
         return "replaced" if was else "added"
 
     def changes(self) -> list[dict[str, Any]]:
-        """Write what was done to it as the answer object has it."""
+        """Write how it was changed, in the form of the answer object."""
         if not self.change:
             return []
         own = self.support is not None and self.change in ("marked", "added")
@@ -108,7 +108,7 @@ class CitedClaim:
         return [change_record(self.claim, self.change, self.numbers, reason)]
 
     def record(self, place: tuple[int, int], shown: str) -> dict[str, Any]:
-        """Write a claim with its verdict as the answer object has it."""
+        """Write the claim with its verdict, in the form of the answer object."""
         support = self.support or Support(0.0, "unsupported", _NOTHING_STATED)
         return {
             "start": place[0],
@@ -123,12 +123,12 @@ class CitedClaim:
 
 
 def change_record(claim: Claim, kind: str, numbers: Sequence[int], reason: str) -> dict[str, Any]:
-    """Write what was done to a sentence: the marks that it had, and those that it has now."""
+    """Write how a sentence was changed: the marks that it had, and those that it has now."""
     return {"claim": claim.text, "kind": kind, "was": list(claim.numbers), "numbers": list(numbers), "reason": reason}
 
 
 def verdicts_by_sentence(verdicts: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Put a grader's verdicts under what stays of their sentences when marks are added or taken away."""
+    """Map sentences to a grader's verdicts; the keys do not change when marks are added or removed."""
     return {_plain(verdict["text"]): verdict for verdict in verdicts}
 
 
@@ -138,7 +138,7 @@ def cite_claim(
     numbered: Mapping[int, Document],
     graded: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> CitedClaim:
-    """Check a claim and its marks: one whose passage does not support it gives way to one whose passage does."""
+    """Check a claim and its marks: a mark whose passage does not support the claim is replaced by one that does."""
     stated = checker.stated(claim)
     if not stated:
         return CitedClaim(claim, None, dropped=(_NOTHING_STATED,))
@@ -146,32 +146,32 @@ def cite_claim(
     support = checker.verdict(claim, stated) if verdict is None else _graded(verdict, Support(0.0, "unsupported", ""))
     named = verdict["number"] if verdict and verdict["number"] in numbered else None
 
-    def says(number: int) -> Support:
+    def support_by(number: int) -> Support:
         own = checker.relation(stated, number)
         return _graded(verdict or {}, own, _offset(numbered[number])) if number == named else own
 
-    said = {number: says(number) for number in claim.numbers if number in numbered}
-    true = _true_marks(stated, support, said, checker)
+    found = {number: support_by(number) for number in claim.numbers if number in numbered}
+    true = _true_marks(stated, support, found, checker)
     if not true and support.verdict in ("supported", "partial"):
         likely = checker.supporting(stated, support) if named is None else named
         if likely is None and not support.foreign and support.passage >= 0:
             likely = checker.numbers[support.passage]
         several = [] if likely is None else [likely]
-        if likely is None or says(likely).verdict not in ("supported", "partial"):
+        if likely is None or support_by(likely).verdict not in ("supported", "partial"):
             several = checker.together(stated, checker.numbers)
-        said, true = said | {number: says(number) for number in several}, several
+        found, true = found | {number: support_by(number) for number in several}, several
         if not true:
             support = replace(support, verdict="unsupported", reason="no passage says it by itself")
     support = _below_the_library(support, stated, true, checker, numbered)
-    reasons = {number: said[number].reason if number in said else "there is no such source" for number in claim.numbers}
+    reasons = {n: found[n].reason if n in found else "there is no such source" for n in claim.numbers}
     dropped = tuple(f"[{number}]: {reason}" for number, reason in reasons.items() if number not in true)
-    return CitedClaim(claim, support, tuple((number, said[number]) for number in true), dropped)
+    return CitedClaim(claim, support, tuple((number, found[number]) for number in true), dropped)
 
 
 def _below_the_library(
     support: Support, stated: str, true: Sequence[int], checker: ClaimChecker, numbered: Mapping[int, Document]
 ) -> Support:
-    """Lower what tools alone support where a passage of the library seems to say otherwise: it goes before them."""
+    """Lower the verdict of a claim that only tools support where the library, which has precedence, contradicts it."""
     if support.verdict != "supported" or not true or not all(is_of_tool(numbered[number]) for number in true):
         return support
     library = (number for number, document in numbered.items() if not is_of_tool(document))
@@ -182,19 +182,19 @@ def _below_the_library(
     return replace(support, verdict="partial", reason=reason)
 
 
-def _true_marks(stated: str, support: Support, said: Mapping[int, Support], checker: ClaimChecker) -> list[int]:
-    """Choose from the marks of a claim those that are true: that support it, that do so together, or a part of it."""
+def _true_marks(stated: str, support: Support, found: Mapping[int, Support], checker: ClaimChecker) -> list[int]:
+    """Choose the marks of a claim whose passages support it alone, together or, failing that, in part."""
     if support.verdict == "unsupported":
         return []
-    whole = [number for number, one in said.items() if one.verdict == "supported"]
+    whole = [number for number, own in found.items() if own.verdict == "supported"]
     if support.verdict == "contradicted":
         return whole
-    if not any(checker.relation(stated, number).verdict == "supported" for number in said):
-        # What a grader says of all passages it says of one of them; the others may be needed.
-        whole = checker.together(stated, list(said)) or whole
+    if not any(checker.relation(stated, number).verdict == "supported" for number in found):
+        # A grader names only one passage where it judges all of them; the others may be needed.
+        whole = checker.together(stated, list(found)) or whole
     if whole or checker.supporting(stated, support) is not None:
         return whole
-    return [number for number, one in said.items() if one.verdict == "partial"]
+    return [number for number, own in found.items() if own.verdict == "partial"]
 
 
 def citations_of(
@@ -202,10 +202,10 @@ def citations_of(
 ) -> list[Citation]:
     """Write the citations of an answer."""
     scores = scaled_scores({number: document.score for number, document in numbered.items()})
-    frequency = Counter(number for one in cited for number, _ in one.found)
+    frequency = Counter(number for claim in cited for number, _ in claim.found)
     citations = []
-    for one, (start, end) in zip(cited, places, strict=True):
-        for number, support in one.found:
+    for claim, (start, end) in zip(cited, places, strict=True):
+        for number, support in claim.found:
             document = numbered[number]
             confidence = (
                 _SCORE_SHARE * scores[number]
@@ -226,7 +226,7 @@ def citations_of(
 
 
 def cited_place(document: Document, span: tuple[int, int]) -> dict[str, Any]:
-    """Describe a place of a passage as citations do; of a cut passage, where it is in the stored parent."""
+    """Describe a place of a passage as citations do; in a cut passage, positions are those of the stored parent."""
     meta, offset = document.meta, _offset(document)
     section = meta.get("section") or []
     start, end = span
@@ -244,14 +244,14 @@ def cited_place(document: Document, span: tuple[int, int]) -> dict[str, Any]:
 
 
 def disagreements_of(citations: Sequence[Mapping[str, Any]], documents: Sequence[Document]) -> list[dict[str, Any]]:
-    """Write where cited places of different passages give different accounts: each with its sentence and its place."""
+    """Find cited places of different passages that disagree, each with its sentence and its place."""
     passages = {document.id: document for document in documents}
-    cited = list({(one["parent_id"], one["start"], one["end"]): one for one in citations}.values())
+    cited = list({(c["parent_id"], c["start"], c["end"]): c for c in citations}.values())
     found: list[dict[str, Any]] = []
     shown: set[tuple[Any, ...]] = set()
-    for one in disagreements([one["quote"] for one in cited], [one["title"] or "" for one in cited]):
+    for disagreement in disagreements([c["quote"] for c in cited], [c["title"] or "" for c in cited]):
         places = []
-        for account in one.accounts:
+        for account in disagreement.accounts:
             citation = cited[account.quotation]
             document = passages[citation["parent_id"]]
             begin = citation["start"] - _offset(document)
@@ -259,21 +259,21 @@ def disagreements_of(citations: Sequence[Mapping[str, Any]], documents: Sequence
             edition = (document.meta.get("work") or {}).get("edition")
             value = [citation["start"] + at for at in account.value]
             places.append({"number": citation["number"], **place, "edition": edition, "value": value})
-        told = {(one.kind, place["parent_id"], *place["value"]) for place in places}
-        # Of three accounts two pairs say all.
-        if places[0]["parent_id"] != places[1]["parent_id"] and not told <= shown:
-            shown |= told
-            found.append({"kind": one.kind, "values": list(one.values), "places": places})
+        new = {(disagreement.kind, place["parent_id"], *place["value"]) for place in places}
+        # Two pairs show all of three accounts.
+        if places[0]["parent_id"] != places[1]["parent_id"] and not new <= shown:
+            shown |= new
+            found.append({"kind": disagreement.kind, "values": list(disagreement.values), "places": places})
     return found[:_MOST_DISAGREEMENTS]
 
 
 def write_cited(
     parts: ClaimedText, cited: Sequence[CitedClaim], form: Format = "markdown"
 ) -> tuple[str, list[tuple[int, int]]]:
-    """Put an answer together again with the marks that its claims shall have, and give the place of each claim."""
+    """Write an answer with the marks that its claims shall have, and return the place of each claim."""
     marks: dict[int, list[int]] = {}
-    missing = [list(one.numbers) for one in cited]
-    homes = [one.claim.end for one in cited]
+    missing = [list(claim.numbers) for claim in cited]
+    homes = [claim.claim.end for claim in cited]
     for (position, found), owner in reversed(list(zip(parts.marks, parts.owners, strict=True))):
         if owner < len(cited):
             marks[position] = [n for n in found if n in cited[owner].numbers] + marks.get(position, [])
@@ -281,12 +281,12 @@ def write_cited(
             homes[owner] = position
     for home, more in zip(homes, missing, strict=True):
         marks.setdefault(home, []).extend(more)
-    signs = {one.claim.start + _before_stop(one.claim.text) for one in cited if one.is_unsupported}
+    signs = {own.claim.start + _before_stop(own.claim.text) for own in cited if own.is_unsupported}
     out: list[str] = []
     length = at = 0
     start_of: dict[int, int] = {}
     end_of: dict[int, int] = {}
-    edges = {edge for one in cited for edge in (one.claim.start, one.claim.end)}
+    edges = {edge for own in cited for edge in (own.claim.start, own.claim.end)}
     for place in sorted({*marks, *edges, *signs, len(parts.text)}):
         mark = "".join(_MARKS[form].format(number) for number in dict.fromkeys(marks.get(place, [])))
         sign = UNSUPPORTED_MARK if place in signs else ""
@@ -296,7 +296,7 @@ def write_cited(
         at, end_of[place] = place, length + len(out[-3]) + len(sign)
         length = end_of[place] + len(mark)
         start_of[place] = length
-    return "".join(out), [(start_of[one.claim.start], end_of[one.claim.end]) for one in cited]
+    return "".join(out), [(start_of[own.claim.start], end_of[own.claim.end]) for own in cited]
 
 
 def escaped(text: str, form: Format) -> str:
@@ -309,12 +309,12 @@ def _before_stop(sentence: str) -> int:
 
 
 def is_of_tool(document: Document) -> bool:
-    """Tell whether a passage comes from outside the library."""
+    """Return whether a passage comes from outside the library."""
     return document.meta.get("origin") == "tool"
 
 
 def anchor_at(meta: Mapping[str, Any], start: int) -> dict[str, Any] | None:
-    """Give the anchor of the place in the book at which a citation starts."""
+    """Return the anchor of the place in the book where a citation starts."""
     for block in meta.get("blocks") or []:
         if isinstance(block, dict) and block.get("start", 0) <= start < block.get("end", 0):
             return _moved(block.get("anchor") or meta.get("anchor"), start - block["start"])
@@ -322,7 +322,7 @@ def anchor_at(meta: Mapping[str, Any], start: int) -> dict[str, Any] | None:
 
 
 def scaled_scores(scores: Mapping[Key, float | None]) -> dict[Key, float]:
-    """Scale scores to 0..1: by the largest above 1, from lowest to highest where there are negative ones (logits)."""
+    """Scale scores to 0..1: by the largest above 1, or from lowest to highest if some are negative (logits)."""
     known = [score for score in scores.values() if score is not None and isfinite(score)]
     low, high = (min(known), max(known)) if known else (0.0, 1.0)
 
@@ -330,7 +330,7 @@ def scaled_scores(scores: Mapping[Key, float | None]) -> dict[Key, float]:
         if score is None or isnan(score):
             return _UNKNOWN
         if low < 0:
-            # Halves: what lies between two floats may be more than a float.
+            # Halved, because the difference of two floats may overflow.
             value = (score / 2 - low / 2) / (high / 2 - low / 2) if high > low else _UNKNOWN
         else:
             value = score / high if high > 1 else score
@@ -344,7 +344,7 @@ def _plain(sentence: str) -> str:
 
 
 def _graded(verdict: Mapping[str, Any], support: Support, offset: int = 0) -> Support:
-    """Put a grader's verdict, and the span that it names, in the place of one's own."""
+    """Replace a verdict and its span by those of a grader."""
     span = verdict.get("support")
     start, end = (span["start"] - offset, span["end"] - offset) if span else (support.start, support.end)
     return replace(
@@ -353,7 +353,7 @@ def _graded(verdict: Mapping[str, Any], support: Support, offset: int = 0) -> Su
 
 
 def _offset(document: Document) -> int:
-    """Give the place in the stored passage at which its cut begins."""
+    """Return the position in the stored passage at which its cut begins."""
     cut: list[int] = document.meta.get("cut") or [0]
     return cut[0]
 

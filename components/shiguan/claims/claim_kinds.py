@@ -1,4 +1,4 @@
-"""Tells clauses that state something from those that talk to the reader, ask, or admit not to know."""
+"""Separates clauses that state something from those that talk to the reader, ask, or admit a gap."""
 
 import re
 from functools import cache
@@ -14,15 +14,15 @@ from shiguan.text.terms import terms
 
 ClaimKind = Literal["statement", "silence", "talk", "question", "heading"]
 
-# One within quotation marks is what somebody else asked.
+# A question mark inside quotation marks belongs to somebody else's question.
 _QUESTION = re.compile(r"[?？][)）*_]{0,4}\s*$")
 # Headings, lines in bold, and lines that only announce what follows.
 _HEADING = re.compile(r"^#{1,6}\s|^\*\*[^*\n]+\*\*[:：]?$|[:：][*_\s]*$")
 _AFTER_LABEL = re.compile(r"[*_ ]*[:：|][*_ ]*[^\s|]")
 _LANGUAGES = ("en", "zh")
-# A clause of its own has at least so many words or numbers that tell something.
+# A clause must have at least this many content words and numbers to count on its own.
 _FEWEST_WORDS = 2
-# A sentence of more clauses is cut into as many pieces of several.
+# A sentence with more clauses is cut into at most this many groups of clauses.
 _MOST_CLAUSES = 60
 _DATES = {"year", "month", "day"}
 
@@ -39,7 +39,7 @@ def _meta() -> frozenset[str]:
 
 
 def claim_kind(sentence: str) -> ClaimKind:
-    """Name what a sentence of an answer does."""
+    """Return what a sentence of an answer does."""
     plain = sentence.strip().replace("’", "'")
     if _QUESTION.search(plain):
         return "question"
@@ -55,13 +55,13 @@ def clauses(sentence: str) -> list[tuple[int, int, ClaimKind]]:
     found: list[tuple[int, int, ClaimKind]] = []
     for start, end in clause_spans(sentence, COMMA, _patterns()["turn"]):
         kind = claim_kind(sentence[start:end])
-        if kind == "statement" and is_label(sentence, end) and _is_idle(sentence[start:end]):
+        if kind == "statement" and is_label(sentence, end) and _is_empty_label(sentence[start:end]):
             kind = "talk"
         if found:
-            before, at, other = found[-1]
-            follows = other == "silence" and not _patterns()["turn"].match(sentence, at)
-            if follows or (kind == "statement") == (other == "statement"):
-                found[-1] = (before, end, other)
+            previous_start, previous_end, previous = found[-1]
+            follows = previous == "silence" and not _patterns()["turn"].match(sentence, previous_end)
+            if follows or (kind == "statement") == (previous == "statement"):
+                found[-1] = (previous_start, end, previous)
                 continue
         found.append((start, end, kind))
     if len(found) < 2 or not {"talk", "silence"} & {kind for _, _, kind in found}:
@@ -70,7 +70,7 @@ def clauses(sentence: str) -> list[tuple[int, int, ClaimKind]]:
 
 
 def whole_clauses(sentence: str, *between: re.Pattern[str]) -> list[tuple[int, int]]:
-    """Cut a sentence into clauses: a lone word goes with what is before it, a date with what follows."""
+    """Cut a sentence into clauses; a lone word joins the clause before it, a date the clause after it."""
     found: list[tuple[int, int]] = []
     is_open = False
     spans = clause_spans(sentence, *between)
@@ -91,33 +91,33 @@ def whole_clauses(sentence: str, *between: re.Pattern[str]) -> list[tuple[int, i
 
 
 def stated_part(sentence: str) -> str:
-    """Leave out what stands before a statement, or behind it, and states nothing: "In short", "as the source says"."""
+    """Remove what leads to a statement or trails it and states nothing: "In short", "as the source says"."""
     return str(_patterns()["tail"].sub("", _patterns()["lead"].sub("", sentence.replace("’", "'")))).strip(" \t\n,，、")
 
 
 def is_label(sentence: str, end: int) -> bool:
-    """Tell whether the clause that ends here stands before a colon, or in a cell of a table with others behind it."""
+    """Return whether the clause that ends here comes before a colon, or is a table cell followed by others."""
     return bool(_AFTER_LABEL.match(sentence, end))
 
 
-def _is_idle(clause: str) -> bool:
-    """Tell `Key points:` and the like from a clause that states something, and from what only leads to one."""
+def _is_empty_label(clause: str) -> bool:
+    """Return whether a label such as `Key points:` states nothing of its own."""
     words = content_words(stated_part(f"{clause}:"))
     return all(map(is_about_writing, words)) and not quantities(clause)
 
 
-def telling_words(stated: str, *, translated: bool = True) -> list[ContentWord]:
-    """Give the words of a claim that are not about the writing, in translation too."""
+def subject_words(stated: str, *, translated: bool = True) -> list[ContentWord]:
+    """Return the content words of a claim, with translations, except those about the writing itself."""
     return [word for word in content_words(stated, translated=translated) if not is_about_writing(word)]
 
 
 def is_about_writing(word: ContentWord) -> bool:
-    """Tell whether a word is of those in which anybody speaks of an answer and its sources."""
+    """Return whether a word is one used to speak about an answer and its sources."""
     return word.text in _meta() or _meta().issuperset(word.characters or word.text.split())
 
 
 def is_not_found(text: str) -> bool:
-    """Tell whether a text only says that there is no answer, in the sentence of a mode or in its own words."""
+    """Return whether a text only says that there is no answer, in a mode's not-found sentence or in its own words."""
     parts = split_claims(text)
     if is_not_found_sentence(parts.text):
         return True
@@ -126,7 +126,7 @@ def is_not_found(text: str) -> bool:
 
 
 def is_not_found_sentence(text: str) -> bool:
-    """Tell whether a text without marks is the not-found sentence of a mode."""
+    """Return whether a text without marks is the not-found sentence of a mode."""
     return tuple(terms(text)) in _sentences()
 
 

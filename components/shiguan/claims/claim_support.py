@@ -1,4 +1,4 @@
-"""Judges the claims of an answer against its passages: a score and a verdict for each, with the span and a reason."""
+"""Judges the claims of an answer against its passages: each gets a score, a verdict, a span and a reason."""
 
 import re
 from collections.abc import Sequence
@@ -27,21 +27,22 @@ class Weights:
 FITTED = Weights(shares=(0.3, 0.3, 0.4), similarity=0.6, unrelated=0.78, same=1.0)
 """Fitted to multilingual-e5-small by `python -m bench.quality.groundedness --fit` on half A of WiCE and MT-RAG."""
 
-# What a number or a name that no passage has takes away, for at most two of each.
+# Deducted for each number and each name that no passage has, at most two of each.
 _NUMBER_COST, _NAME_COST = 0.15, 0.1
-# A short claim is judged by few words, so it leans on the answer that it stands in: with this many words' weight.
+# A short claim offers few words to judge by, so the mean of its answer counts with the weight of this many words.
 _LEANING = 2.0
-# A verdict leans on nothing: a short sentence about something else must not pass on its neighbours' merit. It wants
-# more of a claim by itself than the score's scale says, and for full support most of its words close together.
+# The verdict does not use that mean: a short sentence about something else must not pass on its neighbours' merit. It
+# needs a higher score of the claim's own, and for full support most of its words close together.
 _SURE_PARTIAL, _SURE_WORDS = 0.5, 0.65
-# So much of what a claim says beside names and numbers must stand close together where its names are.
-TOLD, CLAUSE_TOLD, TOLD_CLASSICAL = 0.4, 0.34, 0.22
-# What an answer is taken for before anything is known of it, and with how much weight.
+# The share of a claim's words, names and numbers aside, that must occur close together near its names: of a whole
+# claim, of a clause, and where the passages are classical Chinese.
+_LEAST_CONTENT, _LEAST_IN_CLAUSE, _LEAST_CLASSICAL = 0.4, 0.34, 0.22
+# The score of an answer before anything is known about it, and its weight.
 _PRIOR, _PRIOR_WEIGHT = 0.75, 1.0
-# What a contradicted claim keeps of its score, so that it stays below one that is supported in part.
+# The share of its score that a contradicted claim keeps, so that it stays below one that is supported in part.
 _CONTRADICTED_SHARE = 0.55
 # A modern retelling keeps less than half of a classical sentence's characters: measured on pairs of the Tang histories,
-# .29 of them in three sentences mean what .42 of the weight mean between modern texts, and .43 what .62 mean.
+# .29 of them in three sentences correspond to .42 of the weight between modern texts, and .43 to .62.
 _CLASSICAL_SCALE = 1.45
 _EMPHASIS = re.compile(r"\*+|`+|^#+\s+")
 _LABEL = re.compile(r"^\s*\*\*([^*]{1,60})\*\*\s*[:：]?|^\s*\*\*([^*]{1,60}[:：])\*\*")
@@ -51,7 +52,7 @@ _NEXT_ITEM = re.compile(r"\s+\d{1,2}[.)]\s*$")
 
 @dataclass(frozen=True)
 class Support:
-    """How the passages stand to a claim."""
+    """How far the passages support a claim."""
 
     score: float
     verdict: Verdict
@@ -64,14 +65,14 @@ class Support:
     foreign: bool = False
     """Whether no passage is in the claim's language, so that its words could not be compared."""
     exact: bool = False
-    """Whether it rests on words, numbers or names compared one by one, so that nothing is left to judge."""
+    """Whether it rests on words, numbers or names compared directly, so that no further judgement is needed."""
 
 
 def plain_claim(sentence: str) -> str:
-    """Take the Markdown off a sentence, so that a label in bold is not taken for a name."""
+    """Remove the Markdown from a sentence, so that a label in bold is not mistaken for a name."""
     label = _LABEL.match(sentence)
     if _TITLE.match(sentence) and all(w[0].isupper() or w in STOP_WORDS for w in _WORD.findall(sentence)):
-        sentence = sentence.lower()  # Where All Are Capitals, none makes a name
+        sentence = sentence.lower()  # Where Every Word Is Capitalised, capitals do not show names
     elif label:
         name = (label[1] or label[2]).rstrip(":：")
         sentence = f"{name.lower()}: {sentence[label.end() :].strip()}"
@@ -81,7 +82,7 @@ def plain_claim(sentence: str) -> str:
 def judge(
     readings: Sequence[Reading], similarities: Sequence[float | None], weights: Weights = FITTED
 ) -> list[Support]:
-    """Score the claims of one answer; one leans on their mean the more, the less it says itself."""
+    """Score the claims of one answer; the shorter a claim, the more the mean of all counts for it."""
     own = [_own(reading, similarity, weights) for reading, similarity in zip(readings, similarities, strict=True)]
     weight = sum(reading.weight for reading in readings)
     mean = sum(score * reading.weight for score, reading in zip(own, readings, strict=True))
@@ -115,16 +116,16 @@ def _judged(reading: Reading, own: float, mean: float) -> Support:
     against = _contradiction(reading)
     if against:
         return Support(min(score * _CONTRADICTED_SHARE, PARTIAL - 0.01), "contradicted", against, *span, exact=True)
-    brought = brings(reading)
-    if brought:
-        # A number is a fact of its own: where no passage has it, nothing is left to judge.
+    missing = missing_content(reading)
+    if missing:
+        # A number is a fact of its own: where no passage has it, the claim cannot be supported.
         exact = bool(reading.foreign_numbers)
         held = min(score, SUPPORTED - 0.01) if exact or reading.foreign_names else score
-        return Support(held, "unsupported", brought, *span, exact=exact)
+        return Support(held, "unsupported", missing, *span, exact=exact)
     if reading.comparison.differences:
-        one = reading.comparison.differences[0]
-        doubt = f"the passage has “{one.said}” where the answer has “{one.claimed}”"
-        # What would be supported otherwise is so in part.
+        difference = reading.comparison.differences[0]
+        doubt = f"the passage has “{difference.found}” where the answer has “{difference.claimed}”"
+        # A claim that would otherwise be supported is supported in part.
         verdict: Verdict = "partial" if own >= _SURE_PARTIAL else "unsupported"
         return Support(min(score, SUPPORTED - 0.01), verdict, doubt, *span)
     if own >= SUPPORTED and (reading.classical or reading.window >= _SURE_WORDS):
@@ -134,13 +135,15 @@ def _judged(reading: Reading, own: float, mean: float) -> Support:
     return Support(score, "unsupported", "the passages do not say so", *span)
 
 
-def brings(reading: Reading, told: float = TOLD) -> str:
-    """Name what a claim says that the passages do not have, or have only beside other matters."""
+def missing_content(reading: Reading, *, in_clause: bool = False) -> str:
+    """Describe what of a claim the passages lack, or have only near other matters; empty if nothing is missing."""
     if missing := [*reading.foreign_numbers, *reading.foreign_names]:
         return f"no passage has {', '.join(missing[:3])}"
-    if reading.told < (TOLD_CLASSICAL if reading.classical else told):
+    least = _LEAST_CLASSICAL if reading.classical else _LEAST_IN_CLAUSE if in_clause else _LEAST_CONTENT
+    if reading.content < least:
         return "the passages do not say so"
-    return f"the passages have {', '.join(reading.apart[:3])} beside other matters" if reading.apart else ""
+    strays = reading.stray_numbers
+    return f"the passages have {', '.join(strays[:3])} beside other matters" if strays else ""
 
 
 def _contradiction(reading: Reading) -> str:
@@ -148,5 +151,5 @@ def _contradiction(reading: Reading) -> str:
         if difference.kind == "negation":
             return "only one of the two denies it"
         if difference.kind != "word":
-            return f"the passage has “{difference.said}” where the answer has “{difference.claimed}”"
+            return f"the passage has “{difference.found}” where the answer has “{difference.claimed}”"
     return f"the passage has {reading.rival}" if reading.rival else ""

@@ -13,7 +13,7 @@ from shiguan.text.languages import HAN
 from shiguan.text.sentences import sentence_spans
 
 MOST_CHARACTERS, MOST_CLAIMS = 20_000, 200
-"""What is read of an answer; nobody checks, and nobody reads, the rest of a reply that runs on and on."""
+"""How much of an answer is read; the rest of a reply that never ends is neither checked nor shown."""
 
 _BLANK = " \t\u3000"
 _WORDS, _LETTERS = re.compile(r"[^\W_]"), re.compile(r"[^\W\d_]")
@@ -37,25 +37,25 @@ class Claim:
     text: str
     numbers: tuple[int, ...]
     sentence: int = 0
-    """Where the sentence begins that it is, or is a clause of."""
+    """Where its sentence begins: the claim is that sentence or a clause of it."""
 
 
 @dataclass(frozen=True)
 class ClaimedText:
-    """An answer taken apart."""
+    """An answer split into claims and citation marks."""
 
     text: str
     claims: tuple[Claim, ...]
     marks: tuple[tuple[int, tuple[int, ...]], ...]
     owners: tuple[int, ...]
-    """For each mark the place of its claim among the claims."""
+    """For each mark, the index of its claim."""
     is_cut: bool = False
-    """Whether the reply was longer than what is read of one."""
+    """Whether the reply was longer than the limit and has been cut."""
 
 
 def split_claims(answer: str, question: str = "") -> ClaimedText:
-    """Take an answer apart; a mark belongs to the sentence before it, one that opens a line to that behind it."""
-    answer = without_thoughts(answer)  # which may be longer than any answer
+    """Split an answer into claims; a mark belongs to the sentence before it, or after it if it opens a line."""
+    answer = without_thoughts(answer)  # before the cut: thoughts may be longer than any answer
     answer, is_cut = clean_reply(answer[:MOST_CHARACTERS], question), len(answer) > MOST_CHARACTERS
     text, marks = _without_marks(answer, find_marks(answer))
     spans = [_without_bullet(text, span) for span in _cut_at_marks(text, sentence_spans(text), marks)]
@@ -64,7 +64,7 @@ def split_claims(answer: str, question: str = "") -> ClaimedText:
         text, is_cut, spans = text[: spans[MOST_CLAIMS - 1][1]], True, spans[:MOST_CLAIMS]
         marks = marks[: bisect_right(marks, len(text), key=lambda mark: mark[0])]
     cited: list[list[int]] = [[] for _ in spans]
-    # Some models put the mark before its sentence: then the first one opens the answer and none closes it.
+    # Some models put each mark before its sentence: then a mark opens the answer and none closes it.
     leading = bool(spans and marks and marks[0][0] <= spans[0][0] and marks[-1][0] < spans[-1][1])
     starts, ends = [start for start, _ in spans], [end for _, end in spans]
     marks = marks if spans else []
@@ -79,22 +79,22 @@ def split_claims(answer: str, question: str = "") -> ClaimedText:
 
 
 def clause_spans(sentence: str, *between: re.Pattern[str]) -> list[tuple[int, int]]:
-    """Find the clauses of a sentence, without the signs between them, and of some more patterns between them."""
+    """Find the clauses of a sentence, without the signs between them; further patterns may separate clauses too."""
     cuts = {match.start() for pattern in (_APART, *between) for match in pattern.finditer(sentence)}
     edges = sorted({0, len(sentence), *cuts})
     found = []
     for edge, end in pairwise(edges):
-        start = edge + len(_SEPARATING.match(sentence[edge:end])[0])  # type: ignore[index]  # nothing is a match, too
+        start = edge + len(_SEPARATING.match(sentence[edge:end])[0])  # type: ignore[index]  # it matches the empty string
         kept = sentence[start:end].rstrip(" \t\n,，、;；:：—–-|")
         if _LETTERS.search(kept):
             found.append((start, start + len(kept)))
-        elif kept and found:  # a number alone goes with what it counts
+        elif kept and found:  # a number alone belongs to what it counts
             found[-1] = (found[-1][0], start + len(kept))
     return found
 
 
 def with_clauses(parts: ClaimedText, clauses: Mapping[int, Sequence[tuple[int, int]]]) -> ClaimedText:
-    """Put in the place of some claims their clauses, each with the numbers of the whole; spans are within the claim."""
+    """Replace claims by their clauses, given as spans within the claim; each keeps the numbers of the whole claim."""
     claims: list[Claim] = []
     first: list[int] = []
     for index, claim in enumerate(parts.claims):
@@ -132,7 +132,7 @@ def _without_marks(answer: str, marks: list[Mark]) -> tuple[str, list[tuple[int,
 def _cut_at_marks(
     text: str, spans: list[tuple[int, int]], marks: list[tuple[int, tuple[int, ...]]]
 ) -> list[tuple[int, int]]:
-    """End a sentence where a mark stands behind its stop, also where the stop alone does not tell (`said I. [1]`)."""
+    """End a sentence where a mark follows its stop, even if the stop alone would not end it (`said I. [1]`)."""
     cut = []
     positions = [position for position, _ in marks]
     for start, end in spans:

@@ -1,4 +1,4 @@
-"""Holds passages ready for checking claims: which window has most of a claim, and what none of them has."""
+"""Reads passages for checking claims: which window has most of a claim, and what no passage has."""
 
 import math
 import re
@@ -17,12 +17,12 @@ from shiguan.text.sentences import sentence_spans
 from shiguan.text.terms import covered, is_wide, rarity, terms
 
 _WIDEST = 3
-# A wider window must gain this much per sentence to be taken for the span; one lined up word by word, this much.
+# A wider window must gain this much per sentence to be preferred; one aligned word by word, this much.
 _LENGTH_COST = 0.04
 _LINED_UP_COST = 0.05
-# How many windows are kept for the embedder, and how many are lined up with the claim.
+# How many windows are kept for the embedder, and how many are aligned with the claim.
 _KEPT, _LINED_UP = 8, 6
-# A term's weight: how rare it is among these passages, and how rare in writing at large.
+# The share of a term's weight that is its rarity among these passages; the rest is its rarity in general.
 _LOCAL = 0.3
 _NUMBER_WEIGHT = 0.9
 _BEFORE_YEAR = re.compile(
@@ -36,17 +36,17 @@ _SEASON = re.compile(
     r"\b(winter|spring|summer|autumn)\b(?=\s+(?:of|in|\d)|[.,;]|$)|(?<=[年月载載岁歲是])([春夏秋冬])|([春夏秋冬])(?=[季天，]|[正一二三四五六七八九十]+月)",
     re.IGNORECASE,
 )
-# From these shares of a claim's words on, a window speaks of the same matter, so that another number is another
-# account: the higher one for a number that stands elsewhere in the passages.
+# With at least these shares of a claim's words a window is about the same matter, so that another number contradicts
+# the claim: the higher share is for a number that occurs elsewhere in the passages.
 _SAME_MATTER, _SAME_SENTENCE = 0.6, 0.85
 _NAME_WEIGHT = 1.5
-# What characters of a word in Han characters count for where the word is not said: of a modern and of a classical text.
+# What the characters of a Chinese word count for where the word itself is missing: in a modern, in a classical text.
 _BY_CHARACTERS = 0.2, 1.0
-# A claim that says no more than this in single characters is taken with its names, of which more must be there then.
+# A claim with at most this many single characters and no words is compared with its names, and its share is scaled.
 _FEW_CHARACTERS, _WITH_NAMES = 2, 0.6
 _NAMED = 10
-# This share of what a claim says must stand beside each of its numbers.
-_BESIDE = 0.2
+# This share of a claim's words must occur near each of its numbers.
+_LEAST_NEAR = 0.2
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,10 @@ class Reading:
     foreign_names: tuple[str, ...]
     rival: str
     comparison: Comparison
-    told: float = 1.0
-    """The share of what it says beside names and numbers that some neighbouring sentences have, where its names are."""
-    apart: tuple[str, ...] = ()
-    """Its numbers that stand in the passages, but beside nothing else that it says."""
+    content: float = 1.0
+    """The largest share of its words, names and numbers aside, in neighbouring sentences where its names are."""
+    stray_numbers: tuple[str, ...] = ()
+    """Its numbers that the passages have, but not near the rest of the claim."""
     classical: bool = False
     verbatim: bool = False
 
@@ -90,16 +90,18 @@ class _Sentence:
 
 
 class Evidence:
-    """Some passages, split and counted once, against which any number of claims can be read."""
+    """Some passages, split and counted once, with which any number of claims can be compared."""
 
     def __init__(self, passages: Sequence[str], *, widest: int = _WIDEST) -> None:
         """Split the passages into sentences and count their words."""
         self.texts = list(passages)
         self._widest = widest
         self._sentences = [_split(text) for text in self.texts]
-        self._frequency = Counter(word for passage in self._sentences for one in passage for word in one.words)
+        self._frequency = Counter(
+            word for passage in self._sentences for sentence in passage for word in sentence.words
+        )
         self._total = sum(len(passage) for passage in self._sentences)
-        self._numbers = [number for passage in self._sentences for one in passage for number in one.numbers]
+        self._numbers = [number for passage in self._sentences for sentence in passage for number in sentence.numbers]
         self._all = "\n".join(self.texts)
         self.language_of = [detect_language(text) for text in self.texts]
         self.languages = frozenset(self.language_of)
@@ -110,7 +112,7 @@ class Evidence:
     def read(self, claim: str, question: str = "") -> Reading:
         """Find what the passages have of a claim."""
         claimed = quantities(claim)
-        # Numbers are compared by value and not by spelling, so they are no terms here.
+        # Numbers are compared by value and not by spelling, so they are left out of the terms.
         asked = list(dict.fromkeys(terms(_without(claim, claimed))))
         nothing = Reading(claim, 0.0, 0.0, 0.0, 0.0, (), (), (), "", Comparison(0.0, ()))
         if not self._total or not (asked or claimed):
@@ -122,10 +124,10 @@ class Evidence:
         names = tuple(word for name in names_of(claim) for word in text.lacking(name) if self._is_foreign(word))
         weights = self._weights(asked, names)
         total = sum(weights.values()) + _NUMBER_WEIGHT * len(claimed)
-        if not total:  # 什么: words of grammar alone, which say nothing of a classical passage
+        if not total:  # only function words such as 什么, which have no weight in a classical passage
             return nothing
         shares, windows = self._windows(weights, claimed, total)
-        # What one text counts, another may have as part of a word: 百人 for 一百人.
+        # One text may have a number as part of a word: 百人 for 一百人.
         named = numerals(self._all) if any(n.values for n in claimed if max(n.values) >= _NAMED) else frozenset()
         held = [
             any(number.agrees_with(other) for other in self._numbers)
@@ -144,17 +146,17 @@ class Evidence:
             names,
             self._rival(claim, weights, claimed, windows),
             self._lined_up(claim, windows),
-            *self._told(claim, claimed, question),
+            *self._content(claim, claimed, question),
             classical=self._classical,
         )
 
-    def _told(self, claim: str, claimed: Sequence[Quantity], question: str) -> tuple[float, tuple[str, ...]]:
-        """Find how much of what a claim says beside names and numbers stands together, and its numbers elsewhere."""
+    def _content(self, claim: str, claimed: Sequence[Quantity], question: str) -> tuple[float, tuple[str, ...]]:
+        """Find the share of a claim's words that occur together, and its numbers that are not near them."""
         translated = detect_language(claim) not in self.languages
         words = content_words(claim, translated=translated, names=False)
-        enough = 1.0
+        scale = 1.0
         if not sum(len(word.text) > 1 for word in words) and len(words) <= _FEW_CHARACTERS:
-            words, enough = content_words(claim, translated=translated), _WITH_NAMES
+            words, scale = content_words(claim, translated=translated), _WITH_NAMES
         words = words or content_words(question, translated=True)
         names = [name for name in names_of(claim) if any(named_text(text).has(name) for text in self.texts)]
         places = [
@@ -163,38 +165,38 @@ class Evidence:
             if not names or any(named_text(text).has(name) for name in names)
         ]
         total = sum(word.weight for word in words)
-        beside = [0.0] * len(claimed)
+        near_number = [0.0] * len(claimed)
         best, by_characters = 0.0, _BY_CHARACTERS[self._classical]
         for place in places if total else ():
             passage = self._sentences[place]
-            said = [[word.said_by(one.words, by_characters=by_characters) for word in words] for one in passage]
+            found = [[word.said_by(s.words, by_characters=by_characters) for word in words] for s in passage]
             for first in range(len(passage)):
                 near = passage[first : first + self._widest]
-                shares = map(max, zip(*said[first : first + self._widest], strict=True))
+                shares = map(max, zip(*found[first : first + self._widest], strict=True))
                 share = sum(word.weight * part for word, part in zip(words, shares, strict=True)) / total
                 best = max(best, share)
                 for at, number in enumerate(claimed):
-                    if share > beside[at] and any(number.agrees_with(n) for one in near for n in one.numbers):
-                        beside[at] = share
-        apart = [
+                    if share > near_number[at] and any(number.agrees_with(n) for s in near for n in s.numbers):
+                        near_number[at] = share
+        strays = [
             claim[number.start : number.end].strip()
-            for number, share in zip(claimed, beside, strict=True)
-            if share < _BESIDE and any(number.agrees_with(other) for other in self._numbers)
+            for number, share in zip(claimed, near_number, strict=True)
+            if share < _LEAST_NEAR and any(number.agrees_with(other) for other in self._numbers)
         ]
-        return best * enough, tuple(apart)
+        return best * scale, tuple(strays)
 
     def has_together(self, words: Sequence[ContentWord], numbers: Sequence[Quantity]) -> bool:
-        """Tell whether neighbouring sentences have all of some words, or one alone has them and some numbers."""
+        """Return whether neighbouring sentences have all these words or, with numbers, one sentence has everything."""
         width = 1 if numbers else self._widest
         return not (words or numbers) or any(
-            all(any(word.said_by(one.words) for one in near) for word in words)
-            and all(any(number.agrees_with(other) for one in near for other in one.numbers) for number in numbers)
+            all(any(word.said_by(sentence.words) for sentence in near) for word in words)
+            and all(any(number.agrees_with(n) for sentence in near for n in sentence.numbers) for number in numbers)
             for passage in self._sentences
             for near in (passage[first : first + width] for first in range(len(passage)))
         )
 
-    def says(self, text: str) -> bool:
-        """Tell whether a passage has a text word for word."""
+    def contains(self, text: str) -> bool:
+        """Return whether a passage contains a text word for word."""
         return self._verbatim(text) is not None
 
     def _verbatim(self, claim: str) -> Window | None:
@@ -208,7 +210,7 @@ class Evidence:
     def _is_foreign(self, name: str) -> bool:
         if not self._classical:
             return len(name) > 1
-        # A retelling has many words that look new; only a name none of whose characters is there is certainly one.
+        # A retelling has many words that look new; a name is missing for certain only if none of its characters occurs.
         return not any(character in self._frequency for character in terms(name) if len(character) == 1)
 
     def _weights(self, asked: Sequence[str], names: Sequence[str]) -> dict[str, float]:
@@ -221,7 +223,7 @@ class Evidence:
                 continue
             general = rarity(word)
             here = math.log((self._total + 2) / (self._frequency[word] + 0.5)) / most
-            # Han characters have no place in the table beyond their shape, so what is local to them is scaled by it.
+            # The table knows only the shape of Han characters, so their local rarity is scaled by it.
             local = here * min(general, 1.0) if is_wide(word[0]) else here
             weight = _LOCAL * local + (1 - _LOCAL) * general
             weights[word] = weight * (_NAME_WEIGHT if word in named else 1.0)
@@ -230,14 +232,14 @@ class Evidence:
     def _windows(
         self, weights: dict[str, float], claimed: Sequence[Quantity], total: float
     ) -> tuple[list[float], list[Window]]:
-        """Give the best share for one, two and three sentences, and the windows in the order of their worth."""
+        """Return the best share for one, two and three sentences, and the windows, best first."""
         shares = [0.0] * self._widest
-        valued: list[tuple[float, int, Window]] = []
+        ranked: list[tuple[float, int, Window]] = []
         for index, passage in enumerate(self._sentences):
-            shared = [weights.keys() & one.words for one in passage]
+            shared = [weights.keys() & sentence.words for sentence in passage]
             agreeing = [
-                {at for at, number in enumerate(claimed) if any(number.agrees_with(other) for other in one.numbers)}
-                for one in passage
+                {at for at, number in enumerate(claimed) if any(number.agrees_with(n) for n in sentence.numbers)}
+                for sentence in passage
             ]
             for first in range(len(passage)):
                 words: set[str] = set()
@@ -251,14 +253,14 @@ class Evidence:
                         covered = (sum(weights[word] for word in words) + _NUMBER_WEIGHT * len(held)) / total
                     shares[width] = max(shares[width], covered)
                     window = Window(index, passage[first].start, passage[place].end, covered)
-                    valued.append((covered - _LENGTH_COST * width, -len(valued), window))
-        valued.sort(key=lambda item: (item[0], item[1]), reverse=True)
-        return shares, [window for _, _, window in valued]
+                    ranked.append((covered - _LENGTH_COST * width, -len(ranked), window))
+        ranked.sort(key=lambda item: (item[0], item[1]), reverse=True)
+        return shares, [window for _, _, window in ranked]
 
     def _rival(
         self, claim: str, weights: dict[str, float], claimed: Sequence[Quantity], windows: Sequence[Window]
     ) -> str:
-        """Find another number or season in the best window, where that speaks of the same matter as the claim."""
+        """Find another number or season in the best window, where that is about the same matter as the claim."""
         if not windows:
             return ""
         window = windows[0]
@@ -266,17 +268,17 @@ class Evidence:
         near = quantities(text)
         words = frozenset(terms(text))
         matter = covered(weights, words)
-        seasons, told = _seasons(text), _seasons(claim)
-        if matter >= _SAME_MATTER and seasons and told and not seasons.keys() & told.keys():
-            return f"another season: {next(iter(seasons.values()))}"
+        found, stated = _seasons(text), _seasons(claim)
+        if matter >= _SAME_MATTER and found and stated and not found.keys() & stated.keys():
+            return f"another season: {next(iter(found.values()))}"
         for number in claimed:
             if any(number.agrees_with(other) for other in near):
                 continue
             known = any(number.agrees_with(other) for other in self._numbers)
             if matter < (_SAME_SENTENCE if known else _SAME_MATTER):
                 continue
-            spare = [other for other in near if not any(other.agrees_with(one) for one in claimed)]
-            rivals = [other for other in spare if _are_rivals((claim, number), (text, other))]
+            others = [other for other in near if not any(other.agrees_with(own) for own in claimed)]
+            rivals = [other for other in others if _are_rivals((claim, number), (text, other))]
             if rivals:
                 return f"another number: {text[rivals[0].start : rivals[0].end]}"
         return ""
@@ -297,12 +299,12 @@ def find_verbatim(claim: str, passage: str) -> tuple[int, int] | None:
     wanted, _ = _bare(claim)
     if len(wanted) < _SHORTEST and not (len(wanted) >= _SHORTEST // 2 and _HAN_PAIR.search(wanted)):
         return None
-    said, places = _bare_passage(passage)
-    at = said.find(wanted)
+    letters, places = _bare_passage(passage)
+    at = letters.find(wanted)
     if at < 0:
         return None
     start, end = places[at], places[at + len(wanted) - 1] + 1
-    # `11 men` is not said where `111 men` is.
+    # `11 men` is not found in `111 men`.
     if _splits_word(passage, start) or _splits_word(passage, end):
         return None
     return start, end
@@ -310,7 +312,7 @@ def find_verbatim(claim: str, passage: str) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=256)
 def _split(text: str) -> tuple[_Sentence, ...]:
-    """Split a passage; the same ones are read for the whole answer and mark by mark, sentence after sentence."""
+    """Split a passage; cached, because the same passages are read for the answer, each mark and each sentence."""
     return tuple(
         _Sentence(start, end, frozenset(terms(text[start:end])), tuple(quantities(text[start:end])))
         for start, end in sentence_spans(text)
@@ -318,7 +320,7 @@ def _split(text: str) -> tuple[_Sentence, ...]:
 
 
 def _seasons(text: str) -> dict[str, str]:
-    """Find the seasons that date something, under one name in both languages."""
+    """Find the seasons that date something, under their English names."""
     found = [match[0] for match in _SEASON.finditer(text)]
     return {_SEASONS.get(season, season.lower()): season for season in found}
 
@@ -330,14 +332,14 @@ def _without(claim: str, numbers: Sequence[Quantity]) -> str:
     return "".join(pieces)
 
 
-def _are_rivals(one: tuple[str, Quantity], other: tuple[str, Quantity]) -> bool:
-    """40 miles and 30 years are no rivals: dates are, and what is followed by the same word."""
-    if _is_year(*one) or _is_year(*other):
-        return _is_year(*one) and _is_year(*other)
-    if one[1].kind != other[1].kind:
+def _are_rivals(first: tuple[str, Quantity], second: tuple[str, Quantity]) -> bool:
+    """Return whether two numbers can replace each other: dates, and numbers with the same unit."""
+    if _is_year(*first) or _is_year(*second):
+        return _is_year(*first) and _is_year(*second)
+    if first[1].kind != second[1].kind:
         return False
-    unit = unit_of(*one)
-    return one[1].kind != "number" or bool(unit and unit == unit_of(*other))
+    unit = unit_of(*first)
+    return first[1].kind != "number" or bool(unit and unit == unit_of(*second))
 
 
 def _is_year(text: str, number: Quantity) -> bool:
@@ -364,7 +366,7 @@ def _bare(text: str) -> tuple[str, list[int]]:
     return "".join(letters), places
 
 
-# Every claim of an answer is looked for in the same passages.
+# Every claim of an answer is searched for in the same passages.
 _bare_passage = lru_cache(maxsize=64)(_bare)
 
 

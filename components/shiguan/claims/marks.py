@@ -1,4 +1,4 @@
-"""The marks of citations: found in any spelling, and written in one."""
+"""Finds citation marks in any spelling, and writes them in one."""
 
 import re
 import unicodedata
@@ -10,7 +10,7 @@ from pathlib import Path
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.resources import read_patterns
 
-# So many sources are never in a prompt; a longer range is a mistake, such as years in brackets.
+# A prompt never has this many sources; a longer range is a mistake, such as years in brackets.
 _LONGEST_RANGE, _MOST_SOURCES = 50, 1000
 _DIGITS = re.compile(r"\d+|[¹²³⁰⁴-⁹]+")
 _ROUND = str.maketrans("[]【】［］〔〕", "()（）（）（）")
@@ -31,7 +31,7 @@ def _patterns() -> dict[str, re.Pattern[str]]:
 
 
 def find_marks(text: str) -> list[Mark]:
-    """Find the citation marks of a text, in any spelling; links and numbers of four digits and more are none."""
+    """Find the citation marks of a text, in any spelling; links and numbers of four digits or more are not marks."""
     marks = []
     for match in _patterns()["mark"].finditer(text):
         if _patterns()["linked"].match(text, match.end()):
@@ -51,7 +51,7 @@ def _numbers(listed: str) -> tuple[int, ...]:
 
 
 def uniform_marks(text: str) -> str:
-    """Write the marks of a text as `[1]`, and so that its sentences can do without them."""
+    """Write the marks of a text as `[1]`, and so that its sentences stay complete without them."""
     patterns = _patterns()
     if not _DIGITS.search(text):
         return patterns["broken"].sub("", text)
@@ -68,8 +68,8 @@ def uniform_marks(text: str) -> str:
 
 
 def lowered_marks(text: str) -> str:
-    """Write marks that are raised, `<sup>1</sup>` or ¹ behind a stop, as `[1]`."""
-    return _patterns()["raised"].sub(lambda one: _written(_numbers(unicodedata.normalize("NFKC", one[0]))), text)
+    """Write superscript marks, `<sup>1</sup>` or ¹ after a stop, as `[1]`."""
+    return _patterns()["raised"].sub(lambda found: _written(_numbers(unicodedata.normalize("NFKC", found[0]))), text)
 
 
 def _one_form(text: str, found: re.Match[str]) -> str:
@@ -92,7 +92,7 @@ def _noun(found: re.Match[str], words: str) -> str:
 
 
 def neutral_answer(text: str, known: Container[int]) -> str:
-    """Make an answer harmless for another prompt, with its marks that name known passages."""
+    """Make an answer harmless for another prompt, keeping only its marks that name known passages."""
     parts, at = [], 0
     for mark in find_marks(text):
         parts += [neutral_text(text[at : mark.start]), *(f"[{number}]" for number in mark.numbers if number in known)]

@@ -1,4 +1,4 @@
-"""Which place of a passage is nearest in meaning to a claim, by the stored vectors of the passage's children."""
+"""Finds the place of a passage nearest in meaning to a claim, by the stored vectors of the passage's children."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _MOST_CLAIMS = 256
 
 @dataclass(frozen=True)
 class Nearest:
-    """The place of a passage that is nearest to a claim, its cosine, and the one from which on it counts as near."""
+    """The place of a passage that is nearest to a claim, its cosine, and the cosine at which it counts as near."""
 
     start: int
     end: int
@@ -35,9 +35,9 @@ class ClaimMatcher(Serializable):
 
     An argument of `CitationExtractor` and of `HallucinationGrader`, so that an English answer on Chinese passages is
     checked by more than its numbers. A claim is embedded and searched for among the children of the passages, under the
-    caller's filters: their vectors are those that are stored, no passage is embedded again. Nothing is searched until
-    the check meets a claim in a language that none of the passages has. Without a vector for the claim or the children
-    the check goes on by numbers and names.
+    caller's filters; their stored vectors are used, so no passage is embedded again. Nothing is searched until the
+    check meets a claim in a language that none of the passages has. Without a vector for the claim or the children the
+    check relies on numbers and names.
     """
 
     tenant_readers = ("embedding_retriever",)
@@ -46,12 +46,12 @@ class ClaimMatcher(Serializable):
         self, embedding_retriever: EmbeddingRetriever, *, text_embedder: TextEmbedder, near: float | None = None
     ) -> None:
         """
-        Name what searches the children.
+        Set what searches the children and what embeds a claim.
 
         :param embedding_retriever: Finds children by vectors; cosines are their score or, where that is scaled, their
             `meta.raw_score`.
         :param text_embedder: Embeds a claim as it embeds a question.
-        :param near: The cosine from which on a claim is near enough in meaning to be supported in part; below it is
+        :param near: The cosine at which a claim is near enough in meaning to be supported in part; below it, it is
             not supported. It depends on the embedder (`python -m bench.quality.groundedness --fit` measures it);
             None leaves the verdict to numbers and names.
         :raises ValueError: If `near` is not between -1 and 1.
@@ -64,7 +64,7 @@ class ClaimMatcher(Serializable):
 
     @property
     def document_store(self) -> DocumentStore | None:
-        """The store of the children, where the retriever says which it is."""
+        """The store of the children, where the retriever has it as an attribute."""
         return getattr(self.embedding_retriever, "document_store", None)
 
     def compared(self, documents: Sequence[Document], filters: dict[str, Any] | None) -> list[Document]:
@@ -72,11 +72,13 @@ class ClaimMatcher(Serializable):
         Prepare the comparison of claims with passages; nothing is searched yet.
 
         :param documents: The passages that an answer is written from.
-        :param filters: The filters that they were found under, from `TenantFilter`.
-        :returns: Copies that can say what in them is nearest to a claim.
+        :param filters: The filters under which they were found, from `TenantFilter`.
+        :returns: Copies that can find the place in them that is nearest to a claim.
         :raises RefusedError: If there are no filters.
         """
-        search = _ChildSearch(self, require_filters(filters, type(self).__name__), [one.id for one in documents])
+        search = _ChildSearch(
+            self, require_filters(filters, type(self).__name__), [document.id for document in documents]
+        )
         return [_compared(document, search) for document in documents]
 
 
@@ -86,7 +88,7 @@ class ComparedDocument(SharedDocument):
     search: "_ChildSearch | None" = None
 
     def nearest(self, claim: str) -> Nearest | None:
-        """Find the child nearest to a claim that stands, at least in part, in what was read of the passage."""
+        """Find the child nearest to a claim that lies, at least in part, in the part of the passage that was read."""
         if self.search is None:
             return None
         cut, length = (self.meta.get("cut") or [0])[0], len(self.content or "")
@@ -107,7 +109,7 @@ class _ChildSearch:
         self.children = lru_cache(_MOST_CLAIMS)(self._children)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Go from component to component as one: it holds a store and a model."""
+        """Return the same object, because it holds a store and a model."""
         return self
 
     def _children(self, claim: str) -> list[Document]:

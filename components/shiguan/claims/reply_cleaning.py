@@ -1,4 +1,4 @@
-"""Takes off a reply what is no part of its answer."""
+"""Removes from a model's reply what is not part of its answer."""
 
 import html
 import re
@@ -21,11 +21,11 @@ _MARKUP = re.compile(
     rf"(?:(?:model|{_SPEAKER})[ \t]*(?=\n|<\||\Z))?",
     re.IGNORECASE,
 )
-# What shows nothing and could stand between the letters of a mark or a role.
+# Invisible characters, which could stand between the letters of a mark or a role.
 _HIDDEN = re.compile("[\u00ad\u200b\u2060-\u2064\ufeff]|(?<![^\\W_])[\u200c-\u200f]+|[\u200c-\u200f]+(?![^\\W\\d_])")
 _LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _PASSES = 4
-# Whoever says a sentence of this many bytes again, some seven Han characters or twenty letters, goes round in circles.
+# A repeated sentence of at least this many bytes, some seven Han characters or twenty letters, shows a looping model.
 _LONG = 20
 _SPACES, _BLANK_LINES = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)"), re.compile(r"\n(?:[ \t]*\n){2,}")
 
@@ -36,7 +36,7 @@ def _patterns() -> dict[str, re.Pattern[str]]:
 
 
 def clean_reply(reply: str, question: str = "") -> str:
-    """Give the answer in a reply, each sentence once and without the question over again."""
+    """Return the answer in a reply, without repeated sentences and without a repetition of the question."""
     text = _HIDDEN.sub("", printable(_LINE_ENDS.sub("\n", html.unescape(reply))))
     patterns = _patterns()
     if "<" in text or "[" in text:
@@ -59,17 +59,17 @@ def _without_markup(text: str) -> str:
         text = patterns["link"].sub(_linked, patterns["image"].sub("", patterns["element"].sub("", text)))
         if text == before:
             return text
-    # Nobody writes by accident what becomes markup again and again.
+    # Text that becomes markup again after every pass was not written by accident.
     return text.replace("<", "‹")
 
 
 def _without_repetitions(text: str, question: str) -> str:
-    said, kept, at = {folded(question)}, [], 0
+    seen, kept, at = {folded(question)}, [], 0
     for start, end in sentence_spans(text):
         sentence = folded(_patterns()["item"].sub("", text[start:end]))
-        if len(sentence.encode()) < _LONG or sentence not in said:
+        if len(sentence.encode()) < _LONG or sentence not in seen:
             kept.append(text[at:end])
-            said.add(sentence)
+            seen.add(sentence)
         at = end
     found = "".join([*kept, text[at:]])
     return found if len(found) == len(text) else found.lstrip()

@@ -1,4 +1,4 @@
-"""Compares a claim with a span that says nearly the same, and names what one has in place of the other's."""
+"""Compares a claim with a span that says nearly the same, and finds what one has in place of the other's words."""
 
 import re
 from collections.abc import Sequence
@@ -16,27 +16,27 @@ from shiguan.text.terms import STOP_WORDS, is_wide, terms
 
 DifferenceKind = Literal["number", "name", "opposite", "negation", "word"]
 
-# From this share of a claim's words found in order on, the claim repeats the span; below, nothing can be lined up.
+# A claim repeats a span if at least this share of its words is found there in order; others cannot be aligned.
 REPEATED = 0.6
-# From this share on, another name is another matter and not another way to say it; in a short claim, of the rest.
+# From this share on, another name means another matter, not another wording; in a short claim, the share of the rest.
 _NEARLY_VERBATIM, _REST_VERBATIM = 0.75, 0.9
-# From this share on, a denial on one side only is no other statement but the opposite one.
+# From this share on, a denial on one side only makes the opposite statement, not a different one.
 _SAME_STATEMENT = 0.8
-# Shorter claims agree in order by chance.
+# The words of shorter claims are found in order by chance.
 _FEWEST = 4
-# What stands in another's place is about as long; a long stretch on the other side is only something left out.
+# A replacement is about as long as what it replaces; a longer stretch on the other side is only something left out.
 _LONGER_BY = 3
-# A span this much longer than the claim, the words that deny (did not) aside, may deny something else.
+# A span that is longer than the claim by this factor, denying words (did not) aside, may deny something else.
 _SAME_LENGTH, _DENIAL = 1.25, 2
 _LONGEST = 1200
-# So many characters around a number tell what it counts.
+# The characters around a number that show what it counts.
 _NEAR = 16
 _TOKEN = re.compile(rf"\d[\d,]*(?:\.\d+)?|[{HAN}]|[^\W\d_]+(?:['’][^\W\d_]+)*")
 _OPENS = re.compile(r"(?:^|[.!?:;*#\n\"“(])[\s*#\"“(]*$")
 _NO_NAMES = frozenset("I Yes No However Additionally Also Moreover Furthermore Therefore Thus Overall Note".split())
 _BREAK = re.compile(r"[.!?]\s|[。！？\n]")
 _LIST = re.compile(r"[,，、;；/]|\b(?:and|or)\b|和|与|與|及|或")
-# Han characters that carry grammar and no matter; a run of these alone is no difference.
+# Han characters that carry only grammar; a run of these alone is not a difference.
 _PARTICLES = frozenset(
     "的是了在于於与與和及而之其也者为為以有这這那被把将將由从從到个個所就都又并並则則乃地得着著过過曾等来來他她它们們此该該"
 )
@@ -50,12 +50,12 @@ class Difference:
 
     kind: DifferenceKind
     claimed: str
-    said: str
+    found: str
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A claim lined up with a span."""
+    """A claim aligned with a span: the share of its words that the span repeats, and the differences."""
 
     repeated: float
     differences: tuple[Difference, ...]
@@ -85,28 +85,28 @@ class _Aligned:
     def parts(
         self, start: int, end: int, other_start: int, other_end: int
     ) -> tuple[Sequence[_Token], Sequence[_Token]]:
-        """Give the tokens of both sides that stand in each other's place."""
+        """Return the tokens of both sides that replace each other."""
         first, second = self.first, self.second
         if end - start == other_end - other_start == 1 and first[start].is_han and second[other_start].is_han:
-            # 河南 and 河北 differ as wholes, so a single character takes a shared neighbour along.
+            # 河南 and 河北 differ as words, so a single character takes a shared neighbour along.
             if start and other_start and first[start - 1].is_han and first[start - 1].key not in _PARTICLES:
                 start, other_start = start - 1, other_start - 1
             elif end < len(first) and other_end < len(second) and first[end].is_han:
                 end, other_end = end + 1, other_end + 1
-        mine, theirs = first[start:end], second[other_start:other_end]
-        # Where the claim begins or ends, the rest of the span stands on the other side: only what is next counts.
+        claimed_part, span_part = first[start:end], second[other_start:other_end]
+        # Where the claim begins or ends, the rest of the span is on the other side: only its nearest tokens count.
         if end == len(first):
             before = second[other_start - 1].end if other_start else 0
-            if _BREAK.search(self.span[before : theirs[0].start]):
-                return mine, ()
-            theirs = theirs[: len(mine) + 1]
+            if _BREAK.search(self.span[before : span_part[0].start]):
+                return claimed_part, ()
+            span_part = span_part[: len(claimed_part) + 1]
         elif start == 0:
-            theirs = theirs[-len(mine) - 1 :]
-        return mine, theirs
+            span_part = span_part[-len(claimed_part) - 1 :]
+        return claimed_part, span_part
 
 
 def compare(claim: str, span: str, passage: str = "") -> Comparison:
-    """Line a claim up with a span; what is left out or added is no difference, what takes another's place is."""
+    """Align a claim with a span; words left out or added are not differences, replaced words are."""
     first, second = _tokens(claim), _tokens(span)
     if len(first) < _FEWEST or not second or max(len(claim), len(span)) > _LONGEST:
         return Comparison(0.0, ())
@@ -120,23 +120,23 @@ def compare(claim: str, span: str, passage: str = "") -> Comparison:
     aligned = _Aligned(claim, span, passage, first, second)
     for tag, *place in matcher.get_opcodes():
         if tag == "replace":
-            mine, theirs = aligned.parts(*place)
-            if theirs and len(theirs) <= len(mine) + _LONGER_BY:
-                nearly = repeated >= _NEARLY_VERBATIM or same >= _REST_VERBATIM * (len(first) - len(mine))
-                found.extend(_replaced(aligned, mine, theirs, repeated, verbatim=nearly))
-    from_, to = blocks[0].b, blocks[-1].b + blocks[-1].size
-    inside = span[second[from_].start : second[to - 1].end]
-    denied, said = negations(claim), negations(inside)
-    # The words that deny on one side only take room there.
-    room = _DENIAL if not denied or not said else 0
+            claimed_part, span_part = aligned.parts(*place)
+            if span_part and len(span_part) <= len(claimed_part) + _LONGER_BY:
+                nearly = repeated >= _NEARLY_VERBATIM or same >= _REST_VERBATIM * (len(first) - len(claimed_part))
+                found.extend(_replaced(aligned, claimed_part, span_part, repeated, verbatim=nearly))
+    begin, end = blocks[0].b, blocks[-1].b + blocks[-1].size
+    inside = span[second[begin].start : second[end - 1].end]
+    claimed, stated = negations(claim), negations(inside)
+    # Denying words on one side only make that side longer.
+    room = _DENIAL if not claimed or not stated else 0
     if (
-        denied % 2 != said % 2
-        and same >= _SAME_STATEMENT * (len(first) - (room if denied else 0))
-        and to - from_ <= _SAME_LENGTH * len(first) + room
+        claimed % 2 != stated % 2
+        and same >= _SAME_STATEMENT * (len(first) - (room if claimed else 0))
+        and end - begin <= _SAME_LENGTH * len(first) + room
     ):
         found.append(Difference("negation", claim, inside))
     order = ("number", "name", "opposite", "negation", "word")
-    return Comparison(repeated, tuple(sorted(found, key=lambda one: order.index(one.kind))))
+    return Comparison(repeated, tuple(sorted(found, key=lambda difference: order.index(difference.kind))))
 
 
 @lru_cache(maxsize=1024)
@@ -149,77 +149,81 @@ def _tokens(text: str) -> tuple[_Token, ...]:
 
 
 def _replaced(
-    aligned: _Aligned, mine: Sequence[_Token], theirs: Sequence[_Token], repeated: float, *, verbatim: bool
+    aligned: _Aligned, claimed_part: Sequence[_Token], span_part: Sequence[_Token], repeated: float, *, verbatim: bool
 ) -> list[Difference]:
     claim, span = aligned.claim, aligned.span
-    claimed, said = claim[mine[0].start : mine[-1].end], span[theirs[0].start : theirs[-1].end]
-    numbers = _other_number(claim, span, mine, theirs)
-    if numbers:
-        return [numbers]
-    if are_opposites(claimed, said) or _opposite_cores(mine, theirs):
-        return [Difference("opposite", claimed, said)]
-    if not _says_something(mine) or not _says_something(theirs):
+    claimed, found = claim[claimed_part[0].start : claimed_part[-1].end], span[span_part[0].start : span_part[-1].end]
+    number = _other_number(claim, span, claimed_part, span_part)
+    if number:
+        return [number]
+    if are_opposites(claimed, found) or _opposite_cores(claimed_part, span_part):
+        return [Difference("opposite", claimed, found)]
+    if not _has_content(claimed_part) or not _has_content(span_part) or _moved(claim, span, claimed_part, span_part):
         return []
-    if _moved(claim, span, mine, theirs):
-        return []
-    if _has_name(claim, mine, claim + aligned.passage) and _has_name(span, theirs, span + aligned.passage):
-        # 安禄山 for 禄山, or a title put before a name, names the same.
-        if _shares_word(mine, theirs):
+    if _has_name(claim, claimed_part, claim + aligned.passage) and _has_name(span, span_part, span + aligned.passage):
+        # 安禄山 and 禄山, or a name with a title and without, name the same person.
+        if _shares_word(claimed_part, span_part):
             return []
-        return [Difference("name" if verbatim else "word", claimed, said)]
-    if all(token.is_han for token in (*mine, *theirs)):
-        return [Difference("word", claimed, said)] if len(mine) > 1 and not _shares_word(mine, theirs) else []
-    # In a sentence told nearly word for word, another word is hardly chance; it may still be a synonym.
-    if repeated >= _SAME_STATEMENT and len(mine) == len(theirs) == 1:
-        return [Difference("word", claimed, said)]
+        return [Difference("name" if verbatim else "word", claimed, found)]
+    if all(token.is_han for token in (*claimed_part, *span_part)):
+        return (
+            [Difference("word", claimed, found)]
+            if len(claimed_part) > 1 and not _shares_word(claimed_part, span_part)
+            else []
+        )
+    # In a sentence repeated nearly word for word, another word is hardly chance; it may still be a synonym.
+    if repeated >= _SAME_STATEMENT and len(claimed_part) == len(span_part) == 1:
+        return [Difference("word", claimed, found)]
     return []
 
 
-def _opposite_cores(mine: Sequence[_Token], theirs: Sequence[_Token]) -> bool:
-    """Compare what is left of two runs of Han characters without what they share: 之后 and 之前."""
-    pairs = [(one.key, other.key) for one, other in zip(mine, theirs, strict=False) if one.key != other.key]
-    return len(mine) == len(theirs) and len(pairs) == 1 and are_opposites(*pairs[0])
+def _opposite_cores(claimed_part: Sequence[_Token], span_part: Sequence[_Token]) -> bool:
+    """Return whether two runs of Han characters differ only in characters that are opposites: 之后 and 之前."""
+    pairs = [(a.key, b.key) for a, b in zip(claimed_part, span_part, strict=False) if a.key != b.key]
+    return len(claimed_part) == len(span_part) and len(pairs) == 1 and are_opposites(*pairs[0])
 
 
-def _other_number(claim: str, span: str, mine: Sequence[_Token], theirs: Sequence[_Token]) -> Difference | None:
-    """Find a number in the claim's part that stands for another one in the span's."""
-    ours = [q for q in quantities(claim) if mine[0].start < q.end and q.start < mine[-1].end]
-    others = [q for q in quantities(span) if theirs[0].start < q.end and q.start < theirs[-1].end]
-    for one in ours:
-        rivals = [other for other in others if one.comparable_with(other) and _count_alike((claim, one), (span, other))]
-        if rivals and not any(one.agrees_with(other) for other in rivals):
-            return Difference("number", claim[one.start : one.end], span[rivals[0].start : rivals[0].end])
+def _other_number(
+    claim: str, span: str, claimed_part: Sequence[_Token], span_part: Sequence[_Token]
+) -> Difference | None:
+    """Find a number in the claim's part that replaces a different one in the span's."""
+    claimed = [q for q in quantities(claim) if claimed_part[0].start < q.end and q.start < claimed_part[-1].end]
+    found = [q for q in quantities(span) if span_part[0].start < q.end and q.start < span_part[-1].end]
+    for number in claimed:
+        rivals = [r for r in found if number.comparable_with(r) and _count_alike((claim, number), (span, r))]
+        if rivals and not any(number.agrees_with(rival) for rival in rivals):
+            return Difference("number", claim[number.start : number.end], span[rivals[0].start : rivals[0].end])
     return None
 
 
-def _count_alike(one: tuple[str, Quantity], other: tuple[str, Quantity]) -> bool:
-    """Tell whether two numbers count the same: dates do, and what stands beside the same words."""
-    if {one[1].kind, other[1].kind} != {"number"} or unit_of(*one) == unit_of(*other):
+def _count_alike(first: tuple[str, Quantity], second: tuple[str, Quantity]) -> bool:
+    """Return whether two numbers count the same: dates do, and numbers next to the same word."""
+    if {first[1].kind, second[1].kind} != {"number"} or unit_of(*first) == unit_of(*second):
         return True
-    before = [_tokens(text[max(0, number.start - _NEAR) : number.start])[-1:] for text, number in (one, other)]
+    before = [_tokens(text[max(0, number.start - _NEAR) : number.start])[-1:] for text, number in (first, second)]
     return [token.key for token in before[0]] == [token.key for token in before[1]]
 
 
 def unit_of(text: str, number: Quantity) -> str:
-    """Give the term behind a number: what it counts."""
+    """Return the term after a number: what it counts."""
     following = terms(text[number.end : number.end + _NEAR])
     return following[0] if following else ""
 
 
-def _says_something(tokens: Sequence[_Token]) -> bool:
+def _has_content(tokens: Sequence[_Token]) -> bool:
     return any(token.key not in STOP_WORDS and token.key not in _PARTICLES for token in tokens)
 
 
-def _shares_word(mine: Sequence[_Token], theirs: Sequence[_Token]) -> bool:
-    shared = {token.key for token in mine} & {token.key for token in theirs}
-    # One Han character in common is enough only for short runs: 起兵 and 举兵, but not 河南 and 河北.
+def _shares_word(claimed_part: Sequence[_Token], span_part: Sequence[_Token]) -> bool:
+    shared = {token.key for token in claimed_part} & {token.key for token in span_part}
+    # One shared Han character does not make two words the same: 河南 and 河北.
     return any(not (len(key) == 1 and is_wide(key)) and key not in STOP_WORDS for key in shared)
 
 
-def _moved(claim: str, span: str, mine: Sequence[_Token], theirs: Sequence[_Token]) -> bool:
-    """Tell whether the two only stand in another order, as the members of a list may."""
-    ours, others = {t.key for t in _tokens(claim)}, {t.key for t in _tokens(span)}
-    both = all(t.key in others for t in mine) and all(t.key in ours for t in theirs)
+def _moved(claim: str, span: str, claimed_part: Sequence[_Token], span_part: Sequence[_Token]) -> bool:
+    """Return whether the two are only in another order, as the members of a list may be."""
+    claimed, found = {t.key for t in _tokens(claim)}, {t.key for t in _tokens(span)}
+    both = all(t.key in found for t in claimed_part) and all(t.key in claimed for t in span_part)
     return both and bool(_LIST.search(claim))
 
 
@@ -228,15 +232,15 @@ def _has_name(text: str, tokens: Sequence[_Token], context: str) -> bool:
     if any(token.is_han for token in tokens):
         around = text[max(0, tokens[0].start - 1) : tokens[-1].end + 1]
         return looks_like_name(run) or around[:1] in "《「“『" or around[-1:] in "》」”』"
-    telling = [token for token in tokens if token.key not in STOP_WORDS]
-    # A stretch that also holds verbs or common nouns is not a name in another's place.
-    if not all(text[token.start].isupper() for token in telling):
+    content = [token for token in tokens if token.key not in STOP_WORDS]
+    # A stretch that also holds verbs or common nouns does not replace a name.
+    if not all(text[token.start].isupper() for token in content):
         return False
-    for token in telling:
+    for token in content:
         word = text[token.start : token.end]
         if word in _NO_NAMES:
             return False
-        # What opens a sentence has its capital for that alone, unless it is written so elsewhere too.
+        # The first word of a sentence is capitalised anyway; it counts only if it is capitalised elsewhere too.
         if not _OPENS.search(text[: token.start]) or re.search(rf"(?<=[a-z,] ){re.escape(word)}\b", context):
             return True
     return False
@@ -245,18 +249,17 @@ def _has_name(text: str, tokens: Sequence[_Token], context: str) -> bool:
 @cache
 def _pairs() -> frozenset[tuple[str, str]]:
     pairs = [pair.split() for pair in read_table(_WORDS)["opposites"].split(",")]
-    folded = [(" ".join(terms(one)) or one, " ".join(terms(other)) or other) for one, other in pairs]
-    return frozenset([*folded, *((other, one) for one, other in folded)])
+    folded = [(" ".join(terms(a)) or a, " ".join(terms(b)) or b) for a, b in pairs]
+    return frozenset([*folded, *((b, a) for a, b in folded)])
 
 
-def are_opposites(one: str, other: str) -> bool:
-    """Tell whether two short runs of words are opposites, whatever their inflection."""
-    first, second = " ".join(terms(one)), " ".join(terms(other))
-    if (first, second) in _pairs():
+def are_opposites(first: str, second: str) -> bool:
+    """Return whether two short runs of words are opposites, whatever their inflection."""
+    words = terms(first), terms(second)
+    if (" ".join(words[0]), " ".join(words[1])) in _pairs():
         return True
-    ours, others = set(first.split()), set(second.split())
-    mine, theirs = ours - others, others - ours
-    return len(mine) == len(theirs) == 1 and (mine.pop(), theirs.pop()) in _pairs()
+    left, right = set(words[0]) - set(words[1]), set(words[1]) - set(words[0])
+    return len(left) == len(right) == 1 and (left.pop(), right.pop()) in _pairs()
 
 
 @cache
@@ -266,5 +269,5 @@ def _denials() -> dict[str, Any]:
 
 
 def negations(sentence: str) -> int:
-    """Count the words by which a sentence denies."""
+    """Count the denying words of a sentence."""
     return len(_denials()["denies"].findall(_denials()["denies_nothing"].sub(" ", sentence)))

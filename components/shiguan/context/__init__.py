@@ -1,1 +1,1 @@
-"""Parents to one bounded, numbered context."""
+"""Turns parents into one bounded, numbered context."""

@@ -1,4 +1,4 @@
-"""Turns ranked parents into one bounded, numbered context that is the same text every time."""
+"""Turns ranked parents into one bounded, numbered context with the same text every time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,21 +34,21 @@ Strategy = Literal["truncate", "summarize", "window", "dynamic", "hierarchical"]
 # From this similarity of term shingles on, 0 to 1, the lower-ranked of two passages is left out.
 _DUPLICATE = 0.9
 _ANY_NUMBER = 10
-# No passage's share is smaller than this many tokens: many tiny pieces say less than a few that can be understood.
+# A passage's share is at least this many tokens: many tiny pieces say less than a few that can be understood.
 _LEAST_SHARE = 120
-# What a passage is worth for `dynamic` that has none of the question's words; one that has them all is worth one more.
-_LEAST_WORTH = 0.2
-# One call sums up at most this many times the budget.
+# The weight for `dynamic` of a passage with none of the question's words; one that has all of them weighs one more.
+_LEAST_WEIGHT = 0.2
+# One call summarizes at most this many times the budget.
 _MOST_READ = 8
 _WORDS_PER_TOKEN = 0.7
 _FEWEST_WORDS = 20
-# What of a passage a model has read.
+# The meta fields that say what a model has read of a passage.
 _READ = ("cut", "kept", "summary")
 
 
 @dataclass(frozen=True)
 class _Entry:
-    """A passage of the context: the document that is handed on, and what is read of it where that differs."""
+    """A passage of the context: the document that is passed on, and the text that is read where that differs."""
 
     document: Document
     text: str | None = None
@@ -59,27 +59,27 @@ class ContextBuilder:
     """
     Chooses the passages that the generator reads, numbers them, and writes them between delimiters.
 
-    Stands between the passages' last ranking and the prompt. The best passages come first, by score and then by id,
-    so the same passages give byte-identical text in whatever order they arrive; passages without a score keep the
-    order in which they came. Near-duplicates of a better passage are left out. Passages are added while they fit the
-    budget; what is read of each is the strategy's choice:
+    It comes between the last ranking and the prompt. The best passages come first, by score and then by id, so the same
+    passages give byte-identical text in whatever order they arrive; passages without a score keep their order.
+    Near-duplicates of a better passage are left out. Passages are added while they fit the budget; the strategy decides
+    what is read of each:
 
     - `truncate`: whole passages; the best one is cut around its matched children, at the edges of sentences, rather
       than left out.
     - `window`: the matched child first, then its neighbours, growing outwards until the passage's share is used.
-    - `dynamic`: as `window`, with a larger share for a passage that has more of the question's words.
+    - `dynamic`: like `window`, with a larger share for a passage that has more of the question's words.
     - `hierarchical`: of each passage its headings and the matched sentences with the one before and after; then, best
       first, the whole passage instead, while it fits.
     - `summarize`: if not everything fits, a summary of each passage by the language model, all in one call; without a
-      model, or where it fails, as `truncate` and with a warning.
+      model, or where it fails, like `truncate` and with a warning.
 
-    A passage that has a number keeps it, and one that an earlier message of the prompt shows is named by it and not
-    repeated; new ones go on behind the highest number, best first.
+    A passage that has a number keeps it, and one that is in an earlier message of the prompt is referred to by it and
+    not repeated; new ones get the numbers after the highest, best first.
 
-    For `window` the budget is shared out evenly, and what a passage leaves goes to the next. A line `…` marks a gap.
+    For `window` the budget is divided evenly, and what a passage leaves goes to the next. A line `…` marks a gap.
 
-    What the passages say is data: in the rendered context everything in them that looks like a delimiter, a citation
-    mark or a role is made harmless. The documents that are returned keep the original text, as one stretch that holds
+    The text of the passages is data: in the rendered context everything in it that looks like a delimiter, a citation
+    mark or a role is made harmless. The documents that are returned keep the original text, as one stretch that has
     everything that was read, so that a citation's place in it is a place in the stored parent.
 
     Example:
@@ -105,7 +105,7 @@ class ContextBuilder:
         """
         Set the limits.
 
-        :param token_budget: Most tokens that the context may have, headers included, by the embedder's tokenizer.
+        :param token_budget: The most tokens in the context, headers included, by the embedder's tokenizer.
         :param strategy: What is read of each passage: `truncate`, `summarize`, `window`, `dynamic` or `hierarchical`.
         :param chat_generator: Writes the summaries of `summarize`; None for none.
         :raises ValueError: If the budget is not positive, or the strategy unknown.
@@ -136,32 +136,31 @@ class ContextBuilder:
         Build the context.
 
         :param documents: Parents, best first or with scores; those without text are left out. They are chosen by rank
-            and stand by number: that in their meta or in `shown`, or one behind the highest of these.
+            and ordered by number: that in their meta or in `shown`, or one after the highest of these.
         :param query: The question; `summarize` and `dynamic` read it.
-        :param shown: The passages that have a number already, as `meta.number`; those with content are shown by earlier
+        :param shown: The passages that already have a number, as `meta.number`; those with content are in earlier
             messages of the prompt.
         :returns: `documents`, those in the prompt by their numbers, earlier ones too, with `meta.number` from 1 and, if
             not read whole, the stretch that was read as content, `meta.cut`, its [start, end] in the stored parent,
             `meta.kept`, the spans within it where gaps are marked, and `meta.summary` where a summary was read;
-            `context`, the rendered text; `warnings` about what
-            was cut or did not fit; and `llm_calls`, 0 or 1.
+            `context`, the rendered text; `warnings` about what was cut or did not fit; and `llm_calls`, 0 or 1.
         """
         self.warm_up()
         kept = _without_duplicates(documents)
         summaries, warnings, llm_calls = await self._summaries(kept, query)
         chosen, more = self._chosen(kept, summaries, query)
-        numbered = [one for one in (*(shown or []), *documents) if isinstance(one.meta.get("number"), int)]
-        called: dict[str, int] = {one.id: one.meta["number"] for one in reversed(numbered)}
-        there = {document.id: document for document in shown or [] if document.content is not None}
-        free = count_from(max(called.values(), default=0) + 1)
-        new = [one.document.id for one in chosen if one.document.id not in called]
-        called.update(zip(new, free, strict=False))
-        found = [_Entry(_numbered(one.document, called[one.document.id]), one.text) for one in chosen]
+        numbered = [each for each in (*(shown or []), *documents) if isinstance(each.meta.get("number"), int)]
+        numbers: dict[str, int] = {document.id: document.meta["number"] for document in reversed(numbered)}
+        earlier = {document.id: document for document in shown or [] if document.content is not None}
+        free = count_from(max(numbers.values(), default=0) + 1)
+        new = [entry.document.id for entry in chosen if entry.document.id not in numbers]
+        numbers.update(zip(new, free, strict=False))
+        found = [_Entry(_numbered(entry.document, numbers[entry.document.id]), entry.text) for entry in chosen]
         logger.debug("Context of {count} passages out of {given}", count=len(chosen), given=len(kept))
-        passages = {**there, **{entry.document.id: _as_shown(entry.document, there) for entry in found}}
-        blocks = [source_block(one.document, one.text) for one in found if one.document.id not in there]
+        passages = {**earlier, **{entry.document.id: _as_shown(entry.document, earlier) for entry in found}}
+        blocks = [source_block(entry.document, entry.text) for entry in found if entry.document.id not in earlier]
         blocks.sort(key=lambda block: block.number)
-        again = [called[entry.document.id] for entry in found if entry.document.id in there]
+        again = [numbers[entry.document.id] for entry in found if entry.document.id in earlier]
         return {
             "documents": sorted(passages.values(), key=lambda document: document.meta["number"]),
             "context": render_sources(blocks, again),
@@ -172,7 +171,7 @@ class ContextBuilder:
     run = blocking(run_async)
 
     async def _summaries(self, kept: Sequence[Document], query: str) -> tuple[dict[int, str], list[str], int]:
-        """Have passages summed up, by rank, if that is wanted, needed and to be had; give warnings and the calls."""
+        """Return the summaries of passages by rank, if wanted, needed and available, warnings, and the calls."""
         if self.strategy != "summarize" or not kept:
             return {}, [], 0
         blocks = [source_block(_numbered(document, number)) for number, document in enumerate(kept, start=1)]
@@ -204,17 +203,17 @@ class ContextBuilder:
         chosen: list[_Entry] = []
         warnings: list[str] = []
         left = self._room()
-        worth = [1.0] * len(kept)
+        shares = [1.0] * len(kept)
         if self.strategy == "dynamic":
             weights = question_weights(query)
-            worth = [_LEAST_WORTH + covered(weights, passage_terms(each.content or "")) for each in kept]
+            shares = [_LEAST_WEIGHT + covered(weights, passage_terms(each.content or "")) for each in kept]
         by_piece = kept if self.strategy == "hierarchical" else []
         pieces = [_around(_numbered(document, rank)) for rank, document in enumerate(by_piece, start=1)]
         least = [self._cost(piece) for piece in pieces]
         for rank, document in enumerate(kept, start=1):
             entry = _Entry(_numbered(document, len(chosen) + 1))
             if self.strategy in ("window", "dynamic"):
-                share = int(left * worth[rank - 1] / sum(worth[rank - 1 :]))
+                share = int(left * shares[rank - 1] / sum(shares[rank - 1 :]))
                 entry = self._shortened(entry.document, max(share, min(_LEAST_SHARE, left)))
             elif self.strategy == "hierarchical" and self._cost(entry) > left - sum(least[rank:]):
                 entry = pieces[rank - 1]
@@ -233,7 +232,7 @@ class ContextBuilder:
                 chosen.append(entry)
                 left -= cost
         if len(chosen) < len(kept) / 2:
-            # That the last of many passages do not fit is the budget's purpose; that most do not is worth saying.
+            # The budget is there to leave out the last of many passages; leaving out most needs a warning.
             warnings.append(
                 f"{len(kept) - len(chosen)} of {len(kept)} passages did not fit the context of "
                 f"{self.token_budget} tokens and were left out. Raise `token_budget` to read more."
@@ -243,14 +242,14 @@ class ContextBuilder:
     def _cost(self, entry: _Entry) -> int:
         document, text = entry.document, entry.text
         tokens = document.meta.get("tokens")
-        # A whole passage was counted when it was read in; no token reaches from one line into another.
+        # The tokens of a whole passage were counted by the ingest; no token reaches from one line into another.
         if text is not None or "cut" in document.meta or not isinstance(tokens, int):
             tokens = self._counter.count(neutral_text((document.content or "") if text is None else text))
         return self._header(document) + tokens
 
     def _header(self, document: Document) -> int:
-        # With the same number for all, so that a header is counted once however its passage ranks. One more than the
-        # lines, for a tokenizer that counts line breaks.
+        # All get the same number, so that a header costs the same at any rank. One token more, for a tokenizer that
+        # counts line breaks.
         return self._counter.count(render_block(replace(source_block(document, ""), number=_ANY_NUMBER))) + 1
 
     def _cut(self, document: Document, budget: int) -> Document:
@@ -259,7 +258,7 @@ class ContextBuilder:
             text, matched_spans(document), max(1, budget - self._header(document)), self._counter.count
         )
         stretch = _stretch(document, start, end)
-        # What was kept of a longer stretch lies outside of this one, which is read whole.
+        # `kept` describes parts of a longer stretch; this one is read whole.
         return replace(stretch, meta={name: value for name, value in stretch.meta.items() if name != "kept"})
 
     def _shortened(self, document: Document, share: int) -> _Entry:
@@ -270,7 +269,7 @@ class ContextBuilder:
 
 
 def _of_spans(document: Document, spans: Sequence[Span]) -> _Entry:
-    """Read some stretches of a passage; all of it where there are none or they are all of it."""
+    """Create the entry for some spans of a passage, or for all of it where there are none or they cover it."""
     text = document.content or ""
     if not spans or text[spans[0][0] : spans[0][1]] == text.strip():
         return _Entry(document)
@@ -281,7 +280,7 @@ def _of_spans(document: Document, spans: Sequence[Span]) -> _Entry:
 
 
 def _around(document: Document) -> _Entry:
-    """Read the matched sentences of a passage, each with the one before and after it."""
+    """Create the entry for the matched sentences of a passage, each with the one before and after it."""
     sentences, matches = sentence_spans(document.content or ""), matched_spans(document)
     touched = [at for at, (a, b) in enumerate(sentences) if any(a < end and start < b for start, end in matches)]
     near = {other for at in touched or [0] for other in (at - 1, at, at + 1) if 0 <= other < len(sentences)}
@@ -289,16 +288,16 @@ def _around(document: Document) -> _Entry:
 
 
 def _without_duplicates(documents: Sequence[Document]) -> list[Document]:
-    """Rank passages, without those that say nearly the same as a better one."""
+    """Rank passages, without near-duplicates of a better one."""
     kept: list[tuple[str, set[str]]] = []
     found = []
     for document in ranked(documents):
         text = document.content or ""
         words = set(passage_terms(text))
-        # Each word that another passage lacks is in at least one of the runs of three that it lacks: with more such
-        # words the runs cannot be so similar, and need not be made.
+        # Each word that another passage lacks is in at least one shingle that it lacks: with more new words than this
+        # the shingles cannot be similar enough, and need not be computed.
         most_new = 3 * (1 - _DUPLICATE) / _DUPLICATE * len(passage_terms(text))
-        alike = (other for other, theirs in kept if len(words) - len(words & theirs) <= most_new)
+        alike = (other for other, known in kept if len(words) - len(words & known) <= most_new)
         if all(similarity(shingles(text), shingles(other)) < _DUPLICATE for other in alike):
             kept.append((text, words))
             found.append(document)
@@ -306,12 +305,12 @@ def _without_duplicates(documents: Sequence[Document]) -> list[Document]:
 
 
 def _numbered(document: Document, number: int) -> Document:
-    # Every component's inputs are copied by the pipeline: what no later stage reads is not sent on.
+    # The pipeline copies every component's inputs, so what no later stage reads is not passed on.
     return replace(document, meta={**document.meta, "number": number}, embedding=None, sparse_embedding=None)
 
 
 def _as_shown(document: Document, shown: Mapping[str, Document]) -> Document:
-    """Give a passage as the model has read it, which an earlier message may have cut elsewhere."""
+    """Return a passage as the model has read it, which an earlier message may have cut differently."""
     earlier = shown.get(document.id)
     if earlier is None:
         return document
@@ -321,14 +320,14 @@ def _as_shown(document: Document, shown: Mapping[str, Document]) -> Document:
 
 
 def _stretch(document: Document, start: int, end: int) -> Document:
-    """Keep one stretch of a passage, and where it stands in the stored parent."""
+    """Cut one stretch out of a passage, with its place in the stored parent."""
     offset = document.meta["cut"][0] if "cut" in document.meta else 0
     meta = {**document.meta, "cut": [offset + start, offset + end]}
     return replace(document, content=(document.content or "")[start:end], meta=meta)
 
 
 def ranked(documents: Sequence[Document]) -> list[Document]:
-    """Order passages best first, in the same way in whatever order they arrive."""
+    """Order passages best first, independently of the order in which they arrive."""
     readable = [document for document in documents if (document.content or "").strip()]
     if all(document.score is not None for document in readable):
         readable.sort(key=lambda document: (-(document.score or 0.0), document.id, str(matched_spans(document))))
@@ -339,7 +338,7 @@ def ranked(documents: Sequence[Document]) -> list[Document]:
 
 
 def matched_spans(document: Document) -> list[tuple[int, int]]:
-    """Give the places of a parent that retrieval matched."""
+    """Return the places of a parent that the retrieval matched."""
     return [
         (match["start"], match["end"])
         for match in document.meta.get("matches") or []

@@ -1,4 +1,4 @@
-"""The citations of an answer as EPUB Annotations 1.0 (W3C working draft), which a reader of books can import."""
+"""Writes the citations of an answer as EPUB Annotations 1.0 (W3C working draft), which e-book readers can import."""
 
 import json
 from collections.abc import Sequence
@@ -30,13 +30,13 @@ def annotation_sets(receipt: Receipt, works: Sequence[tuple[str, dict[str, Any]]
 
 
 def _set(receipt: Receipt, source: str, work: dict[str, Any]) -> dict[str, Any]:
-    cited = [one for one in receipt.answer.citations if one.source == source and _href(one)]
+    cited = [citation for citation in receipt.answer.citations if citation.source == source and _href(citation)]
     about: dict[str, Any] = {"dc:format": "application/epub+zip", "dc:title": work.get("title") or plain_line(source)}
     about |= {
         f"dc:{name}": work[field] for name, field in (("publisher", "publisher"), ("date", "year")) if field in work
     }
     about |= {"dc:creator": work["author"]} if work.get("author") else {}
-    identifiers = [f"urn:isbn:{one}" if isbn_of(one) else one for one in work.get("identifier", ())]
+    identifiers = [f"urn:isbn:{name}" if isbn_of(name) else name for name in work.get("identifier", ())]
     about |= {"dc:identifier": identifiers} if identifiers else {}
     return {
         "@context": _CONTEXT,
@@ -46,18 +46,18 @@ def _set(receipt: Receipt, source: str, work: dict[str, Any]) -> dict[str, Any]:
         "generated": receipt.written,
         "title": plain_line(receipt.answer.query),
         "about": about,
-        "items": [_annotation(receipt, one, f"{source} {place}") for place, one in enumerate(cited)],
+        "items": [_annotation(receipt, citation, f"{source} {place}") for place, citation in enumerate(cited)],
     }
 
 
 def _annotation(receipt: Receipt, citation: CitedSpan, name: str) -> dict[str, Any]:
-    told = citation.model_dump()
-    found = told.get("selector")
+    data = citation.model_dump()
+    found = data.get("selector")
     quotation = found if isinstance(found, dict) else {}
     exact = {name: str(quotation.get(name) or "") for name in ("prefix", "suffix")}
     selectors = [{"type": "TextQuoteSelector", "exact": citation.quote, **exact}]
-    if isinstance(told.get("cfi"), str):
-        selectors.insert(0, {"type": "FragmentSelector", "conformsTo": _CFI, "value": told["cfi"]})
+    if isinstance(data.get("cfi"), str):
+        selectors.insert(0, {"type": "FragmentSelector", "conformsTo": _CFI, "value": data["cfi"]})
     return {
         "id": _urn(receipt, name),
         "type": "Annotation",
@@ -65,12 +65,12 @@ def _annotation(receipt: Receipt, citation: CitedSpan, name: str) -> dict[str, A
         "created": receipt.written,
         "creator": {"id": "urn:x-shiguan", "type": "Software", "name": "Shiguan"},
         "target": {"source": _href(citation), "selector": selectors},
-        "body": {"type": "TextualBody", "format": "text/plain", "value": _said(receipt, citation)},
+        "body": {"type": "TextualBody", "format": "text/plain", "value": _comment(receipt, citation)},
     }
 
 
-def _said(receipt: Receipt, citation: CitedSpan) -> str:
-    """Give the question, the sentence of the answer that rests on a citation where it is one, and the receipt."""
+def _comment(receipt: Receipt, citation: CitedSpan) -> str:
+    """Return the question, the sentence of the answer that the citation supports if there is one, and the receipt."""
     claim, answer = citation.model_dump().get("claim"), receipt.answer.model_dump().get("answer")
     lines = [receipt.answer.query]
     if receipt.answer.status == "answered" and isinstance(claim, dict) and isinstance(answer, str):
@@ -80,7 +80,7 @@ def _said(receipt: Receipt, citation: CitedSpan) -> str:
 
 
 def _href(citation: CitedSpan) -> str:
-    """Give the file of the book in which a citation stands; nothing where it stands in no EPUB."""
+    """Return the file of the book that a citation points into; empty where it is not in an EPUB."""
     anchor = citation.model_dump().get("anchor")
     href = anchor.get("href") if isinstance(anchor, dict) else None
     return href if isinstance(href, str) else ""

@@ -1,4 +1,4 @@
-"""The answer object: what the command line and the server print of an answer and of how it came about."""
+"""Builds the answer object, which the command line and the server print."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from shiguan.llm.prompt_rendering import prefix_reuse
 
 
 def listed(documents: Iterable[Document]) -> list[dict[str, Any]]:
-    """Name the passages that an answer was written from."""
+    """List the passages that an answer was written from."""
     return [
         {
             "number": document.meta.get("number"),
@@ -28,7 +28,7 @@ def listed(documents: Iterable[Document]) -> list[dict[str, Any]]:
 
 
 def first_answer(results: Results, mode: str, outputs: Mapping[str, str]) -> GeneratedAnswer:
-    """Give the answer that a mode's run ended with, or say why there is none."""
+    """Return the answer that a mode's run ended with, or raise an error that says why there is none."""
     answers: list[GeneratedAnswer] = value_at(results, outputs["answers"]) or []
     if not answers:
         raise AnswerError(
@@ -48,7 +48,7 @@ def answer_object(
     outputs: Mapping[str, str],
     warnings: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Write an answer with what its run shows; `outputs` are those of the mode's file, `warnings` further ones."""
+    """Build the answer object; `outputs` are those of the mode's file, `warnings` are added to those of the run."""
     meta, run, cache = answer.meta, pipeline_run.run, pipeline_run.run.cache
     read = {document.id for document in answer.documents}
     grounding, changes = meta.get("grounding", {}), meta.get("changes", [])
@@ -56,7 +56,7 @@ def answer_object(
     seconds = sum(call["ms"] for call in written) / 1000
     tokens = sum(call["tokens"].get("completion_tokens", 0) for call in written)
     found = [*warnings_of(results), *run.warnings()]
-    if not run.calls:  # without a model the answer itself says so, once
+    if not run.calls:  # the answer itself already says that there is no model
         found = [warning for warning in found if not warning.startswith(NO_LLM)]
     searched = outputs.get("queries", "")
     queries = value_at(results, searched) or [answer.query]

@@ -58,8 +58,8 @@ class AnswerStream:
     Turns what a run reports into events.
 
     A mode whose drafts may be rejected streams nothing of them: `token` and `claim` come when the answer is accepted.
-    In other modes each sentence is checked in a thread while the model writes the next one, and becomes a `token` when
-    it was: with its true marks, without the markup of a model. The finished answer object has the last word.
+    In other modes each sentence is checked in a thread while the model writes the next one, and then becomes a `token`:
+    with its true marks, without the model's markup. The finished answer object is authoritative.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class AnswerStream:
 
     def on_begin(self, stage: str) -> None:
         if not self._count and not self._rewriter:
-            # Every listener gets the same events: in this mode the question is searched for as it stands.
+            # Every listener gets the same events: in this mode the question is searched for unchanged.
             self._emit("query_rewritten", {"query": self._query, "queries": [self._query], "method": "none"})
         if stage == self._plan.generator:
             self._attempt += 1
@@ -112,7 +112,7 @@ class AnswerStream:
 
     def on_outputs(self, stage: str, outputs: dict[str, Any]) -> None:
         if stage == self._rewriter:
-            found = outputs.get(self._queries) or self._query  # nothing is searched for what the conversation answers
+            found = outputs.get(self._queries) or self._query  # empty if the conversation answers the question
             queries = [found] if isinstance(found, str) else list(found)
             method = outputs.get("method") or ("none" if queries == [self._query] else "contextualize")
             self._emit("query_rewritten", {"query": queries[0], "queries": queries, "method": method})
@@ -120,14 +120,14 @@ class AnswerStream:
         if stage == source:
             documents = outputs.get(socket) or []
             self._claims = ClaimStream(self._compare(documents), self._query)
-            # An agent has found its passages when it has written.
+            # An agent reports its passages only after it has written.
             attempt = self._attempt + (source != self._plan.generator)
             self._emit("documents_retrieved", {"attempt": attempt, "documents": listed(documents)})
         if stage in self._plan.graders:
             self._emit_rejection(outputs)
 
     def on_progress(self, _: str, outputs: dict[str, Any]) -> None:
-        """Note what a stage that is still at work has done."""
+        """Report what a stage that is still running has done."""
         if "sub_answer" in outputs:
             self._emit("sub_question_answered", outputs["sub_answer"])
 
@@ -171,7 +171,7 @@ class AnswerStream:
         except Exception as error:
             self._emit("error", {"message": str(error)}, error)
         except asyncio.CancelledError:
-            # The listener has gone, or the process ends; a listener that is still there must not wait for ever.
+            # The listener has gone, or the process is ending; a listener that is still there must not wait for ever.
             cancelled = AnswerError("The question was cancelled before it was answered. Ask again.")
             self._emit("error", {"message": str(cancelled)}, cancelled)
             raise
@@ -231,7 +231,7 @@ class AnswerStream:
 
 
 def comparing(pipeline: AsyncPipeline, tenant_id: str) -> Callable[[list[Document]], list[Document]]:
-    """Give what lets the stream check sentences as the answer's last stage does, across languages too."""
+    """Return a function that prepares documents for the check across languages, as the answer's last stage does."""
     last = [part for _, part in pipeline.walk() if isinstance(part, CitationExtractor)]
     matcher = next((part.claim_matcher for part in last if part.claim_matcher is not None), None)
     if matcher is None:
@@ -240,7 +240,7 @@ def comparing(pipeline: AsyncPipeline, tenant_id: str) -> Callable[[list[Documen
 
 
 def forwarding(listener: AnswerStream) -> Callable[[StreamingChunk], Awaitable[None]]:
-    # A plain function: Haystack copies the inputs of its components, and with a method it would copy the stream.
+    # A plain function: Haystack copies the inputs of its components, and would copy the stream of a bound method.
     async def forward(chunk: StreamingChunk) -> None:
         await listener.on_chunk(chunk)
 

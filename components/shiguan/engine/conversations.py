@@ -1,4 +1,4 @@
-"""Keeps the turns of conversations, and has them summed up once an answer was sent."""
+"""Keeps the turns of conversations, and has them summarized after an answer was sent."""
 
 import asyncio
 import threading
@@ -23,18 +23,18 @@ from shiguan.resources import data_folder
 
 logger = logging.getLogger(__name__)
 
-_SAYS_NOTHING = ("closest", "not_found", "quoted", "recalled", "refused", "unsearched")
-"""Statuses of answers that say nothing in words of their own, of which later turns know one sentence at most."""
+_WITHOUT_CLAIMS = ("closest", "not_found", "quoted", "recalled", "refused", "unsearched")
+"""Statuses of answers that make no claims of their own; later turns see at most one sentence of them."""
 _READ = ("number", "cut", "kept", "summary")
 _AT_ONCE = 2
 
 
 class ConversationKeeper:
     """
-    Keeps turns, and has conversations summed up while nobody waits; see `open_conversations`.
+    Keeps turns, and has conversations summarized in the background; see `open_conversations`.
 
-    A store that fails costs a warning and never the answer. One conversation is summed up by one thread at a time;
-    what came in meanwhile is done at once after. What a crash left out is made up with the conversation's next turn.
+    A store that fails costs a warning and never the answer. A conversation is summarized by one thread at a time; turns
+    that come in meanwhile follow at once. What a crash left out is done with the conversation's next turn.
     """
 
     def __init__(self, reader: ConversationReader, cached: Callable[[str], TenantCache] | None = None) -> None:
@@ -53,7 +53,7 @@ class ConversationKeeper:
         return []
 
     def sum_up(self, tenant_id: str, conversation_id: str) -> None:
-        """Have a conversation summed up after its answer was sent; returns at once."""
+        """Have a conversation summarized after its answer was sent; returns at once."""
         key = (tenant_id, conversation_id)
         tree = self.tree
         if tree is None:
@@ -62,7 +62,7 @@ class ConversationKeeper:
             if key in self._at_work:
                 self._at_work[key] = True
                 return
-            # A server that is going down begins no more; the next turn makes it up.
+            # A server that is shutting down starts no more threads; the next turn catches up.
             with suppress(RuntimeError):
                 self._threads.submit(self._work, tree, key)
                 self._at_work[key] = False
@@ -80,7 +80,7 @@ class ConversationKeeper:
                     done = tree.add_missing(self.store, tenant_id, conversation_id)
                 for warning in done["warnings"]:
                     logger.warning("{warning}", warning=warning)
-            # Nobody waits for this thread; what it could not do is done with the next turn.
+            # Nobody awaits this thread; what it could not do is done with the next turn.
             except Exception as error:
                 logger.warning("A conversation was not summed up: {error}", error=str(error))
             with self._lock:
@@ -90,7 +90,7 @@ class ConversationKeeper:
 
 
 def open_conversations(deployment: str, *, data_dir: str | Path | None = None) -> ConversationKeeper | None:
-    """Open what keeps a deployment's conversations, by the component of its modes that reads them; None without one."""
+    """Create the keeper of a deployment's conversations, None where its modes have no component that reads them."""
     reader, cache = load_part(deployment, first_mode(deployment), CONVERSATION, data_dir=data_dir)
     if not isinstance(reader, ConversationReader):
         return None
@@ -101,7 +101,7 @@ def open_conversations(deployment: str, *, data_dir: str | Path | None = None) -
 async def keep_turn(
     keeper: ConversationKeeper | None, turn: Turn, answer: dict[str, Any], tenant_id: str, options: AskOptions
 ) -> None:
-    """Keep the turn of an answer whose question named a conversation and came without a history of its own."""
+    """Keep the turn of an answer if its question named a conversation and brought no history of its own."""
     if options.conversation_id is None:
         return
     answer["conversation_id"] = options.conversation_id
@@ -113,23 +113,23 @@ async def keep_turn(
 
 
 def turn_of(answer: GeneratedAnswer, shown: dict[str, Any], source: str | None, begun: dict[str, Any]) -> Turn:
-    """Make of an answer the turn that is kept: `begun` says how its prompt began, beside it stands what it read."""
-    read = [one for one in answer.documents if "source_id" in one.meta and not one.meta.get("earlier")]
+    """Create the turn that is kept of an answer: with how its prompt began (`begun`) and the passages that it read."""
+    read = [passage for passage in answer.documents if "source_id" in passage.meta and not passage.meta.get("earlier")]
     thread = {
         **begun,
         "language": answer.meta.get("language") or "",
         "sent": "prompt_rendered" in answer.meta,
-        "read": [{"id": one.id, **{name: one.meta[name] for name in _READ if name in one.meta}} for one in read],
+        "read": [{"id": p.id, **{name: p.meta[name] for name in _READ if name in p.meta}} for p in read],
     }
     meta: dict[str, Any] = {"mode": shown["mode"], "status": shown["status"], "receipt": shown["metadata"]["receipt"]}
-    if meta["status"] in _SAYS_NOTHING:
+    if meta["status"] in _WITHOUT_CLAIMS:
         meta["said"] = "".join(map(_sentence, shown["citations"][:1]))
-    # Without a reader of the conversation nothing says that the question opens a topic.
+    # Without a conversation reader nothing shows that the question opens a topic.
     return Turn(answer.query, shown["answer"], source or "both", {**meta, "thread": thread})
 
 
 def _sentence(citation: dict[str, Any]) -> str:
-    """Give the sentence of a quotation that is closest to the question, or all of it."""
+    """Return the sentence of a quotation that is closest to the question, or the whole quotation."""
     start, end = citation.get("sentence") or (citation["start"], citation["end"])
     sentence: str = citation["quote"][start - citation["start"] : end - citation["start"]]
     return sentence

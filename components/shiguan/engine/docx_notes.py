@@ -1,4 +1,4 @@
-"""A word processor's document with real footnotes, which python-docx reads and keeps but cannot make."""
+"""Writes a DOCX with real footnotes, which python-docx reads and keeps but cannot create."""
 
 import io
 import re
@@ -9,7 +9,7 @@ _W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 _RAISED = '<w:rPr><w:vertAlign w:val="superscript"/></w:rPr>'
 _TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.footnotes+xml"
 MARK = re.compile(r"\[(\d+)\]")
-# The lines that stand between a page's text and its footnotes are footnotes, too.
+# The lines between a page's text and its footnotes are footnotes, too.
 _LINES = "".join(
     f'<w:footnote w:type="{kind}" w:id="{number}"><w:p><w:r><w:{kind}/></w:r></w:p></w:footnote>'
     for number, kind in ((-1, "separator"), (0, "continuationSeparator"))
@@ -20,11 +20,11 @@ def docx_with_footnotes(
     title: str, paragraphs: Sequence[tuple[str, bool]], notes: Mapping[int, str], signed: str
 ) -> bytes:
     """
-    Write paragraphs, of which some are quotations; a mark `[1]` that has a note is a footnote where it comes first.
+    Write paragraphs, some of them quotations; a mark `[1]` that has a note becomes a footnote at its first occurrence.
 
-    Where it comes again, the number of that footnote stands raised.
+    Later occurrences become the superscript number of that footnote.
     """
-    import docx  # noqa: PLC0415  # half a second that no question waits for
+    import docx  # noqa: PLC0415  # takes half a second, which no question should wait for
     from docx.opc.constants import RELATIONSHIP_TYPE  # noqa: PLC0415
     from docx.opc.packuri import PackURI  # noqa: PLC0415
     from docx.opc.part import Part  # noqa: PLC0415

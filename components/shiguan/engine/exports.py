@@ -1,4 +1,4 @@
-"""An answer as notes that can be cited: entries of a bibliography, and texts with footnotes."""
+"""Exports an answer as notes that can be cited: bibliography entries, and texts with footnotes."""
 
 import html
 import json
@@ -30,7 +30,7 @@ FORMS: dict[Form, tuple[str, str]] = {
     "docx": ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx"),
     "annotations": ("application/ld+json", "annotations.json"),
 }
-"""For each form its media type and the ending of its files."""
+"""The media type and the file extension of each form."""
 
 _LARGEST = 1024 * 1024
 _LONGEST_QUOTE = 100_000
@@ -39,7 +39,7 @@ _DOI = re.compile(r"(?i)(?:doi:|https?://(?:dx\.)?doi\.org/)?(10\.\d{4,9}/\S+)")
 
 @dataclass
 class Entry:
-    """A source that an answer cites: what it is, and what is quoted from where in it, by the marks of the answer."""
+    """A source that an answer cites: the work, and each quotation from it with its mark and its place."""
 
     key: str
     work: dict[str, Any]
@@ -56,13 +56,13 @@ class Entry:
         return {**kinds, "": kinds["DOI"][1:] + kinds["URL"][1:] + kinds[""]}
 
     def notes(self, receipt: str) -> list[str]:
-        """Write what no field of a bibliography takes, one line each."""
+        """Write what no bibliography field can hold, one line each."""
         quotes = [f"[{number}] {place}: “{quote}”" for number, place, quote in self.quotes]
-        return [*quotes, *self.disputes, *(f"Identifier: {one}" for one in self.identifiers()[""]), _signed(receipt)]
+        return [*quotes, *self.disputes, *(f"Identifier: {name}" for name in self.identifiers()[""]), _signed(receipt)]
 
     def reference(self, form: Callable[[str], str] = str, title: str = "{}") -> str:
-        """Name the work in one line, as a footnote does."""
-        work = {name: ", ".join(one) if isinstance(one, list) else one for name, one in self.work.items()}
+        """Write the reference to the work in one line, as in a footnote."""
+        work = {name: ", ".join(value) if isinstance(value, list) else value for name, value in self.work.items()}
         words = {"editor": "ed. by {}", "translator": "trans. by {}", "title": title}
         return ", ".join(words.get(name, "{}").format(form(work[name])) for name in _ORDER if name in work)
 
@@ -75,11 +75,11 @@ def export_answer(receipt: Receipt, parents: Any, form: str, *, own: Mapping[str
     Write the answer of a receipt with everything that it cites.
 
     :param receipt: How the answer came about.
-    :param parents: The store of the passages, for what their sources are.
+    :param parents: The store of the passages, which has the data of their sources.
     :param form: One of `FORMS`.
-    :param own: What the user says of sources, by name, which goes before what their files say.
-    :returns: A file's content.
-    :raises RefusedError: If there is no such form, or no EPUB is cited in which `annotations` could be marked.
+    :param own: The user's own data of sources, by name, which take precedence over those of their files.
+    :returns: The content of the file.
+    :raises RefusedError: If there is no such form, or `annotations` are asked for and no EPUB is cited.
     """
     if form not in FORMS:
         raise RefusedError(f"There is no form `{plain_line(form)}` to export to. Choose one of {', '.join(FORMS)}.")
@@ -95,31 +95,30 @@ def export_answer(receipt: Receipt, parents: Any, form: str, *, own: Mapping[str
 
 def cited_entries(receipt: Receipt, parents: Any, own: Mapping[str, Any]) -> list[Entry]:
     """Collect the works that an answer cites, in the order of its marks, each once."""
-    citations = sorted(receipt.answer.citations, key=lambda one: (one.number, one.start))
-    ids = sorted({one.parent_id for one in citations})
+    citations = sorted(receipt.answer.citations, key=lambda citation: (citation.number, citation.start))
+    ids = sorted({citation.parent_id for citation in citations})
     found = parents.filter_documents(of_tenant(receipt.tenant_id, where("id", "in", ids))) if ids else []
     metas = {parent.id: parent.meta for parent in found}
     entries: dict[tuple[str, str], Entry] = {}
     for citation in citations:
-        meta, told = metas.get(citation.parent_id, {}), citation.model_dump()
-        said = {"title": told.get("title") or citation.source, **meta, **meta.get("work", {})}
-        work = work_of({**said, **own.get(citation.source, {})})
-        of = citation.source, str(meta.get("source_id") or told.get("title"))
+        meta, title = metas.get(citation.parent_id, {}), citation.model_dump().get("title")
+        known = {"title": title or citation.source, **meta, **meta.get("work", {})}
+        work = work_of({**known, **own.get(citation.source, {})})
+        key = citation.source, str(meta.get("source_id") or title)
         slug = re.sub("[^a-z0-9]+", "-", Path(citation.source).stem.lower()).strip("-")[:40] or "source"
-        entry = entries.setdefault(of, Entry(f"{slug}-{len(entries) + 1}", work, citation.source))
+        entry = entries.setdefault(key, Entry(f"{slug}-{len(entries) + 1}", work, citation.source))
         quote = (citation.number, _place(citation), _line(citation.quote))
         entry.quotes += [quote] if quote not in entry.quotes else []
     for line, places in _disputes(receipt):
+        numbers = {place.number for place in places}
         for entry in entries.values():
-            if line not in entry.disputes and {one.number for one in places} & {
-                number for number, _, _ in entry.quotes
-            }:
+            if line not in entry.disputes and any(number in numbers for number, _, _ in entry.quotes):
                 entry.disputes.append(line)
     return list(entries.values())
 
 
 class _Dispute(BaseModel):
-    """A disagreement of the answer object; a receipt is a file of anybody's."""
+    """A disagreement of the answer object; checked, because a receipt may be anybody's file."""
 
     kind: Literal["number", "date", "name"]
     places: Annotated[list[CitedSpan], Field(min_length=2, max_length=2)]
@@ -137,7 +136,7 @@ _DISPUTES = {
 
 
 def _disputes(receipt: Receipt) -> list[tuple[str, list[CitedSpan]]]:
-    """Write where the sources disagree, one line each, with the marks of both quotations."""
+    """Write the disagreements of the sources, one line each, with the marks of both quotations."""
     metadata = receipt.answer.model_dump().get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     try:
@@ -146,24 +145,21 @@ def _disputes(receipt: Receipt) -> list[tuple[str, list[CitedSpan]]]:
         return []
     frame, kinds, quote, between = _DISPUTES["zh" if metadata.get("language") == "zh" else "en"]
     return [
-        (
-            frame.format(kinds[one.kind], between.join(quote.format(_line(p.quote), p.number) for p in one.places)),
-            one.places,
-        )
-        for one in found
+        (frame.format(kinds[d.kind], between.join(quote.format(_line(p.quote), p.number) for p in d.places)), d.places)
+        for d in found
     ]
 
 
 def read_sources(path: Path, tenant_id: str) -> dict[str, dict[str, Any]]:
-    """Read what the user says of the sources of a tenant (`sources.yml`); nothing where there is no such file."""
+    """Read the user's own data of a tenant's sources (`sources.yml`); empty where there is no such file."""
     wrong = f"Expected, below the tenant and the source's name, {', '.join(WORK_FIELDS)}. See docs/notes.md."
     try:
         if not path.is_file():
             return {}
         if path.stat().st_size > _LARGEST:
             raise RefusedError(f"{path} is larger than 1 MiB. {wrong}")
-        said = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-        sources = (said.get(tenant_id) or {}) if isinstance(said, dict) else None
+        tenants = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        sources = (tenants.get(tenant_id) or {}) if isinstance(tenants, dict) else None
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         raise RefusedError(f"{path} cannot be read as YAML ({type(error).__name__}). {wrong}") from error
     if not isinstance(sources, dict):
@@ -180,9 +176,9 @@ def _line(text: str) -> str:
 
 
 def _place(citation: CitedSpan) -> str:
-    told = citation.model_dump()
-    number = page_words(told) or (f"para. {told['paragraph']}" if told.get("paragraph") else "")
-    page = (told.get("anchor") or {}).get("page")
+    data = citation.model_dump()
+    number = page_words(data) or (f"para. {data['paragraph']}" if data.get("paragraph") else "")
+    page = (data.get("anchor") or {}).get("page")
     parts = [*citation.section, number or (f"p. {page}" if page else "")]
     return ", ".join(filter(None, map(plain_line, parts))) or "(no place)"
 
@@ -198,7 +194,7 @@ def _csl(receipt: Receipt, entries: list[Entry]) -> str:
         item: dict[str, Any] = {"id": entry.key, "type": "book", "title": work.get("title", "")}
         for name in PEOPLE:
             if people := work.get(name):
-                item[name] = [_csl_name(one) for one in people]
+                item[name] = [_csl_name(person) for person in people]
         item |= {name: work[name] for name in ("edition", "publisher") if name in work}
         if "year" in work:
             item["issued"] = {"date-parts": [[int(work["year"])]]}
@@ -213,7 +209,7 @@ def _csl_name(name: str) -> dict[str, str]:
     return {"family": family, "given": given} if comma and given and "," not in given else {"literal": name}
 
 
-# A brace counts for BibTeX whatever stands before it.
+# BibTeX counts every brace, even an escaped one.
 _LATEX = {char: f"\\{char}" for char in "%&$#_"} | {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}"}
 _LATEX |= {"~": r"\textasciitilde{}", "{": r"\textbraceleft{}", "}": r"\textbraceright{}"}
 
@@ -223,7 +219,7 @@ def _bibtex(receipt: Receipt, entries: list[Entry]) -> str:
         return re.sub(r"[\\^~{}%&$#_]", lambda found: _LATEX[found[0]], text)
 
     def people(names: list[str]) -> str:
-        # Of a name with `and` or commas BibTeX would make several people.
+        # BibTeX would split a name with `and` or commas into several people.
         return " and ".join(
             f"{{{value(name)}}}" if re.search(r"\band\b", name) or name.count(",") > 1 else value(name)
             for name in names
@@ -249,17 +245,17 @@ def _ris(receipt: Receipt, entries: list[Entry]) -> str:
     for entry in entries:
         lines.append(("TY", "BOOK"))
         for name, tag in tags.items():
-            said = entry.work.get(name, [])
-            lines += [(tag, one) for one in ([said] if isinstance(said, str) else said)]
+            values = entry.work.get(name, [])
+            lines += [(tag, value) for value in ([values] if isinstance(values, str) else values)]
         ids = entry.identifiers()
-        lines += [("SN", one) for one in ids["ISBN"]] + [("DO", one) for one in ids["DOI"][:1]]
-        lines += [("UR", one) for one in ids["URL"][:1]] + [("N1", note) for note in entry.notes(receipt.id)]
+        lines += [("SN", isbn) for isbn in ids["ISBN"]] + [("DO", doi) for doi in ids["DOI"][:1]]
+        lines += [("UR", url) for url in ids["URL"][:1]] + [("N1", note) for note in entry.notes(receipt.id)]
         lines.append(("ER", ""))
     return "".join(f"{tag}  - {text}\r\n" for tag, text in lines)
 
 
 def _footnotes(entries: list[Entry], form: Callable[[str], str] = str, title: str = "{}") -> dict[int, str]:
-    """Write for each mark of an answer the work and all that is quoted under it."""
+    """Write the footnote of each mark of an answer: the work and all its quotations under that mark."""
     notes: dict[int, str] = {}
     for entry in entries:
         for number in dict.fromkeys(number for number, _, _ in entry.quotes):
@@ -269,7 +265,7 @@ def _footnotes(entries: list[Entry], form: Callable[[str], str] = str, title: st
 
 
 def _paragraphs(receipt: Receipt, entries: list[Entry]) -> tuple[list[tuple[str, bool]], dict[int, str]]:
-    """Give the paragraphs of an answer with its marks, each with whether it is a quotation, and its footnotes."""
+    """Return the paragraphs of an answer, each with whether it is a quotation, and the footnotes of its marks."""
     answer = receipt.answer.model_dump()
     disputes = [(line, False) for line, _ in _disputes(receipt)]
     if answer["status"] in QUOTING:

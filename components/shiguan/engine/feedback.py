@@ -1,4 +1,4 @@
-"""What readers think of answers: kept for their tenant, one judgement of a reader on a receipt, the newest 100,000."""
+"""Keeps readers' judgements of answers by tenant: one per reader and receipt, the newest 100,000."""
 
 import json
 import os
@@ -27,11 +27,11 @@ CREATE INDEX IF NOT EXISTS feedback_by_tenant ON feedback (tenant, number);
 
 class FeedbackFile:
     """
-    Keeps judgements in `<folder>/feedback.sqlite`, made at the first one.
+    Keeps judgements in `<folder>/feedback.sqlite`, which is created with the first one.
 
-    A judgement holds question, answer and quotes in short, since receipts are removed sooner. It replaces what the same
-    reader said of the same receipt before; a tenant's oldest go when there are more than `most`, and with every new one
-    those that are older than `days`, unless that is 0.
+    A judgement holds the question, the answer and the quotes, shortened, since receipts are removed sooner. It replaces
+    the same reader's earlier judgement of the same receipt; a tenant's oldest are removed when there are more than
+    `most`, and with every new one those that are older than `days`, unless that is 0.
     """
 
     def __init__(self, folder: Path, most: int = 100_000, days: int = 0) -> None:
@@ -39,7 +39,7 @@ class FeedbackFile:
         self.most, self.days = most, days
 
     def give(self, receipt: Receipt, kind: str, note: str = "", *, reader: str) -> dict[str, Any]:
-        """Keep a judgement, its note as one line that steers no terminal, and give it as it is listed."""
+        """Keep a judgement, its note as one line without control characters, and return it as it is listed."""
         if kind not in get_args(Kind):
             raise RefusedError(
                 f"`{one_line(kind)[:40]}` is not a kind of feedback. Expected {', '.join(get_args(Kind))}."
@@ -47,7 +47,7 @@ class FeedbackFile:
         if len(note) > LONGEST_NOTE:
             raise RefusedError(f"The note has {len(note):,} characters. Expected at most {LONGEST_NOTE:,}; shorten it.")
         tenant, answer = receipt.tenant_id, receipt.answer.model_dump()
-        quotes = dict.fromkeys((one["source"], one["quote"][:_LONGEST_QUOTE]) for one in answer["citations"])
+        quotes = dict.fromkeys((cited["source"], cited["quote"][:_LONGEST_QUOTE]) for cited in answer["citations"])
         content = {
             "receipt": receipt.id, "kind": kind, "note": one_line(note),
             "written": utc_time(),
@@ -66,7 +66,7 @@ class FeedbackFile:
                 "(SELECT number FROM feedback WHERE tenant = ? ORDER BY number DESC LIMIT 1 OFFSET ?)",
                 (tenant, tenant, self.most),
             )
-            if self.days:  # a few at a time, since a judgement waits for it
+            if self.days:  # a few at a time, because the caller waits
                 run(
                     "DELETE FROM feedback WHERE number IN (SELECT number FROM feedback WHERE tenant = ? ORDER BY number"
                     " LIMIT 100) AND json_extract(content, '$.written') < ?",
@@ -75,7 +75,7 @@ class FeedbackFile:
         return {"number": inserted.lastrowid, **json.loads(text)}
 
     def entries(self, tenant_id: str, *, before: int = 2**63 - 1, limit: int = -1) -> Iterator[dict[str, Any]]:
-        """Go through a tenant's judgements, the newest first: so many of those with a number below `before`."""
+        """Yield a tenant's judgements with a number below `before`, newest first, at most `limit`."""
         if self.path.is_file():
             with self._open() as run:
                 for number, content in run(
@@ -85,7 +85,7 @@ class FeedbackFile:
                     yield {"number": number, **json.loads(content)}
 
     def forget(self, tenant_id: str, *, receipt: str | None = None, days: int | None = None) -> int:
-        """Delete what a tenant's readers said of a receipt, or longer than so many days ago; return how many."""
+        """Delete a tenant's judgements of a receipt, or those older than some days, and return how many."""
         if not self.path.is_file():
             return 0
         given = (tenant_id, receipt, None if days is None else utc_time(days=-days))
@@ -95,7 +95,7 @@ class FeedbackFile:
 
     @contextmanager
     def _open(self, *, writing: bool = False) -> Iterator[Any]:
-        """Give what runs the statements of one transaction; writers wait for one another."""
+        """Open a transaction and yield the function that executes its statements; writers wait for one another."""
         try:
             if writing:
                 self.path.parent.mkdir(parents=True, exist_ok=True)

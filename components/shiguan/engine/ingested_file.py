@@ -1,4 +1,4 @@
-"""What became of a file that was put into the library."""
+"""Reports the result of ingesting a file."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +12,7 @@ from shiguan.errors import error_behind
 
 @dataclass(frozen=True)
 class IngestedFile:
-    """What became of one file."""
+    """The result of ingesting one file."""
 
     file: str
     sources: int = 0
@@ -27,12 +27,12 @@ class IngestedFile:
 
 
 def file_name(file: Path | ByteStream) -> str:
-    """Give the name that a file is known by again."""
+    """Return the name by which a file is recognized when it is ingested again."""
     return str(file.meta.get("file_name", "")) if isinstance(file, ByteStream) else str(file)
 
 
 def failure_of(file: Path | ByteStream, error: PipelineRuntimeError) -> dict[str, str]:
-    """Write why a stage could not take a file; an error of our own is raised as it is."""
+    """Describe why a stage could not take a file; an error of our own is raised unchanged."""
     if (ours := error_behind(error)) is not None:
         raise ours
     reason = error.__cause__ or error
@@ -45,7 +45,7 @@ def failure_of(file: Path | ByteStream, error: PipelineRuntimeError) -> dict[str
 
 
 def ingested_file(file: Path | ByteStream, results: dict[str, Any], outputs: dict[str, str]) -> IngestedFile:
-    """Read from the outputs of the index what became of a file."""
+    """Read the result of ingesting a file from the outputs of the index."""
 
     def value(name: str, default: Any) -> Any:
         component, socket = outputs[name].split(".")

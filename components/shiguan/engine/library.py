@@ -1,4 +1,4 @@
-"""What a tenant has in the library: putting sources in, listing them, taking them out."""
+"""The library of a tenant: ingesting, listing, reading and deleting sources."""
 
 import unicodedata
 from collections import Counter
@@ -26,7 +26,7 @@ from shiguan.text.passages import SharedDocument
 logger = logging.getLogger(__name__)
 
 SUFFIXES = (".epub", ".pdf", ".docx", ".html", ".htm", ".xhtml", ".md", ".markdown", ".txt", ".jsonl", ".jsonl.gz")
-"""The files that a folder is searched for."""
+"""The kinds of files that are ingested from a folder."""
 
 _SOURCES = 10_000
 
@@ -37,7 +37,7 @@ _SHOWN_FIELDS = (
 )  # fmt: skip
 
 Progress = Callable[[str, int, int], None]
-"""A plain function called with a stage, how much of it is done, and how much there is."""
+"""A function called with a stage, how much of it is done, and how much there is."""
 
 
 class Library:
@@ -61,18 +61,18 @@ class Library:
         self, files: Sequence[Path | ByteStream], *, tenant_id: str, progress: Progress | None = None
     ) -> Iterator[IngestedFile]:
         """
-        Put files in, one after the other; each is whole in the library before the next begins.
+        Ingest files one after the other; each is completely in the library before the next begins.
 
-        A file on disk is known again by its path, a byte stream by its name: what came before under the same path or
-        name of the tenant is replaced.
+        A file on disk is recognized by its path, a byte stream by its name: what the tenant has under the same path or
+        name is replaced.
 
         :param files: Files on disk, or byte streams with `file_name` in their meta.
         :param tenant_id: Whose library they go into.
-        :param progress: A plain function called with how far the current file is, and which process it waits for.
-        :yields: What became of each file, in order. A file that fails is reported and the next one goes on.
+        :param progress: A function called with how far the current file is, and which process it waits for.
+        :yields: The result of each file, in order. A file that fails is reported and the next one goes on.
         :raises StoreLockedError: If another process has been writing a file of this name for more than a minute.
         """
-        # Says before a file is read whether the library can be reached.
+        # Fails before a file is read if the library cannot be reached.
         self.count(tenant_id=tenant_id)
         reading, pipeline = load_index(self.deployment, self.index, data_dir=self.data_dir)
         conversion = Conversion(reading)
@@ -97,14 +97,15 @@ class Library:
 
     def resume(self, *, tenant_id: str, progress: Progress | None = None) -> IngestedFile:
         """
-        Make the vectors that a tenant's passages lack, from what is in the library; files are not needed.
+        Compute the vectors that a tenant's passages lack, from what is in the library; files are not needed.
 
-        Where the library has vectors of another embedder, those of all tenants go first: the two never stand together.
+        Where the library has vectors of another embedder, those of all tenants are deleted first: the two are never
+        mixed.
 
         :param tenant_id: Whose library.
-        :param progress: A plain function called with how far the work is.
+        :param progress: A function called with how far the work is.
         :returns: How many `vectors` were made, how many are `missing`, and `warnings`; its `file` is empty. `skipped`
-            names the sources that no more than a part of is there: an ingest was interrupted, and only the file has it.
+            names the sources of which only a part is there: an ingest was interrupted, and only the file has the rest.
         """
         pipeline = load_pipeline(self.deployment, self.index, data_dir=self.data_dir)
         writer: Any = pipeline.get_component("vector_writer")
@@ -122,7 +123,7 @@ class Library:
         return IngestedFile(file="", vectors=written, missing=missing, skipped=skipped, warnings=warnings)
 
     def _turn(self, tenant_id: str, name: str, progress: Progress | None = None) -> AbstractContextManager[None]:
-        """Keep others from writing or deleting a source meanwhile; stores on servers have no such lock."""
+        """Lock a source, so that others cannot write or delete it meanwhile; stores on servers have no such lock."""
         turn = getattr(self.stores["parents"], "turn", None)
         if turn is None:
             return nullcontext()
@@ -133,13 +134,13 @@ class Library:
 
     def sources(self, *, tenant_id: str) -> list[dict[str, Any]]:
         """
-        List what a tenant has, and how far it is.
+        List a tenant's sources, and how complete they are.
 
         :param tenant_id: Whose library.
-        :returns: For each source file `source`, `title`, `language`, `records` (sources in it), `passages`, `units`
-            (children that the file has), `words` and `vectors` (how many of these are found by their words and by their
-            vectors) and `complete`, by name. With fewer words than units an ingest was interrupted: ingest the file
-            again. With fewer vectors, that or `resume` makes them.
+        :returns: For each source file, sorted by name, `source`, `title`, `language`, `records` (sources in it),
+            `passages`, `units` (children that the file has), `words` and `vectors` (how many of these are found by
+            their words and by their vectors) and `complete`. With fewer words than units an ingest was interrupted:
+            ingest the file again. With fewer vectors than units, that or `resume` makes them.
         """
         owned = of_tenant(tenant_id)
         counts = self.stores["children"].count_by_file(owned)
@@ -151,7 +152,7 @@ class Library:
 
     def passage(self, id: str, *, tenant_id: str, neighbours: int = 0) -> dict[str, Any] | None:  # noqa: A002
         """
-        Read a passage where it stands.
+        Read a passage with its neighbours.
 
         :param id: A passage's id, a citation's `parent_id`.
         :param tenant_id: Whose library.
@@ -165,8 +166,8 @@ class Library:
         around = self.passages(found[0].meta["source_id"], tenant_id=tenant_id, first=at - count, last=at + count)
         return {
             "passage": shown_passage(found[0]),
-            "before": [one for one in around if one["position"] < at],
-            "after": [one for one in around if one["position"] > at],
+            "before": [passage for passage in around if passage["position"] < at],
+            "after": [passage for passage in around if passage["position"] > at],
         }
 
     def passages(self, source_id: str, *, tenant_id: str, first: int = 0, last: int = 0) -> list[dict[str, Any]]:
@@ -177,7 +178,7 @@ class Library:
         :param tenant_id: Whose library.
         :param first: The position of the first passage.
         :param last: The position of the last one.
-        :returns: The passages in order, each as `passage` gives it.
+        :returns: The passages in order, each as `passage` returns it.
         """
         conditions = [
             where("meta.source_id", "==", source_id),
@@ -185,7 +186,7 @@ class Library:
             where("meta.position", "<=", last),
         ]
         found = self.stores["parents"].filter_documents(of_tenant(tenant_id, *conditions))
-        return [shown_passage(one) for one in sorted(found, key=lambda one: int(one.meta["position"]))]
+        return [shown_passage(parent) for parent in sorted(found, key=lambda parent: int(parent.meta["position"]))]
 
     def contents(self, source: str, *, tenant_id: str) -> list[dict[str, Any]]:
         """
@@ -212,11 +213,11 @@ class Library:
         :returns: Its passages in reading order.
         """
         found = self.stores["parents"].filter_documents(of_tenant(tenant_id, where("meta.source", "==", source)))
-        return sorted(found, key=lambda one: (str(one.meta["source_id"]), int(one.meta["position"])))
+        return sorted(found, key=lambda parent: (str(parent.meta["source_id"]), int(parent.meta["position"])))
 
     def read(self, file: Path, *, tenant_id: str) -> list[Document]:
         """
-        Read a file into passages as an ingest does, and put nothing in.
+        Read a file into passages as an ingest does, without storing anything.
 
         :param file: A file on disk.
         :param tenant_id: Whose passages they would be.
@@ -238,10 +239,10 @@ class Library:
         self, sources: Sequence[str] | None, sections: Sequence[str] | None, *, tenant_id: str
     ) -> dict[str, Any] | None:
         """
-        Write the filter that leaves only some sources and sections.
+        Build the filter that limits a question to some sources and sections.
 
         :param sources: Names of source files; None for all.
-        :param sections: Headings, of any level; a passage below one of them is left. None for all.
+        :param sections: Headings, of any level; passages below one of them are included. None for all.
         :param tenant_id: Whose library.
         :returns: A filter in Haystack's format; None where nothing is to be left out.
         :raises RefusedError: If there is no such source, no passage under one of the headings, or too many headings.
@@ -282,11 +283,11 @@ class Library:
 
     def delete(self, source: str, *, tenant_id: str) -> int:
         """
-        Take a source out: its children first, so that nothing that is found leads nowhere.
+        Delete a source: its children first, so that no child is found without its parent.
 
         :param source: A source's file name, record id or `source_id`.
         :param tenant_id: Whose library.
-        :returns: How many passages were taken out; 0 where there is no such source.
+        :returns: How many passages were deleted; 0 where there is no such source.
         """
         named = of_tenant(tenant_id, _named(source))
         names = {Path(meta["source"]).name for meta in self.stores["parents"].list_meta(named, ["source"])}
@@ -295,11 +296,11 @@ class Library:
                 turns.enter_context(self._turn(tenant_id, name))
             parents = self.stores["parents"].list_meta(named, ["source_id"])
             ids = sorted({meta["source_id"] for meta in parents})
-            # A file of records has a source in each: as many as a server takes in one request, each batch whole.
+            # Each record of a file is a source of its own: delete as many as a server takes in one request.
             for start in range(0, len(ids), _SOURCES):
-                some = where("meta.source_id", "in", ids[start : start + _SOURCES])
-                self.stores["children"].delete_by_filter(of_tenant(tenant_id, some))
-                self.stores["parents"].delete_by_filter(of_tenant(tenant_id, some))
+                batch = of_tenant(tenant_id, where("meta.source_id", "in", ids[start : start + _SOURCES]))
+                self.stores["children"].delete_by_filter(batch)
+                self.stores["parents"].delete_by_filter(batch)
         TenantCache(data_folder(self.data_dir), tenant_id).clear()
         return len(parents)
 
@@ -323,7 +324,7 @@ def _heading(text: str) -> str:
 
 
 def shown_passage(document: Document) -> dict[str, Any]:
-    """Write a stored passage as callers read it: its text, its place, the page it begins on, what its stretches are."""
+    """Return a stored passage as callers read it: its text, its place, its first page and the kinds of its blocks."""
     shown = {name: document.meta.get(name) for name in _SHOWN_FIELDS}
     page = next((label for at, label in document.meta.get("pages") or () if at == 0 and label), None)
     return {"id": document.id, "text": document.content or "", **shown, "section": shown["section"] or [], "page": page}
@@ -347,7 +348,7 @@ def _source(
 ) -> dict[str, Any]:
     records = sum(file["records"] for file in files)
     languages = sum((Counter(file["languages"]) for file in files), Counter())
-    # An older library has no `units`: what is there counts as all.
+    # An older library has no `units`: what is there counts as complete.
     units = {file["file_id"]: file.get("units") for file in files}
     found = {file: counts.get(file, (0, 0)) for file in units}
     words = sum(count for count, _ in found.values())

@@ -1,4 +1,4 @@
-"""From one deployment to another: passages as they are, vectors by the other's embedder."""
+"""Copies passages from one deployment to another and computes their vectors with the other's embedder."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from shiguan.errors import RefusedError
 from shiguan.tenants import where
 
 KINDS = ("parents", "children")
-"""What is copied, in this order: a child that is found must lead to a parent."""
+"""What is copied, in this order: every child that is found must have its parent."""
 
 _SLICE = 1_000
 _SIDE_BY_SIDE = 4
@@ -25,7 +25,7 @@ _SIDE_BY_SIDE = 4
 
 @dataclass
 class CopiedPassages:
-    """How far the copy of one kind is."""
+    """How far the copy of one kind has come."""
 
     source: int
     written: int = 0
@@ -38,9 +38,9 @@ class LibraryCopy:
     """
     Copies all tenants' passages from one deployment to another.
 
-    Ids say what a passage is, so a copy that was interrupted goes on where it was: what is there is not sent, and not
-    embedded, again. Nothing is deleted on either side. Words are copied; vectors are made by the target's embedder,
-    which is another one. Slices of a thousand are copied four at a time; no more is ever in memory.
+    An id identifies the content of a passage, so an interrupted copy continues where it was: what is there is not sent
+    or embedded again. Nothing is deleted on either side. Words are copied; vectors are made by the target's embedder,
+    which is a different one. Slices of a thousand are copied four at a time; no more is ever in memory.
     """
 
     def __init__(self, source: str, target: str, *, data_dir: str | Path | None = None) -> None:
@@ -48,11 +48,11 @@ class LibraryCopy:
             raise RefusedError(f"`{source}` cannot be copied to itself. Name two deployments.")
         self.source = _unscoped(source, data_dir)
         self.target = _unscoped(target, data_dir)
-        # The two know different models, so vectors cannot be taken along.
+        # The two have different embedders, so vectors cannot be copied.
         writer: Any = load_pipeline(target, "index", data_dir=data_dir).get_component("vector_writer")
         writer.document_store = writer.document_store.unscoped()
         self.vector_writer = writer
-        # A server makes what it searches by once, at the end.
+        # A server builds its index once, at the end.
         self._loading = ExitStack()
         for store in self.target.values():
             if hasattr(store, "bulk_loading"):
@@ -63,7 +63,7 @@ class LibraryCopy:
         return -(-self._done[kind].source // _SLICE)
 
     def copy(self, kind: str) -> Iterator[None]:
-        """Copy the passages that the target does not have, several slices side by side; a step each."""
+        """Copy the passages that the target lacks, several slices in parallel; yields after each slice."""
         pending: deque[Future[tuple[int, int]]] = deque()
         pool = ThreadPoolExecutor(_SIDE_BY_SIDE, thread_name_prefix="copy")
         try:
@@ -79,7 +79,7 @@ class LibraryCopy:
             pool.shutdown(cancel_futures=True)
 
     def embed(self, progress: Progress | None = None) -> list[str]:
-        self._loading.close()  # the words, so that they are found
+        self._loading.close()  # from here on the copied passages are found by their words
         children = self.target["children"]
         before, warnings, total = 0, dict[str, None](), self._done["children"].source
 
@@ -97,7 +97,7 @@ class LibraryCopy:
         return list(warnings)
 
     def compare(self) -> dict[str, CopiedPassages]:
-        """Ask the target for every passage of the source."""
+        """Check for every passage of the source whether the target has it."""
         for kind, done in self._done.items():
             done.source = done.missing = 0
             for ids in self._sliced(kind):
@@ -117,8 +117,8 @@ class LibraryCopy:
 
     def _sliced(self, kind: str) -> Iterator[list[str]]:
         ids = self.source[kind].iter_ids()
-        while some := list(islice(ids, _SLICE)):
-            yield some
+        while batch := list(islice(ids, _SLICE)):
+            yield batch
 
     def _copy_slice(self, kind: str, ids: list[str]) -> tuple[int, int]:
         known = self.target[kind].existing_ids(ids)
@@ -138,5 +138,5 @@ class LibraryCopy:
 
 
 def _unscoped(deployment: str, data_dir: str | Path | None) -> dict[str, Any]:
-    """Open a deployment's stores for all tenants, whose passages are copied together."""
+    """Open a deployment's stores for all tenants together."""
     return {kind: store.unscoped() for kind, store in load_stores(deployment, data_dir=data_dir).items()}

@@ -1,4 +1,4 @@
-"""From a YAML file to a pipeline that can run: found by name, checked, pruned to what is asked of it."""
+"""Loads a pipeline from a YAML file: finds it by name, checks it and prunes it to what is needed."""
 
 import logging
 import os
@@ -19,17 +19,17 @@ from shiguan.resources import read_table, resource_folder
 if TYPE_CHECKING:
     from shiguan.engine.mode_pipeline import ModePipeline
 
-# Not Haystack's logging: a file that is refused shall not wait for Haystack.
+# Not Haystack's logging: refusing a file must not wait for the import of Haystack.
 logger = logging.getLogger(__name__)
 
 _SENTENCE_TRANSFORMERS = "haystack_integrations.components.embedders.sentence_transformers."
 _STORE_PREFIX = "shiguan.stores.embedded."
 _SECTIONS = ("inputs", "outputs", "budget", "cache")
-"""What a file says beside its components and connections."""
+"""The sections of a file besides its components and connections."""
 OTHER_FILES = ("index", "models")
-"""Files of a deployment that answer no question: what ingests, and which model has which role."""
+"""Files of a deployment that are not modes: the pipeline that ingests, and the models by role."""
 CONVERSATION = "conversation"
-"""The component of a mode that reads conversations, and knows where they are kept."""
+"""The component of a mode that reads conversations, and has their store."""
 _GENERATOR = "shiguan.llm.configured_chat_generator.ConfiguredChatGenerator"
 
 
@@ -42,24 +42,23 @@ def load_pipeline(
         pipeline = load_pipeline("embedded", "simple")
         pipeline.run({"query": "...", "tenant_id": "default"})     # or await pipeline.run_async(...)
 
-    It takes the names of the file's own `inputs` and `options`, or, as any pipeline of Haystack, a mapping of
-    components to theirs. They come back in `pipeline.metadata` with `outputs`. Which models its generators call stands
-    in the deployment's `models.yml`, unless the file says so itself.
+    It takes the names of the file's own `inputs` and `options`, or, like any Haystack pipeline, a mapping of components
+    to their inputs. `pipeline.metadata` has the file's `inputs` and `outputs`. The models that its generators call are
+    those of the deployment's `models.yml`, unless the file names them itself.
 
     :param deployment: A folder of `pipelines/`: `embedded` or `elasticsearch_qdrant`.
     :param mode: A file of that folder, such as `simple`, `agent` or `index`. A `Path` is a pipeline file of your
-        own, anywhere; a string never is, so that a mode's name that comes from elsewhere opens no file.
-    :param data_dir: Where the embedded stores keep their data; None leaves it to $SHIGUAN_DATA_DIR, else the user's
-        data folder.
+        own, anywhere; a string never is, so that a mode's name from an untrusted place cannot open a file.
+    :param data_dir: Where the embedded stores keep their data; None for $SHIGUAN_DATA_DIR or the user's data folder.
     :param outputs: Names from the file's `outputs` section; only the components that they need are built. For
-        example `["documents"]` gives the retrieval alone, without a prompt or a generator. None builds everything.
+        example `["documents"]` builds the retrieval alone, without a prompt or a generator. None builds everything.
     :returns: The pipeline. It can run in an event loop (`run_async`) and outside one (`run`).
     :raises ConfigurationError: If there is no such deployment, mode or output, or the file is broken.
     :raises UnsafePipelineError: If building the file could run code or show one tenant's documents to another (what
         `shiguan check` refuses), or if HAYSTACK_UNSAFE_DESERIALIZATION is set.
     """
     if os.environ.get("SHIGUAN_PROMPTS_DIR"):
-        from shiguan.llm.prompt_rendering import check_own_prompts  # noqa: PLC0415  # what ingests needs no prompt
+        from shiguan.llm.prompt_rendering import check_own_prompts  # noqa: PLC0415  # ingesting needs no prompts
 
         check_own_prompts()
     definition = read_definition(deployment, mode)
@@ -73,9 +72,9 @@ def load_index(
     deployment: str, mode: str | Path, *, data_dir: str | Path | None = None
 ) -> tuple[dict[str, Any], "ModePipeline"]:
     """
-    Load what ingests in two parts: the definition of what reads files, and the pipeline of what keeps their documents.
+    Load an ingesting pipeline in two parts: the definition of the part that reads files, and the part that stores.
 
-    They are split before the component that names the tenant of the documents: what comes before it only reads files.
+    The pipeline is split before the component that stamps documents with their tenant: what precedes it only reads.
     """
     name = f"{deployment}/{_name(mode)}"
     definition = read_definition(deployment, mode)
@@ -90,10 +89,10 @@ def load_index(
         crossing = [edge for edge, side in zip(connections, sides, strict=True) if len(side) == 2]
     if crossing != walls or not reading["components"]:
         raise ConfigurationError(
-            f"The pipeline `{name}` cannot be parted into what reads files and what keeps their documents: "
+            f"The pipeline `{name}` cannot be split into a part that reads files and a part that stores documents: "
             f"{len(crossing)} connections lead from one to the other. Files are read in a process of their own, which "
-            "hands over nothing but documents; connect one converter, joiner or inspector with the `documents` of one "
-            "`SourceStamper`, and nothing else before it with anything behind it."
+            "returns only documents; connect one converter, joiner or inspector with the `documents` of one "
+            "`SourceStamper`, and nothing else before it with anything after it."
         )
     keeping = _limited(definition, definition["components"].keys() - reading["components"].keys(), connections)
     keeping["inputs"]["documents"] = [walls[0]["receiver"]]
@@ -114,7 +113,7 @@ def _with_metadata(definition: dict[str, Any], deployment: str, mode: str | Path
 
 
 def _built(definition: dict[str, Any], deployment: str, mode: str | Path) -> "ModePipeline":
-    # Looking for a file, or at one that is refused, shall not wait for Haystack.
+    # Finding a file, or refusing it, must not wait for the import of Haystack.
     from shiguan.engine.mode_pipeline import ModePipeline  # noqa: PLC0415
 
     definition = _with_metadata(definition, deployment, mode)
@@ -125,11 +124,11 @@ def _built(definition: dict[str, Any], deployment: str, mode: str | Path) -> "Mo
 
 @contextmanager
 def _building(definition: dict[str, Any], name: str) -> Iterator[None]:
-    """Say of what a file names and cannot be built that it is a matter of configuration."""
+    """Raise a `ConfigurationError` for whatever fails while a file's components are built."""
     try:
         yield
     except Exception as error:  # Haystack raises whatever a component's __init__ raised.
-        if "shiguan[" not in str(error):  # the stores' extras name themselves
+        if "shiguan[" not in str(error):  # errors of the stores name their extra themselves
             _require_extra(definition, name)
         raise ConfigurationError(
             f"The pipeline `{name}` could not be built: {error} Correct the file, or what it needs."
@@ -144,7 +143,7 @@ def list_modes() -> dict[str, list[str]]:
 
 
 def describe_mode(deployment: str, mode: str | Path) -> str:
-    """Give the comment that opens a mode's file: what it is for, what it costs, what it needs."""
+    """Return the comment that opens a mode's file: what it is for, what it costs, what it needs."""
     return opening_comment(pipeline_path(deployment, mode).read_text(encoding="utf-8"))
 
 
@@ -172,7 +171,7 @@ def _file(deployment: str, name: str) -> Path | None:
 
 
 def _folders() -> list[Path]:
-    """Say where deployments are: a file of one's own comes before the packaged one of the same name."""
+    """Return the folders of deployments; the user's own files take precedence over packaged ones of the same name."""
     shipped = resource_folder("pipelines")
     own = os.environ.get("SHIGUAN_PIPELINES_DIR")
     if not own:
@@ -186,7 +185,7 @@ def _folders() -> list[Path]:
 
 
 def read_definition(deployment: str, mode: str | Path, *, build: bool = True) -> dict[str, Any]:
-    """Read a mode's YAML as data and check that it is sound and safe to build; `build` as in `check_pipeline`."""
+    """Read a mode's YAML as data and check that it is valid and safe to build; `build` as in `check_pipeline`."""
     name = str(mode) if isinstance(mode, Path) else f"{deployment}/{mode}.yml"
     report = check_pipeline(pipeline_path(deployment, mode), name, build=build)
     if report.error is not None:
@@ -197,7 +196,7 @@ def read_definition(deployment: str, mode: str | Path, *, build: bool = True) ->
 
 
 def _with_options(definition: dict[str, Any]) -> dict[str, Any]:
-    """Join what must come with a question with what may: stock Hayhooks asks its callers for every one of `inputs`."""
+    """Merge `options` into `inputs`; the file separates them because stock Hayhooks requires every one of `inputs`."""
     inputs = dict(definition.get("inputs") or {})
     for name, targets in (definition.get("options") or {}).items():
         inputs[name] = [*inputs.get(name, []), *targets]
@@ -209,7 +208,7 @@ def _name(mode: str | Path) -> str:
 
 
 def mappings(node: Any) -> Iterator[dict[str, Any]]:
-    """Every mapping of a YAML tree once and in its order, however many anchors point to it."""
+    """Yield every mapping of a YAML tree once and in order, however many anchors point to it."""
     stack, seen = [node], set()
     while stack:
         current = stack.pop()
@@ -224,7 +223,7 @@ def mappings(node: Any) -> Iterator[dict[str, Any]]:
 
 
 def _require_extra(definition: dict[str, Any], name: str) -> None:
-    """Name the extra that is missing, where Haystack would name a module of it."""
+    """Raise an error that names the missing extra, where Haystack would name one of its modules."""
     needed = any(str(node.get("type", "")).startswith(_SENTENCE_TRANSFORMERS) for node in mappings(definition))
     if needed and find_spec("sentence_transformers") is None:
         raise ConfigurationError(
@@ -234,7 +233,7 @@ def _require_extra(definition: dict[str, Any], name: str) -> None:
 
 
 def _set_data_dir(definition: dict[str, Any], data_dir: str | Path | None) -> None:
-    """Put the data of every embedded store that names no place itself there; None leaves it to the store."""
+    """Set the data folder of every embedded store that names none itself; None leaves it to the store."""
     for node in mappings(definition) if data_dir is not None else ():
         if str(node.get("type", "")).startswith(_STORE_PREFIX):
             parameters = node.setdefault("init_parameters", {})
@@ -243,7 +242,7 @@ def _set_data_dir(definition: dict[str, Any], data_dir: str | Path | None) -> No
 
 
 def _set_models(definition: dict[str, Any], deployment: str) -> None:
-    """Give every generator that names no models itself those of the deployment's `models.yml`."""
+    """Set the models of every generator that names none itself to those of the deployment's `models.yml`."""
     path = _file(deployment, "models")
     if path is None:
         return
@@ -261,24 +260,24 @@ def _set_models(definition: dict[str, Any], deployment: str) -> None:
                 parameters["models"] = section
 
 
-# Where the files of a deployment say what keeps what: file, component, parameter.
+# Where the files of a deployment configure each store: file, component, parameter.
 _STORES = {
     "parents": ("index", "parent_writer", "document_store"),
     "children": ("index", "child_writer", "document_store"),
-    "conversations": ("", CONVERSATION, "conversation_store"),  # in whichever mode
+    "conversations": ("", CONVERSATION, "conversation_store"),  # of any mode
 }
 
 
 def load_stores(
     deployment: str, *, kinds: Sequence[str] = ("parents", "children"), data_dir: str | Path | None = None
 ) -> dict[str, Any]:
-    """Build a deployment's stores alone, without the components around them; `kinds` may name `conversations` too."""
+    """Build a deployment's stores without the components around them; `kinds` may include `conversations`."""
     from haystack.core.serialization import default_from_dict, import_class_by_name  # noqa: PLC0415
 
     stores = {}
     for kind in kinds:
         file, component, parameter = _STORES[kind]
-        # Converters and embedders are not imported to open what they filled.
+        # Opening a store must not import the converters and embedders that filled it.
         file = file or first_mode(deployment)
         definition = read_definition(deployment, file, build=False)
         _set_data_dir(definition, data_dir)
@@ -294,18 +293,18 @@ def load_stores(
 
 
 def keeps_conversations(deployment: str) -> bool:
-    """Tell whether the modes of a deployment read conversations, as its first mode says."""
+    """Return whether the modes of a deployment read conversations, judged by its first mode."""
     return CONVERSATION in read_definition(deployment, first_mode(deployment), build=False)["components"]
 
 
 def first_mode(deployment: str) -> str:
-    """Name the mode of a deployment that stands for all: `simple`, or the first there is."""
+    """Return the mode that represents a deployment: `simple`, or its first mode."""
     modes = list_modes().get(deployment) or ["simple"]
     return "simple" if "simple" in modes else modes[0]
 
 
 def require_answers(deployment: str, mode: str, outputs: Collection[str]) -> None:
-    """Refuse to ask a file without `answers`, and name the modes that answer."""
+    """Raise an error that names the modes that answer, if a file has no output `answers`."""
     if "answers" not in outputs:
         raise RefusedError(
             f"The file `{mode}` answers no questions: its `outputs` have no `answers`, only "
@@ -316,7 +315,7 @@ def require_answers(deployment: str, mode: str, outputs: Collection[str]) -> Non
 def load_part(
     deployment: str, mode: str | Path, name: str, *, data_dir: str | Path | None = None
 ) -> tuple[Any, dict[str, Any]]:
-    """Build one component of a mode without the others, None where the mode has none of this name, and its `cache`."""
+    """Build one component of a mode (None if there is none of this name); also return the `cache` of the mode."""
     from haystack.core.serialization import component_from_dict, import_class_by_name  # noqa: PLC0415
 
     definition = read_definition(deployment, mode, build=False)
@@ -348,7 +347,7 @@ def pruned(definition: dict[str, Any], outputs: list[str], name: str) -> dict[st
     graph = nx.DiGraph()
     graph.add_nodes_from(sorted(definition["components"], key=lambda component: component in fed))
     graph.add_edges_from(edges)
-    # What leads back closes a loop, and the first round of a loop needs nothing from there.
+    # Edges that lead back close a loop, and the first round of a loop needs nothing from them.
     place = {component: at for at, component in enumerate(nx.dfs_postorder_nodes(graph))}
     leads_on = [place[sender] > place[receiver] for sender, receiver in edges]
     graph.remove_edges_from(edge for edge, on in zip(edges, leads_on, strict=True) if not on)
@@ -358,7 +357,7 @@ def pruned(definition: dict[str, Any], outputs: list[str], name: str) -> dict[st
 
 
 def _limited(definition: dict[str, Any], kept: Collection[str], connections: list[dict[str, str]]) -> dict[str, Any]:
-    """Keep some components, and of connections, inputs and outputs those that touch no other one."""
+    """Keep some components, and the connections, inputs and outputs that touch only these."""
 
     def own(target: str) -> bool:
         return target.partition(".")[0] in kept

@@ -1,4 +1,4 @@
-"""The pipeline of a mode, which takes its questions by the names that its file declares."""
+"""The pipeline of a mode, which takes its inputs by the names that its file declares."""
 
 from collections import UserDict
 from collections.abc import AsyncIterator, Mapping
@@ -17,11 +17,11 @@ class ModePipeline(AsyncPipeline):
     """
     Haystack's pipeline, with the inputs of the mode's file.
 
-    A flat call such as `run({"query": "…", "tenant_id": "…", "top_k": 2})` goes where the file's `inputs` say. Haystack
-    itself would hand each value to every component that has an input of that name, so that `top_k` would cut the lists
-    of the retrievers as well, and would drop a name that nothing has.
+    The values of a flat call such as `run({"query": "…", "tenant_id": "…", "top_k": 2})` go where the file's `inputs`
+    say. Haystack itself would pass each value to every component that has an input of that name, so that `top_k` would
+    also shorten the lists of the retrievers, and would drop a name that no component has.
 
-    Each component that runs is a stage of the `Run` that the pipeline is part of, if it is part of one.
+    Each component that runs is a stage of the current `Run`, if there is one.
     """
 
     @staticmethod
@@ -41,7 +41,7 @@ class ModePipeline(AsyncPipeline):
         self, data: dict[str, Any], include_outputs_from: set[str] | None = None, concurrency_limit: int = 4
     ) -> AsyncIterator[dict[str, Any]]:
         """
-        Run, giving the outputs of each component as they come.
+        Run, yielding the outputs of each component as they come.
 
         :param data: Values by the names of the file's `inputs`, or by component and socket.
         :param include_outputs_from: Components whose outputs are part of the result even if others take them.
@@ -55,7 +55,7 @@ class ModePipeline(AsyncPipeline):
 
     @staticmethod
     def _calculate_priority(comp: dict[str, Any], comp_inputs: dict[str, list[dict[str, Any]]]) -> ComponentPriority:
-        # Each time that a component ends Haystack looks at all of them. One that ran and was given nothing since waits.
+        # Whenever a component ends Haystack looks at all of them. One that ran and got no new input since is blocked.
         if comp["visits"] and not any(given["sender"] for values in comp_inputs.values() for given in values):
             return ComponentPriority.BLOCKED
         return AsyncPipeline._calculate_priority(comp, comp_inputs)
@@ -64,7 +64,7 @@ class ModePipeline(AsyncPipeline):
         return _Outputs(super()._write_component_outputs(**of_component))
 
     def by_component(self, data: dict[str, Any]) -> dict[str, Any]:
-        """Sort values by the components and sockets that they go to, as the file's `inputs` say."""
+        """Map values to the components and sockets that the file's `inputs` name for them."""
         inputs: dict[str, list[str]] = self.metadata.get("inputs") or {}
         if not inputs or all(name in self.graph and isinstance(value, dict) for name, value in data.items()):
             return data
@@ -83,7 +83,7 @@ class ModePipeline(AsyncPipeline):
 
 
 class _Outputs(UserDict[str, Any]):
-    """The outputs of a component, as the caller gets them: the next components read copies of their own."""
+    """The outputs of a component, for the caller: the next components get copies of their own."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
         return dict(self)
@@ -91,10 +91,10 @@ class _Outputs(UserDict[str, Any]):
 
 class _Values(UserDict[str, Any]):
     """
-    The inputs of a component, whose copy is what Haystack's would be, for an eighth of its time.
+    The inputs of a component, copied with the result that Haystack would get, in an eighth of its time.
 
-    Haystack copies them so that nobody can change what another one sees, and asks of every number of a vector and
-    every hit of a list whether it is a component; docs/decisions/0035-copies-between-stages.md has the times.
+    Haystack copies them so that no component can change what another one sees, and checks for every number of a vector
+    and every hit of a list whether it is a component; docs/decisions/0035-copies-between-stages.md has the times.
     """
 
     def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
@@ -106,14 +106,14 @@ def _copied(value: Any) -> Any:
     if kind in _UNCHANGING:
         return value
     if kind is list:
-        return [_copied(each) for each in value]
+        return [_copied(item) for item in value]
     if kind is dict:
-        return {key: _copied(each) for key, each in value.items()}
+        return {key: _copied(item) for key, item in value.items()}
     if kind is SharedDocument:
-        return value.__deepcopy__({})  # most of what is copied, and half of `deepcopy` is its memory
+        return value.__deepcopy__({})  # the most frequent case; keeping the memo takes half the time of `deepcopy`
     if kind is Document or kind is GeneratedAnswer:
         twin = object.__new__(kind)
-        twin.__dict__.update({name: _copied(each) for name, each in vars(value).items()})
+        twin.__dict__.update({name: _copied(item) for name, item in vars(value).items()})
         return twin
     return _deepcopy_with_exceptions(value)
 

@@ -1,4 +1,4 @@
-"""The options of a question: the one table that Python, the routes, the command line and docs/options.md read."""
+"""The options of a question: the single table for Python, the routes, the command line and docs/options.md."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -51,7 +51,7 @@ def _read_persona(value: Any) -> Any:
 
 
 class Persona(BaseModel, extra="forbid"):
-    """In whose voice a mode answers: data for the prompt, which no rule gives way to."""
+    """In whose voice a mode answers: data for the prompt, which overrides no rule."""
 
     name: Annotated[str, Field(max_length=80)] = ""
     role: Annotated[str, Field(max_length=200)] = ""
@@ -73,14 +73,14 @@ Character = Annotated[
 
 
 class Wishes(BaseModel, extra="forbid"):
-    """What a tenant may wish of all its answers."""
+    """What a tenant may ask of all its answers."""
 
     instructions: Instructions = None
     persona: Character = None
 
 
 class AskOptions(BaseModel, extra="forbid"):
-    """What a question may come with; what is left out, or None, is as the mode's file says."""
+    """What a question may come with; an option that is left out or None is as in the mode's file."""
 
     strict: bool | None = Field(None, description="Whether an unknown `rewrite_method` is refused.")
     top_k: int | None = Field(None, ge=1, le=50, description="How many passages to read at most.")
@@ -158,24 +158,24 @@ class AskOptions(BaseModel, extra="forbid"):
         return method
 
     def given(self) -> dict[str, Any]:
-        """Give the options that were set, by name, whatever else a request has beside them."""
+        """Return the options that were set, by name, without the other fields of a request."""
         values = {name: getattr(self, name) for name in AskOptions.model_fields}
         values["persona"] = str(self.persona) if self.persona else None
         return {name: value for name, value in values.items() if value is not None}
 
     def for_components(self) -> dict[str, Any]:
-        """Give the options that components of the pipeline take, by their names in a file's `inputs`."""
-        # An option of the engine's own, such as `sources`, means nothing to a component; an id of a conversation does.
+        """Return the options that components of the pipeline take, by their names in a file's `inputs`."""
+        # The engine's own options, such as `sources`, mean nothing to a component; `conversation_id` does.
         own = {*ENGINE_OPTIONS} - {"conversation_id"}
         values = {name: value for name, value in self.given().items() if name not in own}
         if self.rewrite_method is not None:
             values["rewrite_method"] = self.method
         if self.history:
-            values["conversation_id"] = None  # the caller's own history goes before what is kept
+            values["conversation_id"] = None  # the caller's own history takes precedence over what is kept
         return values
 
     def with_wishes(self, tenant_id: str, data_dir: str | Path | None) -> "AskOptions":
-        """Take from `tenants.yml` in the data folder what a tenant wishes and the question does not say itself."""
+        """Fill in what the question leaves open from the tenant's wishes in `tenants.yml` of the data folder."""
         file = data_folder(data_dir) / "tenants.yml"
         try:
             found = (yaml.safe_load(file.read_text(encoding="utf-8")) or {}).get(tenant_id) if file.is_file() else None
@@ -196,11 +196,11 @@ class AskOptions(BaseModel, extra="forbid"):
 
     @property
     def method(self) -> str | None:
-        """How the question is reworded, as the modes name it."""
+        """The name of the rewording method that the modes use."""
         return None if self.rewrite_method is None else _METHODS.get(self.rewrite_method, "none")
 
     def warnings(self) -> list[str]:
-        """Say what is done instead of what is asked for."""
+        """Return a warning if the rewording method is unknown."""
         if self.rewrite_method is None or self.rewrite_method in _METHODS:
             return []
         known = ", ".join(f"`{name}`" for name in _METHODS)
@@ -209,11 +209,11 @@ class AskOptions(BaseModel, extra="forbid"):
     def ignored_by(
         self, mode: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any], *, writes: bool
     ) -> dict[str, str]:
-        """Name the options that a mode with these inputs and outputs ignores, each with a warning."""
+        """Return the options that a mode with these inputs and outputs ignores, each with a warning."""
         given = {name: value for name, value in self.given().items() if value not in ([], {})}
         names = [name for name in given if name not in inputs and name not in ENGINE_OPTIONS]
         if self.method == "decompose" and "rewrite_method" in inputs and "sub_questions" not in outputs:
-            names.append("rewrite_method: decompose")  # a plan whose parts nothing answers
+            names.append("rewrite_method: decompose")  # nothing would answer the parts
         names += [name for name in _WRITING if name in given and not writes]
         return {
             name.partition(":")[0]: f"The mode `{mode}` does not take `{name}`: it was left aside." for name in names
@@ -221,7 +221,7 @@ class AskOptions(BaseModel, extra="forbid"):
 
 
 def allowed_values(name: str) -> list[str] | str:
-    """Tell what an option may be: a list of the words that it takes, or a description."""
+    """Return the values that an option may have: a list of words, or a description."""
     if name in _FILES:
         return sorted(path.stem for path in (resource_folder("prompts") / _FILES[name]).iterdir())
     schema = AskOptions.model_json_schema()
@@ -238,7 +238,7 @@ def allowed_values(name: str) -> list[str] | str:
 
 
 def read_options(given: Mapping[str, Any]) -> AskOptions:
-    """Read what a question came with; a `RefusedError` names what is unknown or cannot be used, and what is allowed."""
+    """Validate the options of a question; a `RefusedError` names a wrong one and what is allowed."""
     if given.get("budget") is not None:
         given = {**given, "budget": read_budget(given["budget"])}
     try:

@@ -1,4 +1,4 @@
-"""One question on its way through a pipeline: checked, timed, bounded, and ended with all that it started."""
+"""Runs one question through a pipeline: checked, timed, limited, and stopped with all that it started."""
 
 import asyncio
 import time
@@ -22,7 +22,7 @@ MAX_QUESTION = 2000
 
 
 def checked_question(query: str) -> str:
-    # Lone surrogates come from bytes that are not UTF-8, control characters from a paste; neither can be searched for.
+    # Lone surrogates come from bytes that are not UTF-8, control characters from pasting; neither can be searched for.
     clean = "".join(
         " " if (ord(c) < 32 and c not in "\n\t") or 0xD800 <= ord(c) <= 0xDFFF or c == "\x7f" else c for c in query
     ).strip()
@@ -37,7 +37,7 @@ def checked_question(query: str) -> str:
 
 
 async def bounded(work: Sequence[Callable[[], Awaitable[Result]]], at_once: int) -> list[Result]:
-    """Do pieces of work side by side, so many at a time, and give what they give in their order."""
+    """Run awaitables concurrently, at most `at_once` at a time, and return their results in order."""
     free = asyncio.Semaphore(at_once)
 
     async def do(part: Callable[[], Awaitable[Result]]) -> Result:
@@ -64,7 +64,7 @@ def warnings_of(results: Results) -> list[str]:
 
 @dataclass(frozen=True)
 class PipelineMap:
-    """What a pipeline's graph tells about it."""
+    """What a pipeline's graph shows about it."""
 
     warning: frozenset[str]
     reading: frozenset[str]
@@ -74,7 +74,7 @@ class PipelineMap:
 
 
 def map_of(pipeline: AsyncPipeline, answers: str) -> PipelineMap:
-    """Read the map: the generator is found back from the answer along `replies`; who stands between may reject."""
+    """Build the map: follow `replies` back from the answer to the generator; the stages between may reject."""
     inputs = pipeline.inputs(include_components_with_connected_inputs=True)
     outputs = pipeline.outputs(include_components_with_connected_outputs=True)
     generator, sources, graders = "", "", []
@@ -102,7 +102,7 @@ def map_of(pipeline: AsyncPipeline, answers: str) -> PipelineMap:
 
 
 def _reads(inputs: dict[str, Any]) -> bool:
-    """Tell by its inputs whether a component searches the library; what grades an answer reads it too."""
+    """Return whether a component searches the library, judged by its inputs; graders do so too but are excluded."""
     return bool({"filters", "retriever_kwargs"} & inputs.keys()) and "replies" not in inputs
 
 
@@ -116,9 +116,9 @@ def _sender(pipeline: AsyncPipeline, receiver: str, socket: str) -> str:
 @dataclass(eq=False)
 class PipelineRun:
     """
-    However it ends (an answer, an error, a limit, the caller's task cancelled), no stage of it begins any more and what
-    was under way, calls of language models included, is cancelled. The results of stages that compute in a thread are
-    dropped.
+    However it ends (with an answer, an error, a limit, or the caller's task cancelled), no further stage begins and
+    what was running, including calls of language models, is cancelled. The results of stages that compute in a thread
+    are dropped.
     """
 
     pipeline: AsyncPipeline
@@ -146,7 +146,7 @@ class PipelineRun:
                 raise _in_words(error) from error
             if isinstance(ours, AnswerError) and not ours.stage:
                 ours.stage = error.component_name or ""
-            # It lies behind Haystack's: to name that as its cause would make a circle of causes.
+            # It is itself the cause of Haystack's error, so naming that as its cause would be circular.
             raise ours from ours.__cause__
         except TimeoutError as error:
             if not timer.expired() or isinstance(error, ShiguanError):
@@ -168,7 +168,7 @@ class PipelineRun:
                 if len(partial) != 1:
                     continue
                 ((name, outputs),) = partial.items()
-                # What comes once more than the stage ran is the summary of the whole run.
+                # If a stage comes more often than it ran, this is the summary of the whole run.
                 if reported[name] < self.run.visits[name]:
                     reported[name] += 1
                     self._note_found(name, outputs)
@@ -177,9 +177,9 @@ class PipelineRun:
         return final
 
     def _note_found(self, stage: str, outputs: dict[str, Any]) -> None:
-        """Keep which passages were found; what comes from the conversation has no source and does not count."""
-        metas = ((one.id, one.meta) for one in outputs.get("documents") or () if stage in self.run.limited)
-        self.found |= {meta.get("parent_id", name) for name, meta in metas if "source_id" in meta}
+        """Record which passages were found; those from the conversation have no source and do not count."""
+        documents = (document for document in outputs.get("documents") or () if stage in self.run.limited)
+        self.found |= {found.meta.get("parent_id", found.id) for found in documents if "source_id" in found.meta}
 
     def _too_long(self, at_work: list[str]) -> TimeLimitError:
         limits, overran = self.run.limits, self.run.overran

@@ -1,4 +1,4 @@
-"""Finds the place of a citation again in a source that has changed: by its words and what stood around them."""
+"""Finds the place of a citation in a changed source, by its words and their surroundings."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
@@ -11,19 +11,18 @@ from shiguan.claims.citations import cited_place
 from shiguan.engine.receipts import Receipt
 from shiguan.text.places import CONTEXT
 
-# So many characters around a quotation that are as they were show that it is the same place, and so many more than at
-# any other place.
+# How many unchanged characters around a quotation identify its place, and how many more than elsewhere there must be.
 _ENOUGH, _CLEAR = 8, 4
-# A quotation of so many bytes (15 Han characters, some eight English words) that stands once needs no words around it.
-_TELLING = 45
-# Pieces of so many bytes are looked for where the words themselves have changed; this share of them must be found, so
-# much more than at any other place, and then this share of the quotation.
+# A quotation of this many bytes (15 Han characters, about eight English words) that occurs once needs no context.
+_UNIQUE = 45
+# Where the words themselves have changed: the size in bytes of the pieces that are searched for, the share of them that
+# must be found, how much larger that share must be than elsewhere, and the share of the quotation that must be found.
 _PIECE, _PIECES, _LEAD, _SHARE = 15, 0.3, 0.2, 0.5
 _MOST_PLACES = 200
 
 
 class PlaceFinder:
-    """The text of one source as it is now, passage by passage in reading order, in which places are looked for."""
+    """Finds places in the current text of one source, given as passages in reading order."""
 
     def __init__(self, documents: Sequence[Document]) -> None:
         self._documents = [document for document in documents if document.content]
@@ -38,23 +37,23 @@ class PlaceFinder:
 
     def find(self, citation: Mapping[str, Any]) -> dict[str, Any]:
         """
-        Say what became of a citation's place: its `state`, and `now`, where it is (None if that is nowhere).
+        Return the `state` of a citation's place, and `now`, where it is (None if it was not found).
 
-        Its words `stands` at the path where they stood, or have `moved`; the place is there and its words have
-        `changed`; it is `gone`; or it is `doubtful`: its words stand more than once, and nothing tells which are meant.
+        `stands`: the words are at the same path; `moved`: they are elsewhere; `changed`: the place is there with other
+        words; `gone`; `doubtful`: the words occur more than once, and nothing shows which occurrence is meant.
         """
         selector = citation.get("selector") or {"exact": citation.get("quote") or "", "prefix": "", "suffix": ""}
         words, before, after = (_squeezed(str(selector.get(name) or "")) for name in ("exact", "prefix", "suffix"))
         if not words:
             return {"state": "gone", "now": None}
         found = [(self._around(at, words, before, after), self._at_path(at, citation), at) for at in self._all(words)]
-        found.sort(key=lambda one: one[:2], reverse=True)
+        found.sort(key=lambda match: match[:2], reverse=True)
         if found:
             (around, at_path, at), others = found[0], found[1:]
             alone = all(around - other >= _CLEAR or at_path > path for other, path, _ in others)
-            # Where hardly more than the quotation is left of its surroundings, it may be another one.
-            telling = not others and len(words.encode()) >= _TELLING
-            known = telling or around >= min(_ENOUGH, len(before) + len(after))
+            # Where hardly anything is left of its surroundings, the quotation may be from another place.
+            unique = not others and len(words.encode()) >= _UNIQUE
+            known = unique or around >= min(_ENOUGH, len(before) + len(after))
             if alone and known:
                 return {"state": "stands" if at_path == 1 else "moved", "now": self._place(at, at + len(words))}
             if around >= _ENOUGH or (not before and not after):
@@ -71,20 +70,20 @@ class PlaceFinder:
         return places
 
     def _around(self, at: int, words: str, before: str, after: str) -> int:
-        """Count the characters next to a place that are those that stood next to the quotation."""
+        """Count the characters next to a place that match those next to the quotation."""
         end = at + len(words)
         left, right = self._text[max(0, at - len(before)) : at][::-1], self._text[end : end + len(after)]
         return _shared(left, before[::-1]) + _shared(right, after)
 
     def _at_path(self, at: int, citation: Mapping[str, Any]) -> float:
-        """Tell how far a place is at the cited path: 1 at it, less in the same file of the book, 0 elsewhere."""
+        """Return how well a place matches the cited path: 1 at that path, .5 in the same file, 0 elsewhere."""
         old, new = citation.get("anchor") or {}, self._place(at, at + 1)["anchor"] or {}
         if old and all(new.get(name) == value for name, value in old.items() if name != "spine"):
             return 1.0
         return 0.5 if old.get("href") and old["href"] == new.get("href") else 0.0
 
     def _changed(self, words: str, before: str, after: str) -> tuple[int, int] | None:
-        """Find the stretch that most pieces of the quotation and its surroundings lie in, in their order."""
+        """Find the stretch that has most pieces of the quotation and its surroundings in order."""
         whole = before + words + after
         size = max(4, _PIECE * len(whole) // len(whole.encode()))
         votes: list[tuple[int, int]] = []
@@ -92,7 +91,7 @@ class PlaceFinder:
         for start in pieces:
             votes += [(at - start, start) for at in self._all(whole[start : start + size])]
         votes.sort()
-        # Insertions and deletions shift what follows by some of the length.
+        # Insertions and deletions shift what follows by a part of the length.
         width = len(words) // 3 + CONTEXT
         best: list[tuple[float, int]] = []
         low = 0
@@ -113,9 +112,9 @@ class PlaceFinder:
         first, last = len(before), len(before) + len(words)
         blocks = [block for block in blocks if block.size > 2]
         inside = [block for block in blocks if block.a < last and block.a + block.size > first]
-        known = sum(min(one.a + one.size, last) - max(one.a, first) for one in inside)
+        known = sum(min(block.a + block.size, last) - max(block.a, first) for block in inside)
         around = sum(block.size for block in blocks) - known
-        # Other words in other surroundings are another place, however alike.
+        # Different words in different surroundings are another place, however similar.
         if known < _SHARE * len(words) or around < _SHARE * (len(whole) - len(words)):
             return None
         start = inside[0].b + max(first - inside[0].a, 0) - max(inside[0].a - first, 0)
@@ -123,7 +122,7 @@ class PlaceFinder:
         return low + max(start, 0), low + min(end, len(window))
 
     def _place(self, start: int, end: int) -> dict[str, Any]:
-        """Describe a place as citations do; of one that reaches into the next passage, its part in the first."""
+        """Describe a place as citations do; if it reaches into the next passage, only its part in the first."""
         number = bisect_right(self._starts, start) - 1
         document, offset = self._documents[number], self._starts[number]
         shown = [at for at, char in enumerate(document.content or "") if not char.isspace()]
@@ -132,17 +131,17 @@ class PlaceFinder:
 
 
 def locate(receipt: Receipt, passages_of: Callable[[str], Sequence[Document]]) -> list[dict[str, Any]]:
-    """Say of each citation of an answer what became of its place, in the passages of its source as they are now."""
+    """Find the place of each citation of an answer in the current passages of its source."""
     finders: dict[str, PlaceFinder] = {}
     found = []
     for citation in receipt.answer.citations:
-        told = citation.model_dump()
+        data = citation.model_dump()
         result: dict[str, Any] = {"state": "outside", "now": None}
-        if told.get("origin") != "tool":
+        if data.get("origin") != "tool":
             if citation.source not in finders:
                 finders[citation.source] = PlaceFinder(passages_of(citation.source))
-            result = finders[citation.source].find(told)
-        found.append({**told, **result})
+            result = finders[citation.source].find(data)
+        found.append({**data, **result})
     return found
 
 
@@ -150,6 +149,6 @@ def _squeezed(text: str) -> str:
     return "".join(text.split())
 
 
-def _shared(one: str, other: str) -> int:
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (mine, theirs) in pairs if mine != theirs), min(len(one), len(other)))
+def _shared(first: str, second: str) -> int:
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(first), len(second)))

@@ -1,7 +1,7 @@
 """
-What an answer leaves behind: all that is needed to say later how it came about, under a hash of its content.
+Receipts of answers: all that is needed to show later how an answer came about, identified by a hash of the content.
 
-A replay compares a receipt with the library of today: what became of its passages.
+A replay compares the passages of a receipt with the current library.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _LARGEST = 4 * 1024 * 1024
 
 
 class ReadPassage(BaseModel, extra="forbid"):
-    """A passage that was read: which span of the stored parent (all without `cut`), and the hash of its text."""
+    """A passage that was read: the span of the stored parent (all of it without `cut`), and the hash of its text."""
 
     number: int
     id: str
@@ -36,7 +36,7 @@ class ReadPassage(BaseModel, extra="forbid"):
 
 
 class CitedSpan(BaseModel, extra="allow"):
-    """A citation of the answer object: what a replay reads of it, and whatever else it has."""
+    """A citation of the answer object: the fields that a replay reads, and any others."""
 
     number: int
     parent_id: str
@@ -48,7 +48,7 @@ class CitedSpan(BaseModel, extra="allow"):
 
 
 class ShownAnswer(BaseModel, extra="allow"):
-    """The answer object without what repeats its passages: what a replay reads of it, and whatever else it has."""
+    """The answer object without the text of its passages: the fields that a replay reads, and any others."""
 
     query: str
     mode: str
@@ -60,9 +60,9 @@ class Receipt(BaseModel, extra="forbid"):
     """
     How one answer came about; `id` is the SHA-256 of everything else.
 
-    `prompt` has the marks of `PromptFileBuilder`, empty if none was sent, and the messages where prompts are kept;
-    `calls` are those of language models, as in the answer's metadata; `grading` is what a mode that grades itself
-    tried, took out and chose.
+    `prompt` has the meta that `PromptFileBuilder` adds, empty if no prompt was sent, and the messages if prompts are
+    kept; `calls` are those of language models, as in the answer's metadata; `grading` has the attempts, removals and
+    choices of a mode that grades its answers.
     """
 
     version: Literal[1]
@@ -80,7 +80,7 @@ class Receipt(BaseModel, extra="forbid"):
     answer: ShownAnswer
 
     def require_tenant(self, tenant_id: str) -> None:
-        """Refuse a tenant that did not ask the question."""
+        """Raise an error for a tenant that did not ask the question."""
         if self.tenant_id != tenant_id:
             raise RefusedError("The receipt is of another tenant. Name the one that asked with `--tenant`.")
 
@@ -91,7 +91,7 @@ class Receipt(BaseModel, extra="forbid"):
         found = rendered.get("messages") if isinstance(rendered, dict) else None
         try:
             messages = TypeAdapter(list[dict[str, str]]).validate_python(found or [])
-            return [{"role": one["role"], "text": one["text"]} for one in messages]
+            return [{"role": message["role"], "text": message["text"]} for message in messages]
         except (ValidationError, KeyError):
             return []
 
@@ -104,7 +104,7 @@ def text_sha256(text: str) -> str:
 
 
 def receipt_of(answer: GeneratedAnswer, shown: dict[str, Any], **run: Any) -> Receipt:
-    """Write the receipt of an answer; `shown` is the answer object that it becomes, `run` has the remaining fields."""
+    """Create the receipt of an answer; `shown` is its answer object, `run` has the remaining fields."""
     meta = answer.meta
     data = {
         "version": 1,
@@ -122,7 +122,7 @@ def receipt_of(answer: GeneratedAnswer, shown: dict[str, Any], **run: Any) -> Re
         ],
         "calls": shown["metadata"]["calls"],
         "grading": meta.get("grounding") or {},
-        # All but the name of this receipt, which the answer gets afterwards.
+        # Copied, because the receipt's id is added to the answer's metadata afterwards.
         "answer": {**shown, "metadata": dict(shown["metadata"])},
         **run,
     }
@@ -136,7 +136,7 @@ async def write_receipt(
     keep: Callable[[Receipt], None] | None,
     about: dict[str, Any],
 ) -> None:
-    """Keep how an answer came about, and name the receipt in it; a failure costs a warning and not the answer."""
+    """Keep the receipt of an answer and add its id to the answer; a failure only adds a warning."""
     metadata = shown["metadata"]
     try:
         receipt = receipt_of(answer, shown, **about)
@@ -150,7 +150,7 @@ async def write_receipt(
 
 
 def read_receipt(path: Path) -> Receipt:
-    """Read a receipt from a file, also from the reply in which a server gave it, and compare it with its id."""
+    """Read a receipt from a file, which may be a server's reply, and check its content against its id."""
     what = "Expected a file that `shiguan ask --receipt FILE` wrote, or the reply of GET /api/v1/receipts/{id}."
     try:
         if not path.is_file() or path.stat().st_size > _LARGEST:
@@ -158,7 +158,7 @@ def read_receipt(path: Path) -> Receipt:
         data = json.loads(path.read_bytes())
         receipt = Receipt.model_validate(data["receipt"] if isinstance(data, dict) and "receipt" in data else data)
         written = receipt.own_id()
-    except (OSError, ValueError, RecursionError) as error:  # their words are the file's own, and are not printed
+    except (OSError, ValueError, RecursionError) as error:  # messages may quote the file, so they are not shown
         raise RefusedError(f"{path} is not a receipt of version 1 that can be read. {what}") from error
     if receipt.id != written:
         raise RefusedError(f"{path} is not as it was written: its content does not have the id that it names. {what}")
@@ -166,7 +166,7 @@ def read_receipt(path: Path) -> Receipt:
 
 
 class Replay:
-    """A receipt beside the passages of one tenant; those of other tenants that it names are not found."""
+    """Compares a receipt with the passages of one tenant; passages of other tenants are not found."""
 
     def __init__(self, receipt: Receipt, parents: Any, *, tenant_id: str) -> None:
         self.receipt = receipt
@@ -178,37 +178,38 @@ class Replay:
 
     @property
     def is_stale(self) -> bool:
-        """Whether a passage that the answer cites is not there any more as it was."""
-        cited = (one for one in self.receipt.answer.citations if not _is_outside(one))
-        return not all(_stands(self._found.get(one.parent_id), one) for one in cited)
+        """Whether a passage that the answer cites has changed or is gone."""
+        cited = (citation for citation in self.receipt.answer.citations if not _is_outside(citation))
+        return not all(_stands(self._found.get(citation.parent_id), citation) for citation in cited)
 
     @property
     def lost(self) -> list[int]:
-        return [one.number for one in self.receipt.passages if _as_read(self._found.get(one.id), one) is None]
+        return [read.number for read in self.receipt.passages if _as_read(self._found.get(read.id), read) is None]
 
     def citations(self) -> list[dict[str, Any]]:
         """
-        Tell for each citation its `state`, and `now`, where its words stand if that is another place.
+        Return each citation with its `state`, and `now`, where its words are if that is another place.
 
-        The words `stands` where they stood; have `moved` to another passage or span; the source `changed`, and is there
-        without them; or it is `gone`. What a tool found `outside` the library cannot be looked at again.
+        `stands`: the words are where they were; `moved`: they are in another passage or span; `changed`: the source is
+        there without them; `gone`; `outside`: a tool found them outside the library, so they cannot be checked.
         """
-        entries = [{**one.model_dump(), "state": "stands", "now": None} for one in self.receipt.answer.citations]
-        pairs = zip(entries, self.receipt.answer.citations, strict=True)
-        lost = [(entry, one) for entry, one in pairs if not _stands(self._found.get(one.parent_id), one)]
-        for entry, one in lost:
-            entry["state"] = "outside" if _is_outside(one) else "gone"
-        lost = [(entry, one) for entry, one in lost if not _is_outside(one)]
+        citations = self.receipt.answer.citations
+        entries = [{**citation.model_dump(), "state": "stands", "now": None} for citation in citations]
+        pairs = zip(entries, citations, strict=True)
+        lost = [(entry, cited) for entry, cited in pairs if not _stands(self._found.get(cited.parent_id), cited)]
+        for entry, cited in lost:
+            entry["state"] = "outside" if _is_outside(cited) else "gone"
+        lost = [(entry, cited) for entry, cited in lost if not _is_outside(cited)]
         names = {meta.get("source") for meta in self._parents.list_meta(self._owned(), ["source"])} if lost else set()
-        own = {one.source for _, one in lost}
-        # Source by source, so that a large library is never in memory. In others than the cited ones only a whole
-        # passage counts: a few words may stand there by chance.
+        own = {cited.source for _, cited in lost}
+        # Source by source, so that a large library is never in memory. In sources other than the cited ones only whole
+        # passages count: a few words may occur there by chance.
         for name in sorted(names - {None}, key=lambda name: (name not in own, name)):
             parents = self._where("meta.source", "==", name)
-            for entry, one in lost:
+            for entry, cited in lost:
                 if entry["now"] is None:
-                    entry["now"] = self._place_of(one, parents, whole=name != one.source)
-                    if entry["now"] is not None or name == one.source:
+                    entry["now"] = self._place_of(cited, parents, whole=name != cited.source)
+                    if entry["now"] is not None or name == cited.source:
                         entry["state"] = "changed" if entry["now"] is None else "moved"
         return entries
 
@@ -217,7 +218,7 @@ class Replay:
         return sorted(found, key=lambda parent: parent.meta.get("position", 0))
 
     def _place_of(self, citation: CitedSpan, parents: list[Document], *, whole: bool) -> dict[str, Any] | None:
-        """Find the words of a citation in the same passage, or, unless only whole passages count, in another one."""
+        """Find the words of a citation in the same passage or, unless only whole passages count, in another one."""
         passage = self._read.get(citation.parent_id)
         for parent in parents:
             if passage and _stands(parent, citation) and _as_read(parent, passage) is not None:

@@ -1,4 +1,4 @@
-"""What a client reads of an answer without another call: its sources with their words, and a list of references."""
+"""Completes an answer for clients: its sources with their text, and a list of references."""
 
 import html
 import re
@@ -13,9 +13,9 @@ from shiguan.text.terminal import one_line
 ReferenceFormat = Literal["plain", "markdown", "html"]
 
 EXCERPT = 200
-"""So many characters of a passage an answer carries where the question does not say."""
+"""How many characters of each passage an answer carries unless the question says otherwise."""
 
-# What begins a note, a link, an image or an element where a client shows the text as Markdown.
+# Characters that begin a note, a link, an image or an element where a client shows the text as Markdown.
 _NO_MARKUP = str.maketrans("[]【】［］〔〕<>`\\", "()()()()‹›'/", "\u00ad\u200b\u2060\ufeff")
 
 
@@ -27,7 +27,7 @@ def with_sources(
     form: ReferenceFormat | None = None,
     references: bool | None = None,
 ) -> dict[str, Any]:
-    """Complete an answer, whose `documents` name these, with what a reader of `sources` and `citation_num` expects."""
+    """Add what clients expect, such as `sources` and `citation_num`; `documents` are those of the answer."""
     longest = EXCERPT if characters is None else characters
     read = [
         {**entry, "content": (document.content or "")[:longest]}
@@ -42,9 +42,7 @@ def with_sources(
         "rewritten_query": metadata["queries"][0],
         "retrieved_count": metadata["retrieved"],
         "generation_time": round(metadata["timings_ms"]["total"] / 1000, 3),
-        "citations": [
-            {**one, "citation_num": one["number"], "source_id": one["parent_id"]} for one in answer["citations"]
-        ],
+        "citations": [{**c, "citation_num": c["number"], "source_id": c["parent_id"]} for c in answer["citations"]],
         "formatted_citations": written,
         "documents": read,
         "sources": [
@@ -60,7 +58,7 @@ def with_sources(
 
 
 def reference_list(citations: Sequence[Mapping[str, Any]], form: ReferenceFormat = "plain") -> str:
-    """List the sources that an answer cites, one a line, in the order of their numbers; nothing where it cites none."""
+    """List the sources that an answer cites, one per line, by number; empty where it cites none."""
     places = {citation["number"]: citation for citation in reversed(citations)}
     lines = [_reference(number, places[number], form) for number in sorted(places)]
     return "\n".join(['<ol class="references">', *lines, "</ol>"] if form == "html" and lines else lines)
@@ -78,7 +76,7 @@ def _reference(number: int, citation: Mapping[str, Any], form: ReferenceFormat) 
 
 
 def _name(text: str | None, form: ReferenceFormat) -> str:
-    """Write a name of a document on one line and without markup, so that it cannot pass for a note or a link."""
+    """Write a name from a document in one line without markup, so that it cannot pose as a note or a link."""
     line = one_line(html.unescape(text or ""))
     if form == "html":
         return line

@@ -1,4 +1,4 @@
-"""One mode of one deployment, asked by flat arguments and answering with one plain object."""
+"""Asks one mode of one deployment, with flat arguments and a plain object as the answer."""
 
 import asyncio
 import threading
@@ -38,17 +38,17 @@ from shiguan.resources import data_folder
 from shiguan.tenants import all_of, during
 from shiguan.text.asked_times import years_between
 
-# Outputs that the answer has anyhow, or that only the engine reads.
+# Outputs that the answer has anyway, or that only the engine reads.
 _NOT_EXPLAINED = ("answers", "documents", "passages", "context", "thread")
 
 
 class Runner:
     """
-    Asks a mode and gives back the answer object that the command line and the server print.
+    Asks a mode and returns the answer object that the command line and the server print.
 
-    Everything that is not the pipeline's own business stands here once: a question is checked before anything runs,
-    flat arguments find their components through the file's `inputs`, warnings of all stages come together, and a run
-    that ends without an answer is an error with a stage in it.
+    Everything that is not the pipeline's own business is done here, once: a question is checked before anything runs,
+    flat arguments reach their components through the file's `inputs`, the warnings of all stages are collected, and a
+    run that ends without an answer is an error that names a stage.
 
         with Runner("embedded", "simple", data_dir="library") as runner:
             print(runner.ask("Who was Guo Ziyi?", tenant_id="default")["answer"])
@@ -78,9 +78,9 @@ class Runner:
         :param data_dir: The folder of the embedded stores; None for $SHIGUAN_DATA_DIR or the user's data folder.
         :param retrieval_only: Build only what finds passages; `ask` is not available then.
         :param outputs: Build only what these names of the file's `outputs` need, for `trace`; None for everything.
-        :param keep_receipt: Called in a thread with the receipt of every answer; where that fails the answer says so.
+        :param keep_receipt: Called in a thread with the receipt of every answer; if it fails the answer has a warning.
         :param keep_prompts: Whether receipts hold the messages of the prompt, and so the text of every passage.
-        :param conversations: What keeps conversations, shared by several runners; None for one of this runner's own.
+        :param conversations: The keeper of conversations, shared by several runners; None for this runner's own.
         :raises ConfigurationError: If there is no such deployment, mode or output, or it cannot be built.
         """
         self.deployment = deployment
@@ -113,9 +113,9 @@ class Runner:
         self.close()
 
     def close(self) -> None:
-        """End the runner's event loop, when conversations are summed up; the library's stores stay open."""
+        """Close the event loop, and wait for summaries being written; the library's stores stay open."""
         with self._turn:
-            # In a thread, since a server lets go of its runners inside a running loop, where no other one can run.
+            # In a thread, since a server closes its runners inside a running loop, where no other loop can run.
             closing = threading.Thread(target=self._loop.close)
             closing.start()
             closing.join()
@@ -136,9 +136,9 @@ class Runner:
 
         :param query: The question, 1 to 2,000 characters.
         :param tenant_id: Whose documents may be seen.
-        :param explain: Whether `metadata.explain` tells what each stage did.
+        :param explain: Whether `metadata.explain` shows what each stage did.
         :param limits: How long the parts of the run may take.
-        :param options: What else the question comes with, see `AskOptions`.
+        :param options: Further options of the question, see `AskOptions`.
         :returns: The answer object: `answer`, `query`, `mode`, `status`, `citations`, `documents`, `metadata`.
         :raises RefusedError: If the question is empty or too long, or an option is unknown or wrong.
         :raises AnswerError: If a stage fails; the message names it.
@@ -150,9 +150,9 @@ class Runner:
         self, query: str, *, tenant_id: str, explain: bool = False, limits: TimeLimits | None = None, **options: Any
     ) -> dict[str, Any]:
         """
-        Answer a question from the tenant's documents, from within an event loop: with the arguments of `ask`.
+        Answer a question from the tenant's documents within an event loop, with the arguments of `ask`.
 
-        :returns: The answer object, as `ask` gives it.
+        :returns: The answer object, as `ask` returns it.
         :raises TimeLimitError: If the question or one of its stages takes longer than its limit; else as `ask`.
         """
         asked = read_options(options)
@@ -164,13 +164,13 @@ class Runner:
         self, questions: Iterable[str | Mapping[str, Any]], *, tenant_id: str, at_once: int = 4, **options: Any
     ) -> list[dict[str, Any]]:
         """
-        Answer several questions, some of them side by side.
+        Answer several questions concurrently.
 
         :param questions: Questions, or mappings of `query` and options of its own.
         :param tenant_id: Whose documents may be seen.
         :param at_once: How many are answered at a time.
-        :param options: What all of them come with, see `AskOptions`; a question's own go before.
-        :returns: For each question in their order its `index` and its `answer`, or the `error` that it ended with.
+        :param options: The options of all of them, see `AskOptions`; a question's own take precedence.
+        :returns: For each question, in order, its `index` and its `answer`, or the `error` that it ended with.
         :raises ValueError: If `at_once` is not positive.
         """
         if at_once < 1:
@@ -184,16 +184,16 @@ class Runner:
                 return {"index": index, "error": error}
 
         with self._turn:
-            return self._loop.run(bounded([partial(ask, *one) for one in enumerate(questions)], at_once))
+            return self._loop.run(bounded([partial(ask, *pair) for pair in enumerate(questions)], at_once))
 
     async def stream(
         self, query: str, *, tenant_id: str, explain: bool = False, limits: TimeLimits | None = None, **options: Any
     ) -> AsyncGenerator[AnswerEvent, None]:
         """
-        Answer a question, with the arguments of `ask`, and tell how the answer comes about.
+        Answer a question, with the arguments of `ask`, and report how the answer comes about.
 
-        :yields: Events (see `shiguan.engine.answer_stream`). Exactly one is terminal, `generation_complete` or `error`,
-            and it comes last; nothing is raised.
+        :yields: Events (see `shiguan.engine.answer_stream`). The last one, and only that, is terminal:
+            `generation_complete` or `error`; nothing is raised.
         """
         writer: Any = self.pipeline.get_component(self._map.generator) if self._map.generator else None
         # Without a model nothing is written.
@@ -217,7 +217,7 @@ class Runner:
 
         :param query: The question, 1 to 2,000 characters.
         :param tenant_id: Whose documents may be seen.
-        :param options: What else the question comes with, such as `top_k`, `filters`, `retrieval` and `sources`.
+        :param options: Further options, such as `top_k`, `filters`, `retrieval` and `sources`.
         :returns: Parents in the mode's final order, and the warnings of the stages that found them.
         :raises RefusedError: If the question is empty or too long, or an option is unknown or wrong.
         :raises AnswerError: If a stage fails; the message names it.
@@ -234,9 +234,9 @@ class Runner:
         on_item: Callable[[dict[str, Any], int, int], object] | None = None,
     ) -> dict[str, Any]:
         """
-        Check a text against the library: its quotations word for word, its other sentences as those of an answer.
+        Check a text against the library: its quotations word for word, its other sentences like those of an answer.
 
-        :param text: The text, or quotations as mappings of `id`, `text` and perhaps `source`.
+        :param text: The text, or quotations as mappings of `id`, `text` and optionally `source`.
         :param tenant_id: Whose documents may be seen.
         :param on_item: Called with each part as soon as it is checked, its number and how many there are.
         :returns: `items` in the text's order, `counts` of verdicts by kind, and `warnings`; see docs/verify.md.
@@ -250,13 +250,13 @@ class Runner:
 
     def trace(self, query: str, *, tenant_id: str, outputs: list[str], **options: Any) -> dict[str, Any]:
         """
-        Run a question and see what passes between the stages, for those who measure a mode.
+        Run a question and return what passes between the stages, for measuring a mode.
 
         :param query: The question, 1 to 2,000 characters.
         :param tenant_id: Whose documents may be seen.
         :param outputs: Names of the file's `outputs` that this runner was built with, or `component.socket`.
-        :param options: What else the question comes with.
-        :returns: `outputs`, name to value, None for stages that did not run, and `first`, the same of each stage's
+        :param options: Further options of the question.
+        :returns: `outputs`, name to value, None for stages that did not run, and `first`, the same for each stage's
             first turn in a mode that loops; `timings_ms`, stage to milliseconds with `total`; `llm_calls`; `usage`,
             tokens by kind; `cost`, None where no price is known; and `warnings`.
         :raises ConfigurationError: If the file has no such output; else as `search`.
@@ -284,7 +284,7 @@ class Runner:
     def _run_alone(
         self, query: str, tenant_id: str, options: dict[str, Any], **how: Any
     ) -> tuple[PipelineRun, Results, list[str]]:
-        """Run a question of which no answer is made and no turn kept; the last part is what to warn of besides."""
+        """Run a question without making an answer or keeping a turn; the last result is further warnings."""
         with self._turn:
             asked = read_options(options)
             run = self._new_run(query, tenant_id, self._narrowed(asked, tenant_id), **how)
@@ -311,7 +311,9 @@ class Runner:
         how: dict[str, Any] = {"wanted": wanted, "limits": limits, "listener": listener}
         run = self._new_run(query, tenant_id, narrowed, cache=self._cache_of(tenant_id), **how)
         results = await run.results()
-        made = replace(first_answer(results, self.mode, self._outputs), query=query)  # whatever it was searched with
+        made = replace(
+            first_answer(results, self.mode, self._outputs), query=query
+        )  # not the wording that was searched for
         answer = answer_object(
             made,
             run,
@@ -386,7 +388,7 @@ class Runner:
 
     @cached_property
     def _library(self) -> Library:
-        # To make one reads and checks the file of the index: once, and only where sources or sections are named.
+        # Creating it reads and checks the file of the index, so it is done once and only where needed.
         return Library(self.deployment, data_dir=self._data_dir)
 
     def _narrowed(self, options: AskOptions, tenant_id: str) -> AskOptions:

@@ -1,4 +1,4 @@
-"""What a library says by year: a line for each passage and time, with its place and the conversion of its date."""
+"""Lists what a library says by year: a line for each passage and time, with its place and its converted date."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from shiguan.text.times import day_number, times_in, western_of
 
 MOST_LINES = 200
 _EVER = (-9999, 9999)
-# What is known to the month, or to the year, stands behind what is known more closely.
+# Times known only to the month or the year are sorted after more exact ones.
 _AFTER_DAYS, _AFTER_MONTHS = 10**8, 13
 _BATCH = 200
 
@@ -27,17 +27,17 @@ def timeline(
     children: Collection[str] | None = None,
 ) -> dict[str, Any]:
     """
-    List what a library tells of by year.
+    List what a library says by year.
 
     :param library: The library.
-    :param tenant_id: Whose.
+    :param tenant_id: Whose library.
     :param when: Between which years, such as `755..763`; None for all.
     :param sources: Names of source files; None for all.
     :param children: Ids of the children that a search found; None for all.
-    :returns: `lines`, the earliest first, 200 at most, each with `from` and `to` (astronomical years, 0 is 1 BC), `as`,
-        what the source calls the time, `western`, its conversion where that is another calendar's, else None,
-        `precision`, `how` (`written` in the passage or `carried` from before it), `text`, `passage`, `start` and `end`,
-        `source`, `title`, `section`, `page`; `count`, how many lines there are in all.
+    :returns: `lines`, the earliest first, 200 at most, each with `from` and `to` (astronomical years, 0 is 1 BC), `as`
+        (how the source writes the time), `western` (its conversion if it is in another calendar, else None),
+        `precision`, `how` (`written` in the passage or `carried` over from before it), `text`, `passage`, `start` and
+        `end`, `source`, `title`, `section`, `page`; `count`, how many lines there are in all.
     :raises RefusedError: If `when` names no years, or there is no such source.
     """
     first, last = years_between(when) if when else _EVER
@@ -60,20 +60,20 @@ def timeline(
         for entry, time in zip(row["when"], times_in(row), strict=True)
         if not entry.get("open") and time.first <= last and time.last >= first
     ]
-    found.sort(key=lambda one: one[:6])
+    found.sort(key=lambda row: row[:6])
     shown = found[:MOST_LINES]
-    texts = _by_id(store, {one[5] for one in shown}, tenant_id)
+    texts = _by_id(store, {row[5] for row in shown}, tenant_id)
     parents = _by_id(library.stores["parents"], {child.meta["parent_id"] for child in texts.values()}, tenant_id)
     lines = []
     for *_, name, time in shown:
         if (child := texts.get(name)) is None or (parent := parents.get(child.meta["parent_id"])) is None:
-            continue  # taken out meanwhile
+            continue  # deleted meanwhile
         span = (int(child.meta["start"]), int(child.meta["end"]))
         western = western_of(time) if time.calendar == "reign" else None
-        of_time = {"from": time.first, "to": time.last, "as": time.label, "western": western}
+        dated = {"from": time.first, "to": time.last, "as": time.label, "western": western}
         place = place_of(parent.meta, parent.content or "", span)
         lines.append(
-            of_time
+            dated
             | {"precision": time.precision, "how": time.how, "text": child.content, "passage": parent.id}
             | {"start": span[0], "end": span[1], "page": place.get("page")}
             | {field: parent.meta.get(field) for field in ("source", "title", "section")}
@@ -82,12 +82,12 @@ def timeline(
 
 
 def matched(parents: Iterable[Document]) -> set[str]:
-    """Give the children by which a search found passages."""
+    """Return the ids of the children by which a search found passages."""
     return {match["child_id"] for parent in parents for match in parent.meta.get("matches", [])}
 
 
 def time_words(line: Mapping[str, Any]) -> str:
-    """Write the time of a line with its conversion, in brackets where it stands before the passage."""
+    """Write the time of a line with its conversion, in brackets where it comes from before the passage."""
     western = line["western"]
     if line["how"] == "carried":
         return f"[{line['as']}]" + (f", {western}" if western else "")
@@ -98,6 +98,6 @@ def _by_id(store: Any, ids: Collection[str], tenant_id: str) -> dict[str, Any]:
     wanted = sorted(ids)
     found: dict[str, Any] = {}
     for start in range(0, len(wanted), _BATCH):
-        some = {"field": "id", "operator": "in", "value": wanted[start : start + _BATCH]}
-        found |= {document.id: document for document in store.filter_documents(of_tenant(tenant_id, some))}
+        batch = {"field": "id", "operator": "in", "value": wanted[start : start + _BATCH]}
+        found |= {document.id: document for document in store.filter_documents(of_tenant(tenant_id, batch))}
     return found

@@ -1,4 +1,4 @@
-"""Any text checked against a library: what it quotes, and what it says."""
+"""Checks any text against a library: its quotations and its claims."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -29,7 +29,7 @@ Passages = Callable[[], list[Document]]
 
 
 def read_document(source: Path | bytes, deployment: str, name: str = "standard input") -> str:
-    """Read what is to be checked: text and Markdown as they are, other kinds of files as an ingest reads them."""
+    """Read a document to check: text and Markdown unchanged, other kinds of files as an ingest reads them."""
     name = source.name if isinstance(source, Path) else name
     kind = type_by_name(name)
     if isinstance(source, Path):
@@ -43,28 +43,28 @@ def read_document(source: Path | bytes, deployment: str, name: str = "standard i
     stream = ByteStream(source, meta={"file_name": name})
     read = Conversion(load_index(deployment, "index")[0]).convert(stream, waiting=lambda: None)
     if not read["documents"]:
-        causes = [f"{one['cause']}. {one['next_step']}." for one in read["skipped"]] or ["it has no text."]
+        causes = [f"{skipped['cause']}. {skipped['next_step']}." for skipped in read["skipped"]] or ["it has no text."]
         raise RefusedError(f"{name} cannot be read: {causes[0]}")
     return "\n\n".join(text for _, text, _ in read["documents"] if text)
 
 
 def check_claim(claim: str, *searches: Passages) -> dict[str, Any]:
-    """Check a sentence by the checker of answers, with the passages of one search after the other until one has it."""
+    """Check a sentence like one of an answer, with the passages of one search after the other until it is supported."""
     best: dict[str, Any] = {}
     documents: dict[str, Document] = {}
     for search in searches:
-        documents |= {one.id: one for one in search()}
+        documents |= {document.id: document for document in search()}
         numbered = dict(enumerate(documents.values(), start=1))
         checker = checker_of(numbered)
         checked = checker.check(checker.split(claim))
         if not checked:
             return {"verdict": "nothing", "reason": "it states nothing to check", "score": None}
-        verdicts = {one.support.verdict for one in checked}
+        supports = [part.support for part in checked]
+        verdicts = {support.verdict for support in supports}
         verdict = next(iter(verdicts)) if len(verdicts) == 1 else "partial"
-        weakest = min(checked, key=lambda one: one.support.score)
+        support = min(supports, key=lambda support: support.score)
         if "contradicted" in verdicts:
-            verdict, weakest = "contradicted", next(one for one in checked if one.support.verdict == "contradicted")
-        support = weakest.support
+            verdict, support = "contradicted", next(s for s in supports if s.verdict == "contradicted")
         best = {"verdict": verdict, "reason": support.reason, "score": round(support.score, 4)}
         if support.passage >= 0:
             best |= cited_place(numbered[checker.numbers[support.passage]], (support.start, support.end))
@@ -102,12 +102,13 @@ def verify_text(
         items.append({**own, "kind": part.kind, "text": part.text, "in_text": [part.start, part.end], **found})
         if on_item is not None:
             on_item(items[-1], len(items), len(rows))
-    counts = {kind: Counter(one["verdict"] for one in items if one["kind"] == kind) for kind in ("quotation", "claim")}
-    return {"items": items, "counts": {kind: dict(some) for kind, some in counts.items()}, "warnings": warnings}
+    kinds = ("quotation", "claim")
+    counts = {kind: dict(Counter(item["verdict"] for item in items if item["kind"] == kind)) for kind in kinds}
+    return {"items": items, "counts": counts, "warnings": warnings}
 
 
 def _parts_of(text: str | Iterable[Mapping[str, Any]]) -> tuple[list[tuple[dict[str, Any], Part]], int]:
-    """Take a text apart, or take each row of `text` and perhaps `id` and `source` as a quotation."""
+    """Split a text into parts, or make each row with `text` and optionally `id` and `source` a quotation."""
     if isinstance(text, str):
         if len(text) > MOST_CHARACTERS:
             raise RefusedError(f"The text has {len(text):,} characters, the limit is {MOST_CHARACTERS:,}. Split it.")

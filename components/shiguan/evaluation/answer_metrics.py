@@ -59,13 +59,13 @@ def score_citations(answer: str, passages: Mapping[int, str]) -> CitationScores:
     for claim in claims:
         cited = [number for number in claim.claim.numbers if number in passages]
         citations += len(claim.claim.numbers)
-        if checker.by(claim.stated, cited).verdict != "supported":
+        if checker.combined_relation(claim.stated, cited).verdict != "supported":
             continue
         recalled += 1
         for number in cited:
             others = [other for other in cited if other != number]
             alone = checker.relation(claim.stated, number).verdict == "supported"
-            precise += alone or checker.by(claim.stated, others).verdict != "supported"
+            precise += alone or checker.combined_relation(claim.stated, others).verdict != "supported"
     return CitationScores(len(claims), recalled, citations, precise)
 
 

@@ -1,4 +1,4 @@
-"""Grades an answer as a reader would: is it supported, does it answer, is it whole, is it clear."""
+"""Grades an answer as a reader would: is it supported, does it answer the question, is it complete, is it clear."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,8 +26,8 @@ from shiguan.text.questions import has_shape, question_shapes
 from shiguan.text.terms import covered, question_weights, terms
 
 _ASPECTS = ("support", "relevance", "completeness", "clarity")
-# From these local scores on nobody else is asked: of claims from 0 to 1, of relevance from 0 to 10. However low the
-# score of a claim, it may be said in other words.
+# At or above these local scores no model is asked: of claims from 0 to 1, of relevance from 0 to 10. However low the
+# score of a claim, the passages may say it in other words.
 _SURE, _SURE_RELEVANCE = 0.8, 8.0
 _SCORES: dict[Verdict, float] = {"supported": 0.9, "partial": 0.5, "unsupported": 0.15, "contradicted": 0.05}
 _MOST_SUGGESTIONS, _LONGEST, _LONGEST_REASON = 3, 500, 300
@@ -45,19 +45,19 @@ class CheckedAnswer:
 
     @property
     def is_not_found(self) -> bool:
-        """Whether it says that the sources do not answer."""
+        """Whether it only says that the sources do not answer."""
         return not self.claims and is_not_found(self.parts.text)
 
     @property
     def unsure(self) -> list[CheckedClaim]:
-        """The claims that the local check cannot decide: neither compared exactly, nor clearly there."""
-        claims = (one for one in self.claims if not one.support.exact)
-        return [one for one in claims if one.support.foreign or one.support.score < _SURE]
+        """The claims that the local check cannot decide: neither compared exactly nor clearly supported."""
+        claims = (claim for claim in self.claims if not claim.support.exact)
+        return [claim for claim in claims if claim.support.foreign or claim.support.score < _SURE]
 
 
 @dataclass(frozen=True)
 class Grade:
-    """Four marks from 0 to 10, by whom, and what an answer lacks."""
+    """Four marks from 0 to 10, who gave them, and what the answer lacks."""
 
     marks: dict[str, float]
     judge: str = "local"
@@ -77,17 +77,17 @@ class AnswerGrader:
     """
     Gives an answer four marks from 0 to 10, with at most one call of a language model.
 
-    `support` (do the passages say so), `relevance` (does it answer what was asked), `completeness` (does it give every
-    point that bears on the question) and `clarity` (is it plain and without repetition). The local check comes first:
-    only where it is unsure, of a claim or of the answer's relevance, a model is asked, once for all of it: for the
-    marks, for the verdicts on the unsure claims, for what is missing and how to do better. Below the threshold on
-    average, or below half of it in one aspect, an answer does not pass; one below half of it in relevance does not
-    answer. `HallucinationGrader` has one inside and does what follows from its grade.
+    The marks are `support` (do the passages say so), `relevance` (does it answer the question), `completeness` (does it
+    give every relevant point) and `clarity` (is it plain and without repetition). The local check comes first: only
+    where it is unsure about a claim or about the answer's relevance is a model asked, once for everything: the marks,
+    the verdicts on the unsure claims, what is missing and how to do better. An answer whose average is below the
+    threshold, or any mark below half of it, does not pass; one whose relevance is below half of it does not answer.
+    `HallucinationGrader` uses this grader and acts on its grade.
 
     The model is asked for JSON: `{"claims": [{"id": 1, "verdict": "supported", "source": 1, "quote": "…", "reason":
     "…"}], "support": 9, "relevance": 8, "completeness": 7, "clarity": 8, "missing": "…", "feedback": "…",
     "suggestions": ["…"]}`. Without a model, or with a broken reply, the marks are those of the local check; they are
-    coarse, carry `judge: "local"`, and never fail an answer.
+    coarse, have `judge: "local"`, and never fail an answer.
 
     Example:
     ```python
@@ -100,10 +100,10 @@ class AnswerGrader:
 
     def __init__(self, chat_generator: ChatGenerator | None = None, *, threshold: float = 7.0) -> None:
         """
-        Set how good is good enough.
+        Set the judge and the threshold.
 
         :param chat_generator: The judge; None, or one that is not available, for the local marks.
-        :param threshold: The average, 0 to 10, from which an answer passes.
+        :param threshold: The average, 0 to 10, at which an answer passes.
         :raises ValueError: If the threshold is out of its range.
         """
         if not 0 <= threshold <= 10:
@@ -112,7 +112,7 @@ class AnswerGrader:
         self.threshold = threshold
 
     def warm_up(self) -> None:
-        """Look for the judge; a second call does nothing."""
+        """Prepare the judge; a second call does nothing."""
         warm_up_generator(self.chat_generator)
 
     @component.output_types(grade=dict[str, Any], warnings=list[str], llm_calls=int)
@@ -122,10 +122,10 @@ class AnswerGrader:
         """
         Grade an answer.
 
-        :param replies: What the generator said; the first one counts.
+        :param replies: The generator's replies; the first one counts.
         :param documents: The numbered passages that it read.
         :param query: The question.
-        :param language: Its language; None to tell from the question.
+        :param language: Its language; None to detect it.
         :returns: `grade`: `judge` (`llm` or `local`), `judged` (how many claims the model decided), `passed`,
             `answers`, `overall` (the average), the four marks, `missing`, `feedback` and `suggestions`; `warnings`;
             `llm_calls`, 0 or 1.
@@ -138,7 +138,7 @@ class AnswerGrader:
     run = blocking(run_async)
 
     async def graded(self, answer: CheckedAnswer) -> tuple[dict[str, Any], CheckedAnswer, list[str], int]:
-        """Give the grade, the answer with the model's verdicts, warnings, and how many calls that took."""
+        """Return the grade, the answer with the model's verdicts, warnings, and the number of calls."""
         self.warm_up()
         local = local_grade(answer)
         if not is_available(self.chat_generator):
@@ -180,12 +180,12 @@ def check_answer(
     *,
     embedder: DocumentEmbedder | None = None,
 ) -> tuple[CheckedAnswer, list[str]]:
-    """Check a reply by words, and where that does not settle every verdict by meaning, if there is an embedder."""
+    """Check a reply by words and, where that does not decide every verdict, by meaning if there is an embedder."""
     numbered = numbered_passages(documents)
     checker = checker_of(numbered, question)
     parts = checker.split((reply.text or "").strip())
     read = [] if checker.says_nothing(parts) else checker.read(parts)
-    # All claims or none: the score of one leans on those of the others.
+    # All claims or none, because the score of a claim depends on those of the others.
     wanted = checker.windows(read) if checker.needs_similarities(read, _SURE) else []
     similarities, warnings = try_similarities(embedder, wanted)
     claims = checker.judge(read, similarities)
@@ -195,23 +195,23 @@ def check_answer(
 
 
 def local_grade(answer: CheckedAnswer) -> Grade:
-    """Mark an answer without a model, coarsely: relevance is the share of the question's words, weighed by rarity."""
+    """Mark an answer coarsely without a model: relevance is the share of the question's words, weighted by rarity."""
     if not answer.parts.claims or answer.is_not_found:
         return Grade(dict.fromkeys(_ASPECTS, 0.0))
     weights = question_weights(answer.question)
-    said = set(terms(answer.parts.text)).union(*(terms(one.quote) for one in answer.claims))
-    share = covered(weights, said) if weights else 1.0
+    words = set(terms(answer.parts.text)).union(*(terms(claim.quote) for claim in answer.claims))
+    share = covered(weights, words) if weights else 1.0
     shapes = question_shapes(answer.question)
     if shapes and not has_shape(answer.parts.text, shapes[0], answer.question):
         share /= 2
-    scores = [one.support.score for one in answer.claims]
+    scores = [claim.support.score for claim in answer.claims]
     sentences = [" ".join(terms(claim.text)) for claim in answer.parts.claims]
     marks = (sum(scores) / len(scores) if scores else 1.0, share, share, len(set(sentences)) / len(sentences))
     return Grade({aspect: round(10 * mark, 1) for aspect, mark in zip(_ASPECTS, marks, strict=True)})
 
 
 def grade_messages(answer: CheckedAnswer) -> list[ChatMessage]:
-    """Write the one prompt that asks for the marks and for the verdicts on what the local check is unsure of."""
+    """Write the prompt that asks for the marks and for the verdicts on the claims that the local check is unsure of."""
     blocks = [
         SourceBlock(number=place, text=document.content or "", file=str(document.meta.get("source") or ""))
         for place, document in enumerate(answer.documents, start=1)
@@ -221,13 +221,13 @@ def grade_messages(answer: CheckedAnswer) -> list[ChatMessage]:
         context=render_sources(blocks),
         question=neutral_text(answer.question),
         answer=neutral_text(answer.parts.text),
-        claims=[neutral_text(" ".join(one.stated.split())) for one in answer.unsure],
+        claims=[neutral_text(" ".join(claim.stated.split())) for claim in answer.unsure],
         language=answer.language,
     )
 
 
 def read_grade(reply: str, answer: CheckedAnswer, local: Grade) -> tuple[Grade, CheckedAnswer] | None:
-    """Read a model's marks, all of them or none, and weigh its verdicts; None if it has neither."""
+    """Read a model's marks, all of them or none, and combine its verdicts with the local ones; None without either."""
     found = json_object(reply, _ASPECTS[1]) or {}
     marks = {aspect: json_number(found.get(aspect), low=0, high=10) for aspect in _ASPECTS}
     given = found.get("claims")
@@ -237,12 +237,12 @@ def read_grade(reply: str, answer: CheckedAnswer, local: Grade) -> tuple[Grade, 
     if len(complete) < len(_ASPECTS) and not by_id:
         return None
     judged = {
-        one.index: _weighed(one, by_id[place], answer.documents)
-        for place, one in enumerate(answer.unsure, start=1)
+        claim.index: _combined(claim, by_id[place], answer.documents)
+        for place, claim in enumerate(answer.unsure, start=1)
         if place in by_id and str(by_id[place].get("verdict", "")).strip().lower() in get_args(Verdict)
     }
     suggestions = found.get("suggestions")
-    texts = [_line(one) for one in (suggestions if isinstance(suggestions, list) else [suggestions])]
+    texts = map(_line, suggestions if isinstance(suggestions, list) else [suggestions])
     grade = replace(
         local,
         judged=len(judged),
@@ -252,30 +252,29 @@ def read_grade(reply: str, answer: CheckedAnswer, local: Grade) -> tuple[Grade, 
     )
     if len(complete) == len(_ASPECTS):
         grade = replace(grade, marks=complete, judge="llm")
-    return grade, replace(answer, claims=[judged.get(one.index, one) for one in answer.claims])
+    return grade, replace(answer, claims=[judged.get(claim.index, claim) for claim in answer.claims])
 
 
 def _line(value: Any) -> str:
     return " ".join(value.split())[:_LONGEST] if isinstance(value, str) else ""
 
 
-def _weighed(one: CheckedClaim, item: dict[str, Any], documents: Sequence[Document]) -> CheckedClaim:
-    """Weigh a model's verdict with the local one: support needs words of the sources, and no unknown names."""
+def _combined(claim: CheckedClaim, item: dict[str, Any], documents: Sequence[Document]) -> CheckedClaim:
+    """Combine a model's verdict with the local one: support needs words of the sources, and no unknown names."""
     verdict: Any = str(item["verdict"]).strip().lower()
-    said = _line(item.get("reason"))[:_LONGEST_REASON]
+    reason, local = _line(item.get("reason"))[:_LONGEST_REASON], claim.support
     place, start, end = _quoted(item, documents)
-    strange = foreign_names(one.stated, set[str]().union(*(passage_terms(each.content or "") for each in documents)))
-    if one.support.verdict == "unsupported" and strange and not one.support.foreign:
-        return one
-    if verdict == "supported" and place < 0 and one.support.verdict != "supported":
-        verdict, said = "partial", "the judge gave no words of the sources for it"
+    known = set[str]().union(*(passage_terms(document.content or "") for document in documents))
+    if local.verdict == "unsupported" and not local.foreign and foreign_names(claim.stated, known):
+        return claim
+    if verdict == "supported" and place < 0 and local.verdict != "supported":
+        verdict, reason = "partial", "the judge gave no words of the sources for it"
     if place < 0:
-        place, start, end = one.support.passage, one.support.start, one.support.end
-    score = (_SCORES[verdict] + one.support.score) / 2
-    quote = (documents[place].content or "")[start:end] if place >= 0 else ""
-    reason = said or one.support.reason
-    found = replace(one.support, score=score, verdict=verdict, reason=reason, passage=place, start=start, end=end)
-    return replace(one, support=found, quote=quote)
+        place, start, end = local.passage, local.start, local.end
+    score = (_SCORES[verdict] + local.score) / 2
+    quote, reason = (documents[place].content or "")[start:end] if place >= 0 else "", reason or local.reason
+    found = replace(local, score=score, verdict=verdict, reason=reason, passage=place, start=start, end=end)
+    return replace(claim, support=found, quote=quote)
 
 
 def _quoted(item: dict[str, Any], documents: Sequence[Document]) -> tuple[int, int, int]:

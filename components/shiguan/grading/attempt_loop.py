@@ -1,4 +1,4 @@
-"""Opens each round of the self-correcting loop, and hands its stages everything that they take from outside."""
+"""Opens each round of the self-correcting loop, and passes its stages everything that they take from outside."""
 
 from typing import Any
 
@@ -16,11 +16,10 @@ class AttemptLoop:
     """
     Opens each round of a self-correcting loop.
 
-    In Haystack a component outside a loop delivers to a component inside it only once. From the second round on the
-    receiver would not run, and the pipeline would end without an answer; or worse, it would run with a default, and a
-    retriever without its tenant's `filters` would search everybody's documents. So everything that a stage inside the
-    loop takes from outside comes in here in the first round, travels on in the `Attempt`, and goes out again in every
-    round.
+    In Haystack a component outside a loop sends to a component inside it only once. In later rounds the receiver would
+    not run, and the pipeline would end without an answer; or worse, it would run with a default, and a retriever
+    without its tenant's `filters` would search everybody's documents. So everything that a stage inside the loop takes
+    from outside comes in here in the first round, is kept in the `Attempt`, and goes out again in every round.
 
         QueryRewriter → AttemptLoop → … → RelevanceGrader → … → HallucinationGrader → replies
                              └──────────── retry ──┴────────── retry ───┘
@@ -51,15 +50,15 @@ class AttemptLoop:
         """
         Open a round.
 
-        :param start: In the first round the queries of `QueryRewriter`, the stand-alone question first; in later ones
+        :param start: In the first round the queries of `QueryRewriter`, the standalone question first; in later ones
             the `Attempt` that a grader's `retry` sent.
         :param filters: What may be found, from `TenantFilter`, for all rounds.
-        :param analysis: What kind of question it is, from `QueryRewriter`; `use_hyde` is read from it.
+        :param analysis: The analysis of the question, from `QueryRewriter`; `use_hyde` is read from it.
         :param messages: The earlier turns that the prompts begin with, from `ConversationReader`.
-        :param shown: The passages that have a number already.
-        :param retrieval: `words` or `vectors` to search in one way alone.
-        :returns: `attempt`, for the graders and the prompt; `query`, what this round looks for; `word_queries` and
-            `vector_queries`, the same and its wordings, for the retrievers, and not there for one that is left out;
+        :param shown: The passages that already have a number.
+        :param retrieval: `words` or `vectors` to search in only one way.
+        :returns: `attempt`, for the graders and the prompt; `query`, what this round searches for; `word_queries` and
+            `vector_queries`, that and its wordings, for the retrievers, absent for one that is not to search;
             `use_hyde`; `filters`, also as `retriever_kwargs`; and `shown`.
         :raises RefusedError: If the first round comes without filters.
         """
@@ -87,7 +86,7 @@ class AttemptLoop:
             "attempt": attempt,
             "query": attempt.query,
             **{name: list(attempt.queries) for name, kinds in ways.items() if attempt.retrieval in kinds},
-            # What an answer lacked needs no hypothetical passage.
+            # A search for what an answer lacked needs no hypothetical passage.
             "use_hyde": bool(attempt.analysis.get("use_hyde")) and not again,
             "filters": attempt.filters,
             "retriever_kwargs": {"filters": attempt.filters},

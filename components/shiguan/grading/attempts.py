@@ -1,4 +1,4 @@
-"""What a self-correcting loop carries from one attempt to the next, how attempts compare, and what is asked anew."""
+"""The state that a self-correcting loop passes on, the comparison of attempts, and the queries of the next one."""
 
 import re
 from collections.abc import Sequence
@@ -39,12 +39,12 @@ class BestAttempt(TypedDict):
 @dataclass(frozen=True)
 class Attempt:
     """
-    One round of the loop of `precise`: what its stages take from outside the loop, and what earlier rounds left.
+    One round of the loop of `precise`: what its stages take from outside the loop, and the results of earlier rounds.
 
-    It travels on the wire, so that one set of components serves many questions at once. `queries` are searched in this
-    round, `question` is the person's own; `documents` are passages of earlier rounds that are worth reading again,
-    `messages` what the prompt begins with and `shown` the passages that these show; `feedback` is for the generator,
-    `best` the best answer so far.
+    It is passed between the components, so that one set of them serves many questions at once. `queries` are searched
+    in this round, `question` is the user's own; `documents` are passages of earlier rounds to read again, `messages`
+    the beginning of the prompt and `shown` the passages in it; `feedback` is for the generator, `best` the best answer
+    so far.
     """
 
     question: str
@@ -65,11 +65,11 @@ class Attempt:
 
     @property
     def query(self) -> str:
-        """What this round looks for, in one line."""
+        """What this round searches for, in one line."""
         return " ".join(dict.fromkeys(self.queries))[:_LONGEST_QUERY] if self.number > 1 else self.queries[0]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Go from stage to stage as one: nothing in it is ever changed."""
+        """Return the same object, because nothing in it is ever changed."""
         return self
 
 
@@ -93,7 +93,7 @@ def attempt_record(attempt: int, query: str, reply: ChatMessage, claims: Sequenc
 
 
 def value_of(claims: Sequence[CheckedClaim], *, accepted: bool, answered: bool) -> float:
-    """Tell how good an attempt is, for choosing the best of several."""
+    """Return how good an attempt is, for choosing the best of several."""
     if not answered:
         return 1.0 if accepted else 0.0
     if not claims:
@@ -106,22 +106,22 @@ def value_of(claims: Sequence[CheckedClaim], *, accepted: bool, answered: bool) 
 def as_verdicts(claims: Sequence[CheckedClaim], documents: Sequence[Document]) -> list[dict[str, Any]]:
     """Write checked claims as plain data."""
     verdicts = []
-    for one in claims:
-        support = one.support
+    for claim in claims:
+        support = claim.support
         document = documents[support.passage] if 0 <= support.passage < len(documents) else None
         offset = (document.meta.get("cut") or [0])[0] if document else 0
         verdicts.append(
             {
-                "text": one.claim.text,
-                "start": one.claim.start,
-                "end": one.claim.end,
+                "text": claim.claim.text,
+                "start": claim.claim.start,
+                "end": claim.claim.end,
                 "verdict": support.verdict,
                 "score": round(support.score, 4),
                 "reason": support.reason,
                 "number": document.meta.get("number", support.passage + 1) if document else None,
                 "parent_id": document.id if document else "",
                 "support": {"start": offset + support.start, "end": offset + support.end} if document else None,
-                "quote": one.quote,
+                "quote": claim.quote,
             }
         )
     return verdicts
@@ -137,18 +137,18 @@ def passages_for_retry(passages: Sequence[Document], verdicts: Sequence[dict[str
 def retry_queries(
     question: str, passages: Sequence[Document], refused: Sequence[CheckedClaim], missing: str = ""
 ) -> tuple[str, ...]:
-    """Make the next search of what no passage has of the question, or a grader misses, never of a refused claim."""
+    """Search next for words of the question that no passage has and what a grader misses, never for a refused claim."""
     read = set[str]().union(*(terms(passage.content or "") for passage in passages))
     uncovered = [word for word in _TOKEN.findall(question_subject(question)) if not read.issuperset(terms(word))]
     asked = set(terms(question))
-    invented = set[str]().union(*(terms(one.stated) for one in refused)) - asked
+    invented = set[str]().union(*(terms(claim.stated) for claim in refused)) - asked
     wanted = " ".join(_without(missing[:_LONGEST_CLAIM], invented).split())
     queries = [question, " ".join(uncovered), wanted if set(terms(wanted)) - asked else ""]
     return tuple(dict.fromkeys(query for query in queries if terms(query))) or (question,)
 
 
 def _without(text: str, invented: set[str]) -> str:
-    """Take words out of a text: Latin ones, and Han characters in pairs."""
+    """Remove words from a text: Latin ones, and Han characters in pairs."""
 
     def kept(match: re.Match[str]) -> str:
         token = match[0]
@@ -158,21 +158,21 @@ def _without(text: str, invented: set[str]) -> str:
             any(len(term) == 2 and term in invented for term in terms(token[at : at + 2]))
             for at in range(len(token) - 1)
         ]
-        gone = [before or after for before, after in zip([False, *pairs], [*pairs, False], strict=True)]
-        return "".join(" " if out else character for character, out in zip(token, gone, strict=True))
+        removed = [before or after for before, after in zip([False, *pairs], [*pairs, False], strict=True)]
+        return "".join(" " if out else character for character, out in zip(token, removed, strict=True))
 
     return _TOKEN.sub(kept, text)
 
 
 def feedback_text(claims: Sequence[CheckedClaim], language: str, lacks: Sequence[str] = ()) -> str:
-    """Tell the generator what was wrong with its answer, quoted as data, and how a grader would mend it."""
+    """Write what was wrong with an answer, quoted as data, and how a grader would improve it, for the generator."""
     intro, lacked, item = _FEEDBACK["zh" if language == "zh" else "en"]
     lines = []
     if claims:
         lines.append(intro)
-        for one in claims[:_MOST_CLAIMS]:
-            text = neutral_text(" ".join(one.claim.text.split()))[:_LONGEST_CLAIM]
-            lines.append("- " + item.format(claim=text, reason=neutral_text(one.support.reason)))
+        for claim in claims[:_MOST_CLAIMS]:
+            text = neutral_text(" ".join(claim.claim.text.split()))[:_LONGEST_CLAIM]
+            lines.append("- " + item.format(claim=text, reason=neutral_text(claim.support.reason)))
     given = [neutral_text(" ".join(text.split()))[:_LONGEST_QUERY] for text in lacks if text.strip()]
     if given:
         lines.append(lacked + given[0])

@@ -1,4 +1,4 @@
-"""One round of grading: what was said, what the check found, and what follows from it."""
+"""One round of grading: a reply, the results of its check, and the decision that follows from them."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -28,9 +28,9 @@ from shiguan.text.terms import question_subject, terms
 
 OnUnsupported = Literal["mark", "remove", "refuse"]
 MOST_CALLS = 4
-"""Calls of a model in a row within the loop; with a reworded question and a hypothetical passage before it, six."""
+"""Successive model calls within the loop; with a reworded question and a hypothetical passage before it, six."""
 _CONFIDENT = 0.5
-"""From this probability that the passages answer, "the sources do not say" is not believed at once."""
+"""At this probability that the passages answer, "the sources do not say" is not accepted at first."""
 
 
 _EMPTY_ITEM = re.compile(r"^[ \t]*(?:[-*+•·]|\d{1,2}[.)、])[ \t]*(?:\[[\d\],\[ ]*\][ \t]*)?$", re.MULTILINE)
@@ -41,7 +41,7 @@ _HEADING = re.compile(r"^(?:#{1,6}\s.*|\*\*[^*\n]+\*\*[:：]?|[^\n.!?。！？]{
 
 @dataclass(frozen=True)
 class GradingRound:
-    """One answer under examination; `grade` is empty where no `AnswerGrader` stands, `attempt` None outside a loop."""
+    """An answer that is being graded; `grade` is empty without an `AnswerGrader`, `attempt` None outside a loop."""
 
     attempt: Attempt | None
     reply: ChatMessage
@@ -54,22 +54,22 @@ class GradingRound:
 
     @property
     def number(self) -> int:
-        """Which attempt it is, from 1."""
+        """The number of the attempt, from 1."""
         return self.attempt.number if self.attempt else 1
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether it says that the sources do not answer, though the passages found at first look as if they did."""
+        """Whether it says that the sources do not answer, though the passages of the first attempt seem to."""
         return self.answer.is_not_found and self.number == 1 and (self.confidence or 0.0) >= _CONFIDENT
 
     @property
     def is_empty(self) -> bool:
-        """Whether the model replied with nothing that could be an answer: a reply without any statement is none."""
+        """Whether the reply is not an answer, because it states nothing and is not the not-found sentence either."""
         return not self.answer.claims and not self.answer.is_not_found
 
     @property
     def is_answered(self) -> bool:
-        """Whether the reply is an answer and not the not-found sentence or nothing."""
+        """Whether the reply is an answer, neither empty nor the not-found sentence."""
         return not self.is_empty and not self.answer.is_not_found
 
     @property
@@ -79,14 +79,14 @@ class GradingRound:
 
     @property
     def is_accepted(self) -> bool:
-        """Whether the answer may go out as it is. To admit that nothing was found is always true."""
+        """Whether the answer may be returned unchanged. The not-found sentence always may."""
         if not self.is_answered:
             return not self.is_empty
         return not self.ungrounded and bool(self.grade.get("passed", True))
 
 
 def decide(this: GradingRound, *, max_attempts: int, on_unsupported: OnUnsupported, mode: str) -> dict[str, Any]:
-    """Let the answer out, or send the question round again."""
+    """Return the answer, or start another attempt."""
     attempt = this.attempt
     query = attempt.query if attempt else this.answer.question
     record = attempt_record(this.number, query, this.reply, this.answer.claims)
@@ -94,21 +94,20 @@ def decide(this: GradingRound, *, max_attempts: int, on_unsupported: OnUnsupport
     best = _better(attempt.best if attempt else None, this)
     llm_calls = (attempt.llm_calls if attempt else 0) + this.llm_calls
     warnings = list(dict.fromkeys([*(attempt.warnings if attempt else ()), *this.warnings]))
-    # Another attempt is one more call, and one more to grade it.
+    # Another attempt takes one more call, and another one to grade it.
     needed = this.number + llm_calls + (2 if this.grade else 1)
     good = this.is_accepted and not this.is_doubtful
     if attempt and not good and this.number < max_attempts and needed <= MOST_CALLS and budget_allows():
         following = _next(attempt, this, tuple(history), best)
         retry = replace(following, llm_calls=llm_calls, warnings=tuple(warnings))
         return {"retry": retry, "llm_calls": llm_calls, "warnings": warnings}
-    beside: dict[str, Any] = {"llm_calls": llm_calls, "warnings": warnings}
-    return finished(best, history, beside, on_unsupported=on_unsupported, mode=mode)
+    return finished(best, history, llm_calls, warnings, on_unsupported=on_unsupported, mode=mode)
 
 
 def _better(best: BestAttempt | None, this: GradingRound) -> BestAttempt:
     answers = not this.is_empty and bool(this.grade.get("answers", True))
     value = value_of(this.answer.claims, accepted=this.is_accepted, answered=this.is_answered) if answers else -1.0
-    # Of two equally good attempts the later one wins: it knew what the first one lacked.
+    # Of two equally good attempts the later one wins: it had feedback on what the first one lacked.
     if best is not None and best["value"] > value:
         return best
     return {
@@ -128,9 +127,9 @@ def _next(attempt: Attempt, this: GradingRound, history: tuple[dict[str, Any], .
         attempt.question, this.answer.documents, this.ungrounded, str(this.grade.get("missing") or "")
     )
     if this.is_doubtful and len(queries) == 1:
-        # Another wording: the words that tell, without those that make a question of them.
-        telling = " ".join(word for word in question_subject(attempt.question).split() if terms(word))
-        queries = tuple(dict.fromkeys([attempt.question, telling or queries[0]]))
+        # Another wording: the content words, without those that make them a question.
+        subject = " ".join(word for word in question_subject(attempt.question).split() if terms(word))
+        queries = tuple(dict.fromkeys([attempt.question, subject or queries[0]]))
     useful = passages_for_retry(this.answer.documents, as_verdicts(this.answer.claims, this.answer.documents))
     return replace(
         attempt,
@@ -148,17 +147,18 @@ def _next(attempt: Attempt, this: GradingRound, history: tuple[dict[str, Any], .
 def finished(
     best: BestAttempt,
     history: Sequence[dict[str, Any]],
-    beside: dict[str, Any],
+    llm_calls: int,
+    earlier_warnings: Sequence[str],
     *,
     on_unsupported: OnUnsupported,
     mode: str,
 ) -> dict[str, Any]:
-    """Let out the best attempt, without or with a mark on what nothing supports."""
+    """Return the best attempt, its unsupported claims marked or removed, or withhold it."""
     reply, answer, grade = best["reply"], best["answer"], best["grade"]
     if not any(map(str.isalpha, reply.text or "")):
         raise no_answer_error(reply)
     text, status = (reply.text or "").strip(), "not_found" if answer.is_not_found else "accepted"
-    warnings, removed = list(beside["warnings"]), []
+    warnings, removed = list(earlier_warnings), []
     ungrounded = {claim.index: claim for claim in answer.claims if claim.index in best["ungrounded"]}
     tries = f"{len(history)} {'attempt' if len(history) == 1 else 'attempts'}"
     count = f"{len(ungrounded)} {'sentence' if len(ungrounded) == 1 else 'sentences'}"
@@ -180,14 +180,14 @@ def finished(
     elif not best["accepted"]:
         warnings.append("The answer stayed below the grader's threshold after its last attempt.")
     if status in ("removed", "refused"):
-        removed = [change_record(one.claim, "removed", (), one.support.reason) for one in ungrounded.values()]
+        removed = [change_record(claim.claim, "removed", (), claim.support.reason) for claim in ungrounded.values()]
     grounding = {
         "status": status,
         "attempts": len(history),
         "chosen": best["attempt"],
         "history": history,
         "removed": removed,
-        "llm_calls": beside["llm_calls"],
+        "llm_calls": llm_calls,
         "grade": {name: value for name, value in grade.items() if name not in ("feedback", "suggestions", "missing")},
     }
     verdicts = as_verdicts(answer.claims, answer.documents)
@@ -195,11 +195,12 @@ def finished(
         text or not_found_sentence(mode, answer.language),
         meta={**reply.meta, "grounding": grounding, "verdicts": verdicts},
     )
-    return {"replies": [final], "documents": answer.documents, "verdicts": verdicts, **beside, "warnings": warnings}
+    outputs = {"replies": [final], "documents": answer.documents, "verdicts": verdicts}
+    return {**outputs, "llm_calls": llm_calls, "warnings": warnings}
 
 
 def without_claims(parts: ClaimedText, removed: Collection[int]) -> str:
-    """Write an answer without some claims, their marks, and list items and headings that are left with nothing."""
+    """Write an answer without some claims, their marks, and list items and headings that become empty."""
     left = [claim for index, claim in enumerate(parts.claims) if index not in removed]
     if not any(stated_claim(claim) for claim in left):
         return ""
@@ -219,11 +220,11 @@ def without_claims(parts: ClaimedText, removed: Collection[int]) -> str:
 
 
 def _end(parts: ClaimedText, index: int) -> int:
-    """Give the place up to which the marks behind a claim belong to it."""
+    """Return the position up to which the marks after a claim belong to it."""
     end = parts.claims[index].end
     following = parts.claims[index + 1].start if index + 1 < len(parts.claims) else len(parts.text)
     own = [at for at, _ in parts.marks if end <= at <= following and not parts.text[end:at].strip()]
-    # A mark right before the next sentence is that sentence's only if the line is a new one.
+    # A mark right before the next sentence belongs to that sentence only if it begins a new line.
     return max((at for at in own if "\n" not in parts.text[end:at]), default=end)
 
 
@@ -232,7 +233,7 @@ def _tidy(text: str) -> str:
     kept: list[str] = []
     for line in reversed(lines):
         below = next((other for other in reversed(kept) if other.strip()), "")
-        # A heading over nothing, or over the next heading, announces what was taken out.
+        # A heading over nothing, or over the next heading, announces what was removed.
         if _HEADING.match(line.strip()) and line.strip() and (not below or _HEADING.match(below.strip())):
             continue
         kept.append(line.rstrip())

@@ -1,4 +1,4 @@
-"""Checks every claim of an answer against the passages, and sends the question round again where they do not agree."""
+"""Checks every claim of an answer against the passages, and starts another attempt where they do not agree."""
 
 from dataclasses import replace
 from typing import Any, get_args
@@ -25,23 +25,23 @@ class HallucinationGrader(Serializable):
     """
     Lets through only what the passages say.
 
-    Stands behind the generator and before the citations. Every sentence that states something gets a verdict:
+    It comes after the generator and before the citations. Every sentence that states something gets a verdict:
     `supported`, `partial`, `unsupported` or `contradicted`, with a score from 0 to 1, the supporting span and a reason.
-    The local check weighs words by rarity, asks the embedder, and compares numbers, dates, names, opposites and denials
-    exactly. With an `answer_grader` a language model decides the claims that the local check is unsure of, and says
+    The local check weights words by rarity, asks the embedder, and compares numbers, dates, names, opposites and
+    denials exactly. With an `answer_grader` a language model decides the claims that the local check is unsure of, and
     whether the answer answers the question, in one more call.
 
     In a loop, if a claim is unsupported or contradicted, or the answer does not pass, and attempts are left, only the
-    output `retry` fires: the next `Attempt`, with queries made of what the question lacks (never of the refused claim),
-    feedback and suggestions for the prompt, and the passages read so far. So it does once where the first answer is
-    that the sources do not say, though the passages look as if they did. Else, and always outside a loop, `replies`,
-    `documents` and `verdicts` fire, with the best attempt. What it still claims without support is left for
-    `CitationExtractor` to mark, removed, or the whole answer refused; an answer that does not answer is refused. The
-    reply's `meta["grounding"]` tells what happened: `status` (`accepted`, `marked`, `removed`, `refused`, `not_found`),
-    `attempts`, `chosen`, `history`, `removed`, `grade`, `llm_calls`; its `meta["verdicts"]` are shown by
-    `CitationExtractor`.
+    output `retry` is sent: the next `Attempt`, with queries made of what is missing for the question (never of the
+    refused claim), feedback and suggestions for the prompt, and the passages read so far. This also happens once if the
+    first answer is that the sources do not say, though the passages seem to. Otherwise, and always outside a loop,
+    `replies`, `documents` and `verdicts` are sent, with the best attempt. Its unsupported claims are left for
+    `CitationExtractor` to mark, or removed, or the whole answer is refused; an answer that does not answer is refused.
+    The reply's `meta["grounding"]` shows what happened: `status` (`accepted`, `marked`, `removed`, `refused`,
+    `not_found`), `attempts`, `chosen`, `history`, `removed`, `grade`, `llm_calls`; `CitationExtractor` shows its
+    `meta["verdicts"]`.
 
-    All attempts and grades together are at most four calls of a model, one after the other.
+    All attempts and grades together take at most four successive model calls.
 
     Example:
     ```python
@@ -69,13 +69,13 @@ class HallucinationGrader(Serializable):
         Set how strict to be.
 
         :param document_embedder: A document embedder for the similarity of claims and windows; None for words alone.
-        :param answer_grader: Grades each attempt; None to check its claims alone.
+        :param answer_grader: Grades each attempt; None to check only its claims.
         :param claim_matcher: Compares claims with passages in another language; None for numbers and names alone.
         :param max_attempts: How many answers may be generated for one question, 1 to 3.
         :param on_unsupported: What happens after the last attempt to claims without support: `mark` leaves them
-            to be marked, `remove` leaves them out, `refuse` gives up the whole answer. Where nothing is left the answer
+            to be marked, `remove` removes them, `refuse` withholds the whole answer. Where nothing is left the answer
             is the mode's not-found sentence.
-        :param mode: Whose not-found sentence: `simple`, `advanced` or `precise`.
+        :param mode: The mode whose not-found sentence is used: `simple`, `advanced` or `precise`.
         :raises ValueError: If an argument is out of its range.
         """
         if not 1 <= max_attempts <= 3:
@@ -93,10 +93,10 @@ class HallucinationGrader(Serializable):
         self.mode = mode
 
     def warm_up(self) -> None:
-        """Load the embedder and look for the judge; a second call does nothing."""
+        """Load the embedder and prepare the judge; a second call does nothing."""
         try:
             warm_up_generator(self.document_embedder)
-        except ModelMissingError as error:  # every check says that it did without
+        except ModelMissingError as error:  # every check warns that it had no embedder
             logger.info("Answers are checked by words alone: {error}", error=str(error))
         warm_up_generator(self.answer_grader)
 
@@ -123,16 +123,16 @@ class HallucinationGrader(Serializable):
         """
         Grade an answer.
 
-        :param replies: What the generator said; the first one counts. None of it: the best attempt so far, or nothing.
+        :param replies: The generator's replies; the first one counts. If empty, the best attempt so far is returned.
         :param documents: The numbered passages that it read.
-        :param query: The person's question; that of the attempt if empty.
+        :param query: The user's question; that of the attempt if empty.
         :param attempt: The round of the loop, from `AttemptLoop`; None outside a loop.
-        :param filters: The filters that the passages were found under, for the `claim_matcher`.
-        :param language: The question's language; None to tell from the question.
-        :param sent: What the generator was sent; the next round's prompt goes on behind it and the reply.
+        :param filters: The filters under which the passages were found, for the `claim_matcher`.
+        :param language: The question's language; None to detect it.
+        :param sent: The messages that the generator was sent; the next round's prompt continues them and the reply.
         :param confidence: The probability that the passages hold an answer, from `AnswerabilityGate`.
-        :returns: Either `retry`, the attempt of the next round; or `replies` (one, or none where nobody replied), its
-            `documents` and its `verdicts`, one for each claim of the chosen attempt. Beside them `warnings` and
+        :returns: Either `retry`, the attempt of the next round; or `replies` (one, or none if there was no reply), its
+            `documents` and its `verdicts`, one for each claim of the chosen attempt. Besides these, `warnings` and
             `llm_calls`, the calls of the judge in all rounds so far.
         """
         self.warm_up()
@@ -153,14 +153,15 @@ class HallucinationGrader(Serializable):
         return decide(this, max_attempts=self.max_attempts, on_unsupported=self.on_unsupported, mode=self.mode)
 
     def _without_reply(self, documents: list[Document], attempt: Attempt | None) -> dict[str, Any]:
-        """Let out the best of the attempts before, where the model of this one could not be reached."""
+        """Return the best earlier attempt, because the model could not be reached in this one."""
         best = attempt.best if attempt else None
         if attempt is None or best is None:
             return {"replies": [], "documents": documents, "verdicts": [], "warnings": [], "llm_calls": 0}
         return finished(
             best,
             attempt.history,
-            {"llm_calls": attempt.llm_calls, "warnings": list(attempt.warnings)},
+            attempt.llm_calls,
+            attempt.warnings,
             on_unsupported=self.on_unsupported,
             mode=self.mode,
         )

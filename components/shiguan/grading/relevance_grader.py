@@ -1,4 +1,4 @@
-"""Scores the passages that were found, and asks once for a better search where they lack the question's words."""
+"""Scores the passages that were found, and requests one more search where they lack the question's words."""
 
 import re
 from collections.abc import Sequence
@@ -21,17 +21,17 @@ _MOST = 10
 @component
 class RelevanceGrader:
     """
-    Decides whether the passages are worth reading, before an answer is written from them; no model is asked.
+    Decides whether the passages are relevant enough before an answer is written from them; no model is asked.
 
-    Stands behind the ranker. Every passage gets a score from 0 to 10, and all together one: from the question's words
-    that they have, weighed by rarity (`words`), or from the scores of a cross-encoder, 0 to 1 (`scores`). Below the
-    threshold, and only once for a question, the output `retry` fires instead of `documents`: the same attempt, with a
-    search for the words of the question that no passage has. It goes to `AttemptLoop`. Where no passage has any of the
-    words (they may be in another language) there is nothing to go by, and the passages pass.
+    It comes after the ranker. Every passage gets a score from 0 to 10, and so do all together: from the question's
+    words that they have, weighted by rarity (`words`), or from the scores of a cross-encoder, 0 to 1 (`scores`). Below
+    the threshold, and only once for a question, the output `retry` is sent instead of `documents`: the same attempt,
+    with a search for the words of the question that no passage has. It goes to `AttemptLoop`. Where no passage has any
+    of the words (they may be in another language) nothing can be judged, and the passages pass.
 
-    In a later round of the loop new and earlier passages take turns, each once, those that supported something first:
-    neither a search that went astray nor passages that did not help can fill the ten places alone. The scores of two
-    searches for different queries do not compare, so they become the places.
+    In a later round of the loop new and earlier passages alternate, each once, those that supported something first:
+    neither a bad search nor passages that did not help can fill all ten places. The scores of searches for different
+    queries cannot be compared, so scores are set by the order.
 
     Example:
     ```python
@@ -44,7 +44,7 @@ class RelevanceGrader:
 
     def __init__(self, method: Method = "words", *, threshold: float = 4.0) -> None:
         """
-        Set how to score and what is enough.
+        Set the method and the threshold.
 
         :param method: `words` or `scores`.
         :param threshold: The overall score, 0 to 10, below which the question is searched for once more.
@@ -63,10 +63,10 @@ class RelevanceGrader:
         Grade passages.
 
         :param documents: The passages, best first.
-        :param query: The person's question; that of the attempt if empty.
-        :param attempt: The round of the loop; None outside a loop, where nothing is ever asked again.
+        :param query: The user's question; that of the attempt if empty.
+        :param attempt: The round of the loop; None outside a loop, where nothing is searched again.
         :returns: `documents`, with `meta.relevance`; or `retry`, the attempt with other queries and these passages.
-            Beside them `relevance` (`method`, `overall`, `passages` with `id` and `score`, `reformulated`).
+            Besides these, `relevance` (`method`, `overall`, `passages` with `id` and `score`, `reformulated`).
         """
         query = query or (attempt.question if attempt else "")
         documents = _merged(documents, attempt.documents if attempt else ())
@@ -80,12 +80,12 @@ class RelevanceGrader:
             scores = [round(10 * min(max(document.score or 0.0, 0.0), 1.0), 2) for document in documents]
             overall = max(scores, default=0.0)
         lacking = " ".join(word for word in _WORD.findall(question_subject(query)) if not known.issuperset(terms(word)))
-        may = attempt is not None and not attempt.searched_again
-        again = may and 0 < overall < self.threshold and bool(terms(lacking))
+        allowed = attempt is not None and not attempt.searched_again
+        again = allowed and 0 < overall < self.threshold and bool(terms(lacking))
         relevance = {
             "method": self.method,
             "overall": overall,
-            "passages": [{"id": one.id, "score": score} for one, score in zip(documents, scores, strict=True)],
+            "passages": [{"id": found.id, "score": score} for found, score in zip(documents, scores, strict=True)],
             "reformulated": lacking if again else "",
         }
         if attempt is not None and again:
@@ -100,11 +100,11 @@ class RelevanceGrader:
 
 
 def _merged(documents: Sequence[Document], earlier: Sequence[Document]) -> list[Document]:
-    """Let new passages and those of earlier rounds take turns, each once."""
+    """Alternate new passages with those of earlier rounds, each once."""
     if not earlier:
         return list(documents)[:_MOST]
-    turns = [one for pair in zip_longest(earlier, documents) for one in pair if one is not None]
-    # The new copy of a passage is whole and says where it matched this time.
-    fresh = {document.id: document for document in documents}
-    merged = [fresh.get(document.id, document) for document in {one.id: one for one in turns}.values()]
+    ids = dict.fromkeys(found.id for pair in zip_longest(earlier, documents) for found in pair if found is not None)
+    # The new copy of a passage is whole and has the matches of this search.
+    by_id = {document.id: document for document in (*earlier, *documents)}
+    merged = [by_id[name] for name in ids]
     return [replace(document, score=1.0 - place / len(merged)) for place, document in enumerate(merged[:_MOST])]

@@ -1,4 +1,4 @@
-"""Asks an embedder how near claims and windows of sentences are in meaning."""
+"""Compares claims and windows of sentences in meaning, by an embedder."""
 
 from collections.abc import Sequence
 from inspect import signature
@@ -13,9 +13,9 @@ from shiguan.claims.checker import CheckStoppedError, go_on
 from shiguan.llm.run import current_run
 from shiguan.models.vector_memory import VectorMemory
 
-# After each slice of texts a check whose question was cancelled ends.
+# A check whose question was cancelled ends after its current slice of texts.
 _SLICE = 32
-# A second attempt and the next turn of a conversation check much the same passages; some ten MB for each embedder.
+# A second attempt and the next turn of a conversation check much the same passages; about ten MB for each embedder.
 _REMEMBERED = 4_000
 _memories: "WeakKeyDictionary[DocumentEmbedder, VectorMemory]" = WeakKeyDictionary()
 
@@ -32,7 +32,7 @@ def try_similarities(
         return window_similarities(embedder, pairs), []
     except CheckStoppedError:
         raise
-    # Any embedder may stand here, so any error may come.
+    # Any embedder may be configured, so any error may occur.
     except Exception as error:
         logger.warning("The embedder failed in the check of an answer: {error}", error=repr(error))
         kind = type(error).__name__
@@ -40,11 +40,11 @@ def try_similarities(
 
 
 def window_similarities(embedder: DocumentEmbedder, pairs: Sequence[tuple[str, Sequence[str]]]) -> list[float | None]:
-    """Compare each claim with its windows; what the question's tenant has just had compared is not embedded again."""
+    """Compare each claim with its windows; texts that were recently compared for the tenant are not embedded again."""
     usable = [(claim, [text for text in windows if text.strip()] if claim.strip() else []) for claim, windows in pairs]
     claims = {claim for claim, windows in usable if windows}
     windows_of_all = {window for _, windows in usable for window in windows}
-    # A claim looks for what supports it, as a question does.
+    # A claim is embedded like a question, because it is compared with passages.
     asking = {"kind": "query"} if "kind" in signature(embedder.run).parameters else {}
     of_claims, of_windows = _vectors(embedder, claims, **asking), _vectors(embedder, windows_of_all)
     if not of_claims or not of_windows:
@@ -56,7 +56,7 @@ def window_similarities(embedder: DocumentEmbedder, pairs: Sequence[tuple[str, S
 
 
 def _vectors(embedder: DocumentEmbedder, wanted: set[str], **options: str) -> dict[str, np.ndarray]:
-    """Give each text its unit vector; nothing where the embedder gives none."""
+    """Return the unit vector of each text; empty where the embedder gives none."""
     texts = sorted(wanted, key=len)
     if not texts:
         return {}
@@ -66,7 +66,7 @@ def _vectors(embedder: DocumentEmbedder, wanted: set[str], **options: str) -> di
     else:
         memory = _memories.setdefault(embedder, VectorMemory(_REMEMBERED))
         kind = options.get("kind", "passage")
-        vectors, _ = memory.vectors(run.cache.tenant_id, kind, texts, lambda some: _embedded(embedder, some, **options))
+        vectors, _ = memory.vectors(run.cache.tenant_id, kind, texts, lambda new: _embedded(embedder, new, **options))
     return dict(zip(texts, vectors, strict=True)) if len(vectors) == len(texts) else {}
 
 
@@ -75,8 +75,8 @@ def _embedded(embedder: DocumentEmbedder, texts: Sequence[str], **options: str) 
     embedded: list[Document] = []
     for at in range(0, len(texts), _SLICE):
         go_on()
-        some = [Document(content=text) for text in texts[at : at + _SLICE]]
-        embedded += run(documents=some, **options)["documents"]
+        batch = [Document(content=text) for text in texts[at : at + _SLICE]]
+        embedded += run(documents=batch, **options)["documents"]
     if not all(document.embedding for document in embedded):
         return []
     vectors = np.asarray([document.embedding for document in embedded], dtype=np.float32)

@@ -1,4 +1,4 @@
-"""When what a passage tells of happened: by the dates that it has, in annals also by those that it stands under."""
+"""Dates what a passage describes: by the dates that it has and, in annals, by those before it that still hold."""
 
 import hashlib
 import json
@@ -10,41 +10,41 @@ from typing import Any
 
 from haystack import Document
 
-from shiguan.text.dates import BELOW, CHANGED, Mention, counted, find_dates, settled, that_year, within_year
+from shiguan.text.dates import BELOW, CHANGED, Mention, counted, find_dates, resolved, that_year, within_year
 from shiguan.text.languages import fold_han
 from shiguan.text.reigns import Reign, eras, reigns
 from shiguan.text.sentences import sentence_spans
 from shiguan.text.times import WHEN_FROM, WHEN_TO, When, month_name, time_meta
 
-# Annals: at least so many sentences begin with a date; one in so many with a month or a day, or one in so many passages
-# with any date; and of the years so many do not run backwards. Of the Old History of Tang, the annals have a month
-# or day before .17 to .64 of their sentences, its lives and treatises before .08, but those on heaven and portents.
+# An annal: at least this many sentences begin with a date; one in this many with a month or a day, or one in this many
+# passages with any date; and this share of the years does not run backwards. In the Old History of Tang, .17 to .64 of
+# the sentences of annals begin with a month or day, .08 of lives and treatises except those on heaven and portents.
 _FEWEST, _OF_SENTENCES, _OF_PASSAGES, _FORWARD = 5, 7, 3, 0.8
 
 
 _CHANGE = re.compile(r"改元(?:曰|为|号)?(\w\w)(?![一二三四五六七八九十元])")
-# A new era follows the last year that was read within so many years.
+# A new era begins at most this many years after the last year that was read.
 _LONGEST_GAP = 3
 _OPENING = re.compile(r"[\s【\[（(○◎《「“『·]*")
 
 
 def with_times(children: Sequence[Document], parents: Iterable[Document]) -> list[Document]:
     """
-    Write into the meta of children `when` what they tell of happened, and into that of parents from when to when.
+    Add `when`, the times that they describe, to the meta of children, and the years that these span to that of parents.
 
-    A date counts for the child that has it. In an annal it holds until the next one: a chapter in which sentences begin
-    with dates, mostly parts of dates (三月, 甲辰), whose years run forward. What stands in the text is `written`, what
-    holds from before `carried`.
+    A date counts for the child that has it. In an annal, a chapter whose sentences begin with dates, mostly parts of
+    dates (三月, 甲辰), in ascending years, it holds until the next one. A time in the text is `written`, one that holds
+    from before `carried`.
     """
     dated: list[Document] = []
     spans: dict[str, list[int]] = {}
     for _, chapter in groupby(children, key=_chapter):
-        some = list(chapter)
-        for child, times in zip(some, _times(some), strict=True):
+        passages = list(chapter)
+        for child, times in zip(passages, _times(passages), strict=True):
             if not (meta := time_meta(times)):
                 dated.append(child)
                 continue
-            # What is stored under an id does not change, so that a passage with another date is another one.
+            # Content stored under an id never changes, so a passage with another date gets another id.
             identifier = hashlib.sha256(f"{child.id} {json.dumps(meta)}".encode()).hexdigest()
             dated.append(replace(child, id=identifier, meta={**child.meta, **meta}))
             if WHEN_FROM in meta:
@@ -56,7 +56,7 @@ def with_times(children: Sequence[Document], parents: Iterable[Document]) -> lis
 
 
 def _chapter(child: Document) -> tuple[Any, ...]:
-    # Rows of one file may be the entries of one annal.
+    # The rows of a file may be the entries of one annal.
     return (child.meta.get("file_id"), child.meta.get("title"), child.meta.get("section"))
 
 
@@ -65,7 +65,7 @@ def _times(children: list[Document]) -> Iterator[list[When]]:
     texts = [child.content or "" for child in children]
     found = [find_dates(text, context) for text in texts]
     certain = [mention.times[0].first for mentions in found for mention in mentions if len(mention.times) == 1]
-    found = [[settled(mention, certain) for mention in mentions] for mentions in found]
+    found = [[resolved(mention, certain) for mention in mentions] for mentions in found]
     annal = _is_annal(texts, found)
     reckoning = _Reckoning()
     for text, mentions in zip(texts, found, strict=True):
@@ -76,14 +76,14 @@ def _times(children: list[Document]) -> Iterator[list[When]]:
 
 
 def _starts(text: str) -> list[int]:
-    """Give where the words of each sentence begin, and of each line: headings are no sentences."""
+    """Return where the words of each sentence and of each line begin, because headings are not sentences."""
     starts = {start for start, _ in sentence_spans(text)} | {found.end() for found in re.finditer("\n+", text)}
     opened = {found.end() for start in starts if (found := _OPENING.match(text, start))}
     return [at for at in sorted(opened) if at < len(text)]
 
 
 class _Reckoning:
-    """What year, month and reign an annal has come to."""
+    """The year, month and reign that an annal has reached."""
 
     def __init__(self) -> None:
         self._now: When | None = None
@@ -92,18 +92,18 @@ class _Reckoning:
         self._last: int | None = None
 
     def times_of(self, text: str, mentions: Sequence[Mention]) -> Iterator[When]:
-        """Give the times of the next passage, and go on to its last."""
+        """Yield the times of the next passage, and advance to its last."""
         plain = fold_han(text)
         starts = _starts(text)
-        whole = {one.start: one for one in mentions}
-        inside = [(one.start, one.end) for one in mentions]
+        whole = {mention.start: mention for mention in mentions}
+        inside = [(mention.start, mention.end) for mention in mentions]
         changes = {found.start(): found[1] for found in _CHANGE.finditer(plain) if found[1] in eras()}
         for at in sorted({*starts, *whole, *changes}):
             if at in changes:
                 self._change(changes[at])
             elif at in whole:
                 yield from whole[at].times
-                self._go_on(whole[at], plain, begins=at == starts[0])
+                self._advance(whole[at], plain, begins=at == starts[0])
             elif any(start < at < end for start, end in inside):
                 continue
             elif (when := self._below(plain, at)) is not None:
@@ -111,13 +111,13 @@ class _Reckoning:
             elif at == starts[0] and self._now is not None:
                 yield self._now
 
-    def _go_on(self, mention: Mention, plain: str, *, begins: bool) -> None:
+    def _advance(self, mention: Mention, plain: str, *, begins: bool) -> None:
         changed = bool(CHANGED.search(plain, 0, mention.start))
         if len(mention.times) != 1 or not (mention.at_head or changed):
             return
         when, now = mention.times[0], self._now
         if now is not None and ((when.first < now.first and not begins) or (changed and when.first != now.first)):
-            return  # what happened earlier is told, and the year goes on
+            return  # the text looks back, and the year goes on
         kept = (now.month, now.leap) if now is not None and changed else (when.month, when.leap)
         self._reign = mention.reigns[0] if mention.reigns else None
         self._year = mention.label[: mention.year_end] if self._reign else mention.label
@@ -140,7 +140,7 @@ class _Reckoning:
         self._now = When(year, year, precision, month, leap, calendar, "carried", label)
 
     def _below(self, plain: str, at: int) -> When | None:
-        """Read a date of which the year, or the month, stands before."""
+        """Read a date whose year, or month, is that of the text before."""
         parts = self.reads_at(plain, at)
         if parts is None or self._now is None:
             return None
@@ -148,7 +148,9 @@ class _Reckoning:
         if parts["number"]:
             found = self._reign.year(counted(parts["number"])) if self._reign else None
             if found is None or found < year:
-                self._now = None  # of another reign, which was not read: better no year than a wrong one
+                self._now = (
+                    None  # a year of another reign, which was not recognized: no year is better than a wrong one
+                )
                 return None
             year, written, self._year = found, True, f"{self._reign.name}{parts['year']}"  # type: ignore[union-attr]
         when: When | None = When(year, year, calendar=self._now.calendar, label=self._year)
@@ -159,7 +161,7 @@ class _Reckoning:
             if when is None:
                 return None
             if not parts["number"] and (when.month or 12) < (self._now.month or 0):
-                self._now = None  # a year has begun that was not read
+                self._now = None  # a new year has begun that was not recognized
                 return None
             self._set(year, when.month, leap=when.leap)
             tail = "".join(parts[part] or "" for part in ("season", "month", "day"))
@@ -167,7 +169,7 @@ class _Reckoning:
         return replace(when, how="written" if written else "carried") if when else None
 
     def reads_at(self, plain: str, at: int) -> dict[str, str] | None:
-        """Give the parts of a date without a reign that begins at a place."""
+        """Return the parts of a date without a reign that begins at a place."""
         found = BELOW.match(plain, at)
         parts = found.groupdict() if found else {}
         return parts if any(parts.values()) else None
@@ -179,7 +181,7 @@ def _is_annal(texts: list[str], found: list[list[Mention]]) -> bool:
     reckoning = _Reckoning()
     for text, mentions in zip(texts, found, strict=True):
         plain, starts = fold_han(text), _starts(text)
-        whole = {one.start: one.times[0] for one in mentions if one.at_head and len(one.times) == 1}
+        whole = {found.start: found.times[0] for found in mentions if found.at_head and len(found.times) == 1}
         years += [when.first for when in whole.values()]
         closer = [at for at in starts if (whole[at].month if at in whole else _closer(reckoning.reads_at(plain, at)))]
         sentences += len(starts)

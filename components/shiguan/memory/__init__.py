@@ -1,1 +1,1 @@
-"""Conversation to what of it still matters."""
+"""Reads conversations: what of them still matters for a question."""

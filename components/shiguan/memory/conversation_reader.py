@@ -52,9 +52,10 @@ _CHANGED = (
 @dataclass(frozen=True)
 class _Conversation:
     """
-    A conversation: the last turns, those in the prompts, the summaries, and what went wrong in reading them.
+    A conversation: the last turns, those in the prompts, the summaries, and warnings.
 
-    `messages` are the last turns for what reads the question with them, `own` those of a caller for the prompt.
+    `messages` are the last turns for the stages that read the question with them, `own` a caller's turns for the
+    prompt.
     """
 
     turns: list[Turn] = field(default_factory=list)
@@ -78,21 +79,21 @@ class _Conversation:
 @component
 class ConversationReader(Serializable):
     """
-    Makes a question stand alone, and gives the prompt what was said before it.
+    Makes a question complete by itself, and gives the prompt what was said before it.
 
-    Stands first among what reads a question. What was said is kept in `conversation_store` under the conversation's id,
-    or comes with the question as `history`, which then counts instead and is not kept.
+    It is the first stage that reads a question. What was said is kept in `conversation_store` under the conversation's
+    id, or comes with the question as `history`, which then counts instead and is not kept.
 
-    - A question that is complete by itself is searched as it is. One that leans on the turns before it, by rule
-      (a pronoun without a name, something left out), is searched with the words that tell most of these turns.
-    - One about the conversation itself is answered with what was said, status `recalled`; nothing is searched.
+    - A question that is complete by itself is searched unchanged. A question that depends on the turns before it, by
+      rule (a pronoun without a name, something left out), is searched with the most informative words of these turns.
+    - A question about the conversation itself is answered with what was said, status `recalled`; nothing is searched.
     - A greeting, thanks and a sum are answered at once, status `unsearched`.
-    - Each earlier turn becomes the message of a person, with the passages that were new then, and one of an assistant,
-      byte for byte as the prompts before had them, so that a provider's prefix cache hits. Passages are read from the
-      store again, under the tenant's filters and those of this question, and keep their numbers. Where the turns exceed
-      `token_budget`, or a passage is not there any more, the messages begin anew with the conversation's summary.
-    - Fragments of older turns that the question is about, by words and by vectors, come as `memory`: no passages, and
-      never cited.
+    - Each earlier turn becomes a user message, with the passages that were new then, and an assistant message, byte for
+      byte as in the prompts before, so that a provider's prefix cache hits. Passages are read from the store again,
+      under the tenant's filters and those of this question, and keep their numbers. Where the turns exceed
+      `token_budget`, or a passage is gone, the messages start over with the conversation's summary.
+    - Fragments of older turns that the question is about, by words and by vectors, come as `memory`: they are not
+      passages, and are never cited.
 
     Example:
     ```python
@@ -113,13 +114,13 @@ class ConversationReader(Serializable):
         token_budget: int = 12000,
     ) -> None:
         """
-        Name the stores and the models.
+        Set the stores and the models.
 
         :param conversation_store: Where conversations are kept.
         :param document_store: Where the passages are that earlier answers read.
         :param text_embedder: Embeds the question, to find summaries that it is about.
-        :param summary_tree: What sums up a conversation once an answer was sent; None for none.
-        :param token_budget: Most tokens that the earlier turns may have in a prompt.
+        :param summary_tree: Summarizes a conversation after an answer was sent; None for no summaries.
+        :param token_budget: The most tokens that the earlier turns may take in a prompt.
         :raises ValueError: If the budget is not positive.
         """
         if token_budget < 1:
@@ -164,17 +165,17 @@ class ConversationReader(Serializable):
         """
         Read a question.
 
-        :param query: The question, as the person asked it.
+        :param query: The question, as the user asked it.
         :param filters: Whose conversation and whose passages may be read, from `TenantFilter`.
         :param conversation_id: The conversation; None for none.
         :param history: A caller's own turns, `ChatMessage`s or `{"role", "content"}`; of these the last ten count, as
             many as the budget holds.
-        :param retrieval: `words` or `vectors` to search in one way alone: the other one then gets no query.
-        :param language: The question's language; None to tell from the question.
-        :returns: `question`, as it was asked; `query`, standing alone, and for the retrievers the same as `word_query`
-            and `vector_query`; or, where nothing is to be searched, `answers` instead of these four. Beside them
-            `source` (`database`, `both` or `history`), `history` (the last turns), `summary`, `memory`, `messages` and
-            `shown` (the passages with a number, of which the messages show those with content) for the prompt;
+        :param retrieval: `words` or `vectors` to search in only one way: the other retriever then gets no query.
+        :param language: The question's language; None to detect it.
+        :returns: `question`, as it was asked; `query`, the standalone question, and the same for the retrievers as
+            `word_query` and `vector_query`; or, where nothing is to be searched, `answers` instead of these four.
+            Besides these, `source` (`database`, `both` or `history`), `history` (the last turns), `summary`, `memory`,
+            `messages` and `shown` (the passages with a number; the messages show those with content) for the prompt;
             `thread`, what is kept with this turn for the next prompt, and the `prefix` of the last; `warnings`.
         :raises RefusedError: If the filters name no tenant, or the id cannot be one.
         """
@@ -214,7 +215,7 @@ class ConversationReader(Serializable):
 
     @wraps(run)
     async def run_async(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Do as `run`, in a thread: stores must not hold up other questions."""
+        """Run in a thread, so that stores do not hold up other questions."""
         return await asyncio.to_thread(self.run, *args, **kwargs)
 
     def _read(self, tenant_id: str, conversation_id: str | None, history: list[Any] | None) -> _Conversation:
@@ -244,12 +245,12 @@ class ConversationReader(Serializable):
     def _earlier(
         self, conversation: _Conversation, filters: dict[str, Any]
     ) -> tuple[EarlierTurns, dict[str, Any], list[str]]:
-        """Write the earlier turns, say what to keep of how the prompt begins, and why it begins anew if it does."""
+        """Return the earlier turns, what to keep about the prompt's beginning, and a warning if it starts over."""
         if conversation.own is not None or not conversation.in_prompts:
             return EarlierTurns(conversation.own or []), {"start": 0}, []
         numbers, clear = numbers_of(conversation.in_prompts)
         wanted = passages_of(conversation.in_prompts) if clear else []
-        found = {one.id: one for one in self._passages(wanted, filters)} if wanted else {}
+        found = {document.id: document for document in self._passages(wanted, filters)} if wanted else {}
         whole = clear and len(found) == len(wanted)
         if whole:
             earlier = written_turns(conversation.in_prompts, found, numbers)

@@ -1,4 +1,4 @@
-"""Writes the earlier turns of a conversation as messages, byte for byte as the prompts before this one had them."""
+"""Writes the earlier turns of a conversation as messages, byte for byte as in the prompts before."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,10 +23,10 @@ _WHOLE_ANSWERS = ("not_found", "refused")
 @dataclass(frozen=True)
 class EarlierTurns:
     """
-    The messages that a prompt begins with, and the passages that have a number by them.
+    The messages that a prompt begins with, and the passages that already have a number.
 
-    `shown` are those that the messages show, with their content, and those that an earlier prompt showed, without;
-    `first` is the number of the first turn that the messages tell, or None.
+    `shown` has the passages in the messages, with their content, and those of earlier prompts, without it; `first` is
+    the number of the first turn in the messages, or None.
     """
 
     messages: list[ChatMessage] = field(default_factory=list)
@@ -35,31 +35,32 @@ class EarlierTurns:
 
 
 def start_of(turn: Turn) -> int:
-    """Give the number of the turn with which the prompts began that this turn's prompt went on from."""
+    """Return the number of the first turn in the prompt of this turn."""
     return int(turn.meta.get("thread", {}).get("start") or turn.number)
 
 
 def turns_in_prompts(turns: Sequence[Turn]) -> list[Turn]:
-    """Give the turns that the prompt of the last one told, and that one."""
+    """Return the turns that the prompt of the last one contained, and the last one."""
     turns = [turn for turn in turns if turn.number >= start_of(turns[-1])] if turns else []
     return [turn for turn in turns if turn.meta.get("status") not in ("recalled", "unsearched")]
 
 
 def passages_of(turns: Sequence[Turn]) -> list[str]:
-    """Name the passages that were sent with the prompts of some turns."""
-    return list({one["id"]: None for turn in turns for one in _read(turn)})
+    """Return the ids of the passages that were sent with the prompts of some turns."""
+    return list({read["id"]: None for turn in turns for read in _read(turn)})
 
 
 def numbers_of(turns: Sequence[Turn]) -> tuple[dict[str, int], bool]:
-    """Say what passages are called, and whether no number was given twice; of two the first holder keeps it."""
+    """Return the numbers of passages, and whether each was given only once; otherwise its first holder keeps it."""
     numbers: dict[str, int] = dict(turns[0].meta.get("thread", {}).get("numbers") or {}) if turns else {}
     holders = {number: name for name, number in numbers.items()}
     clear = True
-    for one in (one for turn in turns for one in turn.meta.get("thread", {}).get("read") or []):
-        holder = holders.setdefault(one["number"], one["id"])
-        clear = clear and holder == one["id"] and numbers.get(one["id"], one["number"]) == one["number"]
-        if holder == one["id"]:
-            numbers.setdefault(one["id"], one["number"])
+    for read in (read for turn in turns for read in turn.meta.get("thread", {}).get("read") or []):
+        name, number = read["id"], read["number"]
+        holder = holders.setdefault(number, name)
+        clear = clear and holder == name and numbers.get(name, number) == number
+        if holder == name:
+            numbers.setdefault(name, number)
     return numbers, clear
 
 
@@ -69,26 +70,27 @@ def written_turns(turns: Sequence[Turn], found: Mapping[str, Document], numbers:
     shown: dict[str, Document] = {}
     for turn in turns:
         read = _read(turn)
-        blocks = [_read_block(found[one["id"]], one) for one in read if one["id"] not in shown]
-        again = [one["number"] for one in read if one["id"] in shown]
-        shown.update((one["id"], _as_read(found[one["id"]], one)) for one in read if one["id"] not in shown)
+        new = [(found[entry["id"]], entry) for entry in read if entry["id"] not in shown]
+        again = [entry["number"] for entry in read if entry["id"] in shown]
+        blocks = [_read_block(parent, entry) for parent, entry in new]
+        shown.update((parent.id, _as_read(parent, entry)) for parent, entry in new)
         context = render_sources(blocks, again) if read else ""
         known = {document.meta["number"] for document in shown.values()}
-        said = turn.answer if turn.meta.get("status") in _WHOLE_ANSWERS else turn.said
+        text = turn.answer if turn.meta.get("status") in _WHOLE_ANSWERS else turn.said
         language = turn.meta.get("thread", {}).get("language") or detect_language(turn.question)
-        answer = neutral_answer(said[:_LONGEST_ANSWER], known)
+        answer = neutral_answer(text[:_LONGEST_ANSWER], known)
         asked = _earlier_turn(context, neutral_text(turn.question), language)
         messages += [asked, ChatMessage.from_assistant(answer or "…")]
     return EarlierTurns(messages, [*shown.values(), *_only_numbered(numbers, shown)], turns[0].number)
 
 
 def anew(summary: str, numbers: Mapping[str, int]) -> EarlierTurns:
-    """Begin the messages anew: a summary takes the place of the turns, passages keep their numbers."""
+    """Start the messages over: a summary replaces the turns, and passages keep their numbers."""
     return EarlierTurns(summary_messages(summary), _only_numbered(numbers, {}))
 
 
 def summary_messages(summary: str) -> list[ChatMessage]:
-    """Write what a conversation was about as its first message, and an assistant that took note of it."""
+    """Write the summary of a conversation as its first message, with an empty reply of the assistant."""
     if not summary:
         return []
     (message,) = render_prompt("conversation_summary", summary=summary, language=detect_language(summary))
@@ -97,13 +99,13 @@ def summary_messages(summary: str) -> list[ChatMessage]:
 
 @lru_cache(256)
 def _earlier_turn(context: str, question: str, language: str) -> ChatMessage:
-    """Write what a person asked, with the passages that were read: once, for every further turn begins with it."""
+    """Write a user's question with the passages that were read; cached, because every later prompt repeats it."""
     (message,) = render_prompt("earlier_turn", context=context, question=question, language=language)
     return message
 
 
 def _read_block(parent: Document, read: Mapping[str, Any]) -> SourceBlock:
-    """Write a stored passage as it was read once: its number, the stretch of it, and the gaps or the summary."""
+    """Write a stored passage as it was read then: its number, its stretch, and the gaps or the summary."""
     text, cut = parent.content or "", read.get("cut")
     if read.get("summary") is not None:
         text = read["summary"]
@@ -115,7 +117,7 @@ def _read_block(parent: Document, read: Mapping[str, Any]) -> SourceBlock:
 
 
 def in_turns(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """Let a person and the assistant speak in turn, the person first and the assistant last, as models expect."""
+    """Make user and assistant alternate, the user first and the assistant last, as models expect."""
     paired: list[ChatMessage] = []
     for message in messages:
         if paired and paired[-1].role == message.role:
@@ -126,10 +128,10 @@ def in_turns(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
 
 
 def whole_summary(nodes: Sequence[SummaryNode]) -> str:
-    """Put together, in order, the summaries that no other one contains; of a long whole, its end."""
+    """Join, in order, the summaries that no other summary contains; if that is too long, only its end."""
     roots: list[SummaryNode] = []
     covered = 0
-    # A level covers the turns from the first on; what the one below has beyond them is not contained in anything.
+    # A level covers the turns from the first on; the level below may have later turns, which nothing contains.
     for node in sorted(nodes, key=lambda node: (-node.level, node.first_turn)):
         if node.first_turn > covered:
             roots.append(node)

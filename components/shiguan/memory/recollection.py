@@ -1,4 +1,4 @@
-"""Finds what a conversation said about a question, and writes it down."""
+"""Finds what was said about a question in its conversation, and writes it for the prompt."""
 
 import math
 from collections.abc import Sequence
@@ -12,11 +12,11 @@ from shiguan.conversations import SummaryNode, Turn
 from shiguan.text.terms import term_index, terms
 
 LAST_TURNS = 3
-"""So many turns are always given, as they were said."""
+"""How many of the last turns are always included, as they were said."""
 _MOST_SUMMARIES = 5
 _K1, _B, _AVERAGE = 1.2, 0.75, 200.0
 _LONGEST_TURN = 1_000
-# Fragments whose terms are kept in this process, which never change: some ten conversations of 1,000 turns.
+# Fragments never change, so this process keeps the terms of this many: about ten conversations of 1,000 turns.
 _REMEMBERED = 20_000
 
 
@@ -26,35 +26,35 @@ def fragments(
     """
     Choose the fragments of a conversation that a question is about, best first.
 
-    The last turns are always among them; with them the summaries of all levels that are nearest by words and by the
-    vectors of the question and the summaries, both scaled to the best of theirs and added up. Of summaries that contain
-    one another the best stays. A turn that has no summary yet stands in for it.
+    The last turns are always among them, and with them the summaries of all levels that are nearest by words and by
+    vectors, both scores scaled to their best and added. Of summaries that contain one another the best is kept. A turn
+    without a summary is itself a fragment.
 
-    Fragments have `meta.level` (-1 for a turn) and `meta.turns`. They have no number: no claim is supported by what was
-    said.
+    Fragments have `meta.level` (-1 for a turn) and `meta.turns`. They have no number, because what was said does not
+    support a claim.
     """
     if not turns:
         return []
-    said = [f"{turn.question}\n{turn.said[:_LONGEST_TURN]}".strip() for turn in turns]
-    texts = [*said, *(node.text for node in nodes)]
+    spoken = [f"{turn.question}\n{turn.said[:_LONGEST_TURN]}".strip() for turn in turns]
+    texts = [*spoken, *(node.text for node in nodes)]
     spans = [(-1, turn.number, turn.number) for turn in turns] + [node[:3] for node in nodes]
     scores = _to_best(_bm25(query, texts)) + _to_best(_cosines(vector, turns, nodes))
     found = [_fragment(text, span, float(score)) for text, span, score in zip(texts, spans, scores, strict=True)]
     recent = found[max(0, len(turns) - LAST_TURNS) : len(turns)]
-    others = [one for one in found if one.score and one not in recent]
-    chosen = [*recent, *_apart(others, recent, _MOST_SUMMARIES)]
-    return sorted(chosen, key=lambda one: (-(one.score or 0.0), -one.meta["turns"][1], one.meta["level"]))
+    others = [fragment for fragment in found if fragment.score and fragment not in recent]
+    chosen = [*recent, *_without_nested(others, recent, _MOST_SUMMARIES)]
+    return sorted(chosen, key=lambda found: (-(found.score or 0.0), -found.meta["turns"][1], found.meta["level"]))
 
 
 def written(found: Sequence[Document], *, before: int | None) -> str:
-    """Write fragments for a prompt, in the order in which they were said, leaving out the turns from a number on."""
-    in_time = sorted(found, key=lambda fragment: fragment.meta["turns"])
-    return "\n".join(f"- {one.content}" for one in in_time if before is None or one.meta["turns"][0] < before)
+    """Write fragments for a prompt, in the order of the turns; turns from the number `before` on are left out."""
+    return "\n".join(f"- {text}" for text in in_order(found, before=before))
 
 
-def in_order(found: Sequence[Document]) -> list[str]:
-    """Give what fragments say, in the order in which it was said."""
-    return [one.content or "" for one in sorted(found, key=lambda fragment: fragment.meta["turns"])]
+def in_order(found: Sequence[Document], *, before: int | None = None) -> list[str]:
+    """Return the texts of fragments in the order of their turns, without turns from the number `before` on."""
+    ordered = sorted(found, key=lambda fragment: fragment.meta["turns"])
+    return [text.content or "" for text in ordered if before is None or text.meta["turns"][0] < before]
 
 
 def _fragment(text: str, span: tuple[int, int, int], score: float) -> Document:
@@ -88,7 +88,7 @@ def _bm25(query: str, texts: Sequence[str]) -> NDArray[np.float64]:
 
 
 def _cosines(query: Sequence[float], turns: Sequence[Turn], nodes: Sequence[SummaryNode]) -> NDArray[np.float64]:
-    """Compare vectors of length one; a turn has that of its own summary, and one without a fitting vector has none."""
+    """Return cosines of unit vectors; a turn has the vector of its own summary, 0 where there is no fitting vector."""
     wanted = np.asarray(query, dtype=np.float32)
     leaves = {node.first_turn: node.embedding for node in nodes if node.level == 0}
     vectors = [*(leaves.get(turn.number, b"") for turn in turns), *(node.embedding for node in nodes)]
@@ -100,17 +100,17 @@ def _cosines(query: Sequence[float], turns: Sequence[Turn], nodes: Sequence[Summ
     return scores
 
 
-def _apart(found: Sequence[Document], recent: Sequence[Document], most: int) -> list[Document]:
-    """Take the best that neither contain, nor are contained in, something that scored higher or is there."""
+def _without_nested(found: Sequence[Document], recent: Sequence[Document], most: int) -> list[Document]:
+    """Return the best fragments, without recent ones and those that contain, or are contained in, a better one."""
     kept: list[Document] = []
-    shown = {tuple(one.meta["turns"]) for one in recent}
-    for one in sorted(found, key=lambda one: -(one.score or 0.0)):
+    shown = {tuple(fragment.meta["turns"]) for fragment in recent}
+    for fragment in sorted(found, key=lambda fragment: -(fragment.score or 0.0)):
         if len(kept) == most:
             break
-        first, last = one.meta["turns"]
+        first, last = fragment.meta["turns"]
         nested = any(
             (a <= first and last <= b) or (first <= a and b <= last) for a, b in (other.meta["turns"] for other in kept)
         )
         if not nested and (first, last) not in shown:
-            kept.append(one)
+            kept.append(fragment)
     return kept

@@ -27,8 +27,8 @@ def route_question(question: str, turns: Sequence[ChatMessage]) -> Route:
     """
     Route a question.
 
-    `database`: a question that is complete by itself, which nothing that was said touches. `both`: one that leans on
-    the turns before it, searched with the words that tell most of them, or one that doubts an earlier answer.
+    `database`: a question that is complete by itself and does not refer to the conversation. `both`: one that depends
+    on the turns before it, searched with their most informative words, or one that doubts an earlier answer.
     `history`: one about the conversation itself.
     """
     text = " ".join(question.split())

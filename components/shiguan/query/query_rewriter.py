@@ -1,4 +1,4 @@
-"""Turns one question into the queries that find its answer, with one call of a model at most."""
+"""Turns one question into the queries that find its answer, with at most one model call."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -28,7 +28,7 @@ from shiguan.text.questions import (
 )
 
 Retrieval = Literal["hybrid", "words", "vectors"]
-"""Whether passages come from the search by words, from that by vectors, or from both."""
+"""Whether passages are searched by words, by vectors, or by both."""
 METHODS = ("none", "multi_query", "step_back", "decompose", "expand", "contextualize")
 
 _HYDE = "hyde"
@@ -55,7 +55,7 @@ _OUTPUTS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class _Plan:
-    """What one run is going to do: the question, its method, the turns it leans on, and what to warn of."""
+    """What one run is going to do: the question, its method, the turns that it depends on, and warnings."""
 
     query: str
     method: str
@@ -75,33 +75,32 @@ class QueryRewriter:
     """
     Rewords a question for the search, by the method that its analysis suggests.
 
-    Stands after `QueryAnalyzer` and before the retrievers. With `method: auto` it takes the analysis's method, or finds
-    one by rules where no analysis comes. Whatever happens, the question itself stays first among the queries; a
-    follow-up that leans on the conversation is first made to stand alone, in the same call.
+    It comes after `QueryAnalyzer` and before the retrievers. With `method: auto` it uses the analysis's method, or
+    chooses one by rules if there is no analysis. In any case the question itself stays first among the queries; a
+    follow-up that depends on the conversation is first made standalone, in the same call.
 
-    - `none`: the question as it is
+    - `none`: the question unchanged
     - `multi_query`: the question and three others, up to five on request, from different angles (RAG-Fusion)
     - `step_back`: and a more general question (Zheng et al. 2023, Take a Step Back, https://arxiv.org/abs/2310.06117)
-    - `decompose`: the question as it is, and a `plan` of two to four sub-questions for `SubQuestionAnswerer`
+    - `decompose`: the question unchanged, and a `plan` of two to four sub-questions for `SubQuestionAnswerer`
     - `expand`: and the question with synonyms and aliases appended
-    - `contextualize`: the question made to stand alone, from the history
+    - `contextualize`: the question made standalone by the history
 
-    Where the library has books in languages that the question is not in, one wording in each of them, three at most,
-    is searched as well; it is asked for in the same call, with every method but a `none` or `hyde` that was asked for.
+    Where the library has books in languages that the question is not in, one wording in each of them, at most three,
+    is searched as well; it is requested in the same call, with every method but an explicit `none` or `hyde`.
 
-    With a history the model says as well where the question is to be looked for (`source`): one that stands alone
-    is left as it is, and one about the conversation itself (`history`), if it brings no name that was not said, is
+    With a history the model also says where to look for the answer (`source`): a question that is complete by itself is
+    left unchanged, and one about the conversation itself (`history`), if it has no name that was not mentioned, is
     answered by what was said last, status `recalled`, without a search. A reworded follow-up is checked before it
     replaces the question: it must be a question, in the question's language, not too long, about the same thing,
     and without names or numbers that nobody mentioned.
     Without a model, after an error and after a bad reply the question is searched alone, a follow-up together with the
-    words that tell most of the turns before it; a warning says so. On the last turns of MT-RAG's conversations the
+    most informative words of the turns before it; a warning says so. On the last turns of MT-RAG's conversations the
     question alone finds passages with an nDCG@10 of .82, with such words of .89 (docs/quality.md).
 
-    Reply of the model: an object with `source` and `query` (the stand-alone question; only with a history) and
-    `queries`; for
-    `decompose` with `questions`, each of them `text` and `needs`, the numbers of those whose answers it builds on; for
-    other languages with `translations`, by language.
+    Reply of the model: an object with `source` and `query` (the standalone question; only with a history) and
+    `queries`; for `decompose` with `questions`, each with `text` and `needs`, the numbers of those whose answers it
+    depends on; for other languages with `translations`, by language.
 
     Example:
     ```python
@@ -124,9 +123,9 @@ class QueryRewriter:
 
         :param chat_generator: The model; None for none.
         :param method: One of the methods above for every question, or `auto`.
-        :param document_store: The library, whose languages the question is worded in; one of Shiguan's stores, of
-            another one nothing is known. None for the question's own language alone.
-        :raises ValueError: If the method is not one of those.
+        :param document_store: The library into whose languages the question is translated; only Shiguan's stores report
+            theirs. None for the question's own language alone.
+        :raises ValueError: If the method is unknown.
         """
         if method not in (*METHODS, "auto"):
             raise ValueError(f"`method` must be auto or one of {', '.join(METHODS)}, got {method!r}.")
@@ -154,18 +153,18 @@ class QueryRewriter:
         Reword a question.
 
         :param query: The question.
-        :param analysis: What `QueryAnalyzer` found; None to find it here.
+        :param analysis: The analysis of `QueryAnalyzer`; None to analyse the question here.
         :param history: The turns before it, `ChatMessage`s or `{"role", "content"}`.
-        :param method: For this call, over the component's own. With `hyde` a hypothetical passage is asked for and the
-            question is not reworded; with any other but `auto` none is asked for.
+        :param method: The method for this call instead of the component's own. With `hyde` a hypothetical passage is
+            requested and the question is not reworded; with any other but `auto` no such passage is.
         :param filters: What may be found, from `TenantFilter`, for the languages of the library.
-        :param wordings: How many others `multi_query` writes, 1 to 5; it is then the method where none is named.
-        :param retrieval: `words` or `vectors` to search in one way alone: the other one then gets no queries.
-        :returns: `query`, the question or its stand-alone form; `queries`, that and its other wordings, and for the
-            retrievers the same as `word_queries` and `vector_queries`, which are not there where nothing is to be
-            searched that way; `analysis`, as it came, with this `use_hyde`; `method`, what was done; `plan`, the
-            sub-questions, each `number`, `text` and `needs`; `use_hyde`, what the analysis says of it, never beside a
-            plan; `warnings`; `llm_calls`, 0 or 1. Where the conversation answers, `answers` instead of the queries.
+        :param wordings: How many others `multi_query` writes, 1 to 5; it is then the method unless another is named.
+        :param retrieval: `words` or `vectors` to search in only one way: the other retriever then gets no queries.
+        :returns: `query`, the question or its standalone form; `queries`, that and its other wordings, and the same for
+            the retrievers as `word_queries` and `vector_queries`, absent for a retriever that is not to search;
+            `analysis`, unchanged but for `use_hyde`; `method`, the method used; `plan`, the sub-questions, each with
+            `number`, `text` and `needs`; `use_hyde`, from the analysis, never with a plan; `warnings`; `llm_calls`, 0
+            or 1. Where the conversation answers, `answers` instead of the queries.
         :raises ValueError: If the method is unknown, or `wordings` out of its range.
         """
         plan = self._plan(query, analysis, history, method, wordings=wordings)
@@ -173,7 +172,7 @@ class QueryRewriter:
         may_recall = method in (None, "auto")
         plan = replace(plan, languages=languages, analysis=analysis or {}, retrieval=retrieval, may_recall=may_recall)
         if plan.method == "none" and (not plan.languages or not is_available(self.chat_generator)):
-            return _done(plan, [])  # wordings in other languages were not asked for
+            return _done(plan, [])  # no model, or no wordings in other languages were requested
         if not is_available(self.chat_generator):
             return self._fallback(plan, NO_LLM, calls=0)
         reply = await ask_llm_async(self.chat_generator, _prompt(plan))
@@ -182,7 +181,7 @@ class QueryRewriter:
     run = blocking(run_async)
 
     def _languages(self, query: str, filters: dict[str, Any] | None) -> tuple[str, ...]:
-        """Give the languages of the library that a question is not in, that of most passages first."""
+        """Return the languages of the library other than the question's, the most frequent first."""
         count = getattr(self.document_store, "count_languages", None)
         passages = count(require_filters(filters, type(self).__name__)) if count else {}
         most_first = sorted(passages, key=lambda code: (-passages[code], code))
@@ -219,8 +218,7 @@ class QueryRewriter:
         if wanted == "auto" and suggested in METHODS:
             wanted = suggested
         if wanted in ("auto", "contextualize"):
-            by_rules = "none" if wanted == "contextualize" else choose_method(analyse_question(query))
-            wanted = by_rules
+            wanted = "none" if wanted == "contextualize" else choose_method(analyse_question(query))
         if turns and wanted == "none":
             wanted = "contextualize"
         return _Plan(query, wanted, turns, warnings, hyde, translates, wordings=wordings or _QUERIES)
@@ -276,7 +274,7 @@ def _wordings(reply: str, plan: _Plan, question: str) -> list[str]:
 def _prompt(plan: _Plan) -> list[ChatMessage]:
     counts = {"step_back": _STEP_BACK_QUERIES, "decompose": MOST, "expand": _EXPANSION_TERMS}
     language = detect_language(plan.query)
-    # The examples have no history, so that of a follow-up has none of them.
+    # The examples have no history, so a follow-up gets none of them.
     shown = plan.method if plan.method in _WITH_EXAMPLES and not plan.turns else None
     return render_prompt(
         "query_rewriter",
@@ -306,12 +304,12 @@ def _stand_alone(reply: str, plan: _Plan) -> tuple[str, str]:
 
 
 def _is_about_the_conversation(reply: str, plan: _Plan) -> bool:
-    """Tell whether the model says so; a question with a name that was not said is about something else."""
+    """Return whether the model says so; a question with a name that was not mentioned is about something else."""
     if not plan.turns or not plan.may_recall:
         return False
     source = str((json_object(reply, "source") or {}).get("source", "")).strip().casefold()
-    said = named_text("\n".join(turn.text or "" for turn in plan.turns))
-    return source == "history" and all(said.has(name) for name in names_of(plan.query))
+    mentioned = named_text("\n".join(turn.text or "" for turn in plan.turns))
+    return source == "history" and all(mentioned.has(name) for name in names_of(plan.query))
 
 
 def _recalled(plan: _Plan, reply: LlmReply) -> dict[str, Any]:
@@ -327,7 +325,7 @@ def _recalled(plan: _Plan, reply: LlmReply) -> dict[str, Any]:
 
 
 def _translations(reply: str, plan: _Plan) -> tuple[list[str], list[str]]:
-    """Give the usable wordings in other languages, and the languages without one."""
+    """Return the usable wordings in other languages, and the languages without one."""
     found = (json_object(reply, "translations") or {}).get("translations")
     texts = found if isinstance(found, dict) else {}
     kept: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Answers the parts of a question one by one, each from passages of its own, before the whole is answered."""
+"""Answers the parts of a question one by one, each from its own passages, before the whole is answered."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ _OUTPUTS: dict[str, Any] = {
 
 @dataclass
 class _Part:
-    """A sub-question on its way: what it asks once placeholders are filled, its passages, and what came of it."""
+    """A sub-question with its query, in which placeholders are filled, its passages, and its answer."""
 
     sub: SubQuestion
     query: str
@@ -49,7 +49,7 @@ class _Part:
     numbers: list[int] = field(default_factory=list)
 
     def record(self) -> dict[str, Any]:
-        """Write it as the answer object and the stream have it."""
+        """Write it in the form of the answer object and the stream."""
         own = [document for document in self.passages if document.meta["number"] in self.numbers]
         return {
             "number": self.sub.number,
@@ -65,16 +65,16 @@ class _Part:
 @component
 class SubQuestionAnswerer(Serializable):
     """
-    Answers the sub-questions of a plan, and hands the whole question the passages that the answers cite.
+    Answers the sub-questions of a plan, and adds the passages that the answers cite to those of the whole question.
 
-    Stands behind the ranker of the whole question and takes the plan from `QueryRewriter`. Sub-questions that need
-    nothing are searched and answered side by side; one that needs another comes after it, searched with what that one's
-    answer comes down to in the place of `{1}`, and is asked with the pairs of question and answer that it needs.
+    It comes after the ranker of the whole question and takes the plan from `QueryRewriter`. Sub-questions that need no
+    other one are searched and answered concurrently; one that needs another comes after it, with the key of that answer
+    in place of `{1}`, and the model gets the questions and answers that it needs.
 
     A passage has one number for the whole question, in sub-answers, in events and in the final answer. Sub-answers are
-    no sources: they go to the prompt, and what the answer says is checked against passages. One without an answer is
-    named as missing by the answer; one whose call fails costs a warning, and the others go on. Without a plan or a
-    model the passages go through as they came.
+    not sources: they go to the prompt, and the answer is checked against passages. The answer names a sub-question
+    without an answer as missing; one whose call fails leaves a warning, and the others go on. Without a plan or a model
+    the passages are passed on unchanged.
 
     Source: the prompts of LangChain's "RAG from scratch" on decomposition; Press et al., "Measuring and Narrowing the
     Compositionality Gap in Language Models" (2023), https://arxiv.org/abs/2210.03350.
@@ -96,11 +96,11 @@ class SubQuestionAnswerer(Serializable):
 
     def __init__(self, chat_generator: ChatGenerator | None = None, *, retriever: Any, ranker: Any = None) -> None:
         """
-        Name the parts, which are those of the whole question.
+        Set the parts, which are those of the whole question.
 
         :param chat_generator: The model that answers sub-questions; None for none.
-        :param retriever: Finds passages for a `query` under `filters`, as `PassageRetriever`.
-        :param ranker: Ranks passages for a query, as Haystack's rankers; None for the order in which they were found.
+        :param retriever: Finds passages for a `query` under `filters`, like `PassageRetriever`.
+        :param ranker: Ranks passages for a query, like Haystack's rankers; None for the order of the retriever.
         """
         self.chat_generator = chat_generator
         self.retriever = retriever
@@ -125,13 +125,13 @@ class SubQuestionAnswerer(Serializable):
         Answer the sub-questions.
 
         :param documents: The passages found for the whole question, best first.
-        :param plan: Its sub-questions, from `QueryRewriter`; empty where it is not taken apart.
+        :param plan: Its sub-questions, from `QueryRewriter`; empty where it is not decomposed.
         :param filters: What may be found, from `TenantFilter`.
-        :param language: The language of the sub-answers; None for each one's own.
-        :param shown: The passages that have a number already, as `meta.number`, from `ConversationReader`.
-        :returns: `documents`, those that sub-answers cite first, then the given ones, as many as were given or as are
-            cited, with the number that each keeps; `sub_answers`, for the prompt: for each its `number`, `question`,
-            `needs`, `status`, `answer`, `numbers` and `passages`; `warnings`; `llm_calls`.
+        :param language: The language of the sub-answers; None for that of each sub-question.
+        :param shown: The passages that already have a number, as `meta.number`, from `ConversationReader`.
+        :returns: `documents`, first those that sub-answers cite, then the given ones, in total as many as were given or
+            are cited, with their numbers; `sub_answers`, for the prompt: each with `number`, `question`, `needs`,
+            `status`, `answer`, `numbers` and `passages`; `warnings`; `llm_calls`.
         """
         if not plan or not is_available(self.chat_generator):
             return {"documents": list(documents), "sub_answers": [], "warnings": [], "llm_calls": 0}
@@ -174,13 +174,13 @@ class SubQuestionAnswerer(Serializable):
             found = (await run_nested_async(self.retriever, query=query, filters=filters))["documents"]
             if self.ranker is not None:
                 found = (await run_nested_async(self.ranker, query=query, documents=found))["documents"]
-        except Exception as error:  # the whole question was searched already; a part that cannot be costs itself alone
+        except Exception as error:  # the whole question has been searched, so only this part is lost
             logger.warning("A sub-question could not be searched: {error}", error=repr(error))
             return [], f"searching for it failed ({type(error).__name__})"
         return found[:_PASSAGES], ""
 
     async def _answer(self, part: _Part, done: Mapping[int, _Part], language: str | None) -> str:
-        """Ask the model; gives a warning where that failed."""
+        """Ask the model, and return a warning if that failed."""
         not_found = not_found_sentence("simple", language or detect_language(part.query))
         part.answer = not_found
         if not part.passages or self.chat_generator is None:
@@ -202,7 +202,7 @@ class SubQuestionAnswerer(Serializable):
 
 
 def _read(reply: str, part: _Part) -> str:
-    """Take answer, marks and key out of a reply, or say why not; what has no form of JSON is the answer itself."""
+    """Read answer, marks and key from a reply, or return what is wrong; a reply without JSON is itself the answer."""
     found = json_object(reply, "answer")
     if found is None and "{" in reply:
         return "the reply was not in the form asked for"
@@ -216,31 +216,31 @@ def _read(reply: str, part: _Part) -> str:
     part.status, part.answer, part.numbers = "answered", neutral_answer(line, known), list(dict.fromkeys(marked))
     key = found.get("key") if found is not None else None
     key = " ".join(key.split()) if isinstance(key, str) else ""
-    stands = [line, *(document.content or "" for document in part.passages)]
-    if not key or len(key) > _LONGEST_KEY or not any(key.casefold() in text.casefold() for text in stands):
+    texts = [line, *(document.content or "" for document in part.passages)]
+    if not key or len(key) > _LONGEST_KEY or not any(key.casefold() in text.casefold() for text in texts):
         key = claims[0].text[:_LONGEST_KEY]
     part.key = neutral_text(key).rstrip(".。 ")
     return ""
 
 
 def _numbered(document: Document, numbers: dict[str, int]) -> Document:
-    """Give a passage the number that it has for the whole question."""
+    """Set the number that a passage has for the whole question."""
     number = numbers.setdefault(document.id, max(numbers.values(), default=0) + 1)
     return replace(document, meta={**document.meta, "number": number})
 
 
 def _read_first(parts: Sequence[_Part], documents: Sequence[Document], numbers: dict[str, int]) -> list[Document]:
-    """Put what answers cite, a passage of each part in turn, before what the whole question found."""
+    """Put the passages that sub-answers cite, one of each part in turn, before those of the whole question."""
     cited = [
         [document for document in part.passages if document.meta["number"] in part.numbers] or part.passages[:1]
         for part in parts
         if part.status == "answered"
     ]
-    turns = [one for place in zip_longest(*cited) for one in place if one is not None]
-    first = list({document.id: document for document in turns}.values())
-    more = [document for document in documents if all(document.id != one.id for one in first)]
-    chosen = [*first, *(_numbered(one, numbers) for one in more[: max(0, len(documents) - len(first))])]
-    # The context orders by score where every passage has one; scores of different searches must not decide.
+    first = {passage.id: passage for turn in zip_longest(*cited) for passage in turn if passage is not None}
+    more = [document for document in documents if document.id not in first]
+    rest = more[: max(0, len(documents) - len(first))]
+    chosen = [*first.values(), *(_numbered(document, numbers) for document in rest)]
+    # The context sorts by score if every passage has one; scores of different searches cannot be compared.
     return [replace(document, score=1.0 - place / len(chosen)) for place, document in enumerate(chosen)]
 
 

@@ -1,4 +1,4 @@
-"""The plan of a question that is taken apart: its parts, which of them need which, and how they are written."""
+"""The plan of a decomposed question: its sub-questions, and which of them need which."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from shiguan.llm.json_replies import json_object
 from shiguan.text.questions import cleaned_question, folded
 
 FEWEST, MOST = 2, 4
-"""A plan has at least and at most so many sub-questions."""
+"""The least and the most sub-questions of a plan."""
 
 _LONGEST = 400
 _PLACEHOLDER = re.compile(r"\{\s*(\d{1,2})\s*\}")
@@ -17,23 +17,23 @@ _PLACEHOLDER = re.compile(r"\{\s*(\d{1,2})\s*\}")
 
 @dataclass(frozen=True)
 class SubQuestion:
-    """One part of a question; `{1}` in its text stands for what the answer to number 1 comes down to."""
+    """One part of a question; `{1}` in its text stands for the key of the answer to number 1."""
 
     number: int
     text: str
     needs: tuple[int, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Give it as plain data."""
+        """Return it as plain data."""
         return {**asdict(self), "needs": list(self.needs)}
 
 
 def read_plan(reply: str, question: str) -> list[SubQuestion]:
     """
-    Read `{"questions": [{"text": "…", "needs": [1]}]}`, and mend what can be mended.
+    Read `{"questions": [{"text": "…", "needs": [1]}]}`, and repair what can be repaired.
 
-    What is not a question, is the whole question or stands there twice is left out, and so is every need for it. A
-    placeholder is a need. Fewer than two parts are not a plan.
+    An entry that is not a question, repeats the whole question or occurs twice is left out, and so is every need for
+    it. A placeholder is a need. Fewer than two parts are not a plan.
     """
     entries = (json_object(reply, "questions") or {}).get("questions")
     kept: dict[int, tuple[str, set[int]]] = {}
@@ -58,31 +58,31 @@ def read_plan(reply: str, question: str) -> list[SubQuestion]:
 
 
 def plan_of(given: Sequence[Mapping[str, Any]]) -> list[SubQuestion]:
-    """Take a plan as it came through a socket."""
-    return [SubQuestion(one["number"], one["text"], tuple(one["needs"])) for one in given]
+    """Read a plan from the plain data of a socket."""
+    return [SubQuestion(part["number"], part["text"], tuple(part["needs"])) for part in given]
 
 
 def levels(plan: Sequence[SubQuestion]) -> tuple[list[list[SubQuestion]], list[int]]:
     """
-    Order a plan so that each level needs only what came before; those of a level stand side by side.
+    Order a plan in levels, each of which needs only earlier levels.
 
-    Where needs go round in a circle, those in it lose what they need of each other; their numbers come second.
+    Sub-questions that need one another in a circle lose these needs; their numbers are the second value.
     """
     waiting, done, ordered = list(plan), set[int](), list[list[SubQuestion]]()
     while waiting:
-        ready = [one for one in waiting if done.issuperset(one.needs)]
+        ready = [sub for sub in waiting if done.issuperset(sub.needs)]
         if not ready:
-            loose = [replace(one, needs=tuple(n for n in one.needs if n in done)) for one in waiting]
-            return [*ordered, loose], [one.number for one in waiting]
+            loose = [replace(sub, needs=tuple(n for n in sub.needs if n in done)) for sub in waiting]
+            return [*ordered, loose], [sub.number for sub in waiting]
         ordered.append(ready)
-        done |= {one.number for one in ready}
-        waiting = [one for one in waiting if one.number not in done]
+        done |= {sub.number for sub in ready}
+        waiting = [sub for sub in waiting if sub.number not in done]
     return ordered, []
 
 
 def filled(sub: SubQuestion, plan: Sequence[SubQuestion], keys: Mapping[int, str]) -> str:
-    """Put what is known in the place of placeholders; where it is not known, what was asked for."""
-    asked = {one.number: _PLACEHOLDER.sub("", one.text).rstrip("?？ ") for one in plan}
+    """Replace placeholders by the keys of answers or, where there is none, by the sub-question."""
+    asked = {part.number: _PLACEHOLDER.sub("", part.text).rstrip("?？ ") for part in plan}
 
     def known(match: re.Match[str]) -> str:
         number = int(match[1])

@@ -1,1 +1,1 @@
-"""Queries to children, children to parents worth reading."""
+"""Finds children for queries, and the parents worth reading."""

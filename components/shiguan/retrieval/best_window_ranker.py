@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 RANKED_BY = "cross_encoder"
-"""What passages say in `meta.ranked_by` that this ranker has put in their place."""
+"""The `meta.ranked_by` of passages that this ranker has ordered."""
 
 _RANKER = "haystack.components.rankers.transformers_similarity.TransformersSimilarityRanker"
 _PACKAGES = ("torch", "transformers", "accelerate")
 _WINDOW_TOKENS = 512
-# How long a window is at most, in characters of Latin text, and how many of a passage are scored. A wide character is
-# about a token, a Latin token about four characters; a third is the cautious side of that.
+# The most characters of Latin text in a window, and how many windows of a passage are scored. A wide character is about
+# a token, a Latin token about four characters; dividing by three is on the safe side.
 _WINDOW_CHARACTERS, _WINDOWS = 900, 4
 _RETRY_SECONDS = 300.0
 
@@ -38,16 +38,16 @@ class BestWindowRanker:
     """
     Puts the passages that answer the question before those that only share its words.
 
-    Stands between the parent fetcher and the context. It hands Haystack's `TransformersSimilarityRanker` windows of a
-    few sentences instead of whole passages and gives each passage the score of its best window, so that a long passage
-    with one decisive sentence is not ranked below a short one (MaxP: Dai and Callan, "Deeper Text Understanding for IR
-    with Contextual Neural Language Modeling", SIGIR 2019). Windows go to the model sorted by length, so that a batch is
-    padded little.
+    It comes between the parent fetcher and the context. It passes Haystack's `TransformersSimilarityRanker` windows of
+    a few sentences instead of whole passages and gives each passage the score of its best window, so that a long
+    passage with one decisive sentence is not ranked below a short one (MaxP: Dai and Callan, "Deeper Text Understanding
+    for IR with Contextual Neural Language Modeling", SIGIR 2019). Windows are sorted by length, so that batches need
+    little padding.
 
     The model is loaded once for all modes of a process. Without the extra `shiguan[transformers]` or the model's
-    weights the order stays as it came, which is the normal case of a small installation: there is no warning, and
-    nothing of torch is imported. A model that is there and fails leaves the order as it came too, with a warning.
-    Loading is tried again after five minutes.
+    weights the order stays unchanged, which is normal for a small installation: there is no warning, and torch is not
+    imported. If the model is there and fails, the order stays unchanged too, with a warning. Loading is tried again
+    after five minutes.
 
     Example in YAML:
     ```yaml
@@ -84,7 +84,7 @@ class BestWindowRanker:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Make the component and leave its ranker a description, so that nothing of torch is imported."""
+        """Create the component without building its ranker, so that torch is not imported."""
         return cls(**(data.get("init_parameters") or {}))
 
     def to_dict(self) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class BestWindowRanker:
         return default_to_dict(self, ranker=self.ranker, top_k=self.top_k)
 
     def warm_up(self) -> None:
-        """Load the model, or take the copy that this process has; why it cannot be is kept for `run` to report."""
+        """Load the model, or use the copy that this process has; a failure is kept for `run` to report."""
         if self._ranker is not None:
             return
         if self._failed_at is not None and time.monotonic() - self._failed_at < _RETRY_SECONDS:
@@ -106,7 +106,7 @@ class BestWindowRanker:
                     return
                 try:
                     _loaded[self._model] = _load(self.ranker.get("init_parameters") or {})
-                except Exception as error:  # a hub out of reach, broken weights: whatever it is, the answer goes on
+                except Exception as error:  # an unreachable hub or broken weights must not cost the answer
                     self._failure = _in_words(error)
                     logger.warning("The ranker could not be loaded: {error}", error=self._failure)
                     return
@@ -120,8 +120,8 @@ class BestWindowRanker:
         :param query: The question.
         :param documents: Parents in fused order, with `meta.matches` where children matched.
         :param top_k: How many to return, for this call.
-        :returns: `documents`, the best first, scores from the model (0 to 1) where it ran and as they came where not,
-            which `meta.ranked_by` tells; `warnings`, why the order was left as it came although the model is there.
+        :returns: `documents`, the best first, with the model's scores (0 to 1), or unchanged if it did not run;
+            `meta.ranked_by` shows which; `warnings`, why the order was left unchanged although the model is there.
         """
         limit = self.top_k if top_k is None else top_k
         if not documents:
@@ -139,7 +139,7 @@ class BestWindowRanker:
             return _as_found(documents, limit, f"{name} failed ({type(error).__name__})")
         order = sorted(range(len(documents)), key=lambda index: (-scores[index], index))[: max(0, limit)]
         ordered = [(documents[index], scores[index]) for index in order]
-        ranked = [replace(one, score=score, meta={**one.meta, "ranked_by": RANKED_BY}) for one, score in ordered]
+        ranked = [replace(each, score=score, meta={**each.meta, "ranked_by": RANKED_BY}) for each, score in ordered]
         return {"documents": ranked, "warnings": []}
 
     def _score(self, ranker: "TransformersSimilarityRanker", query: str, documents: list[Document]) -> list[float]:
@@ -157,7 +157,7 @@ class BestWindowRanker:
 
 
 def _what_is_missing(model: str) -> str:
-    """Say what is not there, a clause; looking for it imports neither torch nor transformers."""
+    """Return a clause that says what is missing, or ""; looking for it imports neither torch nor transformers."""
     if not all(find_spec(package) for package in _PACKAGES):
         return 'its packages are not installed (pip install "shiguan[transformers]")'
     if Path(model).is_dir():
@@ -172,7 +172,7 @@ def _what_is_missing(model: str) -> str:
 
 
 def _load(parameters: dict[str, Any]) -> "TransformersSimilarityRanker":
-    # Importing it imports torch, seconds that an installation without weights shall not pay.
+    # Importing it imports torch, which takes seconds that an installation without weights should not pay.
     from haystack.components.rankers.transformers_similarity import TransformersSimilarityRanker  # noqa: PLC0415
 
     here = {"local_files_only": True}
@@ -183,7 +183,7 @@ def _load(parameters: dict[str, Any]) -> "TransformersSimilarityRanker":
 
 
 def _in_words(error: Exception) -> str:
-    # What transformers says of a model that is nowhere fills a screen and names a host.
+    # The message of transformers about a missing model fills a screen and names a host.
     if isinstance(error, OSError):
         return "its files are not on this machine"
     first_line = (str(error).splitlines() or [""])[0]
@@ -191,7 +191,7 @@ def _in_words(error: Exception) -> str:
 
 
 def _windows(document: Document) -> list[str]:
-    """Cut a passage at sentences into stretches of about one size; those that hold a matched child come first."""
+    """Cut a passage at sentences into windows of similar size; those with a matched child come first."""
     text = document.content or ""
     wide = sum(ord(character) > 0x2E80 for character in text)
     size = _WINDOW_CHARACTERS // 3 if wide > len(text) / 2 else _WINDOW_CHARACTERS
@@ -210,8 +210,8 @@ def _windows(document: Document) -> list[str]:
 
 
 def _as_found(documents: Sequence[Document], top_k: int, failure: str = "") -> dict[str, Any]:
-    """Leave the passages as they came."""
-    kept = [replace(one, meta={**one.meta, "ranked_by": "fusion"}) for one in documents[: max(0, top_k)]]
+    """Keep the order of the passages."""
+    kept = [replace(each, meta={**each.meta, "ranked_by": "fusion"}) for each in documents[: max(0, top_k)]]
     return {
         "documents": kept,
         "warnings": [f"Passages stand in the order of the fusion: {failure}."] if failure else [],

@@ -1,4 +1,4 @@
-"""Which of the passages that were found, and which others, are of the time that a question asks about."""
+"""Prefers passages of the time that a question asks about, and finds further ones."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,12 +12,12 @@ from shiguan.text.asked_times import AskedTimes, asked_times
 from shiguan.text.passages import SharedDocument
 from shiguan.text.times import When, times_in
 
-# What a passage of the time gains, in the score of the best one: all of it where the time is all that is asked, so that
-# it comes before all others. Beside a subject it gains a quarter, and only where its words do not say the time as the
-# question does: it is carried, or of another calendar. What they say alike, the search by words has seen; where that
-# counted twice, questions with a year lost the passages that they need and that have none (en_multihop .696 to .656).
-_ALONE, _BESIDE = 1.0, 0.25
-# A passage that was not found by words or vectors, and is of the time that is asked for.
+# What a passage of the time gains, as a share of the best score: all of it if the question asks only about a time, so
+# that it comes first. If the question has a subject too, a quarter, and only if the passage does not state the time as
+# the question does: it is carried over, or in another calendar. The search by words finds the same wording; counting it
+# twice cost questions with a year the passages without one that they need (en_multihop .696 to .656).
+_ALONE, _WITH_SUBJECT = 1.0, 0.25
+# The most passages of the time asked for that are added, which were not found by words or vectors.
 _MOST_ADDED = 50
 _FIELDS = ["id", "parent_id", "tenant_id", "source_id", "start", "end", "position", "language", "when"]
 
@@ -26,16 +26,16 @@ def prefer_dates(
     query: str, documents: list[Document], store: DocumentStore, filters: dict[str, Any] | None
 ) -> list[Document]:
     """
-    Put passages of the time that a question names before others, and add those that only their time shows.
+    Put passages of the time that a question names before others, and add those that are found only by their time.
 
-    They are added where the time is all that the question asks: 《资治通鉴》在建元元年正月记载了什么？ Of a library
-    that was ingested before times were kept nothing changes.
+    They are added where the question asks only about a time: 《资治通鉴》在建元元年正月记载了什么？ Nothing changes for
+    a library that was ingested before times were stored.
     """
     asked = asked_times(query)
     if not asked.times:
         return documents
     best = max((document.score or 0.0 for document in documents), default=0.0) or 1.0
-    bonus = best * (_ALONE if asked.alone else _BESIDE)
+    bonus = best * (_ALONE if asked.alone else _WITH_SUBJECT)
     found = [
         replace(
             document,
@@ -45,18 +45,17 @@ def prefer_dates(
     ]
     if asked.alone:
         known = {document.id for document in documents}
-        others = [one for one in _of_time(asked.times, store, filters) if one.id not in known]
-        near = [(one, _nearness(asked, times_in(one.meta))) for one in others]
-        near.sort(key=lambda pair: (-pair[1], *_place(pair[0])))
-        found += [replace(one, score=bonus * nearness) for one, nearness in near[:_MOST_ADDED] if nearness == 1]
+        others = [document for document in _of_time(asked.times, store, filters) if document.id not in known]
+        exact = [other for other in others if _nearness(asked, times_in(other.meta)) == 1]
+        found += [replace(other, score=bonus) for other in sorted(exact, key=_place)[:_MOST_ADDED]]
     return sorted(found, key=lambda document: (-(document.score or 0.0), *_place(document)))
 
 
 def _nearness(asked: AskedTimes, times: Sequence[When], *, unseen: bool = False) -> float:
-    """Say how near a passage is to what is asked; `unseen`, by times that its words do not say in the same way."""
-    pairs = ((one, other) for one in asked.times for other in times)
-    kept = (pair for pair in pairs if not unseen or pair[1].how == "carried" or pair[0].calendar != pair[1].calendar)
-    return max((one.nearness(other) for one, other in kept), default=0.0)
+    """Return how near a passage's times are to those asked for; `unseen`: only those that its words do not state."""
+    pairs = ((wanted, time) for wanted in asked.times for time in times)
+    kept = ((a, b) for a, b in pairs if not unseen or b.how == "carried" or a.calendar != b.calendar)
+    return max((wanted.nearness(time) for wanted, time in kept), default=0.0)
 
 
 def _place(document: Document) -> tuple[str, int, str]:
@@ -64,7 +63,7 @@ def _place(document: Document) -> tuple[str, int, str]:
 
 
 def _of_time(asked: Sequence[When], store: DocumentStore, filters: dict[str, Any] | None) -> list[Document]:
-    """Read which passages are of a time, without their text."""
+    """Find the passages of some times, without their text."""
     if not hasattr(store, "list_meta"):
         return []
     found = {}

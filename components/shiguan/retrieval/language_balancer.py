@@ -1,4 +1,4 @@
-"""Weighs the passages of a library by their languages, and by the time that a question names."""
+"""Weights the passages of a library by their languages, and by the time that a question names."""
 
 import math
 from typing import Any
@@ -27,12 +27,11 @@ class LanguageBalancer:
     """
     Lets a language count less in which a library hardly has what a question asks for, and a time more that it names.
 
-    Stands behind the joiner, whose scores are scaled within each language and know nothing of the others. A language
-    counts less, by the fourth power, the farther its nearest passage is; and the question's own language counts
-    less the more of the question's words are known in another one alone: a question about Ahab is not about the
-    Chinese chronicle beside the novel. Without that the best of every language would stand side by side.
-    The numbers are in docs/decisions/0012. Passages of the time that a question names then come before others: see
-    docs/dates.md.
+    It comes after the joiner, whose scores are scaled within each language and cannot be compared between languages. A
+    language counts less, by the fourth power, the farther its nearest passage is; and the question's own language
+    counts less the more of the question's words are known only in another one: a question about Ahab is not about a
+    Chinese chronicle in the same library. Otherwise the best of every language would rank equally. The numbers are in
+    docs/decisions/0012. Passages of the time that a question names then come before others: see docs/dates.md.
 
     Example:
     ```python
@@ -43,10 +42,10 @@ class LanguageBalancer:
 
     def __init__(self, document_store: DocumentStore) -> None:
         """
-        Name the store of the children.
+        Set the store of the children.
 
-        :param document_store: Of the embedded store it is known which words its passages have; with another one
-            languages are weighed by their nearest passages alone.
+        :param document_store: The embedded store reports the words of its passages; with another store languages are
+            weighted only by their nearest passages.
         """
         self.document_store = document_store
 
@@ -59,11 +58,11 @@ class LanguageBalancer:
         filters: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
         """
-        Weigh the languages.
+        Weight the languages.
 
         :param query: The question.
-        :param documents: Passages with scores from 0, of each language from its own lowest.
-        :param nearest: What was found by vectors, with cosines as score or, where that is scaled, as
+        :param documents: Passages with scores from 0, scaled within each language from its own lowest.
+        :param nearest: The children found by vectors, with cosines as score or, where that is scaled, as
             `meta.raw_score`; without it no language is nearer than another.
         :param filters: What may be found, from `TenantFilter`.
         :returns: `documents`, copies with their new scores, the best first, equal scores by id; `warnings` that say
@@ -83,10 +82,10 @@ class LanguageBalancer:
         own = detect_language(query)
         if own in weights:
             weights[own] *= math.exp(-self._lacking(query, own, filters) / _STEP)
-        weighed = [rescored(each, (each.score or 0.0) * weights[_language(each)]) for each in documents]
-        weighed.sort(key=lambda document: (-(document.score or 0.0), document.id))
+        weighted = [rescored(each, (each.score or 0.0) * weights[_language(each)]) for each in documents]
+        weighted.sort(key=lambda document: (-(document.score or 0.0), document.id))
         return {
-            "documents": prefer_dates(query, weighed, self.document_store, filters),
+            "documents": prefer_dates(query, weighted, self.document_store, filters),
             "warnings": [
                 f"Also searched for “{other}”: the library says that it is another name of “{name}”."
                 for name, other in names_in_library(query, self.document_store, filters)
@@ -94,7 +93,7 @@ class LanguageBalancer:
         }
 
     def _lacking(self, query: str, language: str, filters: dict[str, Any] | None) -> float:
-        """Say how much more of a question's words another language of the library knows than its own, from 0."""
+        """Return how much larger a share of a question's words another language knows than its own, at least 0."""
         if not hasattr(self.document_store, "known_terms"):
             return 0.0
         filters = require_filters(filters, type(self).__name__)
@@ -106,7 +105,7 @@ class LanguageBalancer:
         return max(0.0, min(most, _ENOUGH) - known)
 
     def _known(self, query: str, language: str, into: str, filters: dict[str, Any]) -> float:
-        """Give the share of a question's words that passages in a language have, themselves, translated or by sound."""
+        """Return the share of a question's words that passages in a language have: as such, translated or by sound."""
         weights = question_weights(query)
         asked = {*weights, *translated_terms(query, language, into), *sounds_of_names(query)}
         known = self.document_store.known_terms(asked, into, filters)  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""From the sentences that matched to the passages worth reading."""
+"""Fetches the passages of the sentences that matched."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,8 +12,7 @@ from shiguan.text.passages import SharedDocument
 
 logger = logging.getLogger(__name__)
 
-# Where the splitters that make parents and children write whose child a document is: ours, and Haystack's
-# `HierarchicalDocumentSplitter`.
+# The meta fields for a child's parent that splitters write: ours, and Haystack's `HierarchicalDocumentSplitter`.
 _PARENT_ID_FIELDS = ("parent_id", "__parent_id")
 
 
@@ -22,13 +21,13 @@ class ParentDocumentFetcher:
     """
     Gives the answer whole passages where retrieval matched single sentences.
 
-    Stands after the fusion. Children are small so that they match precisely; the LLM reads their parents, which hold
-    one complete thought each. A parent has the score of its best child, and carries the spans that matched, so that
-    later stages know which sentences brought it here. It is fetched under the caller's filters and must belong to the
-    tenant of its children: an id that leads into another tenant's library finds nothing.
+    It comes after the fusion. Children are small so that they match precisely; the LLM reads their parents, each of
+    which holds a complete thought. A parent has the score of its best child and the spans that matched, so that later
+    stages know which sentences matched. It is fetched under the caller's filters and must belong to the tenant of its
+    children: an id of another tenant's library finds nothing.
 
     Works with the children of `ParentChildSplitter`, of Haystack's `HierarchicalDocumentSplitter`, or any documents
-    that name their parent in their meta. Documents without a parent stand for themselves.
+    that name their parent in their meta. Documents without a parent are returned themselves.
 
     Example:
     ```python
@@ -44,7 +43,7 @@ class ParentDocumentFetcher:
         self, document_store: DocumentStore, *, top_k: int | None = None, parent_id_field: str | None = None
     ) -> None:
         """
-        Name the store of the parents.
+        Set the store of the parents.
 
         :param document_store: Where the parents are; any Haystack document store that filters by `id`.
         :param top_k: How many parents to return at most, counted as they are found; None for all.
@@ -65,9 +64,9 @@ class ParentDocumentFetcher:
         """
         Fetch the parents of the children that were found.
 
-        :param documents: Children, best first; where they stand in their parent as `meta.start` and `meta.end`, in
-            code points, if that is known.
-        :param filters: The filters that the children were found under. Shiguan's own stores refuse to be read without
+        :param documents: Children, best first; their place in the parent as `meta.start` and `meta.end`, in code
+            points, if that is known.
+        :param filters: The filters under which the children were found. Shiguan's own stores refuse to be read without
             those of a `TenantFilter`.
         :param top_k: How many parents to return at most, for this call.
         :returns: `documents`: parents, best first, each with its score and `meta.matches`, a list of
@@ -80,7 +79,7 @@ class ParentDocumentFetcher:
         found: list[Document] = []
         asked = lost = foreign = 0
         while waiting and (limit is None or len(found) < limit):
-            # Those that are missing are made up for by the next ones; mostly there are none, and this is one request.
+            # The next ones replace those that are missing; usually none are, and this is a single request.
             batch = waiting if limit is None else waiting[: limit - len(found)]
             waiting = waiting[len(batch) :]
             wanted = [key for key in batch if self._parent_id(families[key][0])]
@@ -117,13 +116,13 @@ class ParentDocumentFetcher:
     async def run_async(
         self, documents: list[Document], filters: dict[str, Any] | None = None, top_k: int | None = None
     ) -> dict[str, Any]:
-        """Do as `run`, in a thread: reading a store must not hold up other questions."""
+        """Run in a thread, so that reading a store does not hold up other questions."""
         return await asyncio.to_thread(self.run, documents, filters, top_k)
 
     def _families(self, children: Sequence[Document]) -> dict[str, list[Document]]:
         """Group children by their parent, or by themselves where they have none; both in the order of their scores."""
         families: dict[str, list[Document]] = {}
-        # The sort is stable: children without a score, or with the same one, keep the order they came in.
+        # The sort is stable: children without a score, or with the same one, keep their order.
         for child in sorted(children, key=lambda child: -(child.score or 0.0)):
             families.setdefault(self._parent_id(child) or child.id, []).append(child)
         return families
@@ -144,7 +143,7 @@ def _with_matches(parent: Document, children: Sequence[Document]) -> Document:
         for child in children
         if {"start", "end"} <= child.meta.keys()
     ]
-    # Whole passages go through several components; sharing their text spares a copy of it at each.
+    # Whole passages go through several components; sharing their text avoids a copy at each.
     return SharedDocument(
         id=parent.id, content=parent.content, score=children[0].score, meta={**parent.meta, "matches": matches}
     )

@@ -17,10 +17,10 @@ from shiguan.serialization import Serializable
 @component
 class PassageRetriever(Serializable):
     """
-    Searches by words and by vectors, joins the two lists, and gives whole passages.
+    Searches by words and by vectors, joins the two lists, and returns whole passages.
 
-    What stands as nodes in a mode, for a stage that searches by itself: `SubQuestionAnswerer`, and the tool with which
-    the agent searches the library. In a file its parts are the nodes of the mode, by their anchors.
+    Does what several nodes do in a mode, for stages that search by themselves: `SubQuestionAnswerer`, and the tool with
+    which the agent searches the library. In a file its parts are the nodes of the mode, by their anchors.
 
     Example in YAML:
     ```yaml
@@ -43,14 +43,14 @@ class PassageRetriever(Serializable):
         language_balancer: LanguageBalancer | None = None,
     ) -> None:
         """
-        Name the parts.
+        Set the parts.
 
         :param bm25_retriever: Finds children by words.
-        :param text_embedder: Embeds the question; where it gives an empty embedding, words alone are searched.
+        :param text_embedder: Embeds the question; if the embedding is empty, the search is by words alone.
         :param embedding_retriever: Finds children by vectors.
         :param joiner: Joins the two lists.
-        :param parent_fetcher: Gives the parents of children.
-        :param language_balancer: Weighs the languages of the library; without it all count alike.
+        :param parent_fetcher: Fetches the parents of children.
+        :param language_balancer: Weights the languages of the library; without it all count alike.
         """
         self.bm25_retriever = bm25_retriever
         self.text_embedder = text_embedder
@@ -82,8 +82,8 @@ class PassageRetriever(Serializable):
         )
         found = self.joiner.run(documents=[words["documents"], nearest])["documents"]
         if self.language_balancer is not None:
-            weighed = {"query": query, "documents": found, "nearest": nearest, "filters": filters}
-            balanced = await run_nested_async(self.language_balancer, **weighed)
+            inputs = {"query": query, "documents": found, "nearest": nearest, "filters": filters}
+            balanced = await run_nested_async(self.language_balancer, **inputs)
             found, warnings = balanced["documents"], [*warnings, *(balanced.get("warnings") or [])]
         fetched = await self.parent_fetcher.run_async(documents=found, filters=filters, top_k=top_k)
         return {"documents": fetched["documents"], "nearest": nearest, "warnings": [*warnings, *fetched["warnings"]]}

@@ -1,4 +1,4 @@
-"""Puts the tenant before everything that retrieves."""
+"""Adds the tenant to the filters of everything that retrieves."""
 
 from typing import Any
 
@@ -11,9 +11,9 @@ from shiguan.tenants import check_filters, of_tenant
 @component
 class TenantFilter:
     """
-    Makes sure that an answer is built from the asking tenant's documents only.
+    Makes sure that an answer is built only from the asking tenant's documents.
 
-    Stands first in every pipeline. It joins the tenant and the caller's own filters by AND, and every retriever and
+    It comes first in every pipeline. It joins the tenant and the caller's own filters by AND, and every retriever and
     the parent fetcher take their `filters` from here (Haystack's `MultiQueryTextRetriever` as `retriever_kwargs`), so
     that nothing a caller writes into a filter (an OR, a condition on `meta.tenant_id` itself) can widen what is seen.
 
@@ -32,8 +32,8 @@ class TenantFilter:
 
         :param tenant_id: Whose documents may be seen; never empty, never guessed.
         :param filters: The caller's own conditions in Haystack's filter format; None or `{}` for none.
-        :returns: `filters`, for every retriever and the parent fetcher; `retriever_kwargs`, the same as the arguments
-            of a retriever that stands inside another one.
+        :returns: `filters`, for every retriever and the parent fetcher; `retriever_kwargs`, the same as arguments of a
+            retriever inside another one.
         :raises RefusedError: If the tenant is missing, or the filters are too large or not in Haystack's format.
         """
         if not isinstance(tenant_id, str) or not tenant_id.strip():

@@ -1,4 +1,4 @@
-"""The time that a question, or a filter, asks for."""
+"""Reads the time that a question or a filter asks for."""
 
 import re
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from shiguan.text.dates import Mention, find_dates
 from shiguan.text.terms import has_subject, is_wide, terms
 from shiguan.text.times import When, western_of
 
-# What a question says beside its date when it asks for all of that time: a work, and that something happened.
+# The other words of a question that asks for all of a time: a work, and that something happened.
 _WORK = re.compile("《[^》]*》")
 _EVENTS = re.compile(
     r"记载|記載|记录|記錄|发生|發生|大事|事件|事情|事|年|月|日"
@@ -17,16 +17,16 @@ _EVENTS = re.compile(
     re.IGNORECASE,
 )
 _QUESTIONS = 64
-# Of a date in Chinese the order is the date: 元年十月 and 十年元月 have the same characters. With these weights words
-# and vectors find what a chronicle has under a date first for .957 of such questions (words alone .978), with those of
-# other words for .859 (.880); BM25 of pairs .935 (`bench/quality/dated.py`). Beside a subject they lose: the passage
-# that tells of it often leaves the year to the one before.
+# In a Chinese date the order matters: 元年十月 and 十年元月 have the same characters. With these weights words and
+# vectors rank first what a chronicle has under a date for .957 of such questions (words alone .978), with the weights
+# of other words for .859 (.880); BM25 of pairs .935 (`bench/quality/dated.py`). They make it worse where the question
+# has a subject too: the passage about that often leaves the year to the one before.
 _PAIR_OF_DATE, _CHARACTER_OF_DATE = 2.0, 0.3
 
 
 @dataclass(frozen=True)
 class AskedTimes:
-    """The times that a question names, and whether they are all that it asks."""
+    """The times that a question names, and whether it asks for nothing else."""
 
     times: tuple[When, ...]
     alone: bool
@@ -35,7 +35,7 @@ class AskedTimes:
 
 @lru_cache(_QUESTIONS)
 def asked_times(question: str) -> AskedTimes:
-    """Read the times of a question; none of a date that does not exist."""
+    """Read the times of a question; a date that does not exist has none."""
     mentions = find_dates(question)
     rest = _WORK.sub(" ", question)
     for mention in mentions:
@@ -47,7 +47,7 @@ def asked_times(question: str) -> AskedTimes:
 
 
 def date_weights(question: str) -> dict[str, float]:
-    """Weigh the terms of reign dates in a question that asks for nothing else."""
+    """Weight the terms of reign dates in a question that asks for nothing else."""
     asked = asked_times(question)
     words = filter(lambda term: is_wide(term[0]), terms(" ".join(asked.reigns))) if asked.alone else ()
     return {term: _PAIR_OF_DATE if len(term) > 1 else _CHARACTER_OF_DATE for term in words}

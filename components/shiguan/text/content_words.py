@@ -1,4 +1,4 @@
-"""The words of a sentence that tell something, each in every form in which a text of either language may have it."""
+"""Finds the content words of a sentence, each in every form in which a text of either language may have it."""
 
 import math
 from dataclasses import dataclass
@@ -12,21 +12,21 @@ from shiguan.text.quantities import COUNTED, quantities
 from shiguan.text.terms import is_wide, rarity, terms
 
 _SENTENCES = 2_048
-"""Sentences whose words are kept: those of an answer are read once for all passages and once for each."""
+"""How many sentences' words are cached: those of an answer are read once for all passages and once for each."""
 
 
 @dataclass(frozen=True)
 class ContentWord:
-    """A word, how much it tells, and the sets of terms of which a text that says it has one."""
+    """A word, its weight, and its forms as sets of terms; a text has the word if it has all terms of a form."""
 
     text: str
     weight: float
     forms: tuple[frozenset[str], ...]
     characters: frozenset[str] = frozenset()
-    """Those of a word in Han characters that tell something by themselves: another word may share one (烧毁, 焚烧)."""
+    """The characters of a Chinese word that carry meaning by themselves: another word may share one (烧毁, 焚烧)."""
 
     def said_by(self, words: frozenset[str], *, by_characters: float = 0.0) -> float:
-        """Give the share of it, 0 to 1, that a text with these terms has; characters in common count for so much."""
+        """Return the share of the word, 0 to 1, that a text with these terms has; shared characters count partly."""
         if any(form <= words for form in self.forms):
             return 1.0
         if not by_characters or not self.characters:
@@ -37,13 +37,13 @@ class ContentWord:
 @lru_cache(_SENTENCES)
 def content_words(sentence: str, *, translated: bool = False, names: bool = True) -> tuple[ContentWord, ...]:
     """
-    Give the words of a sentence that tell something: no numbers, no function words, each once.
+    Return the content words of a sentence, without numbers and function words, each once.
 
-    Chinese words are those of the dictionary, the longest first; what it does not have, names mostly, are single
-    characters, which tell less.
+    Chinese words are those of the dictionary, the longest first; what it does not have, mostly names, is split into
+    single characters, which have less weight.
 
     :param sentence: The sentence.
-    :param translated: Whether a text in the other language, Chinese or English, may say them: by the dictionary.
+    :param translated: Whether to add translations from the dictionary, for texts in the other language.
     :param names: Whether capitalised names count as words, too.
     :returns: The words in their order.
     """
@@ -65,14 +65,14 @@ def content_words(sentence: str, *, translated: bool = False, names: bool = True
 
 
 def _form(parts: list[str]) -> frozenset[str]:
-    """Give the terms of a word: of one in several Han characters the pairs, which say in what order they stand."""
+    """Return the terms of a word; of several Han characters only the pairs, which keep their order."""
     singles = [part for part in parts if not (len(part) == 2 and is_wide(part))]
-    pairs = frozenset(f"{one}{other}" for one, other in pairwise(singles) if is_wide(one) and is_wide(other))
+    pairs = frozenset(f"{first}{second}" for first, second in pairwise(singles) if is_wide(first) and is_wide(second))
     return pairs or frozenset(singles)
 
 
 def without_quantities(sentence: str) -> str:
-    """Put spaces in the place of the numbers and dates of a sentence, and of what Chinese counts them with."""
+    """Replace the numbers and dates of a sentence, and their Chinese measure words, by spaces."""
     pieces = list(sentence)
     for number in quantities(sentence):
         end = number.end + (sentence[number.end : number.end + 1] in COUNTED)

@@ -27,7 +27,7 @@ _IN_YEAR = (
 )
 _COUNTED = rf"(?:元|[{_NUMERAL}]{{1,5}}|\d{{1,3}})"
 _OF_REIGN = re.compile(rf"(?P<number>{_COUNTED})(?:年|载){_IN_YEAR}")
-# What an annal has of a date where the year, or the month, is that of what stands before.
+# The part of a date that an annal writes where the year, or the month, is that of the text before.
 BELOW = re.compile(
     rf"(?P<year>(?P<number>{_COUNTED})(?:年|载)|[是其同]年|是岁)?{_IN_YEAR}(?P<alone>(?<!月){DAY}(?![{_NUMERAL}]))?"
 )
@@ -53,7 +53,7 @@ _ORDINALS = (
     "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth "
     "sixteenth seventeenth eighteenth nineteenth twentieth"
 ).split()
-# What may stand before a year that is not marked as one, and what does not follow a year but a number of things.
+# What may precede a year that is not marked as one, and what does not follow a year but a number of things.
 _CUE = (
     r"(?<!\w)(?:in|since|until|by|about|around|circa|c\.|ca\.|from|between|year|after|before|of)\s(?:the\syear\s)?"
     r"(?:(?:early|late|mid)[\s-])?"
@@ -87,13 +87,13 @@ CHANGED = re.compile(r"改[^。]{0,8}$")
 _LAST_YEAR = 2100
 # `In 755` is 755; `about 755` and `after 755` are not.
 _OF_NO_USE = re.compile(r"^(?:in|of)\s(?:the\s)?(?:year\s)?|^year\s", re.IGNORECASE)
-# A date whose reign several dynasties had is that of the dates around it, if one of them is so near and no other.
+# A date whose reign several dynasties had is resolved by the dates around it, if only one candidate is this near.
 _NEAR = 120
 
 
 @dataclass(frozen=True)
 class Mention:
-    """A date as it stands in a text: what it may mean, several times if its reign leaves that open, or why nothing."""
+    """A date in a text: its possible times, several if its reign is ambiguous, or the fault why it has none."""
 
     start: int
     end: int
@@ -111,16 +111,16 @@ class Mention:
 
 def find_dates(text: str, context: str = "") -> list[Mention]:
     """
-    Find the dates of a text, in their order.
+    Find the dates of a text, in order.
 
-    Which dynasty's 建元 is meant is read from what stands before it (齐纪 建元元年), else from the `context`, such as
-    the title, and the text itself, else from the dates around it; where all leave it open, all that it may be stand in
-    `times`. One that does not exist, such as 天宝十六载 or 30 February, has none and says so in `fault`.
+    The dynasty of an era such as 建元 is read from the text right before it (齐纪 建元元年), else from the `context`,
+    such as the title, and the text itself, else from the dates around it; if it stays ambiguous, `times` has all
+    possible times. A date that does not exist, such as 天宝十六载 or 30 February, has none and the reason in `fault`.
     """
     plain = fold_han(text)
     named = dynasties_named(fold_han(context)) | dynasties_named(plain)
     taken: list[Mention] = []
-    for mention in sorted([*_of_reigns(plain, named), *_western(plain)], key=lambda one: (one.start, -one.end)):
+    for mention in sorted([*_of_reigns(plain, named), *_western(plain)], key=lambda found: (found.start, -found.end)):
         if not taken or mention.start >= taken[-1].end:
             label = text[mention.start : mention.end].strip(" (").replace("（", "").replace("(", "")
             label = _OF_NO_USE.sub("", label)
@@ -128,7 +128,7 @@ def find_dates(text: str, context: str = "") -> list[Mention]:
             head = bool(_HEAD.search(plain, max(0, mention.start - 8), mention.start))
             taken.append(replace(mention, label=label, times=times, at_head=head))
     certain = [mention.times[0].first for mention in taken if len(mention.times) == 1]
-    return [settled(mention, certain) for mention in taken]
+    return [resolved(mention, certain) for mention in taken]
 
 
 def _of_reigns(plain: str, dynasties: frozenset[str]) -> Iterator[Mention]:
@@ -142,7 +142,7 @@ def _of_reigns(plain: str, dynasties: frozenset[str]) -> Iterator[Mention]:
         own = [tuple(reign for reign in named if reign.dynasty in some) for some in (before, dynasties)]
         if plain[begin : match.start()] not in eras() and not any(own) and (size < 3 or len(named) > 1):
             continue  # 文帝三年: of which dynasty?
-        # The names of small states count where these are named.
+        # Reigns of small states count only where the state is named.
         named = own[0] or own[1] or tuple(reign for reign in named if reign.great) or named
         number = counted(match["number"])
         kept = tuple(reign for reign in named if reign.year(number) is not None)
@@ -158,7 +158,7 @@ def _of_reign(match: re.Match[str], start: int, kept: tuple[Reign, ...], number:
 
 
 def _reign_before(plain: str, at: int) -> tuple[int, tuple[Reign, ...]]:
-    """Give the reign that a text has before a number, the longest name, and its length."""
+    """Return the length of the longest reign name right before a number, and the reigns of that name."""
     sizes = range(min(LONGEST_NAME, at), 1, -1)
     size = next((size for size in sizes if plain[at - size : at] in reigns()), 0)
     return size, reigns().get(plain[at - size : at], ()) if size else ()
@@ -181,7 +181,7 @@ def counted(word: str) -> int:
 
 
 def within_year(year: When, parts: Mapping[str, str | None]) -> tuple[When | None, str]:
-    """Take the month, the day or the season of a year of a reign; None and the reason where it has none such."""
+    """Set the month, the day or the season of a reign year; None and the reason where the year has none such."""
     if not parts.get("month"):
         return (replace(year, precision="season") if parts.get("season") else year), ""
     name = str(parts["month"])
@@ -201,7 +201,7 @@ def _on_day(when: When, day: str) -> tuple[When | None, str]:
     if re.fullmatch(DAY, day):
         if sexagenary(day) < 0:
             return None, f"there is no day {day} in the round of sixty"
-        # Texts that were copied for a thousand years have wrong days: the month is still the month.
+        # Texts that were copied for a thousand years have wrong days: the month still counts.
         return replace(when, precision="day" if any(day_in(month, day) for month in own) else "month"), ""
     number = counted(day.strip("初日号"))
     return (replace(when, precision="day"), "") if 1 <= number <= 30 else (None, f"a month has no day {number}")
@@ -258,7 +258,7 @@ def _century(match: re.Match[str], number: int, before_christ: bool, decade: str
 
 
 def _mention(match: re.Match[str], years: Sequence[int], parts: dict[str, Any]) -> Mention:
-    """Make the mention of Western years, of a month or of a day; of one that does not exist, with the reason."""
+    """Create the mention of Western years, a month or a day, with the fault if it does not exist."""
     label, month, day = match[0].strip(" ("), parts.get("month"), parts.get("day")
     fault = ""
     if counted(parts.get("year") or parts["ad"]) == 0:
@@ -287,8 +287,8 @@ def _month(name: str) -> int:
     return _SPECIAL.get(name) or counted(name)
 
 
-def settled(mention: Mention, certain: Sequence[int]) -> Mention:
-    """Keep of what a date may mean the one that is near to certain years, if there is one such."""
+def resolved(mention: Mention, certain: Sequence[int]) -> Mention:
+    """Resolve an ambiguous date to the time that is near certain years, if there is exactly one."""
     if len(mention.times) < 2 or not certain:
         return mention
     distances = [min(abs(when.first - year) for year in certain) for when in mention.times]
@@ -298,9 +298,9 @@ def settled(mention: Mention, certain: Sequence[int]) -> Mention:
 
 
 def that_year(text: str, mentions: Sequence[Mention]) -> Iterator[When]:
-    """Give the times that a text names by the date before them: `in the spring of that year`, 明年."""
+    """Yield the times that a text names by the date before them: `in the spring of that year`, 明年."""
     for found in _THAT_YEAR.finditer(fold_han(text)):
-        before = [one.times[0] for one in mentions if one.end <= found.start() and len(one.times) == 1]
+        before = [each.times[0] for each in mentions if each.end <= found.start() and len(each.times) == 1]
         if before and before[-1].first == before[-1].last:
             year = before[-1].first + bool(found["next"] or found["later"])
             yield When(year, year, "season" if found["season"] else "year", how="carried", label=found[0])

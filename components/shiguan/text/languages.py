@@ -1,4 +1,4 @@
-"""Which language a text is in, by script and function words; and what its Han characters tell."""
+"""Detects the language of a text by script and function words, and weights its Han characters."""
 
 import re
 from collections import Counter
@@ -32,27 +32,27 @@ _FUNCTION_WORDS: dict[str, frozenset[str]] = {
 }
 
 DETECTED = frozenset(code for code, _ in _SCRIPTS) | _FUNCTION_WORDS.keys()
-"""The languages that can be told."""
+"""The languages that can be detected."""
 
-# A text counts as written in a script from this share of its letters on; the rest may be names or quotations.
+# A text counts as written in a script that has at least this share of its letters; the rest may be names or quotations.
 _SHARE = 0.3
-# So much kana beside Han makes a text Japanese: even terse Japanese has more, a Chinese text quoting a name has less.
+# This share of kana among kana and Han makes a text Japanese: terse Japanese has more, Chinese that quotes a name less.
 _KANA_SHARE = 0.18
 _SAMPLE = 4000
 
 
 def detect_language(text: str) -> str:
     """
-    Name the language of a question or passage.
+    Detect the language of a question or passage.
 
     Decides by script, so that one word is enough for Chinese or Arabic; among languages in the Latin script the one
-    whose function words are commonest wins, and text without any (a name, a title) counts as English. Classical and
-    modern, traditional and simplified Chinese are all `zh`. Only the first 4,000 characters are read.
+    with the most function words wins, and text without any (a name, a title) counts as English. Classical and modern,
+    traditional and simplified Chinese are all `zh`. Only the first 4,000 characters are read.
     """
     sample = text[:_SAMPLE]
     counts = {code: len(pattern.findall(sample)) for code, pattern in _SCRIPTS}
     latin = len(_LATIN_LETTER.findall(sample))
-    # A Latin word takes several letters where a Han character is a word by itself.
+    # A Latin word has several letters, while a Han character is a word by itself.
     letters = sum(counts.values()) + latin / 4
     if letters == 0:
         return "und"
@@ -68,12 +68,12 @@ def detect_language(text: str) -> str:
 
 def _asks_in_latin(text: str, characters: int) -> bool:
     """
-    Tell a question that quotes another script from one written in it: "Who was 郭子仪?" is English, "什么是 machine
-    learning" is not. Two characters make about one word; only a language's own function words show who is speaking.
+    Return whether a text in the Latin script only quotes another one: "Who was 郭子仪?" is English, "什么是 machine
+    learning" is not. Two characters make about one word; the function words show the language of the text itself.
     """
     words = _LATIN_WORD.findall(text.lower())
-    spoken = sum(any(word in table for table in _FUNCTION_WORDS.values()) for word in words)
-    return spoken > 0 and len(words) >= characters / 2
+    has_function_words = any(word in table for table in _FUNCTION_WORDS.values() for word in words)
+    return has_function_words and len(words) >= characters / 2
 
 
 def _latin_language(text: str) -> str:
@@ -83,22 +83,22 @@ def _latin_language(text: str) -> str:
     return best if votes[best] > votes["en"] else "en"
 
 
-# Characters without which hardly a modern sentence does, and which classical prose does not use so.
+# Characters that nearly every modern sentence has, and that classical prose does not use in this way.
 _MODERN = frozenset("的了们这那着吗呢吧很么啊她它")
 _CLASSICAL_SAMPLE = 2000
 _FEWEST = 12
 _MODERN_SHARE = 0.012
 _CLASSICAL = frozenset("之其者也曰乃遂以于矣焉哉乎尔吾汝弗勿岂皆既谓")
 _CLASSICAL_SHARE = 0.03
-# Characters that a modern sentence has for its grammar; the classical one says the same without them.
+# Characters that a modern sentence needs for its grammar; a classical one says the same without them.
 _GRAMMAR = frozenset(
     "的了在是我有和就不人都一上也很到说要去你会着没看好自己这他她那们把被让使给对从向以于为与而其之所者并但却又还因如果虽然即便后"
     "来时候当等个些什么怎样地得过起出可能够已经正将曾再最更非常十分"
 )
-# Two characters that are searched singly as well; a term with a character of modern grammar (docs/decisions/0012).
+# The weights of a pair, whose characters are searched too, and of a term with modern grammar (docs/decisions/0012).
 _PAIR, _GRAMMAR_TERM = 0.5, 0.3
 _HAN_PAIR = re.compile(f"[{HAN}]{{2}}")
-# A character outside the commonest 3,755 (level one of GB 2312) is mostly a name or a telling word.
+# A character outside the commonest 3,755 (level one of GB 2312) is mostly a name or an informative word.
 _RARE, _COMMON = 1.6, 1.0
 
 
@@ -113,7 +113,7 @@ def has_han(text: str) -> bool:
 
 
 def fold_han(text: str) -> str:
-    """Fold traditional Han characters to simplified ones as search terms are, one for one, so that offsets stay."""
+    """Fold traditional Han characters to simplified ones like search terms, one for one, so that offsets stay valid."""
     return "".join(map(_folded, text))
 
 
@@ -127,10 +127,10 @@ def is_classical(text: str) -> bool:
 
 def character_weight(character: str) -> float:
     """
-    Weigh a character of a modern sentence by how much it tells about a classical one.
+    Weight a character of a modern sentence for comparison with a classical one.
 
-    Modern words are mostly classical ones with a second character added (勤奋 for 勤), so what survives a retelling is
-    single characters, and not the pairs that compare two modern texts.
+    Modern words are mostly classical ones with a second character added (勤奋 for 勤), so a retelling keeps single
+    characters, and not the pairs by which two modern texts are compared.
     """
     if character in _GRAMMAR:
         return 0.0
@@ -144,12 +144,12 @@ def character_weight(character: str) -> float:
 
 def search_weights(question: str) -> dict[str, float]:
     """
-    Weigh the terms that a question is searched by, each once however often it is said.
+    Weight the search terms of a question, each once however often it occurs.
 
-    A pair of Han characters counts less, since its characters are searched as well: of a modern word it is mostly one
-    of them that a classical text has. A character that only modern grammar has counts least, alone or in a pair: where
-    it is rare, as in a classical text, it would tell most of all. Of a modern word that classical prose never has,
-    such as 去世, the classical ones are searched as well.
+    A pair of Han characters counts less, since its characters are searched too: a classical text mostly has only one
+    character of a modern word. A character of modern grammar counts least, alone or in a pair: it is rare in classical
+    texts, so its rarity would give it the largest weight. The classical words for
+    a modern one that shares no character with them (卒 for 去世) are searched too.
     """
     return _classical_words(question) | {term: _search_weight(term) for term in terms(question)}
 

@@ -1,4 +1,4 @@
-"""The names of a sentence, and whether a text has one: as spelled, translated, in pinyin, or by its consonants."""
+"""Finds names in a sentence, and checks whether a text has one: as spelled, translated, in pinyin, or by consonants."""
 
 import re
 from collections.abc import Iterator
@@ -21,23 +21,23 @@ from shiguan.text.terms import fold_accents, fold_text, terms
 _HAN_RUN = re.compile(f"[{HAN}]+")
 _LATIN = re.compile("[A-Za-z]")
 _IS_NAME = re.compile(r"(?:[A-Z][\w'’.-]*(?: (?:of|the|and|de|von) | |$))+")
-# These begin more words than names.
+# All surnames but those that begin more words than names.
 CLEAR_SURNAMES = frozenset(SURNAMES) - frozenset("于安常任从方高时何全应解管会金马水江白石毛黄路车花包和向成连明门国平")
 _TITLES = frozenset("陛下 殿下 阁下 上帝 皇上 大人".split())
 _TEXTS, _SENTENCES = 64, 1_024
-# A Chinese name that is no entry of the dictionary is cut into single characters; a surname begins it, and one or two
-# more follow: which is not told.
+# A Chinese name that the dictionary lacks is cut into single characters: a surname and one or two more; nothing shows
+# how many, so two characters are taken.
 _SHORTEST_FOREIGN, _NAME = 3, 2
-# The American, the Libyan, the Chinese: who is from a place that is named.
+# The endings of adjectives of places: American, Libyan, Chinese.
 _OF_PLACE = re.compile(r"(?:ian|ean|ese|ish|ans?|ns?|ic|i)$")
 _FEWEST_CONSONANTS = 2
-# One in three consonants may be written otherwise in the other script.
+# One in three consonants may differ in the other script.
 _SLIP = 3
 
 
 @lru_cache(_SENTENCES)
 def names_of(sentence: str) -> tuple[str, ...]:
-    """Give the names of a sentence: runs of capitalised words, and what looks like a name in Han characters."""
+    """Return the names of a sentence: runs of capitalised words, and what looks like a name in Han characters."""
     return tuple(dict.fromkeys([*_latin_names(sentence), *_han_names(sentence)]))
 
 
@@ -68,7 +68,7 @@ def _han_names(sentence: str) -> Iterator[str]:
 
 
 def _surnamed(letters: str) -> Iterator[str]:
-    """Find names in what the dictionary has no words for: 郭子仪, 张巡; and what writes the sounds of a foreign one."""
+    """Find names in characters that the dictionary lacks: 郭子仪, 张巡, and transliterations of foreign names."""
     at = 0
     while at < len(letters) - 1:
         end = at
@@ -83,23 +83,23 @@ def _surnamed(letters: str) -> Iterator[str]:
 
 @lru_cache(_TEXTS)
 def named_text(text: str) -> "NamedText":
-    """Hold a text ready; the same passages are read for every name of an answer."""
+    """Prepare a text; cached, because the same passages are read for every name of an answer."""
     return NamedText(text)
 
 
 class NamedText:
-    """A text in which names are looked for."""
+    """A text in which names are searched for."""
 
     def __init__(self, text: str) -> None:
-        """Take the text; what a name needs of it is made when it is needed."""
+        """Set the text; everything else is computed when a name needs it."""
         self._text = text
 
     def has(self, name: str) -> bool:
-        """Tell whether the text has a name, or any word of it."""
+        """Return whether the text has a name, or any word of it."""
         return self._has_han(name) if _HAN_RUN.match(name) else len(self.lacking(name)) < len(name.split())
 
     def lacking(self, name: str) -> list[str]:
-        """Give the words of a name that the text does not have."""
+        """Return the words of a name that the text does not have."""
         if _HAN_RUN.match(name):
             return [] if self._has_han(name) else [name]
         words = [word for word in name.split() if terms(word) and not self._has_word(word)]
@@ -127,7 +127,7 @@ class NamedText:
             return True
         own = consonants(word)
         spoken = syllables(word)
-        if alone and len(spoken) == 1:  # Shu is 蜀; a surname tells nothing
+        if alone and len(spoken) == 1:  # Shu is 蜀; a surname alone proves nothing
             return spoken[0] in self._readings
         return any(_is_within(own, other) for other in self._transliterations)
 
@@ -186,7 +186,7 @@ class NamedText:
     @cached_property
     def _capitalised(self) -> frozenset[str]:
         return frozenset(
-            map(consonants, (one for one in re.findall(r"\b[A-Z][a-zà-ÿ'’]+", self._text) if not syllables(one)))
+            map(consonants, (word for word in re.findall(r"\b[A-Z][a-zà-ÿ'’]+", self._text) if not syllables(word)))
         )
 
 
@@ -200,7 +200,7 @@ _INITIALS = str.maketrans("bpdtgkhlrfwmnszcxjq", "PPTTKKKLLFFMNSSSSCC")
 
 
 def consonants(word: str) -> str:
-    """Give the consonants of a Latin word as Chinese would write them: Queequeg is KKK, and so is 魁魁格."""
+    """Return the consonants of a Latin word as Chinese would write them: Queequeg is KKK, and so is 魁魁格."""
     plain = fold_accents(word).removesuffix("'s").removesuffix("’s")
     for spelled, heard in _SPELLINGS:
         plain = spelled.sub(heard, plain)
@@ -209,7 +209,7 @@ def consonants(word: str) -> str:
 
 
 def _consonants_of_han(run: str) -> str:
-    """Give those of Han characters; a small letter closes a syllable and may be nothing (班 for Ba)."""
+    """Return those of Han characters; a small letter closes a syllable and may be nothing (班 for Ba)."""
     found = ""
     for sound in filter(None, map(reading, run)):
         first = "C" if sound[:2] in ("zh", "ch") else sound[0].translate(_INITIALS)
@@ -219,7 +219,7 @@ def _consonants_of_han(run: str) -> str:
 
 
 def _is_within(own: str, other: str) -> bool:
-    """Tell whether consonants stand within others in their order, but for one slip in three; two must be all."""
+    """Return whether consonants occur in others in order, but for one slip in three; two must be all and agree."""
     if len(own) <= _FEWEST_CONSONANTS:
         return len(own) == _FEWEST_CONSONANTS and own == other.upper()
     before = [0] * (len(other) + 1)

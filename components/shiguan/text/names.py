@@ -1,4 +1,4 @@
-"""Names: those that one text has and another has not, and how they sound, so that pinyin meets the characters."""
+"""Finds the names of a text that another text lacks, and how names sound, so that pinyin matches characters."""
 
 import json
 import re
@@ -29,27 +29,27 @@ _HAN_RUN = re.compile(f"[{HAN}·•]+")
 _PLACE_END = "州县郡省市国国镇道关城山河江湖岛洲都府"
 
 
-def foreign_names(text: str, said: set[str]) -> list[str]:
+def foreign_names(text: str, known: set[str]) -> list[str]:
     """
-    Find what looks like a name in a text and does not stand in another one, whose terms are given.
+    Find what looks like a name in a text and does not occur in another one, whose terms are given.
 
-    English: capitalised words inside a sentence, and others that are capitalised and no common word. Chinese: runs of
+    English: capitalised words inside a sentence, and other capitalised words that are not common ones. Chinese: runs of
     characters that the other text does not have and that look like a person (a surname and one or two characters), a
     place, or a foreign name. Rules only; a name that is also a common word is missed.
     """
-    found = [name for name in capitalised_words(text) if not said.issuperset(terms(name))]
-    found.extend(_han_names(text, said))
+    found = [name for name in capitalised_words(text) if not known.issuperset(terms(name))]
+    found.extend(_han_names(text, known))
     return list(dict.fromkeys(found))
 
 
 def capitalised_words(text: str) -> list[str]:
-    """Give the capitalised words of a text that look like parts of names."""
+    """Return the capitalised words of a text that look like parts of names."""
     names = []
     for match in _CAPITALISED.finditer(text):
         word = match[0].rstrip(".'’-")
         if not word[0].isupper() or word in _NO_NAMES or not terms(word):
             continue
-        # `16 Dec 755` and `Dec 16, 755` have a month, which is compared as such, and no name.
+        # In `16 Dec 755` and `Dec 16, 755` this is a month, which is compared as a number, and not a name.
         if word in FULL_MONTHS and _DIGIT.search(text, max(0, match.start() - 3), match.end() + 3):
             continue
         opens = bool(_SENTENCE_START.search(text[max(0, match.start() - 4) : match.start()]))
@@ -61,7 +61,7 @@ def capitalised_words(text: str) -> list[str]:
     return names
 
 
-def _han_names(text: str, said: set[str]) -> list[str]:
+def _han_names(text: str, known: set[str]) -> list[str]:
     names = []
     for run in _HAN_RUN.finditer(text):
         plain = run[0]
@@ -69,16 +69,16 @@ def _han_names(text: str, said: set[str]) -> list[str]:
         while at < len(plain):
             end = at
             # A pair of neighbours that the other text does not have belongs to something new.
-            while end + 1 < len(plain) and not said.issuperset(terms(plain[end : end + 2])[-1:]):
+            while end + 1 < len(plain) and not known.issuperset(terms(plain[end : end + 2])[-1:]):
                 end += 1
-            if end > at and (name := _name_in(plain[at : end + 1], said)):
+            if end > at and (name := _name_in(plain[at : end + 1], known)):
                 names.append(name)
             at = max(end, at + 1)
     return names
 
 
-def _name_in(piece: str, said: set[str]) -> str:
-    new = [at for at, character in enumerate(piece) if not said.intersection(terms(character))]
+def _name_in(piece: str, known: set[str]) -> str:
+    new = [at for at, character in enumerate(piece) if not known.intersection(terms(character))]
     if not new:
         return ""
     folded = piece.translate(_FOLD)
@@ -96,7 +96,7 @@ def _name_in(piece: str, said: set[str]) -> str:
 
 
 def looks_like_name(run: str) -> bool:
-    """Tell whether a run of Han characters looks like a name by itself: of a person, a place or something foreign."""
+    """Return whether a run of Han characters looks like a name by itself: of a person, a place or something foreign."""
     folded = run.translate(_FOLD)
     if "·" in run or "•" in run:
         return True
@@ -112,7 +112,7 @@ _NAME = re.compile(r"[A-Z](?:[a-zü]+|(?=['-]))(?:['-]?[A-Za-zü]+)*")
 _PARTS = re.compile("['-]")
 _TONE = re.compile("[\u0300-\u0302\u0304\u0306\u030c]|(?<=[a-z\u0308])[1-5](?![0-9])")
 _APOSTROPHES = str.maketrans(dict.fromkeys("‘’ʻʼ`", "'"))
-# Wade-Giles: a syllable, the sounds that a breath changes, and where one was written.
+# Wade-Giles: a syllable, the initials that aspiration changes, and where it was written.
 _WADE_GILES = re.compile("(ch|ts|tz|ss|sz|sh|hs|[ptkmnfhljswy]?)('?)([aeiouü][a-zü]*)")
 _BREATHS = {"p": "bp", "t": "dt", "k": "gk", "ts": "zc", "tz": "zc", "ch": ("zh", "ch"), "front": "jq"}
 _BREATH = re.compile("(?:p|t|k|ch|ts|tz)'", re.IGNORECASE)
@@ -123,23 +123,23 @@ _FINALS = (
 )  # fmt: skip
 _PINYIN_ALONE = frozenset({"ong", "iong", "ian", "ie", "ue"})
 _MOST_SPELLINGS = 16
-# No name in one word is longer (Heilongjiang has twelve letters); a hostile one would take its length squared.
+# No name in one word is longer (Heilongjiang has twelve letters); a hostile one would take time squared in its length.
 _LONGEST = 24
 
 
 def sounds_of_text(text: str) -> Iterator[str]:
-    """Give the sound of every two neighbouring Han characters, without tones: 安禄山 gives "an lu" and "lu shan"."""
+    """Yield the sound of every two neighbouring Han characters, without tones: "an lu" and "lu shan" for 安禄山."""
     for run in _RUN.findall(text):
         yield from _pairs(list(map(reading, run)))
 
 
 def reading(character: str) -> str:
-    """Give the first sound of a character, without its tone; nothing for what is no Han character."""
+    """Return the first sound of a character, without its tone; empty for one that is not a Han character."""
     return _readings().get(character, "")
 
 
 def sounds_of_names(question: str) -> Iterator[str]:
-    """Give what `sounds_of_text` gives for the names of a question that can be read as pinyin or Wade-Giles."""
+    """Yield what `sounds_of_text` yields, for the names of a question that can be read as pinyin or Wade-Giles."""
     for _, read in _read_names(question):
         for pair in pairwise(chain(*read)):
             yield from map(" ".join, product(*pair))
@@ -151,23 +151,23 @@ def heard_names(question: str, sounds: Set[str]) -> list[str]:
     return [
         name
         for name, pairs in names
-        if pairs and all(any(" ".join(one) in sounds for one in product(*pair)) for pair in pairs)
+        if pairs and all(any(" ".join(sound) in sounds for sound in product(*pair)) for pair in pairs)
     ]
 
 
 def names_in_pinyin(question: str) -> list[str]:
     """Write the names of a question in plain pinyin: Kuo Tzu-i gives "guo" and "ziyi", Guo Zi-yi as well."""
     names = (read for _, read in _read_names(question) if sum(map(len, read)) > 1)
-    return ["".join(one) for word in chain(*names) for one in islice(product(*word), _MOST_SPELLINGS)]
+    return ["".join(spelling) for word in chain(*names) for spelling in islice(product(*word), _MOST_SPELLINGS)]
 
 
 def plain_spelling(text: str) -> str:
-    """Write names without tones, as marks or numbers, and with one kind of apostrophe; an ü stays."""
+    """Write names without tone marks or tone numbers, and with one kind of apostrophe; an ü stays."""
     return normalize("NFC", _TONE.sub("", normalize("NFD", text).translate(_APOSTROPHES)))
 
 
 def _read_names(question: str) -> Iterator[tuple[list[str], list[list[tuple[str, ...]]]]]:
-    """Give the words of each name of a question, and of each word its syllables, each as it may be read."""
+    """Yield the words of each name of a question, with the possible readings of each syllable of each word."""
     text, end = plain_spelling(question), -1
     runs: list[list[str]] = []
     for name in _NAME.finditer(text):
@@ -178,19 +178,19 @@ def _read_names(question: str) -> Iterator[tuple[list[str], list[list[tuple[str,
             runs.append([name[0]])
         end = name.end() if readable else -1
     for words in runs:
-        # What can be read in both ways is, where no word beside it is pinyin alone: Tu Fu, but not Tang Taizong.
+        # A name is read in both ways if all its words can be (Tu Fu), but not if one is only pinyin (Tang Taizong).
         both = all(map(_all_wade_giles, words))
         yield words, [_options(word, text, both=both) for word in words]
 
 
 def _options(word: str, text: str, *, both: bool) -> list[tuple[str, ...]]:
-    pinyin: list[tuple[str, ...]] = [(one,) for one in syllables(word)]
+    pinyin: list[tuple[str, ...]] = [(syllable,) for syllable in syllables(word)]
     if pinyin and not both:
         return pinyin
     wade_giles = [_wade_giles(part, text) for part in _parts(word)]
     if len(pinyin) != len(wade_giles):
         return wade_giles
-    return [tuple(dict.fromkeys(one + other)) for one, other in zip(pinyin, wade_giles, strict=True)]
+    return [tuple(dict.fromkeys(first + second)) for first, second in zip(pinyin, wade_giles, strict=True)]
 
 
 def _parts(word: str) -> list[str]:
@@ -203,9 +203,9 @@ def _all_wade_giles(word: str) -> bool:
 
 def _wade_giles(syllable: str, text: str) -> tuple[str, ...]:
     """
-    Read a syllable of Wade-Giles as pinyin; where a text has no breath marks or no ü, it may have left them out.
+    Read a syllable of Wade-Giles as pinyin; a text without aspiration marks or without ü may have left them out.
 
-    A hyphen stands between two syllables, so that English words are rarely read: Hitchin is not hi-tchin.
+    Syllables are separated by hyphens, so that English words are rarely read: Hitchin is not hi-tchin.
     """
     found = _WADE_GILES.fullmatch(syllable)
     if not found or (found[2] and found[1] not in _BREATHS) or found[3] in _PINYIN_ALONE:
@@ -214,7 +214,7 @@ def _wade_giles(syllable: str, text: str) -> tuple[str, ...]:
     breaths = [True] if breath else [False] if initial not in _BREATHS or _BREATH.search(text) else [False, True]
     finals = [final] if final[0] != "u" or initial not in ("ch", "y") or "ü" in text else [final, f"ü{final[1:]}"]
     read = (_pinyin(initial, final, breathed=breathed) for breathed in breaths for final in finals)
-    return tuple(one for one in dict.fromkeys(read) if one in _SYLLABLES)
+    return tuple(spelling for spelling in dict.fromkeys(read) if spelling in _SYLLABLES)
 
 
 def _pinyin(initial: str, final: str, *, breathed: bool) -> str:
@@ -234,11 +234,11 @@ def _pinyin(initial: str, final: str, *, breathed: bool) -> str:
 
 
 def _pairs(syllables: list[str]) -> Iterator[str]:
-    return (f"{one} {other}" for one, other in pairwise(syllables) if one and other)
+    return (f"{first} {second}" for first, second in pairwise(syllables) if first and second)
 
 
 def syllables(name: str) -> list[str]:
-    """Cut a name into syllables of pinyin, the longest first; empty if it is none."""
+    """Cut a name into syllables of pinyin, the longest first; empty if it is not pinyin."""
     parts = _PARTS.split(plain_spelling(name).lower().replace("ü", "u"))
     found: list[str] = []
     for part in parts[:-1] if parts[-1] == "s" else parts:
@@ -250,7 +250,7 @@ def syllables(name: str) -> list[str]:
 
 
 def _cut(word: str) -> list[str]:
-    """Cut a word so that nothing is left; empty if there is no way."""
+    """Cut a word into syllables so that nothing is left; empty if that is impossible."""
     syllables = _SYLLABLES if len(word) <= _LONGEST else frozenset()
     ends: list[list[str] | None] = [None] * len(word) + [[]]
     for start in range(len(word) - 1, -1, -1):

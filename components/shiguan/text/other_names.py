@@ -1,4 +1,4 @@
-"""Other names of a person, where a text of the library says so: 杜甫，字子美; Mark Twain, born Samuel Clemens."""
+"""Finds other names of a person in texts that state them: 杜甫，字子美; Mark Twain, born Samuel Clemens."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ _SAYS_SO = re.compile("[字号名讳]")
 _LONG_SURNAMES = "欧阳|诸葛|长孙|令狐|宇文|上官|皇甫|尉迟|独孤|司马|司空|慕容|公孙|哥舒|仆固|夏侯|鲜于|东方"
 _PERSON = f"(?P<person>(?:{_LONG_SURNAMES}|[{SURNAMES}])[{HAN}]{{1,2}}?)"
 _ALONE = re.compile(f"{_PERSON}者?")
-# 字子美; 自号香山居士; 本名药师; 太宗文武大圣大广孝皇帝讳世民. 号 alone counts behind a 字: else it is mostly a shout.
+# 字子美; 自号香山居士; 本名药师; 太宗文武大圣大广孝皇帝讳世民. Without 字 before it, 号 mostly means a shout.
 _OTHER = re.compile(
     f"(?:{_PERSON})?(?:[又小]?字(?P<zi>[{HAN}]{{2}})|[自又别晚]号[曰为]?(?P<own>[{HAN}]{{2,5}})|号(?P<hao>[{HAN}]{{2,5}})"
     f"|[本原又]名(?P<ming>[{HAN}]{{2,3}}))"
@@ -42,7 +42,7 @@ _LONGEST, _MOST_READ, _MOST_NAMES = 5, 200, 4
 
 
 def other_names(text: str) -> Iterator[Pair]:
-    """Find where a text says that two names are one person's."""
+    """Yield the pairs of names that a text says are one person's."""
     folded = fold_han(text)
     for sentence in _SENTENCE.finditer(folded):
         if _SAYS_SO.search(sentence[0]):
@@ -73,13 +73,13 @@ def _in_sentence(text: str, folded: str, sentence: re.Match[str]) -> Iterator[Pa
 
 
 def name_terms(text: str) -> Iterator[str]:
-    """Give the terms by which a passage is found that says a person's other name; no word is such a term."""
+    """Yield the terms by which a passage with a person's other name is found; they differ from the terms of words."""
     for pair in other_names(text):
         yield from (f"={_folded(name)}" for name in pair)
 
 
 def names_in_library(question: str, store: DocumentStore, filters: dict[str, Any] | None) -> list[Pair]:
-    """Find the other names of those in a question, as `name, other`, where passages of the library say them."""
+    """Find other names for those in a question, as `name, other`, where passages of the library state them."""
     asked = _candidates(question)
     if not asked or not hasattr(store, "texts_with"):
         return []
@@ -89,10 +89,10 @@ def names_in_library(question: str, store: DocumentStore, filters: dict[str, Any
 
 def other_name_weights(pairs: Iterable[Pair]) -> dict[str, float]:
     """
-    Weigh the terms of other names.
+    Weight the terms of other names.
 
-    A person is searched as if the question named him. Another name counts half, or the passage that introduces him
-    would come before what is asked of him; and its single characters, words of other sentences, do not count.
+    A person's full name is searched as if the question had it. Another name counts half, or the passage that introduces
+    the person would come before what is asked; and its single characters, which are words elsewhere, do not count.
     """
     weights: dict[str, float] = {}
     for _, other in pairs:
@@ -118,14 +118,14 @@ def _of_question(question: str, asked: set[str], texts: Iterable[str]) -> set[Pa
 
 
 def _is_meant(second: str, person: str, question: str) -> bool:
-    """Tell a name from the same characters in a sentence: 白乐天 and 子美, not 卑微之意 or 中立."""
+    """Return whether the characters of a name are meant as a name: 白乐天 and 子美, not 卑微之意 or 中立."""
     if not _RUN.match(second) or person[-1] in "祖宗" or any(f"{person[:size]}{second}" in question for size in (1, 2)):
         return True
     for run in filter(lambda run: second in run, _RUN.findall(question)):
         start, end = (at := run.index(second)), at + len(second)
         words = list(dictionary_words(run, translated=False))
         ends = list(accumulate((len(word) for word, _ in words), initial=0))
-        ordinary = (len(word) > 1 and not any(one[:1].isupper() for one in some) for word, some in words)
+        ordinary = (len(word) > 1 and not any(m[:1].isupper() for m in meanings) for word, meanings in words)
         within = any(common and ends[place] < end and ends[place + 1] > start for place, common in enumerate(ordinary))
         if not within and (start == 0 or run[start - 1] not in SURNAMES):
             return True
@@ -133,7 +133,7 @@ def _is_meant(second: str, person: str, question: str) -> bool:
 
 
 def _candidates(question: str) -> set[str]:
-    """Give all that may be a name in a question."""
+    """Return all that may be a name in a question."""
     question = question[:_MOST_READ]
     found = set()
     for run in _RUN.findall(_folded(question)):

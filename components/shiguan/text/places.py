@@ -1,4 +1,4 @@
-"""Where a stretch of a passage stands: its printed page, its paragraph, its CFI, and a quotation to find it by."""
+"""Describes the place of a span of a passage: its printed page, paragraph, CFI, and a quotation to find it by."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from shiguan.text.terminal import one_line
 
 LONGEST_LABEL = 20
 CONTEXT = 32
-"""So many characters before and after a quotation tell it from another one with the same words."""
+"""How many characters before and after a quotation distinguish it from others with the same words."""
 
 _WIDEST = "\uffff"
 
@@ -16,10 +16,10 @@ Mark = tuple[int, str]
 """A place in a text at which a page begins, and the page's label."""
 Run = tuple[int, str, int]
 """
-Where a text goes on in a file without a break: the place in the text, the CFI of the file's node, the offset in that.
+The start of a stretch of text that is contiguous in a file: its place in the text, the CFI of its node, and the offset.
 
-An offset counts UTF-16 units, as EPUB CFI does; a run ends behind each character that takes two of them. One below 0
-stands for the node itself: a note, a picture, a formula, whose text is written in another way.
+Offsets count UTF-16 units, as in EPUB CFI; a run ends after each character that takes two of them. A negative offset
+means the node itself: a note, a picture or a formula, whose text is not that of the file.
 """
 
 _PARAGRAPH = re.compile(r"\n\s*\n")
@@ -30,24 +30,24 @@ _LABEL = re.compile(r"\w(?:[\w .,:/*†‡–-]*[\w*†‡])?")
 
 
 def page_label(text: str) -> str:
-    """Read the label of a page, without the word for page; nothing where it can be none: a page list is anyone's."""
+    """Read the label of a page, without the word for page; empty if it cannot be one, because books may have any."""
     found = _WORDS_OF_PAGE.fullmatch(one_line(text[: 4 * LONGEST_LABEL]))
     label = found[1] if found else ""
     return label if len(label) <= LONGEST_LABEL and _LABEL.fullmatch(label) else ""
 
 
 def page_words(citation: Mapping[str, Any]) -> str:
-    """Write the page of a citation as references have it: `p. 63`, `pp. 63–65`; nothing where it has none."""
+    """Write the page of a citation as in references: `p. 63`, `pp. 63–65`; empty where it has none."""
     page = str(citation.get("page") or "")
     return f"{'pp' if re.search('[–,]', page) else 'p'}. {page}" if page else ""
 
 
 def place_of(meta: Mapping[str, Any], text: str, span: tuple[int, int], offset: int = 0) -> dict[str, Any]:
     """
-    Describe a span of what was read of a passage by everything that its source has: page, paragraph, CFI, quotation.
+    Describe a span of a passage by everything that its source has: page, paragraph, CFI, quotation.
 
-    `offset` is where the text begins in the stored passage. What a source lacks, or a library that was made before
-    places were kept, is left out.
+    `offset` is where the text begins in the stored passage. What a source lacks, or an older library that did not
+    store places, is left out.
     """
     start, end = span
     found: dict[str, Any] = {}
@@ -74,7 +74,7 @@ def paragraphs_before(text: str, at: int) -> int:
 
 def cfi_of(runs: Sequence[Sequence[Any]], start: int, end: int, text: str) -> str:
     """
-    Write the EPUB CFI of a span, with its text, by the runs of its passage; nothing where the runs do not reach it.
+    Write the EPUB CFI of a span, with its text, by the runs of its passage; empty where the runs do not cover it.
 
     `epubcfi(/6/4!/4/2,/1:3,/3:8)`: what both ends share, then each end. (EPUB Canonical Fragment Identifiers 1.1, W3C.)
     """
@@ -82,7 +82,7 @@ def cfi_of(runs: Sequence[Sequence[Any]], start: int, end: int, text: str) -> st
     shown = [run for run in within if run[0][2] >= 0]
     if not shown:
         return f"epubcfi({within[0][0][1]})" if within else ""
-    # A note or a picture at an end is no text of that place: the span is what stands between.
+    # A note or a picture at an end is not text of that place: the span is what is between them.
     (first, start, _), (last, before, end) = shown[0], shown[-1]
     while end > before + 1 and text[end - offset - 1].isspace():
         end -= 1
@@ -93,17 +93,17 @@ def cfi_of(runs: Sequence[Sequence[Any]], start: int, end: int, text: str) -> st
     while shared < min(len(steps), len(ending)) - 1 and steps[shared] == ending[shared]:
         shared += 1
     if "!" not in "".join(steps[:shared]):
-        return f"epubcfi({first[1]}{begin})"  # it ends in another file, and a range is within one
+        return f"epubcfi({first[1]}{begin})"  # it ends in another file, but a range is within one file
     inner, outer = ("/".join(["", *path[shared:]]) for path in (steps, ending))
     return f"epubcfi({'/'.join(steps[:shared])},{inner}{begin},{outer}{stop})"
 
 
 def _runs_within(runs: Sequence[Sequence[Any]], start: int, end: int) -> list[tuple[Run, int, int]]:
-    """Give the runs that a span touches, each with the part of the span that is its."""
+    """Return the runs that a span touches, each with its part of the span."""
     found: list[tuple[Run, int, int]] = []
     path = ""
     for number, (begin, own, offset) in enumerate(runs):
-        path = own or path  # the same node as the run before is not written again
+        path = own or path  # the node is written only where it differs from that of the run before
         stop = runs[number + 1][0] if number + 1 < len(runs) else end
         if begin < end and stop > start:
             found.append(((begin, path, offset), max(begin, start), min(stop, end)))
@@ -111,15 +111,15 @@ def _runs_within(runs: Sequence[Sequence[Any]], start: int, end: int) -> list[tu
 
 
 def utf16_length(text: str) -> int:
-    """Count as EPUB CFI does."""
+    """Count UTF-16 units, as EPUB CFI does."""
     return len(text) + sum(char > _WIDEST for char in text)
 
 
 def runs_of(raw: str, written: str, path: str) -> list[Run]:
     """
-    Find where what was written of a node's text stands in it: white space is one space, some characters are dropped.
+    Map the written text of a node to its raw text: white space is collapsed, and some characters are dropped.
 
-    `written` has the visible characters of `raw` in their order, and each run of white space as any white space.
+    `written` has the visible characters of `raw` in order, and each run of white space as any white space.
     """
     if len(raw.strip()) == len(written) and max(raw, default="") <= _WIDEST:
         return [(0, path, len(raw) - len(raw.lstrip()))]

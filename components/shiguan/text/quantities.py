@@ -1,4 +1,4 @@
-"""Numbers, years and dates in Chinese and English text, as values that can be compared whatever their spelling."""
+"""Finds numbers, years and dates in Chinese and English text, as values that can be compared in any spelling."""
 
 import re
 from collections.abc import Iterator
@@ -62,12 +62,12 @@ class Quantity:
     end: int
 
     def agrees_with(self, other: "Quantity") -> bool:
-        """Tell whether two quantities may be the same."""
+        """Return whether two quantities may be the same."""
         alike = self.comparable_with(other) or {self.kind, other.kind} == {"number", "ordinal"}
         return alike and bool(self.values & other.values)
 
     def comparable_with(self, other: "Quantity") -> bool:
-        """Tell whether two quantities are of the same kind, so that one may stand for the other."""
+        """Return whether two quantities are of comparable kinds."""
         return self.kind == other.kind or {self.kind, other.kind} in _COMPARABLE
 
 
@@ -89,7 +89,7 @@ def quantities(text: str) -> list[Quantity]:
     return sorted(found, key=lambda quantity: quantity.start)
 
 
-# Where a quantity stands, its kind, and the values that it may have.
+# The span of a quantity, its kind, and its possible values.
 _Reading = tuple[tuple[int, int], Kind, set[float]]
 
 
@@ -128,12 +128,12 @@ def _numbers(plain: str) -> Iterator[_Reading]:
 
 
 def numerals(text: str) -> set[float]:
-    """Give the value of every numeral in Han characters, also of those that are part of a word, such as 四音符."""
+    """Return the values of all numerals in Han characters, including those that are part of a word, such as 四音符."""
     return {value for match in _HAN_NUMBER.finditer(text.translate(_FOLD)) if (value := _value(match[0])) is not None}
 
 
 def _han_value(numeral: str, following: str) -> float | None:
-    """Read a numeral in Han characters; None for one that is part of a word."""
+    """Read a numeral in Han characters; None if it is part of a word."""
     word = numeral.replace("余", "")
     if len(word) == 1 and (not following or following not in COUNTED or word in "百千万亿"):
         return None

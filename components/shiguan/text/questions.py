@@ -1,4 +1,4 @@
-"""What a question asks for, what it needs of the turns before it, and what a model made of it: rules, no model."""
+"""Rules for questions: what they ask for, and whether a model's rewording, goal or passage for them is usable."""
 
 import re
 import unicodedata
@@ -21,7 +21,7 @@ def _cues(table: str) -> dict[str, Any]:
 
 
 def question_shapes(question: str) -> list[Shape]:
-    """Tell what kinds of answer a question asks for."""
+    """Return the kinds of answer that a question asks for."""
     if _cues("question_shapes")["introduce"].search(question.strip()):
         return ["definition"]
     rules = _cues("question_shapes")["asked"]["zh" if has_han(question) else "en"]
@@ -30,9 +30,9 @@ def question_shapes(question: str) -> list[Shape]:
 
 
 def has_shape(sentence: str, shape: Shape, question: str) -> bool:
-    """Tell whether a sentence holds the kind of thing that is asked for."""
+    """Return whether a sentence has the kind of thing that is asked for."""
     if shape in ("time", "number"):
-        asked = quantities(_WHICH.sub("", question))  # the 一 of 哪一年 is no number
+        asked = quantities(_WHICH.sub("", question))  # the 一 of 哪一年 is not a number
         new = [q for q in quantities(sentence) if not any(q.agrees_with(other) for other in asked)]
         if shape == "number":
             return any(quantity.kind in ("number", "percent", "year") for quantity in new)
@@ -68,14 +68,14 @@ _DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
 _ABBREVIATION = re.compile(r"\b(?:[A-Z]\.){2,6}|\b[A-Z]{2,6}\b")
 _CAPITALISED_RUN = re.compile(r"[A-Z][\w'’-]*(?: (?:of |and |for |the )?[A-Z][\w'’-]*){1,7}")
 _OWN_SCRIPT = {"zh", "ja", "ko", "ar", "he", "ru", "el", "hi", "th"}
-_TELLING_WORDS = 5
-# What a pronoun becomes is the point of rewriting; only what else was asked must stay.
+_FEWEST_WORDS = 5
+# Rewriting replaces pronouns; only the other words of a question must stay.
 _POINTING = re.compile(r"[他她它牠其这這那此该該们們的了呢吗嗎是有在为為什么麼哪何谁誰如怎样樣]")
 _NOT_WORDS = re.compile(r"[\W_]+")
 
 
 def cleaned_question(text: str) -> str:
-    """Take away what models put around a question: a label, a number, quotation marks, line breaks."""
+    """Remove what models put around a question: a label, a number, quotation marks, line breaks."""
     line = " ".join(text.split())
     for _ in range(3):
         before = line
@@ -88,7 +88,7 @@ def cleaned_question(text: str) -> str:
 
 
 def is_question(text: str) -> bool:
-    """Tell a question or a request from a statement."""
+    """Return whether a text is a question or a request, and not a statement."""
     if _ENDS_IN_QUESTION.search(text):
         return True
     language = "zh" if detect_language(text) in ("zh", "ja") else "en"
@@ -96,20 +96,20 @@ def is_question(text: str) -> bool:
 
 
 def fault_of_rewrite(rewrite: str, question: str, context: str) -> str:
-    """Find what is wrong with a follow-up that a model made to stand alone."""
+    """Return what is wrong with a follow-up that a model reworded as a standalone question."""
     if not rewrite:
         return "it is empty"
     if _refuses(rewrite, question):
         return "it is a refusal"
     fault = _fault(rewrite, question, max(_LONGEST_QUERY, _GROWTH * len(question)))
     if not fault and not is_question(rewrite) and is_question(question):
-        fault = "it is no question, perhaps an answer"
+        fault = "it is not a question, perhaps an answer"
     fault = fault or _invention(rewrite, f"{context}\n{question}")
     return fault or ("it asks something else" if _drops_the_question(rewrite, question) else "")
 
 
 def fault_of_goal(goal: str, question: str, context: str) -> str:
-    """Find what is wrong with a model's sentence on what the person is after."""
+    """Return what is wrong with a model's statement of the user's goal."""
     if not goal:
         return "the LLM's reply was not in the form asked for"
     if _refuses(goal, question):
@@ -129,14 +129,14 @@ def _fault(text: str, question: str, longest: int) -> str:
 
 
 def question_part(text: str) -> str:
-    """Cut an answer off that a model gave along with the question."""
+    """Cut off an answer that a model added to the question."""
     at = max(text.rfind("?"), text.rfind("？"))
     rest = text[at + 1 :].strip(" \"”'’」)）.。")
     return text[: at + 1] if at > 0 and rest else text
 
 
 def usable_queries(found: list[str], question: str, *, most: int) -> list[str]:
-    """Keep of a model's queries those that can be searched beside the question."""
+    """Return a model's queries that can be searched besides the question."""
     seen = {folded(question)}
     kept: list[str] = []
     for text in found:
@@ -152,7 +152,7 @@ def usable_queries(found: list[str], question: str, *, most: int) -> list[str]:
 
 
 def cleaned_passage(reply: str, max_characters: int) -> str:
-    """Take a passage out of a reply."""
+    """Extract the passage from a reply."""
     text = _FENCE.sub("", reply)
     text = _cues("rewritten_questions")["passage_label"].sub("", text.strip(), count=1)
     text = " ".join(text.split()).strip("\"“”'` ")
@@ -162,7 +162,7 @@ def cleaned_passage(reply: str, max_characters: int) -> str:
 
 
 def folded(text: str) -> str:
-    """Reduce a query to what makes it the same query."""
+    """Reduce a query to letters and digits of one case, by which queries are compared."""
     return _NOT_WORDS.sub("", unicodedata.normalize("NFKC", text)).casefold()
 
 
@@ -170,21 +170,21 @@ def _same_language(text: str, other: str) -> bool:
     languages = {detect_language(text), detect_language(other)}
     if len(languages) == 1 or "und" in languages:
         return True
-    # In few Latin words, often names, no language can be told from another.
-    return not languages & _OWN_SCRIPT and min(len(text.split()), len(other.split())) < _TELLING_WORDS
+    # The language of a few Latin words, often names, cannot be detected.
+    return not languages & _OWN_SCRIPT and min(len(text.split()), len(other.split())) < _FEWEST_WORDS
 
 
-def _invention(text: str, said: str) -> str:
-    known = set(_DIGITS.findall(said))
-    spelt_out = _spelt_out(text, said)
-    names = [name for name in foreign_names(text, set(terms(said))) if name not in spelt_out]
+def _invention(text: str, context: str) -> str:
+    known = set(_DIGITS.findall(context))
+    spelt_out = _spelt_out(text, context)
+    names = [name for name in foreign_names(text, set(terms(context))) if name not in spelt_out]
     invented = names or [number for number in _DIGITS.findall(text) if number not in known]
     return f"it names what nobody had mentioned ({', '.join(invented[:3])})" if invented else ""
 
 
-def _spelt_out(text: str, said: str) -> set[str]:
-    """Collect the words of names that the conversation has as an abbreviation, such as GDPR or U.S."""
-    short = {match.replace(".", "") for match in _ABBREVIATION.findall(said)}
+def _spelt_out(text: str, context: str) -> set[str]:
+    """Return the words of names that the conversation has as an abbreviation, such as GDPR or U.S."""
+    short = {match.replace(".", "") for match in _ABBREVIATION.findall(context)}
     words: set[str] = set()
     for run in _CAPITALISED_RUN.findall(text):
         capitalised = [word for word in run.split() if word[0].isupper()]

@@ -13,7 +13,7 @@ from shiguan.text.languages import fold_han
 _FILE = Path(__file__).with_name("reigns.txt")
 STEMS, BRANCHES = "甲乙丙丁戊己庚辛壬癸", "子丑寅卯辰巳午未申酉戌亥"
 LONGEST_NAME = 6
-# The calendar of Julius Caesar until 4 October 1582, that of Pope Gregory from the day after.
+# Days before this one are in the Julian calendar, which ends on 4 October 1582; the Gregorian one follows.
 _FIRST_GREGORIAN = 2_299_161
 
 
@@ -28,7 +28,7 @@ class Reign:
     great: bool = True
 
     def year(self, number: int) -> int | None:
-        """Give the year that is the first, second, … of the reign; None for one that it does not have."""
+        """Return the year with this number in the reign, from 1; None if the reign does not have it."""
         year = self.first + number - 1
         return year if self.first <= year <= self.last else None
 
@@ -46,7 +46,7 @@ def _sections() -> Mapping[str, list[str]]:
 
 @cache
 def reigns() -> Mapping[str, tuple[Reign, ...]]:
-    """Give the reigns by their name in folded characters, the earlier first; a ruler has one for each title."""
+    """Return the reigns by name in folded characters, the earliest first; a ruler has one for each title."""
     found: dict[str, set[Reign]] = defaultdict(set)
     states = {line.split(" ")[0] for line in _sections()["states"]}
     for section in ("eras", "rulers"):
@@ -59,7 +59,7 @@ def reigns() -> Mapping[str, tuple[Reign, ...]]:
 
 @cache
 def eras() -> frozenset[str]:
-    """Give the names of eras in folded characters; other names of reigns are titles of rulers, such as 文帝."""
+    """Return the names of eras in folded characters; other names of reigns are titles of rulers, such as 文帝."""
     return frozenset(fold_han(line.split(" ")[0]) for line in _sections()["eras"])
 
 
@@ -82,19 +82,19 @@ def _dynasty_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def dynasty_before(text: str) -> tuple[frozenset[str], int]:
-    """Read the dynasty that a text in folded characters ends with, `齐纪` or `唐`, and give where it begins."""
+    """Return the dynasty that a text in folded characters ends with, `齐纪` or `唐`, and where it begins."""
     found = _dynasty_patterns()[0].search(text, max(0, len(text) - 12))
     return (_dynasties()[found[1]], found.start()) if found else (frozenset(), len(text))
 
 
 def dynasties_named(text: str) -> frozenset[str]:
-    """Give the dynasties of which a text in folded characters speaks as such: 齐纪, 唐朝, 《宋史》."""
+    """Return the dynasties that a text in folded characters names as such: 齐纪, 唐朝, 《宋史》."""
     return frozenset().union(*(_dynasties()[found] for found in _dynasty_patterns()[1].findall(text)))
 
 
 @dataclass(frozen=True)
 class Month:
-    """A month of the Chinese calendar: its number, whether it was put in after the one of that number, and its days."""
+    """A month of the Chinese calendar: its number, whether it is the leap month of that number, and its days."""
 
     number: int
     leap: bool
@@ -108,7 +108,7 @@ def _years() -> Mapping[int, str]:
 
 
 def months_of(year: int) -> tuple[Month, ...]:
-    """Give the months of a year in their order; none for a year of which the tables have none, before 246 BC."""
+    """Return the months of a year in order; none for a year that is not in the tables, before 246 BC."""
     return tuple(_months(year))
 
 
@@ -128,13 +128,13 @@ def _months(year: int) -> Iterator[Month]:
 
 
 def sexagenary(name: str) -> int:
-    """Give the place of a day such as 甲子 in the round of sixty, from 0; -1 for what none is called."""
+    """Return the position of a day such as 甲子 in the cycle of sixty, from 0; -1 if there is no such day."""
     stem, branch = STEMS.index(name[0]), BRANCHES.index(name[1])
     return next((at for at in range(60) if at % 10 == stem and at % 12 == branch), -1)
 
 
 def day_in(month: Month, name: str) -> int | None:
-    """Give the Julian day number of a day such as 甲子 in a month; None where the month has no such day."""
+    """Return the Julian day number of a day such as 甲子 in a month; None where the month has no such day."""
     ahead = (sexagenary(name) - month.first_day - 49) % 60 if sexagenary(name) >= 0 else 60
     return month.first_day + ahead if ahead < month.days else None
 

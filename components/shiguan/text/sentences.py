@@ -1,4 +1,4 @@
-"""Where sentences end, in Chinese, English and other scripts: rules of our own, no model, linear time."""
+"""Splits text into sentences in Chinese, English and other scripts: by rules, in linear time."""
 
 import re
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from shiguan.resources import read_table
 
-# A blank line, a form feed or a paragraph separator ends a sentence whatever stands before it; so does the start of a
+# A blank line, a form feed or a paragraph separator ends a sentence whatever precedes it; so does the start of a
 # list item, of a table row, of a Markdown heading or of an indented Chinese paragraph, and the end of a heading line.
 _NEWLINE = r"(?:\r\n?|[\n\x85\u2028])"
 _HARD_BREAK = re.compile(
@@ -17,7 +17,7 @@ _HARD_BREAK = re.compile(
     rf"|#(?<![^\r\n\x85\u2028]#)#{{0,5}}[ \t][^\r\n]{{0,400}}(?:{_NEWLINE}|\Z)"
 )
 
-# Marks that end a sentence wherever they stand, without a space after them.
+# Marks that end a sentence anywhere, without a space after them.
 _FULL = frozenset("。！？；｡︒？！؟؛۔׃।॥։።፧။។៕༎‼⁇⁈⁉")
 _ELLIPSIS = frozenset("…‥.")
 _STOP = re.compile(
@@ -38,7 +38,7 @@ _WORD_OF_A_LETTER = re.compile(r"[IA]\s")
 _DOTTED = re.compile(r"(?=.*\b[^\W\d_]\b)(?:[^\W\d_](?:\.[^\W\d_])+|[A-Z][A-Za-z]{0,3}(?:\.[A-Z][A-Za-z]{0,3})+)")
 _NO_VOWEL = re.compile(r"[B-DF-HJ-NP-TV-XZ][b-df-hj-np-tv-xz]{1,3}")
 _SPACE = re.compile(r"\s*")
-# How far around a stop words are looked at, in characters: longer than any abbreviation.
+# How far around a stop words are read, in characters: longer than any abbreviation.
 _REACH = 40
 _OPENERS = "»“‘\"'([{«‹„‚״¿¡—–-*_#>（《「『【〈\u200e\u200f\u061c\u202a\u202b\u2066\u2067\u2068"
 _WIDE = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
@@ -52,7 +52,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     Find the sentences of a text.
 
     Chinese and Japanese sentences end at 。！？； and ……, together with the closing quotes and brackets that follow;
-    English ones at . ! ? where a space and no lower-case letter follows and the word before is no abbreviation,
+    English ones at . ! ? where a space and no lower-case letter follows and the word before is not an abbreviation,
     initial or list number; other scripts at their own full stops. A blank line always ends a sentence, a plain line
     break never does. Time is linear in the text's length.
 
@@ -74,7 +74,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 def _hard_segments(text: str) -> Iterator[tuple[int, int]]:
     at = 0
     for match in _HARD_BREAK.finditer(text):
-        # A heading line is matched whole: it is a segment of its own, what stood before it another one.
+        # A heading line is matched whole: it is a segment of its own, and so is the text before it.
         if match[0][0] == "#":
             yield at, match.start()
             at = match.start()
@@ -84,7 +84,7 @@ def _hard_segments(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _append_trimmed(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
-    # Pieces are cut out only where there is space to trim, so that long sentences are not copied.
+    # A piece is copied only if there is space to trim, so that long sentences are not copied.
     start = _skip_space(text, start, end)
     if start < end and text[end - 1].isspace():
         end = start + len(text[start:end].rstrip())
@@ -93,7 +93,7 @@ def _append_trimmed(spans: list[tuple[int, int]], text: str, start: int, end: in
 
 
 def _skip_space(text: str, start: int, end: int) -> int:
-    return _SPACE.match(text, start, end).end()  # type: ignore[union-attr]  # no space is a match, too
+    return _SPACE.match(text, start, end).end()  # type: ignore[union-attr]  # it matches the empty string
 
 
 def _boundaries(text: str, start: int, end: int) -> Iterator[int]:
@@ -107,7 +107,7 @@ def _boundaries(text: str, start: int, end: int) -> Iterator[int]:
             run, text[match.start() - 1 : match.start()], text[at : at + 1]
         )
         if wide and '"' in close:
-            # Without spaces only the count tells whether a straight quote closes or opens.
+            # Without spaces only the count shows whether a straight quote closes or opens.
             quotes += text.count('"', counted, stop)
             counted = stop
             if quotes % 2 == 0:
@@ -122,7 +122,7 @@ def _boundaries(text: str, start: int, end: int) -> Iterator[int]:
 
 
 def _is_wide_stop(run: str, before: str, after: str) -> bool:
-    """Tell whether a half-width stop or an ellipsis stands in text that is written without spaces."""
+    """Return whether a half-width stop or an ellipsis is in text that is written without spaces."""
     if run != "." and _ELLIPSIS.issuperset(run):
         # One … is a pause; …… between Han characters is the end of a sentence that trails off.
         return len(run) >= 2 and bool(_WIDE.match(before)) and (not after or bool(_WIDE.match(after)))
@@ -155,7 +155,7 @@ def _ends_latin(text: str, match: re.Match[str], sentence: int, end: int) -> boo
 
 
 def _is_abbreviated(before: str, after: str, *, closed: bool) -> bool:
-    """Tell whether a dot between these two pieces of text belongs to the word before it and ends no sentence."""
+    """Return whether a dot between these two pieces of text is part of the word before it and ends no sentence."""
     found = _WORD_BEFORE.search(before)
     if not found:
         return False
@@ -170,7 +170,7 @@ def _is_abbreviated(before: str, after: str, *, closed: bool) -> bool:
     if lower in _NUMBERED and (digit or _ROMAN_OR_LETTER.match(after)):
         return lower not in _WORDS or not _WORD_OF_A_LETTER.match(after)
     if word == "v":
-        # "Fletcher v. Peck", and no vector v.
+        # "Fletcher v. Peck", but not a vector v.
         return digit or ((party := _LAST_WORD.search(before)) is not None and party[0][0].isupper())
     if len(word) == 1 and word.islower():
         return digit  # "c. 1200"
@@ -181,13 +181,13 @@ def _is_abbreviated(before: str, after: str, *, closed: bool) -> bool:
     next_word = _WORD_AFTER.match(after)
     if not next_word:
         return True  # "Oct. 5", "U.S. $5", "Smith & Co. & Sons"
-    # "J. I. Smith": a starter that is itself an initial starts nothing.
+    # "J. I. Smith": a word that could start a sentence does not if it is itself an initial.
     another_initial = len(next_word[0]) == 1 and after[next_word.end() :][:1] == "."
     return another_initial or next_word[0].lower() not in _STARTERS
 
 
 def _is_initial(word: str, before: str) -> bool:
-    """Tell whether a word stands for a name: one letter, or a capital without a vowel."""
+    """Return whether a word stands for a name: one letter, or a capital without a vowel."""
     if len(word) > 1:
         return bool(_NO_VOWEL.fullmatch(word)) and not before.rstrip()[-1:].isdigit()
     if word.isupper():

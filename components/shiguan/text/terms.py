@@ -1,4 +1,4 @@
-"""The words by which BM25 finds a passage, for Chinese, English and every other script, and how much each tells."""
+"""Cuts text of any script into the terms by which BM25 finds passages, and weights them."""
 
 import math
 import re
@@ -18,7 +18,7 @@ from shiguan.resources import read_patterns, read_table
 STOP_WORDS = frozenset(read_table(Path(__file__).with_name("terms.yaml"))["stop_words"].split())
 
 # Scripts written without spaces between words: Thai and Lao, Burmese, Hangul, Khmer, kana, Han. Hangul has spaces, but
-# its particles are glued to the words, and pairs of syllables find a noun under any of them.
+# its particles are attached to the words, and pairs of syllables find a noun with any of them.
 UNSPACED = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1100-\u11ff\u1780-\u17d3"
     "\u3005\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3130-\u318f\u31f0-\u31ff"
@@ -39,7 +39,7 @@ _RUN = re.compile(f"[{UNSPACED}]")
 _FIRST_UNSPACED = UNSPACED[0]
 _ENDINGS = frozenset({"s", "t", "d", "m", "re", "ve", "ll"})
 
-# Longer words are no words (addresses, encoded data); cutting them keeps the stemmer and the cache cheap.
+# Longer ones are not words (addresses, encoded data); cutting them keeps the stemmer and the cache cheap.
 LONGEST_WORD = 64
 # Distinct words kept with their terms: about 30 MB at most, more than the vocabulary of a large library.
 _CACHED_WORDS = 200_000
@@ -75,7 +75,7 @@ def terms(text: str) -> list[str]:
 @lru_cache(4 * _CACHED_WORDS)
 def term_index(term: str) -> int:
     """
-    Give the number of a term in sparse vectors.
+    Return the number of a term in sparse vectors.
 
     A checksum of the term, so that it needs no dictionary and is the same in every process. Two of 300,000 terms share
     a number about ten times (birthday problem over 2**32), which shifts a score by at most one term's weight.
@@ -113,7 +113,7 @@ def fold_text(text: str) -> str:
 
 def fold_accents(text: str) -> str:
     """Write a word of any alphabet without accents and vowel points, its digits as western ones."""
-    # From 10 on, combining classes are accents and vowel points; below it, signs that make another letter.
+    # Combining classes from 10 on are accents and vowel points; lower ones make another letter.
     bare = "".join(c for c in normalize("NFKD", text.casefold()) if combining(c) < 10)
     return _western_digits(normalize("NFC", bare))
 
@@ -124,8 +124,8 @@ def _western_digits(text: str) -> str:
 
 @cache
 def _stemmer() -> Any:
-    # The module itself and not the factory of `snowballstemmer`: the factory takes PyStemmer where that is installed,
-    # whose version, and so whose stems, may differ from those a store was written with.
+    # Not the factory of `snowballstemmer`, which uses PyStemmer if that is installed: its version, and so the stems,
+    # may differ from those of a store.
     from snowballstemmer.english_stemmer import EnglishStemmer  # noqa: PLC0415
 
     return EnglishStemmer()
@@ -134,11 +134,11 @@ def _stemmer() -> Any:
 @cache
 def _folding() -> dict[int, str | None]:
     """
-    Build the table of characters that count as another one.
+    Build the table of characters that are folded to another one.
 
     Traditional characters become the first simplified form of OpenCC's character table. The forms of Hong Kong, Taiwan
-    and Japan join through their traditional form, unless the character is an everyday one of simplified Chinese
-    (in GB 2312), which must stay itself: 予 is no 豫 in a Chinese text.
+    and Japan are folded through their traditional form, unless the character is an everyday one of simplified Chinese
+    (in GB 2312), which must not change: 予 is not 豫 in a Chinese text.
     """
     simplified = {a: b for a, b in _pairs("TSCharacters") if a != b}
     variants = [
@@ -167,7 +167,7 @@ def _pairs(name: str) -> list[tuple[str, str]]:
 
 
 def packaged_table(module: str, name: str, package: str) -> str:
-    """Read a table of another package from its file alone: imported, it may read megabytes more."""
+    """Read a table from a file of another package, whose import may read megabytes more."""
     return packaged_path(module, name, package).read_text(encoding="utf-8")
 
 
@@ -195,14 +195,14 @@ def _everyday(character: str) -> bool:
 
 _FRAME = read_patterns(Path(__file__).with_name("rarity.yaml"))["frame"]
 
-# 14,019 stems with the rank of their commonest word. The embedder's own scores are no measure of English words: its
-# pieces come from a hundred languages, and their scores hardly agree with these ranks (correlation .14).
+# 14,019 stems with the rank of their commonest word. The scores of the embedder's tokens do not measure English words:
+# they come from a hundred languages, and hardly agree with these ranks (correlation .14).
 _RANKS = Path(__file__).with_name("word_ranks.txt")
-# What comes before the first whole word in that vocabulary are signs and letters.
+# The rank of the first whole word in that vocabulary, after signs and letters.
 _FIRST_WORD = 1996
 _UNKNOWN = 40_000
 _FLOOR, _CEILING = 0.5, 4.5
-# A single Han character says less than a pair; one that carries grammar, or a pair with one, hardly anything.
+# A single Han character says less than a pair; a grammatical one, or a pair with one, hardly anything.
 _SINGLE, _FUNCTION = 0.35, 0.3
 _FUNCTION_CHARACTERS = frozenset(
     "的是了在于與与和及而之其也者为為以有这這那被把将將由从從到一个個不所他她它们們就都又并並则則乃"
@@ -210,13 +210,13 @@ _FUNCTION_CHARACTERS = frozenset(
 
 
 def is_wide(character: str) -> bool:
-    """Tell whether a character is of an East Asian script, whose words have no spaces between them and no stems."""
+    """Return whether a character is of an East Asian script, whose words have no spaces between them and no stems."""
     return character > "\u2e7f"
 
 
 def rarity(term: str) -> float:
     """
-    Weigh a term by how much it tells, whatever the texts at hand.
+    Weight a term by its rarity in general, independently of the texts at hand.
 
     Zipf's law puts a word's frequency at about one over its rank, so the logarithm of the rank is its information.
     """
@@ -230,27 +230,27 @@ def rarity(term: str) -> float:
 
 def question_subject(question: str) -> str:
     """
-    Take from a question the words that only make it a question.
+    Remove the words that only make a text a question.
 
-    English ones are stop words of the search terms already; Chinese ones are cut out here, with a space in their
-    place, so that no pair of characters is formed across them.
+    English ones are stop words of the search terms anyway; Chinese ones are replaced here by a space, so that no pair
+    of characters is formed across them.
     """
     subject = _FRAME.sub(" ", question)
     return subject if has_subject(question) else question
 
 
 def has_subject(question: str) -> bool:
-    """Tell whether a question has any words beside those that only make it a question."""
+    """Return whether a question has any words besides those that only make it a question."""
     return bool(_FRAME.sub(" ", question).strip(" ？?。，,！!"))
 
 
 def question_weights(question: str) -> dict[str, float]:
-    """Weigh the words of a question by their rarity."""
+    """Weight the words of a question by their rarity."""
     return {word: rarity(word) for word in terms(question_subject(question))}
 
 
 def covered(weights: Mapping[str, float], words: Collection[str]) -> float:
-    """Give the share of the weight of some words that others have, 0 to 1."""
+    """Return the share of the total weight, 0 to 1, that some words cover."""
     total = sum(weights.values())
     return sum(weight for word, weight in weights.items() if word in words) / total if total else 0.0
 

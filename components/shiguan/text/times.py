@@ -1,8 +1,8 @@
 """
-A time as it is compared, written, and kept with a passage.
+Times: how they are compared, written, and kept with a passage.
 
-A year is a number as astronomers count: 0 is 1 BC, -139 is 140 BC. The year of a reign is the Western one in which it
-began, as historians write it: 天宝十四载 is 755, and so is its last month, of which days fell into January 756.
+Years are numbered as by astronomers: 0 is 1 BC, -139 is 140 BC. A reign year is the Western year in which it began, as
+historians write it: 天宝十四载 is 755, and so is its last month, some days of which were in January 756.
 """
 
 import re
@@ -15,7 +15,7 @@ from shiguan.text.reigns import BRANCHES, STEMS, day_in, months_of, western_day
 Precision = Literal["day", "month", "season", "year", "decade", "century", "range"]
 
 DAY = f"[{STEMS}][{BRANCHES}]"
-"""What finds a day by its name in the round of sixty, such as 甲子."""
+"""The pattern of a day's name in the cycle of sixty, such as 甲子."""
 MONTH_NAMES = "January February March April May June July August September October November December".split()
 _MONTHS_ZH = (*"正二三四五六七八九十", "十一", "十二")
 WHEN_FROM, WHEN_TO = "when_from", "when_to"
@@ -24,7 +24,7 @@ WHEN_FROM, WHEN_TO = "when_from", "when_to"
 
 @dataclass(frozen=True)
 class When:
-    """A time, from year to year, and more closely where that is known; months of a reign are those of its calendar."""
+    """A time, from year to year, more exact where that is known; months of a reign are those of its calendar."""
 
     first: int
     last: int
@@ -36,14 +36,14 @@ class When:
     label: str = ""
 
     def nearness(self, other: "When") -> float:
-        """Say how well another time fits one that is asked for, 0 to 1."""
+        """Return how well another time fits this one, which is asked for, 0 to 1."""
         if other.last < self.first or other.first > self.last:
             return 0.0
         if self.month is not None and self.calendar == other.calendar:
             if other.month is None:
                 return 0.3 if other.precision != "season" else 0.4
             return float((self.month, self.leap) == (other.month, other.leap))
-        # A century is hardly the answer to a year.
+        # A passage about a century hardly answers a question about a year.
         return 1.0 if other.last - other.first <= max(self.last - self.first, 10) else 0.3
 
 
@@ -62,7 +62,7 @@ def _written(year: int) -> str:
 
 
 def day_number(when: When) -> int | None:
-    """Give the Julian day number of a sexagenary day; None of any other time."""
+    """Return the Julian day number of a sexagenary day; None for any other time."""
     named = re.search(f"{DAY}$", when.label) if when.precision == "day" else None
     own = (m for m in months_of(when.first) if (m.number, m.leap) == (when.month, when.leap))
     return next((day for m in own if (day := day_in(m, named[0])) is not None), None) if named else None
@@ -77,16 +77,16 @@ def month_name(month: int | None, *, leap: bool) -> str:
 
 def time_meta(times: Sequence[When]) -> dict[str, Any]:
     """
-    Write the times of a passage as its meta has them.
+    Write the times of a passage for its meta.
 
-    `when` has each time, those that a date of an open dynasty may mean with `open`; `when_from` and `when_to`, the
-    first and the last year of those that are certain, are what filters look at.
+    `when` has each time, with `open` if it is one of several possible meanings of a date; `when_from` and `when_to`,
+    the first and the last year of those that are certain, are for filters.
     """
     best: dict[tuple[Any, ...], When] = {}
     for when in times:
         best.setdefault((when.first, when.last, when.month, when.leap), when)
     monthly = {(when.first, when.last) for when in best.values() if when.month}
-    # 建元元年 says nothing beside 建元元年正月.
+    # 建元元年 adds nothing to 建元元年正月.
     kept = [when for when in best.values() if when.month or (when.first, when.last) not in monthly]
     labels = [when.label for when in kept if when.how == "written"]
     entries: list[dict[str, Any]] = [
@@ -104,7 +104,7 @@ def time_meta(times: Sequence[When]) -> dict[str, Any]:
 
 
 def times_in(meta: dict[str, Any]) -> list[When]:
-    """Read the times of a passage from its meta; none where it has none, or was ingested before they were kept."""
+    """Read the times of a passage from its meta; none if it has none, or was ingested before times were stored."""
     return [
         When(
             entry["from"], entry["to"], entry["precision"], entry.get("month"), entry.get("leap", False),

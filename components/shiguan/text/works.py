@@ -1,4 +1,4 @@
-"""What a source is, for those who cite it: title, people, edition, year, publisher, identifiers; all of it hostile."""
+"""Bibliographic data of a source: title, people, edition, year, publisher, identifiers; all of it hostile."""
 
 import re
 import unicodedata
@@ -16,12 +16,12 @@ _ISBN = re.compile(r"(?i)(?:urn:)?(?:isbn)?[\s:-]*((?:97[89][\s-]?)?(?:\d[\s-]?)
 
 
 def work_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep of what is said of a work what can be cited, bounded and on one line; people and identifiers as lists."""
+    """Return the data of a work that can be cited, bounded and on one line; people and identifiers as lists."""
     work: dict[str, Any] = {}
     for name in WORK_FIELDS:
         value = given.get(name)
         several = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-        texts = [plain_line(str(one)) for one in several[:_MOST] if one is not None and not isinstance(one, Mapping)]
+        texts = [plain_line(str(v)) for v in several[:_MOST] if v is not None and not isinstance(v, Mapping)]
         texts = list(dict.fromkeys(filter(None, texts)))
         if name == "year":
             texts = [found[0] for text in texts if (found := _YEAR.search(text))]
@@ -33,7 +33,7 @@ def work_of(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain_line(text: str, longest: int = LONGEST_FIELD) -> str:
-    """Write a text of anybody's as one bounded line without what nobody sees; joiners of letters stay."""
+    """Write an untrusted text as one bounded line without invisible characters; joiners of letters stay."""
     line = one_line(text[: 8 * longest])
     kept = (
         char for char in line if char in "\u200c\u200d" or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co")
@@ -42,7 +42,7 @@ def plain_line(text: str, longest: int = LONGEST_FIELD) -> str:
 
 
 def isbn_of(identifier: str) -> str:
-    """Read an ISBN, as digits alone; nothing where it is another identifier, or its check digit is wrong."""
+    """Read an ISBN as bare digits; empty if it is another identifier, or its check digit is wrong."""
     found = _ISBN.fullmatch(identifier.strip())
     digits = re.sub(r"[\s-]", "", found[1]).upper() if found else ""
     values = [10 if digit == "X" else int(digit) for digit in digits]

@@ -1,1 +1,1 @@
-"""Any text checked against the library: its quotations word for word, its other sentences as claims."""
+"""Checks any text against the library: its quotations word for word, its other sentences as claims."""

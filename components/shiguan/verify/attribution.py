@@ -1,4 +1,4 @@
-"""Whether a quotation stands where a text says it does: in that work, by that author, in that chapter, on that page."""
+"""Checks whether a quotation is where a text says: in that work, by that author, in that chapter, on that page."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ class Attribution:
     """The names of a library's works, authors and headings."""
 
     def __init__(self, metas: Iterable[Mapping[str, Any]]) -> None:
-        """Read what passages say of where they stand."""
+        """Read the names of works, authors and headings from the meta of passages."""
         self._names: dict[str, dict[str, tuple[Folded, set[str]]]] = {"source": {}, "author": {}, "section": {}}
         for meta in metas:
             source, author = str(meta.get("source") or ""), str(meta.get("author") or "")
@@ -48,13 +48,12 @@ class Attribution:
 
     def allows(self, named: str, place: Mapping[str, Any], passage: str = "", *, beside: bool = False) -> bool:
         """
-        Tell whether a place is where a text says that it is.
+        Return whether a place is the one that a text names.
 
-        :param named: What the text says.
+        :param named: The words of the text.
         :param place: A citation of the library with its `author`.
-        :param passage: The characters that count around that place: a work that they name is what is quoted there.
-        :param beside: Whether that is a whole sentence: then what no work of the library is called is no place, unless
-            it stands in 《》.
+        :param passage: The folded text around that place: a work named there is the one that is quoted.
+        :param beside: Whether the words are a whole sentence: then only names of the library and titles in 《》 count.
         """
         values = {"source": [place["source"]], "author": [place.get("author") or ""], "section": place["section"]}
         known = False
@@ -76,7 +75,7 @@ class Attribution:
         return known or all(fold(title).key in passage for title in titles)
 
     def _meant(self, field: str, named: str, *, beside: bool) -> set[str]:
-        """Find the library's names that a text has, or that have a part of it."""
+        """Find the library's names that occur in a text, or that contain a part of it."""
         text, names = fold(named), self._names[field]
         least = 15 if beside and field == "section" else 6
         found = [
@@ -85,8 +84,8 @@ class Attribution:
         found = [key for key in found if not any(key != other and key in other for other in found)]
         if not found:
             pieces = [fold(piece) for piece in (_TITLE.findall(named) if beside else _APART.split(named))]
-            pieces = [one for one in pieces if size_of(one.key) >= (6 if field != "section" else 12)]
-            found = [key for key, (name, _) in names.items() if any(True for one in pieces for _ in one.find(name))]
+            pieces = [piece for piece in pieces if size_of(piece.key) >= (6 if field != "section" else 12)]
+            found = [key for key, (name, _) in names.items() if any(True for piece in pieces for _ in piece.find(name))]
         return {value for key in found for value in names[key][1]}
 
     def _counts(self, pattern: re.Pattern[str]) -> bool:

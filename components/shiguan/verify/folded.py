@@ -1,4 +1,4 @@
-"""A text as quotations are compared: its letters, digits and signs, whatever the script, the spaces and the stops."""
+"""Folds texts for comparing quotations: only letters, digits and signs count, not script variants, spaces or stops."""
 
 import re
 from array import array
@@ -15,7 +15,7 @@ from shiguan.text.terms import UNSPACED, fold_text, is_wide
 
 _VARIANTS = {ord(pair[0]): pair[1] for pair in read_table(Path(__file__).with_name("variants.yaml"))["han"].split()}
 NUMERALS = frozenset("〇零一二三四五六七八九十百千万亿两廿卅卌壹贰叁肆伍陆柒捌玖拾佰仟")
-# What stands between two characters: nothing, something that may be missing, or what sets words apart.
+# What is between two characters: nothing, something optional, or a separator of words.
 _JOINED, _LOOSE, _APART = range(3)
 _WIDE = re.compile(f"[{UNSPACED}]")
 _NOISE = re.compile(
@@ -38,47 +38,47 @@ _NO_LETTERS = re.compile(
 
 @dataclass(frozen=True)
 class Folded:
-    """The characters of a text that count, with the place of each in the text and what stands before it."""
+    """The characters of a text that count, with the place of each in the text and what separates it from the last."""
 
     key: str
     places: Sequence[int]
     edges: bytes
 
     def find(self, passage: "Folded", start: int = 0) -> Iterator[int]:
-        """Find where a passage says this word for word."""
+        """Yield the places where a passage has this text word for word."""
         size, at = len(self.key), passage.key.find(self.key, start) if self.key else -1
         while at >= 0:
             edges = passage.edges[at + 1 : at + size]
             other = sum({*pair} == {_JOINED, _APART} for pair in zip(self.edges[1:], edges, strict=True))
-            # One space more or less makes another word; where most are missing, no word was meant.
+            # One space more or less makes another word, but a text in which most are missing just lost its spaces.
             lost = other > 2 and 2 * other >= max(self.edges.count(_APART), edges.count(_APART))
             if (not other or lost) and not passage.splits(at) and not passage.splits(at + size):
                 yield at
             at = passage.key.find(self.key, at + 1)
 
     def splits(self, at: int) -> bool:
-        """Tell whether a word, a number or a character would be cut in two there."""
+        """Return whether a cut there would split a word, a number or a character."""
         if not 0 < at < len(self.key):
             return False
         gap = self.places[at] - self.places[at - 1]
         return self.edges[at] == _JOINED or gap == 0 or (gap == 1 and {*self.key[at - 1 : at + 1]} <= NUMERALS)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Give the place in the text of a stretch of characters that count."""
+        """Return the span in the text of a stretch of characters that count."""
         return self.places[start], self.places[end - 1] + 1
 
     def after(self, place: int) -> int:
-        """Give the first character that counts from a place in the text on."""
+        """Return the index of the first character that counts at or after a place in the text."""
         return bisect_left(self.places, place)
 
 
 def size_of(key: str) -> int:
-    """Measure characters that count: a wide one says as much as three others."""
+    """Measure characters that count: a wide one counts as three."""
     return len(key) + 2 * sum(map(is_wide, key))
 
 
 def joined(parts: list[Folded], starts: list[int]) -> Folded:
-    """Put passages that follow each other together; places count from their starts."""
+    """Join consecutive passages; places are relative to their starts."""
     places = array("I", [start + at for part, start in zip(parts, starts, strict=True) for at in part.places])
     edges = b"".join(bytes([_APART]) + part.edges[1:] for part in parts if part.key)
     return Folded("".join(part.key for part in parts), places, edges)
@@ -86,7 +86,7 @@ def joined(parts: list[Folded], starts: list[int]) -> Folded:
 
 @lru_cache(maxsize=2048)
 def fold(text: str) -> Folded:
-    """Fold a text: case, width, script variants, notes, stops and hyphens go; what changes a word stays."""
+    """Fold a text: remove differences of case, width, script variants, notes, stops and hyphens; keep all else."""
     key: list[str] = []
     places, edges, end, wide = array("I"), bytearray(), 0, True
     for match in _PIECES.finditer(text):
@@ -98,11 +98,11 @@ def fold(text: str) -> Folded:
             continue
         now = bool(_WIDE.match(letters))
         if kind == "run" and len(letters) < len(piece) and letters.isascii():
-            places.extend(start + at for at, one in enumerate(piece) if one.isalpha())
+            places.extend(start + at for at, character in enumerate(piece) if character.isalpha())
         elif kind == "run" and len(letters) == len(piece):
             places.extend(range(start, match.end()))
         elif kind == "run":
-            places.extend(place for place, one in enumerate(piece, start=start) for _ in _letters(one))
+            places.extend(place for place, character in enumerate(piece, start=start) for _ in _letters(character))
         else:
             places.extend([start] * len(letters))
         mark = combining(letters[0]) or category(letters[0]) == "Mc"
@@ -116,7 +116,7 @@ def fold(text: str) -> Folded:
 @lru_cache(maxsize=16384)
 def _letters(piece: str) -> str:
     if piece[0] in ascii_letters:
-        # Its apostrophes may be missing where no other word comes of it.
+        # Its apostrophes may be missing unless that makes another word.
         plain = _APOSTROPHE.sub("", piece).lower()
         return _APOSTROPHE.sub("'", piece).lower() if plain in _OTHER_WORDS else plain
     folded = piece.lower() if piece.isascii() else normalize("NFKD", fold_text(piece).translate(_VARIANTS))
@@ -124,7 +124,7 @@ def _letters(piece: str) -> str:
         return folded
     if _NO_LETTERS.match(piece) or piece in "_*~|<>^`":
         return ""
-    return "".join(one for one in folded if category(one)[0] in "LNM" or category(one) in ("Sc", "Sm") or one in "%‰°")
+    return "".join(c for c in folded if category(c)[0] in "LNM" or category(c) in ("Sc", "Sm") or c in "%‰°")
 
 
 def _sign(piece: str) -> str:

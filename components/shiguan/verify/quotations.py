@@ -1,4 +1,4 @@
-"""Where in a library a quotation stands: word for word, altered, put together from several places, or nowhere."""
+"""Finds a quotation in a library: word for word, altered, stitched together from several places, or not at all."""
 
 import re
 from bisect import bisect_right
@@ -21,12 +21,12 @@ from shiguan.verify.folded import NUMERALS, Folded, fold, joined, size_of
 
 # Sizes are those of `size_of`.
 _SHORTEST, _PIECE = 10, 240
-# What an ellipsis may leave out, how far apart are two parts of one place, how small no part of a stitched one is,
-# and how far around an altered one is looked.
+# The most an ellipsis may leave out, the largest gap between two parts of one place, the smallest part of a stitched
+# quotation, and how far around an altered one the text is compared.
 _LEFT_OUT, _NEAR, _PART, _SLACK = 1500, 150, 20, 16
-# From this likeness on, 0 to 100, a place has the quotation, altered; from this share on, parts make up the whole.
+# From this similarity on, 0 to 100, a place has the quotation, altered; from this share on, parts make up the whole.
 _ALTERED, _WHOLE = 72, 0.85
-# How near to a quotation, in characters that count, a book names the work that it quotes itself.
+# How near to a quotation, in characters that count, a book may name the work that it quotes.
 _NAMED = 150
 _HITS, _MOST_HITS, _BATCH, _LISTED = 24, 1024, 100, 20
 _ELLIPSIS = re.compile(r"[\[(（〔【［]?\s{0,3}(?:\.\s?\.\s?\.[\s.]*|…+|⋯+|‥+|。。。+)\s*[\])）〕】］]?")
@@ -39,13 +39,13 @@ _PIECES = re.compile(rf"(?s).{{1,{_LONG}}}(?=\s|\Z)|.{{1,{_LONG}}}(?<=[。！？
 
 @dataclass(frozen=True)
 class Stretch:
-    """Passages of one source that follow each other, as one text."""
+    """Consecutive passages of one source, as one text."""
 
     documents: Sequence[Document]
 
     @cached_property
     def starts(self) -> list[int]:
-        """Where in the text each passage begins; a line break stands between two."""
+        """Where in the text each passage begins; a line break separates two."""
         starts = [0]
         for document in self.documents[:-1]:
             starts.append(starts[-1] + len(document.content or "") + 1)
@@ -63,7 +63,7 @@ class Stretch:
         return "\n".join(document.content or "" for document in self.documents)
 
     def section(self, at: int) -> Any:
-        """Name the section that one of its characters is in."""
+        """Return the section of one of its characters."""
         return self.documents[bisect_right(self.starts, self.folded.places[at]) - 1].meta.get("section")
 
     def place(self, start: int, end: int) -> dict[str, Any]:
@@ -79,31 +79,31 @@ Span = tuple[Stretch, int, int]
 
 
 class QuotationSearch:
-    """Looks quotations up in the library of one tenant: candidates by their words, then character by character."""
+    """Looks quotations up in the library of one tenant: finds candidates by words, then compares characters."""
 
     def __init__(self, stores: Mapping[str, Any], tenant_id: str) -> None:
-        """Take a deployment's stores of parents and children."""
+        """Set the stores of parents and children of a deployment, and the tenant."""
         self._parents, self._tenant = stores["parents"], tenant_id
         self._words = getattr(stores["children"], "words", stores["children"])
 
     @cached_property
     def attribution(self) -> Attribution:
-        """What the library's works are called, read when a quotation first names one."""
+        """The names of the library's works, read when a quotation first names one."""
         fields = ["source", "title", "author", "section"]
         return Attribution(self._parents.list_meta(of_tenant(self._tenant), fields))
 
     def check(self, quotation: str, named: str = "", *, beside: bool = False) -> dict[str, Any]:
         """
-        Say where a quotation stands.
+        Find a quotation.
 
-        :param quotation: Its words, without the marks around it.
-        :param named: Where it is said to stand.
-        :param beside: Whether that is the text around it, in which only what the library knows is a place.
+        :param quotation: Its words, without the quotation marks.
+        :param named: The place that it is attributed to.
+        :param beside: Whether that is the text around it, in which only names of the library are places.
         :returns: `verdict`, `reason`, `places` (how many), `also` (the others), `difference`, `parts` and, flat, the
-            first place as citations have it.
+            first place in the form of citations.
         """
         if len(quotation) > _LONG:
-            return self._in_pieces([self.check(one, named, beside=beside) for one in _PIECES.findall(quotation)])
+            return self._in_pieces([self.check(piece, named, beside=beside) for piece in _PIECES.findall(quotation)])
         whole = fold(quotation)
         parts = [fold(part) for part in _ELLIPSIS.split(_EDITORS.sub(_edited, quotation))]
         parts = [part for part in parts if part.key]
@@ -122,37 +122,37 @@ class QuotationSearch:
             ]
             if not there:
                 return _verdict("misattributed", "it stands elsewhere than the text says", places)
-            return _verdict("found", "word for word", [*there, *(one for one in places if one not in there)])
+            return _verdict("found", "word for word", [*there, *(place for place in places if place not in there)])
         return self._unfound(parts or [whole], quotation, stretches)
 
     @staticmethod
     def _in_pieces(pieces: list[dict[str, Any]]) -> dict[str, Any]:
-        """Say of a long quotation what is said of its first piece that is not found, or else of the first."""
-        told = [one for one in pieces if one["verdict"] != "too_short"]
-        wrong = next((one for one in told if one["verdict"] != "found"), None)
-        sources = {one["source"] for one in told}
+        """Give a long quotation the verdict of its first piece that is not found, or else of the first piece."""
+        checked = [piece for piece in pieces if piece["verdict"] != "too_short"]
+        wrong = next((piece for piece in checked if piece["verdict"] != "found"), None)
+        sources = {piece["source"] for piece in checked}
         if wrong is None and len(sources) > 1:
-            return {**told[0], "verdict": "stitched", "reason": "parts of several places", "parts": told}
-        found = wrong or (told or pieces)[0]
-        return {**found, "difference": [edit for one in pieces for edit in one["difference"]]}
+            return {**checked[0], "verdict": "stitched", "reason": "parts of several places", "parts": checked}
+        found = wrong or (checked or pieces)[0]
+        return {**found, "difference": [edit for piece in pieces for edit in piece["difference"]]}
 
     def passages(self, text: str, count: int) -> list[Document]:
-        """Give the passages that share the rarest words with a text, the best first."""
+        """Return the passages that share the rarest words with a text, the best first."""
         names = list(self._families(text, 4 * count))[:count]
-        return sorted(self._read("id", names), key=lambda one: names.index(one.id))
+        return sorted(self._read("id", names), key=lambda passage: names.index(passage.id))
 
     def _found(self, quotation: str, whole: Folded, parts: list[Folded]) -> tuple[list[Span], list[Stretch]]:
         limit = _HITS
         while True:
             families = self._families(quotation, limit)
-            read = {one.id: one for one in self._read("id", families)}
+            read = {passage.id: passage for passage in self._read("id", families)}
             stretches = self._stretches(read, families)
-            found = [one for stretch in stretches for one in _exact(whole, parts, stretch)]
-            more = [] if found else [one for one in self._beyond(whole, stretches) if one.id not in read]
+            found = [span for stretch in stretches for span in _exact(whole, parts, stretch)]
+            more = [] if found else [passage for passage in self._beyond(whole, stretches) if passage.id not in read]
             if more:
-                stretches = self._stretches(read | {one.id: one for one in more}, families)
-                found = [one for stretch in stretches for one in _exact(whole, parts, stretch)]
-            # A quotation that stands in most of what was found may stand in more.
+                stretches = self._stretches(read | {passage.id: passage for passage in more}, families)
+                found = [span for stretch in stretches for span in _exact(whole, parts, stretch)]
+            # A quotation that occurs in most of the passages found may occur in more.
             holding = {document.id for stretch, *_ in found for document in stretch.documents}
             last = list(families)[-_HITS // 3 :]
             if len(families) < limit // 3 or not holding.intersection(last) or limit >= _MOST_HITS:
@@ -160,7 +160,7 @@ class QuotationSearch:
             limit *= 4
 
     def _families(self, quotation: str, limit: int) -> dict[str, list[Document]]:
-        """Find the passages that share the rarest words with each piece of a quotation, and where in them."""
+        """Find the children that share the rarest words with each piece of a quotation, by the ids of their parents."""
         size = max(1, _PIECE // 3 if is_wide(quotation[len(quotation) // 2]) else _PIECE)
         pieces = [quotation[at : at + size] for at in range(0, len(quotation), size)][:16]
         tenant = of_tenant(self._tenant)
@@ -169,12 +169,12 @@ class QuotationSearch:
             search = getattr(self._words, "bm25_retrieval", None) or self._words._bm25_retrieval
             ranked += enumerate(search(piece, filters=tenant, top_k=max(8, limit // len(pieces))))
         families: dict[str, list[Document]] = {}
-        for _, child in sorted(ranked, key=lambda one: one[0]):
+        for _, child in sorted(ranked, key=lambda hit: hit[0]):
             families.setdefault(str(child.meta.get("parent_id") or child.id), []).append(child)
         return families
 
     def _beyond(self, whole: Folded, stretches: list[Stretch]) -> list[Document]:
-        """Read what follows or goes before the passages over whose edge a quotation may run."""
+        """Read the neighbours of the passages whose edge a quotation may cross."""
         wanted: dict[str, set[int]] = {}
         for stretch, start, end in _cover(whole.key, stretches):
             for document, step, over in (
@@ -185,15 +185,15 @@ class QuotationSearch:
                     wanted.setdefault(document.meta["source_id"], set()).add(
                         int(document.meta.get("position", 0)) + step
                     )
-        same = [self._read("meta.position", at, where("meta.source_id", "==", one)) for one, at in wanted.items()]
+        same = [self._read("meta.position", at, where("meta.source_id", "==", name)) for name, at in wanted.items()]
         return [document for found in same for document in found]
 
     @staticmethod
     def _stretches(read: Mapping[str, Document], families: Iterable[str]) -> list[Stretch]:
-        """Put passages together that follow each other, the likeliest first."""
+        """Group consecutive passages into stretches, the likeliest first."""
         order = {name: rank for rank, name in enumerate(families)}
         runs: list[list[Document]] = []
-        for parent in sorted(read.values(), key=lambda one: (one.meta["source_id"], int(one.meta.get("position", 0)))):
+        for parent in sorted(read.values(), key=lambda p: (p.meta["source_id"], int(p.meta.get("position", 0)))):
             before = runs[-1][-1].meta if runs else {}
             if (
                 before.get("source_id") == parent.meta["source_id"]
@@ -202,17 +202,17 @@ class QuotationSearch:
                 runs[-1].append(parent)
             else:
                 runs.append([parent])
-        runs.sort(key=lambda run: min(order.get(one.id, len(order)) for one in run))
+        runs.sort(key=lambda run: min(order.get(passage.id, len(order)) for passage in run))
         return [Stretch(run) for run in runs]
 
     def _read(self, field: str, values: Iterable[Any], *conditions: dict[str, Any]) -> Iterator[Document]:
         ordered = list(values)
         for start in range(0, len(ordered), _BATCH):
-            some = where(field, "in", ordered[start : start + _BATCH])
-            yield from self._parents.filter_documents(of_tenant(self._tenant, some, *conditions))
+            batch = where(field, "in", ordered[start : start + _BATCH])
+            yield from self._parents.filter_documents(of_tenant(self._tenant, batch, *conditions))
 
     def _unfound(self, parts: list[Folded], quotation: str, stretches: list[Stretch]) -> dict[str, Any]:
-        """Tell what is altered from what is put together, and that from what is nowhere."""
+        """Return the verdict on a quotation that is nowhere word for word: stitched, altered or absent."""
         groups = _grouped([span for part in parts for span in _cover(part.key, stretches)])
         size = sum(len(part.key) for part in parts)
         large = [group for group in groups if sum(size_of(s.folded.key[a:b]) for s, a, b in group) >= _PART]
@@ -229,32 +229,32 @@ class QuotationSearch:
             return _verdict("absent", "nothing in the library is like it")
         stretch, start, end = best[1]
         first, last = stretch.folded.span(max(0, start - _SLACK), min(len(stretch.folded.key), end + _SLACK))
-        edits, (from_, to) = differences(quotation, stretch.text[first:last])
-        place = stretch.place(stretch.folded.after(first + from_), stretch.folded.after(first + to))
+        edits, (begin, stop) = differences(quotation, stretch.text[first:last])
+        place = stretch.place(stretch.folded.after(first + begin), stretch.folded.after(first + stop))
         return {**_verdict("altered", "not word for word", [place]), "difference": edits}
 
 
 def differences(quotation: str, around: str) -> tuple[list[dict[str, str]], tuple[int, int]]:
-    """Line a quotation up word by word with the text around its place: what differs, and the place."""
-    mine, theirs = (_tokens(text) for text in (quotation, around))
-    edits: list[Any] = Levenshtein.opcodes([a for a, *_ in mine], [a for a, *_ in theirs]).as_list()
-    # What stands before it and behind it is no part of it; a word changed at its edge is the next one to that.
+    """Align a quotation word by word with the text around its place, and return the differences and the place."""
+    quoted, text = _tokens(quotation), _tokens(around)
+    edits: list[Any] = Levenshtein.opcodes([word for word, *_ in quoted], [word for word, *_ in text]).as_list()
+    # The text before and after is not part of the place; a word changed at its edge corresponds to the nearest one.
     match edits:
-        case [("replace", start, end, *_), ("insert", _, _, _, to), *_]:
-            edits[:2] = [("replace", start, end, to - (end - start), to)]
+        case [("replace", start, end, *_), ("insert", _, _, _, stop), *_]:
+            edits[:2] = [("replace", start, end, stop - (end - start), stop)]
     match edits:
-        case [*_, ("insert", _, _, from_, _), ("replace", start, end, *_)]:
-            edits[-2:] = [("replace", start, end, from_, from_ + end - start)]
+        case [*_, ("insert", _, _, begin, _), ("replace", start, end, *_)]:
+            edits[-2:] = [("replace", start, end, begin, begin + end - start)]
     edits = edits[1:] if edits and edits[0][0] == "insert" else edits
     edits = edits[:-1] if edits and edits[-1][0] == "insert" else edits
     found = []
-    for equal, some in groupby(edits, key=lambda edit: edit[0] == "equal"):
+    for equal, group in groupby(edits, key=lambda edit: edit[0] == "equal"):
         if not equal:
-            run = list(some)
-            ours, other = mine[run[0][1] : run[-1][2]], theirs[run[0][3] : run[-1][4]]
-            quoted = quotation[ours[0][1] : ours[-1][2]] if ours else ""
-            found.append({"quoted": quoted, "stands": around[other[0][1] : other[-1][2]] if other else ""})
-    place = theirs[edits[0][3] : edits[-1][4]] if edits else theirs
+            run = list(group)
+            first, second = quoted[run[0][1] : run[-1][2]], text[run[0][3] : run[-1][4]]
+            words = quotation[first[0][1] : first[-1][2]] if first else ""
+            found.append({"quoted": words, "stands": around[second[0][1] : second[-1][2]] if second else ""})
+    place = text[edits[0][3] : edits[-1][4]] if edits else text
     return found, (place[0][1], place[-1][2]) if place else (0, len(around))
 
 
@@ -272,7 +272,7 @@ def _tokens(text: str) -> list[tuple[str, int, int]]:
 
 
 def _exact(whole: Folded, parts: list[Folded], stretch: Stretch) -> list[Span]:
-    """Find a quotation in a stretch: as it is written, or its parts around what it leaves out, in their order."""
+    """Find a quotation in a stretch: as it is written, or its parts around an ellipsis, in order."""
     text = stretch.folded
     found = [(stretch, at, at + len(whole.key)) for at in whole.find(text)]
     if found or not parts or parts == [whole]:
@@ -294,7 +294,7 @@ def _exact(whole: Folded, parts: list[Folded], stretch: Stretch) -> list[Span]:
 
 
 def _cover(key: str, stretches: Sequence[Stretch]) -> Iterator[Span]:
-    """Find from left to right the longest stretches of a quotation that stand somewhere word for word."""
+    """Find, from left to right, the longest parts of a quotation that occur somewhere word for word."""
     at, before = 0, None
     while at < len(key):
         probe = key[at : at + (5 if is_wide(key[at]) else 14)]
@@ -304,8 +304,8 @@ def _cover(key: str, stretches: Sequence[Stretch]) -> Iterator[Span]:
             start = text.find(probe)
             while start >= 0:
                 length = Prefix.similarity(key[at:], text[start : start + len(key) - at])
-                one = (length, stretch is before, (stretch, start, start + length))
-                best = one if best is None or one[:2] > best[:2] else best
+                candidate = (length, stretch is before, (stretch, start, start + length))
+                best = candidate if best is None or candidate[:2] > best[:2] else best
                 start = text.find(probe, start + 1)
         if best is None:
             at += 1
@@ -315,7 +315,7 @@ def _cover(key: str, stretches: Sequence[Stretch]) -> Iterator[Span]:
 
 
 def _grouped(spans: Sequence[Span]) -> list[list[Span]]:
-    """Put together what stands in one place."""
+    """Group spans that are in one place."""
     groups: list[list[Span]] = []
     for stretch, start, end in spans:
         last = groups[-1][-1] if groups else None
@@ -332,7 +332,7 @@ def _grouped(spans: Sequence[Span]) -> list[list[Span]]:
 
 
 def _edited(bracket: re.Match[str]) -> str:
-    """Leave out what an editor put in, unless it is an ellipsis or turns the statement round."""
+    """Remove what an editor inserted, unless it is an ellipsis or reverses the statement."""
     inside, behind = bracket[0][1:-1], bracket.string[bracket.end() : bracket.end() + 1]
     if _ELLIPSIS.fullmatch(bracket[0]) or negations(inside) or _NUMBER.fullmatch(inside):
         return bracket[0]

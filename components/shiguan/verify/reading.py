@@ -1,4 +1,4 @@
-"""A text taken apart into its quotations, with what stands beside them, and its other sentences."""
+"""Splits a text into its quotations, with the text around them, and its other sentences."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -9,7 +9,7 @@ from shiguan.text.sentences import sentence_spans
 
 _CLOSERS = {"“": "”", "„": "”", "「": "」", "『": "』", "«": "»", '"': '"'}
 _DEEPEST = 8
-# So many characters beside a quotation are read for what names its source.
+# How many characters next to a quotation are read for the name of its source.
 _BESIDE = 400
 _MARK = re.compile(r"[“”„\"「」『』«»]|\n[^\S\n]*\n")
 _BLOCK = re.compile(r"(?:^[ \t]{0,3}>[^\n]*(?:\n|\Z))+", re.MULTILINE)
@@ -29,7 +29,7 @@ class Part:
 
 
 def read_text(text: str) -> tuple[list[Part], int]:
-    """Take a text apart, and count the quotation marks that do not close."""
+    """Split a text into parts, and count the quotation marks that do not close."""
     plain = _BLOCK.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text)
     spans, unclosed = _quoted(plain)
     sentences = [span for span in sentence_spans(plain) if any(map(str.isalnum, plain[slice(*span)]))]
@@ -56,11 +56,11 @@ def read_text(text: str) -> tuple[list[Part], int]:
         named = by[1] if by else outside[slice(*before[0])][-_BESIDE:] if before else ""
         parts.append(Part("quotation", *match.span(), quoted[: by.start()] if by else quoted, named))
     parts += [Part("claim", *span, text[slice(*span)]) for span in free]
-    return sorted((one for one in parts if any(map(str.isalnum, one.text))), key=lambda one: one.start), unclosed
+    return sorted((part for part in parts if any(map(str.isalnum, part.text))), key=lambda part: part.start), unclosed
 
 
 def _quoted(text: str) -> tuple[list[tuple[int, int]], int]:
-    """Find what stands in quotation marks, the outermost where they nest; none goes beyond its paragraph."""
+    """Find the text in quotation marks, the outermost where they nest; none goes beyond its paragraph."""
     spans: list[tuple[int, int]] = []
     waiting: list[tuple[str, int]] = []
     unclosed = 0

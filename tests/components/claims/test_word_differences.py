@@ -8,7 +8,7 @@ SOURCE = "Temüjin's mother Hoelun taught him many lessons in 1171, when the cam
 
 
 @pytest.mark.parametrize(
-    ("claim", "span", "kind", "claimed", "said"),
+    ("claim", "span", "kind", "claimed", "found"),
     [
         (SOURCE.replace("Hoelun", "Chinese"), SOURCE, "name", "Chinese", "Hoelun"),
         (SOURCE.replace("1171", "1181"), SOURCE, "number", "1181", "1171"),
@@ -32,9 +32,9 @@ SOURCE = "Temüjin's mother Hoelun taught him many lessons in 1171, when the cam
         ),
     ],
 )
-def test_the_difference_is_named(claim, span, kind, claimed, said):
+def test_the_difference_is_named(claim, span, kind, claimed, found):
     (difference, *_) = compare(claim, span).differences
-    assert (difference.kind, difference.claimed, difference.said) == (kind, claimed, said)
+    assert (difference.kind, difference.claimed, difference.found) == (kind, claimed, found)
 
 
 @pytest.mark.parametrize(
