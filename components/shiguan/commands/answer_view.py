@@ -17,7 +17,6 @@ from shiguan.text.terminal import console_for_people
 
 _VERDICT_STYLES = {"supported": "green", "partial": "yellow", "unsupported": "red", "contradicted": "bold red"}
 _MAX_QUOTE = 300
-_UNSURE = "No passage clearly answers this; these come closest."
 
 
 class AnswerView:
@@ -130,8 +129,10 @@ def _print_head(console: Console, citation: dict[str, Any]) -> None:
 
 
 def _print_quotations(console: Console, answer: dict[str, Any]) -> None:
+    # What the passages are is said in the question's language.
+    introduction = answer["answer"].partition("\n")[0]
     if answer["status"] == "closest":
-        print_indented(console, Text(_UNSURE, style="bold"), 2)
+        print_indented(console, Text(introduction, style="bold"), 2)
         console.print()
     for citation in answer["citations"]:
         _print_head(console, citation)
@@ -142,7 +143,7 @@ def _print_quotations(console: Console, answer: dict[str, Any]) -> None:
         print_indented(console, text, 6)
         console.print()
     if answer["status"] == "quoted":
-        print_indented(console, Text(answer["answer"].partition("\n")[0], style="dim"), 2)
+        print_indented(console, Text(introduction, style="dim"), 2)
         console.print()
 
 

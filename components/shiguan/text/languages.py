@@ -148,8 +148,8 @@ def search_weights(question: str) -> dict[str, float]:
 
     A pair of Han characters counts less, since its characters are searched too: a classical text mostly has only one
     character of a modern word. A character of modern grammar counts least, alone or in a pair: it is rare in classical
-    texts, so its rarity would give it the largest weight. The classical words for
-    a modern one that shares no character with them (卒 for 去世) are searched too.
+    texts, so its rarity would give it the largest weight. The classical words for a modern one that shares no character
+    with them (卒 for 去世) are searched too.
     """
     return _classical_words(question) | {term: _search_weight(term) for term in terms(question)}
 

@@ -112,7 +112,7 @@ def answer(status, **metadata):
     shown = status in ("quoted", "closest")
     base = {"timings_ms": {"total": 120.0}, "llm_calls": 0, "model": "", "warnings": []}
     return {
-        "answer": "The closest passages, word for word.\n\n> 朱全忠篡唐。" if shown else "The sources do not answer this question.",
+        "answer": "以下是最接近的原文，一字未改。\n\n> 朱全忠篡唐。" if shown else "The sources do not answer this question.",
         "query": "朱元璋是怎样取得天下的？", "mode": "simple", "status": status, "citations": [citation] if shown else [],
         "metadata": {**base, **metadata},
     }  # fmt: skip
@@ -128,9 +128,9 @@ def shown(capsys, found):
 
 def test_passages_that_are_only_the_closest_are_said_to_be_unsure_before_they_are_shown(capsys):
     out = shown(capsys, answer("closest"))
-    unsure = "No passage clearly answers this; these come closest."
+    unsure = "以下是最接近的原文，一字未改。"
     assert out.index(unsure) < out.index("[1] tang.epub") < out.index("朱全忠篡唐。")
-    assert out.count("closest") == 1
+    assert out.count(unsure) == 1
 
 
 @pytest.mark.parametrize("status", ["closest", "not_found"])
