@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from shiguan import __version__
-from shiguan.commands.arguments import GROUPS, PROMPTS, declare, describe
+from shiguan.commands.arguments import DATA_DIR, GROUPS, PROMPTS, declare, describe
 from shiguan.commands.options import print_json, print_line
 from shiguan.errors import ConfigurationError, RefusedError, ShiguanError, StoreFormatError, StoreLockedError
 from shiguan.text.terminal import printable
@@ -137,11 +137,7 @@ def _parser() -> argparse.ArgumentParser:
             sub.add_argument("--deployment", default="embedded", help="a folder of pipelines/ (default: embedded)")
         if library:
             sub.add_argument("--tenant", default="default", help="whose library (default: default)")
-            sub.add_argument(
-                "--data-dir",
-                type=Path,
-                help="where the library is (default: $SHIGUAN_DATA_DIR, else the user's data folder)",
-            )
+            sub.add_argument("--data-dir", type=Path, help=DATA_DIR)
         if library and deployment:
             sub.add_argument("--prompts", type=Path, metavar="DIR", help=PROMPTS)
         return sub

@@ -1,9 +1,11 @@
 import re
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
-from shiguan.commands.terminal import IngestProgress, print_sources
+from shiguan.commands.options import print_result
+from shiguan.commands.terminal import IngestProgress, source_lines
 from shiguan.engine.ingested_file import IngestedFile
 
 
@@ -49,9 +51,9 @@ def test_elsewhere_than_on_a_terminal_a_line_per_file_names_what_has_no_vector(c
 
 def test_a_list_of_sources_says_what_is_missing_and_what_to_do(capsys):
     whole = {"source": "a.txt", "title": "A", "language": "en", "records": 1, "passages": 3}
-    print_sources([{**whole, "units": 9, "words": 9, "vectors": 9}])
+    print_result(Namespace(json=False), {}, *source_lines([{**whole, "units": 9, "words": 9, "vectors": 9}]))
     assert capsys.readouterr().out.splitlines()[-1].split() == ["a.txt", "A", "en", "1", "3", "all", "all"]
-    print_sources([{**whole, "units": 9, "words": 8, "vectors": 2}])
+    print_result(Namespace(json=False), {}, *source_lines([{**whole, "units": 9, "words": 8, "vectors": 2}]))
     out = capsys.readouterr().out
     assert re.search(r"8 of 9 +2 of 9", out)
     assert "ingest their files again" in out

@@ -21,7 +21,7 @@ QUESTION_LISTS = {"source": "sources", "section": "sections"}
 CLUSTER = "elasticsearch_qdrant"
 
 _HISTORY = 'JSON list of {"role", "content"}: the turns before the question'
-_DATA_DIR = "where the library is (default: $SHIGUAN_DATA_DIR, else the user's data folder)"
+DATA_DIR = "where the library is (default: $SHIGUAN_DATA_DIR, else the user's data folder)"
 
 PROMPTS = "your own prompts, each in place of the shipped file of its name (default: $SHIGUAN_PROMPTS_DIR)"
 
@@ -206,7 +206,7 @@ def _declare_stores(add: Add) -> None:
     parser = add("stores copy", "stores.copy", text, **_PLAIN)
     parser.add_argument("--from", dest="source", default="embedded", help="what to copy (default: embedded)")
     parser.add_argument("--to", dest="target", default=CLUSTER, help=f"the target (default: {CLUSTER})")
-    parser.add_argument("--data-dir", type=Path, help=_DATA_DIR.replace("the library", "the embedded library"))
+    parser.add_argument("--data-dir", type=Path, help=DATA_DIR.replace("the library", "the embedded library"))
 
 
 def _declare_eval(add: Add) -> None:

@@ -113,15 +113,10 @@ def timeline(options: argparse.Namespace) -> int:
         children = matched(found)
     known = {"when": options.when, "sources": options.source, "children": children}
     times = list_times(open_library(options), tenant_id=tenant(options), **known)
-    if options.json:
-        print_json(times)
-        return 0
-    for line in times["lines"]:
-        print_line(f"{time_words(line)}\n  {' '.join(line['text'].split())}\n  {place_line(line)}")
-    if times["count"] > len(times["lines"]):
-        print_line(
-            f"These are the first {len(times['lines'])} of {times['count']:,}; narrow them with --when or a question."
-        )
+    lines = [f"{time_words(line)}\n  {' '.join(line['text'].split())}\n  {place_line(line)}" for line in times["lines"]]
+    if times["count"] > len(lines):
+        lines.append(f"These are the first {len(lines)} of {times['count']:,}; narrow them with --when or a question.")
+    print_result(options, times, *lines)
     return 0
 
 

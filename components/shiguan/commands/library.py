@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from shiguan.commands.options import open_library, print_json, print_line, print_result, tenant
-from shiguan.commands.terminal import IngestProgress, print_ingest_summary, print_sources
+from shiguan.commands.terminal import IngestProgress, print_ingest_summary, source_lines
 from shiguan.engine.ingested_file import IngestedFile
 from shiguan.engine.library import SUFFIXES, Library
 from shiguan.errors import RefusedError
@@ -130,10 +130,7 @@ def _stopping(stopped: Callable[[str], None]) -> Iterator[None]:
 
 def sources(options: argparse.Namespace) -> int:
     found = open_library(options).sources(tenant_id=tenant(options))
-    if options.json:
-        print_json({"sources": found})
-    else:
-        print_sources(found)
+    print_result(options, {"sources": found}, *source_lines(found))
     return 0
 
 

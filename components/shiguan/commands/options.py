@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from shiguan.commands.arguments import QUESTION_LISTS, QUESTION_OPTIONS
 from shiguan.errors import RefusedError
-from shiguan.text.terminal import printable, printable_json
+from shiguan.text.terminal import console_for_people, printable, printable_json
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from shiguan.engine.library import Library
     from shiguan.engine.runner import Runner
 
@@ -25,13 +27,16 @@ def print_line(text: str, *, error: bool = False) -> None:
     print(printable(text), file=sys.stderr if error else sys.stdout, flush=True)
 
 
-def print_result(options: argparse.Namespace, value: dict[str, Any], *lines: str) -> None:
-    """Print a value as JSON if `--json` is given, else lines for people."""
+def print_result(options: argparse.Namespace, value: dict[str, Any], *shown: "RenderableType") -> None:
+    """Print a value as JSON if `--json` is given, else lines and tables for people."""
     if options.json:
         print_json(value)
-    else:
-        for line in lines:
-            print_line(line)
+        return
+    for part in shown:
+        if isinstance(part, str):
+            print_line(part)
+        else:
+            console_for_people().print(part)
 
 
 def typed_question(options: argparse.Namespace) -> str:

@@ -73,9 +73,7 @@ def _print_why(
         "bm25": "found by words", "vectors": "found by vectors", "fused": "after the fusion",
         "fetched": "passages fetched", "ranked": "passages chosen", "context": "in the context",
     }  # fmt: skip
-    for name, label in names.items():
-        if not expected.parents:
-            break
+    for name, label in names.items() if expected.parents else ():
         if name in found.ranks:
             rank, size = found.ranks[name], found.sizes[name]
             mark = ("✓", "green") if rank is not None else ("✗", "red")
@@ -176,12 +174,9 @@ def statistics(options: argparse.Namespace) -> int:
         }
         for (mode, method), answers in sorted(groups.items())
     ]
-    if options.json:
-        print_json({"statistics": rows})
-        return 0
     columns = ["mode", "method", ">answers", ">not answered", ">seconds", ">confidence"]
     cells = [["-" if value is None else value for value in row.values()] for row in rows]
-    console_for_people().print(Table(columns, cells).to_terminal())
+    print_result(options, {"statistics": rows}, Table(columns, cells).to_terminal())
     return 0
 
 

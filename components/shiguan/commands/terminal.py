@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.progress import (
     BarColumn,
@@ -34,10 +34,10 @@ _MAX_LISTED = 20
 _STATUS_SECONDS = 10.0
 
 
-def print_sources(sources: list[dict[str, Any]]) -> None:
-    console = console_for_people()
+def source_lines(sources: list[dict[str, Any]]) -> Iterator[RenderableType]:
+    """Show the sources of a library as a table, with what is missing of them."""
     if not sources:
-        console.print("The library is empty. Add something with: shiguan ingest PATH")
+        yield "The library is empty. Add something with: shiguan ingest PATH"
         return
     rows = [
         [one_line(entry["source"]), one_line(entry["title"] or ""), entry["language"]]
@@ -45,13 +45,11 @@ def print_sources(sources: list[dict[str, Any]]) -> None:
         + [_share(entry[name], entry["units"]) for name in ("words", "vectors")]
         for entry in sources
     ]
-    console.print(
-        Table(["source", "title", "language", ">records", ">passages", ">words", ">vectors"], rows).to_terminal()
-    )
+    yield Table(["source", "title", "language", ">records", ">passages", ">words", ">vectors"], rows).to_terminal()
     if any(entry["words"] < entry["units"] for entry in sources):
-        console.print("Some sources are not in whole: ingest their files again.", style="yellow")
+        yield Text("Some sources are incomplete: ingest their files again.", style="yellow")
     if any(entry["vectors"] < entry["words"] for entry in sources):
-        console.print("Some passages have no vector yet: shiguan ingest --resume", style="yellow")
+        yield Text("Some passages have no vector yet: shiguan ingest --resume", style="yellow")
 
 
 def _share(done: int, total: int) -> str:

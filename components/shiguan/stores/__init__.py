@@ -1,4 +1,4 @@
-"""Where passages are kept and found, and what all stores have in common."""
+"""The document stores, and what all of them have in common."""
 
 import asyncio
 from typing import Any
@@ -9,17 +9,18 @@ from haystack.document_stores.types import DuplicatePolicy
 from shiguan.serialization import Serializable
 
 HIT_FIELDS = ("parent_id", "tenant_id", "source_id", "start", "end", "position", "language", "when")
-"""What the fetcher of parents and the standardiser of scores need of a child; texts are not read."""
+"""The meta of a child that the fetcher of parents and the scaling of scores need; texts are not read."""
 
 BM25_K1, BM25_B = 1.2, 0.75
 
 
 class PipelineStore(Serializable):
     """
-    What Haystack asks of a store that stands in a pipeline's file, whatever is behind it.
+    What Haystack needs of a store in a pipeline file.
 
-    The asynchronous methods run their twins in a thread: a client of a server belongs to the event loop that first used
-    it, a pipeline outside a server gets a new loop with every run, and the embedded engine has no asynchronous calls.
+    The asynchronous methods run the synchronous ones in a thread: a client of a server belongs to the event loop that
+    first used it, a pipeline outside a server gets a new loop with every run, and the embedded engine has no
+    asynchronous calls.
     """
 
     async def write_documents_async(

@@ -222,7 +222,7 @@ def test_files_are_told_of_without_reading_all_of_them(monkeypatch, tmp_path):
     ]
     documents.append(Document(id="o", content="x", meta={**book, "tenant_id": "u", "file_id": "o"}))
     store.write_documents(documents)
-    monkeypatch.setattr(reading, "scroll", None)
+    monkeypatch.setattr(reading, "pages", None)
     files = sorted(store.list_files(tenant("t")), key=lambda file: file["file_id"])
     wanted = ("source", "passages", "records", "languages", "units")
     assert [tuple(file[name] for name in wanted) for file in files] == [

@@ -3,11 +3,11 @@
 import base64
 import hashlib
 import secrets
-import threading
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
-from elasticsearch import ConflictError, Elasticsearch, NotFoundError
+from elasticsearch import ConflictError, NotFoundError
 
 from shiguan.conversations import Conversation, ConversationStore, SummaryNode, Turn, kept_title, kept_turn
 from shiguan.errors import StoreUnavailableError
@@ -23,7 +23,7 @@ _TRIES = 50
 
 class _Schema(ElasticsearchSchema):
     def mappings(self) -> dict[str, Any]:
-        """State what is searched for; what was said is kept and not indexed."""
+        """Name the fields that are searched; the texts are stored and not indexed."""
         properties = {name: {"type": "keyword"} for name in ("tenant", "conversation", "birth", "kind")}
         properties |= {name: {"type": "long"} for name in ("number", "level")} | {"created": {"type": "double"}}
         return {"dynamic": False, "properties": properties, "_meta": {"shiguan": self.fingerprints()}}
@@ -36,9 +36,9 @@ class ElasticsearchConversationStore(ServedStore, Serializable, ConversationStor
     """
     Keeps the conversations of the cluster deployment in one index, made by `set_up` (`shiguan stores init`).
 
-    Turns get their numbers from the conversation's own record, which is changed only as it was read, so that of two
-    turns at once both are kept, one after the other. Every search is for one tenant and conversation, and every record
-    carries the conversation's `birth`: what is written late about one that was deleted is never found.
+    Turns get their numbers from the conversation's own record, which is only changed if nobody else has changed it, so
+    that of two turns at once both are kept, one after the other. Every search is for one tenant and conversation, and
+    every record has the conversation's `birth`: late writes to a deleted conversation are never found.
     """
 
     def __init__(
@@ -50,14 +50,7 @@ class ElasticsearchConversationStore(ServedStore, Serializable, ConversationStor
     ) -> None:
         super().__init__(retention_days, retention_turns)
         self.index = index
-        self.server = Server("Elasticsearch")
-        self._opening = threading.Lock()
-
-    def _part(self) -> ElasticsearchIndex:
-        return ElasticsearchIndex(self.server, self.index, _SCHEMA)
-
-    def _check(self, client: Elasticsearch) -> None:
-        self._part().check(client)
+        self._use(ElasticsearchIndex(Server("Elasticsearch"), index, _SCHEMA))
 
     def status(self) -> list[dict[str, Any]]:
         """See `ServedStore`; records of conversations are not passages."""
@@ -97,7 +90,7 @@ class ElasticsearchConversationStore(ServedStore, Serializable, ConversationStor
     def conversations(self, tenant_id: str) -> list[Conversation]:
         with self.server.reporting():
             wanted = [{"term": {"tenant": tenant_id}}, {"term": {"kind": "conversation"}}]
-            found = [self._conversation(head) for head in self._search(wanted, "created", None)]
+            found = [self._conversation(hit["_source"]) for hit in self._hits(wanted, by="created")]
         return sorted(found, key=lambda one: (-one.updated, one.id))
 
     def rename(self, tenant_id: str, conversation_id: str, title: str) -> bool:
@@ -137,7 +130,7 @@ class ElasticsearchConversationStore(ServedStore, Serializable, ConversationStor
             head, _ = self._head(tenant_id, conversation_id)
             if head and head["birth"] == birth:
                 return True
-            # Deleted meanwhile: whoever deleted may have looked before this was there.
+            # Deleted meanwhile, perhaps before this record was there to be deleted.
             self._remove([*_terms(record), {"term": {"kind": "node"}}])
             return False
 
@@ -145,9 +138,9 @@ class ElasticsearchConversationStore(ServedStore, Serializable, ConversationStor
         old = {"range": {"created": {"lt": self._oldest()}}}
         with self.server.reporting():
             newest: dict[tuple[str, str, str], int] = {}
-            for hit in self._search([{"term": {"kind": "turn"}}, old], "number", None):
-                key = (hit["tenant"], hit["conversation"], hit["birth"])
-                newest[key] = max(newest.get(key, 0), hit["number"])
+            for turn in (hit["_source"] for hit in self._hits([{"term": {"kind": "turn"}}, old])):
+                key = (turn["tenant"], turn["conversation"], turn["birth"])
+                newest[key] = max(newest.get(key, 0), turn["number"])
             for key, number in newest.items():
                 whose = _whose(*key)
                 self._remove([*_terms(whose), {"range": {"number": {"lte": number}}}])
@@ -155,11 +148,11 @@ class ElasticsearchConversationStore(ServedStore, Serializable, ConversationStor
                     self.delete(*key[:2])
 
     def _head(self, tenant_id: str, conversation_id: str) -> tuple[dict[str, Any] | None, dict[str, int]]:
-        """Read a conversation's own record, and what makes a change of it refused if somebody else was faster."""
+        """Read a conversation's own record, and the condition that refuses a change if somebody else was faster."""
         try:
             found = self._connect().get(index=self.index, id=_name(tenant_id, conversation_id))
         except NotFoundError as error:
-            if "found" not in error.body:  # the index is gone, and a write would make another one in passing
+            if "found" not in error.body:  # the index is gone, and a write would make another one
                 raise
             return None, {}
         return found["_source"], {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]}
@@ -167,7 +160,7 @@ class ElasticsearchConversationStore(ServedStore, Serializable, ConversationStor
     def _changed(
         self, tenant_id: str, conversation_id: str, change: Any, new: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Change a conversation's own record as it was read; without one it is the new one, or nothing."""
+        """Change a conversation's own record, or write the new one; without both do nothing."""
         name = _name(tenant_id, conversation_id)
         for _ in range(_TRIES):
             head, unless = self._head(tenant_id, conversation_id)
@@ -195,42 +188,23 @@ class ElasticsearchConversationStore(ServedStore, Serializable, ConversationStor
             head, _ = self._head(tenant_id, conversation_id)
             if head is None:
                 return []
-            return list(self._search([*_terms(head), {"term": {"kind": kind}}, *wanted], "number", last))
+            found = self._hits([*_terms(head), {"term": {"kind": kind}}, *wanted], last=last)
+            return [hit["_source"] for hit in found]
 
-    def _search(self, wanted: list[dict[str, Any]], by: str, last: int | None) -> Iterator[dict[str, Any]]:
-        """Give the records that match, from the highest down."""
-        after: list[Any] | None = None
-        left = last
-        while left is None or left > 0:
-            size = _PAGE if left is None else min(_PAGE, left)
-            answer = self._connect().search(
-                index=self.index,
-                allow_partial_search_results=False,
-                query={"bool": {"filter": wanted}},
-                size=size,
-                sort=[{by: "desc"}, {"level": {"order": "desc", "missing": -1}}, {"birth": "asc"}],
-                search_after=after,
-                track_total_hits=False,
-            )
-            hits = self.server.whole(answer)["hits"]["hits"]
-            yield from (hit["_source"] for hit in hits)
-            if len(hits) < size:
-                return
-            after, left = hits[-1]["sort"], None if left is None else left - len(hits)
+    def _hits(
+        self, wanted: list[dict[str, Any]], *, by: str = "number", last: int | None = None, source: bool = True
+    ) -> Iterator[dict[str, Any]]:
+        """Find the records that match, from the highest down."""
+        sort = [{by: "desc"}, {"level": {"order": "desc", "missing": -1}}, {"birth": "asc"}]
+        page = _PAGE if last is None else max(1, min(_PAGE, last))
+        query = {"bool": {"filter": wanted}}
+        return islice(self._part.hits(self._connect(), query, sort=sort, page=page, source=source), last)
 
     def _remove(self, wanted: list[dict[str, Any]]) -> None:
-        """Delete the records that match, a page at a time."""
-        client = self._connect()
-        query = {"bool": {"filter": wanted}}
-        while True:
-            answer = client.search(
-                index=self.index, allow_partial_search_results=False, query=query, size=_PAGE, source=False
-            )
-            hits = self.server.whole(answer)["hits"]["hits"]
-            actions = ({"_op_type": "delete", "_id": hit["_id"]} for hit in hits)
-            self._part().write(client, actions, verb="delete", count=len(hits), refresh=True)
-            if len(hits) < _PAGE:
-                return
+        """Delete the records that match."""
+        ids = [hit["_id"] for hit in self._hits(wanted, source=False)]
+        actions = ({"_op_type": "delete", "_id": record_id} for record_id in ids)
+        self._part.write(self._connect(), actions, verb="delete", count=len(ids), refresh=True)
 
 
 def _name(tenant_id: str, conversation_id: str) -> str:

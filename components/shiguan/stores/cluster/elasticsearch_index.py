@@ -1,6 +1,6 @@
-"""One index of an Elasticsearch cluster: how it is made, how it is, and how it is written to."""
+"""One index of an Elasticsearch cluster: making it, its state, writing and reading it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from elasticsearch import BadRequestError, Elasticsearch, helpers
@@ -38,7 +38,7 @@ class ElasticsearchIndex:
 
     def make(self, client: Elasticsearch) -> list[str]:
         made = not client.indices.exists(index=self.name) and self._create(client)
-        # What comes next may ask it at once; an index that is restored is yellow and cannot be read yet.
+        # It may be used at once; an index that is being restored is yellow and cannot be read yet.
         patient = client.options(ignore_status=408)
         patient.cluster.health(index=self.name, wait_for_no_initializing_shards=True, timeout="50s")
         if made:
@@ -102,6 +102,28 @@ class ElasticsearchIndex:
         if refused:
             raise self.server.refusal(verb, refused, count, self.name)
 
+    def hits(
+        self, client: Elasticsearch, query: dict[str, Any], *, sort: list[Any], page: int, source: Any
+    ) -> Iterator[dict[str, Any]]:
+        """Find all entries that match, page by page, in an order in which no two are equal."""
+        after: list[Any] | None = None
+        while True:
+            answer = client.search(
+                index=self.name,
+                allow_partial_search_results=False,
+                query=query,
+                size=page,
+                sort=sort,
+                search_after=after,
+                source=source,
+                track_total_hits=False,
+            )
+            found = self.server.whole(answer)["hits"]["hits"]
+            yield from found
+            if len(found) < page:
+                return
+            after = found[-1]["sort"]
+
     def _create(self, client: Elasticsearch) -> bool:
         mappings, settings = self.schema.mappings(), self.schema.settings()
         try:
@@ -122,6 +144,6 @@ class ElasticsearchIndex:
 
 
 def cause(entry: dict[str, Any]) -> str:
-    """Say why one entry of an answer failed."""
+    """Explain why one entry of an answer failed."""
     error = entry.get("error")
     return f"{error.get('type')}: {error.get('reason')}" if isinstance(error, dict) else str(error or "no reason given")

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from elasticsearch import AsyncElasticsearch, Elasticsearch
+from elasticsearch import AsyncElasticsearch
 from haystack.dataclasses import Document
 from haystack.document_stores.types import DuplicatePolicy
 from haystack_integrations.document_stores.elasticsearch import ElasticsearchDocumentStore
@@ -37,14 +36,14 @@ class ElasticsearchStore(TenantGuarded, ServedStore, PipelineStore, Elasticsearc
     """
     Keeps passages, by their words or by id alone, in one index of an Elasticsearch cluster.
 
-    Haystack's store and its `ElasticsearchBM25Retriever` do the retrieval; this adds what they leave open. The address
-    and the key come from the environment. The index is made by `set_up` (`shiguan stores init`) and never by a write,
-    for an index made in passing would lack its analysis. Words match as they are, and filters are checked. Reading goes
-    past 10,000 passages, and passages by id come in one request. A write names what the server refused, passage by
-    passage. Whatever fails names the server and the next step.
+    Haystack's store and its `ElasticsearchBM25Retriever` do the retrieval; this adds what they lack. The address and
+    the key come from the environment. The index is made by `set_up` (`shiguan stores init`) and never by a write,
+    because an index made by a write would lack its analysis. Words match exactly, and filters are checked. Reading goes
+    past 10,000 passages, and passages by id come in one request. A write names each passage that the server refused.
+    Every error names the server and the next step.
 
-    Scores are BM25 (from 0, higher is better). What a search gives is light: no content, and of the meta what the
-    fetcher of parents needs. Embeddings are not sent: vectors are Qdrant's.
+    Scores are BM25 (from 0, higher is better). Hits have no content, and only the meta that the fetcher of parents
+    needs. Embeddings are not sent: vectors are in Qdrant.
     """
 
     _refreshing = True
@@ -67,17 +66,10 @@ class ElasticsearchStore(TenantGuarded, ServedStore, PipelineStore, Elasticsearc
         self.bm25_fields = bm25_fields
         self.keyword_fields = keyword_fields
         self.shards = shards
-        self.server = Server("Elasticsearch")
         self.schema = ElasticsearchSchema(searched, tuple(keyword_fields or ()), tuple(bm25_fields or ()), shards)
-        self._opening = threading.Lock()
+        self._use(ElasticsearchIndex(Server("Elasticsearch"), index, self.schema))
         self._languages = lru_cache(1_000)(lambda filters, _: self._count_by("language", json.loads(filters)))
         super().__init__(index=index, api_key=None, api_key_id=None)
-
-    def _part(self) -> ElasticsearchIndex:
-        return ElasticsearchIndex(self.server, self.index, self.schema)
-
-    def _check(self, client: Elasticsearch) -> None:
-        self._part().check(client)
 
     def _ensure_initialized(self) -> None:
         # In place of Haystack's, which keeps a client whose first call failed and would make the index itself.
@@ -91,7 +83,7 @@ class ElasticsearchStore(TenantGuarded, ServedStore, PipelineStore, Elasticsearc
 
     @contextmanager
     def bulk_loading(self) -> Iterator[None]:
-        """Write much at once: what is written is found when this ends, and not after each write."""
+        """Write much at once: it is found when this ends, not after each write."""
         self._connect()
         self._refreshing = False
         try:
@@ -116,7 +108,7 @@ class ElasticsearchStore(TenantGuarded, ServedStore, PipelineStore, Elasticsearc
         if not documents:
             return 0
         with self._connected() as client:
-            self._check(client)  # it may have been deleted since
+            self._part.check(client)  # it may have been deleted since
         bare = [replace(document, embedding=None, sparse_embedding=None) for document in documents]
         if policy != DuplicatePolicy.OVERWRITE:
             with self.server.reporting():
@@ -220,7 +212,7 @@ class ElasticsearchStore(TenantGuarded, ServedStore, PipelineStore, Elasticsearc
         top_k: int = 10,
         scale_score: bool = False,
     ) -> list[Document]:
-        # Haystack's retriever says AUTO unless it is told otherwise, with which 2024 finds 2023.
+        # Haystack's retriever sends AUTO by default, with which 2024 finds 2023.
         exact = "0" if fuzziness == "AUTO" else fuzziness
         if top_k < 1:
             raise ValueError(f"`top_k` must be positive, got {top_k}.")
@@ -258,17 +250,9 @@ class ElasticsearchStore(TenantGuarded, ServedStore, PipelineStore, Elasticsearc
         self, filters: dict[str, Any] | None, page: int, *, source: bool | dict[str, Any]
     ) -> Iterator[dict[str, Any]]:
         query = self._query(filters)
-        after: list[Any] | None = None
-        while True:
+        with self._connected() as client:
             # Ids never change, so that going on after the last one neither repeats nor misses what stays.
-            answer = self._search(
-                query=query, size=page, sort=[{"id": "asc"}], search_after=after, source=source, track_total_hits=False
-            )
-            hits = answer["hits"]["hits"]
-            yield from hits
-            if len(hits) < page:
-                return
-            after = hits[-1]["sort"]
+            yield from self._part.hits(client, query, sort=[{"id": "asc"}], page=page, source=source)
 
     def _buckets(self, filters: dict[str, Any] | None, field: str, inside: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Give what matches by the values of a field, without reading a passage."""
@@ -285,5 +269,5 @@ class ElasticsearchStore(TenantGuarded, ServedStore, PipelineStore, Elasticsearc
 
     def _bulk(self, actions: Iterator[dict[str, Any]], verb: str, count: int) -> int:
         with self._connected() as client:
-            self._part().write(client, actions, verb=verb, count=count, refresh=self._refreshing)
+            self._part.write(client, actions, verb=verb, count=count, refresh=self._refreshing)
         return count

@@ -16,9 +16,8 @@ class PairedDocumentStore(PipelineStore):
     """
     Keeps every child twice: its words in Elasticsearch, its vector in Qdrant.
 
-    Stands behind the children's writer, so that the index pipeline writes, compares and removes children as if they
-    were in one place. Words come first and are searchable at once; a child has its vector where Qdrant has it. A child
-    counts as left over where either has it.
+    The index pipeline writes, compares and removes children through it as if they were in one place. Words come first
+    and are searchable at once; a child has its vector if Qdrant has it. A child is left over if either has it.
     """
 
     def __init__(self, words: ElasticsearchStore, *, vectors: QdrantStore) -> None:
@@ -32,7 +31,7 @@ class PairedDocumentStore(PipelineStore):
         self.vectors = vectors
 
     def set_up(self) -> list[str]:
-        """Make what is not there yet in both."""
+        """Make what is missing in both."""
         return [*self.words.set_up(), *self.vectors.set_up()]
 
     def status(self) -> list[dict[str, Any]]:
@@ -46,7 +45,7 @@ class PairedDocumentStore(PipelineStore):
             yield
 
     def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE) -> int:
-        """Store children: words first, for a child that is found by its vector must be readable."""
+        """Store children: words first, because a child that is found by its vector must be readable."""
         written = self.words.write_documents(documents, policy=policy)
         embedded = [document for document in documents if document.embedding is not None]
         if embedded:
@@ -54,16 +53,16 @@ class PairedDocumentStore(PipelineStore):
         return written
 
     def write_vectors(self, documents: list[Document], *, model: str) -> int:
-        """Give stored children their vectors."""
+        """Write the vectors of stored children."""
         del model
         return self.vectors.write_documents(documents, policy=DuplicatePolicy.OVERWRITE)
 
     def list_ids_without_vector(self, filters: dict[str, Any] | None = None) -> list[str]:
-        """Give the ids of the children that Qdrant does not have yet."""
+        """List the ids of the children that Qdrant does not have yet."""
         return sorted({*self.words.list_ids(filters)}.difference(self.vectors.list_ids(filters)))
 
     def other_vectors(self, model: str | None = None) -> str | None:  # noqa: ARG002
-        """Tell whether the vectors are another embedder's, which a collection does not say."""
+        """Return None: a collection does not record its embedder."""
         return None
 
     def drop_vectors(self) -> None:
@@ -76,7 +75,7 @@ class PairedDocumentStore(PipelineStore):
         return {file: (count, vectors.get(file, 0)) for file, count in words.items()}
 
     def delete_documents(self, document_ids: list[str]) -> None:
-        """Delete children from both: vectors first, so that nothing that is found is unreadable."""
+        """Delete children from both: vectors first, so that everything found is readable."""
         self.vectors.delete_documents(document_ids)
         self.words.delete_documents(document_ids)
 
@@ -86,35 +85,35 @@ class PairedDocumentStore(PipelineStore):
         return self.words.delete_by_filter(filters)
 
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
-        """Give the children that match, without embeddings."""
+        """Read the children that match, without embeddings."""
         return self.words.filter_documents(filters)
 
     def list_meta(self, filters: dict[str, Any] | None, fields: list[str]) -> list[dict[str, Any]]:
-        """Give some meta fields of the children that match, without reading the children."""
+        """Read some meta fields of the children that match, without the children themselves."""
         return self.words.list_meta(filters, fields)
 
     def existing_ids(self, document_ids: list[str]) -> set[str]:
-        """Tell which children are stored."""
+        """Find which children are stored."""
         return self.words.existing_ids(document_ids)
 
     def list_ids(self, filters: dict[str, Any] | None = None) -> list[str]:
-        """Give the ids of the children that match in either."""
+        """List the ids of the children that match in either."""
         return sorted({*self.words.list_ids(filters), *self.vectors.list_ids(filters)})
 
     def iter_ids(self, filters: dict[str, Any] | None = None) -> Iterator[str]:
-        """Give the ids of the children that can be read, page by page."""
+        """List the ids of the children that can be read, page by page."""
         return self.words.iter_ids(filters)
 
     def count_documents(self) -> int:
         return self.words.count_documents()
 
     def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
-        """Count the children that match and can be read; the server that watches its stores by it asks both."""
+        """Count the children that match and can be read; both stores are asked, to check that they work."""
         self.vectors.count_documents_by_filter(filters)
         return self.words.count_documents_by_filter(filters)
 
     def unscoped(self) -> "PairedDocumentStore":
-        """Give the same pair for maintenance, over all tenants; never hand it to a pipeline."""
+        """Return the same pair for maintenance, over all tenants; never use it in a pipeline."""
         return PairedDocumentStore(self.words.unscoped(), vectors=self.vectors.unscoped())
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""One collection of a Qdrant server: how it is made, and how it is."""
+"""One collection of a Qdrant server: making it, and its state."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from shiguan.stores.cluster.served_store import missing
 from shiguan.stores.cluster.server import Server
 
 _CONFLICTS = (400, 409)
-# Kilobytes of vectors in a segment from which it gets its graph; 0 lets a bulk load go by without.
+# Kilobytes of vectors from which a segment gets its graph; 0 postpones all graphs.
 _GRAPH_FROM = 10_000
 _STATES = {
     "red": "an optimisation failed: see the server's log and its disks",
@@ -59,7 +59,7 @@ class QdrantCollection:
         return done
 
     def make_graphs(self, client: QdrantClient, *, now: bool = True) -> None:
-        """Let the server make the graphs of what is there, or wait with them while much is written."""
+        """Let the server make the graphs now, or postpone them while much is written."""
         client.update_collection(
             self.name,
             optimizers_config=models.OptimizersConfigDiff(indexing_threshold=_GRAPH_FROM if now else 0),
@@ -79,7 +79,7 @@ class QdrantCollection:
             problems.append("it makes no graphs: a large load runs, or was interrupted; then run `shiguan stores init`")
         elif health in _STATES:
             problems.append(_STATES[health])
-        # Graphs that are made otherwise find nothing wrong, but find it later or less of it.
+        # Graphs with other settings find nothing wrong, but are slower or find less.
         notes = [
             f"note: `{name}` of its graphs is {found}, the files say {wanted}; it serves, and docs/operating.md says "
             "how to change it"

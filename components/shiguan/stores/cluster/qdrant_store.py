@@ -1,7 +1,6 @@
 """Haystack's Qdrant document store, for the children's vectors."""
 
 import asyncio
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -32,7 +31,7 @@ _DELETED = 1_000  # children in one request
 _HITS = ["id", *(f"meta.{field}" for field in HIT_FIELDS)]
 # How many candidates are compared by their full vectors.
 _OVERSAMPLING = 2.0
-# Asked for often, so kept in memory; the other fields that filters may name have their indexes on disk.
+# Used often, so kept in memory; the indexes of the other filter fields are on disk.
 _IN_MEMORY = ("source_id", "file_id", "source", "language")
 
 
@@ -40,14 +39,14 @@ class QdrantStore(TenantGuarded, ServedStore, PipelineStore, QdrantDocumentStore
     """
     Keeps children with their vectors in one collection of a Qdrant server.
 
-    Haystack's store and its `QdrantEmbeddingRetriever` do the retrieval; this adds what they leave open. The address
-    and the key come from the environment. The collection and its payload indexes are made by `set_up` (`shiguan stores
-    init`) and never in passing; Haystack's own way can delete a collection that another process has just made. Filters
-    are checked, and written so that Qdrant reads them as Haystack means them. A write names what the server refused,
-    child by child. Whatever fails names the server and the next step.
+    Haystack's store and its `QdrantEmbeddingRetriever` do the retrieval; this adds what they lack. The address and the
+    key come from the environment. The collection and its payload indexes are made by `set_up` (`shiguan stores init`)
+    and never by a write; Haystack's own way can delete a collection that another process has just made. Filters are
+    checked, and written so that Qdrant reads them as Haystack means them. A write names each child that the server
+    refused. Every error names the server and the next step.
 
-    Scores are cosines (-1 to 1, higher is closer). What a search gives is light: no content, and of the meta what the
-    fetcher of parents needs.
+    Scores are cosines (-1 to 1, higher is closer). Hits have no content, and only the meta that the fetcher of parents
+    needs.
     """
 
     def __init__(
@@ -78,17 +77,13 @@ class QdrantStore(TenantGuarded, ServedStore, PipelineStore, QdrantDocumentStore
             progress_bar=False,
         )
         self.keyword_fields = keyword_fields
-        self.server = Server("Qdrant")
-        self._opening = threading.Lock()
-
-    def _part(self) -> QdrantCollection:
-        vectors, _ = self._prepare_collection_config(self.embedding_dim, self.get_distance(self.similarity))
+        vectors, _ = self._prepare_collection_config(embedding_dim, self.get_distance(self.similarity))
         config = {"vectors_config": vectors, **self._prepare_collection_params()}
-        return QdrantCollection(self.server, self.index, config, self._payload_indexes())
+        self._use(QdrantCollection(Server("Qdrant"), index, config, self._payload_indexes()))
 
     def _payload_indexes(self) -> dict[str, Any]:
-        # Qdrant keeps the passages of a tenant together, and answers within one as if it were alone. Each question
-        # has a tenant, so that only the tenant's index makes links in the graph.
+        # Qdrant stores the passages of a tenant together, and searches within it as if it were alone. Each question
+        # has a tenant, so only the tenant's index adds links to the graph.
         keyword, integer = models.KeywordIndexType.KEYWORD, models.IntegerIndexType.INTEGER
         indexes: dict[str, Any] = {"meta.tenant_id": models.KeywordIndexParams(type=keyword, is_tenant=True)}
         for name in (*KEYWORD_FIELDS, *(self.keyword_fields or ())):
@@ -100,9 +95,6 @@ class QdrantStore(TenantGuarded, ServedStore, PipelineStore, QdrantDocumentStore
                 type=integer, lookup=True, range=True, on_disk=True, enable_hnsw=False
             )
         return indexes | {"id": models.KeywordIndexParams(type=keyword, on_disk=True, enable_hnsw=False)}
-
-    def _check(self, client: QdrantClient) -> None:
-        self._part().check(client)
 
     def _initialize_client(self) -> None:
         # In place of Haystack's, which keeps a client whose first call failed and would make the collection itself.
@@ -117,14 +109,13 @@ class QdrantStore(TenantGuarded, ServedStore, PipelineStore, QdrantDocumentStore
     @contextmanager
     def bulk_loading(self) -> Iterator[None]:
         """Write much at once: graphs are made when this ends, once, and not again and again meanwhile."""
-        collection = self._part()
         with self._connected() as client:
-            collection.make_graphs(client, now=False)
+            self._part.make_graphs(client, now=False)
         try:
             yield
         finally:
             with self._connected() as client:
-                collection.make_graphs(client)
+                self._part.make_graphs(client)
 
     def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE) -> int:
         """Store children in batches; when it returns, they are found."""
@@ -181,7 +172,7 @@ class QdrantStore(TenantGuarded, ServedStore, PipelineStore, QdrantDocumentStore
         scale_score: bool = False,
         **_: Any,
     ) -> list[Document]:
-        # In place of Haystack's, whose retriever calls it: it says nothing about how to search and takes all payload.
+        # In place of Haystack's, which its retriever calls: that one sets no search parameters and reads all payload.
         if top_k < 1:
             raise ValueError(f"`top_k` must be positive, got {top_k}.")
         condition = self._condition(filters)

@@ -1,4 +1,4 @@
-"""The fields of a passage on both servers: which filters mean the same on them, how Elasticsearch indexes words."""
+"""The fields of a passage on both servers: the filters on them, and how Elasticsearch indexes words."""
 
 import hashlib
 import json
@@ -35,7 +35,7 @@ _NUMBER = r"\p{Nd}{1,3}(?:,\p{Nd}{3}){1,20}(?!\p{Nd})|\p{Nd}+(?:\.\p{Nd}+){1,20}
 
 @dataclass(frozen=True)
 class ElasticsearchSchema:
-    """What an index looks like."""
+    """The mappings and settings of an index."""
 
     searched: bool
     keyword_fields: Sequence[str]
@@ -43,7 +43,7 @@ class ElasticsearchSchema:
     shards: int
 
     def mappings(self) -> dict[str, Any]:
-        """State every field that is indexed; others are kept and returned, and none can change the mapping."""
+        """Name every field that is indexed; others are stored and returned, and cannot change the mapping."""
         keyword: dict[str, Any] = {"type": "keyword", "ignore_above": _LONGEST_KEYWORD}
         properties: dict[str, Any] = {"id": {"type": "keyword"}}
         properties |= {name: dict(keyword) for name in (*KEYWORD_FIELDS, *self.keyword_fields)}
@@ -58,7 +58,7 @@ class ElasticsearchSchema:
         return {"dynamic": False, "properties": properties, "_meta": {"shiguan": self.fingerprints()}}
 
     def fingerprints(self) -> dict[str, Any]:
-        """Say in short what an index is made with, part by part, so that a change can be judged."""
+        """Summarise what an index is made with, part by part, so that a change can be judged."""
         analysis = _analysis() if self.searched else {}
         stop_words = analysis.get("filter", {}).pop("shiguan_stop", None)
         return {
@@ -70,14 +70,14 @@ class ElasticsearchSchema:
 
     def settings(self) -> dict[str, Any]:
         """
-        State the index's settings: shards, BM25 and analysis.
+        Return the index's settings: shards, BM25 and analysis.
 
-        Replicas follow the number of nodes: none on a single one, which then is green, one copy on more.
+        Replicas follow the number of nodes: none on a single one, which is then green, one copy on more.
         """
         index: dict[str, Any] = {"number_of_shards": self.shards, "auto_expand_replicas": "0-1"}
         if not self.searched:
             return {"index": index}
-        # Haystack's query names no fields, and so asks those that stand here.
+        # Haystack's query names no fields, and so searches these.
         fields = ["content", *(f"content.{name}" for name in _ANALYZERS[1:])]
         fields += [f"{field}.{name}" for field in self.bm25_fields for name in _ANALYZERS]
         index["query"] = {"default_field": fields}
@@ -86,7 +86,7 @@ class ElasticsearchSchema:
         return {"index": index}
 
     def differences(self, mappings: dict[str, Any]) -> tuple[list[str], list[str]]:
-        """Compare an index with what it should be: what it cannot serve with, and what it does well enough without."""
+        """Compare an index with what it should be: the differences that prevent serving, and those that do not."""
         expected = self.mappings()
         theirs = _types(mappings.get("properties", {}))
         found = [
@@ -106,7 +106,7 @@ class ElasticsearchSchema:
         return found, notes
 
 
-# Of what was added to the fields of an index after the first ones were made.
+# Fields that indexes of earlier versions do not have.
 _TIMES = {"when_from", "when_to"}
 _HARMLESS = {
     "stop_words": "note: it leaves out other stop words than this version; that serves, a new index has the others",
@@ -135,7 +135,7 @@ def _text(analyzer: str) -> dict[str, Any]:
 
 def _analysis() -> dict[str, Any]:
     """
-    Give the words of the embedded engine (`shiguan.text.terms`) with what Elasticsearch has built in.
+    Produce the words of the embedded engine (`shiguan.text.terms`) with what Elasticsearch has built in.
 
     Three fields rather than one: single characters and their pairs in the same field would make a graph of positions,
     from which a query takes alternatives instead of adding up what it finds. Tokens are cut by the same expressions;
@@ -185,10 +185,10 @@ def _replaced(pattern: str) -> dict[str, Any]:
 @cache
 def _foldings() -> list[str]:
     """
-    List what other characters count as: traditional ones, full-width ones, accents, digits of other scripts.
+    List which characters count as others: traditional ones, full-width ones, accents, digits of other scripts.
 
-    The server folds, when passages are written and when questions come, so that what is stored and shown stays as the
-    source has it; no plugin is needed. Capital letters are left to the server's own filter.
+    The server folds the words of passages and of questions, so that texts are stored and shown as the source has them;
+    no plugin is needed. Capital letters are left to the server's own filter.
     """
     characters = (chr(code) for code in range(0x80, _LAST_HAN + 1) if not 0xD800 <= code < 0xF900)
     pairs = {c: folded for c in characters if (folded := _folded(c)) not in (c, c.lower())}

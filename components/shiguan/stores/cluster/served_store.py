@@ -1,4 +1,4 @@
-"""What a store of a server has beside its passages: one connection, how it is set up, and how it is."""
+"""The connection of a store to its server, its setup and its state."""
 
 import threading
 from collections.abc import Iterator
@@ -14,34 +14,36 @@ _SET_UP_SECONDS = 60.0
 class ServerPart(Protocol):
     """An index or a collection: made by `stores init`, described by `stores status`."""
 
+    server: Server
     name: str
 
+    def check(self, client: Any) -> None:
+        """Refuse to go on without it, or with one that cannot be used."""
+
     def make(self, client: Any) -> list[str]:
-        """Make what is not there, and say what was done; safe to run twice, and twice at once."""
+        """Make what is missing, and report what was done; safe to run twice, and twice at once."""
 
     def state(self, client: Any) -> dict[str, Any]:
-        """Give `version`, `health`, `documents`, `problems` (that need somebody) and `notes` (that can wait)."""
+        """Return `version`, `health`, `documents`, `problems` (that need action) and `notes` (that can wait)."""
 
 
 class ServedStore:
     """The connection to a server, opened and checked at the first use and at the first after a failure."""
 
     server: Server
+    _part: Any
     _client: Any = None
-    _opening: threading.Lock
 
-    def _part(self) -> ServerPart:
-        raise NotImplementedError
-
-    def _check(self, client: Any) -> None:
-        """Refuse a server that does not have what the store is in."""
+    def _use(self, part: ServerPart) -> None:
+        """Set the index or collection of the store; nothing is opened yet."""
+        self._part, self.server, self._opening = part, part.server, threading.Lock()
 
     def _connect(self) -> Any:
         with self._opening, self.server.reporting():
             if self._client is None:
                 client = self.server.open()
                 try:
-                    self._check(client)
+                    self._part.check(client)
                 except BaseException:
                     client.close()
                     raise
@@ -50,7 +52,7 @@ class ServedStore:
 
     @contextmanager
     def _connected(self) -> Iterator[Any]:
-        """Give the connection; what goes wrong in the block names the server and the next step."""
+        """Provide the connection; errors in the block name the server and the next step."""
         with self.server.reporting():
             yield self._connect()
 
@@ -62,17 +64,16 @@ class ServedStore:
             client.close()
 
     def set_up(self) -> list[str]:
-        """Make what is not there yet; safe to run twice, and twice at once."""
+        """Make what is missing; safe to run twice, and twice at once."""
         with self.server.reporting(), closing(self.server.open(_SET_UP_SECONDS)) as client:
-            return [f"{self.server.place}: {clause}" for clause in self._part().make(client)]
+            return [f"{self.server.place}: {clause}" for clause in self._part.make(client)]
 
     def status(self) -> list[dict[str, Any]]:
-        """Describe what the store is in; a server that is away is described too."""
-        part = self._part()
-        entry: dict[str, Any] = {"server": self.server.place, "name": part.name}
+        """Describe the index or collection, also if the server is away."""
+        entry: dict[str, Any] = {"server": self.server.place, "name": self._part.name}
         try:
             with self.server.reporting(), closing(self.server.open(patient=False)) as client:
-                return [entry | part.state(client)]
+                return [entry | self._part.state(client)]
         except StoreError as error:
             health = "unreachable" if isinstance(error, StoreUnavailableError) else "unknown"
             unknown: dict[str, Any] = {"version": None, "health": health, "documents": None, "notes": []}
@@ -80,6 +81,6 @@ class ServedStore:
 
 
 def missing(version: str, kind: str, name: str) -> dict[str, Any]:
-    """Describe an index or a collection that is not there."""
+    """Describe an index or a collection that is missing."""
     problems = [f"the {kind} {name} is missing; `shiguan stores init` makes it"]
     return {"version": version, "health": "missing", "documents": None, "problems": problems, "notes": []}

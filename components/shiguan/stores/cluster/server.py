@@ -1,4 +1,4 @@
-"""A server's address, its clients, which try again where it is away, and its errors in words."""
+"""A server's address, its clients, which retry if it is away, and its errors in words."""
 
 import os
 import ssl
@@ -28,15 +28,15 @@ _NAMED = 5
 TIMEOUT = 10.0
 """Seconds that a request may take."""
 _AUTHORITY = "SHIGUAN_CA_FILE"
-# The first soon: a connection that was kept open over a restart is broken, and the next one is not.
+# The first is short: a connection from before a restart is broken, and the next one is not.
 _WAITS = (0.1, 1.0, 2.0, 4.0)
 _LONGEST_WAIT = 10.0
-"""A server that asks for more seconds is reported at once: a reader waits for an answer."""
+"""A server that asks for more seconds is reported at once: somebody waits for the answer."""
 
 
 @dataclass(frozen=True)
 class Server:
-    """One server as a person knows it."""
+    """One server, by its name."""
 
     name: str
 
@@ -64,12 +64,12 @@ class Server:
         return urls
 
     def open(self, timeout: float | None = None, *, patient: bool = True) -> Any:
-        """Open a client, which tries again where the server is away or busy unless told not to; nothing is sent yet."""
+        """Open a client, which retries if the server is away or busy and it is `patient`; nothing is sent yet."""
         trusted, seconds, urls = _trusted_authority(), timeout or TIMEOUT, self.urls()
         key = os.environ.get(f"SHIGUAN_{self.name.upper()}_API_KEY") or None
         if self.name == "Elasticsearch":
             own: dict[str, Any] = {"ssl_context": trusted} if trusted else {}
-            # Of several nodes the next one is asked at once.
+            # Of several nodes the next one is tried at once.
             own |= {"transport_class": _PatientTransport if patient else Transport, "max_retries": len(urls) - 1}
             return Elasticsearch(urls, api_key=key, request_timeout=seconds, **own)
         verified: dict[str, Any] = {"verify": trusted} if trusted else {}
@@ -99,7 +99,7 @@ class Server:
         )
 
     def whole(self, answer: Any) -> Any:
-        """Let through what all shards took part in: a part of an answer looks like an answer."""
+        """Refuse a partial answer, in which not all shards took part: it looks like a whole one."""
         shards = answer.get("_shards") or {}
         failures = shards.get("failures") or ()
         failed = max(int(shards.get("failed") or 0), len(failures))
@@ -173,7 +173,7 @@ def _trusted_authority() -> ssl.SSLContext | None:
 
 
 class _PatientTransport(Transport):
-    """Elasticsearch's transport, which tries again."""
+    """Elasticsearch's transport, with retries."""
 
     def perform_request(self, method: str, target: str, **options: Any) -> Any:
         conditional = "if_seq_no=" in target or "op_type=create" in target
@@ -183,9 +183,9 @@ class _PatientTransport(Transport):
 
 def _patiently(send: Callable[[], Any], wait_of: Callable[[Any], float | None]) -> Any:
     """
-    Send a request again after 0.1, 1, 2 and 4 seconds, or when the server says to.
+    Retry a request after 0.1, 1, 2 and 4 seconds, or when the server says.
 
-    `wait_of` looks at an answer or an error: None if it is final, else the seconds that the server asks for or 0.
+    `wait_of` takes an answer or an error: None if it is final, else the seconds that the server asks for or 0.
     """
     for wait in (*_WAITS, None):
         error = None
@@ -228,7 +228,7 @@ def _seconds(headers: Mapping[str, str]) -> float | None:
 
 
 def bare_url(url: str) -> str:
-    """Take the secrets out of an address."""
+    """Remove the secrets from an address."""
     parts = urlsplit(url)
     try:
         port = f":{parts.port}" if parts.port else ""
@@ -255,7 +255,7 @@ def _asked_seconds(error: BaseException) -> float | None:
 
 
 def _reason(error: BaseException) -> str:
-    """Give the server's or the connection's reason in one short clause."""
+    """Return the server's or the connection's reason in one short clause."""
     if isinstance(error, ApiError):
         body = error.body
         details = body.get("error") if isinstance(body, dict) else None

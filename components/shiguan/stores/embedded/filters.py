@@ -1,4 +1,4 @@
-"""Translate Haystack filters for the engine, which decides them alone; docs/options.md lists what they may say."""
+"""Translate Haystack filters for the engine; docs/options.md lists what they may contain."""
 
 import math
 from dataclasses import fields
@@ -6,10 +6,11 @@ from typing import Any
 
 from haystack.dataclasses import Document
 from haystack.errors import FilterError
-from haystack.utils.filters import COMPARISON_OPERATORS, LOGICAL_OPERATORS
 from qdrant_edge import FieldCondition, Filter, HasIdCondition, IsEmptyCondition, MatchAny, MatchValue, RangeFloat
 
+from shiguan.errors import RefusedError
 from shiguan.stores.embedded.points import COMPOUND, encode_compound, meta_path, point_id
+from shiguan.tenants import check_condition
 
 # Up to here a whole number and its double are the same; beyond it the engine would compare rounded values.
 _EXACT_NUMBERS = 2**53
@@ -22,55 +23,39 @@ def translate(filters: dict[str, Any] | None) -> Filter | None:
     """
     Translate a Haystack filter; None for no filter at all.
 
-    The result follows `haystack.utils.filters.document_matches_filter`, but that true and false equal no number, and
-    that a value that cannot be compared (a text with a number) just does not match.
+    The result follows `haystack.utils.filters.document_matches_filter`, except that true and false equal no number, and
+    that a value that cannot be compared (a text with a number) does not match.
     """
     return _logic_or_comparison(filters) if filters else None
 
 
 def _logic_or_comparison(condition: Any) -> Filter:
-    if not isinstance(condition, dict):
-        raise FilterError(f"A filter must be a mapping, got `{type(condition).__name__}`.")
+    try:
+        check_condition(condition)
+    except RefusedError as error:
+        raise FilterError(str(error)) from error
     if "field" in condition:
         return _comparison(condition)
-    operator, conditions = _part(condition, "operator"), _part(condition, "conditions")
-    if operator not in LOGICAL_OPERATORS:
-        raise FilterError(f"Unknown logical operator '{operator}'. Use one of {', '.join(LOGICAL_OPERATORS)}.")
-    if not isinstance(conditions, list):
-        raise FilterError(f"'conditions' must be a list, got `{type(conditions).__name__}`.")
-    parts: list[Any] = [_logic_or_comparison(part) for part in conditions]
+    operator = condition["operator"]
+    parts: list[Any] = [_logic_or_comparison(part) for part in condition["conditions"]]
     if operator == "OR":
         return Filter(should=parts) if parts else _NOTHING
     both = Filter(must=parts)
     return both if operator == "AND" else Filter(must_not=[both])
 
 
-def _part(condition: dict[str, Any], key: str) -> Any:
-    if key not in condition:
-        raise FilterError(f"'{key}' key missing in {condition}. See the list of filters in docs/options.md.")
-    return condition[key]
-
-
 def _comparison(condition: dict[str, Any]) -> Filter:
-    name, operator, value = condition["field"], _part(condition, "operator"), _part(condition, "value")
-    if operator not in COMPARISON_OPERATORS:
-        raise FilterError(f"Unknown comparison operator '{operator}'. Use one of {', '.join(COMPARISON_OPERATORS)}.")
-    field = _field(str(name))
+    operator, value, field = condition["operator"], condition["value"], _field(condition["field"])
     if operator in _RANGES:
         return _range(field, operator, value)
-    if operator in ("==", "!="):
-        equal = [_equal(field, value)]
-    elif isinstance(value, list):
-        equal = _one_of(field, value)
-    else:
-        raise FilterError(f"The value of '{operator}' must be a `list`, got `{type(value).__name__}` {value!r}.")
+    equal = [_equal(field, value)] if operator in ("==", "!=") else _one_of(field, value)
     if operator in ("==", "in"):
         return Filter(should=equal) if equal else _NOTHING
     return Filter(must_not=equal)
 
 
 def _field(name: str) -> str:
-    """Give the payload path of a field, or `id`."""
+    """Return the payload path of a field, or `id`."""
     if name == "id":
         return name
     root, _, rest = name.partition(".")

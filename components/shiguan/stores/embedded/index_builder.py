@@ -1,4 +1,4 @@
-"""Quantize the vectors of a store beside its searches, and put the result in its place when it is done."""
+"""Quantize the vectors of a store beside its searches, and swap the result in when it is done."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BUILDING = "building"
-"""The folder of an index that is not done."""
+"""The folder of an unfinished index."""
 
 _BATCH = 256
 # Fewer changes than this are carried over while writers wait; about 0.1 seconds.
@@ -31,8 +31,8 @@ class IndexBuilder:
     """
     One build: copies the shard, lets another process index the copy, carries over what was written meanwhile, swaps.
 
-    The engine's own `optimize` holds the interpreter until it is done, minutes for a large store, so a thread cannot
-    run it beside searches; a process can. A kill at any moment leaves the old shard in its place.
+    The engine's own `optimize` blocks the interpreter until it is done, minutes for a large store, so a thread cannot
+    run it beside searches; a process can. A kill at any moment leaves the old shard in use.
     """
 
     def __init__(self, shard: "Shard", dimensions: int) -> None:
@@ -51,7 +51,7 @@ class IndexBuilder:
         self._thread.start()
 
     def note(self, point_ids: list[str]) -> None:
-        """Take notice of a write; called with the store's write lock held."""
+        """Record a write; called with the store's write lock held."""
         self._changed.update(point_ids)
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -76,7 +76,7 @@ class IndexBuilder:
             if self._index(building):
                 self._replace(building, points)
         except Exception as error:
-            # A store without it is slower and right, so this must not take anything down with it.
+            # A store without it is slower but correct, so a failure must not reach anything else.
             self.failed = True
             if not self._stopped.is_set():
                 logger.warning("The vectors stay as they are and searches take longer: {error}", error=str(error))

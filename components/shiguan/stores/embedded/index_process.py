@@ -1,7 +1,7 @@
 """
-Quantize the vectors of a shard, in a process of its own.
+Quantize the vectors of a shard, in its own process.
 
-Run as a script, so that it imports the engine and nothing else: `python -P index_process.py FOLDER DIMENSIONS`.
+Run as a script, so that it imports only the engine: `python -P index_process.py FOLDER DIMENSIONS`.
 """
 
 import contextlib

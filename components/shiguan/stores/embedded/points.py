@@ -1,4 +1,4 @@
-"""What a data folder holds: its format, and documents as the engine's points and back, without loss."""
+"""The format of a data folder, and documents as the engine's points and back, without loss."""
 
 import json
 import math
@@ -68,7 +68,7 @@ _UNIT_TOLERANCE = 1e-5
 
 @dataclass(frozen=True)
 class ShardFormat:
-    """What the data of a folder were written with; everything here is baked into them."""
+    """The settings that the data of a folder were written with, and depend on."""
 
     embedding_dim: int | None
     embedding_model: str | None
@@ -171,13 +171,13 @@ def read_record(folder: Path) -> dict[str, Any] | None:
 
 
 def checksums(shard: Path) -> dict[str, int]:
-    """Sum up the files that say which documents there are; where these are damaged the engine ends the process."""
+    """Sum up the files that list the documents; if these are damaged the engine ends the process."""
     files = sorted(shard.glob("segments/*/*id_tracker*"))
     return {path.relative_to(shard).as_posix(): zlib.crc32(path.read_bytes()) for path in files}
 
 
 def torn(shard: Path) -> Path | None:
-    """Find a file that is shorter than the engine takes for granted: it would panic, and print that."""
+    """Find a file that is too short: the engine would panic, and print that."""
     for path in shard.glob("segments/**/status.dat"):
         whole = 16 if any(path.parent.glob("flags_*")) else 8
         if path.stat().st_size < whole:
@@ -202,12 +202,12 @@ def mismatch(folder: Path, name: str, found: object, expected: object) -> StoreF
 
 
 def is_model(found: str | None, wanted: str) -> bool:
-    """Tell whether vectors are those of a model."""
+    """Whether vectors are those of a model."""
     return found is not None and f"{found},".startswith(f"{wanted},")
 
 
 def other_vectors(folder: Path, found: str | None, wanted: str) -> str:
-    """Say that the vectors of a folder are another embedder's, and what to do."""
+    """Explain that the vectors of a folder are another embedder's, and what to do."""
     return (
         f"The vectors in `{folder}` were made with {f'`{found}`' if found else 'an earlier embedder'} and not with "
         f"`{wanted}`, so passages are found by their words alone until `shiguan ingest --resume` makes them anew."
@@ -215,17 +215,17 @@ def other_vectors(folder: Path, found: str | None, wanted: str) -> str:
 
 
 def point_id(document_id: str) -> str:
-    """Give the engine's id of a document."""
+    """Return the engine's id of a document."""
     return str(uuid.uuid5(_NAMESPACE, document_id))
 
 
 def encode_key(key: str) -> str:
-    """Give the name of a meta key in the payload."""
+    """Return the name of a meta key in the payload."""
     return COMPOUND + key if key.startswith(COMPOUND) else key
 
 
 def meta_path(name: str) -> str:
-    """Give the payload path of a meta field."""
+    """Return the payload path of a meta field."""
     keys = (encode_key(key) for key in name.split("."))
     return ".".join([META, *(key if _PLAIN_KEY.fullmatch(key) else f'"{key}"' for key in keys)])
 
@@ -241,15 +241,19 @@ def encode_meta(meta: dict[str, Any], path: str = "meta") -> dict[str, Any]:
 
 
 def decode_meta(payload: dict[str, Any]) -> dict[str, Any]:
-    """Give back the meta that `encode_meta` took."""
-    return {(key[1:] if key.startswith(COMPOUND) else key): decode_value(value) for key, value in payload.items()}
+    """Restore the meta that `encode_meta` took."""
+    return {(key[1:] if key.startswith(COMPOUND) else key): _decode_value(value) for key, value in payload.items()}
 
 
-def decode_value(value: Any) -> Any:
-    """Give back one value of a meta."""
+def _decode_value(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     return json.loads(value[COMPOUND]) if COMPOUND in value else decode_meta(value)
+
+
+def meta_of(payload: dict[str, Any]) -> dict[str, Any]:
+    """Read the meta of a document from its point's payload."""
+    return decode_meta(payload.get(META) or {})
 
 
 def _encode_value(value: Any, path: str) -> Any:
@@ -275,20 +279,20 @@ def encode_compound(value: Any, path: str) -> str:
 
 
 def decode_document(payload: dict[str, Any], vector: Any = None) -> Document:
-    """Give back a document."""
+    """Restore a document."""
     return Document(
         id=payload[ID],
         content=payload.get(CONTENT),
-        meta=decode_meta(payload.get(META) or {}),
+        meta=meta_of(payload),
         embedding=(vector or {}).get(DENSE),
     )
 
 
 def bm25_document_vector(texts: list[str]) -> SparseVector | None:
     """
-    Give the document's side of BM25: the weight of each of its terms, without the IDF, which the engine knows.
+    Make the document's side of BM25: the weight of each of its terms, without the IDF, which the engine computes.
 
-    How its Han characters sound is searched too, and which other names it says; these do not count as length.
+    The sounds of its Han characters and the other names that it mentions are terms too, but do not count as length.
     """
     counts = Counter(index for text in texts for index in map(term_index, terms(text)))
     norm = BM25_K1 * (1 - BM25_B + BM25_B * counts.total() / AVERAGE_LENGTH)
@@ -298,9 +302,9 @@ def bm25_document_vector(texts: list[str]) -> SparseVector | None:
 
 
 def bm25_query_vector(query: str, also: Mapping[str, float] | None = None) -> SparseVector | None:
-    """Give the question's side of BM25: its terms with their weights, the sounds of its names, and other terms."""
+    """Make the question's side of BM25: its terms with their weights, the sounds of its names, and other terms."""
     names = (*sounds_of_names(query), *terms(" ".join(names_in_pinyin(query))))
     weights = dict(also or {}) | dict.fromkeys(names, 1.0) | search_weights(query) | date_weights(query)
-    # Two terms may share a number, which the engine takes but once.
+    # Two terms may share a number, which the engine takes only once.
     numbered = {term_index(term): weight for term, weight in weights.items()}
     return SparseVector(list(numbered), list(numbered.values())) if numbered else None

@@ -15,7 +15,7 @@ from shiguan.text.dictionary import translated_terms
 from shiguan.text.languages import detect_language
 from shiguan.text.other_names import names_in_library, other_name_weights
 
-# So many languages have lists of their own; all others share the last one.
+# At most so many languages have their own lists; all others share the last one.
 _MOST_LANGUAGES = 7
 
 
@@ -74,9 +74,9 @@ class QdrantEdgeBM25Retriever(EdgeRetriever):
     """
     Finds the documents that share words with a question.
 
-    It stands behind the TenantFilter, beside the embedding retriever, and before the joiner; for several wordings of a
-    question inside Haystack's `MultiQueryTextRetriever`, which keeps the best score of each document. What it returns
-    is light: no content and only the meta that the fetcher of parents needs, because these are read later.
+    It comes after the TenantFilter, beside the embedding retriever, and before the joiner; for several wordings of a
+    question inside Haystack's `MultiQueryTextRetriever`, which keeps the best score of each document. The documents
+    have no content and only the meta that the fetcher of parents needs, because the rest is read later.
 
     ```python
     retriever = QdrantEdgeBM25Retriever(document_store=store, top_k=5)

@@ -18,12 +18,11 @@ from shiguan.stores.embedded.filters import translate
 from shiguan.stores.embedded.points import (
     DENSE,
     ID,
-    META,
     ORDER,
     ShardFormat,
     decode_document,
-    decode_meta,
     is_model,
+    meta_of,
     meta_path,
     other_vectors,
     point_id,
@@ -46,18 +45,18 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
     """
     Keeps documents, and finds them by BM25 and by vectors, in one folder and without a server.
 
-    It stands at the end of the index pipeline and behind the retrievers of the embedded deployment, once for parents
-    (`embedding_dim=None`: no BM25 and no vectors, fetched by id) and once for children. The folder is
-    `<path>/<name>`, and it is made at the first use. All stores and pipelines of a process that name the same folder
-    share one engine and may read and write it from many threads. Other processes of the machine share it, too: the
-    first one has the folder open and answers for them, and when it ends another opens it. What a method has written is
-    on disk when it returns.
+    The index pipeline writes to it and the retrievers of the embedded deployment read it, one store for parents
+    (`embedding_dim=None`: no BM25 and no vectors, fetched by id) and one for children. The folder is
+    `<path>/<name>`, made at the first use. All stores and pipelines of a process that name the same folder share one
+    engine and may read and write it from many threads. Other processes of the machine share it too: the first one has
+    the folder open and serves the others, and when it ends another opens it. What a method has written is on disk when
+    it returns.
 
     BM25 follows Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), section 3.4,
-    with the IDF of Lucene, ln(1 + (N - n + 0.5) / (n + 0.5)), computed by the engine when a question comes. We depart
-    from it in two points. The average length is fixed and no mean over the store, so that a document's weights do not
-    depend on what else is stored, nor on the order of writing. A term of a question counts once, and less where it is a
-    pair of Han characters or has one of modern Chinese grammar.
+    with the IDF of Lucene, ln(1 + (N - n + 0.5) / (n + 0.5)), computed by the engine for each question. We depart from
+    it in two points. The average length is fixed, not a mean over the store, so that a document's weights do not depend
+    on what else is stored, nor on the order of writing. A term of a question counts once, and less if it is a pair of
+    Han characters or has a character of modern Chinese grammar.
 
     Vectors are compared by their cosine (-1 to 1, higher is closer), every one that the filters allow: above 20,000
     documents by four bits of each number, and the nearest of these by all (TurboQuant, https://arxiv.org/abs/2504.19874).
@@ -88,8 +87,8 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
         :param path: Where the folder is; by default the variable SHIGUAN_DATA_DIR, else the user's data folder.
         :param embedding_dim: Length of the embeddings; `None` for a store without vectors.
         :param embedding_model: The model that questions are embedded with, as the identity of the documents' embedder
-            begins. Where the folder's vectors were made with another one, documents are found by their words alone;
-            None does not ask.
+            begins. If the folder's vectors were made with another one, documents are found by their words alone; None
+            skips this check.
         :param bm25: Whether documents can be found by their words; by default if they have embeddings.
         :param bm25_fields: Meta fields whose text is indexed with the content, such as `title`; texts or lists of them.
         :raises ValueError: If a parameter is out of its range.
@@ -119,17 +118,17 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
         return data_folder(self.path).expanduser().resolve() / self.name
 
     def close(self) -> None:
-        """Free the folder for other processes. The next use of this or another store opens it again."""
+        """Release the folder for other processes. The next use of this or another store opens it again."""
         if self._opened is not None:
             self._opened.close()
 
     @shared
     def build_index(self) -> None:
         """
-        Quantize the vectors now and wait for it, however few documents there are.
+        Quantize the vectors now and wait, however few documents there are.
 
         The store starts this by itself, in the background, when enough documents were written; a program that ends
-        after writing may want to wait for it. Searches and writes go on meanwhile.
+        after writing may want to wait for it. Searches and writes continue meanwhile.
         """
         builder = self._shard.build_index()
         if builder is not None:
@@ -138,7 +137,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
     def turn(
         self, tenant_id: str, source: str, waiting: Callable[[str], object] | None = None
     ) -> AbstractContextManager[None]:
-        """Keep all others from writing or deleting a source while a `with` block does; see `sharing.turn`."""
+        """Keep others from writing or deleting a source during a `with` block; see `sharing.turn`."""
         return turn(self.folder.parent / "writers", tenant_id, source, waiting)
 
     def _open(self) -> Shard | EngineClient:
@@ -154,7 +153,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
     def _answer(
         cls, shard: Shard, method: Callable[..., Any], settings: dict[str, Any], arguments: dict[str, Any]
     ) -> Any:
-        # The store of the other process has looked whether the call names a tenant.
+        # The store of the other process has checked that the call names a tenant.
         store = cls(shard.folder.name, path=str(shard.folder.parent), **settings).unscoped()
         shard.check_format(store._format)
         store._opened, store._lent = shard, True
@@ -162,7 +161,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
 
     @shared
     def list_ids_without_vector(self, filters: dict[str, Any] | None = None) -> list[str]:
-        """Give the ids of the documents that have no vector yet."""
+        """List the ids of the documents that have no vector yet."""
         with self._shard.read() as edge:
             records = reading.pages(edge, reading.without_vector(filters), _IN_ORDER)
             rows = [(payload[ORDER], payload[ID]) for payload in (record.payload for record in records)]
@@ -170,7 +169,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
 
     @shared
     def write_vectors(self, documents: list[Document], *, model: str) -> int:
-        """Give stored documents their vectors, and change nothing else of them; when it returns, these are on disk."""
+        """Write the vectors of stored documents, and change nothing else; they are on disk when this returns."""
         vectors = {document.id: self._format.vector(document) for document in documents}
         with self._shard.write() as edge:
             stored = reading.existing_ids(edge, list(vectors))
@@ -186,12 +185,12 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
 
     @shared
     def drop_vectors(self) -> None:
-        """Forget all vectors, so that another embedder's can be written; documents and their words stay."""
+        """Delete all vectors, so that another embedder's can be written; documents and their words stay."""
         self._shard.drop_vectors()
 
     @shared
     def other_vectors(self, model: str | None = None) -> str | None:
-        """Tell whether the vectors are those of another embedder."""
+        """Explain that the vectors are those of another embedder; None if they are not."""
         wanted = model or self.embedding_model
         shard = self._shard
         found = shard.format.embedding_model
@@ -201,7 +200,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
 
     @shared
     def vector_warnings(self, filters: dict[str, Any] | None) -> list[str]:
-        """Say what a search by vectors cannot find; counted once after each write."""
+        """Explain what a search by vectors cannot find; counted once after each write."""
         other = self.other_vectors()
         if other is not None:
             return [other]
@@ -215,12 +214,12 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
 
     @shared
     def count_without_vector(self, filters: dict[str, Any] | None) -> int:
-        """Count the documents that wait for their vectors; counted once after each write."""
+        """Count the documents without a vector; counted once after each write."""
         return self._count("without a vector", filters) if self._count("without a vector", None) else 0
 
     @shared
     def holds(self, filters: dict[str, Any]) -> bool:
-        """Whether there is anything under the filters; counted once after each write."""
+        """Whether any document matches; counted once after each write."""
         return bool(self._count("all", filters))
 
     @shared
@@ -241,7 +240,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
 
     @shared
     def list_files(self, filters: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-        """Tell of each file what its documents say; looked up once after each write, without reading all of them."""
+        """Describe each file; looked up once after each write, without reading all of its documents."""
         return self._once("files", filters, lambda edge: reading.list_files(edge, filters))
 
     def _count(self, which: str, filters: dict[str, Any] | None) -> int:
@@ -285,34 +284,34 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
 
     @shared
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
-        """Give the documents that match."""
+        """Read the documents that match."""
         vectors = [DENSE] if self._format.embedding_dim else False
         with self._shard.read() as edge:
-            records = list(reading.scroll(edge, filters, True, vectors))
+            records = list(reading.pages(edge, translate(filters), True, vectors))
         records.sort(key=lambda record: record.payload[ORDER])
         return [decode_document(record.payload, record.vector or {}) for record in records]
 
     @shared
     def existing_ids(self, document_ids: list[str]) -> set[str]:
-        """Tell which documents are stored."""
+        """Find which documents are stored."""
         with self._shard.read() as edge:
             return reading.existing_ids(edge, document_ids)
 
     @shared
     def list_meta(self, filters: dict[str, Any] | None, fields: list[str]) -> list[dict[str, Any]]:
-        """Give some meta fields, or `id`, of the documents that match, without reading the documents."""
+        """Read some meta fields, or `id`, of the documents that match, without the documents themselves."""
         wanted = PayloadSelector.Include([ID if field == ID else meta_path(field) for field in fields])
         with self._shard.read() as edge:
-            payloads = [record.payload for record in reading.scroll(edge, filters, wanted)]
-        own = [decode_meta(payload.get(META) or {}) for payload in payloads]
+            payloads = [record.payload for record in reading.pages(edge, translate(filters), wanted)]
+        own = [meta_of(payload) for payload in payloads]
         return [meta | {ID: payload[ID]} for meta, payload in zip(own, payloads, strict=True)] if ID in fields else own
 
     def list_ids(self, filters: dict[str, Any] | None = None) -> list[str]:
-        """Give the ids of the documents that match, without reading the documents."""
+        """List the ids of the documents that match."""
         return list(self.iter_ids(filters))
 
     def iter_ids(self, filters: dict[str, Any] | None = None) -> Iterator[str]:
-        """Give the ids of the documents that match, page by page; nothing is locked between pages."""
+        """List the ids of the documents that match, page by page; nothing is locked between pages."""
         offset = None
         while True:
             ids, offset = self._page_of_ids(filters, offset)
@@ -349,7 +348,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
     def delete_by_filter(self, filters: dict[str, Any]) -> int:
         """Delete the documents that match."""
         with self._shard.write() as edge:
-            doomed = [str(record.id) for record in reading.scroll(edge, filters, False)]
+            doomed = [str(record.id) for record in reading.pages(edge, translate(filters), False)]
             for start in range(0, len(doomed), _DELETED):
                 self._shard.delete(edge, doomed[start : start + _DELETED])
         return len(doomed)
@@ -375,13 +374,13 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
 
     @shared
     def known_terms(self, terms: Iterable[str], language: str, filters: dict[str, Any] | None = None) -> set[str]:
-        """Tell which terms, of `shiguan.text.terms`, any of the documents in a language has."""
+        """Find the terms, of `shiguan.text.terms`, that any document in a language has."""
         with self._shard.read() as edge:
             return reading.known_terms(edge, terms, language, filters)
 
     @shared
     def texts_with(self, terms: list[str], filters: dict[str, Any] | None = None) -> list[str]:
-        """Give the texts of documents that have any of some terms, at most twenty."""
+        """Read the texts of documents that have any of some terms, at most twenty."""
         with self._shard.read() as edge:
             return reading.texts_with(edge, terms, filters)
 

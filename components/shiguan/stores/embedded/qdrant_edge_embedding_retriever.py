@@ -14,8 +14,8 @@ class QdrantEdgeEmbeddingRetriever(EdgeRetriever):
     """
     Finds the documents whose embeddings are nearest to that of a question.
 
-    It stands behind the TenantFilter, beside the BM25 retriever, and before the joiner. What it returns is light:
-    no content and only the meta that the fetcher of parents needs, because these are read later.
+    It comes after the TenantFilter, beside the BM25 retriever, and before the joiner. The documents have no content and
+    only the meta that the fetcher of parents needs, because the rest is read later.
 
     ```python
     retriever = QdrantEdgeEmbeddingRetriever(document_store=store, top_k=5)

@@ -44,22 +44,15 @@ _BY_QUANTIZED = SearchParams(quantization=QuantizationSearchParams(rescore=True,
 _MOST_TIES = 5000
 
 
-def scroll(
-    edge: EdgeShard, filters: dict[str, Any] | None, with_payload: Any, with_vector: Any = False
-) -> Iterator[Any]:
-    """Read the documents that match, page by page."""
-    return pages(edge, translate(filters), with_payload, with_vector)
-
-
 def existing_ids(edge: EdgeShard, document_ids: list[str]) -> set[str]:
-    """Tell which documents are stored."""
+    """Find which documents are stored."""
     by_point = {points.point_id(document_id): document_id for document_id in document_ids}
     records = edge.retrieve(list(by_point), with_payload=False, with_vector=False)
     return {by_point[str(record.id)] for record in records}
 
 
 def without_duplicates(edge: EdgeShard, documents: list[Document], policy: DuplicatePolicy) -> list[Document]:
-    """Give the documents that a policy lets be written."""
+    """Choose the documents that a policy lets be written."""
     stored = existing_ids(edge, [document.id for document in documents])
     fresh: dict[str, Document] = {}
     for document in documents:
@@ -79,7 +72,7 @@ def count_vectors(edge: EdgeShard) -> int:
 
 
 def without_vector(filters: dict[str, Any] | None) -> Filter:
-    """Turn a Haystack filter into one of the engine for documents that match and have no vector."""
+    """Make a filter of the engine for documents that match and have no vector."""
     condition = translate(filters)
     return Filter(must=[condition] if condition else None, must_not=[HasVectorCondition(points.DENSE)])
 
@@ -92,27 +85,26 @@ def count_values(edge: EdgeShard, field: str, condition: Filter | None) -> dict[
 
 def list_files(edge: EdgeShard, filters: dict[str, Any] | None) -> list[dict[str, Any]]:
     """
-    Tell of each file what its documents say: one of them is read, and values are counted where they may differ.
+    Describe each file from its documents: one of them is read, and values are counted if they may differ.
 
-    Where files have few documents each, reading all of them is less work.
+    If files have few documents each, reading all of them is less work.
     """
     passages = count_values(edge, "file_id", translate(filters))
     if len(passages) * _FEW > sum(passages.values()):
-        return _grouped([points.decode_meta(r.payload.get(points.META) or {}) for r in scroll(edge, filters, _OF_FILE)])
+        return _grouped([points.meta_of(record.payload) for record in pages(edge, translate(filters), _OF_FILE)])
 
     def only(field: str, value: str) -> Filter | None:
         return translate(all_of(filters, where(f"meta.{field}", "==", value)))
 
     languages = count_values(edge, "language", translate(filters))
     files_in = dict.fromkeys(languages, passages)
-    if len(languages) > 1:  # which may stand in one book
+    if len(languages) > 1:  # one book may have several
         files_in = {code: count_values(edge, "file_id", only("language", code)) for code in languages}
     files = []
     for file, count in passages.items():
         condition = only("file_id", file)
         records, _ = edge.scroll(ScrollRequest(limit=1, filter=condition, with_payload=_OF_FILE))
-        payload: dict[str, Any] = records[0].payload or {}
-        meta = points.decode_meta(payload.get(points.META) or {})
+        meta = points.meta_of(records[0].payload or {})
         # In a file of records each is a source; else the file is the source.
         sources = 1 if meta["source_id"] == file else len(count_values(edge, "source_id", condition))
         own = {code: within[file] for code, within in files_in.items() if file in within}
@@ -149,8 +141,8 @@ def search_terms(
     if vector is None:
         translate(filters)  # a malformed filter is an error whatever the question
         return []
-    # How rare a word is counts the asking tenant's documents alone: a score tells nothing about another's. Without a
-    # tenant, for maintenance, the engine would go on counting deleted documents until it is opened again.
+    # The rarity of a word counts only the tenant's own documents: a score reveals nothing about another's. Without a
+    # tenant, for maintenance, the engine would count deleted documents until it is opened again.
     tenant = tenant_condition(filters)
     corpus = translate(tenant) if tenant else Filter() if live_statistics else None
     params = None if corpus is None else SearchParams(idf=IdfParams(corpus=corpus))
@@ -160,7 +152,7 @@ def search_terms(
 
 
 def known_terms(edge: EdgeShard, terms: Iterable[str], language: str, filters: dict[str, Any] | None) -> set[str]:
-    """Tell which terms any of the documents in a language has."""
+    """Find the terms that any document in a language has."""
     anywhere = translate(filters)
     there = translate(all_of(filters, where("meta.language", "==", language)))
 
@@ -172,16 +164,13 @@ def known_terms(edge: EdgeShard, terms: Iterable[str], language: str, filters: d
     def known(term: str) -> bool:
         # The filter by language takes twenty times as long, and mostly a word is of one language.
         found = best(term, anywhere)
-        return bool(found) and (
-            points.decode_meta(found[0].payload.get(points.META) or {}).get("language") == language
-            or bool(best(term, there))
-        )
+        return bool(found) and (points.meta_of(found[0].payload).get("language") == language or bool(best(term, there)))
 
     return set(filter(known, terms))
 
 
 def texts_with(edge: EdgeShard, terms: Iterable[str], filters: dict[str, Any] | None) -> list[str]:
-    """Give the texts of documents that have any of some terms, at most twenty."""
+    """Read the texts of documents that have any of some terms, at most twenty."""
     numbers = list({term_index(term) for term in terms})
     query = Query.Nearest(SparseVector(numbers, [1.0] * len(numbers)), using=points.BM25)
     request = QueryRequest(query=query, limit=_FEW, filter=translate(filters), with_payload=_TEXT)
@@ -216,18 +205,15 @@ def _search(
     scores = {hit.id: hit.score for hit in hits if hit.score >= lowest}
     records: list[Any] = edge.retrieve([*scores], with_payload=_LIGHT, with_vector=False)
     rows = [(scores[record.id], record.payload) for record in records]
-    if len(rows) < len(scores):  # written over since; found and read in one go it stays
+    if len(rows) < len(scores):  # overwritten meanwhile; found and read in one request they agree
         whole = QueryRequest(query=query, limit=limit, filter=condition, params=params, with_payload=_LIGHT)
         rows = [(hit.score, hit.payload) for hit in edge.query(whole)]
     rows.sort(key=lambda row: (-row[0], row[1][points.ID]))
-    return [
-        SharedDocument.hit(payload[points.ID], score, points.decode_meta(payload.get(points.META) or {}))
-        for score, payload in rows[:top_k]
-    ]
+    return [SharedDocument.hit(payload[points.ID], score, points.meta_of(payload)) for score, payload in rows[:top_k]]
 
 
 def pages(edge: EdgeShard, condition: Filter | None, with_payload: Any, with_vector: Any = False) -> Iterator[Any]:
-    """Read the records that match one of the engine's filters, page by page."""
+    """Read the records that match, page by page."""
     offset = None
     while True:
         records, offset = page(edge, offset, condition, with_payload, with_vector)
@@ -239,7 +225,7 @@ def pages(edge: EdgeShard, condition: Filter | None, with_payload: Any, with_vec
 def page(
     edge: EdgeShard, offset: Any, condition: Filter | None, with_payload: Any, with_vector: Any = False
 ) -> tuple[list[Any], Any]:
-    """Read the page that begins at an offset, and say where the next one does; None where none does."""
+    """Read the page at an offset; also return the offset of the next page, or None."""
     found: tuple[list[Any], Any] = edge.scroll(
         ScrollRequest(offset=offset, limit=_PAGE, filter=condition, with_payload=with_payload, with_vector=with_vector)
     )

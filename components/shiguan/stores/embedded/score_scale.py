@@ -1,5 +1,5 @@
 """
-Brings the scores of one list to a scale that the lists of words and of vectors share, so that they can be added up.
+Scales the scores of one list so that those of words and of vectors can be added up.
 
 A score becomes `(score - lowest) / sd` over the list. The sum that a `DocumentJoiner` with `join_mode: merge` makes of
 two such lists is the sum of standardised scores up to a constant, in which a passage that a list does not have counts
@@ -16,8 +16,6 @@ together that any passage found twice would come first (docs/decisions/0012-one-
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from haystack.dataclasses import Document
@@ -27,8 +25,8 @@ from shiguan.text.passages import rescored
 RAW_SCORE = "raw_score"
 """Where a scaled document keeps the retriever's own score, in its meta."""
 LEAST_DEVIATION_OF_COSINES = 0.006
-"""Cosines that lie closer tell next to nothing: fifty passages of classical Chinese have .0035 among them, of other
-texts .01 to .02, and the first of them is no answer for standing out of so little."""
+"""Cosines that lie closer mean next to nothing: fifty passages of classical Chinese have .0035 among them, of other
+texts .01 to .02, and the first of them is not an answer because it stands out from so little."""
 
 # Stores compute with 32 bits: equal passages differ by as much, and dividing by that would make an order of noise.
 _NOISE = 1e-6
@@ -39,13 +37,16 @@ _SECOND_MATCH = 0.2
 
 def scaled(documents: Sequence[Document], least_deviation: float = 0.0) -> list[Document]:
     """Copy documents with their scores scaled within each language, from 0, and the raw score in `meta`."""
-    lists: dict[str, list[float]] = {}
-    for document in documents:
-        lists.setdefault(_language(document), []).append(document.score or 0.0)
-    scales = {language: _Scale.of(scores, least_deviation) for language, scores in lists.items()}
-    scores = [scales[_language(document)].scaled(document.score or 0.0) for document in documents]
+    raw = np.array([document.score or 0.0 for document in documents])
+    languages = np.array([str(document.meta.get("language")) for document in documents])
+    scores = np.full(len(documents), _WITHOUT_SPREAD)
+    for language in np.unique(languages):
+        own = languages == language
+        deviation = raw[own].std()
+        if deviation > _NOISE * np.abs(raw[own]).max():
+            scores[own] = (raw[own] - raw[own].min()) / max(deviation, least_deviation)
     families: dict[str, list[float]] = {}
-    for document, score in zip(documents, scores, strict=True):
+    for document, score in zip(documents, scores.tolist(), strict=True):
         families.setdefault(_parent(document), []).append(score)
     return [
         rescored(
@@ -53,37 +54,15 @@ def scaled(documents: Sequence[Document], least_deviation: float = 0.0) -> list[
             score + _SECOND_MATCH * _second_match(families[_parent(document)], score),
             **{RAW_SCORE: document.score},
         )
-        for document, score in zip(documents, scores, strict=True)
+        for document, score in zip(documents, scores.tolist(), strict=True)
     ]
 
 
 def _second_match(family: Sequence[float], score: float) -> float:
-    """Give the score of the best other child of the same passage, no more than the child's own."""
+    """Find the score of the best other child of the same passage, at most the child's own."""
     first, second, *_ = [*sorted(family, reverse=True), 0.0]
     return min(second if score == first else first, score)
 
 
-def _language(document: Document) -> str:
-    return str(document.meta.get("language"))
-
-
 def _parent(document: Document) -> str:
     return str(document.meta.get("parent_id") or document.id)
-
-
-@dataclass(frozen=True)
-class _Scale:
-    """What the scores of one language in one list are measured by."""
-
-    lowest: float
-    deviation: float
-
-    @classmethod
-    def of(cls, scores: Sequence[float], least: float) -> Self:
-        """Measure scores; a deviation of noise is none, any other has a least."""
-        lowest, deviation = min(scores), float(np.std(scores))
-        return cls(lowest, max(deviation, least) if deviation > _NOISE * max(map(abs, scores)) else 0.0)
-
-    def scaled(self, score: float) -> float:
-        """Give a score in deviations above the lowest."""
-        return (score - self.lowest) / self.deviation if self.deviation else _WITHOUT_SPREAD

@@ -1,4 +1,4 @@
-"""The data folders that this process has open: one engine for each, shared by all stores that name it."""
+"""The open data folders of this process: one engine for each, shared by all stores that name it."""
 
 import atexit
 import contextlib
@@ -45,7 +45,7 @@ _CREATING = "creating"
 
 
 class Shard:
-    """One open data folder. Reads go on beside each other and beside a write; writes follow one another."""
+    """One open data folder. Reads run beside each other and beside a write; writes run one after another."""
 
     def __init__(self, folder: Path, expected: ShardFormat) -> None:
         self.folder = folder
@@ -86,7 +86,7 @@ class Shard:
 
     @contextlib.contextmanager
     def read(self) -> Iterator[EdgeShard]:
-        """Give the engine for reading; it stays open inside the block."""
+        """Provide the engine for reading; it stays open inside the block."""
         with self._readers:
             edge = self._engine()
             self._reading += 1
@@ -101,13 +101,13 @@ class Shard:
 
     @contextlib.contextmanager
     def write(self) -> Iterator[EdgeShard]:
-        """Give the engine for a write, which is on disk when the block ends; no other write happens inside it."""
+        """Provide the engine for a write, which is on disk when the block ends; no other write happens inside it."""
         with self._telling_of_damage(), self._writing, private_files():
             try:
                 yield self._engine()
                 self._flush()
             except BaseException as error:
-                # On a full disk this fails too; the error of the write is the one that counts.
+                # On a full disk this fails too; the error of the write is the one to report.
                 with contextlib.suppress(Exception):
                     self._flush()
                 if type(error) is not Exception and not isinstance(error, OSError):
@@ -129,18 +129,18 @@ class Shard:
     def update(
         self, edge: EdgeShard, change: UpdateOperation, batch: Sequence[Point | PointVectors], vectors: int
     ) -> None:
-        """Write points, some with vectors, or vectors alone, unless the disk is almost full; called inside `write`."""
+        """Write points or only vectors, unless the disk is almost full; called inside `write`."""
         check_free_space(self.folder)
         edge.update(change)
         self._record["written_since"] = self._record.get("written_since", 0) + vectors
         if self._builder is not None:
             self._builder.note([str(point.id) for point in batch])
-        # Building anew costs as much as all points, so it waits for as many new ones as the half of the old.
+        # A build costs as much as all points, so it waits for half as many new ones.
         elif self._record["written_since"] > max(EXACT_BELOW, self._record.get("quantized_points", 0) // 2):
             self.build_index()
 
     def claim_vectors(self, edge: EdgeShard, model: str | None) -> None:
-        """Refuse vectors of another embedder than those that are there, else note whose they are; inside `write`."""
+        """Refuse vectors of another embedder than the stored ones, else record the embedder; called inside `write`."""
         if model is None or is_model(self.format.embedding_model, model):
             return
         if count_vectors(edge):
@@ -148,7 +148,7 @@ class Shard:
         self._save_model(model)
 
     def drop_vectors(self) -> None:
-        """Forget all vectors, so that those of another embedder can come; words stay."""
+        """Delete all vectors, so that another embedder's can be written; words stay."""
         builder = self._builder
         if builder is not None:
             builder.stop()
@@ -163,7 +163,7 @@ class Shard:
         self._save_record()
 
     def delete(self, edge: EdgeShard, point_ids: list[str]) -> None:
-        """Delete points, unless there is no room to write that down; called inside `write`."""
+        """Delete points, unless there is no room to record that; called inside `write`."""
         check_free_space(self.folder, FOR_DELETING)
         edge.update(UpdateOperation.delete_points([*point_ids]))
         self.stale_statistics = True
@@ -171,7 +171,7 @@ class Shard:
             self._builder.note(point_ids)
 
     def next_orders(self, count: int) -> range:
-        """Give the documents of a write numbers, higher than all before; called inside `write`."""
+        """Give the documents of a write numbers, above all earlier ones; called inside `write`."""
         start = max(self._last_order + 1, time.time_ns())
         self._last_order = start + count
         return range(start, start + count)
@@ -196,7 +196,7 @@ class Shard:
                 self._lock.release()
 
     def build_index(self) -> IndexBuilder | None:
-        """Start to quantize the vectors, unless that is going on or nothing was written since."""
+        """Start to quantize the vectors, unless this is running or nothing was written since."""
         with self._writing:
             self._engine()
             written = self._record.get("written_since", 0)
@@ -206,7 +206,7 @@ class Shard:
             return self._builder
 
     def copy_to(self, target: Path, builder: IndexBuilder) -> int:
-        """Copy the engine's folder for a build, and tell the build of every write from then on."""
+        """Copy the engine's folder for a build, and report every later write to the build."""
         with self.write() as edge:
             edge.flush()
             current = self.folder / self._record["shard"]
@@ -218,12 +218,12 @@ class Shard:
             return count_vectors(edge)
 
     def next_shard_folder(self) -> Path:
-        """Give a folder for the shard that will take this one's place."""
+        """Return a folder for the shard that will replace this one."""
         number = int(self._record["shard"].rpartition("-")[2]) + 1
         return self.folder / f"shard-{number}"
 
     def swap(self, edge: EdgeShard, path: Path, points: int, *, stale: bool) -> None:
-        """Put another shard in the place of this one; called inside `write`."""
+        """Replace this shard with another; called inside `write`."""
         edge.flush()
         old_edge, old_path = self._engine(), self.folder / self._record["shard"]
         self._record |= {"shard": path.name, "quantized_points": points}
@@ -237,7 +237,7 @@ class Shard:
         logger.debug("{points} quantized vectors in {folder} are in use", points=points, folder=str(self.folder))
 
     def builder_ended(self, builder: IndexBuilder) -> None:
-        """Take notice that a build ended, well or not."""
+        """React to the end of a build, successful or not."""
         with self._writing:
             if self._builder is builder:
                 self._builder = None
@@ -250,12 +250,12 @@ class Shard:
 
     @property
     def quantized(self) -> bool:
-        """Whether most vectors are quantized; a graph that an earlier version built is not asked."""
+        """Whether most vectors are quantized; a graph of an earlier version is not used."""
         return bool(self._record.get("quantized_points"))
 
     @property
     def closed(self) -> bool:
-        """Whether it can no longer be used: `close` was called, or this is a child that its process forked off."""
+        """Whether it can no longer be used: `close` was called, or this is a forked child."""
         return self._edge is None or self._process != os.getpid()
 
     def check_format(self, expected: ShardFormat) -> None:
@@ -297,7 +297,7 @@ class Shard:
                 shutil.rmtree(path, ignore_errors=True)
 
     def _create(self) -> dict[str, Any]:
-        """Make an empty shard aside. The format file comes when it is whole, and the opener puts it in its place."""
+        """Make an empty shard aside. The format file follows when it is whole, and `_load` moves it into place."""
         if any(path.name.startswith("shard-") for path in self.folder.iterdir()):
             raise StoreFormatError(
                 f"The data folder `{self.folder}` has data but no `{FORMAT_FILE}`, so their format is unknown. "
@@ -315,7 +315,7 @@ class Shard:
 
     @contextlib.contextmanager
     def _telling_of_damage(self, opening: Path | None = None) -> Iterator[None]:
-        """Make a sentence of what the engine says of its files: while it opens them, anything; then these errors."""
+        """Turn the engine's errors about its files into a sentence; while it opens them, all of its errors."""
         try:
             yield
         except BaseException as error:  # a panic comes beside `Exception`
@@ -330,7 +330,7 @@ class Shard:
         if (closed_with := self._record.pop("checksums", None)) is not None:
             if checksums(path) != closed_with:
                 raise damaged(path, "the files that list its documents are not those of when it was last closed")
-            # Loading brings them up to date by itself; whoever is killed from here on leaves none to compare.
+            # Loading updates these files; a process that is killed from here on leaves no checksums to compare.
             self._save_record()
         if (short := torn(path)) is not None:
             raise damaged(path, f"`{short}` is cut off")
@@ -344,7 +344,7 @@ _opening = threading.Lock()
 
 
 def open_shard(folder: Path, expected: ShardFormat, answer: Any) -> Shard | EngineClient:
-    """Give the process's engine for a folder, opening it if it is not open yet; or the way to another process's."""
+    """Return the engine for a folder, opened if it is not open yet, or the connection to another process's."""
     folder = folder.resolve()
     with _opening:
         shard = _open_shards.get(folder)
@@ -361,7 +361,7 @@ def _open_or_connect(folder: Path, answer: Callable[..., Any], expected: ShardFo
         try:
             shard = Shard(folder, expected)
         except StoreLockedError:
-            # The process that has it may be opening or closing it at this moment.
+            # Its process may be opening or closing it at this moment.
             client = connect(folder)
             if client is not None:
                 return client
@@ -385,7 +385,7 @@ def close_all_shards() -> None:
 
 
 def _forget_after_fork() -> None:
-    # The engine's threads do not survive a fork. A child that uses the store asks its parent, as any other process.
+    # The engine's threads do not survive a fork. A child uses the store through its parent, like any other process.
     global _opening  # noqa: PLW0603
     for shard in _open_shards.values():
         if isinstance(shard, Shard) and shard.server is not None:

@@ -1,8 +1,8 @@
 """
-One data folder for several processes: the process that has it open answers for the others, over a local socket.
+One data folder for several processes: the process that has it open serves the others, over a local socket.
 
-The engine opens a folder once. So whoever comes first opens it, and says in `owner.json` where it listens; the others
-send it the calls of their stores as JSON. When it ends, or is killed, the next call of any other opens the folder.
+The engine opens a folder once. The first process opens it, and writes into `owner.json` where it listens; the others
+send it the calls of their stores as JSON. When it ends, or is killed, the next call of another opens the folder.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ from shiguan.text.passages import SharedDocument
 logger = logging.getLogger(__name__)
 
 OWNER_FILE = "owner.json"
-"""The file in the data folder that says which process has it open, and where that one listens."""
+"""The file in the data folder that names the process that has it open, and where it listens."""
 
 OPENING_SECONDS = 20.0
 """How long a process that has just taken the folder may need until it answers."""
@@ -49,11 +49,11 @@ _GREETING_SECONDS = 5.0
 _CLOSING_SECONDS = 10.0
 _LOOK_SECONDS = 0.5
 _MOST_OWNERS = 20
-"""So many owners may end under one call, one after the other."""
+"""How many owners may end during one call."""
 _TURN_SECONDS = 60.0
 _ANNOUNCING_SECONDS = 1.0
 _PLACE = "shiguan-"
-# What a store is beside its folder.
+# The settings of a store beside its folder.
 _SETTINGS = ("embedding_dim", "embedding_model", "bm25", "bm25_fields")
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -66,11 +66,11 @@ _ERRORS: dict[str, type[Exception]] = {
 
 
 class OwnerEndedError(Exception):
-    """The process that had the folder open has ended; the call may or may not have been carried out."""
+    """The process that had the folder open has ended; the call may or may not have been executed."""
 
 
 def shared(method: Method) -> Method:
-    """Make a store's method one that runs in the process that has the store's folder open, this or another."""
+    """Run a store's method in the process that has the store's folder open, this or another."""
     signature = inspect.signature(method)
     _methods[method.__name__] = method
 
@@ -85,7 +85,7 @@ def shared(method: Method) -> Method:
             try:
                 result = engine.call(method.__name__, {name: getattr(self, name) for name in _SETTINGS}, given)
             except OwnerEndedError as error:
-                # Everything else changes nothing when it is done twice.
+                # All other calls can be repeated.
                 policy = given.get("policy", DuplicatePolicy.NONE)
                 if method.__name__ == "write_documents" and policy in (DuplicatePolicy.NONE, DuplicatePolicy.FAIL):
                     raise StoreError(
@@ -100,7 +100,7 @@ def shared(method: Method) -> Method:
 
 
 class EngineServer:
-    """Answers for the process that has a folder open, each connection in a thread of its own."""
+    """Serves the other processes from the one that has a folder open, each connection in its own thread."""
 
     def __init__(
         self, folder: Path, answer: Callable[[Callable[..., Any], dict[str, Any], dict[str, Any]], Any]
@@ -126,7 +126,7 @@ class EngineServer:
             raise
 
     def close(self) -> None:
-        """Answer the calls that run, and no others."""
+        """Finish the running calls, and accept no others."""
         with self._calls:
             self._closing = True
             self._calls.wait_for(lambda: not self._running, _CLOSING_SECONDS)
@@ -139,7 +139,7 @@ class EngineServer:
         _remove_place(address)
 
     def abandon(self) -> None:
-        """In a child that its process forked off: let go of what only the parent answers."""
+        """Close the connections in a forked child; the parent keeps its own."""
         for connection in self._connections:
             connection.close()
         self._listener.close()
@@ -204,7 +204,7 @@ class EngineClient:
 
     @property
     def closed(self) -> bool:
-        """Whether another has to be made: the owner has ended, or this is a child that its process forked off."""
+        """Whether another one is needed: the owner has ended, or this is a forked child."""
         return self._ended or self._process != os.getpid()
 
     def close(self) -> None:
@@ -213,7 +213,7 @@ class EngineClient:
             self._idle.pop().close()
 
     def call(self, name: str, settings: dict[str, Any], arguments: dict[str, Any]) -> Any:
-        """Have one of the store's methods carried out."""
+        """Call one of the store's methods."""
         request = json.dumps([name, settings, _packed_arguments(arguments)]).encode()
         try:
             connection = self._idle.pop() if self._idle else self._connect()
@@ -256,7 +256,7 @@ class EngineClient:
 
 
 def connect(folder: Path) -> EngineClient | None:
-    """Reach the process that has a folder open; None where it does not listen, or not yet."""
+    """Connect to the process that has a folder open; None if it does not listen, or not yet."""
     try:
         return EngineClient(folder, read_owner(folder))
     except (OSError, KeyError):
@@ -264,9 +264,9 @@ def connect(folder: Path) -> EngineClient | None:
 
 
 def read_owner(folder: Path) -> dict[str, Any]:
-    """Read which process has a folder open; it may have been killed since."""
+    """Read which process has a folder open; it may have been killed meanwhile."""
     owner = _read(folder / OWNER_FILE)
-    # A copied folder has the file of the one that it was copied from.
+    # A copied folder has the file of the original.
     return owner if owner.get("folder") == str(folder) else {}
 
 
@@ -279,7 +279,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def this_process() -> dict[str, Any]:
-    """Say what others read of this process."""
+    """Describe this process for others."""
     words = [Path(sys.argv[0]).name, *sys.argv[1:2]] if sys.argv and sys.argv[0] else ["python"]
     return {"pid": os.getpid(), "command": " ".join(words), "since": utc_time()}
 
@@ -305,9 +305,9 @@ def _remove_place(address: object) -> None:
 @contextlib.contextmanager
 def turn(folder: Path, tenant_id: str, source: str, waiting: Callable[[str], object] | None) -> Iterator[None]:
     """
-    Let one process at a time write or delete a source, so that no two versions of it mix.
+    Let one process at a time write or delete a source, so that two versions of it cannot mix.
 
-    `waiting` is told each second who has it; without it nothing is waited for.
+    `waiting` is called each second with the process that has the turn; without it this does not wait.
     """
     name = hashlib.sha256(json.dumps([tenant_id, source]).encode()).hexdigest()[:32]
     holder = folder / f"{name}.json"
@@ -370,7 +370,7 @@ def _arguments(packed: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unpacked(value: Any, kind: Any) -> Any:
-    """Give back what JSON does not know: documents, sets and tuples."""
+    """Restore what JSON does not have: documents, sets and tuples."""
     if kind == list[Document]:
         return [
             (Document if score is None else SharedDocument)(

@@ -38,8 +38,8 @@ class SQLiteConversationStore(Serializable, ConversationStore):
     """
     Keeps the conversations of the embedded deployment in `<path>/conversations.sqlite`, made at the first use.
 
-    What a method has written survives the end of the process at any moment. Writers wait for one another, so that two
-    turns at once are both kept, one after the other. What is deleted is overwritten in the file.
+    What a method has written survives the end of the process at any moment. Writers wait for one another: of two turns
+    at once both are kept, one after the other. Deleted data are overwritten in the file.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class SQLiteConversationStore(Serializable, ConversationStore):
             self._forget()
 
     def _trim(self, run: Any, number: int) -> None:
-        """Remove the turns that may not be kept, and with them every summary that tells of one."""
+        """Remove the turns that may not be kept, and every summary of one of them."""
         first = number - self.retention_turns if self.retention_turns else 0
         gone = run(
             "DELETE FROM turns WHERE {whose} AND (created < :oldest OR number <= :first) RETURNING number",
@@ -171,7 +171,7 @@ class SQLiteConversationStore(Serializable, ConversationStore):
 
     @contextmanager
     def _reading(self, tenant: str, conversation: str | None = None) -> Iterator[Any]:
-        """Give what runs a statement for one tenant, and one conversation of it, and refuses any other."""
+        """Provide a function that runs statements for one tenant, or one conversation of it, and refuses any other."""
         with self._lock, self._reporting():
             database = self._connection()
             whose = {"tenant": tenant} if conversation is None else {"tenant": tenant, "conversation": conversation}
@@ -194,13 +194,13 @@ class SQLiteConversationStore(Serializable, ConversationStore):
                 yield run
                 database.execute("COMMIT")
             except BaseException:
-                # Where the disk is full SQLite may have ended the transaction itself.
+                # On a full disk SQLite may have ended the transaction itself.
                 with suppress(sqlite3.Error):
                     database.execute("ROLLBACK")
                 raise
 
     def _forget(self) -> None:
-        """Overwrite what was deleted in the log of writes, too, unless somebody reads just now."""
+        """Overwrite deleted data in the write-ahead log too, unless somebody is reading."""
         with self._lock, suppress(sqlite3.Error):
             self._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
