@@ -43,13 +43,18 @@ def current_principal() -> Principal:
     return principal
 
 
-def writing_principal() -> Principal:
+# Coroutines: FastAPI runs other dependencies in a thread.
+async def reading_principal() -> Principal:
+    return current_principal()
+
+
+async def writing_principal() -> Principal:
     principal = current_principal()
     _check_may_write(principal)
     return principal
 
 
-Reader = Annotated[Principal, Depends(current_principal)]
+Reader = Annotated[Principal, Depends(reading_principal)]
 Writer = Annotated[Principal, Depends(writing_principal)]
 """Parameters of routes: the caller, and a caller who may write."""
 

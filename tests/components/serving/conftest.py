@@ -15,8 +15,8 @@ from shiguan.serving.authentication import (
     KeyRing,
     Principal,
     check_tenant,
-    current_principal,
     principal_of_request,
+    reading_principal,
     writing_principal,
 )
 from shiguan.serving.gate import install_gate
@@ -59,7 +59,7 @@ def gated(tmp_path):  # noqa: C901
         made = Gated(app, KeyFile(settings.keys_path), admission)
 
         @app.post("/ask")
-        async def ask(question: Question, principal: Annotated[Principal, Depends(current_principal)]):
+        async def ask(question: Question, principal: Annotated[Principal, Depends(reading_principal)]):
             check_tenant(principal, question.tenant_id)
             inside = principal_of_request.get()
             return {"tenant": principal.tenant_id, "inside": inside.tenant_id, "role": principal.role}
