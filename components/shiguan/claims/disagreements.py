@@ -198,7 +198,7 @@ def _common_names(one: Statement, other: Statement) -> list[Span]:
 
 def _may_be_subject(statement: Statement, name: Span) -> bool:
     before, text, behind = (statement.folded[slice(*at)] for at in ((0, name[0]), name, (name[1], None)))
-    if TABLE["leads"].search(before) or TABLE["office"].match(behind):
+    if TABLE["no_name"].fullmatch(text) or TABLE["leads"].search(before) or TABLE["office"].match(behind):
         return False
     return len(list(dictionary_words(text, translated=False))) == 1 or bool(TABLE["opens_name"].search(before))
 

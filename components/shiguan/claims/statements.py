@@ -119,7 +119,6 @@ class Statement:
     @cached_property
     def names(self) -> list[Span]:
         found = _han_names(self.folded) if self.wide else _latin_names(self.text)
-        found = (one for one in found if not TABLE["no_name"].fullmatch(self.folded[slice(*one)]))
         return [one for one in found if not any(q.start < one[1] and one[0] < q.end for q in self.numbers)]
 
     @cached_property
