@@ -132,8 +132,7 @@ def _said(one: Statement, other: Statement) -> tuple[float, float]:
 
 
 def _said_across(one: Statement, other: Statement) -> tuple[float, float]:
-    words = content_words(one.text, translated=True, names=False)
-    words = tuple(word for word in words if not TABLE["light"].fullmatch(word.text))
+    words = [w for w in content_words(one.text, translated=True, names=False) if not TABLE["light"].fullmatch(w.text)]
     named = frozenset() if other.wide else frozenset(t for name in other.names for t in terms(other.text[slice(*name)]))
     said = sum(word.weight * word.said_by(other.terms - named, by_characters=_BY_CHARACTERS) for word in words)
     return said, sum(word.weight for word in words)
@@ -199,7 +198,7 @@ def _common_names(one: Statement, other: Statement) -> list[Span]:
 
 def _may_be_subject(statement: Statement, name: Span) -> bool:
     before, text, behind = (statement.folded[slice(*at)] for at in ((0, name[0]), name, (name[1], None)))
-    if TABLE["leads"].search(before) or TABLE["office"].match(behind):
+    if TABLE["no_name"].fullmatch(text) or TABLE["leads"].search(before) or TABLE["office"].match(behind):
         return False
     return len(list(dictionary_words(text, translated=False))) == 1 or bool(TABLE["opens_name"].search(before))
 
@@ -269,7 +268,7 @@ def _suffers(statement: Statement, name: Span, cue: Span, role: str) -> bool:
     """Tell whether a name is that of what something was done to, or of who was at a place."""
     passive = TABLE["role"]["han" if statement.wide else "latin"]["passive"]
     is_before = name[1] <= cue[0] and (role == "place" or passive.search(statement.folded[name[1] : cue[0]]))
-    return bool(is_before) or (role == "doer" and name[0] >= cue[1])
+    return bool(is_before) or (role == "doer" and not re.search(r"^$|[,，;；]", statement.text[cue[0] : name[0]]))
 
 
 _Conflict = tuple[DisagreementKind, Amount, Amount]

@@ -119,7 +119,6 @@ class Statement:
     @cached_property
     def names(self) -> list[Span]:
         found = _han_names(self.folded) if self.wide else _latin_names(self.text)
-        found = (one for one in found if not TABLE["no_name"].fullmatch(self.folded[slice(*one)]))
         return [one for one in found if not any(q.start < one[1] and one[0] < q.end for q in self.numbers)]
 
     @cached_property
@@ -216,8 +215,7 @@ def _segments(folded: str) -> list[tuple[Span, bool]]:
         for parts, meanings in dictionary_words(run[0], translated=False):
             capitals = [meaning[:1].isupper() or meaning == "place name" for meaning in meanings]
             # 太平 is peace as well, and a place behind 于.
-            at_place = not at or folded[at - 1] in "于在"
-            capital = any(capitals) and len(parts) > 1 and (all(capitals) or at_place)
+            capital = any(capitals) and len(parts) > 1 and (all(capitals) or not at or folded[at - 1] in "于在")
             found.append(((at, at + len(parts)), capital))
             at += len(parts)
     return found
@@ -291,6 +289,8 @@ def _sort(statement: Statement, number: Quantity, before: str, after: str) -> st
         or (number.kind == "number" and label and terms(label[1]) and label[1] not in FULL_MONTHS.values())
     ):
         return "ordinal"
+    if any(other.kind == "month" and other.start - number.end == 1 for other in statement.numbers):
+        return "day"
     if number.kind == "year" or (number.kind == "day" and statement.wide and before[-1:] != "月"):
         return "number"  # so many years or days
     return number.kind
