@@ -97,12 +97,8 @@ def _answer(pipeline: Any, source: "Path | ByteStream") -> dict[str, list[Any]]:
         data.setdefault(component, {})[socket] = [source]
     sender, socket = pipeline.metadata["outputs"]["documents"].split(".")
     results = pipeline.run(data, include_outputs_from=set(pipeline.graph.nodes))
-    return {
-        "documents": [
-            (document.id, document.content, document.meta) for document in results.get(sender, {}).get(socket, [])
-        ],
-        **{
-            kind: [entry for stage in results.values() for entry in stage.get(kind, [])]
-            for kind in ("skipped", "warnings")
-        },
-    }
+    found = [(document.id, document.content, document.meta) for document in results.get(sender, {}).get(socket, [])]
+    skipped, warnings = (
+        [entry for stage in results.values() for entry in stage.get(kind, [])] for kind in ("skipped", "warnings")
+    )
+    return {"documents": found, "skipped": skipped, "warnings": warnings}

@@ -54,11 +54,8 @@ class E5DocumentEmbedder:
             return {"documents": []}
         texts = [self._text(document) for document in documents]
         vectors = engine().embed(texts, kind).tolist()
-        return {
-            "documents": [
-                replace(document, embedding=vector) for document, vector in zip(documents, vectors, strict=True)
-            ]
-        }
+        embedded = [replace(document, embedding=vector) for document, vector in zip(documents, vectors, strict=True)]
+        return {"documents": embedded}
 
     def _text(self, document: Document) -> str:
         fields = [document.meta.get(name) for name in self.meta_fields_to_embed or []]

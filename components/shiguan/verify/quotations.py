@@ -103,9 +103,8 @@ class QuotationSearch:
             first place in the form of citations.
         """
         if len(quotation) > _LONG:
-            return self._in_pieces(
-                [self.check(piece, named, in_context=in_context) for piece in _PIECES.findall(quotation)]
-            )
+            pieces = _PIECES.findall(quotation)
+            return self._in_pieces([self.check(piece, named, in_context=in_context) for piece in pieces])
         whole = fold(quotation)
         parts = [fold(part) for part in _ELLIPSIS.split(_EDITORS.sub(_edited, quotation))]
         parts = [part for part in parts if part.key]

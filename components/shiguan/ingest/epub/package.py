@@ -224,9 +224,8 @@ def _opf_name(archive: SafeArchive) -> str:
     if name is None:
         opfs = [entry for entry in archive.names if entry.lower().endswith(".opf")]
         if not opfs:
-            raise SourceError(
-                archive.source, f"this zip archive is not an EPUB: it has no `{_CONTAINER}`", _NOT_AN_EPUB
-            )
+            cause = f"this zip archive is not an EPUB: it has no `{_CONTAINER}`"
+            raise SourceError(archive.source, cause, _NOT_AN_EPUB)
         return opfs[0]
     container = parse_xml(archive.read(name, _MAX_PACKAGE_BYTES))
     paths = [] if container is None else [root.get("full-path", "") for root in container.iter("rootfile")]

@@ -85,11 +85,9 @@ def formula_text(element: Element) -> str:
     for annotation in element.iter("annotation"):
         if _TEX_ENCODING.search(annotation.get("encoding", "")) and (annotation.text or "").strip():
             return _readable(annotation.text or "")
-    alternative = element.get("alttext", "")
+    words = element.get("alttext", "")
     return (
-        _readable(_converted(element))
-        or ("" if is_placeholder(alternative) else _readable(alternative))
-        or element_text(element)
+        _readable(_converted(element)) or ("" if is_placeholder(words) else _readable(words)) or element_text(element)
     )
 
 
