@@ -31,7 +31,7 @@ const SENTENCES = [
   [/^No hypothetical passage \(.+$/u, "没有拟写段落，按原问检索。"],
   [/^The mode `(.+)` does not take `(.+)`: it was left aside\.$/u, "方式“$1”不接受“$2”，已略过。"],
   [/^The conversation could not be read\..*$/u, "此前的谈话读不出来。"],
-  [/^Passages stand in the order of the fusion: .+$/u, "没有重排模型，段落按合并次序排列。"],
+  [/^Passages are in the order of the fusion: .+$/u, "没有重排模型，段落按合并次序排列。"],
   // what the server refuses
   [/^There is no source `(.+)` in this library\. Did you mean `(.+)`\? .*$/u, "书库中没有“$1”。是否指“$2”？"],
   [/^There is no source `(.+)` in this library\. .*$/u, "书库中没有“$1”。"],

@@ -174,7 +174,7 @@ class ClaimChecker:
         return [(start, end) for start, end, _ in runs] if len(runs) > 1 else []
 
     def stated(self, claim: Claim) -> str:
-        """Return what of a sentence needs a source: nothing of a heading, courtesy, question or gap without news."""
+        """Return what of a sentence needs a source; a heading, courtesy, question or gap only if it adds something."""
         kind, plain = claim_kind(claim.text), plain_claim(claim.text)
         if is_not_found_sentence(plain):
             return ""
@@ -372,6 +372,6 @@ def _alone(text: str) -> Evidence:
 
 
 def _numbers_missing(reading: Reading, text: str) -> list[str]:
-    """Return the missing numbers, except those that are part of a word of the passages: 百人 for "a hundred men"."""
+    """Return the missing numbers, except those that are part of a word of the passages, such as 四音符."""
     present = numerals(text)
     return [n for n in reading.foreign_numbers if all(found.values.isdisjoint(present) for found in quantities(n))]

@@ -42,7 +42,7 @@ def clean_reply(reply: str, question: str = "") -> str:
     if "<" in text or "[" in text:
         text = _without_markup(lowered_marks(text))
     text = patterns["lead"].sub("", patterns["role"].sub("", patterns["question"].sub("", text)))
-    text = uniform_marks(patterns["address"].sub(_plain_address, text))
+    text = uniform_marks(patterns["address"].sub(lambda found: f"`{found[1] or found[2]}`", text))
     text = patterns["definition"].sub(r"\1:", text)
     text = patterns["number"].sub("", _without_repetitions(text, question if is_question(question) else ""))
     if text == reply:
@@ -55,7 +55,7 @@ def _without_markup(text: str) -> str:
     text = patterns["escaped"].sub(r"[\1]", text)
     for _ in range(_PASSES):
         before = text
-        text = _MARKUP.sub(_between, THOUGHT.sub(" ", text))
+        text = _MARKUP.sub(lambda tag: " " * tag.string[tag.end() : tag.end() + 1].isalnum(), THOUGHT.sub(" ", text))
         text = patterns["link"].sub(_linked, patterns["image"].sub("", patterns["element"].sub("", text)))
         if text == before:
             return text
@@ -78,11 +78,3 @@ def _without_repetitions(text: str, question: str) -> str:
 def _linked(link: re.Match[str]) -> str:
     text = link[1] or ""
     return f"[{text}]" if text[-1:].isdigit() else text
-
-
-def _between(markup: re.Match[str]) -> str:
-    return " " if markup.string[markup.end() : markup.end() + 1].isalnum() else ""
-
-
-def _plain_address(address: re.Match[str]) -> str:
-    return f"`{address[1] or address[2]}`"

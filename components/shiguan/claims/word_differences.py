@@ -85,7 +85,7 @@ class _Aligned:
     def parts(
         self, start: int, end: int, other_start: int, other_end: int
     ) -> tuple[Sequence[_Token], Sequence[_Token]]:
-        """Return the tokens of both sides that replace each other."""
+        """Return the tokens of the claim (left) and of the span (right) that replace each other."""
         first, second = self.first, self.second
         if end - start == other_end - other_start == 1 and first[start].is_han and second[other_start].is_han:
             # 河南 and 河北 differ as words, so a single character takes a shared neighbour along.
@@ -93,16 +93,16 @@ class _Aligned:
                 start, other_start = start - 1, other_start - 1
             elif end < len(first) and other_end < len(second) and first[end].is_han:
                 end, other_end = end + 1, other_end + 1
-        claimed_part, span_part = first[start:end], second[other_start:other_end]
+        left, right = first[start:end], second[other_start:other_end]
         # Where the claim begins or ends, the rest of the span is on the other side: only its nearest tokens count.
         if end == len(first):
             before = second[other_start - 1].end if other_start else 0
-            if _BREAK.search(self.span[before : span_part[0].start]):
-                return claimed_part, ()
-            span_part = span_part[: len(claimed_part) + 1]
+            if _BREAK.search(self.span[before : right[0].start]):
+                return left, ()
+            right = right[: len(left) + 1]
         elif start == 0:
-            span_part = span_part[-len(claimed_part) - 1 :]
-        return claimed_part, span_part
+            right = right[-len(left) - 1 :]
+        return left, right
 
 
 def compare(claim: str, span: str, passage: str = "") -> Comparison:
@@ -120,10 +120,10 @@ def compare(claim: str, span: str, passage: str = "") -> Comparison:
     aligned = _Aligned(claim, span, passage, first, second)
     for tag, *place in matcher.get_opcodes():
         if tag == "replace":
-            claimed_part, span_part = aligned.parts(*place)
-            if span_part and len(span_part) <= len(claimed_part) + _LONGER_BY:
-                nearly = repeated >= _NEARLY_VERBATIM or same >= _REST_VERBATIM * (len(first) - len(claimed_part))
-                found.extend(_replaced(aligned, claimed_part, span_part, repeated, verbatim=nearly))
+            left, right = aligned.parts(*place)
+            if right and len(right) <= len(left) + _LONGER_BY:
+                nearly = repeated >= _NEARLY_VERBATIM or same >= _REST_VERBATIM * (len(first) - len(left))
+                found.extend(_replaced(aligned, left, right, repeated, verbatim=nearly))
     begin, end = blocks[0].b, blocks[-1].b + blocks[-1].size
     inside = span[second[begin].start : second[end - 1].end]
     claimed, stated = negations(claim), negations(inside)
@@ -149,46 +149,40 @@ def _tokens(text: str) -> tuple[_Token, ...]:
 
 
 def _replaced(
-    aligned: _Aligned, claimed_part: Sequence[_Token], span_part: Sequence[_Token], repeated: float, *, verbatim: bool
+    aligned: _Aligned, left: Sequence[_Token], right: Sequence[_Token], repeated: float, *, verbatim: bool
 ) -> list[Difference]:
     claim, span = aligned.claim, aligned.span
-    claimed, found = claim[claimed_part[0].start : claimed_part[-1].end], span[span_part[0].start : span_part[-1].end]
-    number = _other_number(claim, span, claimed_part, span_part)
+    claimed, found = claim[left[0].start : left[-1].end], span[right[0].start : right[-1].end]
+    number = _other_number(claim, span, left, right)
     if number:
         return [number]
-    if are_opposites(claimed, found) or _opposite_cores(claimed_part, span_part):
+    if are_opposites(claimed, found) or _opposite_cores(left, right):
         return [Difference("opposite", claimed, found)]
-    if not _has_content(claimed_part) or not _has_content(span_part) or _moved(claim, span, claimed_part, span_part):
+    if not _has_content(left) or not _has_content(right) or _moved(claim, span, left, right):
         return []
-    if _has_name(claim, claimed_part, claim + aligned.passage) and _has_name(span, span_part, span + aligned.passage):
+    if _has_name(claim, left, claim + aligned.passage) and _has_name(span, right, span + aligned.passage):
         # 安禄山 and 禄山, or a name with a title and without, name the same person.
-        if _shares_word(claimed_part, span_part):
+        if _shares_word(left, right):
             return []
         return [Difference("name" if verbatim else "word", claimed, found)]
-    if all(token.is_han for token in (*claimed_part, *span_part)):
-        return (
-            [Difference("word", claimed, found)]
-            if len(claimed_part) > 1 and not _shares_word(claimed_part, span_part)
-            else []
-        )
+    if all(token.is_han for token in (*left, *right)):
+        return [Difference("word", claimed, found)] if len(left) > 1 and not _shares_word(left, right) else []
     # In a sentence repeated nearly word for word, another word is hardly chance; it may still be a synonym.
-    if repeated >= _SAME_STATEMENT and len(claimed_part) == len(span_part) == 1:
+    if repeated >= _SAME_STATEMENT and len(left) == len(right) == 1:
         return [Difference("word", claimed, found)]
     return []
 
 
-def _opposite_cores(claimed_part: Sequence[_Token], span_part: Sequence[_Token]) -> bool:
+def _opposite_cores(left: Sequence[_Token], right: Sequence[_Token]) -> bool:
     """Return whether two runs of Han characters differ only in characters that are opposites: 之后 and 之前."""
-    pairs = [(a.key, b.key) for a, b in zip(claimed_part, span_part, strict=False) if a.key != b.key]
-    return len(claimed_part) == len(span_part) and len(pairs) == 1 and are_opposites(*pairs[0])
+    pairs = [(a.key, b.key) for a, b in zip(left, right, strict=False) if a.key != b.key]
+    return len(left) == len(right) and len(pairs) == 1 and are_opposites(*pairs[0])
 
 
-def _other_number(
-    claim: str, span: str, claimed_part: Sequence[_Token], span_part: Sequence[_Token]
-) -> Difference | None:
+def _other_number(claim: str, span: str, left: Sequence[_Token], right: Sequence[_Token]) -> Difference | None:
     """Find a number in the claim's part that replaces a different one in the span's."""
-    claimed = [q for q in quantities(claim) if claimed_part[0].start < q.end and q.start < claimed_part[-1].end]
-    found = [q for q in quantities(span) if span_part[0].start < q.end and q.start < span_part[-1].end]
+    claimed = [q for q in quantities(claim) if left[0].start < q.end and q.start < left[-1].end]
+    found = [q for q in quantities(span) if right[0].start < q.end and q.start < right[-1].end]
     for number in claimed:
         rivals = [r for r in found if number.comparable_with(r) and _count_alike((claim, number), (span, r))]
         if rivals and not any(number.agrees_with(rival) for rival in rivals):
@@ -214,16 +208,16 @@ def _has_content(tokens: Sequence[_Token]) -> bool:
     return any(token.key not in STOP_WORDS and token.key not in _PARTICLES for token in tokens)
 
 
-def _shares_word(claimed_part: Sequence[_Token], span_part: Sequence[_Token]) -> bool:
-    shared = {token.key for token in claimed_part} & {token.key for token in span_part}
+def _shares_word(left: Sequence[_Token], right: Sequence[_Token]) -> bool:
+    shared = {token.key for token in left} & {token.key for token in right}
     # One shared Han character does not make two words the same: 河南 and 河北.
     return any(not (len(key) == 1 and is_wide(key)) and key not in STOP_WORDS for key in shared)
 
 
-def _moved(claim: str, span: str, claimed_part: Sequence[_Token], span_part: Sequence[_Token]) -> bool:
+def _moved(claim: str, span: str, left: Sequence[_Token], right: Sequence[_Token]) -> bool:
     """Return whether the two are only in another order, as the members of a list may be."""
     claimed, found = {t.key for t in _tokens(claim)}, {t.key for t in _tokens(span)}
-    both = all(t.key in found for t in claimed_part) and all(t.key in claimed for t in span_part)
+    both = all(t.key in found for t in left) and all(t.key in claimed for t in right)
     return both and bool(_LIST.search(claim))
 
 

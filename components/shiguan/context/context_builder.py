@@ -179,7 +179,7 @@ class ContextBuilder:
         if sum(costs) + len(costs) <= self._room():
             return {}, [], 0
         if not is_available(self.chat_generator):
-            return {}, [f"{NO_LLM}: passages were cut instead of summed up."], 0
+            return {}, [f"{NO_LLM}: passages were cut instead of summarized."], 0
         most = _MOST_READ * self.token_budget
         read = [block for at, block in enumerate(blocks) if not at or sum(costs[: at + 1]) <= most]
         reply = await ask_llm_async(self.chat_generator, summary_messages(read, query, self._room() // len(read)))
@@ -188,7 +188,7 @@ class ContextBuilder:
             reply.keep()
         if not summaries:
             why = reply.failure or "the reply was not the JSON asked for"
-            warnings = [f"The passages could not be summed up ({why}); they were cut instead."]
+            warnings = [f"The passages could not be summarized ({why}); they were cut instead."]
         elif len(summaries) < len(read):
             missing = f"{len(read) - len(summaries)} of {len(read)} passages"
             warnings = [f"The LLM's reply had no summary of {missing}; they were taken as they are."]

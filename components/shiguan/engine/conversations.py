@@ -82,7 +82,7 @@ class ConversationKeeper:
                     logger.warning("{warning}", warning=warning)
             # Nobody awaits this thread; what it could not do is done with the next turn.
             except Exception as error:
-                logger.warning("A conversation was not summed up: {error}", error=str(error))
+                logger.warning("A conversation was not summarized: {error}", error=str(error))
             with self._lock:
                 again = self._at_work.pop(key)
                 if again:

@@ -107,7 +107,7 @@ class AskOptions(BaseModel, extra="forbid"):
     )
     sources: list[Name] | None = Field(None, max_length=50, description="Names of source files: only these are read.")
     sections: list[Name] | None = Field(
-        None, max_length=50, description="Headings of any level: only what stands below one of them is read."
+        None, max_length=50, description="Headings of any level: only what is below one of them is read."
     )
     when: Annotated[
         str | None,
@@ -140,7 +140,7 @@ class AskOptions(BaseModel, extra="forbid"):
         _checked(lambda profile: load_prompt_data("profiles", profile)),
     ] = None
     references: bool | None = Field(
-        None, description="Whether the list of the cited sources also stands at the end of the answer."
+        None, description="Whether the list of the cited sources is also added to the end of the answer."
     )
     citation_format: ReferenceFormat | None = Field(None, description="How that list is written; by default `plain`.")
     source_characters: int | None = Field(

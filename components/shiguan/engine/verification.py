@@ -38,7 +38,7 @@ def read_document(source: Path | bytes, deployment: str, name: str = "standard i
     if kind is None or kind in (TEXT, MARKDOWN):
         decoded = decode_text(source)
         if decoded is None:
-            raise RefusedError(f"{name} is not text in an encoding that can be told. Save it as UTF-8, or as DOCX.")
+            raise RefusedError(f"{name} is not text in an encoding that can be detected. Save it as UTF-8, or as DOCX.")
         return decoded.text
     stream = ByteStream(source, meta={"file_name": name})
     read = Conversion(load_index(deployment, "index")[0]).convert(stream, waiting=lambda: None)
@@ -98,7 +98,7 @@ def verify_text(
             by_words = partial(quotations.passages, claim, PASSAGES)
             found = check_claim(claim, lambda: compared(by_words()), lambda: compared(search(claim)))  # noqa: B023
         else:
-            found = quotations.check(part.text, part.named[:1000], beside=not own)
+            found = quotations.check(part.text, part.named[:1000], in_context=not own)
         items.append({**own, "kind": part.kind, "text": part.text, "in_text": [part.start, part.end], **found})
         if on_item is not None:
             on_item(items[-1], len(items), len(rows))

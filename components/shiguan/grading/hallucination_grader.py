@@ -157,13 +157,7 @@ class HallucinationGrader(Serializable):
         best = attempt.best if attempt else None
         if attempt is None or best is None:
             return {"replies": [], "documents": documents, "verdicts": [], "warnings": [], "llm_calls": 0}
-        return finished(
-            best,
-            attempt.history,
-            attempt.llm_calls,
-            attempt.warnings,
-            on_unsupported=self.on_unsupported,
-            mode=self.mode,
-        )
+        how: dict[str, Any] = {"on_unsupported": self.on_unsupported, "mode": self.mode}
+        return finished(best, attempt.history, attempt.llm_calls, attempt.warnings, **how)
 
     run = blocking(run_async)

@@ -12,7 +12,7 @@ from shiguan.errors import SourceError
 MAX_UNPACKED_BYTES = 512 * 1024 * 1024
 MAX_RATIO = 100
 MAX_ENTRIES = 10_000
-# Below this size a high ratio is harmless: a megabyte of blank pages or of one repeated line packs a thousandfold.
+# Below this size a high ratio is harmless: a megabyte of blank pages or a repeated line is compressed a thousandfold.
 RATIO_FLOOR_BYTES = 8 * 1024 * 1024
 
 _CHUNK_BYTES = 64 * 1024
@@ -49,11 +49,11 @@ class SafeArchive:
         self._entries = self._check(self._zip.infolist())
         # All files, with forward slashes, in the order of the directory.
         self.names = list(self._entries)
-        # Authors write links with another case, or with composed characters where the archive has decomposed ones.
+        # Links may differ in case, or have composed characters where the archive has decomposed ones.
         self._folded = {_fold(name): name for name in reversed(self._entries)}
 
     def find(self, name: str) -> str | None:
-        """Find the entry that a link means: the exact name, or else one that differs in case or composition alone."""
+        """Find the entry that a link means: the exact name, or else one that differs only in case or composition."""
         return name if name in self._entries else self._folded.get(_fold(name))
 
     def read(self, name: str, max_bytes: int = MAX_UNPACKED_BYTES) -> bytes:
@@ -135,7 +135,7 @@ def _open_zip(data: bytes, source: str) -> zipfile.ZipFile:
 
 
 def _check_directory(tail: bytes, source: str) -> None:
-    """Refuse a directory that is too large before it is read: reading it makes one object per entry."""
+    """Refuse a directory that is too large before it is read, which creates an object per entry."""
     at = tail.rfind(_END_MAGIC)
     if at < 0 or len(tail) - at < _END_RECORD.size:
         return

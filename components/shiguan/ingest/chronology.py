@@ -38,7 +38,8 @@ def with_times(children: Sequence[Document], parents: Iterable[Document]) -> lis
     """
     dated: list[Document] = []
     spans: dict[str, list[int]] = {}
-    for _, chapter in groupby(children, key=_chapter):
+    # The rows of a file may be the entries of one annal.
+    for _, chapter in groupby(children, key=lambda child: [child.meta.get(k) for k in ("file_id", "title", "section")]):
         passages = list(chapter)
         for child, times in zip(passages, _times(passages), strict=True):
             if not (meta := time_meta(times)):
@@ -53,11 +54,6 @@ def with_times(children: Sequence[Document], parents: Iterable[Document]) -> lis
         if parent.id in spans:
             parent.meta.update({WHEN_FROM: min(spans[parent.id]), WHEN_TO: max(spans[parent.id])})
     return dated
-
-
-def _chapter(child: Document) -> tuple[Any, ...]:
-    # The rows of a file may be the entries of one annal.
-    return (child.meta.get("file_id"), child.meta.get("title"), child.meta.get("section"))
 
 
 def _times(children: list[Document]) -> Iterator[list[When]]:

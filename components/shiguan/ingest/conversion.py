@@ -1,4 +1,4 @@
-"""Files into documents, in a process of its own that ends at a limit of time and memory."""
+"""Converts files to documents, in a process of its own with limits of time and memory."""
 
 import json
 import sys
@@ -12,20 +12,20 @@ from shiguan.limited_process import LimitError, Limits, run_limited, start_proce
 if TYPE_CHECKING:
     from haystack.dataclasses import ByteStream
 
-# For each file, and for each megabyte of it: seconds of one processor, and bytes of memory. The slowest honest books
-# take a tenth of either.
+# The limits per file, and per megabyte or byte of it: seconds of a processor, and bytes of memory. The slowest honest
+# books take a tenth of either.
 _SECONDS, _SECONDS_PER_MB = 8, 10
 _MEMORY, _MEMORY_PER_BYTE = 768 * 1024**2, 16
-# What comes back is held by the library's own process: 30 times a book's bytes is much.
+# The answer is held by the library's own process; 30 times a book's bytes is already a lot.
 _ANSWER, _ANSWER_PER_BYTE = 32 * 1024**2, 64
 _NEXT_STEP = "Check where the file comes from; if it is an honest one, split it, or report the fault"
 
 
 class Conversion:
     """
-    Reads files with the converters of an index, where a hostile one neither stops nor fills the library's process.
+    Reads files with the converters of an index, so that a hostile file cannot stop or fill the library's process.
 
-    The process reads the file itself and sends back JSON: texts, plain meta, and what the converters say.
+    The other process reads the file itself and sends back JSON: texts, plain meta, and the converters' reports.
     """
 
     def __init__(self, definition: dict[str, Any]) -> None:
@@ -34,7 +34,7 @@ class Conversion:
         start_process(_pipeline, self._definition)
 
     def convert(self, source: "Path | ByteStream", waiting: Callable[[], None]) -> dict[str, Any]:
-        """Convert a file; `waiting` is called all the while, and ends the work by raising."""
+        """Convert a file; `waiting` is called repeatedly meanwhile, and stops the work by raising."""
         size = _size(source)
         limits = Limits(
             seconds=_SECONDS + _SECONDS_PER_MB * size / 1_000_000,
@@ -55,7 +55,7 @@ def _size(source: "Path | ByteStream") -> int:
     try:
         return source.stat().st_size
     except (OSError, ValueError):
-        return 0  # the inspector says what is wrong with it
+        return 0  # the inspector reports what is wrong with it
 
 
 def _failed(cause: str, stage: str = "") -> dict[str, Any]:
@@ -63,18 +63,18 @@ def _failed(cause: str, stage: str = "") -> dict[str, Any]:
     return {"documents": [], "skipped": [fault | ({"stage": stage} if stage else {})], "warnings": []}
 
 
-# ---- what follows runs in the other process --------------------------------------------------------------------------
+# ---- the functions below run in the other process --------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1)
 def _pipeline(definition: str) -> Any:
     import logging  # noqa: PLC0415
 
-    # Haystack imports torch wherever it is installed, three seconds and 150 MB that reading files does not need.
+    # Haystack imports torch if it is installed, which takes three seconds and 150 MB that reading files does not need.
     sys.modules.setdefault("torch", None)  # type: ignore[arg-type]
     from haystack import Pipeline  # noqa: PLC0415
 
-    # What converters have to say of a file comes back with its documents.
+    # The converters' reports on a file come back with its documents.
     logging.disable(logging.ERROR)
     return Pipeline.from_dict(json.loads(definition))
 
@@ -97,12 +97,8 @@ def _answer(pipeline: Any, source: "Path | ByteStream") -> dict[str, list[Any]]:
         data.setdefault(component, {})[socket] = [source]
     sender, socket = pipeline.metadata["outputs"]["documents"].split(".")
     results = pipeline.run(data, include_outputs_from=set(pipeline.graph.nodes))
-    return {
-        "documents": [
-            (document.id, document.content, document.meta) for document in results.get(sender, {}).get(socket, [])
-        ],
-        **{
-            kind: [entry for stage in results.values() for entry in stage.get(kind, [])]
-            for kind in ("skipped", "warnings")
-        },
-    }
+    found = [(document.id, document.content, document.meta) for document in results.get(sender, {}).get(socket, [])]
+    skipped, warnings = (
+        [entry for stage in results.values() for entry in stage.get(kind, [])] for kind in ("skipped", "warnings")
+    )
+    return {"documents": found, "skipped": skipped, "warnings": warnings}

@@ -1,4 +1,4 @@
-"""Names the files that their converters could not read, and says why."""
+"""Reports the files that their converters could not read, and why."""
 
 import io
 import re
@@ -16,23 +16,24 @@ from shiguan.text.passages import SharedDocument
 from shiguan.text.places import page_label
 from shiguan.text.works import work_of
 
-# The other converters report what they leave out themselves.
+# The errors of a damaged PDF.
 _DAMAGED = (
     PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, OSError, RecursionError,
     NotImplementedError, ArithmeticError, AssertionError,
 )  # fmt: skip
+# The kinds whose converters do not report what they leave out.
 _SILENT = frozenset(kind.mime_type for kind in (PDF, DOCX, MARKDOWN, TEXT))
 
 
 @component
 class ConversionInspector:
     """
-    Compares what went into the converters with what came out.
+    Compares the converters' inputs with their outputs.
 
-    Haystack's converters log a file that they cannot read and go on. Stands behind them, drops documents without text,
-    and names each such file in `skipped`: a damaged or locked PDF, one that is only pictures of pages, a broken DOCX, a
-    text without words. Pages of a PDF without text, in a file that has others, give a warning. A PDF is given the
-    labels of its pages (`page_labels`) and what the file says that it is (`work`).
+    Haystack's converters log a file that they cannot read and go on. This component comes after them, drops documents
+    without text, and lists each such file in `skipped`: a damaged or locked PDF, one that is only pictures of pages, a
+    broken DOCX, a text without words. Pages of a PDF without text, in a file that has others, give a warning. A PDF
+    gets the labels of its pages (`page_labels`) and its bibliographic data (`work`).
     """
 
     @component.output_types(documents=list[Document], skipped=list[dict[str, str]], warnings=list[str])
@@ -40,9 +41,9 @@ class ConversionInspector:
         """
         Compare.
 
-        :param documents: What the converters made.
-        :param sources: What `SourceInspector` passed to them.
-        :returns: The `documents` that hold text; `skipped` files; `warnings`.
+        :param documents: The converters' documents.
+        :param sources: The sources that `SourceInspector` passed to them.
+        :returns: The `documents` with text; `skipped` files; `warnings`.
         """
         readable = [document for document in documents if document.content and document.content.strip()]
         read = {document.meta.get("source_key") for document in readable}
@@ -73,15 +74,15 @@ def _name(meta: dict[str, Any]) -> str:
 
 
 def _of_pdf(source: ByteStream) -> dict[str, Any]:
-    """Read what a PDF says of itself; whatever is wrong with that costs nothing but that."""
+    """Read the page labels and metadata of a PDF; if these are damaged, the rest of it still counts."""
     try:
         reader = pypdf.PdfReader(io.BytesIO(source.data))
         labels = [page_label(str(label)) for label in reader.page_labels]
         given: Any = reader.metadata or {}
-        said = {name: str(given.get(key) or "") for name, key in (("title", "/Title"), ("author", "/Author"))}
+        stated = {name: str(given.get(key) or "") for name, key in (("title", "/Title"), ("author", "/Author"))}
     except _DAMAGED:
         return {}
-    work = work_of({**said, "author": re.split(r"\s*;\s*", said["author"])})
+    work = work_of({**stated, "author": re.split(r"\s*;\s*", stated["author"])})
     return {"page_labels": labels} | ({"work": work} if work else {})
 
 

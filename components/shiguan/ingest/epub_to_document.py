@@ -1,4 +1,4 @@
-"""EPUB books into documents, one per paragraph, quote, caption, table or note."""
+"""Converts EPUB books to documents, one per paragraph, quote, caption, table or note."""
 
 from pathlib import Path
 from typing import Any
@@ -20,37 +20,37 @@ _OWN_KEYS = frozenset(("source", "section", "kind", "anchor", "notes", "pages", 
 @component
 class EPUBToDocument:
     """
-    Reads EPUB 2 and 3 books into blocks that know their headings and their place.
+    Reads EPUB 2 and 3 books into blocks with their headings and their place.
 
-    A citation is worth what its reader can check: every block keeps the headings above it (`section`) and the place it
-    stands at (`anchor`), and a footnote stands where the text refers to it, as `[Note: …]` or `[脚注：…]`. Nothing is
-    fetched, no picture is opened.
+    So that readers can check citations, every block keeps the headings above it (`section`) and its place (`anchor`),
+    and a footnote is put where the text refers to it, as `[Note: …]` or `[脚注：…]`. Nothing is fetched, and no picture
+    is opened.
 
-    What is no text of the book (covers, contents, indexes, imprints, notes about the author) is left out and named in
-    `warnings`, by the cues in `epub/roles.yaml`. A stated role (`epub:type`, `role`, guide) is enough; titles and words
-    alone take only short parts at either end of the book, and never most of it. A formula of MathML is read as TeX; of
-    a picture its description is read, if it is one and no placeholder.
+    Parts that are not text of the book (covers, contents, indexes, imprints, notes about the author) are left out and
+    named in `warnings`, by the cues in `epub/roles.yaml`. A stated role (`epub:type`, `role`, guide) is enough; titles
+    and words alone remove only short parts at either end of the book, and never most of it. MathML formulas are read as
+    TeX; of a picture its description is read, unless that is a placeholder.
 
-    Stands behind the file router and before `SourceStamper` and `ParentChildSplitter`.
+    It comes after the file router and before `SourceStamper` and `ParentChildSplitter`.
 
     The meta of a document:
 
-    - `source`, `file_path`, `title`, `author`, `language` (ISO 639-1; absent where the book does not say or says it
-      of text in another script)
+    - `source`, `file_path`, `title`, `author`, `language` (ISO 639-1; absent where the book states none, or states it
+      for text in another script)
     - `section`: headings, outermost first
-    - `kind`: `text`, `quote`, `footnote` (one that nothing refers to), `caption`, `table`, `list` (of places in the
-      book: links or names with pages)
+    - `kind`: `text`, `quote`, `footnote` (if nothing refers to it), `caption`, `table`, `list` (of places in the book:
+      links or names with pages)
     - `anchor`: `href` (name of the file inside the archive), `spine` (index in the reading order), `path` (an XPath of
       local names in that file: `/html/body/section[1]/p[2]`) and `offset` (code points into that element's text as
       `shiguan.ingest.epub.trees.element_text` defines it: white space in single spaces, without ruby readings).
       The offset is the place of the block's first character.
-    - `notes`: where notes were put in, `{"start", "end", "anchor"}` with offsets into the content and the note's own
+    - `notes`: where notes were inserted, `{"start", "end", "anchor"}` with offsets into the content and the note's own
       place; absent without notes
     - `pages`: where printed pages begin, as offset into the content and label, by the book's page list (EPUB 3 and 2),
       its page breaks, or ids such as `page_63`; absent where the book has none
-    - `cfi`: where the content goes on in a node of the file, for EPUB CFIs (see `shiguan.text.places.Run`); absent
-      where the file was mended
-    - `work`: `title`, `author`, `editor`, `translator`, `edition`, `year`, `publisher`, `identifier`, as the book says
+    - `cfi`: where the stretches of the content are in the file, for EPUB CFIs (see `shiguan.text.places.Run`); absent
+      where the file had to be repaired
+    - `work`: `title`, `author`, `editor`, `translator`, `edition`, `year`, `publisher`, `identifier`, as in the book
 
     ```python
     result = EPUBToDocument().run(sources=["book.epub"])
@@ -62,8 +62,8 @@ class EPUBToDocument:
         """
         Create the converter.
 
-        :param include_front_matter: keep cover, title page, contents, imprint, index, notes about the author, running
-            heads and what stands outside the reading order (`linear="no"`) as well.
+        :param include_front_matter: also keep cover, title page, contents, imprint, index, notes about the author,
+            running heads and files outside the reading order (`linear="no"`).
         """
         self.include_front_matter = include_front_matter
 
@@ -75,11 +75,11 @@ class EPUBToDocument:
         Convert books.
 
         :param sources: paths or contents of EPUB files.
-        :param meta: to add to all documents, or one dictionary per source; keys that are the converter's own come
-            back as `user_<key>`.
+        :param meta: to add to all documents, or one dictionary per source; keys of the converter's own are renamed to
+            `user_<key>`.
         :returns: `documents` in reading order; `skipped`, one `{"source", "cause", "next_step"}` per file that could
-            not be read; `warnings`, sentences on what was mended or left out.
-        :raises ValueError: if `meta` is a list of another length than `sources`.
+            not be read; `warnings`, sentences on what was repaired or left out.
+        :raises ValueError: if `meta` is a list whose length differs from that of `sources`.
         """
         documents: list[Document] = []
         skipped: list[dict[str, str]] = []
@@ -97,7 +97,7 @@ class EPUBToDocument:
             except MemoryError:
                 raise
             except Exception as error:
-                # Whatever a hostile file does to the parsers, the other books still go in.
+                # Whatever a hostile file causes in the parsers, the other books are still read.
                 logger.warning("Skipped {source}: {error}", source=name, error=repr(error))
                 cause = f"it could not be read ({type(error).__name__})"
                 skipped.append({"source": name, "cause": cause, "next_step": "Check the file, and report the fault"})

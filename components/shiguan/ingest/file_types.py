@@ -1,4 +1,4 @@
-"""How a source is named and opened, which kinds can be ingested, what a file really is, and how its text is encoded."""
+"""Names and opens sources, detects what kind of file each really is, and decodes text."""
 
 import codecs
 import io
@@ -16,7 +16,7 @@ from shiguan.resources import read_patterns, read_table
 
 
 class FileType(NamedTuple):
-    """A kind of file, as `file_types.yaml` has it; `name` is the one for people."""
+    """A kind of file from `file_types.yaml`; `name` is for people."""
 
     name: str
     mime_type: str
@@ -37,7 +37,7 @@ _HEAD = 1024
 
 
 def identify(source: str | Path | ByteStream) -> tuple[str, str, dict[str, Any]]:
-    """Tell the path of a source as given ("" for bytes without a name), its name for people, and its own meta."""
+    """Return the path of a source as given ("" for bytes without a name), its name for people, and its own meta."""
     path, own = str(source), {}
     if isinstance(source, ByteStream):
         path = str(source.meta.get("file_path") or source.meta.get("file_name") or "")
@@ -47,7 +47,7 @@ def identify(source: str | Path | ByteStream) -> tuple[str, str, dict[str, Any]]
 
 @contextmanager
 def opened(source: str | Path | ByteStream, name: str) -> Iterator[BinaryIO]:
-    """Open a source, or say why it cannot be read."""
+    """Open a source, or raise an error that says why it cannot be read."""
     if isinstance(source, ByteStream):
         yield io.BytesIO(source.data)
         return
@@ -67,18 +67,18 @@ def opened(source: str | Path | ByteStream, name: str) -> Iterator[BinaryIO]:
 
 
 def type_by_name(name: str, mime_type: str | None = None) -> FileType | None:
-    """Tell the kind by the file's name, or by a stated MIME type where the name has no known ending."""
+    """Return the kind by the file's name, or by a stated MIME type where the name has no known ending."""
     named = (kind for kind in _KINDS if name.lower().endswith(tuple(kind.endings)))
     return next(named, None) or next((kind for kind in _KINDS if kind.mime_type == mime_type), None)
 
 
 def advice(name: str) -> str:
-    """Say what to do with a file that is not supported."""
+    """Return what to do with a file that is not supported."""
     return _ADVICE.get(Path(name.lower()).suffix, f"Convert it to one of {SUPPORTED}")
 
 
 def disagreement(data: bytes, kind: FileType) -> str | None:
-    """Compare a file's first bytes with the kind that its name promises."""
+    """Return what a file's first bytes show it to be, if that is not the kind of its name."""
     head = data[:_HEAD]
     found = next((phrase for mark, phrase in _MAGIC if head.startswith(mark)), None)
     if found is None and b"%PDF-" in head:
@@ -97,26 +97,26 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# The detector reads so many bytes; the chosen encoding must then decode the whole.
+# The detector reads this many bytes; the chosen encoding must then decode all of them.
 _SAMPLE = 60_000
 _EAST_ASIAN = ("gb18030", "big5hkscs", "euc_jis_2004", "shift_jis_2004", "cp949")
-# Other names of the same, which are never left to the detector.
+# Other names of the same encodings, which are never left to the detector.
 _MULTIBYTE = (
     "gb2312", "gbk", "hz", "big5", "cp950", "cp932", "euc_jp", "euc_jisx0213", "euc_kr", "johab", "shift_jis",
     "shift_jisx0213", "iso2022_jp", "iso2022_kr",
 )  # fmt: skip
 _COMMON = read_patterns(Path(__file__).with_name("encodings.yaml"))["common"]
 _LEAST_SHARE = 0.25
-# The detector's measure of disorder, 0 to 1: what is readable at all, and what is as good as the best.
+# The detector's measure of disorder, 0 to 1: the most for readable text, and the difference that counts as a tie.
 _MOST_CHAOS = 0.1
 _TIE = 0.02
 _LEAD = 0.08
-# A decoded text with more of these than one in a thousand is no text.
+# A decoded text with more than one of these in a thousand characters is not text.
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f\ufffd\ue000-\uf8ff]")
 
 
 class DecodedText(NamedTuple):
-    """A text and the encoding it was in."""
+    """A text and its original encoding."""
 
     text: str
     encoding: str
@@ -130,7 +130,7 @@ def decode_text(data: bytes, declared: str | None = None) -> DecodedText | None:
     if b"\0" in data:
         return _wide(data)
     likely = ["utf-8", *([superset(declared)] if declared else [])]
-    # What switches by escapes is valid UTF-8, too.
+    # Encodings that switch by escape sequences are valid UTF-8, too.
     for encoding in reversed(likely) if b"\x1b" in data else likely:
         if (decoded := _strict(data, encoding)) is not None:
             return decoded
@@ -145,13 +145,13 @@ def _strict(data: bytes, encoding: str) -> DecodedText | None:
 
 
 def superset(name: str) -> str:
-    """Name the encoding that a file which states another really uses: who says GB2312 or Big5 uses the larger set."""
+    """Return the encoding that files with a stated one really use: those with GB2312 or Big5 use a larger set."""
     lower = name.lower().replace("_", "-")
     return {"gb2312": "gb18030", "gbk": "gb18030", "x-gbk": "gb18030", "big5": "big5hkscs"}.get(lower, lower)
 
 
 def _wide(data: bytes) -> DecodedText | None:
-    """Read UTF-16 without a mark: the right byte order gives Latin letters or common characters."""
+    """Read UTF-16 without a byte order mark: the right order gives Latin letters or common characters."""
     if len(data) % 2:
         return None
     for encoding in ("utf-16-le", "utf-16-be"):
@@ -182,7 +182,7 @@ def _east_asian(data: bytes) -> DecodedText | None:
 
 
 def _detected(data: bytes) -> DecodedText | None:
-    """Ask the detector, for the single-byte encodings; the ones it knows too well to be wrong about are few."""
+    """Use the detector for the single-byte encodings, and prefer Western European where it is nearly as good."""
     found = from_bytes(data[:_SAMPLE], cp_exclusion=[*_EAST_ASIAN, *_MULTIBYTE])
     best = found.best()
     if best is None or best.chaos > _MOST_CHAOS:

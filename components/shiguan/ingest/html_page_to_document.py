@@ -1,4 +1,4 @@
-"""HTML pages into documents, one per paragraph, quote, caption, table or note."""
+"""Converts HTML pages to documents, one per paragraph, quote, caption, table or note."""
 
 import codecs
 import html
@@ -24,11 +24,11 @@ _TITLE = re.compile(r"<title[^>]*>([^<]{1,500})</title>", re.IGNORECASE)
 @component
 class HtmlPageToDocument:
     """
-    Reads an HTML page as the one chapter of a book, so that it keeps what a book keeps.
+    Reads an HTML page like the only chapter of a book, so that its structure is kept.
 
-    Headings become `section`, quotes, tables and captions their own kinds, footnotes stand where the text refers to
+    Headings become `section`, quotes, tables and captions their own kinds, footnotes are put where the text refers to
     them, menus (`nav`), scripts and styles are left out, and every block has an `anchor`: its element's path and
-    offset. Haystack's `HTMLToDocument` looks for a news page's main article instead: on pages of Chinese text it
+    offset. Haystack's `HTMLToDocument` looks for the main article of a news page instead: on pages of Chinese text it
     dropped the headings and, on short pages, broke paragraphs at every bold word.
 
     ```python
@@ -54,7 +54,7 @@ class HtmlPageToDocument:
             name = identify(stream)[1]
             title = _title(stream.data)
             try:
-                # The inspector recoded the page; a mark keeps the encoding that it once stated from being believed.
+                # The inspector recoded the page; with a mark the encoding that it states is ignored.
                 book = read_page(_MARK + stream.data.removeprefix(_MARK), name)
             except SourceError as error:
                 next_step = "Check that it holds text and not only scripts or pictures"

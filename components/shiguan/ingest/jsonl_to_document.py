@@ -1,4 +1,4 @@
-"""Rows of JSONL files into documents, one each."""
+"""Converts rows of JSONL files to documents, one each."""
 
 import gzip
 import io
@@ -22,19 +22,19 @@ from shiguan.text.passages import ENGINE_META, SharedDocument
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST_ROW = 16 * 1024 * 1024
 _DEEPEST_META = 20
-# So many rows of a file are named in `skipped` one by one, the rest as a number.
+# At most this many rows of a file are listed in `skipped`, the rest as a number.
 _REPORTED = 100
 
 
 @component
 class JSONLToDocument:
     """
-    Reads `.jsonl` and `.jsonl.gz` files with one object `{"id", "title", "text", "meta"}` a line.
+    Reads `.jsonl` and `.jsonl.gz` files with one object `{"id", "title", "text", "meta"}` per line.
 
-    Every row is a source of its own: its id is kept as `meta.record_id`, its text unchanged, and what stands in its
-    `meta` under its own names, so that filters find it; what has a name of the engine's is kept as `user_<name>`. A row
-    that cannot be used, or is longer than 16 MiB, is named with its line in `skipped`, a hundred of a file at most, and
-    the others go in; a compressed file that is damaged, or unpacks beyond 512 MiB or a hundredfold, is refused whole.
+    Every row is a source of its own: its id is kept as `meta.record_id`, its text unchanged, and the keys of its `meta`
+    under their own names, so that filters find them; a key of the engine's is renamed to `user_<name>`. A row that
+    cannot be used, or is longer than 16 MiB, is listed with its line in `skipped`, at most a hundred per file, and the
+    others are read; a compressed file that is damaged, or unpacks beyond 512 MiB or a hundredfold, is refused whole.
 
     Example:
     ```python
@@ -185,7 +185,7 @@ def _meta(row: dict[str, Any], renamed: Counter[str]) -> dict[str, Any]:
         raise _RowError("its `meta` is not an object", "Write an object, or leave it out")
     level: list[Any] = [given]
     for _ in range(_DEEPEST_META):
-        level = [inner for one in level for inner in (one.values() if isinstance(one, dict) else one)]
+        level = [inner for outer in level for inner in (outer.values() if isinstance(outer, dict) else outer)]
         odd = next(filter(None, map(odd_value, level)), "")
         if odd:
             raise _RowError(f"its `meta` holds {odd}", "Write it as a text")

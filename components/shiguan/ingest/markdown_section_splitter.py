@@ -20,12 +20,12 @@ _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n.*?^---[ \t]*\r?$\n?", re.DOTALL | 
 @component
 class MarkdownSectionSplitter:
     r"""
-    Cuts Markdown into sections, each one document with its headings in `section`.
+    Cuts Markdown into sections, one document each, with its headings in `section`.
 
-    Stands behind the converters that give Markdown. The text of a section is an exact slice of the document, without
-    the heading's own line; `start` in its meta says where the slice begins. Headings in code blocks are none, and front
-    matter is left out. A document without either passes through unchanged. `title` is the first heading, where the
-    document has none. Where the text has page breaks (form feeds), each section's anchor says on which page it begins.
+    It comes after the converters that produce Markdown. The text of a section is an exact slice of the document,
+    without the heading's own line; `start` in its meta is where the slice begins. Headings in code blocks do not count,
+    and front matter is left out. A document without either passes through unchanged. `title` is the first heading if
+    the document has no title. If the text has page breaks (form feeds), each section's anchor has its first page.
 
     Example:
     ```python
@@ -104,7 +104,7 @@ def _headings(text: str, start: int) -> Iterator[tuple[int, int, int, str]]:
             yield before[0], match.end(), 1 if underline[1][0] == "=" else 2, _plain(before[1])
             before = None
             continue
-        # Only a single line of a paragraph can be underlined; more would be a paragraph above a rule.
+        # Only a paragraph of a single line can be an underlined heading; a longer one is a paragraph above a rule.
         blank_before = match.start() == 0 or text.endswith(("\n\n", "\n\r\n", "\f"), 0, match.start())
         before = (match.start(), line) if blank_before and not _NO_TITLE.match(line) else None
 

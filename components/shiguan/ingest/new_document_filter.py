@@ -1,4 +1,4 @@
-"""Lets through only what the store does not hold yet, so that nothing is written and embedded twice."""
+"""Passes on only documents that the store does not have yet, so that nothing is written and embedded twice."""
 
 from typing import Any
 
@@ -8,21 +8,21 @@ from haystack import Document, component
 @component
 class NewDocumentFilter:
     """
-    Drops documents whose id is in the store already.
+    Drops documents whose id is already in the store.
 
-    Stands before the writer of children, so that a known child keeps its vector. Ids are hashes of all that a document
-    is, so the same id is the same document: a file that is ingested again costs no writing and no embedding, and one
-    that changed costs only its changed passages. In an index it waits for the parents, so that a child that is found
-    leads to its passage even if the process dies between the two.
+    It comes before the writer of children, so that a known child keeps its vector. Ids are hashes of everything in a
+    document, so the same id is the same document: a file that is ingested again is not written and embedded again, and
+    of one that changed only the changed passages are. In an index it waits for the parents, so that every child that is
+    found has its parent even if the process dies between the two.
     """
 
     tenant_role = "writes"
 
     def __init__(self, document_store: Any) -> None:
         """
-        Keep the store.
+        Set the store.
 
-        :param document_store: The store that the documents are going to; it tells which ids it has (`existing_ids`).
+        :param document_store: The store of the documents; it reports which ids it has (`existing_ids`).
         """
         self.document_store = document_store
 
@@ -32,8 +32,8 @@ class NewDocumentFilter:
         Filter documents.
 
         :param documents: Documents on their way to the store.
-        :param parents_written: What the writer of the parents gives; connected, it makes the children come after them.
-        :returns: The `documents` that are new, each id once, in their order; `known`, how many were dropped.
+        :param parents_written: The output of the parents' writer; connected so that this runs after it.
+        :returns: The `documents` that are new, each id once, in order; `known`, how many were dropped.
         """
         known = self.document_store.existing_ids([document.id for document in documents])
         new: dict[str, Document] = {}

@@ -1,4 +1,4 @@
-"""Removes what an older version of a file left behind."""
+"""Removes the passages that only an older version of a file had."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -13,7 +13,7 @@ class ProducedIds:
     """
     The ids of one run's passages, and the files they came from.
 
-    Travels instead of the passages themselves; being immutable it is never copied on the way.
+    It is passed on instead of the passages themselves; being immutable, it is never copied.
     """
 
     files: frozenset[tuple[str, str]]
@@ -32,17 +32,17 @@ class OrphanRemover:
     """
     Deletes parents and children of this run's files that this run no longer produced.
 
-    Stands behind both writers and before the vectors are made: a file's new words are in the stores before its old
-    passages go, and what is left to do then needs no file. Whenever the process dies, what is found leads to a passage.
-    Running again finishes what was interrupted. Files that gave nothing in this run, because they could not be read,
-    keep what they had.
+    It comes after both writers and before the vectors are made: a file's new words are in the stores before its old
+    passages are removed, and the work that is left then needs no file. Whenever the process dies, every child that is
+    found has its parent. Running again finishes what was interrupted. Files without passages in this run, because they
+    could not be read, keep what they had.
     """
 
     tenant_role = "writes"
 
     def __init__(self, parent_store: Any, *, child_store: Any) -> None:
         """
-        Keep the stores.
+        Set the stores.
 
         :param parent_store: Where the parents are: a store that lists ids (`list_ids`) and deletes by filter.
         :param child_store: Where the children are, a store of the same kind.
@@ -56,8 +56,8 @@ class OrphanRemover:
         Remove orphans.
 
         :param produced: The ids of all passages of this run, written now or known before.
-        :param parents_written: What the parents' writer reports; connected so that this runs after it.
-        :param children_written: What the children's writer reports; the same.
+        :param parents_written: The output of the parents' writer; connected so that this runs after it.
+        :param children_written: The output of the children's writer, for the same reason.
         :returns: `removed`, how many documents were deleted from both stores.
         """
         del parents_written, children_written
@@ -65,7 +65,7 @@ class OrphanRemover:
         for tenant_id, file_id in produced.files:
             files.setdefault(tenant_id, set()).add(file_id)
         removed = 0
-        # Children first: a child without its parent would be found and lead nowhere.
+        # Children first: otherwise a child could be found whose parent is gone.
         for store, kept in ((self.child_store, produced.children), (self.parent_store, produced.parents)):
             for tenant_id, file_ids in sorted(files.items()):
                 stored = store.list_ids(of_tenant(tenant_id, where("meta.file_id", "in", sorted(file_ids))))

@@ -17,18 +17,18 @@ from shiguan.text.passages import SharedDocument
 from shiguan.text.places import paragraphs_before
 
 BLOCK_SEPARATOR = "\n\n"
-"""What stands between two blocks of one source in the source's text."""
+"""The separator of two blocks of a source in the source's text."""
 
-# Meta of a block that describes the block and not its source; the rest is carried to parents and children.
+# Meta that describes a block and not its source; the rest is copied to parents and children.
 _OF_THE_BLOCK = frozenset({"anchor", "kind", "notes", "start", "file_path", "pages", "cfi", "page_labels", "work"})
 _OF_THE_SOURCE = ("tenant_id", "source_id", "file_id", "source", "title", "section", "language", "record_id")
-# Texts are counted together until they reach so many characters, which bounds memory.
+# Texts are counted together up to this many characters, which bounds memory.
 _BATCH = 1_000_000
 
 
 @dataclass
 class _Group:
-    """Consecutive blocks of one section of one source, joined; `parts` says which is where in the text."""
+    """Consecutive blocks of one section of one source, joined; `parts` has the place of each in the text."""
 
     meta: dict[str, Any]
     text: str
@@ -41,22 +41,22 @@ class ParentChildSplitter:
     """
     Cuts sources into parents of a few hundred tokens and their children of one to three sentences.
 
-    Stands between the converters and the stores. A parent is a complete passage: it never crosses a section, a record
+    It comes between the converters and the stores. A parent is a complete passage: it never crosses a section, a record
     or a source, ends at a paragraph where the sizes allow it, and always at a sentence unless that sentence alone is
     too large. A section smaller than a parent is one parent. Sizes are counted with the embedder's own tokenizer;
     where that cannot be read, in characters, with a warning. A child is counted whole; a parent's size is the sum of
-    its sentences, without what the white space between them may count for.
+    its sentences, without the tokens of the white space between them.
 
     For every child, `parent.content[child.meta["start"]:child.meta["end"]] == child.content`; the children of a
-    parent hold all of its text but the white space between them, in order. `start` and `end` of a parent are its place
-    in the source's text: the blocks' contents joined by a blank line, or the one text of a file or record, of which
-    every parent is an exact slice. `blocks` says which part of the parent came from where, so that a citation finds its
-    place in the book again; so do `pages` (where in the parent a printed page begins), `cfi` (where the text goes on in
-    a node of the file) and `paragraph` (the number of its first one in the section), where the source has them. `work`
-    says what the source is. None of these is part of an id: reading them anew makes no other passages. A child's `when`
-    is: the times that it tells of, in annals also those that hold from before it, each with `from` and `to` (years, 0
-    is 1 BC), `month`, `precision`, `how` (`written` or `carried`) and `as`, what the source calls it; `when_from` and
-    `when_to` span them.
+    parent have all of its text but the white space between them, in order. `start` and `end` of a parent are its place
+    in the source's text: the blocks' contents joined by a blank line, or the whole text of a file or record, of which
+    every parent is an exact slice. `blocks` has the origin of each part of the parent, so that a citation can be found
+    in the book; so do `pages` (where in the parent a printed page begins), `cfi` (where its stretches are in the file)
+    and `paragraph` (the number of its first paragraph in the section), if the source has them. `work` has the
+    bibliographic data of the source. None of these is part of an id, so reading them again does not change passages. A
+    child's `when` is part of it: the times that it describes, in annals also those that hold from before, each with
+    `from` and `to` (years, 0 is 1 BC), `month`, `precision`, `how` (`written` or `carried`) and `as` (how the source
+    writes it); `when_from` and `when_to` span them.
 
     Example:
     ```python
@@ -75,12 +75,12 @@ class ParentChildSplitter:
         child_max_tokens: int = 150,
     ) -> None:
         """
-        Check and keep the sizes.
+        Set the sizes.
 
-        :param parent_min_tokens: Parents are at least so large wherever their section is.
-        :param parent_max_tokens: No parent is larger.
-        :param child_min_tokens: Children are at least so large wherever the parent's sentences allow it.
-        :param child_max_tokens: No child is larger.
+        :param parent_min_tokens: The smallest parent, unless its section is smaller.
+        :param parent_max_tokens: The largest parent.
+        :param child_min_tokens: The smallest child, if the parent's sentences allow it.
+        :param child_max_tokens: The largest child.
         :raises ValueError: If a size is not positive or a range is too narrow to fit sentences in.
         """
         for name, low, high in (
@@ -111,11 +111,11 @@ class ParentChildSplitter:
         """
         Split blocks into parents and children.
 
-        :param documents: Blocks in reading order, stamped with `tenant_id` and `source_id`; those of one source stand
-            together. Blocks without text are left out.
+        :param documents: Blocks in reading order, stamped with `tenant_id` and `source_id`; those of one source are
+            consecutive. Blocks without text are left out.
         :returns: `parents` and `children` in reading order; `produced`, their ids, for `OrphanRemover`; `warnings` if
             tokens could not be counted.
-        :raises ValueError: If a block carries no `tenant_id` or `source_id`.
+        :raises ValueError: If a block has no `tenant_id` or `source_id`.
         """
         self.warm_up()
         sizes = PassageSizes(
@@ -131,7 +131,7 @@ class ParentChildSplitter:
                     parents.append(parent)
                     children += of_parent
         children = with_times(children, parents)
-        # By how many children its file has, an interrupted ingest shows.
+        # The number of children of its file shows whether an ingest was interrupted.
         units = Counter(child.meta.get("file_id") for child in children)
         for parent in parents:
             parent.meta["units"] = units[parent.meta.get("file_id")]
@@ -169,7 +169,7 @@ def _groups(documents: list[Document]) -> Iterator[_Group]:
 
 
 def _belongs(before: Document, after: Document) -> bool:
-    # Blocks that say where they start are slices of a text that only they know; joining would invent another.
+    # Blocks with a `start` are slices of a larger text; joining them would make up another text.
     return "start" not in after.meta and all(
         before.meta.get(name) == after.meta.get(name) for name in ("tenant_id", "source_id", "section")
     )
@@ -188,7 +188,7 @@ def _joined(blocks: list[Document], offsets: dict[str, int]) -> _Group:
 
 
 def _parts(block: Document, start: int, offset: int) -> list[dict[str, Any]]:
-    """Tell where a block stands in its group's text; pages count as blocks where it has them."""
+    """Return the place of a block in its group's text; if it has pages, each counts as a block."""
     text, meta = block.content or "", block.meta
     kind, anchor = meta.get("kind", "text"), meta.get("anchor")
     if ("\f" in text or meta.get("page_labels")) and (anchor is None or "page" in anchor):
@@ -220,7 +220,7 @@ def _batches(groups: Iterator[_Group]) -> Iterator[list[_Group]]:
 def _documents(
     group: _Group, passages: list[Passage], positions: Counter[tuple[str, str]]
 ) -> Iterator[tuple[Document, list[Document]]]:
-    """Make the documents of one group's passages, each parent with its children."""
+    """Create the documents of one group's passages, each parent with its children."""
     meta, parts = group.meta, group.parts
     common = {name: meta[name] for name in _OF_THE_SOURCE if name in meta}
     own = {name: value for name, value in meta.items() if name not in common and name not in _OF_THE_BLOCK}
@@ -248,7 +248,7 @@ def _documents(
         if pages := _marks(parts[part:], passage, "pages"):
             placed["pages"] = [[at, label] for at, (label,) in pages]
         if runs := _marks(parts[part:], passage, "cfi"):
-            # A node that is the same as before is not written again.
+            # A node is written only where it differs from the one before.
             nodes = ["", *(node for _, (node, _) in runs)]
             placed["cfi"] = [
                 [at, "" if node == before else node, place]
@@ -304,7 +304,7 @@ def _blocks_within(parts: list[dict[str, Any]], first: int, passage: Passage) ->
 
 
 def _marks(parts: list[dict[str, Any]], passage: Passage, name: str) -> list[tuple[int, tuple[Any, ...]]]:
-    """Cut the marks of blocks to one parent; what holds where the parent begins stands at its beginning."""
+    """Cut the marks of blocks to one parent; the mark that holds where the parent begins is put at its beginning."""
     found: list[tuple[int, tuple[Any, ...]]] = []
     for part in parts:
         if part["start"] >= passage.end:
@@ -330,7 +330,7 @@ def _kind(blocks: list[dict[str, Any]], start: int, end: int) -> str:
 
 
 def _identifier(seed: Any, *parts: object) -> str:
-    """Hash what makes a document that document: tenant, source, meta, place and text."""
+    """Hash what identifies a document: tenant, source, meta, place and text."""
     digest = seed.copy()
     digest.update(json.dumps(parts).encode())
     return str(digest.hexdigest())

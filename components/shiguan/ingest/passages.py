@@ -1,4 +1,4 @@
-"""Cut texts into parents and their children: places to cut, what each place costs, and the best choice among them."""
+"""Cuts texts into parents and their children: the places to cut, the cost of each, and the best choice among them."""
 
 import re
 import unicodedata
@@ -12,7 +12,7 @@ from shiguan.text.sentences import sentence_spans
 
 
 class PassageSizes(NamedTuple):
-    """The sizes wanted, in tokens."""
+    """The allowed sizes, in tokens."""
 
     parent_min: int
     parent_max: int
@@ -21,7 +21,7 @@ class PassageSizes(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """One parent: its span in the text, its tokens, and its children's spans, in the text as well."""
+    """One parent: its span in the text, its tokens, and its children's spans in the text."""
 
     start: int
     end: int
@@ -36,13 +36,13 @@ class _Atom(NamedTuple):
     boundary: int
 
 
-# What ends an atom, from the best place to end a passage to the worst. Costs are those of `partition`: an ordinary
-# boundary costs less than a passage out of its range, one inside a sentence (which offers itself only where the
-# sentence alone is too large) costs more, so that it is cut as seldom as possible.
+# What ends an atom, from the best place to end a passage to the worst. The costs are for `partition`: an ordinary
+# boundary costs less than a passage out of its range; a boundary inside a sentence, which exists only where the
+# sentence alone is too large, costs more, so that sentences are cut as seldom as possible.
 _PARAGRAPH, _LINE, _SENTENCE, _HEADING, _CLAUSE, _WORD, _TOKEN = range(7)
 _PARENT_COSTS = (0.0, 0.4, 1.0, 15.0, 60.0, 90.0, 150.0)
 _CHILD_COSTS = (0.0, 0.1, 0.2, 15.0, 60.0, 90.0, 150.0)
-# The size liked best, as a share of the way from the smallest to the largest: about 500 and 85 tokens by default.
+# The preferred size, as a share of the way from the smallest to the largest: about 500 and 85 tokens by default.
 _PARENT_TARGET = 0.4
 _CHILD_TARGET = 0.35
 
@@ -53,7 +53,7 @@ _HEADING_LINE = re.compile(r"#{1,6}[ \t]")
 _CLAUSE_END = re.compile(r"[，、；：,;:、،؛—–…）】」』”)\]][”’」』）\"')\]]*\s*|\s[–—-]\s|\n+")
 _WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 _JOINERS = frozenset("\u200d\ufe0e\ufe0f\u20e3")
-# A word run is offered in pieces of this share of the largest child, so that the partition can balance them.
+# A clause that is too large is cut into pieces of this share of the largest child, which the partition can balance.
 _PIECES_PER_CHILD = 8
 
 
@@ -61,9 +61,9 @@ def cut_passages(texts: Sequence[str], counter: TokenCounter, sizes: PassageSize
     """
     Cut every text into parents, and every parent into children.
 
-    Both levels are one optimal partition of the text's sentences: sizes in their ranges where the sentences allow it,
-    cuts at paragraphs rather than within them. A sentence is divided only where it alone exceeds the largest size, at
-    clause marks if possible, else between words, last between tokens; never inside a combining sequence.
+    Each level is an optimal partition: sizes are in their ranges where the sentences allow it, and cuts at paragraphs
+    rather than within them. A sentence is divided only if it alone exceeds the largest size, at clause marks if
+    possible, else between words, else between tokens; never inside a combining sequence.
     """
     sentences = [sentence_spans(text) for text in texts]
     counts = iter(
@@ -116,8 +116,8 @@ def _children(
     for first, last in zip([0, *ends[:-1]], ends, strict=True):
         start, end = atoms[first].start, atoms[last - 1].end
         tokens = sum(atom.tokens for atom in atoms[first:last])
-        # The space between two atoms may be a token of its own, which their sum does not know. Only children so near
-        # the limit that this matters are counted again.
+        # The space between two atoms may be a token of its own, which the sum lacks. Only children that are near enough
+        # to the limit for this to matter are counted again.
         near = last - first > 1 and tokens + last - first - 1 > sizes.child_max
         if near and counter.counts([text[start:end]])[0] > sizes.child_max:
             children.extend(_children(text, atoms[first:last], counter, sizes, tokens - 1))
@@ -129,7 +129,7 @@ def _children(
 def _atoms(
     text: str, spans: list[tuple[int, int]], counts: Iterable[int], counter: TokenCounter, largest: int
 ) -> list[list[_Atom]]:
-    """Give every sentence as one atom, or as several where it is larger than a child may be."""
+    """Return every sentence as one atom, or as several if it is larger than a child may be."""
     found = []
     for index, ((start, end), tokens) in enumerate(zip(spans, counts, strict=False)):
         boundary = _boundary(text, start, end, spans[index + 1][0] if index + 1 < len(spans) else end)
@@ -144,20 +144,20 @@ def _atoms(
 
 def _boundary(text: str, start: int, end: int, following: int) -> int:
     gap = text[end:following]
-    # The usual single space costs no further look.
+    # The usual single space needs no further check.
     if not gap or (len(gap) == 1 and gap not in "\n\x0b\x0c\u2029"):
         return _SENTENCE
     breaks = len(_BREAK.findall(gap))
     if breaks >= 2:
         boundary = _PARAGRAPH
     elif _PAGE_OR_PARAGRAPH.search(gap):
-        # A sentence that runs over to the next page is better kept with its other half.
+        # A sentence that continues on the next page is better kept whole.
         boundary = _PARAGRAPH if _FINISHED.search(text, max(start, end - 4), end) else _SENTENCE
     elif breaks or "\u3000" in gap:
         boundary = _LINE
     else:
         boundary = _SENTENCE
-    # A heading belongs to what it stands above.
+    # A heading belongs to the text below it.
     return _HEADING if breaks and _HEADING_LINE.match(text, start) else boundary
 
 
@@ -171,7 +171,7 @@ def _divide(text: str, start: int, end: int, counter: TokenCounter, largest: int
     for clause_end in [*ends, end]:
         next_token = bisect_left(starts, clause_end)
         if next_token == token and clause_end < end:
-            continue  # marks that are no tokens of their own
+            continue  # marks that are not tokens of their own
         if next_token - token <= largest:
             _append(atoms, text, (at, clause_end), next_token - token, _CLAUSE)
         else:
@@ -185,7 +185,7 @@ def _divide_clause(atoms: list[_Atom], text: str, span: tuple[int, int], starts:
     at, end = span
     token = 0
     while len(starts) - token > step:
-        # The last word edge of the step, else its last token that may be cut before.
+        # The last word edge of the step, else the last token before which a cut is allowed.
         options = range(token + step, token, -1)
         cut = next((index for index in options if _is_word_edge(text, starts[index])), 0)
         boundary = _WORD
@@ -216,7 +216,7 @@ def _is_word_edge(text: str, at: int) -> bool:
 
 
 def _is_joined(text: str, at: int) -> bool:
-    """Tell whether a cut here would tear a character from its marks."""
+    """Return whether a cut here would separate a character from its marks."""
     after = text[at]
     return (
         unicodedata.combining(after) != 0
@@ -226,19 +226,19 @@ def _is_joined(text: str, at: int) -> bool:
     )
 
 
-# Costs, in units in which one whole width of the wanted range away from the target costs 1.
+# Costs, in units in which a distance from the target of one width of the range costs 1.
 OUT_OF_RANGE = 20.0
-"""What a passage below the range costs at least, and once more in proportion to what it lacks."""
+"""The least cost of a passage below the range, which is added once more in proportion to what it lacks."""
 
 
 def partition(sizes: Sequence[int], cuts: Sequence[float], *, low: int, high: int, target: int) -> list[int]:
     """
-    Group neighbouring pieces so that the groups' sizes lie in a range and the cuts fall at the best boundaries.
+    Group neighbouring pieces so that the groups' sizes are in a range and the cuts are at the best boundaries.
 
-    Minimises the sum, over all groups, of the distance of its size from `target` (in widths of the range), of
-    `OUT_OF_RANGE` and more where it is smaller than `low`, and of the cost of the cut after it. No group is larger
-    than `high` unless it is a single piece. Each part of that penalty is linear in the size, so the best start of a
-    group is the minimum over a sliding window, and the whole takes linear time whatever the sizes.
+    Minimises the sum, over all groups, of the distance of the size from `target` (in widths of the range), of
+    `OUT_OF_RANGE` and more where the size is below `low`, and of the cost of the cut after the group. No group is
+    larger than `high` unless it is a single piece. Each part of that penalty is linear in the size, so the best start
+    of a group is the minimum over a sliding window, and the whole takes linear time for any sizes.
     """
     count = len(sizes)
     total = [0] * (count + 1)
@@ -254,7 +254,7 @@ def partition(sizes: Sequence[int], cuts: Sequence[float], *, low: int, high: in
     best = [0.0] * (count + 1)
     origin = [0] * (count + 1)
     for end in range(1, count + 1):
-        # An oversized piece stands alone.
+        # An oversized piece is a group by itself.
         cost, start = (best[end - 1] + 2 * OUT_OF_RANGE, end - 1) if sizes[end - 1] > high else (float("inf"), -1)
         for window in windows:
             candidate, index = window.best_start(end, best)
@@ -271,7 +271,7 @@ def partition(sizes: Sequence[int], cuts: Sequence[float], *, low: int, high: in
 
 
 class _Window:
-    """The best start of a group whose size lies in one part of the range, as the end moves to the right."""
+    """Finds the best start of a group whose size is in one part of the range, as the end moves to the right."""
 
     def __init__(self, smallest: int, largest: int, offset: float, slope: float, total: list[int]) -> None:
         self._smallest, self._largest = smallest, largest

@@ -1,4 +1,4 @@
-"""Looks at every file before anything reads it, and says what is wrong in a sentence."""
+"""Checks every file before anything reads it, and says in a sentence what is wrong."""
 
 import os
 import re
@@ -36,12 +36,12 @@ class SourceInspector:
     """
     Turns paths and byte streams into typed, checked sources, and explains those that cannot be read.
 
-    Stands first in the index pipeline, before the file router. Missing and empty files, folders, wrong extensions,
-    unknown kinds, text in no certain encoding and files above the limit are left out and named in `skipped`; the rest
-    goes on. Text in another encoding than UTF-8 is recoded, with a warning, so that every converter reads UTF-8.
+    It comes first in the index pipeline, before the file router. Missing and empty files, folders, wrong extensions,
+    unknown kinds, text in an uncertain encoding and files above the limit are left out and listed in `skipped`; the
+    rest goes on. Text in an encoding other than UTF-8 is recoded, with a warning, so that every converter reads UTF-8.
 
-    Every source that goes on carries in its meta `file_path` as given and `source_key`, by which `SourceStamper` knows
-    the file again: the resolved absolute path, or the name of a byte stream.
+    The meta of every source that goes on has `file_path` as given and `source_key`, by which `SourceStamper` recognizes
+    the file: the resolved absolute path, or the name of a byte stream.
 
     Example:
     ```python
@@ -84,7 +84,7 @@ class SourceInspector:
         if stream is not None and not path:
             raise SourceError(name, "the byte stream has no name", 'Set meta["file_name"] to name the source')
         meta.pop("encoding", None)
-        # A byte stream that has a name alone is known by that.
+        # A byte stream that has only a name is recognized by that.
         unplaced = "\0" in path or (stream is not None and not stream.meta.get("file_path"))
         key = path if unplaced else str(Path(path).resolve())
         kind = type_by_name(path, stream.mime_type if stream else None)

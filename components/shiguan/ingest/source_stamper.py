@@ -1,4 +1,4 @@
-"""Says whose each block is, which source it comes from and in which language it is written."""
+"""Adds to each block its tenant, its source and its language."""
 
 import hashlib
 from collections.abc import Iterator
@@ -12,11 +12,11 @@ from shiguan.text.languages import detect_language
 from shiguan.text.passages import SharedDocument
 from shiguan.text.works import work_of
 
-# Meta that helps on the way and is no part of a source.
+# Meta that is only for the way to the store, and not part of a source.
 _DROPPED = frozenset({"source_key", "line", "docx", "encoding"})
-# A block with fewer letters than this takes the language of its section.
+# A block with fewer characters than this gets the language of its section.
 _ENOUGH = 24
-# So many characters tell the language of a block.
+# How many characters are read to detect the language of a block.
 _SAMPLE = 300
 
 
@@ -25,15 +25,15 @@ class SourceStamper:
     """
     Gives every block its tenant, its source's id and its language.
 
-    Stands between the converters and `ParentChildSplitter`. Adds to each block's meta:
+    It comes between the converters and `ParentChildSplitter`, and adds to each block's meta:
 
     - `tenant_id`, as given;
-    - `file_id`: a hash of the tenant and the file's key, by which `OrphanRemover` finds what an older version of the
-      file left behind;
-    - `source_id`: the same for a file; for a JSONL row a hash with its record id, or with its line where it has none;
-    - `language`: as the block states it; else as detected, block by block where a block is long enough, so that a
-      bilingual file is both;
-    - `title`, where there is none: the file's name without its ending.
+    - `file_id`: a hash of the tenant and the file's key, by which `OrphanRemover` finds the passages of older versions
+      of the file;
+    - `source_id`: the same for a file; for a JSONL row a hash with its record id, or with its line if it has none;
+    - `language`: as stated by the block; else detected, block by block where a block is long enough, so that a
+      bilingual file has both;
+    - `title`, if it has none: the file's name without its ending.
 
     The file's key is its resolved absolute path (`source_key`, set by `SourceInspector`): a file that is changed in
     place replaces its own passages, one that is moved or copied is another source. A byte stream's key is its name.
@@ -78,7 +78,7 @@ def _stamped(block: Document, tenant_id: str, language: str) -> Document:
     if not meta.get("title"):
         own_title = docx.get("title")
         meta["title"] = own_title or Path(source.removesuffix(".gz")).stem
-    # The id of a block is never stored; keeping the old one saves hashing the whole content again.
+    # The id of a block is never stored; keeping the old id avoids hashing the whole content again.
     return SharedDocument(id=block.id, content=block.content, meta=meta)
 
 
@@ -97,7 +97,7 @@ def _hash(*parts: str) -> str:
 
 
 def _languages(blocks: list[Document]) -> Iterator[str]:
-    """Settle the language of every block of one section."""
+    """Yield the language of every block of one section."""
     section = None
     for block in blocks:
         stated = str(block.meta.get("language") or "").replace("_", "-").split("-")[0].lower()
@@ -108,6 +108,6 @@ def _languages(blocks: list[Document]) -> Iterator[str]:
         found = detect_language(content[:_SAMPLE]) if len(content) >= _ENOUGH else "und"
         if found == "und":
             if section is None:
-                section = detect_language("\n".join((other.content or "")[:_SAMPLE] for other in blocks[:20]))
+                section = detect_language("\n".join((each.content or "")[:_SAMPLE] for each in blocks[:20]))
             found = section
         yield found

@@ -1,4 +1,4 @@
-"""Gives the children in the store their vectors, slice by slice."""
+"""Embeds the children in the store, slice by slice."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,9 +14,9 @@ from shiguan.llm.calls import warm_up_generator
 from shiguan.serialization import Serializable
 from shiguan.tenants import all_of, of_tenant, where
 
-# What a kill can lose, and what is in memory with its vectors.
+# How many children are in memory with their vectors, which is all that a killed process can lose.
 _SLICE = 256
-# Between two batches the progress is reported, and the callback may stop the work.
+# The progress is reported before each batch, and the callback may stop the work.
 _BATCH = 16
 
 Progress = Callable[[str, int, int], None]
@@ -27,14 +27,14 @@ class VectorWriter(Serializable):
     """
     Embeds the children that have no vector yet and writes their vectors, 256 at a time.
 
-    Stands last in the index pipeline: words are written and searchable, and what an older version left is gone, before
-    the first vector is made. What is to be embedded is asked of the store and not of this run, so whatever an earlier
-    run left undone is done too, and nothing is embedded twice. Each slice is safe once it is written: a kill loses the
-    one that is being made.
+    It comes last in the index pipeline: words are written and searchable, and the passages of older versions are gone,
+    before the first vector is made. The store, and not this run, decides what is to be embedded, so work that an
+    earlier run left undone is done too, and nothing is embedded twice. Each slice is safe once it is written: a killed
+    process loses only the current one.
 
-    The embedder is loaded when there is something to embed. Where its weights cannot be had, children stay without
-    vectors and are found by their words, with a warning. Where the store has vectors of another embedder, these are
-    neither mixed with new ones nor thrown away in passing; `replace_others` says to.
+    The embedder is loaded when there is something to embed. If its weights are not available, children stay without
+    vectors and are found by their words, with a warning. If the store has vectors of another embedder, these are
+    neither mixed with new ones nor deleted unless `replace_others` asks for it.
 
     Example in YAML:
     ```yaml
@@ -50,7 +50,7 @@ class VectorWriter(Serializable):
 
     def __init__(self, document_embedder: DocumentEmbedder, *, document_store: Any) -> None:
         """
-        Keep the embedder and the store.
+        Set the embedder and the store.
 
         :param document_embedder: Any document embedder component.
         :param document_store: Where the children are: a store in which documents may wait for their vectors.
@@ -63,10 +63,10 @@ class VectorWriter(Serializable):
         """
         Make and write the vectors that this run's files lack.
 
-        :param produced: What the run produced; its files count.
-        :param removed: What `OrphanRemover` reports; connected so that this runs after it.
-        :param progress: A plain function called with `"vectors"`, how many are done, and of how many. What it raises
-            ends the work after the slices that are done.
+        :param produced: What the run produced; only its files count.
+        :param removed: The output of `OrphanRemover`; connected so that this runs after it.
+        :param progress: A function called with `"vectors"`, how many are done, and of how many. If it raises, the work
+            ends after the slices that are done.
         :returns: `written`, how many vectors; `missing`, how many children of these files still have none; `warnings`.
         """
         del removed
@@ -92,9 +92,9 @@ class VectorWriter(Serializable):
         progress: Progress | None = None,
     ) -> dict[str, Any]:
         """
-        Make and write the vectors that stored children lack, `most` of them; without `filters`, those of all tenants.
+        Make and write the vectors that stored children lack, at most `most`; without `filters`, those of all tenants.
 
-        `replace_others` throws vectors of another embedder away first, of all tenants.
+        `replace_others` first deletes vectors of another embedder, of all tenants.
         """
         store = self.document_store
         other = store.other_vectors(self._model)
@@ -129,9 +129,9 @@ class VectorWriter(Serializable):
 
     def complete_a_file(self, parent_store: Any, *, most: int, progress: Progress | None = None) -> int:
         """
-        Make and write vectors that the children of one file lack; 0 where no file lacks any that nobody else writes.
+        Make and write vectors that the children of one file lack, and return how many; 0 where there is no such file.
 
-        Both stores are asked for all tenants; a file that another process writes gets its vectors there.
+        Both stores are searched for all tenants; files that another process is writing are left to that process.
         """
         parents = parent_store.unscoped()
         for file_id, (words, vectors) in self.document_store.unscoped().count_by_file().items():
@@ -146,6 +146,6 @@ class VectorWriter(Serializable):
 
     @property
     def _model(self) -> str:
-        """The embedder's identity: what it says itself, else its model's name, else its own."""
+        """The embedder's identity: its attribute `identity`, else its model's name, else that of its class."""
         embedder = self.document_embedder
         return str(getattr(embedder, "identity", None) or getattr(embedder, "model", None) or type(embedder).__name__)

@@ -191,10 +191,8 @@ class ConversationReader(Serializable):
             found = fragments(query, [], conversation.turns, conversation.nodes)
             answer = recalled_answer(query, in_order(found), spoken)
         if answer is not None:
-            thread = {
-                "start": conversation.in_prompts[0].number if conversation.in_prompts else 0,
-                "prefix": conversation.prefix,
-            }
+            start = conversation.in_prompts[0].number if conversation.in_prompts else 0
+            thread = {"start": start, "prefix": conversation.prefix}
             return {"answers": [answer], "source": "history", "thread": thread, "warnings": warnings}
         earlier, thread, problem = self._earlier(conversation, filters)
         thread["prefix"] = conversation.prefix
@@ -250,7 +248,8 @@ class ConversationReader(Serializable):
             return EarlierTurns(conversation.own or []), {"start": 0}, []
         numbers, clear = numbers_of(conversation.in_prompts)
         wanted = passages_of(conversation.in_prompts) if clear else []
-        found = {document.id: document for document in self._passages(wanted, filters)} if wanted else {}
+        sent = all_of(where("id", "in", wanted), filters)
+        found = {passage.id: passage for passage in self.document_store.filter_documents(sent)} if wanted else {}
         whole = clear and len(found) == len(wanted)
         if whole:
             earlier = written_turns(conversation.in_prompts, found, numbers)
@@ -271,10 +270,6 @@ class ConversationReader(Serializable):
         turns = turns if len(turns) >= LAST_TURNS else conversation.turns[-LAST_TURNS:]
         vector = self.text_embedder.run(text=route.query)["embedding"] if conversation.nodes else []
         return written(fragments(route.query, vector, turns, conversation.nodes), before=earlier.first)
-
-    def _passages(self, ids: Sequence[str], filters: dict[str, Any]) -> list[Document]:
-        found: list[Document] = self.document_store.filter_documents(all_of(where("id", "in", list(ids)), filters))
-        return found
 
     def _tokens(self, messages: Sequence[ChatMessage]) -> int:
         self._counter.warm_up()

@@ -111,7 +111,7 @@ class SummaryTree(Serializable):
         done["llm_calls"] += 1
         summary, fault = ("", reply.failure) if reply.failure else read_summary(reply.text, texts)
         if fault:
-            done["warnings"].append(f"A part of the conversation was not summed up ({fault}).")
+            done["warnings"].append(f"A part of the conversation was not summarized ({fault}).")
             return None
         reply.keep()
         return summary

@@ -214,5 +214,5 @@ def _as_found(documents: Sequence[Document], top_k: int, failure: str = "") -> d
     kept = [replace(each, meta={**each.meta, "ranked_by": "fusion"}) for each in documents[: max(0, top_k)]]
     return {
         "documents": kept,
-        "warnings": [f"Passages stand in the order of the fusion: {failure}."] if failure else [],
+        "warnings": [f"Passages are in the order of the fusion: {failure}."] if failure else [],
     }

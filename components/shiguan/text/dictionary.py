@@ -80,8 +80,7 @@ def dictionary_words(text: str, *, translated: bool) -> Iterator[tuple[list[str]
     """
     Cut a text into words, each as a list of characters or stems with its meanings.
 
-    Chinese characters that are not part of an entry are words of their own; English words have meanings only if
-    `translated`.
+    A Chinese character without an entry is a word of its own; English words have meanings only if `translated`.
     """
     text = text[:_MOST_READ]
     if _RUN.search(text):

@@ -16,8 +16,7 @@ _QUOTED = re.compile(r"“[^”]*”|「[^」]*」|《[^》]*》|\"[^\"]*\"")
 _HAN = re.compile(f"[{HAN}]")
 _NAMED_ZH = re.compile(rf"[{HAN}]|[A-Za-z0-9]+")
 _LATIN = re.compile(r"[A-Za-z]{3}")
-# A Chinese question of at most this many characters says too little by itself; with this many before it a pronoun has
-# its noun.
+# A Chinese question of up to this many characters says too little by itself; after this many a pronoun has its noun.
 _SHORT_ZH, _ANTECEDENT_ZH = 4, 3
 # An English question without a name says too little by itself if the rarities of its words, each from 0 to 1, add up to
 # no more than this.

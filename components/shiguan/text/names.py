@@ -130,7 +130,7 @@ _LONGEST = 24
 def sounds_of_text(text: str) -> Iterator[str]:
     """Yield the sound of every two neighbouring Han characters, without tones: "an lu" and "lu shan" for 安禄山."""
     for run in _RUN.findall(text):
-        yield from _pairs(list(map(reading, run)))
+        yield from (f"{first} {second}" for first, second in pairwise(map(reading, run)) if first and second)
 
 
 def reading(character: str) -> str:
@@ -231,10 +231,6 @@ def _pinyin(initial: str, final: str, *, breathed: bool) -> str:
     for spelled, pinyin in _FINALS:
         final = re.sub(f"{spelled}$" if spelled != "ü" else spelled, pinyin, final)
     return (_BREATHS[initial][breathed] if initial in _BREATHS else _INITIALS.get(initial, initial)) + final
-
-
-def _pairs(syllables: list[str]) -> Iterator[str]:
-    return (f"{first} {second}" for first, second in pairwise(syllables) if first and second)
 
 
 def syllables(name: str) -> list[str]:

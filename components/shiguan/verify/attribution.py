@@ -46,19 +46,19 @@ class Attribution:
             if size_of(folded.key) >= 5:
                 self._names[field].setdefault(folded.key, (folded, set()))[1].add(value)
 
-    def allows(self, named: str, place: Mapping[str, Any], passage: str = "", *, beside: bool = False) -> bool:
+    def allows(self, named: str, place: Mapping[str, Any], passage: str = "", *, in_context: bool = False) -> bool:
         """
         Return whether a place is the one that a text names.
 
         :param named: The words of the text.
         :param place: A citation of the library with its `author`.
         :param passage: The folded text around that place: a work named there is the one that is quoted.
-        :param beside: Whether the words are a whole sentence: then only names of the library and titles in 《》 count.
+        :param in_context: Whether the words are a whole sentence: then only known names and titles in 《》 count.
         """
         values = {"source": [place["source"]], "author": [place.get("author") or ""], "section": place["section"]}
         known = False
         for field, own in values.items():
-            meant = self._meant(field, named, beside=beside)
+            meant = self._meant(field, named, in_context=in_context)
             known = known or bool(meant)
             if meant and meant.isdisjoint(own):
                 return False
@@ -71,19 +71,19 @@ class Attribution:
             there = ({page} if page else set()) if kind == "page" else _numbers(pattern, " ".join(place["section"]))
             if (there and there.isdisjoint(wanted)) or (not there and self._counts(pattern)):
                 return False
-        titles = _TITLE.findall(named) if beside else [named]
+        titles = _TITLE.findall(named) if in_context else [named]
         return known or all(fold(title).key in passage for title in titles)
 
-    def _meant(self, field: str, named: str, *, beside: bool) -> set[str]:
+    def _meant(self, field: str, named: str, *, in_context: bool) -> set[str]:
         """Find the library's names that occur in a text, or that contain a part of it."""
         text, names = fold(named), self._names[field]
-        least = 15 if beside and field == "section" else 6
+        least = 15 if in_context and field == "section" else 6
         found = [
             key for key, (name, _) in names.items() if size_of(key) >= least and any(True for _ in name.find(text))
         ]
         found = [key for key in found if not any(key != other and key in other for other in found)]
         if not found:
-            pieces = [fold(piece) for piece in (_TITLE.findall(named) if beside else _APART.split(named))]
+            pieces = [fold(piece) for piece in (_TITLE.findall(named) if in_context else _APART.split(named))]
             pieces = [piece for piece in pieces if size_of(piece.key) >= (6 if field != "section" else 12)]
             found = [key for key, (name, _) in names.items() if any(True for piece in pieces for _ in piece.find(name))]
         return {value for key in found for value in names[key][1]}

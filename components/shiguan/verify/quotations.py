@@ -92,18 +92,19 @@ class QuotationSearch:
         fields = ["source", "title", "author", "section"]
         return Attribution(self._parents.list_meta(of_tenant(self._tenant), fields))
 
-    def check(self, quotation: str, named: str = "", *, beside: bool = False) -> dict[str, Any]:
+    def check(self, quotation: str, named: str = "", *, in_context: bool = False) -> dict[str, Any]:
         """
         Find a quotation.
 
         :param quotation: Its words, without the quotation marks.
         :param named: The place that it is attributed to.
-        :param beside: Whether that is the text around it, in which only names of the library are places.
+        :param in_context: Whether that is the text around it, in which only names of the library are places.
         :returns: `verdict`, `reason`, `places` (how many), `also` (the others), `difference`, `parts` and, flat, the
             first place in the form of citations.
         """
         if len(quotation) > _LONG:
-            return self._in_pieces([self.check(piece, named, beside=beside) for piece in _PIECES.findall(quotation)])
+            pieces = _PIECES.findall(quotation)
+            return self._in_pieces([self.check(piece, named, in_context=in_context) for piece in pieces])
         whole = fold(quotation)
         parts = [fold(part) for part in _ELLIPSIS.split(_EDITORS.sub(_edited, quotation))]
         parts = [part for part in parts if part.key]
@@ -117,11 +118,11 @@ class QuotationSearch:
                 for place, (stretch, start, end) in zip(places, found, strict=True)
                 if not named
                 or self.attribution.allows(
-                    named, place, stretch.folded.key[max(0, start - _NAMED) : end + _NAMED], beside=beside
+                    named, place, stretch.folded.key[max(0, start - _NAMED) : end + _NAMED], in_context=in_context
                 )
             ]
             if not there:
-                return _verdict("misattributed", "it stands elsewhere than the text says", places)
+                return _verdict("misattributed", "it is elsewhere than the text says", places)
             return _verdict("found", "word for word", [*there, *(place for place in places if place not in there)])
         return self._unfound(parts or [whole], quotation, stretches)
 

@@ -10,7 +10,7 @@ from shiguan.text.sentences import sentence_spans
 _CLOSERS = {"“": "”", "„": "”", "「": "」", "『": "』", "«": "»", '"': '"'}
 _DEEPEST = 8
 # How many characters next to a quotation are read for the name of its source.
-_BESIDE = 400
+_NEARBY = 400
 _MARK = re.compile(r"[“”„\"「」『』«»]|\n[^\S\n]*\n")
 _BLOCK = re.compile(r"(?:^[ \t]{0,3}>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _BY = re.compile(r"\n\s*(?:—|–|--)\s*([^\n]{2,200})\s*\Z")
@@ -42,18 +42,16 @@ def read_text(text: str) -> tuple[list[Part], int]:
     for start, end in spans:
         around = sentences[bisect_right(ends, start) : bisect_left(starts, end)]
         first, last = around[0][0] if around else start, max(end, around[-1][1] if around else end)
-        named = f"{outside[max(first, start - _BESIDE) : start]} {outside[end : min(last, end + _BESIDE)]}"
+        named = f"{outside[max(first, start - _NEARBY) : start]} {outside[end : min(last, end + _NEARBY)]}"
         behind = _BEHIND.match(text, last)
         parts.append(Part("quotation", start, end, text[start + 1 : end - 1], named + (behind[0] if behind else "")))
         for span in around:
             free.pop(span, None)
     for match in _BLOCK.finditer(text):
         quoted = re.sub(r"(?m)^[ \t]*(?:>[ \t]*)+", "", match[0]).rstrip()
-        by, before = (
-            _BY.search(quoted, max(0, len(quoted) - _BESIDE)),
-            sentences[: bisect_right(ends, match.start())][-1:],
-        )
-        named = by[1] if by else outside[slice(*before[0])][-_BESIDE:] if before else ""
+        by = _BY.search(quoted, max(0, len(quoted) - _NEARBY))
+        before = sentences[: bisect_right(ends, match.start())][-1:]
+        named = by[1] if by else outside[slice(*before[0])][-_NEARBY:] if before else ""
         parts.append(Part("quotation", *match.span(), quoted[: by.start()] if by else quoted, named))
     parts += [Part("claim", *span, text[slice(*span)]) for span in free]
     return sorted((part for part in parts if any(map(str.isalnum, part.text))), key=lambda part: part.start), unclosed

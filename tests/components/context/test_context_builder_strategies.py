@@ -219,7 +219,7 @@ def test_summarize_without_a_model_is_truncate_with_a_warning(generator):
     result = ContextBuilder(400, strategy="summarize", chat_generator=generator).run(parents(), query="q")
     plain = ContextBuilder(400).run(parents(), query="q")
     assert result["context"] == plain["context"]
-    assert result["warnings"] == ["No LLM is configured: passages were cut instead of summed up.", *plain["warnings"]]
+    assert result["warnings"] == ["No LLM is configured: passages were cut instead of summarized.", *plain["warnings"]]
     assert result["llm_calls"] == 0
 
 
@@ -229,7 +229,7 @@ def test_summarize_with_a_useless_reply_is_truncate_with_a_warning(endpoint, rep
     builder = ContextBuilder(400, strategy="summarize", chat_generator=ConfiguredChatGenerator())
     result = builder.run(parents(), query="q")
     assert result["context"] == ContextBuilder(400).run(parents(), query="q")["context"]
-    assert result["warnings"][0].startswith("The passages could not be summed up (")
+    assert result["warnings"][0].startswith("The passages could not be summarized (")
     assert result["llm_calls"] == 1
 
 
@@ -238,7 +238,7 @@ def test_summarize_with_a_failing_endpoint_is_truncate_with_a_warning(endpoint):
     generator = ConfiguredChatGenerator(max_retries=0)
     result = ContextBuilder(400, strategy="summarize", chat_generator=generator).run(parents(), query="q")
     assert result["context"] == ContextBuilder(400).run(parents(), query="q")["context"]
-    assert "could not be summed up" in result["warnings"][0]
+    assert "could not be summarized" in result["warnings"][0]
 
 
 def test_a_summary_that_is_missing_leaves_its_passage_as_it_is(endpoint):

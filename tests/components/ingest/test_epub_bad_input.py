@@ -89,8 +89,8 @@ REFUSED = {
         lambda: patched(EpubBuilder().build(), b"PK\x01\x02", b"PK\x07\x07"),
         "the zip archive is damaged",
     ),
-    "zip-that-is-no-epub": (lambda: zip_bytes({"notes.txt": "hello"}), "this zip archive is no EPUB"),
-    "empty-zip": (lambda: zip_bytes({}), "this zip archive is no EPUB"),
+    "zip-that-is-no-epub": (lambda: zip_bytes({"notes.txt": "hello"}), "this zip archive is not an EPUB"),
+    "empty-zip": (lambda: zip_bytes({}), "this zip archive is not an EPUB"),
     "container-names-nothing": (
         lambda: with_files(**{"META-INF__container.xml": "<container/>"}),
         "names no package file",

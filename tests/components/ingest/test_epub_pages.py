@@ -105,7 +105,7 @@ def test_a_list_that_lies_is_told_and_what_cannot_be_known_is_not_said():
     [warning] = [text for text in parents_of(data)[1] if "list of pages" in text]
     assert "2 of its entries lead nowhere" in warning
     assert "1 have no label" in warning
-    assert "1 pages stand in it twice" in warning
+    assert "1 pages are in it twice" in warning
 
 
 def test_behind_a_wide_gap_there_is_no_page():

@@ -194,7 +194,7 @@ def test_a_model_that_cannot_be_loaded_gives_the_fused_order_with_a_warning_and_
     result = broken.run("salt", PASSAGES)
     assert names(result) == ["a", "b"]
     assert result["warnings"] == [
-        f"Passages stand in the order of the fusion: the cross-encoder `{tmp_path}` is left out, it could not be loaded "
+        f"Passages are in the order of the fusion: the cross-encoder `{tmp_path}` is left out, it could not be loaded "
         "(RuntimeError: half a file)."
     ]
     broken.run("salt", PASSAGES)
@@ -212,7 +212,7 @@ def test_a_model_that_breaks_down_on_a_question_costs_the_order_and_not_the_answ
     result = ranker(Broken()).run("salt", PASSAGES)
     assert names(result) == ["a", "b"]
     assert result["warnings"] == [
-        "Passages stand in the order of the fusion: the cross-encoder `counting` failed (RuntimeError)."
+        "Passages are in the order of the fusion: the cross-encoder `counting` failed (RuntimeError)."
     ]
 
 

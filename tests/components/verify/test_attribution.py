@@ -52,4 +52,4 @@ def test_a_source_that_is_named_is_compared_with_the_place(named, place, allowed
     ],
 )
 def test_in_a_sentence_only_what_the_library_knows_is_a_place(sentence, place, allowed):
-    assert Attribution(METAS).allows(sentence, place, beside=True) is allowed
+    assert Attribution(METAS).allows(sentence, place, in_context=True) is allowed

@@ -161,9 +161,9 @@ def test_a_work_that_the_passage_quotes_is_no_wrong_place(tmp_path):
     assert not any(done.skipped for done in library.ingest([tmp_path / "rebellion.md"], tenant_id="a"))
     search = QuotationSearch(library.stores, "a")
     quotation = "魏博五十餘年不沾皇化"
-    assert search.check(quotation, "据《资治通鉴》：", beside=True)["verdict"] == "found"
-    assert search.check(quotation, "据《旧唐书》：", beside=True)["verdict"] == "misattributed"
-    assert search.check("选募六州骁勇之士", "据《资治通鉴》：", beside=True)["verdict"] == "misattributed"
+    assert search.check(quotation, "据《资治通鉴》：", in_context=True)["verdict"] == "found"
+    assert search.check(quotation, "据《旧唐书》：", in_context=True)["verdict"] == "misattributed"
+    assert search.check("选募六州骁勇之士", "据《资治通鉴》：", in_context=True)["verdict"] == "misattributed"
 
 
 def test_another_tenants_passages_are_nowhere(library, search):

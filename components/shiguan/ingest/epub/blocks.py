@@ -7,7 +7,7 @@ from shiguan.ingest.epub.notes import Note
 from shiguan.text.languages import detect_language
 from shiguan.text.places import Mark, Run, runs_of
 
-# Enough to tell a script.
+# Enough characters to detect a script.
 _SAMPLE = 400
 
 
@@ -20,7 +20,7 @@ class Block:
     language: str
     anchor: dict[str, Any]
     notes: list[dict[str, Any]]
-    # Stated to be text of the book, whatever it stands in: an epigraph on a title page.
+    # Whether it is stated to be text of the book, whatever part it is in: an epigraph on a title page.
     kept: bool
     section: list[str] = field(default_factory=list)
     pages: list[Mark] = field(default_factory=list)
@@ -28,7 +28,7 @@ class Block:
 
     @property
     def meta(self) -> dict[str, Any]:
-        """What a document of it says of it."""
+        """The meta of its document."""
         own = {"language": self.language, "notes": self.notes, "pages": self.pages, "cfi": self.cfi}
         stated = {name: value for name, value in own.items() if value}
         return {"section": self.section, "kind": self.kind, "anchor": self.anchor, **stated}
@@ -55,12 +55,12 @@ class BlockBuilder:
         self._preformatted = preformatted
         self._kept = kept
         self._pieces: list[str | tuple[Note, str]] = []
-        # Before which piece a page begins; of a piece the node that it is from, with its text if it is that text.
+        # The pieces before which a page begins; the node of each piece, with the node's text if that is the piece.
         self._pages: list[tuple[int, str]] = [(0, page)]
         self._nodes: dict[int, tuple[str, str | None, int]] = {}
 
     def add(self, text: str, *, gap: str = "", node: str = "", raw: str | None = None) -> None:
-        """Add a gap and a text, which stands in a node by its CFI: as its text `raw`, else instead of it."""
+        """Add a gap and a text; `node` is the CFI of its node, `raw` the node's text if the text is taken from it."""
         if node:
             self._nodes[len(self._pieces)] = (node, raw, len(gap))
         self._pieces.append(gap + text)
@@ -82,7 +82,7 @@ class BlockBuilder:
         return text.strip("\n").rstrip() if self._preformatted else text.strip()
 
     def build(self) -> Block | None:
-        """Finish the block, as yet without its section; None where there is nothing to show."""
+        """Finish the block, still without its section; None where there is nothing to show."""
         plain = self.text()
         seen = detect_language(plain[:_SAMPLE]) if self.notes or self._language else "und"
         chinese = seen == "zh"
@@ -122,7 +122,7 @@ class BlockBuilder:
         content = content.rstrip()
         if not content:
             return None
-        # Converters often state English for every book; a wrong language is worse than none, which is then detected.
+        # Converters often state English for every book; a wrong language is worse than none, which would be detected.
         agrees = seen == "und" or _SCRIPTS.get(seen) == _SCRIPTS.get(self._language)
         language = self._language if agrees else ""
         block = Block(content, self.kind, language, dict(self._anchor), notes, self._kept)
@@ -132,7 +132,7 @@ class BlockBuilder:
 
 
 def _placed(piece: str, at: int, node: str, raw: str | None, gap: int) -> list[Run]:
-    """Place the runs of a piece in the content, before whose start white space of the piece may be left out."""
+    """Map the runs of a piece to the content, from which its leading white space may have been left out."""
     if raw is None:
         return [(max(at + gap, 0), node, -1)]
     runs = [(at + gap + place, node, offset) for place, _, offset in runs_of(raw, piece[gap:], node)]

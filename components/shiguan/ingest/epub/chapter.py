@@ -1,4 +1,4 @@
-"""One chapter of a book into blocks: paragraphs, quotes, captions, tables, notes, each with its place."""
+"""Reads a chapter of a book into blocks: paragraphs, quotes, captions, tables, notes, each with its place."""
 
 import re
 from collections import Counter
@@ -36,11 +36,11 @@ _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 
 @dataclass(eq=False)
 class Frame:
-    """What holds inside one element, inherited from its parent and changed by itself."""
+    """The state inside an element, inherited from its parent and changed by itself."""
 
     element: Element
     path: str = ""
-    # The element as a CFI has it, and how many elements in it were read.
+    # The element's CFI, and how many of its child elements were read.
     cfi: str = ""
     children: int = 0
     start: int = 0
@@ -54,7 +54,7 @@ class Frame:
     no_headings: bool = False
     preformatted: bool = False
     captioned: bool = False
-    # The kind of part that is no text of the book, if it is one.
+    # The kind of a part that is not text of the book, if it is one.
     left_out: str = ""
     kept: bool = False
     muted: bool = False
@@ -77,8 +77,8 @@ class ChapterReader:
     """
     Turns the trees of a book's files, in reading order, into blocks.
 
-    Walks the elements of each once and keeps two counts apart: the file's text as anchors count it (`element_text`),
-    and the block under construction, which lacks note marks and page numbers and has notes put in. What stands between
+    Walks the elements of each once and keeps two separate counts: the file's text as anchors count it (`element_text`),
+    and the block under construction, which lacks note marks and page numbers and has notes inserted. The separator of
     two pieces (space, line end, cell border) waits in `_gap` until more text of the same block comes.
     """
 
@@ -99,17 +99,17 @@ class ChapterReader:
         self._sections = sections
         self._notes = notes
         self._roles = roles
-        # Alternatives that come again and again; and what stands beside the formula that was read last.
+        # Alternative texts that are repeated often.
         self._repeated = repeated
-        # The pages that begin at elements, and the one that was begun last.
+        # The pages that begin at elements, the page that began last, and the alternative text of the last formula.
         self._pages = pages
         self._page = ""
-        self._beside = ""
+        self._formula_words = ""
         self._gap = ""
         self._block: BlockBuilder | None = None
 
     def read(self, file: BookFile, *, left_out: str) -> None:
-        """Read a file; where `left_out` says what it is, it is no text of the book and only counted."""
+        """Read a file; with `left_out`, the kind of a part that is not text of the book, it is only counted."""
         self._file = file
         self._link_lists = link_lists(file.root)
         self._position = 0
@@ -128,7 +128,7 @@ class ChapterReader:
 
     def _open(self, element: Element, path: str, parent: Frame) -> Frame:
         name = str(element.tag)
-        # As `dataclasses.replace`, which takes a third of a book's time.
+        # Like `dataclasses.replace`, which would take a third of the time for a book.
         own = {"element": element, "path": path, "is_block": name in BLOCK_ELEMENTS, "children": 0}
         frame = Frame(**(vars(parent) | own))
         if element is self._file.root:
@@ -159,12 +159,12 @@ class ChapterReader:
         elif name in PICTURES and frame.shown:
             self._image(element, frame)
         elif (element.tail or "")[:1] == "⁄" and self._block is not None and element_text(element).isdecimal():
-            # "2<sup>2</sup>⁄<sub>3</sub>" is no 22⁄3.
+            # "2<sup>2</sup>⁄<sub>3</sub>" is not 22⁄3.
             self._gap = self._gap or (" " if self._block.ends_with_digit else "")
         elif name == "math" and frame.shown:
             self._say_formula(formula_text(element), frame)
-            self._beside = " ".join(element.get("alttext", "").split())
-            # Its letters count for anchors, and stand in no block a second time.
+            self._formula_words = " ".join(element.get("alttext", "").split())
+            # Its letters count for anchors, but must not be repeated in a block.
             frame.muted = True
         return frame
 
@@ -214,7 +214,7 @@ class ChapterReader:
         elif is_page_mark(element, name) or element.get("hidden") is not None:
             frame.muted = True
         elif name in ("case", "default") or element.get("aria-hidden") == "true":
-            frame.muted = frame.muted or self._stands_twice(element, name)
+            frame.muted = frame.muted or self._is_repetition(element, name)
         elif name in ("title", "desc") and is_placeholder(element_text(element)):
             frame.muted = True
         elif self._roles.keeps(element):
@@ -222,8 +222,8 @@ class ChapterReader:
         elif kind := self._roles.leaves_out(element, self._file.href):
             frame.left_out, frame.kept = kind, False
 
-    def _stands_twice(self, element: Element, name: str) -> bool:
-        """Tell whether something is shown instead of a formula beside it, or a case of `epub:switch` is no formula."""
+    def _is_repetition(self, element: Element, name: str) -> bool:
+        """Return whether an element only repeats a formula next to it, or is an `epub:switch` case without one."""
         if name == "case":
             return not has_formula(element)
         before = element.getprevious()
@@ -270,11 +270,11 @@ class ChapterReader:
             self._gap = " " if self._space else ""
 
     def _next_position(self) -> int:
-        """Where the next visible character stands in the text of the file."""
+        """Return the position of the next visible character in the text of the file."""
         return self._position + 1 if self._space and self._position else self._position
 
     def _boundary(self, frame: Frame, parent: Frame, *, entering: bool) -> None:
-        """Pass the start or end of a block element: end the block, or the line, or the table's cell."""
+        """Handle the start or end of a block element: end the block, the line, or the table's cell."""
         self._space = True
         name = str(frame.element.tag)
         if name == "br":
@@ -310,11 +310,11 @@ class ChapterReader:
         begins_word = (element.tail or "")[:1].isalnum()
         inline = running or begins_word or frame.heading
         if formula := picture_formula(element):
-            if element.get("alt", "").strip() != self._beside:
+            if element.get("alt", "").strip() != self._formula_words:
                 self._say_formula(formula, frame)
             return
         alt = alternative_text(element, inline=inline, repeated=self._repeated)
-        if not alt or alt == self._beside:
+        if not alt or alt == self._formula_words:
             return
         if frame.heading or len(alt) <= _SHORT_ALT:
             # A letter drawn as a picture: an initial, a rare character, a title in ornamental type.
@@ -364,7 +364,7 @@ class ChapterReader:
             self.headings += [heading] if heading else []
             self._sections.add_heading(text, int(name[1]), frame.depth, frame.path.rpartition("/")[0])
         for note, note_text in block.notes:
-            # A heading holds no notes; what it refers to comes right after it.
+            # A heading has no notes in it; those that it refers to come right after it.
             builder = BlockBuilder("footnote", note.anchor, frame.language, page=note.page)
             builder.add(note_text, node=note.cfi)
             self._emit(builder)

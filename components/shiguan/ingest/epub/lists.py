@@ -1,4 +1,4 @@
-"""Lists of places in the book (contents, indexes and their like), known by their links and by their numbers."""
+"""Finds lists of places in the book (contents, indexes and the like) by their links and their numbers."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ _HOLDERS = frozenset("ul ol dl menu table div section article p".split())
 _OUTWARD = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
 _LINKS, _LINKED = 5, 0.7
 _LINES, _ALIKE, _LINE = 8, 0.8, 100
-# Years are no pages: numbers of four digits do not count.
+# Numbers of four digits are years, not pages, and do not count.
 _PAGE = r"\d{1,3}(?:\s?[–-]\s?\d{1,3})?[nf]{0,2}\.?"
 _PAGES = rf"{_PAGE}(?:[,;،、]\s?{_PAGE})*"
 # "Abel, 12, 45–47", "The map of Fanyang … 12", "Galois, see Abel".
@@ -26,9 +26,9 @@ _LAST_NUMBER = re.compile(r"\S[^=]*?\s(\d{1,3})")
 
 
 def link_lists(root: Element) -> set[Element]:
-    """Find the elements of a file that are little but links to other places of the book."""
+    """Find the elements of a file that are mostly links to other places of the book."""
     found: set[Element] = set()
-    # Of each open element: its links, the length of their text, the length of its own.
+    # For each open element: its links, the length of their text, and the length of its own text.
     counts = [[0, 0, 0]]
     for event, element in etree.iterwalk(root, events=("start", "end")):
         if event == "start":
@@ -47,12 +47,12 @@ def link_lists(root: Element) -> set[Element]:
 
 
 def is_internal(href: str) -> bool:
-    """Tell whether a link leads to a place of the same book."""
+    """Return whether a link leads to a place of the same book."""
     return bool(href) and not _OUTWARD.match(href)
 
 
 def is_contents(root: Element) -> bool:
-    """Tell whether a file, with no role stated, is a list of links to other files."""
+    """Return whether a file, with no role stated, is a list of links to other files."""
     links = [
         link for link in root.iter("a")
         if (href := link.get("href", "")) and is_internal(href) and not href.startswith("#")
@@ -64,7 +64,7 @@ def is_contents(root: Element) -> bool:
 
 
 def mark_lists(blocks: Sequence[Block]) -> None:
-    """Give the kind `list` to runs of text that are little but names with pages: an index, a table of figures."""
+    """Set the kind `list` of runs of text that are mostly names with pages: an index, a table of figures."""
     for (_, points), run in groupby(blocks, lambda block: (block.anchor["href"], _points(block))):
         found = list(run) if points else []
         lines = [line for block in found for line in block.content.split("\n")]
@@ -81,7 +81,7 @@ def _points(block: Block) -> bool:
 
 
 def _rises(lines: Sequence[str]) -> bool:
-    """Tell whether the numbers at the ends of lines rise, as those of pages do."""
+    """Return whether the numbers at the ends of lines ascend like page numbers."""
     ends = [int(found[1]) for line in lines if (found := _LAST_NUMBER.fullmatch(line))]
     enough = len(ends) >= _ALIKE * len(lines) and ends[0] < ends[-1]
     return enough and _share(list(pairwise(ends)), lambda pair: pair[0] <= pair[1])

@@ -1,4 +1,4 @@
-"""The notes of a book: the links that lead to them, what their marks look like, and where each is put."""
+"""Finds the notes of a book: the links that lead to them, their marks, and the place where each is inserted."""
 
 import re
 from collections.abc import Iterable
@@ -34,19 +34,19 @@ _TOO_BIG = frozenset("html body main nav table ol ul dl".split())
 _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 _MAX_PLAIN_NOTE = 8000
 _MAX_NESTING = 3
-# More links than this into one block are a table of contents and its like, not notes that lead back.
+# More links than this into one block come from a table of contents or the like, not from notes.
 _MAX_BACK_LINKS = 100
 
 
 @dataclass(eq=False)
 class BookFile:
-    """A file of a book: `spine` is None for one outside the reading order, which only notes lead to."""
+    """A file of a book; `spine` is None for a file outside the reading order, which is read only for notes."""
 
     href: str
     spine: int | None
     root: Element
     linear: bool = True
-    # The file in the book's CFIs; empty where it was mended, and what was read is not what stands there.
+    # The file in the book's CFIs; empty if it was repaired, because its tree is then not that of the file.
     cfi: str = ""
 
 
@@ -59,28 +59,28 @@ class Link:
 
 
 def is_mark(link: Element) -> bool:
-    """Tell whether a link's text is a note mark and no part of the sentence: a number, a letter, a star, 注1."""
+    """Return whether a link's text is a note mark and not part of the sentence: a number, a letter, a star, 注1."""
     text = element_text(link)
     return not text or bool(_MARK.fullmatch(text))
 
 
 def says_mark(link: Element) -> bool:
-    """Tell whether a link declares itself a note mark."""
+    """Return whether a link declares itself a note mark."""
     return bool(tokens(link, "type", "role") & _MARK_ROLES)
 
 
 def looks_like_back(link: Element) -> bool:
-    """Tell whether a link in a note may be its way back: an arrow, a mark, a line number."""
+    """Return whether a link in a note may be its way back: an arrow, a mark, a line number."""
     return says_back(link) or (len(element_text(link)) <= _SHORT and not says_mark(link))
 
 
 def says_back(link: Element) -> bool:
-    """Tell whether a link in a note is the way back beyond doubt, wherever it leads."""
+    """Return whether a link in a note is the way back beyond doubt, wherever it leads."""
     return bool(tokens(link, "type", "role") & _BACK_ROLES) or bool(_BACK_ARROW.fullmatch(element_text(link)))
 
 
 def in_note_list(element: Element) -> bool:
-    """Tell whether an element stands among notes, by role or class."""
+    """Return whether an element is among notes, by role or class."""
     return any(
         tokens(node, "type", "role") & (NOTE_LISTS | _NOTES)
         or any(_NOTE_CLASS.search(word) for word in tokens(node, "class"))
@@ -90,7 +90,7 @@ def in_note_list(element: Element) -> bool:
 
 
 def block_of(element: Element) -> Element:
-    """Find the block that an element stands in."""
+    """Find the block that contains an element."""
     while str(element.tag) not in BLOCK_ELEMENTS:
         parent = element.getparent()
         if parent is None:
@@ -100,7 +100,7 @@ def block_of(element: Element) -> Element:
 
 
 def contains(outer: Element, inner: Element) -> bool:
-    """Tell whether an element is another or holds it."""
+    """Return whether an element is the other one or contains it."""
     return outer is inner or any(node is outer for node in inner.iterancestors())
 
 
@@ -117,7 +117,7 @@ def with_wrapper(link: Element) -> Element:
 
 @dataclass(eq=False)
 class Note:
-    """A note: where it stands, whether the text refers to it, and whether it has found its place."""
+    """A note: its element and place, whether the text refers to it, and whether it has been inserted."""
 
     element: Element
     file: BookFile
@@ -130,7 +130,7 @@ class Note:
 
     @property
     def cfi(self) -> str:
-        """The note as the book's CFIs have it."""
+        """The CFI of the note."""
         steps: list[str] = []
         node = self.element if self.file.cfi else self.file.root
         while (parent := node.getparent()) is not None:
@@ -140,7 +140,7 @@ class Note:
 
     @property
     def anchor(self) -> dict[str, object]:
-        """Where the note itself stands in the book."""
+        """The place of the note itself in the book."""
         return {"href": self.file.href, "spine": self.file.spine, "path": self.path, "offset": 0}
 
 
@@ -148,9 +148,9 @@ class NoteIndex:
     """
     The notes of a book (`notes`, by element) and the marks that refer to them (`marks`, by element).
 
-    A link is a note mark if it says so (`epub:type="noteref"`, `role="doc-noteref"`), if it leads to an element that
-    says it is a note, or if its text is a mark (a number, a star) and the note links back to it or stands in a list
-    of notes.
+    A link is a note mark if it is declared as one (`epub:type="noteref"`, `role="doc-noteref"`), if it leads to an
+    element that is declared as a note, or if its text is a mark (a number, a star) and the note links back to it or is
+    in a list of notes.
     """
 
     def __init__(self, files: Iterable[BookFile], resolve: Resolve) -> None:
@@ -173,11 +173,11 @@ class NoteIndex:
         for link in self._links:
             self._judge(link)
         for mark, note in self.marks.items():
-            # A mark inside a note is followed from that note.
+            # A mark inside a note is resolved when that note is written.
             note.wanted = note.wanted or not any(node in self.notes for node in mark.iterancestors())
 
     def text_of(self, note: Note, nesting: int = 0) -> str:
-        """Give a note's text in one line, without its number and its link back; marks in it are followed three deep."""
+        """Return a note's text in one line, without its number and its link back; marks in it are resolved 3 deep."""
         note.placed = True
 
         def instead(node: Element) -> str | None:
@@ -202,7 +202,7 @@ class NoteIndex:
                 self._places[element] = file, path, len(self._places)
                 for key in ("id", "name"):
                     if element_id := element.get(key, ""):
-                        # Where an id stands twice, readers go to the first.
+                        # If an id occurs twice, reading systems go to the first.
                         ids.setdefault((file.href, element_id), element)
                 if element.tag == "a" and "#" in element.get("href", ""):
                     self._links.append(Link(element))

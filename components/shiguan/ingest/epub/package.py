@@ -16,7 +16,7 @@ _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
 _RIGHTS = "META-INF/rights.xml"
 _ADEPT = b"http://ns.adobe.com/adept"
-# These two garble fonts only, with a key that stands in the book itself.
+# These two only obfuscate fonts, with a key that is in the book itself.
 _FONT_OBFUSCATION = {"http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#rc"}
 _FONTS = (".otf", ".ttf", ".ttc", ".woff", ".woff2", ".eot")
 _TEXT_TYPES = {"application/xhtml+xml", "text/html", "application/x-dtbook+xml", "text/x-oeb1-document"}
@@ -59,7 +59,7 @@ class Landmark(NamedTuple):
 
 
 class PageTarget(NamedTuple):
-    """A line of a page list: where the printed page of that label begins, nowhere without a file."""
+    """A line of a page list: where the printed page of that label begins; unknown without a file."""
 
     href: str
     fragment: str
@@ -77,13 +77,13 @@ class NavEntry:
 
     @property
     def depth(self) -> int:
-        """How many lines it is indented below."""
+        """The number of lines above it that it is nested in."""
         return 0 if self.parent is None else self.parent.depth + 1
 
 
 @dataclass
 class Package:
-    """What a book says about itself: `find` tells where a link leads, `warnings` what was amiss."""
+    """What a book says about itself: `find` returns where a link leads, `warnings` lists what was wrong."""
 
     source: str
     find: Resolve
@@ -159,7 +159,7 @@ def _entries(
     base: str,
     find: Resolve,
 ) -> list[NavEntry]:
-    """Read the lines of a table of contents; one without words hands what is below it to the line above."""
+    """Read the lines of a table of contents; the lines below one without words belong to the line above it."""
     entries: list[NavEntry] = []
     pending: list[tuple[Element, NavEntry | None]] = []
     pending += [(node, None) for node in reversed(below(root))] if root is not None else []
@@ -224,7 +224,8 @@ def _opf_name(archive: SafeArchive) -> str:
     if name is None:
         opfs = [entry for entry in archive.names if entry.lower().endswith(".opf")]
         if not opfs:
-            raise SourceError(archive.source, f"this zip archive is no EPUB: it has no `{_CONTAINER}`", _NOT_AN_EPUB)
+            cause = f"this zip archive is not an EPUB: it has no `{_CONTAINER}`"
+            raise SourceError(archive.source, cause, _NOT_AN_EPUB)
         return opfs[0]
     container = parse_xml(archive.read(name, _MAX_PACKAGE_BYTES))
     paths = [] if container is None else [root.get("full-path", "") for root in container.iter("rootfile")]
@@ -320,7 +321,7 @@ def _read_spine(opf_name: str, opf: Element, manifest: dict[str, Element], packa
 
 
 def _readable(manifest: dict[str, Element], item_id: str) -> Element | None:
-    """Follow fallbacks from a manifest item to one that holds text."""
+    """Follow fallbacks from a manifest item to one with text."""
     seen: set[str] = set()
     while item_id in manifest and item_id not in seen:
         seen.add(item_id)

@@ -1,4 +1,4 @@
-"""Where the pages of the printed book begin: its page list, its page breaks, and anchors that are named after pages."""
+"""Finds where printed pages begin: by the page list, page breaks, and anchors that are named after pages."""
 
 import re
 from collections import Counter
@@ -11,9 +11,9 @@ from shiguan.ingest.epub.trees import Element, element_text
 from shiguan.text.places import page_label
 
 _NAMED = re.compile(r"(?i)(?:page|pg)[-_.]?(\d{1,5}|[ivxlcdm]{1,8})")
-# So many anchors that are named after pages are no chance.
+# At least this many anchors that are named after pages are not a coincidence.
 _FEWEST_NAMED = 3
-# Between two pages that are listed so many may be missing; where more are, nobody knows where they begin.
+# At most this many pages may be missing between two that are listed; of more, nothing shows where they begin.
 _WIDEST_GAP = 10
 
 
@@ -21,10 +21,10 @@ def begin_pages(
     files: Sequence[BookFile], listed: Sequence[PageTarget], notes: Sequence[Note]
 ) -> tuple[dict[Element, str], list[str]]:
     """
-    Tell at which elements which page begins, and what is wrong with the book's page list; notes get their page.
+    Return the elements at which pages begin, and what is wrong with the book's page list; also set the pages of notes.
 
-    A page list goes before the labels that breaks have themselves; classes and ids count only where there is none. A
-    page behind which some are missing is all of them, `63–65`: which one it is cannot be known.
+    A page list takes precedence over the labels of page breaks; classes and ids count only without a page list. If
+    pages are missing after one, its label is that of all of them, `63–65`, because which page it is cannot be known.
     """
     places: dict[tuple[str, str], str] = {}
     for target in listed:
@@ -42,13 +42,13 @@ def begin_pages(
             elif is_page_type(element):
                 marks.append((element, _own_label(element), "typed"))
             elif listed or not file.href:
-                continue  # nor has a page of the web, whose classes are those of a menu
+                continue  # not on web pages either, whose `page` classes are those of menus
             elif is_page_class(element):
                 marks.append((element, _own_label(element), "class"))
             elif element.tag in ("a", "span") and (found := _NAMED.fullmatch(element.get("id", ""))):
                 marks.append((element, found[1], "named"))
     named = sum(how == "named" for *_, how in marks)
-    # A book that marks its pages in two ways is read in the way that says so.
+    # Of a book that marks its pages in two ways, explicit marks count.
     weak = {"named"} if named < _FEWEST_NAMED or named < len(marks) else set()
     chosen = [(element, label) for element, label, how in marks if label and how not in weak]
     begins = dict(_with_gaps(chosen))
@@ -63,7 +63,7 @@ def _own_label(element: Element) -> str:
 
 
 def _with_gaps(marks: Sequence[tuple[Element, str]]) -> list[tuple[Element, str]]:
-    """Write each page with those that are missing behind it."""
+    """Write each page with those that are missing after it."""
     found = []
     following = run = ""
     for element, label in reversed(marks):
@@ -89,8 +89,8 @@ def _place_notes(files: Sequence[BookFile], begins: dict[Element, str], notes: S
 def _faults(listed: Sequence[PageTarget], places: dict[tuple[str, str], str], met: set[tuple[str, str]]) -> list[str]:
     labels = Counter(filter(None, places.values()))
     faults = {
-        "{} of its entries lead nowhere": sum((one.href, one.fragment) not in met for one in listed),
-        "{} have no label that a page can have": sum(not page_label(one.label) for one in listed),
-        "{} pages stand in it twice": sum(count > 1 for count in labels.values()),
+        "{} of its entries lead nowhere": sum((target.href, target.fragment) not in met for target in listed),
+        "{} have no label that a page can have": sum(not page_label(target.label) for target in listed),
+        "{} pages are in it twice": sum(count > 1 for count in labels.values()),
     }
     return [about.format(f"{count:,}") for about, count in faults.items() if count]

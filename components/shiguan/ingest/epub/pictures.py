@@ -1,4 +1,4 @@
-"""What is read of a picture and a formula: the words that describe it, its TeX, and never a placeholder."""
+"""Reads pictures and formulas: the words that describe them, their TeX, and never a placeholder."""
 
 import re
 from collections import Counter
@@ -13,7 +13,7 @@ from shiguan.ingest.epub.trees import Element, element_text, tokens, visible
 from shiguan.resources import read_patterns
 
 PICTURES = frozenset(("img", "image"))
-# The same words on so many pictures of a book describe none of them.
+# The same words on this many pictures of a book do not describe them.
 _MOST_ALIKE = 5
 _MOST_MARKUP = 50_000
 _LABEL = re.compile(
@@ -22,7 +22,7 @@ _LABEL = re.compile(
 _MARKS = " .,:;!?[](){}*_-–—“”\"'。，：；「」【】（）"
 _FORMULA_CLASS = re.compile(r"math|tex\b|equation|formula")
 _TEX_ENCODING = re.compile(r"tex$", re.IGNORECASE)
-# What TeX needs to set a formula and nobody to read it.
+# Commands that TeX needs to typeset a formula, but nobody needs to read it.
 _STYLE = re.compile(r"\\(?:display|text)style(?![a-zA-Z])")
 _WRAPPED = re.compile(r"\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}|\\[(\[]((?:(?!\\[)\]]).)*)\\[)\]]|\$\$?([^$]*)\$\$?")
 _FENCE = re.compile(r"\\left(\\[a-zA-Z]+|[^\w\s])\\right\.|\\left\.\\right(\\[a-zA-Z]+|[^\w\s])")
@@ -31,13 +31,13 @@ _INNER_SPACE = re.compile(r"(?<=[(\[{]) | (?=[)\]},;.]|\\\})")
 
 
 def repeated_alternatives(roots: Iterable[Element]) -> frozenset[str]:
-    """Find the alternatives that a book gives to picture after picture."""
+    """Find the alternative texts that a book repeats for many pictures."""
     times = Counter(_alternative(picture) for root in roots for picture in root.iter(*PICTURES))
     return frozenset(text for text, count in times.items() if count > _MOST_ALIKE)
 
 
 def alternative_text(element: Element, *, inline: bool, repeated: frozenset[str]) -> str:
-    """Give the words that stand for a picture, if they describe it."""
+    """Return the alternative text of a picture, if it describes the picture."""
     if tokens(element, "role") & {"presentation", "none"} or element.get("aria-hidden") == "true":
         return ""
     text = _alternative(element)
@@ -54,7 +54,7 @@ def _alternative(element: Element) -> str:
 
 
 def is_placeholder(text: str) -> bool:
-    """Tell whether words stand where a description should and say nothing."""
+    """Return whether an alternative text is a placeholder and not a description."""
     plain = _LABEL.sub("", text.strip()).strip(_MARKS)
     return not plain or any(pattern.fullmatch(plain) for pattern in _placeholders())
 
@@ -65,29 +65,29 @@ def _placeholders() -> tuple[re.Pattern[str], ...]:
 
 
 def picture_formula(element: Element) -> str:
-    """Give the TeX of a formula that is drawn as a picture and says so."""
+    """Return the TeX of a formula that is drawn as a picture and says so."""
     drawn = any(_FORMULA_CLASS.search(word) for word in tokens(element, "class"))
     text = _alternative(element) if drawn else ""
     return "" if is_placeholder(text) else _readable(text)
 
 
 def has_formula(element: Element) -> bool:
-    """Tell whether an element is a formula or holds one."""
+    """Return whether an element is a formula or contains one."""
     return next(element.iter("math"), None) is not None
 
 
 def formula_text(element: Element) -> str:
     """
-    Write a formula of MathML in a line of TeX.
+    Write a MathML formula in one line of TeX.
 
-    As its annotation has it; else from its elements; where that gives nothing, as the words beside it say it.
+    It is taken from its annotation, else converted from its elements, else its alternative text, else its letters.
     """
     for annotation in element.iter("annotation"):
         if _TEX_ENCODING.search(annotation.get("encoding", "")) and (annotation.text or "").strip():
             return _readable(annotation.text or "")
-    beside = element.get("alttext", "")
+    words = element.get("alttext", "")
     return (
-        _readable(_converted(element)) or ("" if is_placeholder(beside) else _readable(beside)) or element_text(element)
+        _readable(_converted(element)) or ("" if is_placeholder(words) else _readable(words)) or element_text(element)
     )
 
 
@@ -100,7 +100,7 @@ def _converted(element: Element) -> str:
     except MemoryError:
         raise
     except Exception:
-        # Whatever is wrong in a formula, its letters are read as they stand.
+        # A formula that cannot be converted is read by its alternative text or its letters.
         return ""
 
 

@@ -1,4 +1,4 @@
-"""A whole EPUB into blocks in reading order."""
+"""Reads a whole EPUB into blocks in reading order."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ _NEXT_STEP = "Get an undamaged copy of the book"
 
 @dataclass
 class Book:
-    """A book as read: what it says about itself, its blocks in reading order, and what went wrong on the way."""
+    """A book that was read: what it says about itself, its blocks in reading order, and warnings."""
 
     title: str
     authors: list[str]
@@ -46,7 +46,7 @@ def read_book(archive: SafeArchive, *, include_front_matter: bool = False) -> Bo
 
 
 def read_page(data: bytes, source: str) -> Book:
-    """Read one page as the only chapter of a book that says nothing about itself."""
+    """Read a page as the only chapter of a book without metadata."""
     root, problems = parse_xhtml(data) if len(data) <= _MAX_CHAPTER_BYTES else (None, [])
     if root is None:
         raise SourceError(source, "the page cannot be read", _NEXT_STEP)
@@ -65,7 +65,7 @@ def _book(package: Package, files: list[BookFile], notes: list[BookFile], *, inc
             warnings.append(f"{source}: the whole text is marked as cover, contents or the like; nothing was left out.")
     if not blocks:
         raise SourceError(source, "there is no text in it, perhaps only pictures", "Use an edition with text")
-    # A page without a package is no book: its menus are left out in silence, as they always are.
+    # A page without a package is not a book: that its menus are left out needs no warning.
     if left and package.spine:
         parts = ", ".join(f"{name} ({size:,} characters)" for name, size in left.items())
         warnings.append(f"{source}: left out as no text of the book: {parts}; `include_front_matter: true` keeps all.")
@@ -80,7 +80,7 @@ def _files(archive: SafeArchive, package: Package) -> Iterator[BookFile]:
 
 
 def _parse(archive: SafeArchive, href: str, warnings: list[str]) -> tuple[Element | None, bool]:
-    """Give the tree of a file, and whether it is what stands in the file and was not mended."""
+    """Return the tree of a file, and whether it is exactly that of the file, without repairs."""
     try:
         root, problems = parse_xhtml(archive.read(href, _MAX_CHAPTER_BYTES))
     except SourceError as error:
@@ -126,7 +126,7 @@ def _read(
             most = f"{package.source}: most of its text looks like {' and '.join(parts)}; it was kept."
             package.warnings.append(most)
     mark_lists(blocks)
-    # A book of nothing but headings is rather shown as such than refused.
+    # A book of nothing but headings is shown as such, rather than refused.
     return blocks or reader.headings, left
 
 
@@ -147,7 +147,7 @@ def _note_files(archive: SafeArchive, files: list[BookFile], package: Package) -
 
 
 def _unplaced(notes: NoteIndex, language: str) -> list[Block]:
-    """Keep, at the end, the notes whose marks stand in parts that were left out, unless they stand there themselves."""
+    """Append the notes whose marks are in parts that were left out, unless the notes are in such parts themselves."""
     blocks = []
     for note in notes.notes.values():
         if note.wanted and not (note.placed or note.left_out) and note.file.spine is not None:

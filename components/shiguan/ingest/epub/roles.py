@@ -1,4 +1,4 @@
-"""The roles of a book's parts: what is no text of it, what is verse, what is a mark of the printed page."""
+"""The roles of a book's parts: what is not text of it, what is verse, what is a mark of the printed page."""
 
 import re
 from collections import Counter
@@ -14,7 +14,7 @@ from shiguan.ingest.epub.package import Package
 from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element, element_text, tokens
 from shiguan.resources import read_patterns
 
-# Roles of text that may stand inside such a part, as an epigraph stands on a title page.
+# Roles of text that may be inside such a part, like an epigraph on a title page.
 KEPT = frozenset(
     "epigraph dedication preface foreword introduction prologue epilogue chapter part doc-epigraph "
     "doc-dedication".split()
@@ -36,57 +36,57 @@ _MIN_LINES = 3
 
 @lru_cache(maxsize=1)
 def cues() -> dict[str, dict[str, Any]]:
-    """Read the table: what is known of each kind of part, and under `evidence` the patterns."""
+    """Read the table: the cues of each kind of part, and under `evidence` the patterns."""
     return read_patterns(Path(__file__).with_name("roles.yaml"))
 
 
 @lru_cache(maxsize=8)
 def kinds_by(cue: str) -> dict[str, str]:
-    """Tell the kind that each word of a sort of cue stands for."""
+    """Return the kind of part that each word of a sort of cue means."""
     return {word: kind for kind, known in cues().items() for word in known.get(cue, ())}
 
 
 def kind_of(words: Collection[str], cue: str) -> str:
-    """Tell which kind of part any of the words stands for, or nothing."""
+    """Return the kind of part that any of the words means, or nothing."""
     known = kinds_by(cue)
     return next((known[word] for word in sorted(words) if word in known), "")
 
 
 @lru_cache(maxsize=4096)
 def kind_of_title(title: str) -> str:
-    """Tell which kind of part a title says that it stands over, or nothing."""
+    """Return the kind of part that a title announces, or nothing."""
     named = (kind for kind, known in cues().items() if "named" in known and known["named"].fullmatch(title))
     return kinds_by("titles").get(title) or next(named, "")
 
 
 def evidence(text: str) -> set[str]:
-    """Tell which marks of an imprint a text holds."""
+    """Return the marks of an imprint that a text has."""
     return {name for name, pattern in cues()["evidence"].items() if pattern.search(text)}
 
 
 class Roles:
-    """What the book and its reader want left out."""
+    """Decides what is left out, by the book's stated roles and the caller's choice."""
 
     def __init__(self, package: Package, *, include_front_matter: bool) -> None:
         self._include = include_front_matter
-        # Of a page that is no book only what states its role is left out.
+        # Of a page that is not a book only parts with a stated role are left out.
         self._by_class = bool(package.spine)
         starts = {landmark.href for landmark in package.starts}
         self._targets = {
             (landmark.href, landmark.fragment): kind
             for landmark in package.landmarks
-            # Where a whole book stands in one file, its guide may call that file cover and text at once.
+            # If a whole book is in one file, its guide may call that file both cover and text.
             if (kind := kind_of(landmark.kinds, "roles")) and (landmark.fragment or landmark.href not in starts)
         }
 
     def leaves_out_file(self, href: str, root: Element) -> str:
-        """Tell what a whole file is that is no text of the book, or nothing."""
+        """Return the kind of a whole file that is not text of the book, or nothing."""
         if self._include:
             return ""
         return self._targets.get((href, "")) or ("contents" if is_contents(root) else "")
 
     def leaves_out(self, element: Element, href: str) -> str:
-        """Tell what an element is that is no text of the book, or nothing."""
+        """Return the kind of an element that is not text of the book, or nothing."""
         types = tokens(element, "type", "role")
         if element.tag == "nav" and (not self._include or types & {"landmarks", "page-list"}):
             return "contents"
@@ -100,13 +100,13 @@ class Roles:
         return _kind_by_class(element) if self._by_class else ""
 
     def keeps(self, element: Element) -> bool:
-        """Tell whether an element is text even inside a part that is left out."""
+        """Return whether an element is text even inside a part that is left out."""
         types = tokens(element, "type", "role")
         return bool(types & KEPT) and not kind_of(types, "roles") and element.tag in _HOLDERS
 
 
 def is_page_mark(element: Element, name: str) -> bool:
-    """Tell whether an element is a number of the printed page or line."""
+    """Return whether an element is a number of the printed page or line."""
     marked = name in ("span", "a", "div", "p") and any(_PAGE_MARK.match(word) for word in tokens(element, "class"))
     if not (marked or is_page_type(element)):
         return False
@@ -115,17 +115,17 @@ def is_page_mark(element: Element, name: str) -> bool:
 
 
 def is_page_type(element: Element) -> bool:
-    """Tell whether an element says that a printed page begins at it."""
+    """Return whether an element is declared as the beginning of a printed page."""
     return bool(tokens(element, "type", "role") & _PAGE_TYPES)
 
 
 def is_page_class(element: Element) -> bool:
-    """Tell whether an element looks by its class like the number of a printed page."""
+    """Return whether the class of an element suggests that it is the number of a printed page."""
     return element.tag in ("span", "a", "div", "p") and any(map(_PAGE_CLASS.match, tokens(element, "class")))
 
 
 def is_line_group(element: Element, *, by_name: bool = False) -> bool:
-    """Tell whether an element holds lines that belong together, as a stanza does."""
+    """Return whether an element has lines that belong together, like a stanza."""
     if element.tag not in ("div", "section", "blockquote", "p", "linegroup", "poem"):
         return False
     if element.tag in ("linegroup", "poem") or any(_VERSE.search(word) for word in tokens(element, "class", "type")):
@@ -141,7 +141,7 @@ def is_line_group(element: Element, *, by_name: bool = False) -> bool:
 
 
 def is_data_table(table: Element) -> bool:
-    """Tell a table of data from one that only arranges the page."""
+    """Return whether a table has data, and is not only for layout."""
     widest = 0
     for node in table.iter():
         name = str(node.tag)
@@ -153,7 +153,7 @@ def is_data_table(table: Element) -> bool:
 
 
 def _kind_by_class(element: Element) -> str:
-    """Tell what an element is by its class, where its text does not say otherwise."""
+    """Return the kind of an element by its class, unless its text shows otherwise."""
     kind = kind_of(tokens(element, "class"), "classes")
     text = ""
     for piece in element.itertext() if kind else ():
@@ -166,31 +166,31 @@ def _kind_by_class(element: Element) -> str:
 
 
 _IMPRINT = "imprint"
-# What goes by titles and words alone stands in the first or last tenth of the text, or so near to an end.
+# Parts that are found by titles and words alone must be in the first or last tenth of the text, or this near an end.
 _END_SHARE, _END = 10, 2000
-# A title that a book repeats more often belongs to its text: an anthology says of each author who he was.
+# A title that a book repeats more often belongs to its text: an anthology introduces each of its authors.
 _MOST_ALIKE = 2
-# A list has so many lines.
+# A list has at least this many lines.
 _MIN_LISTED = 5
-# Files, each with a title that stands in it.
+# Files, each with a title in it.
 _Titles = Collection[tuple[str, str]]
 _BETWEEN_HAN = re.compile(r"(?<=[\u4e00-\u9fff])\s+(?=[\u4e00-\u9fff])")
 
 
 @lru_cache(maxsize=4096)
 def plain_title(title: str) -> str:
-    """Reduce a title to what titles are compared by."""
+    """Normalise a title for comparison."""
     return _BETWEEN_HAN.sub("", " ".join(title.casefold().split()).strip(" .:：·-—[]【】《》"))
 
 
 def leave_out(blocks: Sequence[Block], lines: _Titles, headings: _Titles) -> tuple[list[Block], Counter[str]]:
     """
-    Take out the parts that titles and words show to be no text of the book, and name them with their lengths.
+    Remove the parts that titles and words show not to be text of the book, and return their lengths by name.
 
-    A list by its title that is not left out (in the middle of the book, with longer lines) gets the kind `list`.
+    A list by its title that is not removed (in the middle of the book, with longer lines) gets the kind `list`.
 
-    A title counts in the file that holds its heading or that its line of the table of contents leads to: what follows
-    in the next file without a heading of its own stands under it, too, and may be a chapter.
+    A title counts only in the file that has its heading or that its line of the table of contents leads to: the next
+    file, if it has no heading of its own, is also below that heading, but may be a chapter.
     """
     listed = {(href, plain_title(title)) for href, title in lines}
     owned = listed | {(href, plain_title(title)) for href, title in headings}
@@ -224,19 +224,19 @@ def _size(blocks: Sequence[Block]) -> int:
 
 
 def _cue_over(block: Block, owned: _Titles, listed: _Titles) -> tuple[str, str, str]:
-    """Tell a block's file and, where the title of such a part stands above it, the title and the kind."""
+    """Return a block's file and, if it is below the title of such a part, that title and the kind."""
     href = block.anchor["href"]
     above = [plain_title(heading) for heading in block.section]
     for i, title in enumerate(above):
         kind = kind_of_title(title) or kinds_by("doubtful").get(title)
-        # A chapter whose heading ranks too low stands below such a title, and has a line of its own.
+        # A chapter whose heading has too low a rank is below such a title, but has its own line in the contents.
         if kind and (href, title) in owned and not any((href, below) in listed for below in above[i + 1 :]):
             return href, title, kind
     return href, "", ""
 
 
 def _fits(run: Sequence[Block], title: str, kind: str) -> bool:
-    """Tell whether what stands under a title may be what the title says."""
+    """Return whether the text below a title may be what the title announces."""
     known, size = cues()[kind], _size(run)
     if size > known["most"]:
         return False
@@ -246,13 +246,13 @@ def _fits(run: Sequence[Block], title: str, kind: str) -> bool:
 
 
 def _is_listing(run: Sequence[Block], kind: str) -> bool:
-    """Tell whether what stands under the title of a list may be one, with lines of up to twice the length."""
+    """Return whether the text below the title of a list may be one, with lines of up to twice the usual length."""
     lines = sum(block.content.count("\n") + 1 for block in run)
     return lines >= _MIN_LISTED and _size(run) <= 2 * cues()[kind].get("line", 0) * lines
 
 
 def _imprint(run: Sequence[Block]) -> tuple[int, int]:
-    """Find an imprint without a title: where its first mark stands, and where its last one ends."""
+    """Find an imprint without a title: the block of its first mark, and the one after its last."""
     if _size(run) <= cues()[_IMPRINT]["most"]:
         found = [evidence(block.content) for block in run]
         if len(set().union(*found)) >= cues()[_IMPRINT]["untitled"]:

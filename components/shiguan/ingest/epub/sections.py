@@ -1,4 +1,4 @@
-"""Which headings stand above a passage: the table of contents and the headings in the text, combined."""
+"""Tracks the headings above a passage: the table of contents and the headings in the text, combined."""
 
 import re
 from collections.abc import Iterable
@@ -26,18 +26,18 @@ class _Heading:
 
 class SectionTracker:
     """
-    Follows a book in reading order and tells the section path of the current place, outermost heading first.
+    Follows a book in reading order and knows the section path of the current place, outermost heading first.
 
-    A heading ends where another of its rank or higher comes, or where the `section` it stands in ends. An entry of the
-    table of contents and the first heading at or after its target are the same thing: the path shows the fuller of the
-    two texts once. Entries reach over several files until a heading or entry follows that ends them.
+    A heading ends where another of its rank or higher comes, or where the `section` that contains it ends. An entry of
+    the table of contents and the first heading at or after its target are the same thing: the path has the fuller of
+    the two texts once. Entries extend over several files until a heading or entry ends them.
     """
 
     def __init__(self, entries: Iterable[NavEntry], skipped_labels: Iterable[str] = ()) -> None:
         self._targets: dict[tuple[str, str], NavEntry] = {}
         for entry in entries:
             key = (entry.href, entry.fragment)
-            # Where a part and its first chapter lead to the same place, the chapter knows both.
+            # If a part and its first chapter lead to the same place, the entry of the chapter has both.
             if entry.href and (key not in self._targets or entry.depth > self._targets[key].depth):
                 self._targets[key] = entry
         self._skipped = {_letters(label) for label in skipped_labels}
@@ -58,7 +58,7 @@ class SectionTracker:
         self._arrive(self._targets.get((href, "")))
 
     def start_element(self, element_id: str) -> None:
-        """Pass an element with an id, which an entry of the table of contents may lead to."""
+        """Note an element with an id, which an entry of the table of contents may lead to."""
         self._arrive(self._targets.get((self._href, element_id)))
 
     def add_heading(self, text: str, level: int, depth: int, parent_path: str) -> None:
@@ -74,7 +74,7 @@ class SectionTracker:
         self._pop_above(depth, level)
         heading = _Heading(text, depth, level, self._href, parent_path)
         if self._awaits_heading and self._entry is not None:
-            # A part whose first chapter stands at the same place shares the place but not the heading.
+            # A part whose first chapter is at the same place shares the place but not the heading.
             self._matches[self._entry] = heading
         elif not self._text_since_heading and last is not None and self._entry is not None:
             heading.absorbed = _letters(text) in _letters(self._entry.label)
@@ -88,13 +88,13 @@ class SectionTracker:
             return
         self._headings = [heading for heading in self._headings if heading.depth <= depth]
         if not self._text_since_heading:
-            # A section of nothing but headings names what comes after it.
+            # The headings of a section with nothing else belong to what comes after it.
             for heading in ended:
                 heading.depth = depth
             self._orphans = ended
 
     def path(self) -> list[str]:
-        """Tell the section path of a passage at the current place."""
+        """Return the section path of a passage at the current place."""
         if self._orphans:
             self._headings += self._orphans
             self._orphans = []
@@ -107,7 +107,7 @@ class SectionTracker:
             return
         self._entry = entry
         self._entry_href = self._href
-        # The target may stand on the heading, before it, or inside it.
+        # The target may be the heading, before it, or inside it.
         self._awaits_heading = True
 
     def _pop_above(self, depth: int, level: int, keep: _Heading | None = None) -> None:
@@ -118,7 +118,7 @@ class SectionTracker:
         ]
 
     def _open_entries(self) -> list[NavEntry]:
-        """Entries that still hold here: without those whose heading has ended."""
+        """Return the entries that still hold here, without those whose heading has ended."""
         chain: list[NavEntry] = []
         entry = self._entry
         while entry is not None:
@@ -166,7 +166,7 @@ class SectionTracker:
 
 
 def _fuller(label: str, heading: str) -> list[str]:
-    """One text for an entry and its heading where one contains the other, else both."""
+    """Return one text for an entry and its heading if one contains the other, else both."""
     in_label, in_heading = _letters(label), _letters(heading)
     if in_heading in in_label:
         return [label]

@@ -1,4 +1,4 @@
-"""XML and XHTML of unknown origin into trees, and what counts as text in them: no entities, no DTD, no network."""
+"""Parses XML and XHTML of unknown origin, without entities, DTD or network, and reads the text of their elements."""
 
 import html.entities
 import re
@@ -30,13 +30,13 @@ def decode_markup(data: bytes) -> tuple[str, list[str]]:
     """
     Turn the bytes of a markup file into text.
 
-    Where no encoding fits for certain, what is no UTF-8 in it is replaced. Characters that XML forbids (NUL and other
-    control characters) are taken out.
+    If no encoding is certain, bytes that are not UTF-8 are replaced. Characters that XML forbids (NUL and other control
+    characters) are removed.
     """
     problems: list[str] = []
     match = _DECLARED_ENCODING.search(data[:1024]) or _META_ENCODING.search(data[:1024])
     declared = match.group(1).decode("ascii").lower() if match else "utf-8"
-    # Where NUL does not mean UTF-16 it is one of the characters that are taken out.
+    # If NUL does not mean UTF-16, it is one of the characters that are removed.
     decoded = decode_text(data, declared) or decode_text(data.replace(b"\0", b"\1"), declared)
     encoding = decoded.encoding if decoded else "utf-8"
     if decoded is None or not (encoding in ("utf-8", superset(declared)) or encoding.startswith("utf-16")):
@@ -58,7 +58,7 @@ def parse_xhtml(data: bytes) -> tuple[Element | None, list[str]]:
     """
     Parse a chapter: as XML if it is well-formed, else as HTML, which keeps the text of any tag soup.
 
-    HTML's named entities become characters; entities that the document itself declares stay as written, unexpanded.
+    HTML's named entities become characters; entities that the document itself declares are not expanded.
     """
     text, problems = decode_markup(data)
     text, declares_entities = _without_doctype(text)
@@ -79,7 +79,7 @@ def parse_xhtml(data: bytes) -> tuple[Element | None, list[str]]:
 
 
 def local_name(tag: str) -> str:
-    """Strip namespace and prefix off a tag or attribute name."""
+    """Strip namespace and prefix from a tag or attribute name."""
     return tag.rpartition("}")[2].rpartition(":")[2]
 
 
@@ -88,7 +88,7 @@ def tokens(element: Element, *names: str) -> frozenset[str]:
     if not element.attrib:
         return frozenset()
     words: set[str] = set()
-    # Values are looked up one by one, each past all the attributes before it.
+    # Looking up a value searches all attributes before it.
     for key in element.attrib:
         if local_name(str(key)) in names:
             words.update(element.get(key, "").lower().split())
@@ -116,7 +116,7 @@ def _without_doctype(text: str) -> tuple[str, bool]:
 
 
 def _neutral(text: str) -> str:
-    """Give a text no encoding declaration, no references to forbidden characters and no entities but XML's own five."""
+    """Remove the encoding declaration, references to forbidden characters, and all entities but XML's own five."""
     text = text.lstrip("\ufeff \t\r\n")
     if declaration := _DECLARATION.match(text):
         text = text[declaration.end() :].lstrip()
@@ -153,21 +153,21 @@ def _root(text: str, parser: "etree.XMLParser | etree.HTMLParser") -> Element | 
 
 
 def _parse_html(text: str) -> tuple[Element | None, bool]:
-    # HTML knows no self-closed element but the void ones: `<a id="x"/>` would swallow all that follows.
+    # HTML has no self-closed elements but the void ones: `<a id="x"/>` would contain all that follows.
     text = _SELF_CLOSED.sub(lambda m: m[0] if m[1].lower() in _VOID else f"<{m[1]}{m[2]}></{m[1]}>", text)
     for flattened in (False, True):
         parser = etree.HTMLParser(
             encoding="utf-8", no_network=True, huge_tree=True, remove_comments=True, remove_pis=True, recover=True
         )
         root = _root(_flattened(text) if flattened else text, parser)
-        # Below 2,048 levels the parser stops, and all that follows would be lost.
+        # At 2,048 levels the parser stops, and all that follows would be lost.
         if all(entry.type != etree.ErrorTypes.ERR_RESOURCE_LIMIT for entry in parser.error_log):
             break
     return None if root is None else _localised(root), flattened
 
 
 def _flattened(text: str) -> str:
-    """Take out the tags that stand deeper than the parser goes, and leave their text."""
+    """Remove the tags that are nested deeper than the parser goes, and keep their text."""
     depth = 0
 
     def kept(tag: re.Match[str]) -> str:
@@ -187,7 +187,7 @@ def _localised(root: Element) -> Element:
         tag = str(element.tag)
         name = local_name(tag).lower()
         if not _TAG.fullmatch(name):
-            # Tag soup makes names that no tree takes, such as `type='noteref'`.
+            # Tag soup has names that no tree allows, such as `type='noteref'`.
             name = "unknown"
         if name != tag:
             element.tag = name
@@ -201,25 +201,25 @@ BLOCK_ELEMENTS = frozenset(
     "td text tfoot th thead tr ul frontmatter bodymatter rearmatter level level1 level2 level3 level4 level5 level6 "
     "book poem linegroup line note sidebar prodnote imggroup list svg".split()
 )
-# Not part of the text: readings beside the base text, what is never shown, and what stands in for media.
+# Not part of the text: ruby readings, elements that are never shown, and fallbacks for media.
 UNCOUNTED_ELEMENTS = frozenset(
     "rt rp rtc script style head template metadata defs audio video iframe canvas annotation annotation-xml".split()
 )
-# Marks that no reader sees: soft hyphen, zero width space, byte order mark, the invisible operators of formulas.
+# Invisible characters: soft hyphen, zero width space, byte order mark, the invisible operators of formulas.
 _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\ufeff\u2061\u2062\u2063\u2064"))
 
 
 def visible(text: str) -> str:
-    """Drop the characters that no reader sees."""
+    """Drop invisible characters."""
     return text if text.isascii() else text.translate(_INVISIBLE)
 
 
 def element_text(element: Element, instead: Callable[[Element], str | None] = lambda _: None) -> str:
     """
-    Give the text of an element, in which an anchor's `offset` counts code points.
+    Return the text of an element, in which an anchor's `offset` counts code points.
 
     All character data in document order, without the elements of `UNCOUNTED_ELEMENTS` and without invisible
-    characters; where `instead` has a text for an element, that stands for it. Each run of white space counts as one
+    characters; if `instead` returns a text for an element, that replaces it. Each run of white space counts as one
     space, and so does each start and end of an element of `BLOCK_ELEMENTS`; no space at either end.
     """
     pieces: list[str] = []
