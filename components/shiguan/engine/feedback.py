@@ -4,7 +4,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -18,7 +18,6 @@ LONGEST_NOTE = 2_000
 
 _LONGEST_ANSWER, _LONGEST_QUOTE, _MOST_QUOTES = 4_000, 500, 5
 _SCHEMA = """
-PRAGMA journal_mode = WAL;
 CREATE TABLE IF NOT EXISTS feedback (number INTEGER PRIMARY KEY AUTOINCREMENT, tenant TEXT, receipt TEXT, reader TEXT,
     content TEXT, UNIQUE (tenant, receipt, reader));
 CREATE INDEX IF NOT EXISTS feedback_by_tenant ON feedback (tenant, number);
@@ -102,6 +101,8 @@ class FeedbackFile:
                 check_free_space(self.path.parent)
             os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
             with closing(sqlite3.connect(self.path, timeout=10)) as database, database:
+                with suppress(sqlite3.OperationalError):  # locked: another process sets the mode, or the next one will
+                    database.execute("PRAGMA journal_mode = WAL")
                 database.executescript(_SCHEMA)
                 yield database.execute
         except (sqlite3.Error, OSError) as error:

@@ -210,8 +210,9 @@ class SQLiteConversationStore(Serializable, ConversationStore):
             os.close(os.open(self.file, os.O_CREAT | os.O_RDWR, 0o600))
             database = sqlite3.connect(self.file, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
             try:
-                for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "secure_delete = ON"):
-                    database.execute(f"PRAGMA {pragma}")
+                with suppress(sqlite3.OperationalError):  # locked: another process sets the mode, or the next one will
+                    database.execute("PRAGMA journal_mode = WAL")
+                database.executescript("PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON;")
                 (found,) = database.execute("PRAGMA user_version").fetchone()
                 if found not in (0, _FORMAT):
                     raise StoreFormatError(
