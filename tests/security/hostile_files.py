@@ -242,7 +242,7 @@ def _yaml() -> Iterator[Hostile]:
         "!!python/object/apply:os.system ['touch owned']", "!!python/object/new:os.system ['touch owned']",
         f"!!python/name:{CANARY}.run", f"!!python/module:{CANARY}", f"!!python/object:{CANARY}.Canary {{}}",
         "!!python/object/apply:subprocess.Popen [[id]]", "!!python/object/apply:builtins.eval ['1']", "!!python/tuple x", "!!python/tuple {a: 1}",
-        "!!python/complex 1j", "!!python/bytes x", "!!binary aGk=", "!!set {a}", "!!omap [a: 1]", "!!timestamp 2020-01-01",
+        "!!python/complex 1j", "!!python/bytes x", "!!binary aGk=", "!!set {a}", "!!omap [a: 1]",
         "!custom x", "!<tag:yaml.org,2002:python/name:os.system> x", "!ruby/object:X {}", "!!js/function 'x'",
     ):  # fmt: skip
         yield text(f"the tag {tag}", f"x-evil: {tag}\n{sound}")
