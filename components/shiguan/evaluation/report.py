@@ -35,7 +35,7 @@ def write_report(report: Report, path: Path) -> Path:
 def run_report(results: Results) -> Report:
     """Report a run: its means, groups and times, where questions were lost, and the worst of them."""
     estimates = results.estimates()
-    parts = [_quality(results, estimates), _recall_over_depth(estimates), _groups(results), _latency(results)]
+    parts = [_quality(results, estimates), _groups(results), _latency(results)]
     parts += [_declared(heading, section) for heading, section in results.sections.items()]
     parts.append(_misses(results))
     return Report(
@@ -75,7 +75,7 @@ def facts_of(results: Results) -> list[tuple[str, str]]:
         ("code", run.get("code", "")),
         *((f"pipeline {name}", value) for name, value in run.get("pipelines", {}).items()),
         ("prompts", run.get("prompts", {}).get("all", "")),
-        *((f"model of {place}", name) for place, name in run.get("models", {}).items()),
+        ("models", ", ".join(run.get("models", []))),
         ("answers by", ", ".join(str(value) for value in run.get("llm", {}).values())),
         *((f"data {name}", value) for name, value in run.get("data", {}).items()),
         ("options", _listed(run.get("options", {}))),
@@ -129,19 +129,6 @@ def _quality(results: Results, estimates: dict[str, Estimate]) -> Section:
         Table(["metric", ">mean", ">95 % interval", ">questions"], rows),
         {"intervals": [shares]} if shares else None,
     )
-
-
-def _recall_over_depth(estimates: dict[str, Estimate]) -> Section | None:
-    curve = sorted(
-        (int(name.partition("@")[2]), e.value, e.low, e.high)
-        for name, e in estimates.items()
-        if name.startswith("recall@")
-    )
-    if not curve:
-        return None
-    drawing = {"curve": [curve, "passages", "recall", [k for k, *_ in curve]]}
-    text = "How much more is found by reading further down; the band is the 95 % interval."
-    return Section("Recall over depth", text, drawing=drawing, whole=True)
 
 
 def _groups(results: Results) -> Section | None:

@@ -14,7 +14,7 @@ def describe(mode="simple"):
 
 def test_the_description_is_json_and_the_same_every_time():
     assert json.loads(json.dumps(describe())) == describe()
-    assert describe()["models"]["embedding_retriever.document_store"] == "intfloat/multilingual-e5-small"
+    assert "intfloat/multilingual-e5-small" in describe()["models"]
     assert describe()["llm"] == {"model": "none"}
 
 
