@@ -177,19 +177,9 @@ def test_children_are_deleted_by_id_and_by_filter(store):
         store.delete_by_filter({})
 
 
-def test_many_values_are_one_condition(store, qdrant):
-    store.write_documents([child(1), child(2), child(3, "b")], policy=DuplicatePolicy.OVERWRITE)
-    some = {"field": "id", "operator": "in", "value": ["c2", "c3", "c9"]}
-    assert store.list_ids({"operator": "AND", "conditions": [TENANT, some]}) == ["c2"]
-    (tenant, choice) = qdrant.sent("POST", "/points/scroll")[-1].body["filter"]["must"]
-    assert choice == {"key": "id", "match": {"any": ["c2", "c3", "c9"]}}
-    assert "meta.tenant_id" in str(tenant)
-    assert store.list_ids(some) == ["c2", "c3"]
-
-
 def test_filters_that_the_server_would_misread_are_refused(store):
     condition = {"field": "meta.language", "operator": "==", "value": None}
-    with pytest.raises(RefusedError, match="would not agree on the answer"):
+    with pytest.raises(RefusedError, match="would not agree"):
         QdrantEmbeddingRetriever(document_store=store).run([1.0, 0.0, 0.0], filters=condition)
 
 

@@ -197,24 +197,12 @@ def test_an_index_from_before_behind_an_alias_goes_on_serving(elasticsearch):
     store.close()
 
 
-def test_much_at_once_is_found_when_it_ends(pair, elasticsearch, qdrant):
+def test_much_at_once_is_found_when_it_ends(pair, elasticsearch):
     elasticsearch.requests.clear()
     with pair.bulk_loading():
         pair.write_documents([child(4)], policy=DuplicatePolicy.OVERWRITE)
         assert not elasticsearch.sent("POST", "/_refresh")
     assert len(elasticsearch.sent("POST", "/_refresh")) == 1
-    thresholds = [
-        r.body["optimizers_config"]["indexing_threshold"] for r in qdrant.sent("PATCH", "/collections/children")
-    ]
-    assert thresholds == [0, 10_000]
-
-
-def test_a_load_that_was_interrupted_is_told_and_mended(pair, qdrant):
-    qdrant.configs["children"]["optimizers_config"] = {"indexing_threshold": 0}
-    assert pair.status()[1]["problems"][0].startswith("it makes no graphs")
-    assert "graphs are made now" in pair.set_up()[-1]
-    assert pair.status()[1]["problems"] == []
-    assert len(pair.set_up()) == 2
 
 
 def test_an_authority_of_ones_own_is_told_to_both_clients(monkeypatch, tmp_path):
