@@ -104,23 +104,6 @@ def test_a_red_collection_is_a_problem(pair, qdrant):
     assert pair.status()[1]["problems"] == ["an optimisation failed: see the server's log and its disks"]
 
 
-def test_an_answer_that_comes_late_is_used(pair, elasticsearch, qdrant):
-    elasticsearch.late = qdrant.late = 0.05
-    assert pair.count_documents() == 2
-    assert pair.vectors.count_documents() == 2
-
-
-def test_an_answer_that_comes_too_late_is_reported(elasticsearch, monkeypatch):
-    monkeypatch.setattr("shiguan.stores.cluster.server.TIMEOUT", 0.2)
-    store = ElasticsearchStore("children").unscoped()
-    store.set_up()
-    store.count_documents()
-    elasticsearch.late = 5.0
-    with pytest.raises(StoreUnavailableError, match=r"did not answer in time.*ingested again"):
-        store.count_documents()
-    store.close()
-
-
 @pytest.mark.parametrize("name", ["Elasticsearch", "Qdrant"])
 def test_a_read_that_broke_is_sent_again(pair, elasticsearch, qdrant, name):
     """A server that stops resets the connections that are in use."""
