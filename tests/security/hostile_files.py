@@ -453,36 +453,6 @@ def _reachable() -> Iterator[Hostile]:
                 [(f"says.{output}", "opens.sources")],
                 {"query": ["says.query"]},
             )
-    for socket in ("query", "sources"):
-        yield added(
-            f"a mode converts files that come as {socket}", check, {"opens": text}, [], {socket: ["opens.sources"]}
-        )
-    for kind in (
-        "pypdf.PyPDFToDocument",
-        "docx.DOCXToDocument",
-        "html.HTMLToDocument",
-        "csv.CSVToDocument",
-        "markdown.MarkdownToDocument",
-    ):
-        yield added(
-            f"a mode has a {kind}",
-            check,
-            {"opens": {"type": f"{converters}.{kind}"}},
-            [],
-            {"sources": ["opens.sources"]},
-        )
-    for kind in (
-        "epub_to_document.EPUBToDocument",
-        "jsonl_to_document.JSONLToDocument",
-        "source_inspector.SourceInspector",
-    ):
-        yield added(
-            f"a mode has a {kind}",
-            check,
-            {"opens": {"type": f"shiguan.ingest.{kind}"}},
-            [],
-            {"sources": ["opens.sources"]},
-        )
 
     def index(d):
         d.clear()

@@ -31,14 +31,13 @@ _MODEL_FIELDS = ("model", "tokenizer", "embedding_model")
 def stamp(deployment: str, *modes: str | Path) -> dict[str, Any]:
     """Describe everything of Shiguan that passages and answers depend on."""
     definitions = {name: read_definition(deployment, name) for name in modes}
-    prompts = prompt_hashes()
     return {
         "shiguan": __version__,
         "code": code_hash(),
         "packages": fingerprint(_versions({*_PACKAGES, *_required()})),
         "deployment": deployment,
         "pipelines": {path.name: file_hash(path)[:16] for path in (pipeline_path(deployment, n) for n in definitions)},
-        "prompts": {"all": fingerprint(prompts), "files": prompts},
+        "prompts": fingerprint(prompt_hashes()),
         "models": sorted(
             {node[name] for node in mappings(definitions) for name in _MODEL_FIELDS if isinstance(node.get(name), str)}
         ),

@@ -69,21 +69,7 @@ def subtitle_of(results: Results) -> str:
 
 def facts_of(results: Results) -> list[tuple[str, str]]:
     """List names and values of what is needed to repeat a run."""
-    run = results.run
-    listed = [
-        ("commit", run.get("commit") or "unknown"),
-        ("code", run.get("code", "")),
-        *((f"pipeline {name}", value) for name, value in run.get("pipelines", {}).items()),
-        ("prompts", run.get("prompts", {}).get("all", "")),
-        ("models", ", ".join(run.get("models", []))),
-        ("answers by", ", ".join(str(value) for value in run.get("llm", {}).values())),
-        *((f"data {name}", value) for name, value in run.get("data", {}).items()),
-        ("options", _listed(run.get("options", {}))),
-        ("versions", _listed(run.get("versions", {}))),
-        ("machine", _listed(run.get("machine", {}))),
-        ("finished", run.get("finished", "")),
-    ]
-    return [(name, value) for name, value in listed if value]
+    return [(name, _listed(value)) for name, value in results.run.items() if value and name != "notes"]
 
 
 def worst(results: Results) -> tuple[str, list[QuestionResult]]:
@@ -93,8 +79,10 @@ def worst(results: Results) -> tuple[str, list[QuestionResult]]:
     return name, sorted(wrong, key=lambda question: question.metrics[name])
 
 
-def _listed(values: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in values.items())
+def _listed(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {inner}" for name, inner in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _latencies(results: Results) -> dict[str, tuple[float, float]]:
