@@ -106,17 +106,7 @@ def test_the_sample_books_set_has_every_type_in_both_languages():
     kinds = {language: {one.stratum for one in questions if one.language == language} for language in ("en", "zh")}
     assert kinds["en"] == kinds["zh"]
     assert {
-        "time",
-        "person",
-        "place",
-        "number",
-        "reason",
-        "comparison",
-        "list",
-        "quote",
-        "multi_passage",
-        "follow_up",
-        "unanswerable",
+        *"time person place number reason comparison list quote multi_passage follow_up unanswerable".split()
     } <= kinds["en"]
     assert min(Counter(one.language for one in questions).values()) >= 30
     assert all(one.history for one in questions if one.stratum == "follow_up")
