@@ -119,10 +119,7 @@ def bootstrap_interval(data: numpy.ndarray) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Difference:
-    """
-    One metric of run B against run A: the means, B minus A with its interval, and the smallest difference that would be
-    seen on this set in 80 % of the cases; how many questions gained and lost, and McNemar's exact test of them.
-    """
+    """One metric of run B against run A, see `compare_metric`; `count` questions have it in both."""
 
     metric: str
     before: float

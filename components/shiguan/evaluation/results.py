@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -146,14 +147,14 @@ class Results:
         return {name: estimate_mean(values) for name, values in found.items() if values}
 
     def strata(self) -> dict[str, list[QuestionResult]]:
+        """Group the questions by stratum and by language, where there are several, the largest group first."""
         groups: dict[str, list[QuestionResult]] = {}
         for kind in ("stratum", "language"):
-            names = {getattr(question, kind) for question in self.questions}
-            if len(names) < 2:
-                continue
-            for question in self.questions:
-                groups.setdefault(f"{kind}: {getattr(question, kind) or 'none'}", []).append(question)
-        return dict(sorted(groups.items(), key=lambda entry: (entry[0].split(":")[0] == "language", -len(entry[1]))))
+            names = Counter(getattr(question, kind) for question in self.questions)
+            for name, _ in names.most_common() if len(names) > 1 else ():
+                chosen = [question for question in self.questions if getattr(question, kind) == name]
+                groups[f"{kind}: {name or 'none'}"] = chosen
+        return groups
 
     def to_json(self) -> dict[str, Any]:
         return {
