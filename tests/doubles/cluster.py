@@ -2,10 +2,10 @@
 
 import hashlib
 import inspect
-import re
 import shutil
 import time
 from contextlib import contextmanager
+from itertools import takewhile
 
 import pytest
 import yaml
@@ -19,24 +19,10 @@ from shiguan.engine import loading
 from shiguan.engine.loading import mappings
 from shiguan.resources import resource_folder
 
-_EMBEDDER = re.compile(
-    r"haystack_integrations\S+SentenceTransformers(?P<kind>Text|Document)Embedder\n(?P<indent> +)init_parameters:"
-    r"(?: \{model: BAAI/bge-m3, progress_bar: false\}\n"
-    r"|\n +model: BAAI/bge-m3.*\n +progress_bar: false\n(?P<more>(?: +meta_fields_to_embed: .*\n)?))"
-)
-_RANKER = re.compile(
-    r"(?P<type>haystack\S+Ranker)\n +init_parameters: \{(?P<model>model: \S+), (?P<top_k>top_k: \d+)\}\n"
-)
-_OWN_RANKER = (
-    r"shiguan.retrieval.best_window_ranker.BestWindowRanker\n"
-    r"  init_parameters: {\g<top_k>, ranker: {type: \g<type>, init_parameters: {\g<model>}}}\n"
-)
-
-
-def _packaged_embedder(found):
-    stage = {"Text": "query.e5_text_embedder", "Document": "ingest.e5_document_embedder"}[found["kind"]]
-    parameters = f"\n{found['more']}" if found["more"] else " {}\n"
-    return f"shiguan.{stage}.E5{found['kind']}Embedder\n{found['indent']}init_parameters:{parameters}"
+_PACKAGED = {
+    "SentenceTransformersTextEmbedder": "shiguan.query.e5_text_embedder.E5TextEmbedder",
+    "SentenceTransformersDocumentEmbedder": "shiguan.ingest.e5_document_embedder.E5DocumentEmbedder",
+}
 
 
 @pytest.fixture
@@ -63,16 +49,35 @@ def qdrant(monkeypatch, waits):
         yield server
 
 
+def change_components(folder, change):
+    """Let `change` alter every component of a deployment's files, which it gets with the name of its class."""
+    for path in folder.glob("*.yml"):
+        text = path.read_text(encoding="utf-8")
+        definition = yaml.safe_load(text)
+        for node in list(mappings(definition)):
+            if "." in str(node.get("type")):
+                change(node["type"].rpartition(".")[2], node)
+        comment = "".join(takewhile(lambda line: line.startswith("#"), text.splitlines(keepends=True)))
+        path.write_text(comment + yaml.safe_dump(definition, allow_unicode=True, sort_keys=False), encoding="utf-8")
+
+
+def _with_small_model(name, node):
+    if name in _PACKAGED:
+        kept = {key: value for key, value in node["init_parameters"].items() if key == "meta_fields_to_embed"}
+        node |= {"type": _PACKAGED[name], "init_parameters": kept}
+    elif name == "TransformersSimilarityRanker":
+        inner = {"type": node["type"], "init_parameters": {"model": node["init_parameters"]["model"]}}
+        parameters = {"top_k": node["init_parameters"]["top_k"], "ranker": inner}
+        node |= {"type": "shiguan.retrieval.best_window_ranker.BestWindowRanker", "init_parameters": parameters}
+    elif name == "QdrantStore":
+        node["init_parameters"]["embedding_dim"] = 384
+
+
 def with_small_models(folder, monkeypatch):
     """Let `load_pipeline` read copies of the deployments' files that need no weights: their embedder is packaged."""
     pipelines = folder / "pipelines"
     shutil.copytree(resource_folder("pipelines"), pipelines)
-    for path in (pipelines / "elasticsearch_qdrant").glob("*.yml"):
-        text = _EMBEDDER.sub(_packaged_embedder, path.read_text(encoding="utf-8"))
-        assert "SentenceTransformers" not in text
-        text = _RANKER.sub(_OWN_RANKER, text)
-        text = text.replace("BAAI/bge-m3", "intfloat/multilingual-e5-small")
-        path.write_text(text.replace("embedding_dim: 1024", "embedding_dim: 384"), encoding="utf-8")
+    change_components(pipelines / "elasticsearch_qdrant", _with_small_model)
     monkeypatch.setattr(
         loading, "resource_folder", lambda name: pipelines if name == "pipelines" else resource_folder(name)
     )
@@ -80,16 +85,15 @@ def with_small_models(folder, monkeypatch):
 
 def with_names_of_their_own(folder, prefix):
     """Let every store of the copied files have a name that begins with a prefix."""
-    for path in (folder / "pipelines" / "elasticsearch_qdrant").glob("*.yml"):
-        definition = yaml.safe_load(path.read_text(encoding="utf-8"))
-        for node in mappings(definition):
-            if str(node.get("type", "")).startswith("shiguan.stores.cluster."):
-                parameters = node.setdefault("init_parameters", {})
-                if "words" not in parameters:  # of the pair each has one
-                    default = inspect.signature(import_class_by_name(node["type"])).parameters["index"].default
-                    name = parameters.get("index", default)
-                    parameters["index"] = name if name.startswith(prefix) else f"{prefix}-{name}"
-        path.write_text(yaml.safe_dump(definition, allow_unicode=True, sort_keys=False), encoding="utf-8")
+
+    def renamed(_, node):
+        parameters = node.setdefault("init_parameters", {})
+        if node["type"].startswith("shiguan.stores.cluster.") and "words" not in parameters:  # of the pair each has one
+            default = inspect.signature(import_class_by_name(node["type"])).parameters["index"].default
+            name = parameters.get("index", default)
+            parameters["index"] = name if name.startswith(prefix) else f"{prefix}-{name}"
+
+    change_components(folder / "pipelines" / "elasticsearch_qdrant", renamed)
 
 
 @pytest.fixture

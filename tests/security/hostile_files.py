@@ -242,7 +242,7 @@ def _yaml() -> Iterator[Hostile]:
         "!!python/object/apply:os.system ['touch owned']", "!!python/object/new:os.system ['touch owned']",
         f"!!python/name:{CANARY}.run", f"!!python/module:{CANARY}", f"!!python/object:{CANARY}.Canary {{}}",
         "!!python/object/apply:subprocess.Popen [[id]]", "!!python/object/apply:builtins.eval ['1']", "!!python/tuple x", "!!python/tuple {a: 1}",
-        "!!python/complex 1j", "!!python/bytes x", "!!binary aGk=", "!!set {a}", "!!omap [a: 1]", "!!timestamp 2020-01-01",
+        "!!python/complex 1j", "!!python/bytes x", "!!binary aGk=", "!!set {a}", "!!omap [a: 1]",
         "!custom x", "!<tag:yaml.org,2002:python/name:os.system> x", "!ruby/object:X {}", "!!js/function 'x'",
     ):  # fmt: skip
         yield text(f"the tag {tag}", f"x-evil: {tag}\n{sound}")
@@ -453,36 +453,6 @@ def _reachable() -> Iterator[Hostile]:
                 [(f"says.{output}", "opens.sources")],
                 {"query": ["says.query"]},
             )
-    for socket in ("query", "sources"):
-        yield added(
-            f"a mode converts files that come as {socket}", check, {"opens": text}, [], {socket: ["opens.sources"]}
-        )
-    for kind in (
-        "pypdf.PyPDFToDocument",
-        "docx.DOCXToDocument",
-        "html.HTMLToDocument",
-        "csv.CSVToDocument",
-        "markdown.MarkdownToDocument",
-    ):
-        yield added(
-            f"a mode has a {kind}",
-            check,
-            {"opens": {"type": f"{converters}.{kind}"}},
-            [],
-            {"sources": ["opens.sources"]},
-        )
-    for kind in (
-        "epub_to_document.EPUBToDocument",
-        "jsonl_to_document.JSONLToDocument",
-        "source_inspector.SourceInspector",
-    ):
-        yield added(
-            f"a mode has a {kind}",
-            check,
-            {"opens": {"type": f"shiguan.ingest.{kind}"}},
-            [],
-            {"sources": ["opens.sources"]},
-        )
 
     def index(d):
         d.clear()

@@ -48,7 +48,7 @@ def test_tools_that_reach_outside_may_be_switched_on(file, tmp_path):
     token = {"type": "env_var", "env_vars": ["MAPS_TOKEN"], "strict": True}
     more = [mcp_tool(token=token, more={"description": "Finds maps.", "invocation_timeout": 8})]
     path = agent_file(tmp_path, outside_tools("https://example.org") + more, deployment=file.parent.name)
-    assert check_pipeline(path, "agent.yml", promise=True).findings == []
+    assert check_pipeline(path, "agent.yml").findings == []
 
 
 def test_a_tool_that_reads_documents_and_takes_no_filters_is_named(file, tmp_path):

@@ -86,7 +86,7 @@ def test_a_class_that_takes_more_than_a_check_may_is_ended(tmp_path, capsys, kin
 
 def test_a_report_from_the_process_is_the_one_that_is_made_here(tmp_path):
     path = write(tmp_path / "mine.yml", evil={"type": "os.system"}, odd={"type": "shiguan.stores.nothing.Nothing"})
-    there, here = check_in_process(path, "mine.yml"), check_pipeline(path, "mine.yml", promise=True)
+    there, here = check_in_process(path, "mine.yml"), check_pipeline(path, "mine.yml")
     assert there.findings == here.findings != []
     assert str(there.error) == str(here.error)
     assert there.notes == here.notes

@@ -19,7 +19,7 @@ from haystack.core.errors import PipelineConnectError
 from haystack.core.serialization import component_from_dict
 
 from shiguan.checking.definition import Component, Definition, Feed, Socket, listed, names_store, written
-from shiguan.checking.parameters import names_code, takes_only_code
+from shiguan.checking.parameters import IS_CODE, takes_only_code
 from shiguan.checking.reading import Finding, Place, flaw, shortened
 from shiguan.errors import ConfigurationError
 from shiguan.limited_process import without_limits
@@ -63,9 +63,8 @@ class BuiltPipeline:
         for name, instance in instances.items():
             try:
                 self.pipeline.add_component(name, instance)
-            except ValueError as error:
-                expected = "Expected a name that Haystack does not use itself."
-                self.findings.append(flaw(("components", name), f"{error}.", expected, "Rename it."))
+            except ValueError as error:  # a name that Haystack uses itself
+                self.findings.append(flaw(("components", name), f"{error}."))
         self.unfit = {edge.place: why for edge in definition.connections if (why := self._connect(edge)) is not None}
         self.graph: nx.DiGraph[str] = nx.DiGraph(self.pipeline.graph)
 
@@ -116,7 +115,7 @@ class BuiltPipeline:
             if part.type not in self.classes:
                 self.classes[part.type] = self._class_of(part)
         wrong = [
-            names_code((*part.place, "init_parameters", name), name, value)
+            Finding((*part.place, "init_parameters", name), f"`{shortened(name)}: {shortened(value)}` {IS_CODE}.")
             for part in parts
             for name, value in part.parameters.items()
             if isinstance(value, str) and takes_only_code(name, self._arguments(part, "__init__").get(name))
@@ -135,13 +134,11 @@ class BuiltPipeline:
                 problem = shortened(str(error).partition("\n")[0].rstrip(". "), 300)
                 here = isinstance(error, ImportError | OSError) or "environment variable" in problem
                 if not (here or "shiguan[" in problem):
-                    given = list(self._arguments(whole, "__init__").items())[1:]
-                    named = [
-                        name for name, found in given if found.kind not in (found.VAR_POSITIONAL, found.VAR_KEYWORD)
+                    taken = [
+                        name for name in self._arguments(whole, "__init__") if name not in ("self", "args", "kwargs")
                     ]
-                    known = ", ".join(named) or "no parameters at all"
-                    expected = f"Expected {shortened(known, 300)}."
-                    wrong = [flaw(whole.place, f"`{whole.name}` cannot be built: {problem}.", expected, "Correct it.")]
+                    known = f"Expected {shortened(', '.join(taken), 300) or 'no parameters at all'}."
+                    wrong = [flaw(whole.place, f"`{whole.name}` cannot be built: {problem}.", known)]
         self.findings += wrong
         if problem and not wrong:
             self.notes.append(f"`{whole.name}` was not built, so its parameters and types were not checked: {problem}.")
@@ -165,9 +162,7 @@ class BuiltPipeline:
         ours = path.partition(".")[0] in ("haystack", "shiguan")
         if not missing or (ours and f"{path}.".startswith(f"{missing}.")):
             self.absent.pop(part.type, None)
-            problem = f"There is no class `{shortened(part.type, 160)}`."
-            expected = "Expected the module in which the class is written, and its name."
-            self.findings.append(Finding((*part.place, "type"), problem, expected, "Correct the path."))
+            self.findings.append(Finding((*part.place, "type"), f"There is no class `{shortened(part.type, 160)}`."))
         return None
 
     def _arguments(self, part: Component, method: str) -> Arguments:
@@ -250,14 +245,12 @@ def check_connections(built: BuiltPipeline) -> Iterator[Finding]:
     """Find connections that cannot be made, and declared inputs and outputs that lead nowhere."""
     for edge in built.definition.connections:
         missing = [
-            *_missing(built, edge.sender, (*edge.place, "sender"), "output"),
-            *_missing(built, edge.receiver, (*edge.place, "receiver"), "input"),
+            *_missing(built, edge.sender, edge.place, "output"),
+            *_missing(built, edge.receiver, edge.place, "input"),
         ]
         yield from missing
         if not missing and edge.place in built.unfit:
-            expected = "Expected sockets that fit; several values need a joiner, and a loop needs a `BranchJoiner`."
-            step = "Connect another socket, or put a component between them."
-            yield flaw(edge.place, f"{shortened(built.unfit[edge.place], 400)}.", expected, step)
+            yield flaw(edge.place, f"{shortened(built.unfit[edge.place], 400)}.")
     for _, target, place in built.definition.declared:
         yield from _missing(built, target, place, "input")
     for target, place in built.definition.shown:
@@ -268,43 +261,26 @@ def _missing(built: BuiltPipeline, socket: Socket, place: Place, kind: str) -> I
     name, known = socket[0], built.inputs(socket[0]) if kind == "input" else built.outputs(socket[0])
     if name not in built.definition.components:
         expected = f"Expected one of {shortened(', '.join(built.definition.components), 300)}."
-        yield flaw(place, f"There is no component `{name}`.", expected, "Correct the name, or remove this line.")
+        yield flaw(place, f"There is no component `{name}`.", expected)
     elif socket[1] not in known:
         expected = f"Expected one of its {kind}s: {shortened(', '.join(known), 300) or 'it has none'}."
-        yield flaw(place, f"`{name}` has no {kind} `{shortened(socket[1])}`.", expected, "Correct the name.")
+        yield flaw(place, f"`{name}` has no {kind} `{shortened(socket[1])}`.", expected)
 
 
 def check_starvation(built: BuiltPipeline) -> Iterator[Finding]:
-    """Find inputs that get no value, or not always, and loops that are fed from outside past their entrance."""
+    """Find inputs that get no value, and loops that nothing enters or that are fed from outside past their entrance."""
     definition = built.definition
     for part in definition.components.values():
-        for name in [name for name, socket in built.inputs(part.name).items() if socket.is_mandatory]:
-            given, senders = definition.input_names((part.name, name)), definition.senders((part.name, name))
-            if not given and not senders:
-                problem = f"Nothing is connected to `{part.name}.{name}`, so `{part.name}` never runs."
-                step = "Connect it, or remove the component."
-                yield flaw(part.place, problem, "Expected a connection or a declared input.", step)
-            elif definition.answers and not senders and not {"query", "tenant_id"} & given.keys():
-                left_out = ", ".join(f"`{one}`" for one in given)
-                problem = f"`{part.name}.{name}` is required, and a question may come without {left_out}."
-                expected = "Expected a connection, `query` or `tenant_id`: nothing else comes with every question."
-                step = "Connect one of these, or use a component for which it is optional."
-                yield flaw(part.place, problem, expected, step)
+        for name, socket in built.inputs(part.name).items():
+            if socket.is_mandatory and not definition.count_feeds((part.name, name)):
+                yield flaw(part.place, f"Nothing is connected to `{part.name}.{name}`, so `{part.name}` never runs.")
     for loop in built.loops:
         if not any(built.greedy(name) for name in loop):
-            yield flaw(
-                ("connections",),
-                f"The components {listed(loop)} wait for one another.",
-                "Expected a loop that is entered through `AttemptLoop` or a `BranchJoiner`.",
-                "Remove a connection, or add one of these.",
-            )
+            yield flaw(("connections",), f"The components {listed(loop)} wait for one another.")
         for edge in definition.connections:
             into, key = edge.receiver
             if edge.sender[0] not in loop and into in loop and not built.takes_from_outside(into, key):
+                sent = f"`{written(edge.sender)}` sends to `{written(edge.receiver)}` inside a loop"
                 yield Finding(
-                    edge.place,
-                    f"`{written(edge.sender)}` is outside the loop and sends to `{written(edge.receiver)}` inside it: "
-                    "it delivers once, and from the second round on the receiver does not run, or runs without it.",
-                    "Expected everything inside a loop to come from inside.",
-                    "Send the value through `AttemptLoop`.",
+                    edge.place, f"{sent}, once: in the second round `{into}` does not run, or runs without it."
                 )

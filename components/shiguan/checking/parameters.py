@@ -57,14 +57,7 @@ def check_allowed_types(definition: Definition) -> Iterator[Finding]:
     for part in definition.parts:
         reason = refusal(part.type, definition.allowed_types)
         if reason is not None:
-            yield Finding(
-                (*part.place, "type"),
-                f"The type `{shortened(part.type, 160)}` is not allowed: {reason}.",
-                "Expected a class of Shiguan's stages, of Haystack's builders, classifiers, converters, embedders, "
-                "generators, joiners, preprocessors, rankers, retrievers, routers or writers, or a store; "
-                "docs/security.md has the list.",
-                f"Use one of these. If you trust this one, allow it with `--allow-type` or ${SETTING}.",
-            )
+            yield Finding((*part.place, "type"), f"The type `{shortened(part.type, 160)}` is not allowed: {reason}.")
 
 
 _SWITCHES = {
@@ -81,7 +74,6 @@ _EMPTIES = re.compile(r"(force_)?(recreate|drop|overwrite|delete|clear|reset|pur
 _CALLABLE_TYPES = frozenset({"Callable", "StreamingCallbackT", "Tool", "Toolset", "ToolsType"})
 # The modules of types are imported as well.
 _TYPE_PARAMETERS = frozenset({"type_", "list_type_", "output_type", "output_types", "outputs_type", "inputs_type"})
-_TYPE_WORD = re.compile(r"[\w.]+")
 _PLAIN_TYPES = frozenset(ALLOWED["plain_types"].split())
 # Of Shiguan's own variables only those of its stores; the others hold the keys of callers.
 _KEY_NAME = re.compile(
@@ -96,39 +88,27 @@ def check_code_in_parameters(definition: Definition) -> Iterator[Finding]:
         for place, value in component.values():
             if isinstance(value, dict):
                 for key, inner in value.items():
-                    if not _names_property((*place, key), inner):
-                        yield from _parameter((*place, key), key, inner)
+                    problem = None if _names_property((*place, key), inner) else _parameter(key, inner)
+                    if problem:
+                        yield Finding((*place, key), f"`{shortened(key)}: {shortened(inner)}` {problem}.")
                 yield from _secret(place, value)
 
 
-def _parameter(place: Place, key: str, value: Any) -> Iterator[Finding]:
-    shown = f"`{shortened(key)}: {shortened(value)}`"
+def _parameter(key: str, value: Any) -> str | None:
+    """Return what a parameter would do that no file may do."""
     if key in _SWITCHES and value not in (False, None):
-        yield Finding(place, f"{shown} {_SWITCHES[key]}.", f"Expected a file without `{key}`.", "Remove it.")
-    elif _EMPTIES.fullmatch(key) and value not in (False, None):
-        step = "Remove it; `shiguan stores init` makes what is missing."
-        expected = "Expected a file that leaves what is stored as it is."
-        yield Finding(place, f"{shown} empties a store whenever the file is built.", expected, step)
-    elif _CALLABLES.fullmatch(key) and value not in (None, [], {}) and not _lists_components(key, value):
-        yield names_code(place, key, value)
-    elif key in _TYPE_PARAMETERS:
-        texts = value if isinstance(value, list) else [value]
-        unknown = [word for text in texts for word in _TYPE_WORD.findall(str(text)) if word not in _PLAIN_TYPES]
-        for word in unknown[:1]:
-            yield Finding(
-                place,
-                f"`{key}` names the type `{shortened(word)}`, whose module would be imported.",
-                "Expected plain types such as `str`, `dict[str, typing.Any]` or `haystack.dataclasses.ChatMessage`.",
-                "Use one of these.",
-            )
-    elif key == "filter_policy" and value != "replace":
-        yield Finding(
-            place,
-            f"{shown} joins a caller's filter with the tenant's, and an OR or a second "
-            "condition on the same field drops the tenant's.",
-            "Expected `replace`, which is the default.",
-            "Remove it.",
-        )
+        return _SWITCHES[key]
+    if _EMPTIES.fullmatch(key) and value not in (False, None):
+        return "empties a store whenever the file is built; `shiguan stores init` makes what is missing"
+    if _CALLABLES.fullmatch(key) and value not in (None, [], {}) and not _lists_components(key, value):
+        return IS_CODE
+    if key in _TYPE_PARAMETERS:
+        named = re.findall(r"[\w.]+", " ".join(map(str, value)) if isinstance(value, list) else str(value))
+        unknown = [shortened(word) for word in named if word not in _PLAIN_TYPES]
+        return f"names the type `{unknown[0]}`, whose module would be imported" if unknown else None
+    if key == "filter_policy" and value != "replace":
+        return "joins filters: an OR, or a second condition on the same field, of the caller's drops the tenant's"
+    return None
 
 
 def _lists_components(key: str, value: Any) -> bool:
@@ -148,20 +128,13 @@ def _names_property(place: Place, value: Any) -> bool:
     return place[-2] == "properties" and "generation_kwargs" in place and isinstance(value, dict | bool)
 
 
+IS_CODE = "names code to be imported and called"
+
+
 def takes_only_code(name: str, parameter: inspect.Parameter | None) -> bool:
     """Return whether a text for a parameter could only be the path of a callable."""
     words = words_of(parameter.annotation) if parameter is not None else set[str]()
     return bool(words & _CALLABLE_TYPES) and not words & {"str", "Any"} and not _CALLABLES.fullmatch(name)
-
-
-def names_code(place: Place, key: str, value: Any) -> Finding:
-    """Make the finding of a text that would be imported and called."""
-    return Finding(
-        place,
-        f"`{shortened(key)}: {shortened(value)}` names code to be imported and called.",
-        "Expected data: a pipeline file holds no functions, tools or callbacks.",
-        "Remove it; a program passes callbacks when it runs the pipeline.",
-    )
 
 
 def _secret(place: Place, value: dict[str, Any]) -> Iterator[Finding]:
@@ -172,17 +145,16 @@ def _secret(place: Place, value: dict[str, Any]) -> Iterator[Finding]:
         if not isinstance(name, str) or not _KEY_NAME.fullmatch(name):
             yield Finding(
                 (*place, "env_vars" if "env_vars" in value else "key_variable"),
-                f"`{shortened(name)}` is not the name of a key that a file may use.",
-                "Expected a variable that ends in _API_KEY, _TOKEN, _PASSWORD or the like and is not one of Shiguan's "
-                "own, so that a file cannot send another secret of the server to an address that it names.",
-                "Rename the variable, or remove it.",
+                f"`{shortened(name)}` is not the name of a key that a file may use: it could send any secret of the "
+                "server to an address that it names.",
+                "Expected a variable that ends in _API_KEY, _TOKEN, _PASSWORD or the like and is not Shiguan's own.",
             )
 
 
 _FILES = re.compile(r"sources|(file_?)?paths?|.*_paths?")
 _PARAMETERS = re.compile(
-    r"(.*_)?(urls?|hosts?|headers|template)|(user|system)_prompt|(?!retriever_kwargs).*_kwargs|api_key|model|tools|toolset|streaming_callback|index"
-    r"|policy"
+    r"(.*_)?(urls?|hosts?|headers|template)|(user|system)_prompt|(?!retriever_kwargs).*_kwargs|api_key|model|tools|toolset"
+    r"|streaming_callback|index|policy"
 )
 """Inputs that no run may set; `retriever_kwargs` holds filters, which are checked elsewhere."""
 
@@ -194,38 +166,21 @@ def check_reachable_parameters(built: "BuiltPipeline") -> Iterator[Finding]:
     asked = built.definition.answers or any(built.role(component) == "filters" for component in components.values())
     for component in components.values():
         if asked and any(_takes_files(built, component, name) for name in built.inputs(component.name)):
-            yield Finding(
-                component.place,
-                f"`{component.name}` opens files in a pipeline that answers questions: a text that reaches it would be "
-                "taken for a path.",
-                "Expected converters and file routers only in files that ingest, such as `index.yml`.",
-                "Convert the files with `shiguan ingest`, and remove it here.",
+            problem = (
+                f"`{component.name}` opens files in a pipeline that answers questions: a text that reaches it would"
             )
+            yield Finding(component.place, f"{problem} be taken for a path.")
     for origin, receiver, place in [*built.definition.connections, *built.definition.declared]:
         target = components.get(receiver[0])
         if target is None:
             continue
         if asked and _is_of_the_engine(origin, receiver):
-            yield Finding(
-                place,
-                f"The option `{origin[0]}` goes to `{written(receiver)}`.",
-                "Expected it not to be connected: the engine handles it, and its value would mean something else here.",
-                "Remove it, or give the input another name.",
-            )
+            problem = f"The option `{origin[0]}`, which the engine handles, goes to `{written(receiver)}`"
+            yield Finding(place, f"{problem}, where it would mean something else.")
         if _PARAMETERS.fullmatch(receiver[1]):
-            yield Finding(
-                place,
-                f"`{written(origin)}` sets `{written(receiver)}` while the pipeline runs.",
-                "Expected addresses and parameters only in the file, out of reach of questions and replies.",
-                "Write the value below `init_parameters`, and remove this.",
-            )
+            yield Finding(place, f"`{written(origin)}` sets `{written(receiver)}` while the pipeline runs.")
         elif _takes_files(built, target, receiver[1]) and not _is_source(built, origin):
-            yield Finding(
-                place,
-                f"`{written(origin)}` decides which files `{target.name}` opens.",
-                "Expected the declared input `sources`, directly or through `SourceInspector` and `FileTypeRouter`.",
-                "Connect it like that.",
-            )
+            yield Finding(place, f"`{written(origin)}` decides which files `{target.name}` opens.")
 
 
 def _is_of_the_engine(origin: Socket, receiver: Socket) -> bool:

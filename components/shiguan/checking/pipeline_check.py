@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,10 @@ from shiguan.checking.parameters import (
     check_reachable_parameters,
     extensions,
 )
-from shiguan.checking.reading import Finding, PipelineFile, UnreadableFile, read_pipeline_file
-from shiguan.checking.sections import check_plans, check_promise, check_structure
+from shiguan.checking.reading import Finding, PipelineFile, UnreadableFile, check_structure, read_pipeline_file
 from shiguan.checking.tenants import check_tenant_reads, check_tenant_writes
 from shiguan.errors import ConfigurationError, UnsafePipelineError
-
-TEXT_CHECKS = (check_allowed_types, check_code_in_parameters, check_plans)
-"""The checks that must pass before anything is built."""
+from shiguan.resources import read_table
 
 _SECONDS, _MEMORY, _ANSWER = 2.0, 256 * 1024**2, 4 * 1024**2
 """Limits of checking a file, without imports; the shipped files take a tenth."""
@@ -55,11 +53,9 @@ class Report:
         return {"file": self.name, "ok": not findings, "findings": findings, "notes": self.notes}
 
 
-def check_pipeline(
-    path: Path, name: str, *, allow_types: list[str] | None = None, promise: bool = False, build: bool = True
-) -> Report:
+def check_pipeline(path: Path, name: str, *, allow_types: list[str] | None = None, build: bool = True) -> Report:
     """
-    Check whether a file may be built: its text, then Haystack's graph and, with `promise`, the comment of a mode.
+    Check whether a file may be built: its text, then Haystack's graph.
 
     Without `build` only the text is checked, for a caller that builds nothing but stores.
     """
@@ -67,7 +63,7 @@ def check_pipeline(
     try:
         file = read_pipeline_file(path)
     except UnreadableFile as unreadable:
-        return Report(name, [replace(finding, check="reading") for finding in unreadable.findings])
+        return Report(name, [_advised(finding, "reading") for finding in unreadable.findings])
     _unpack_metadata(file.content)
     found = _placed(file, file.content, [check_structure])
     if found:
@@ -76,7 +72,7 @@ def check_pipeline(
     notes = []
     if types := ", ".join(definition.allowed_types):
         notes.append(f"Types below {types} are allowed beyond Shiguan's own list, by `--allow-type` or ${SETTING}.")
-    found = _placed(file, definition, TEXT_CHECKS)
+    found = _placed(file, definition, [check_allowed_types, check_code_in_parameters])
     if build and not found:
         # A file that is refused for its text does not wait for Haystack.
         from shiguan.checking import building  # noqa: PLC0415
@@ -85,8 +81,6 @@ def check_pipeline(
         notes += built.notes
         graph = (building.check_building, building.check_connections, building.check_starvation)
         found = _placed(file, built, (*graph, check_reachable_parameters, check_tenant_reads, check_tenant_writes))
-    if promise:
-        found += _placed(file, file, [check_promise])
     # An anchored store appears in several places, but is reported once.
     once = {(finding.line, finding.problem): finding for finding in reversed(found)}
     ordered = sorted(once.values(), key=lambda finding: finding.line or 0)
@@ -94,7 +88,7 @@ def check_pipeline(
 
 
 def check_in_process(path: Path, name: str, *, allow_types: list[str] | None = None) -> Report:
-    """Run `check_pipeline`, with `promise`, in a process with limits of time and memory."""
+    """Run `check_pipeline` in a process with limits of time and memory."""
     from shiguan.limited_process import LimitError, Limits, run_limited  # noqa: PLC0415
 
     refuse_unsafe_environment()
@@ -114,16 +108,26 @@ def _load_haystack(_: str) -> None:
 
 
 def _judged(path: str, name: str, allow_types: list[str]) -> dict[str, Any]:
-    report = check_pipeline(Path(path), name, allow_types=list(allow_types), promise=True)
+    report = check_pipeline(Path(path), name, allow_types=list(allow_types))
     return {"findings": [asdict(finding) for finding in report.findings], "notes": report.notes}
 
 
 def _placed(file: PipelineFile, subject: Any, checks: Iterable[Callable[[Any], Iterable[Finding]]]) -> list[Finding]:
     return [
-        replace(finding, check=check.__name__.removeprefix("check_"), line=finding.line or file.line(finding.place))
+        replace(_advised(finding, check.__name__.removeprefix("check_")), line=finding.line or file.line(finding.place))
         for check in checks
         for finding in check(subject)
     ]
+
+
+@cache
+def _advice() -> dict[str, dict[str, str]]:
+    return read_table(Path(__file__).with_name("checks.yaml"))
+
+
+def _advised(finding: Finding, check: str) -> Finding:
+    own = {name: text for name in ("expected", "next_step") if (text := getattr(finding, name))}
+    return replace(finding, check=check, **{**_advice()[check], **own})
 
 
 def _unpack_metadata(content: dict[str, Any]) -> None:

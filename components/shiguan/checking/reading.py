@@ -2,11 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from itertools import takewhile
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
+from jsonschema import Draft202012Validator
+from yaml.constructor import ConstructorError, SafeConstructor
+
+from shiguan.resources import read_table
 
 Place = tuple[str | int, ...]
 """The keys and list positions that lead to a value in a file."""
@@ -17,12 +21,12 @@ Pair = tuple[yaml.Node, yaml.Node]
 
 @dataclass(frozen=True)
 class Finding:
-    """A problem in a file: its place, what was expected, and what to do."""
+    """A problem in a file; where it names no `expected` and `next_step`, those of its check count."""
 
     place: Place
     problem: str
-    expected: str
-    next_step: str
+    expected: str = ""
+    next_step: str = ""
     check: str = ""
     line: int | None = None
     unsafe: bool = True
@@ -45,9 +49,9 @@ class Finding:
         return {"check": plain.pop("check"), "line": plain.pop("line"), "where": self.where, **plain}
 
 
-def flaw(place: Place, problem: str, expected: str, next_step: str, line: int | None = None) -> Finding:
+def flaw(place: Place, problem: str, expected: str = "") -> Finding:
     """Make the finding of a problem that is not a danger."""
-    return Finding(place, problem, expected, next_step, line=line, unsafe=False)
+    return Finding(place, problem, expected, unsafe=False)
 
 
 def shortened(value: object, most: int = 80) -> str:
@@ -64,12 +68,20 @@ MAX_EVENTS = 20_000
 
 MAX_DEPTH = 40
 
-# The loader in C, where PyYAML was built with it.
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
-_PLAIN_TAGS = frozenset(f"{_TAG}{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq"))
-_TUPLE = f"{_TAG}python/tuple"
-"""The tag with which Haystack dumps tuples; they are read as lists."""
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # in C, where PyYAML was built with it
+    """Makes plain values only; the tuples that Haystack dumps become lists."""
+
+    yaml_constructors: ClassVar[dict[str | None, Any]] = {
+        **{
+            f"{_TAG}{name}": SafeConstructor.yaml_constructors[f"{_TAG}{name}"]
+            for name in ("str", "int", "float", "bool", "null", "map", "seq", "timestamp")
+        },
+        f"{_TAG}python/tuple": SafeConstructor.construct_yaml_seq,
+        None: SafeConstructor.construct_undefined,
+    }
 
 
 class UnreadableFile(Exception):  # noqa: N818 - it never leaves this package as an error
@@ -85,7 +97,6 @@ class PipelineFile:
     """A file that could be read."""
 
     content: dict[str, Any]
-    comment: str
     keys: dict[int, dict[str | int, Pair]]
     root: yaml.Node
 
@@ -105,80 +116,49 @@ class PipelineFile:
 def read_pipeline_file(path: Path) -> PipelineFile:
     text = _text(path)
     try:
-        _check_events(text)
+        _check_size(text)
         loader = _Loader(text)
         root = loader.get_single_node()
         if not isinstance(root, yaml.MappingNode):
-            problem = "It is empty." if root is None else "It is not a mapping of names."
-            raise _flawed(f"The file is not a pipeline. {problem}", "Expected `components` and `connections`.")
+            raise UnreadableFile(flaw((), "The file is not a mapping of names."))
         if _expanded_size(root, {}) > MAX_EVENTS:
             raise _flooded(f"more than {MAX_EVENTS:,} values when its anchors are expanded")
         wrong: list[Finding] = []
         keys = _keys_below(root, wrong)
         if wrong:
             raise UnreadableFile(*wrong)
-        content = loader.construct_document(root)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise _invalid(error.problem or error.context or "", mark.line + 1 if mark else None) from error
+        return PipelineFile(loader.construct_document(root), keys, root)
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-        raise _invalid(str(error)) from error
-    return PipelineFile(content, opening_comment(text), keys, root)
-
-
-def opening_comment(text: str) -> str:
-    """Return the comment at the beginning of a file: what a mode is for, what it costs, what it needs."""
-    lines = takewhile(lambda line: line.startswith("#"), text.splitlines())
-    return "\n".join(line.lstrip("# ").rstrip() for line in lines)
+        mark = getattr(error, "problem_mark", None)
+        problem = f"The file is not valid YAML: {shortened(getattr(error, 'problem', None) or error, 200)}."
+        unsafe = isinstance(error, ConstructorError)  # a tag, which turns text into an object
+        raise UnreadableFile(Finding((), problem, line=mark and mark.line + 1, unsafe=unsafe)) from error
 
 
 def _text(path: Path) -> str:
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        expected = "Expected the path of a YAML file that may be read."
-        raise _flawed(f"The file cannot be read: {error.strerror or error}.", expected) from error
-    if len(data) > MAX_BYTES:
-        raise _flooded(f"more than {MAX_BYTES:,} bytes")
-    try:
+        if len(data) > MAX_BYTES:
+            raise _flooded(f"more than {MAX_BYTES:,} bytes")
         return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise _invalid(f"byte {error.start} is not UTF-8") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnreadableFile(flaw((), f"The file cannot be read: {getattr(error, 'strerror', error)}.")) from error
 
 
-def _check_events(text: str) -> None:
-    """Refuse tags and floods before any objects are made; the parser itself does not recurse."""
-    depth = documents = 0
+def _check_size(text: str) -> None:
+    """Refuse floods before any objects are made; the parser itself does not recurse."""
+    depth = 0
     for count, event in enumerate(yaml.parse(text, Loader=_Loader), start=1):
-        line = event.start_mark.line + 1 if event.start_mark else 0
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        documents += isinstance(event, yaml.DocumentStartEvent)
         if count > MAX_EVENTS:
-            raise _flooded(f"more than {MAX_EVENTS:,} values and keys", line)
+            raise _flooded(f"more than {MAX_EVENTS:,} values and keys")
         if depth > MAX_DEPTH:
-            raise _flooded(f"more than {MAX_DEPTH} levels", line)
-        if documents > 1:
-            raise _invalid("it holds several documents", line)
-        tag = getattr(event, "tag", None)
-        is_tuple = tag == _TUPLE and isinstance(event, yaml.SequenceStartEvent)
-        if tag is not None and tag != "!" and tag not in _PLAIN_TAGS and not is_tuple:
-            problem = f"The file is not valid YAML for a pipeline: it has the tag `{shortened(tag)}`."
-            expected = "Expected plain values: tags turn text into objects."
-            raise UnreadableFile(Finding((), problem, expected, "Remove the tag.", line=line))
+            raise _flooded(f"more than {MAX_DEPTH} levels")
 
 
-def _flawed(problem: str, expected: str, line: int | None = None) -> UnreadableFile:
-    return UnreadableFile(flaw((), problem, expected, "Correct the file, or its path.", line))
-
-
-def _flooded(what: str, line: int | None = None) -> UnreadableFile:
-    expected = "Expected a few hundred values, a few levels deep."
-    return UnreadableFile(Finding((), f"The file has {what}.", expected, "Check that it is the right one.", line=line))
-
-
-def _invalid(problem: str, line: int | None = None) -> UnreadableFile:
-    return _flawed(f"The file is not valid YAML: {shortened(problem, 200)}.", "Expected one YAML document.", line)
+def _flooded(what: str) -> UnreadableFile:
+    return UnreadableFile(Finding((), f"The file has {what}."))
 
 
 def _children(node: yaml.Node) -> list[yaml.Node]:
@@ -196,7 +176,7 @@ def _expanded_size(node: yaml.Node, sizes: dict[int, int]) -> int:
 
 
 def _keys_below(root: yaml.Node, wrong: list[Finding]) -> dict[int, dict[str | int, Pair]]:
-    """Index every mapping and list by its keys, and collect keys that are not allowed."""
+    """Index every mapping and list by its keys, and collect keys that are not text, or are repeated."""
     stack, found = [root], dict[int, dict[str | int, Pair]]()
     while stack:
         node = stack.pop()
@@ -204,22 +184,36 @@ def _keys_below(root: yaml.Node, wrong: list[Finding]) -> dict[int, dict[str | i
             continue
         below = found[id(node)] = dict[str | int, Pair]()
         if isinstance(node, yaml.SequenceNode):
-            node.tag = f"{_TAG}seq"
             below.update(enumerate((value, value) for value in node.value))
         for key, value in node.value if isinstance(node, yaml.MappingNode) else []:
-            wrong += _wrong_key(key, below)
-            if isinstance(key, yaml.ScalarNode):
-                below[key.value] = (key, value)
+            line, shown = key.start_mark.line + 1, shortened(key.value)
+            if not isinstance(key, yaml.ScalarNode) or key.tag not in (f"{_TAG}str", f"{_TAG}merge"):
+                problem = f"The key `{shown}` is not text to YAML, which reads `on` as true. Put it in quotes."
+                wrong.append(Finding((), problem, line=line, unsafe=False))
+                continue
+            if key.value in below:
+                first = below[key.value][0].start_mark.line + 1
+                problem = f"The key `{shown}` is repeated, on the lines {first} and {line}: the later one would win."
+                wrong.append(Finding((), problem, line=line))
+            below[key.value] = (key, value)
         stack += _children(node)
     return found
 
 
-def _wrong_key(key: yaml.Node, before: dict[str | int, Pair]) -> Iterator[Finding]:
-    line, shown = key.start_mark.line + 1, shortened(key.value)
-    if not isinstance(key, yaml.ScalarNode) or key.tag not in (f"{_TAG}str", f"{_TAG}merge"):
-        problem, expected = f"The key `{shown}` is not text to YAML.", "Expected text: YAML reads `on` as true."
-        yield flaw((), problem, expected, "Put the key in quotes, or give it another name.", line=line)
-    elif key.value in before:
-        problem = f"The key `{shown}` is repeated, on the lines {before[key.value][0].start_mark.line + 1} and {line}."
-        expected = "Expected each key once: the later one would silently win."
-        yield Finding((), problem, expected, "Remove one of them.", line=line)
+@cache
+def _schema() -> Draft202012Validator:
+    return Draft202012Validator(read_table(Path(__file__).with_name("pipeline_file.yaml")))
+
+
+def check_structure(content: dict[str, Any]) -> Iterator[Finding]:
+    """Find violations of the schema of a pipeline file."""
+    for error in _schema().iter_errors(content):
+        place, schema = tuple(error.absolute_path), error.schema
+        if error.validator == "additionalProperties":
+            known = schema["properties"]
+            place += tuple(key for key in error.instance if key not in known and not key.startswith("x-"))[:1]
+        elif "propertyNames" in error.absolute_schema_path:
+            place += (error.instance,)
+        # What has a wrong name could hide something; other violations are accidents.
+        unsafe = error.validator in ("additionalProperties", "pattern")
+        yield Finding(place, f"{shortened(error.message, 200)}.", f"Expected {schema['description']}.", unsafe=unsafe)

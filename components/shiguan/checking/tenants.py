@@ -15,8 +15,8 @@ _FILTERS = ("filters", "retriever_kwargs")
 """The inputs that carry a tenant's filters: directly, or as arguments for the retrievers inside a component."""
 
 _CARRIERS = ("Document", "ProducedIds")
+_EVERYTHING = "it would find every tenant's documents"
 _STORE_PACKAGES = ("haystack.document_stores.", "haystack_integrations.document_stores.")
-_CARRY = "Connect the output of a `TenantFilter` to it; in a loop send it through `AttemptLoop`."
 
 
 def check_tenant_reads(built: "BuiltPipeline") -> Iterator[Finding]:
@@ -33,11 +33,7 @@ def check_tenant_reads(built: "BuiltPipeline") -> Iterator[Finding]:
             # An attempt may enter another loop with the filters that it began with.
             reason = _unfiltered(built, (component.name, "filters"), "filters")
             if reason is not None:
-                problem, expected = (
-                    f"`{component.name}` is filtered by {reason}.",
-                    "Expected `filters` of a `TenantFilter`.",
-                )
-                yield Finding(component.place, problem, expected, _CARRY)
+                yield Finding(component.place, f"`{component.name}` is filtered by {reason}.")
         parts = [part for part in _holders(built, component) if built.role(part) != "writes"]
         if parts:
             yield from _inner(built, component, [part for part in parts if part is not component])
@@ -69,26 +65,20 @@ def _is_store(part: Component) -> bool:
 
 def _tenant(built: "BuiltPipeline", component: Component, others: str) -> Iterator[Finding]:
     """Check that a component gets the tenant from the caller, and neither it nor `others` from a component."""
-    name, kind = component.name, component.type.rpartition(".")[2]
+    name = component.name
     names = built.definition.input_names((name, "tenant_id"))
-    declare = f"Declare `tenant_id: [{name}.tenant_id]` below `inputs`"
     for given, place in names.items():
         if given != "tenant_id":
-            problem = f"The tenant of `{name}` comes from the input `{given}`."
-            expected = "Expected it from the input `tenant_id`, which a server fills from the caller's key."
-            yield Finding(place, problem, expected, f"{declare}, and remove this one.")
+            problem = f"The tenant of `{name}` comes from the input `{given}` and not from `tenant_id`"
+            yield Finding(place, f"{problem}, which a server fills from the caller's key.")
     if "tenant_id" not in names:
-        problem = f"`{name}` does not get the input `tenant_id`."
-        yield Finding(component.place, problem, "Expected it: it says whose documents these are.", f"{declare}.")
+        yield Finding(
+            component.place, f"`{name}` does not get the input `tenant_id`, which says whose documents these are."
+        )
     for edge in built.definition.connections:
         if edge.receiver in ((name, "tenant_id"), (name, others)):
-            yield Finding(
-                edge.place,
-                f"`{written(edge.sender)}` sends to `{written(edge.receiver)}`.",
-                f"Expected a `{kind}` that has the tenant, and every filter, from the caller: a value that a component "
-                "makes up, or may never send, cannot decide whose documents these are.",
-                "Remove the connection; conditions of your own go into the input `filters`.",
-            )
+            problem = f"`{written(edge.sender)}` sends to `{written(edge.receiver)}`: a value that a component makes up"
+            yield Finding(edge.place, f"{problem}, or may never send, cannot decide whose documents these are.")
 
 
 def _filters(built: "BuiltPipeline", reader: Component) -> Iterator[Finding]:
@@ -97,39 +87,31 @@ def _filters(built: "BuiltPipeline", reader: Component) -> Iterator[Finding]:
     # Arguments of retrievers are filters only in a component that passes them on.
     taken = [name for name in _FILTERS if name in known and (name == "filters" or built.readers_inside(reader))]
     if not taken and built.classes[reader.type] is not None:
-        problem = f"`{reader.name}` reads a store and has no input `filters`: it would find every tenant's documents."
-        yield Finding(reader.place, problem, "Expected a retriever that takes `filters`.", "Use another class.")
+        yield Finding(reader.place, f"`{reader.name}` reads a store and has no input `filters`: {_EVERYTHING}.")
         return
     for number, name in enumerate(taken or ["filters"]):
         socket = (reader.name, name)
-        expected = f"Expected `{name}` of a `TenantFilter`."
         for given, place in built.definition.input_names(socket).items():
-            problem = f"The input `{given}` goes to `{written(socket)}` and bypasses the `TenantFilter`."
-            yield Finding(place, problem, expected, f"Send it to the `TenantFilter`'s `filters`. {_CARRY}")
+            yield Finding(place, f"The input `{given}` goes to `{written(socket)}` and bypasses the `TenantFilter`.")
         edges = built.definition.senders(socket)
         if not edges and not number:
-            problem = f"Nothing is connected to `{written(socket)}`: it would find every tenant's documents."
-            yield Finding(reader.place, problem, expected, _CARRY)
+            yield Finding(reader.place, f"Nothing is connected to `{written(socket)}`: {_EVERYTHING}.")
         for edge in edges:
             wrong = _wrong_filter(built, reader, edge.sender, name)
             if wrong is not None:
-                yield Finding(edge.place, wrong, expected, _CARRY)
+                yield Finding(edge.place, f"{wrong}.")
 
 
 def _wrong_filter(built: "BuiltPipeline", reader: Component, sender: Socket, name: str) -> str | None:
     reason = _unfiltered(built, sender, name)
     if reason is not None:
-        return f"`{reader.name}` is filtered by {reason}."
+        return f"`{reader.name}` is filtered by {reason}"
     loop = next((loop for loop in built.loops if reader.name in loop), set[str]())
     if loop and sender[0] not in loop:
-        return (
-            f"`{reader.name}` is in a loop and gets its filters from outside: in the second round it would find "
-            "every tenant's documents."
-        )
+        return f"`{reader.name}` is in a loop and gets its filters from outside; in the second round {_EVERYTHING}"
     again = _runs_without(built, reader, sender[0])
     return again and (
-        f"`{reader.name}` may run more often than `{sender[0]}` sends it filters: {again}. A run without them would "
-        "find every tenant's documents."
+        f"`{reader.name}` may run more often than `{sender[0]}` sends it filters: {again}. Without them {_EVERYTHING}"
     )
 
 
@@ -225,16 +207,10 @@ def _inner(built: "BuiltPipeline", reader: Component, parts: list[Component]) ->
     for part in parts:
         outer = [around[place] for depth in range(len(part.place)) if (place := part.place[:depth]) in around]
         if not all(part.place[len(one.place) + 1] in built.readers_inside(one) for one in outer):
-            yield Finding(
-                part.place,
-                f"`{reader.name}` is not known to pass its filters on to `{part.name}`.",
-                "Expected a store as a parameter of the component itself, or a retriever in a parameter that its class "
-                "names in `tenant_readers`.",
-                "Make it a component of its own.",
-            )
+            problem = f"`{reader.name}` is not known to pass its filters on to `{part.name}`: its class names no such"
+            yield Finding(part.place, f"{problem} parameter in `tenant_readers`.")
         elif not built.takes(part, "filters"):
-            problem = f"`{part.name}` reads a store and takes no `filters`: it would find every tenant's documents."
-            yield Finding(part.place, problem, "Expected a retriever that takes `filters`.", "Use another class.")
+            yield Finding(part.place, f"`{part.name}` reads a store and takes no `filters`: {_EVERYTHING}.")
 
 
 def check_tenant_writes(built: "BuiltPipeline") -> Iterator[Finding]:
@@ -252,12 +228,7 @@ def _unstamped(built: "BuiltPipeline", start: Socket) -> Iterator[Finding]:
     """Walk back from a writer to all sources of its documents, and stop at stampers."""
 
     def past(origin: str, reason: str) -> Finding:
-        return Finding(
-            built.definition.components[origin].place,
-            f"`{start[0]}` writes {reason}.",
-            "Expected documents that a `SourceStamper` has marked with the caller's tenant.",
-            "Send them through the `SourceStamper` first.",
-        )
+        return Finding(built.definition.components[origin].place, f"`{start[0]}` writes {reason}.")
 
     frontier, seen = [start], {start}
     while frontier:

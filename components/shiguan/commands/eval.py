@@ -132,21 +132,18 @@ def _lines(made: MadeSet, types: Counter[str], agreement: JudgeAgreement, output
     if types:
         yield "  " + ", ".join(f"{count} {kind}" for kind, count in sorted(types.items()))
     yield from (f"  left out: {kind}, {count}" for kind, count in made.faults.most_common())
-    if made.stopped:
-        yield (
-            f"Stopped after {MOST_FRUITLESS} passages in a row that gave nothing. Check what was left out and what the "
-            "model answers; run again to continue."
-        )
     if not made.accepted:
-        yield "No question was accepted. Check rejected.jsonl and what the model answers."
+        yield (
+            f"No question was accepted; it ends after {MOST_FRUITLESS} passages in a row that give none. Check "
+            "rejected.jsonl and what the model answers."
+        )
     if agreement.agreement is None:
         review = output / REVIEW_FILE
         yield f"Nobody has reviewed yet: write accept or reject into `person` in {review} and run again."
     else:
-        kappa = "not defined" if agreement.kappa is None else f"{agreement.kappa:.2f}"
         yield (
-            f"Judge and person agree on {agreement.agreement:.2f} of {agreement.reviewed - agreement.silent} questions "
-            f"(Cohen's kappa {kappa}); {agreement.open} still need a review."
+            f"Judge and person agree on {agreement.agreement:.2f} of {agreement.reviewed} questions; "
+            f"{agreement.open} still need a review."
         )
         if agreement.disagreements:
             yield f"  They differ on {', '.join(agreement.disagreements[:10])}"

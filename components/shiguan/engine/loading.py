@@ -5,13 +5,13 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from shiguan.checking.pipeline_check import check_pipeline
-from shiguan.checking.reading import opening_comment
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.llm.model_settings import read_model_roles
 from shiguan.resources import read_table, resource_folder
@@ -144,7 +144,8 @@ def list_modes() -> dict[str, list[str]]:
 
 def describe_mode(deployment: str, mode: str | Path) -> str:
     """Return the comment that opens a mode's file: what it is for, what it costs, what it needs."""
-    return opening_comment(pipeline_path(deployment, mode).read_text(encoding="utf-8"))
+    lines = pipeline_path(deployment, mode).read_text(encoding="utf-8").splitlines()
+    return "\n".join(line.lstrip("# ").rstrip() for line in takewhile(lambda line: line.startswith("#"), lines))
 
 
 def pipeline_path(deployment: str, mode: str | Path) -> Path:

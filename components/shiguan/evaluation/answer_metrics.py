@@ -1,20 +1,17 @@
 """
 Scores one answer, as it was recorded, against its question: right, cited, supported, or rightly refused.
 
-How near an answer comes to a right one follows SQuAD (Rajpurkar et al., "SQuAD: 100,000+ Questions for Machine
-Comprehension of Text", 2016, section 6.1): case, punctuation and English articles do not count, and the best of several
-right answers does. Chinese is compared by characters, as in CMRC 2018 (Cui et al., "A Span-Extraction Dataset for
-Chinese Machine Reading Comprehension", 2019, section 4); traditional characters count as simplified ones. Citation
-marks are left out.
+How near an answer comes to a right one follows SQuAD (Rajpurkar et al. 2016, section 6.1): case, punctuation and
+English articles do not count, and the best of several right answers does. Chinese is compared by characters, as in
+CMRC 2018 (Cui et al. 2019, section 4); traditional ones count as simplified. Citation marks are left out.
 
 Whether the citations hold follows ALCE (Gao et al., "Enabling Large Language Models to Generate Text with Citations",
 2023, section 4.3). A claim is *recalled* if the passages that it cites support it, all of them together. A citation
 is *precise* if its claim is recalled, and the passage either supports the claim by itself or cannot be left out.
-Where ALCE asks a language model (TRUE) whether a passage entails a claim, the claim checker of all modes decides:
-its verdict must be `supported` (docs/quality.md shows how often it agrees with people). No language model is called, so
-the numbers are free and reproducible. Two departures: headings, courtesies and sentences that admit a gap state nothing
-and are left out, where ALCE counts every sentence; and a claim in another language than its passages is `partial` at
-most, so it counts as not recalled.
+Where ALCE asks a model whether a passage entails a claim, the claim checker of all modes decides: its verdict must be
+`supported` (docs/quality.md shows how often it agrees with people). So a claim in another language than its passages,
+`partial` at most, is not recalled; headings, courtesies and sentences that admit a gap are left out, where ALCE
+counts every sentence.
 """
 
 import re

@@ -198,19 +198,17 @@ def _lost(
     return _answered(trace.answer, expected)
 
 
+_FOUND_BY = {"bm25": "words", "vectors": "vectors"}
+
+
 def _not_retrieved(expected: ExpectedPassage, ranks: dict[str, int | None], sizes: dict[str, int]) -> tuple[str, str]:
     searched = [name for name in ("bm25", "vectors") if name in ranks]
     if all(ranks[name] is None for name in searched):
         if expected.split:
             return "split_across_children", "No single unit has all the expected words, and no part was found."
-        if not searched:
-            return "not_found_by_either", "No retriever of this mode was asked."
-        if searched == ["bm25"]:
-            return "not_found_by_bm25", f"It is not among the {sizes['bm25']} found by words; vectors were not asked."
-        if searched == ["vectors"]:
-            return "not_found_by_vectors", f"It is not among the {sizes['vectors']} found by vectors."
-        neither = f"It is neither among the {sizes['bm25']} found by words nor the {sizes['vectors']} found by vectors."
-        return "not_found_by_either", neither
+        looked = " nor ".join(f"the {sizes[name]} found by {_FOUND_BY[name]}" for name in searched)
+        stage = f"not_found_by_{searched[0]}" if len(searched) == 1 else "not_found_by_either"
+        return stage, f"It is not among {looked}." if searched else "No retriever of this mode was asked."
     at = ", ".join(f"number {ranks[name]} by {name}" for name in searched if ranks[name] is not None)
     return "fused_out", f"It was found ({at}) and is not among the {sizes['fused']} that the fusion kept."
 

@@ -28,6 +28,9 @@ measured. Metrics that a language model judges are reported and never gate.
 """
 
 
+_GATEABLE = [name for name, kind in KNOWN.items() if kind.unit == "share" and not kind.judged]
+
+
 def read_gates(texts: Sequence[str]) -> dict[str, float]:
     if not texts:
         return dict(GATES)
@@ -36,18 +39,15 @@ def read_gates(texts: Sequence[str]) -> dict[str, float]:
     gates: dict[str, float] = {}
     for text in texts:
         name, _, tolerance = text.partition("=")
-        if name not in KNOWN:
-            raise RefusedError(f"There is no metric `{name}` to gate. Known are {', '.join(KNOWN)}. Name one of these.")
-        if metric(name).judged or metric(name).unit != "share":
-            raise RefusedError(
-                f"`{name}` cannot gate: only shares that no language model judged can. It is reported; leave it out."
-            )
         try:
             gates[name] = float(tolerance) if tolerance else GATES.get(name, 0.02)
-        except ValueError as error:
-            raise RefusedError(f"The tolerance of `{text}` is not a number. Write it as `{name}=0.02`.") from error
-        if not 0 <= gates[name] <= 1:
-            raise RefusedError(f"The tolerance of `{text}` must be from 0 to 1. Write it as `{name}=0.02`.")
+        except ValueError:
+            gates[name] = -1.0
+        if name not in _GATEABLE or not 0 <= gates[name] <= 1:
+            raise RefusedError(
+                f"`{text}` is no gate. Write a metric, and if you like its tolerance from 0 to 1: `recall@5=0.02`. "
+                f"Those that can gate are {', '.join(_GATEABLE)}."
+            )
     return gates
 
 
@@ -122,18 +122,12 @@ def _check_same_questions(before: Results, after: Results) -> None:
     old, new = ({question.id: question for question in run.questions} for run in (before, after))
     if len(old) != len(before.questions) or len(new) != len(after.questions):
         raise RefusedError("A run has the same question twice. Measure again.")
-    only, more = [name for name in old if name not in new], [name for name in new if name not in old]
-    if only or more:
-        examples = ", ".join([*only[:_SHOWN], *more[:_SHOWN]])
+    other = sorted(old.keys() ^ new.keys())
+    other += [key for key in old if key in new and old[key].details.get("question") != new[key].details.get("question")]
+    if other:
         raise RefusedError(
-            f"The two runs are on different questions: {len(only):,} are only in A, {len(more):,} only in B "
-            f"({examples}). Only the same questions can be paired: measure both runs on one set."
-        )
-    changed = [key for key in old if old[key].details.get("question") != new[key].details.get("question")]
-    if changed:
-        raise RefusedError(
-            f"{len(changed):,} questions have the same id and another text ({', '.join(changed[:_SHOWN])}). Measure "
-            "both runs on one set."
+            f"The two runs are on different questions: {len(other):,} are in one only, or have another text "
+            f"({', '.join(other[:_SHOWN])}). Only the same questions can be paired: measure both runs on one set."
         )
 
 

@@ -4,6 +4,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from haystack.components.generators.chat.types import ChatGenerator
 from shiguan.errors import RefusedError
 from shiguan.evaluation.answer_metrics import contains_answer
 from shiguan.evaluation.attribution import folded
-from shiguan.evaluation.json_lines import field_of, read_json_lines, write_json_lines
+from shiguan.evaluation.json_lines import read_json_lines, write_json_lines
 from shiguan.evaluation.results import RunStore
 from shiguan.llm.calls import LlmReply, ask_llm
 from shiguan.llm.json_replies import json_object
@@ -37,25 +38,41 @@ _SAME = 0.6  # questions at least this similar count as the same
 _SHORTEST_PASSAGE = 80
 _FIELDS = ("type", "question", "answer", "quote")
 _SHORTEST, _LONGEST = 4, 300
-_QUOTES = "“”\"'… "
-_EDGE_BEFORE, _EDGE_AFTER = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
 
 Track = Callable[[list[Document]], Iterable[Document]]
 
 
-class MadeSet(NamedTuple):
+@dataclass
+class MadeSet:
     """The questions of a run by the judge's verdict, and the faults of the model's replies."""
 
-    accepted: list[dict[str, Any]]
-    rejected: list[dict[str, Any]]
-    faults: Counter[str]
-    passages: int
-    llm_calls: int
-    stopped: bool = False
+    accepted: list[dict[str, Any]] = field(default_factory=list)
+    rejected: list[dict[str, Any]] = field(default_factory=list)
+    faults: Counter[str] = field(default_factory=Counter)
+    passages: int = 0
+    llm_calls: int = 0
 
     @property
     def verdicts(self) -> dict[str, str]:
         return {row["id"]: row["judge"] for row in [*self.accepted, *self.rejected]}
+
+    def add(self, parent_id: str, record: dict[str, Any]) -> int:
+        """Add the questions of a passage that are not nearly asked yet, and return how many the judge accepted."""
+        self.passages += 1
+        self.llm_calls += record["llm_calls"]
+        self.faults.update(record["faults"])
+        before = len(self.accepted)
+        for place, row in enumerate(record["rows"], start=1):
+            runs = shingles(row["question"])
+            if any(similarity(runs, shingles(one["question"])) >= _SAME for one in [*self.accepted, *self.rejected]):
+                self.faults["nearly the same question"] += 1
+                continue
+            whole = {"id": f"{parent_id[:12]}-{place}", "answerable": row["type"] != UNANSWERABLE}
+            whole |= {key: row[key] for key in ("question", "language", "type", "judge")}
+            if whole["answerable"]:
+                whole |= {"answers": [row["answer"]], "gold": [{"source": row["source"], "quote": row["quote"]}]}
+            (self.accepted if row["judge"] == "accept" else self.rejected).append(whole)
+        return len(self.accepted) - before
 
 
 class GoldenMaker:
@@ -71,16 +88,16 @@ class GoldenMaker:
     def make(self, parents: Sequence[Document], count: int, store: RunStore, track: Track) -> MadeSet:
         chosen = sorted((p for p in parents if len(p.content or "") >= _SHORTEST_PASSAGE), key=lambda parent: parent.id)
         random.Random(_SEED).shuffle(chosen)  # noqa: S311
-        made = _collected(chosen, store.records, count)
-        fruitless = 0
+        made, fruitless = MadeSet(), 0
         for parent in track(chosen):
             if len(made.accepted) >= count or fruitless == MOST_FRUITLESS:
                 break
-            if parent.id not in store.records:
+            if is_new := parent.id not in store.records:
                 store.add(parent.id, self.ask(parent))
-                before, made = len(made.accepted), _collected(chosen, store.records, count)
-                fruitless = 0 if len(made.accepted) > before else fruitless + 1
-        return made._replace(stopped=fruitless == MOST_FRUITLESS)
+            accepted = made.add(parent.id, store.records[parent.id])
+            fruitless = fruitless + 1 if is_new and not accepted else 0
+        del made.accepted[count:]
+        return made
 
     def ask(self, parent: Document) -> dict[str, Any]:
         """Have the questions of one passage written and judged; returns `rows`, `faults` and `llm_calls`."""
@@ -96,18 +113,17 @@ class GoldenMaker:
         if draw.random() < _UNANSWERABLE_SHARE:
             types[-1] = UNANSWERABLE
         reply = asked("golden_maker", types=types)
-        if reply.failure:
-            return {"rows": [], "faults": {"the model failed": 1}, "llm_calls": 1}
         rows, faults = read_questions(reply.text, passage)
+        if reply.failure:
+            faults = Counter(["the model failed"])
         if rows:
             questions = [{"question": row["question"], "answer": row["answer"]} for row in rows]
             verdicts = read_judgements(asked("golden_judge", questions=questions).text, len(rows))
             source = parent.meta.get("record_id") or parent.meta.get("source", "")
             for row, verdict in zip(rows, verdicts, strict=True):
                 row |= {"judge": verdict, "source": source, "language": language}
-            if neither := verdicts.count("none"):
-                faults["no verdict of the judge"] = neither
-        return {"rows": rows, "faults": dict(faults), "llm_calls": 2 if rows else 1}
+            faults["no verdict of the judge"] += verdicts.count("none")
+        return {"rows": rows, "faults": dict(+faults), "llm_calls": 2 if rows else 1}
 
 
 def read_questions(reply: str, passage: str) -> tuple[list[dict[str, Any]], Counter[str]]:
@@ -148,14 +164,11 @@ def _fault(row: dict[str, str], passage: str) -> str:
 
 def _as_written(text: str, passage: str) -> str:
     """Find words in a passage, whatever their case and white space, and return them as they are written there."""
-    words = text.strip(_QUOTES).split()
-    if not words:
-        return ""
-    pattern = r"\s*".join(re.escape(word) for word in words)
-    # `11 men` is not in `111 men`.
-    before, after = (_EDGE_BEFORE if words[0][0].isascii() else ""), (_EDGE_AFTER if words[-1][-1].isascii() else "")
-    found = re.search(before + pattern + after, passage, re.IGNORECASE)
-    return found[0] if found else ""
+    words = text.strip("“”\"'… ").split()
+    pattern = r"\s*".join(map(re.escape, words))
+    # `11 men` is not in `111 men`; only letters and digits of ASCII have such edges.
+    found = re.search(rf"(?a:(?<!\w)(?=\w)|(?!\w)){pattern}(?a:(?<=\w)(?!\w)|(?<!\w))", passage, re.IGNORECASE)
+    return found[0] if words and found else ""
 
 
 def read_judgements(reply: str, count: int) -> list[str]:
@@ -169,37 +182,6 @@ def read_judgements(reply: str, count: int) -> list[str]:
         if isinstance(number, int) and 1 <= number <= count and verdict in _VERDICTS:
             verdicts[number - 1] = verdict
     return verdicts
-
-
-def _collected(chosen: Sequence[Document], records: dict[str, dict[str, Any]], count: int) -> MadeSet:
-    """Collect the questions of all passages in order, each once."""
-    accepted: list[dict[str, Any]] = []
-    rejected: list[dict[str, Any]] = []
-    faults: Counter[str] = Counter()
-    seen: list[frozenset[tuple[str, ...]]] = []
-    asked = [parent.id for parent in chosen if parent.id in records]
-    for parent_id in asked:
-        faults.update(records[parent_id]["faults"])
-        for place, row in enumerate(records[parent_id]["rows"], start=1):
-            runs = shingles(row["question"])
-            if any(similarity(runs, other) >= _SAME for other in seen):
-                faults["nearly the same question"] += 1
-                continue
-            seen.append(runs)
-            whole = _golden_row(f"{parent_id[:12]}-{place}", row)
-            (accepted if row["judge"] == "accept" else rejected).append(whole)
-    calls = sum(records[parent_id]["llm_calls"] for parent_id in asked)
-    return MadeSet(accepted[:count], rejected, faults, len(asked), calls)
-
-
-def _golden_row(name: str, row: dict[str, Any]) -> dict[str, Any]:
-    answerable = row["type"] != UNANSWERABLE
-    copied = {key: row[key] for key in ("question", "language", "type", "judge")}
-    whole: dict[str, Any] = {"id": name, **copied, "answerable": answerable}
-    if answerable:
-        whole["answers"] = [row["answer"]]
-        whole["gold"] = [{"source": row["source"], "quote": row["quote"]}]
-    return whole
 
 
 def write_made_set(made: MadeSet, folder: Path) -> None:
@@ -217,47 +199,26 @@ def write_made_set(made: MadeSet, folder: Path) -> None:
 
 
 class JudgeAgreement(NamedTuple):
-    """Agreement of judge and person: the share, and Cohen's kappa; `silent` questions have no verdict of the judge."""
+    """How many questions a person reviewed and has left open, and the share on which judge and person agree."""
 
     reviewed: int
     open: int
-    silent: int
     agreement: float | None
-    kappa: float | None
     disagreements: list[str]
 
 
 def judge_agreement(review: Path, judged: dict[str, str]) -> JudgeAgreement:
     """Compare the verdicts in the review file with the judge's, by id."""
-    pairs: dict[str, tuple[str, str]] = {}
-    left = silent = 0
+    persons: dict[str, str] = {}
     for number, row in read_json_lines(review):
-        place = f"{review}, line {number}"
-        name = str(field_of(row, ("id",), place))
-        if name not in judged:
+        name, person = str(row.get("id")), str(row.get("person") or "").strip().lower()
+        if name not in judged or person not in ("", *_VERDICTS):
             raise RefusedError(
-                f"{place}: this run has no question `{name}`. Remove the line, or name the run's folder."
+                f"{review}, line {number}: expected the id of a question of this run and accept, reject or nothing as "
+                f"`person`, got `{name}` and `{person}`. Correct or remove the line."
             )
-        person = str(row.get("person") or "").strip().lower()
-        if person and person not in _VERDICTS:
-            raise RefusedError(f"{place}: `person` must be accept, reject or empty, got `{person}`. Correct the line.")
-        if not person:
-            left += 1
-        elif judged[name] not in _VERDICTS:
-            silent += 1
-        else:
-            pairs[name] = (judged[name], person)
-    differing = [name for name, (judge, person) in pairs.items() if judge != person]
-    agreement = 1 - len(differing) / len(pairs) if pairs else None
-    return JudgeAgreement(len(pairs) + silent, left, silent, agreement, cohens_kappa(list(pairs.values())), differing)
-
-
-def cohens_kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
-    """Compute agreement beyond chance (Cohen, "A Coefficient of Agreement for Nominal Scales", 1960), if defined."""
-    if not pairs:
-        return None
-    total = len(pairs)
-    observed = sum(first == second for first, second in pairs) / total
-    firsts, seconds = Counter(first for first, _ in pairs), Counter(second for _, second in pairs)
-    chance = sum(firsts[name] * seconds[name] for name in firsts) / total**2
-    return None if chance == 1 else (observed - chance) / (1 - chance)
+        persons[name] = person
+    reviewed = [name for name, person in persons.items() if person]
+    differing = [name for name in reviewed if persons[name] != judged[name]]
+    agreement = 1 - len(differing) / len(reviewed) if reviewed else None
+    return JudgeAgreement(len(reviewed), len(persons) - len(reviewed), agreement, differing)

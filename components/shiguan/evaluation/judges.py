@@ -2,7 +2,6 @@
 
 import math
 import os
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,8 @@ class AnswerJudge:
     """
     Lets a language model judge answers by Haystack's `FaithfulnessEvaluator` and `ContextRelevanceEvaluator`.
 
-    Each is one call per answer, to any OpenAI-compatible endpoint. Refusals are not judged. A judgement that fails, or
-    is not a number, is counted and left out. Judgements are saved answer by answer, so that a stopped run can continue.
+    Each is one call per answer, to any OpenAI-compatible endpoint. Refusals are not judged. Judgements are saved answer
+    by answer, so that a stopped run can continue.
     """
 
     def __init__(self) -> None:
@@ -31,7 +30,7 @@ class AnswerJudge:
                 "a server of your own."
             )
         self.model = os.environ.get("OPENAI_MODEL") or DEFAULT_MODEL
-        self.faults: Counter[str] = Counter()
+        self.unread = 0
         in_json = {"temperature": 0, "response_format": {"type": "json_object"}}
         generator = ConfiguredChatGenerator(self.model, timeout=120.0, max_retries=1, generation_kwargs=in_json)
         settings: dict[str, Any] = {"chat_generator": generator, "progress_bar": False, "raise_on_failure": False}
@@ -46,42 +45,36 @@ class AnswerJudge:
         judged: dict[str, dict[str, float]] = {}
         with RunStore(folder / "judged", {"model": self.model, "metrics": list(self._evaluators)}) as store:
             for question in questions:
-                name, record = question.id, records[question.id]
+                record = records[question.id]
                 if record["status"] in ("not_found", "refused"):
                     continue
-                if name not in store.records:
-                    store.add(name, self._judged(question, record))
-                judged[name] = store.records[name]["metrics"]
-                self.faults.update(store.records[name]["faults"])
+                if question.id not in store.records:
+                    store.add(question.id, {"metrics": self._judged(question, record)})
+                judged[question.id] = store.records[question.id]["metrics"]
+                self.unread += len(self._evaluators) - len(judged[question.id])
         if judged and not any(judged.values()):
             raise AnswerError(
-                f"The judge `{self.model}` gave no readable judgement for any of {len(judged)} answers "
-                f"({self._faults_in_words()}). Use a model that can reply in JSON, and remove {folder / 'judged'}."
+                f"The judge `{self.model}` gave no readable judgement for any of {len(judged)} answers. Use a model "
+                f"that can reply in JSON, and remove {folder / 'judged'}."
             )
         return judged
 
     def notes(self) -> list[str]:
-        note = f"Some judgements of `{self.model}` could not be read and are left out: {self._faults_in_words()}."
-        return [note] if self.faults else []
+        left_out = f"{self.unread} judgements of `{self.model}` could not be read and are left out."
+        return [left_out] if self.unread else []
 
-    def _judged(self, question: Question, record: dict[str, Any]) -> dict[str, Any]:
-        passages = [document["content"] for document in record["documents"]]
+    def _judged(self, question: Question, record: dict[str, Any]) -> dict[str, float]:
+        given = {"questions": [question.text], "contexts": [[document["content"] for document in record["documents"]]]}
         metrics: dict[str, float] = {}
-        faults: Counter[str] = Counter()
-        predicted = {"predicted_answers": [without_marks(record["answer"])]}
         for name, evaluator in self._evaluators.items():
-            given = predicted if isinstance(evaluator, FaithfulnessEvaluator) else {}
+            if isinstance(evaluator, FaithfulnessEvaluator):
+                given["predicted_answers"] = [without_marks(record["answer"])]
+            else:
+                given.pop("predicted_answers", None)
             try:
-                value = float(evaluator.run(questions=[question.text], contexts=[passages], **given)["score"])
-            # A client may fail in any way; the judgement is then left out, and a note says so.
-            except Exception as error:
-                faults[f"{name}, {type(error).__name__}"] += 1
+                value = float(evaluator.run(**given)["score"])
+            except Exception:  # noqa: S112 - a client may fail in any way; a note counts what is left out
                 continue
             if math.isfinite(value):
                 metrics[name] = min(max(value, 0.0), 1.0)
-            else:
-                faults[f"{name}, no number"] += 1
-        return {"metrics": metrics, "faults": dict(faults)}
-
-    def _faults_in_words(self) -> str:
-        return ", ".join(f"{kind}: {count}" for kind, count in self.faults.most_common())
+        return metrics

@@ -119,10 +119,7 @@ def bootstrap_interval(data: numpy.ndarray) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Difference:
-    """
-    One metric of run B against run A: the means, B minus A with its interval, and the smallest difference that would be
-    seen on this set in 80 % of the cases; how many questions gained and lost, and McNemar's exact test of them.
-    """
+    """One metric of run B against run A, see `compare_metric`; `count` questions have it in both."""
 
     metric: str
     before: float
@@ -152,12 +149,10 @@ def compare_metric(name: str, before: Sequence[float], after: Sequence[float]) -
     """
     Compare one metric of two runs, question by question.
 
-    Pairs show more than two separate intervals, since most of the variance comes from the questions.
     The interval is the percentile bootstrap of the mean difference (Efron and Tibshirani 1993, chapter 13). McNemar's
-    test (1947), in its exact form, asks whether the questions that changed went one way more often than a coin would;
-    for a graded metric it is the sign test, which is the same. The smallest detectable difference is
-    (z for 95 % + z for 80 % power) * standard deviation of the differences / sqrt(questions); where no question
-    changed, the six questions that an exact test needs, all in one direction.
+    exact test (1947) asks whether the questions that changed went one way more often than a coin would; for a graded
+    metric it is the sign test. The smallest detectable difference is (z for 95 % + z for 80 % power) * standard
+    deviation of the differences / sqrt(questions); where no question changed, six, all in one direction.
     """
     if len(before) != len(after) or not len(before):
         raise ValueError(f"`{name}` needs the same number of values twice, got {len(before)} and {len(after)}.")

@@ -7,7 +7,6 @@ import re
 import subprocess
 from collections.abc import Iterable
 from contextlib import suppress
-from functools import cache
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from urllib.parse import urlsplit
 
 from shiguan import __version__
 from shiguan.engine.library import Library, Progress
-from shiguan.engine.loading import pipeline_path, read_definition
+from shiguan.engine.loading import mappings, pipeline_path, read_definition
 from shiguan.errors import RefusedError
 from shiguan.evaluation.json_lines import file_hash, fingerprint
 from shiguan.llm.model_settings import DEFAULT_MODEL, is_endpoint_configured
@@ -32,15 +31,16 @@ _MODEL_FIELDS = ("model", "tokenizer", "embedding_model")
 def stamp(deployment: str, *modes: str | Path) -> dict[str, Any]:
     """Describe everything of Shiguan that passages and answers depend on."""
     definitions = {name: read_definition(deployment, name) for name in modes}
-    prompts = prompt_hashes()
     return {
         "shiguan": __version__,
         "code": code_hash(),
         "packages": fingerprint(_versions({*_PACKAGES, *_required()})),
         "deployment": deployment,
         "pipelines": {path.name: file_hash(path)[:16] for path in (pipeline_path(deployment, n) for n in definitions)},
-        "prompts": {"all": fingerprint(prompts), "files": prompts},
-        "models": {str(path): value for definition in definitions.values() for path, value in _models(definition, "")},
+        "prompts": fingerprint(prompt_hashes()),
+        "models": sorted(
+            {node[name] for node in mappings(definitions) for name in _MODEL_FIELDS if isinstance(node.get(name), str)}
+        ),
     }
 
 
@@ -65,18 +65,14 @@ def corpus_stamp(files: list[Path], deployment: str) -> dict[str, Any]:
 def ingest_corpus(files: list[Path], deployment: str, data_dir: Path, progress: Progress | None = None) -> list[str]:
     """Ingest the corpus into a data folder, unless an earlier run did; return what was skipped or warned of."""
     now, state = corpus_stamp(files, deployment), data_dir / _INGESTED
-    if state.is_file():
-        earlier = json.loads(state.read_text(encoding="utf-8"))
-        if changed := ", ".join(key for key in now if earlier.get(key) != now[key]):
-            raise RefusedError(
-                f"{data_dir} was made with another {changed}. Name another `--data-dir`, or remove the folder."
-            )
-        if "notes" in earlier:  # written last
-            return list(earlier["notes"])
-    elif data_dir.is_dir() and any(data_dir.iterdir()):
+    earlier = json.loads(state.read_text(encoding="utf-8")) if state.is_file() else {}
+    changed = ", ".join(key for key in now if earlier.get(key) != now[key])
+    if not changed and "notes" in earlier:  # written last
+        return list(earlier["notes"])
+    if changed and data_dir.is_dir() and any(data_dir.iterdir()):
         raise RefusedError(
-            f"{data_dir} holds a library that was not made by an evaluation; its other documents would be found too. "
-            "Name an empty `--data-dir`, or leave it out."
+            f"{data_dir} holds a library that was not made by an evaluation, or with another {changed}; its documents "
+            "would be found too. Name an empty `--data-dir`, leave it out, or remove the folder."
         )
     data_dir.mkdir(parents=True, exist_ok=True)
     write_json(state, now)
@@ -96,7 +92,9 @@ def ingest_corpus(files: list[Path], deployment: str, data_dir: Path, progress: 
 
 def describe_circumstances() -> dict[str, Any]:
     """Describe what a run was made with and should not depend on: commit, versions, machine."""
-    return {"commit": commit(), "versions": _versions(_PACKAGES), "machine": machine()}
+    cpu = platform.processor() or platform.machine()
+    machine = {"cpu": cpu, "cores": os.cpu_count(), "system": platform.system(), "python": platform.python_version()}
+    return {"commit": commit(), "versions": _versions(_PACKAGES), "machine": machine}
 
 
 def code_hash() -> str:
@@ -110,25 +108,16 @@ def prompt_hashes() -> dict[str, str]:
 
 
 def commit() -> str | None:
+    """Name the commit of a checkout, and whether files of it were changed."""
     root = _PACKAGE.parents[1]
     if not (root / ".git").exists():
         return None
-    head = _git(root, "rev-parse", "HEAD")
-    changed = _git(root, "status", "--porcelain", "--", "components", "pipelines", "prompts")
-    return f"{head}+changes" if head and changed else head
-
-
-def machine() -> dict[str, Any]:
-    info = Path("/proc/cpuinfo")
-    names = re.findall(r"model name\s*:\s*(.+)", info.read_text()) if info.exists() else []
-    known = "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {})
-    return {
-        "cpu": names[0] if names else platform.processor() or platform.machine(),
-        "cores": os.cpu_count(),
-        "memory_gib": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30) if known else None,
-        "system": platform.system(),
-        "python": platform.python_version(),
-    }
+    command = ["git", "-C", str(root), "describe", "--always", "--exclude=*", "--abbrev=40", "--dirty=+changes"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20)  # noqa: S603 - no shell
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
 
 
 def _hashes(folder: Path) -> dict[str, str]:
@@ -148,26 +137,4 @@ def _versions(packages: Iterable[str]) -> dict[str, str]:
     for package in packages:
         with suppress(PackageNotFoundError):
             found[package] = version(package)
-    return found
-
-
-@cache
-def _git(root: Path, *arguments: str) -> str | None:
-    command = ["git", "-C", str(root), *arguments]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20)  # noqa: S603 - no shell
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip()
-
-
-def _models(node: Any, place: str) -> list[tuple[str, str]]:
-    """Find every model that a pipeline names, and where."""
-    found: list[tuple[str, str]] = []
-    if isinstance(node, dict):
-        for key, value in node.items():
-            if key in _MODEL_FIELDS and isinstance(value, str):
-                found.append((place.removeprefix("components."), value))
-            elif not str(key).startswith("x-"):
-                found += _models(value, place if key == "init_parameters" else f"{place}.{key}".lstrip("."))
     return found

@@ -1,6 +1,6 @@
 """Questions with their right answers, read from golden sets and retrieval sets."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -110,26 +110,21 @@ def read_golden_set(path: Path) -> QuestionSet:
     by words of it (`quote`), or by `doc_id`, `start` and `end` in code points. The question may be called `text`. It is
     answerable unless the line says otherwise. The queries of a retrieval set can be read as they are.
     """
-    questions = [golden_question(name, row, place) for place, name, row in unique_rows(path, "question")]
+    questions = [_golden_question(name, row, place) for place, name, row in unique_rows(path, "question")]
     return QuestionSet(questions, {path.name: file_hash(path)}, path.stem)
 
 
-def golden_question(name: str, row: dict[str, Any], place: str) -> Question:
-    question, answers, gold = _question(name, row, place), row.get("answers"), tuple(_gold_passages(row, place))
-    answerable = row.get("answerable", not _meta(row).get("unanswerable", False))
-    if not isinstance(answerable, bool):
-        raise RefusedError(f"{place}: `answerable` must be true or false, got {answerable!r}. Correct the line.")
-    answers = [] if answers is None else answers
+def _golden_question(name: str, row: dict[str, Any], place: str) -> Question:
+    gold = tuple(_gold_passages(row, place))
+    answers, answerable = row.get("answers") or [], row.get("answerable", not _meta(row).get("unanswerable", False))
     if not isinstance(answers, list) or not all(isinstance(item, str) and item.strip() for item in answers):
         raise RefusedError(f"{place}: `answers` must be a list of texts, got {answers!r:.60}. Correct the line.")
-    if answerable and not answers and not gold:
+    if answerable is not bool(answers or gold):
         raise RefusedError(
-            f"{place} has neither answers nor gold passages, so nothing could be right. Add some, or write "
-            '"answerable": false.'
+            f'{place}: an answerable question has answers or gold passages, and one with `"answerable": false` has '
+            f"neither; `answerable` is {answerable!r}. Correct the line."
         )
-    if not answerable and (answers or gold):
-        raise RefusedError(f"{place} says that nothing answers it and gives an answer. Remove one of the two.")
-    return replace(question, answers=answers, answerable=answerable, gold=gold)
+    return replace(_question(name, row, place), answers=answers, answerable=answerable, gold=gold)
 
 
 def _question(name: str, row: dict[str, Any], place: str) -> Question:
@@ -160,20 +155,16 @@ def _turns(turns: Any, place: str) -> list[dict[str, Any]]:
 
 
 def _gold_passages(row: dict[str, Any], place: str) -> Iterator[GoldPassage]:
-    wanted = f'{place}: `gold` must be a list of {{"quote"}} or {{"doc_id", "start", "end"}}'
-    value = [] if row.get("gold") is None else row["gold"]
-    for item in value if isinstance(value, list) else [value]:
-        if not isinstance(value, list) or not isinstance(item, dict):
-            raise RefusedError(f"{wanted}, got {value!r:.60}. Correct the line.")
-        quote, source = item.get("quote", ""), item.get("source") or item.get("doc_id") or ""
-        start, end = item.get("start"), item.get("end")
+    listed = row.get("gold") or []
+    for item in listed if isinstance(listed, list) else [listed]:
+        one = item if isinstance(item, dict) and isinstance(listed, list) else {}
+        quote, source = str(one.get("quote") or ""), str(one.get("source") or one.get("doc_id") or "")
+        start, end = one.get("start"), one.get("end")
         placed = type(start) is int and type(end) is int and 0 <= start < end
-        if not isinstance(quote, str) or not isinstance(source, str) or not (quote.strip() or (source and placed)):
+        if not quote.strip() and not (source and placed):
+            wanted = f'{place}: `gold` must be a list of {{"quote"}} or {{"doc_id", "start", "end"}}'
             raise RefusedError(f"{wanted}, got {item!r:.60}. Correct the line.")
         yield GoldPassage(quote, source, start if placed else None, end if placed else None)
-
-
-_SHOWN = 3
 
 
 def read_retrieval_set(
@@ -201,19 +192,18 @@ def read_retrieval_set(
         name: replace(_question(name, row, place), answers=[str(answer) for answer in row.get("answers") or []])
         for name, (place, row) in lines.items()
     }
-    grades = _read_grades(qrels, documents.keys(), questions.keys())
+    grades = _read_grades(qrels, documents, questions)
     unjudged = [query_id for query_id in questions if query_id not in grades]
-    if len(unjudged) == len(questions):
-        raise RefusedError(f"{qrels} names no relevant document for any question of {queries}. Check that both fit.")
-    if unjudged and not skip_unjudged:
+    if unjudged and (not grades or not skip_unjudged):
         raise RefusedError(
             f"{len(unjudged):,} of {len(questions):,} questions have no relevant document in {qrels} "
-            f"({_some(unjudged)}). They cannot be scored: add judgements, or leave them out with `--skip-unjudged`."
+            f"({', '.join(unjudged[:3])}). They cannot be scored: check that the files belong together, or "
+            "leave these questions out with `--skip-unjudged`."
         )
     chosen = []
     for name in spread([name for name in questions if name in grades], limit):
         place, row = lines[name]
-        spans = read_spans(row.get(gold_field) or [], documents, place)
+        spans = _spans({"gold": row.get(gold_field)}, documents, place)
         chosen.append(replace(questions[name], grades=grades[name], spans=spans))
     hashes = {str(path.name): file_hash(path) for path in (corpus, queries, qrels)}
     return QuestionSet(chosen, hashes, name=corpus.resolve().parent.name, corpus=corpus, unjudged=unjudged)
@@ -228,53 +218,33 @@ def spread(items: list[str], limit: int | None) -> list[str]:
     return [items[at * len(items) // limit] for at in range(limit)]
 
 
-def _read_grades(qrels: Path, documents: Iterable[str], questions: Iterable[str]) -> dict[str, dict[str, float]]:
-    documents, questions = set(documents), set(questions)
-    grades: dict[str, dict[str, float]] = {}
-    seen: set[tuple[str, str]] = set()
-    lost: dict[str, list[str]] = {"document": [], "question": []}
+def _read_grades(qrels: Path, documents: Container[str], questions: Iterable[str]) -> dict[str, dict[str, float]]:
+    """Read the judgements above 0; one of what does not exist is refused, for it would count as a miss."""
+    judged: dict[str, dict[str, float]] = {name: {} for name in questions}
     for number, row in read_json_lines(qrels):
         place = f"{qrels}, line {number}"
         query_id, doc_id = (str(field_of(row, (name,), place)) for name in ("query_id", "doc_id"))
         grade = field_of(row, ("score",), place)
         if isinstance(grade, bool) or not isinstance(grade, int | float) or not grade >= 0:
             raise RefusedError(f"{place}: the score must be a number of at least 0, got {grade!r}. Correct it.")
-        if (query_id, doc_id) in seen:
+        if query_id not in judged or doc_id not in documents:
+            missing = f"document `{doc_id}`" if query_id in judged else f"question `{query_id}`"
+            raise RefusedError(f"{place}: there is no {missing}. Give the files that belong together.")
+        if doc_id in judged[query_id]:
             raise RefusedError(f"{place} judges `{doc_id}` for `{query_id}` a second time. Keep one of the two lines.")
-        seen.add((query_id, doc_id))
-        if query_id not in questions:
-            lost["question"].append(query_id)
-        elif doc_id not in documents:
-            lost["document"].append(doc_id)
-        elif grade > 0:
-            grades.setdefault(query_id, {})[doc_id] = float(grade)
-    for kind, ids in lost.items():
-        if ids:
-            raise RefusedError(
-                f"{qrels} judges {len(ids):,} times a {kind} that does not exist ({_some(ids)}). A judgement that "
-                "nothing can meet would count as a miss: give the files that belong together, or remove these lines."
-            )
-    return grades
+        judged[query_id][doc_id] = float(grade)
+    above = {name: {doc_id: grade for doc_id, grade in found.items() if grade > 0} for name, found in judged.items()}
+    return {name: found for name, found in above.items() if found}
 
 
-def read_spans(gold: Any, documents: dict[str, int], place: str) -> dict[str, list[tuple[int, int]]]:
-    if not isinstance(gold, list) or not all(isinstance(span, dict) for span in gold):
-        raise RefusedError(f'{place}: gold must be a list of {{"doc_id", "start", "end"}}. Correct it.')
+def _spans(row: dict[str, Any], documents: dict[str, int], place: str) -> dict[str, list[tuple[int, int]]]:
     spans: dict[str, list[tuple[int, int]]] = {}
-    for span in gold:
-        doc_id, start, end = (field_of(span, (name,), place) for name in ("doc_id", "start", "end"))
-        length = documents.get(str(doc_id))
-        if length is None:
-            raise RefusedError(f"{place}: gold names the document `{doc_id}`, which does not exist. Correct it.")
-        if not (isinstance(start, int) and isinstance(end, int) and 0 <= start < end <= length):
+    for one in _gold_passages(row, place):
+        length = documents.get(one.source, 0)
+        if one.start is None or one.end is None or one.end > length:
             raise RefusedError(
-                f"{place}: gold {start} to {end} is not a place in `{doc_id}`, which has {length:,} characters. "
-                "Correct it."
+                f"{place}: gold {one.start} to {one.end} is not a place in the document `{one.source}`, which has "
+                f"{length:,} characters. Correct it."
             )
-        spans.setdefault(str(doc_id), []).append((start, end))
+        spans.setdefault(one.source, []).append((one.start, one.end))
     return spans
-
-
-def _some(ids: list[str]) -> str:
-    shown = ", ".join(dict.fromkeys(ids[:_SHOWN]))
-    return f"{shown}, ..." if len(ids) > _SHOWN else shown

@@ -35,7 +35,7 @@ def write_report(report: Report, path: Path) -> Path:
 def run_report(results: Results) -> Report:
     """Report a run: its means, groups and times, where questions were lost, and the worst of them."""
     estimates = results.estimates()
-    parts = [_quality(results, estimates), _recall_over_depth(estimates), _groups(results), _latency(results)]
+    parts = [_quality(results, estimates), _groups(results), _latency(results)]
     parts += [_declared(heading, section) for heading, section in results.sections.items()]
     parts.append(_misses(results))
     return Report(
@@ -69,21 +69,7 @@ def subtitle_of(results: Results) -> str:
 
 def facts_of(results: Results) -> list[tuple[str, str]]:
     """List names and values of what is needed to repeat a run."""
-    run = results.run
-    listed = [
-        ("commit", run.get("commit") or "unknown"),
-        ("code", run.get("code", "")),
-        *((f"pipeline {name}", value) for name, value in run.get("pipelines", {}).items()),
-        ("prompts", run.get("prompts", {}).get("all", "")),
-        *((f"model of {place}", name) for place, name in run.get("models", {}).items()),
-        ("answers by", ", ".join(str(value) for value in run.get("llm", {}).values())),
-        *((f"data {name}", value) for name, value in run.get("data", {}).items()),
-        ("options", _listed(run.get("options", {}))),
-        ("versions", _listed(run.get("versions", {}))),
-        ("machine", _listed(run.get("machine", {}))),
-        ("finished", run.get("finished", "")),
-    ]
-    return [(name, value) for name, value in listed if value]
+    return [(name, _listed(value)) for name, value in results.run.items() if value and name != "notes"]
 
 
 def worst(results: Results) -> tuple[str, list[QuestionResult]]:
@@ -93,8 +79,10 @@ def worst(results: Results) -> tuple[str, list[QuestionResult]]:
     return name, sorted(wrong, key=lambda question: question.metrics[name])
 
 
-def _listed(values: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in values.items())
+def _listed(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {inner}" for name, inner in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _latencies(results: Results) -> dict[str, tuple[float, float]]:
@@ -129,19 +117,6 @@ def _quality(results: Results, estimates: dict[str, Estimate]) -> Section:
         Table(["metric", ">mean", ">95 % interval", ">questions"], rows),
         {"intervals": [shares]} if shares else None,
     )
-
-
-def _recall_over_depth(estimates: dict[str, Estimate]) -> Section | None:
-    curve = sorted(
-        (int(name.partition("@")[2]), e.value, e.low, e.high)
-        for name, e in estimates.items()
-        if name.startswith("recall@")
-    )
-    if not curve:
-        return None
-    drawing = {"curve": [curve, "passages", "recall", [k for k, *_ in curve]]}
-    text = "How much more is found by reading further down; the band is the 95 % interval."
-    return Section("Recall over depth", text, drawing=drawing, whole=True)
 
 
 def _groups(results: Results) -> Section | None:

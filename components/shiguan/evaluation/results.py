@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -10,7 +11,6 @@ from typing import Annotated, Any, Literal, Self
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, Field, ValidationError
 
-from shiguan.checking.reading import shortened
 from shiguan.errors import RefusedError
 from shiguan.evaluation.metrics import Estimate, estimate_mean
 from shiguan.resources import write_json
@@ -67,19 +67,14 @@ class RunStore:
         path = self.folder / _RUN
         configuration = json.loads(json.dumps(self.configuration))
         if not path.exists():
-            if (self.folder / _RECORDS).exists():
-                raise RefusedError(f"{self.folder} has {_RECORDS} but no {_RUN}. Name another `--output`.")
             write_json(path, configuration)
             return
-        try:
-            earlier = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise RefusedError(f"{path} cannot be read: {error}. Remove it, or name another `--output`.") from error
+        earlier = json.loads(path.read_text(encoding="utf-8"))
         if earlier != configuration:
-            changed = ", ".join(_differences(earlier, configuration))
+            changed = ", ".join(f"`{name}`" for name in configuration if earlier.get(name) != configuration[name])
             raise RefusedError(
-                f"{self.folder} holds a run with another configuration: {changed}. Name another `--output`, or remove "
-                "the folder to measure anew."
+                f"{self.folder} holds a run with another configuration: {changed or _RUN}. Name another `--output`, "
+                "or remove the folder to measure anew."
             )
 
     def _read_records(self) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -100,16 +95,6 @@ class RunStore:
                 raise RefusedError(
                     f"{path}, line {number} is broken: {error}. Remove the line to ask its question again."
                 ) from error
-
-
-def _differences(earlier: Any, now: Any, name: str = "") -> Iterator[str]:
-    if isinstance(earlier, dict) and isinstance(now, dict):
-        for key in sorted({*earlier, *now}):
-            if earlier.get(key) != now.get(key):
-                yield from _differences(earlier.get(key), now.get(key), f"{name}.{key}" if name else key)
-        return
-    was, is_ = (shortened(json.dumps(value, ensure_ascii=False), 40) for value in (earlier, now))
-    yield f"`{name}` was {was} and is {is_}"
 
 
 FORMAT = "shiguan-evaluation/1"
@@ -162,14 +147,14 @@ class Results:
         return {name: estimate_mean(values) for name, values in found.items() if values}
 
     def strata(self) -> dict[str, list[QuestionResult]]:
+        """Group the questions by stratum and by language, where there are several, the largest group first."""
         groups: dict[str, list[QuestionResult]] = {}
         for kind in ("stratum", "language"):
-            names = {getattr(question, kind) for question in self.questions}
-            if len(names) < 2:
-                continue
-            for question in self.questions:
-                groups.setdefault(f"{kind}: {getattr(question, kind) or 'none'}", []).append(question)
-        return dict(sorted(groups.items(), key=lambda entry: (entry[0].split(":")[0] == "language", -len(entry[1]))))
+            names = Counter(getattr(question, kind) for question in self.questions)
+            for name, _ in names.most_common() if len(names) > 1 else ():
+                chosen = [question for question in self.questions if getattr(question, kind) == name]
+                groups[f"{kind}: {name or 'none'}"] = chosen
+        return groups
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -198,8 +183,8 @@ def read_results(path: Path) -> Results:
     file = path / RESULTS_FILE if path.is_dir() else path
     try:
         found = _File.model_validate_json(file.read_bytes())
-    except FileNotFoundError as error:
-        raise RefusedError(f"{file} does not exist. Give the folder of a finished run, or its results.json.") from error
+    except OSError as error:
+        raise RefusedError(f"{file} cannot be read: {error.strerror}. Give a finished run's folder.") from error
     except ValidationError as error:
         fault = error.errors()[0]
         place = ".".join(map(str, fault["loc"])) or "it"
@@ -207,6 +192,4 @@ def read_results(path: Path) -> Results:
             f"{file} is not a complete {FORMAT} file of `shiguan eval`: `{place}`: {fault['msg']}. Measure again with "
             "this version."
         ) from error
-    except OSError as error:
-        raise RefusedError(f"{file} cannot be read: {error}. Give a results.json of `shiguan eval`.") from error
     return Results(found.kind, found.run, found.questions, found.sections)

@@ -1,15 +1,9 @@
 """
 Scores the records of a run: passages, answers, cost, and how often an answer is wrong.
 
-Passages are scored by Haystack's evaluators, from 0 to 1, higher is better. Three things are prepared for them:
-
-- A passage is right if it is from a judged document *and* overlaps the answer's place, where that is marked. The
-  evaluators compare one field, so each passage gets the id of the document it is right for, or none.
-- Several passages of one document count once, at the rank of the first: the NDCG evaluator would add up their gains
-  and exceed 1. The later ones keep their rank and are right for nothing.
-- The evaluators have no cut-off, so they get the first k passages and, for NDCG, the k best judgements.
-
-Grades are gains. Recall, MRR and all-gold count only the documents with the highest grade.
+Passages are scored by Haystack's evaluators, which compare one field and have no cut-off. So each passage gets the id
+of the judged document that it is right for, the first of several alone: the others would add up gains and exceed 1.
+Grades are gains; recall, MRR and all-gold count only the documents with the highest grade.
 
 A system that may refuse is not one number: fewer wrong answers cost more refusals. The risk-coverage curve sorts
 answers by confidence; its height is the share of wrong ones among the surest (El-Yaniv and Wiener, "On the Foundations
@@ -36,6 +30,7 @@ _FIELD = "meta.judged"
 _RECALL = DocumentRecallEvaluator(mode="multi_hit", document_comparison_field=_FIELD)
 _NDCG = DocumentNDCGEvaluator(document_comparison_field=_FIELD)
 _MRR = DocumentMRREvaluator(document_comparison_field=_FIELD)
+_FOUND_SHOWN = 5
 
 
 def judged(question: Question, passages: Iterable[Document]) -> list[str | None]:
@@ -48,11 +43,7 @@ def recall(question: Question, found: Sequence[str | None], k: int) -> float:
 
 
 def ndcg(question: Question, found: Sequence[str | None], k: int) -> float:
-    """
-    Compute the normalised discounted cumulative gain of the first k passages, with the grades as gains.
-
-    Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (2002), section 2.2.
-    """
+    """Compute nDCG (Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques", 2002, section 2.2)."""
     best = sorted(question.grades.items(), key=lambda entry: -entry[1])[:k]
     return _scored(_NDCG, dict(best), found[:k])
 
@@ -63,10 +54,8 @@ def reciprocal_rank(question: Question, found: Sequence[str | None], k: int) -> 
 
 def ranking_metrics(question: Question, found: Sequence[str | None]) -> dict[str, float]:
     values = {f"recall@{k}": recall(question, found, k) for k in RECALL_DEPTHS}
-    values["ndcg@10"] = ndcg(question, found, 10)
-    values["mrr@10"] = reciprocal_rank(question, found, 10)
-    values["all_gold@10"] = float(values["recall@10"] == 1)
-    return values
+    values |= {"ndcg@10": ndcg(question, found, 10), "mrr@10": reciprocal_rank(question, found, 10)}
+    return values | {"all_gold@10": float(values["recall@10"] == 1)}
 
 
 def context_metrics(question: Question, found: Sequence[str | None], tokens: int) -> dict[str, float]:
@@ -81,8 +70,7 @@ def context_metrics(question: Question, found: Sequence[str | None], tokens: int
 def _scored(evaluator: Any, truth: Mapping[str, float], found: Sequence[str | None]) -> float:
     if not truth:
         raise ValueError("A question without a gold document has no score.")
-    if not any(found):
-        # A plain miss, of which the evaluators would warn for every question.
+    if not any(found):  # a plain miss, of which the evaluators would warn for every question
         return 0.0
     # Ids are given: Haystack would hash each document's content and metadata to make one.
     expected = [Document(id=name, meta={"judged": name}, score=grade) for name, grade in truth.items()]
@@ -91,9 +79,6 @@ def _scored(evaluator: Any, truth: Mapping[str, float], found: Sequence[str | No
         for rank, name in enumerate(found)
     ]
     return float(evaluator.run(ground_truth_documents=[expected], retrieved_documents=[retrieved])["score"])
-
-
-_FOUND_SHOWN = 5
 
 
 def score_records(
@@ -108,44 +93,35 @@ def score_records(
             raise RefusedError(f"The question `{question.id}` was never asked. Run the same command again to go on.")
         metrics: dict[str, float] = {}
         details: dict[str, Any] = {"question": question.text}
-        if kind != "answers":
-            metrics |= _ranking(question, record)
-        if kind == "golden":
-            metrics["tenant_kept"] = float(record["kept"])
+        if kind != "answers" and question.grades:
+            metrics |= ranking_metrics(question, [name for _, name in record["found"]])
+            if record["read"] is not None:
+                metrics |= context_metrics(question, [name for _, name in record["read"]], record["tokens"])
         if kind == "retrieval":
             details["gold"] = sorted(question.gold_documents)
             details["found"] = [record_id for record_id, _ in record["found"][:_FOUND_SHOWN]]
         else:
             metrics |= score_answer(question, record)
             right = is_right(question, record)
-            details |= {
-                "answer": record["answer"],
-                "status": record["status"],
-                "gold": question.answers or [passage.quote for passage in question.gold],
-                "confidence": record["confidence"],
+            gold = question.answers or [passage.quote for passage in question.gold]
+            details |= {name: record[name] for name in ("answer", "status", "confidence")} | {
+                "gold": gold,
                 "right": right,
             }
             if right is not None:
                 sure.append((record["confidence"], right))
+        if kind == "golden":
+            metrics["tenant_kept"] = float(record["kept"])
         if kind == "answers":
             metrics |= {"latency_ms": record["timings_ms"].get("total", 0.0), "llm_calls": float(record["llm_calls"])}
             metrics |= {"cost": cost} if (cost := record.get("cost")) is not None else {}
         details |= {name: record[name] for name in ("lost", "warnings") if record[name]}
         took = record["timings_ms"], record["llm_calls"]
         results.append(QuestionResult(question.id, metrics, question.stratum, question.language, *took, details))
-    sections = risk_section(sure, refused=len(results) - len(sure)) if kind != "retrieval" else {}
-    lost = [result.details["lost"]["stage"] for result in results if "lost" in result.details]
-    return results, {**sections, **lost_section(lost)}
-
-
-def _ranking(question: Question, record: dict[str, Any]) -> dict[str, float]:
-    """Score what was found and read; a question without judged documents has no ranking."""
-    if not question.grades:
-        return {}
-    metrics = ranking_metrics(question, [name for _, name in record["found"]])
-    if record["read"] is not None:
-        metrics |= context_metrics(question, [name for _, name in record["read"]], record["tokens"])
-    return metrics
+    sections = risk_section(sure, refused=len(results) - len(sure)) if sure else {}
+    return results, sections | lost_section(
+        result.details["lost"]["stage"] for result in results if "lost" in result.details
+    )
 
 
 LOST = "Where it was lost"  # the heading under which reports sum it up
@@ -154,13 +130,11 @@ LOST = "Where it was lost"  # the heading under which reports sum it up
 def lost_section(stages: Iterable[str]) -> dict[str, Any]:
     counts = Counter(stages)
     total = counts.total()
-    if not total:
-        return {}
     seen = [(label, counts[stage]) for stage, label in LABELS.items() if counts[stage]]
     counted = ", ".join(f"{count} {label}" for label, count in seen)
     text = f"Of {total} question{'' if total == 1 else 's'} that went wrong: {counted}."
     rows = [[label, f"{count}", f"{count / total:.2f}"] for label, count in seen]
-    return {LOST: {"text": text, "columns": ["where", ">questions", ">share"], "rows": rows}}
+    return {LOST: {"text": text, "columns": ["where", ">questions", ">share"], "rows": rows}} if seen else {}
 
 
 class RiskPoint(NamedTuple):
@@ -195,19 +169,16 @@ def risk_curve(answers: Sequence[tuple[float, bool]], *, refused: int = 0) -> Ri
 
 def curve_table(curve: RiskCurve, steps: int = 10) -> list[RiskPoint]:
     """Thin out the curve for a table: points at even steps of coverage, and the last one."""
-    shown: list[RiskPoint] = []
-    for step in range(1, steps + 1):
-        shown += [point for point in curve.points if point.coverage >= step / steps - 1e-9][:1]
-    if curve.points and (not shown or round(shown[-1].coverage, 4) < round(curve.points[-1].coverage, 4)):
-        shown.append(curve.points[-1])
-    return shown
+    shown = [
+        next((point for point in curve.points if point.coverage >= step / steps - 1e-9), curve.points[-1])
+        for step in range(1, steps + 1 if curve.points else 0)
+    ]
+    return list(dict.fromkeys(shown))
 
 
 def risk_section(answers: Sequence[tuple[float, bool]], *, refused: int) -> dict[str, Any]:
     """Make the section of the report with the risk-coverage curve."""
     curve = risk_curve(answers, refused=refused)
-    if not curve.points:
-        return {}
     section = {
         "text": "What share of the answers would be wrong if only the surest were given. The confidence is the mode's "
         f"own probability that the passages answer. Mean risk {curve.area:.3f}.",

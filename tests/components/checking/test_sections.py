@@ -20,8 +20,8 @@ def found(tmp_path, *, models=None, **sections):
 
 
 def test_named_models_and_limits_are_let_through(tmp_path):
-    budget = {"calls": 4, "seconds": 30}
-    assert found(tmp_path, models={"models": TWO, "roles": ROLES}, budget=budget)[1] == []
+    sections = {"budget": {"calls": 4, "seconds": 30}, "cache": {"calls": 600}}
+    assert found(tmp_path, models={"models": TWO, "roles": ROLES}, **sections)[1] == []
 
 
 @pytest.mark.parametrize(
@@ -42,15 +42,19 @@ def test_a_wrong_section_of_models_is_found(tmp_path, models, check, problem):
 
 
 @pytest.mark.parametrize(
-    ("budget", "line", "problem"),
-    [({"calls": -1}, "calls: -1", "greater than or equal"), ({"money": 1}, "money: 1", "not permitted")],
+    ("section", "value", "line", "problem"),
+    [
+        ("budget", {"calls": -1}, "calls: -1", "-1 is less than the minimum of 0."),
+        ("budget", {"money": 1}, "money: 1", "Additional properties are not allowed ('money' was unexpected)."),
+        ("cache", {"calls": -1}, "calls: -1", "-1 is less than the minimum of 0."),
+        ("cache", {"calls": "a day"}, "calls: a day", "'a day' is not of type 'integer'."),
+        ("cache", {"vectors": 1}, "vectors: 1", "Additional properties are not allowed ('vectors' was unexpected)."),
+    ],
 )
-def test_a_wrong_budget_is_found_on_its_line(tmp_path, budget, line, problem):
-    text, findings = found(tmp_path, budget=budget)
-    (finding,) = [one for one in findings if problem in one.problem]
+def test_a_wrong_limit_is_found_on_its_line(tmp_path, section, value, line, problem):
+    text, (finding,) = found(tmp_path, **{section: value})
     assert line in text[finding.line - 1]
-    assert (finding.check, finding.unsafe) == ("plans", False)
-    assert "docs/models.md" in finding.expected
+    assert (finding.check, finding.problem) == ("structure", problem)
 
 
 def test_an_unknown_role_is_refused_where_it_stands(tmp_path):
@@ -58,18 +62,3 @@ def test_an_unknown_role_is_refused_where_it_stands(tmp_path):
     path.write_text(path.read_text().replace("{generation_kwargs:", "{role: writer, generation_kwargs:"))
     (finding,) = check_pipeline(path, "mine.yml").findings
     assert "`role` must be one of answer, answer_strong, helper, judge" in finding.problem
-
-
-@pytest.mark.parametrize(
-    ("cache", "problem"),
-    [
-        ({"calls": -1}, "`calls`: Input should be greater than or equal to 0."),
-        ({"calls": "a day"}, "`calls`: Input should be a valid integer."),
-        ({"vectors": 1}, "`vectors`: Extra inputs are not permitted."),
-    ],
-)
-def test_a_wrong_time_to_keep_is_found_on_its_line(tmp_path, cache, problem):
-    _, findings = found(tmp_path, cache=cache)
-    (finding,) = findings
-    assert (finding.check, finding.problem) == ("plans", problem)
-    assert found(tmp_path, cache={"calls": 600})[1] == []

@@ -125,7 +125,7 @@ def test_what_haystack_dumps_is_let_through(tmp_path):
 def test_what_was_loaded_and_dumped_again_may_be_checked_and_loaded_again(tmp_path, mode):
     path = tmp_path / "again.yml"
     path.write_text(load_pipeline("embedded", mode).dumps(), encoding="utf-8")
-    assert [str(finding) for finding in check_pipeline(path, "again.yml", promise=True).findings] == []
+    assert [str(finding) for finding in check_pipeline(path, "again.yml").findings] == []
     assert load_pipeline("embedded", path).metadata["inputs"] == load_pipeline("embedded", mode).metadata["inputs"]
 
 
@@ -166,30 +166,6 @@ def test_twice_as_large_a_file_is_at_most_twice_the_work(tmp_path, file):
 def test_a_template_that_no_builder_can_compile_is_refused(tmp_path):
     change = add("new", PROMPT_BUILDER, {"template": "{{ " + "x." * 5000 + "y }}"})
     assert "`new` cannot be built: maximum recursion" in findings(tmp_path, change)[0]
-
-
-@pytest.mark.parametrize(
-    ("comment", "metadata", "refused"),
-    [
-        ("", {}, True),
-        ("# mine: for me.\n# LLM calls per question:\n", {}, True),
-        ("# mine: for me.\n# LLM calls per question: 1.\n", {}, False),
-        ("# mine: for me.\n\n# LLM calls per question: 1, below a gap.\n", {}, True),
-        ("", {"comment": "mine: for me.\nLLM calls per question: 2"}, False),
-    ],
-)
-def test_a_mode_says_what_a_question_costs(tmp_path, comment, metadata, refused):
-    path = tmp_path / "mine.yml"
-    path.write_text(comment + yaml.safe_dump({**SOUND, "metadata": metadata}), encoding="utf-8")
-    found = [str(finding) for finding in check_pipeline(path, "mine.yml", promise=True).findings]
-    assert [("Add `# LLM calls per question: 0.`" in text) for text in found] == [True] * refused
-    assert check_pipeline(path, "mine.yml").findings == []  # it is no reason not to build it
-
-
-def test_only_what_answers_questions_costs_something(tmp_path):
-    path = tmp_path / "mine.yml"
-    path.write_text(json.dumps({"components": {"a": SOUND["components"]["prompt_builder"]}}), encoding="utf-8")
-    assert check_pipeline(path, "mine.yml", promise=True).findings == []
 
 
 @pytest.mark.parametrize("name", ["_debug"])

@@ -37,7 +37,7 @@ def test_the_answers_of_two_folders_are_compared(files, monkeypatch, capsys):
     [correct] = [row for row in told["differences"] if row["metric"] == "correct"]
     assert (correct["before"], correct["after"], correct["verdict"]) == (0.0, 1.0, "better")
     runs = [json.loads((files / "out" / label / "results.json").read_text()) for label in "ab"]
-    assert runs[0]["run"]["prompts"]["files"]["simple.jinja"] != runs[1]["run"]["prompts"]["files"]["simple.jinja"]
+    assert runs[0]["run"]["prompts"] != runs[1]["run"]["prompts"]
 
 
 def test_folders_without_two_runs_are_refused(files, capsys):

@@ -41,9 +41,7 @@ def test_half_a_judgement_is_no_zero_and_is_told(tmp_path, endpoint):
     endpoint.rules = [RULES[1]]
     judge = AnswerJudge()
     assert judge.judge(GOLDEN, RECORDS, tmp_path) == {"a": {"haystack_context_relevance": 1.0}}
-    assert judge.notes() == [
-        "Some judgements of `stand-in` could not be read and are left out: haystack_faithfulness, no number: 1."
-    ]
+    assert judge.notes() == ["1 judgements of `stand-in` could not be read and are left out."]
 
 
 def test_a_judge_that_answers_nonsense_is_an_error(tmp_path, endpoint):

@@ -33,18 +33,16 @@ def test_exact_match_takes_the_nearest_right_answer(answer, right, value):
     assert exact_match(answer, right) == value
 
 
-def test_f1_of_an_english_sentence():
-    # 2 of 4 tokens shared, 2 of 3 wanted: P .5, R 2/3, F1 4/7.
-    assert token_f1("in July 756, Chang'an", ["July 756 AD"]) == pytest.approx(4 / 7)
-
-
-def test_f1_of_chinese_is_by_characters():
-    # 四万余人 in a clause of eight characters: P 4/8, R 1.
-    assert token_f1("官军死伤四万余人", ["四万余人"]) == pytest.approx(2 / 3)
-
-
-def test_a_repeated_word_counts_once_for_each_time_it_is_wanted():
-    assert token_f1("salt salt", ["salt"]) == pytest.approx(2 / 3)
+@pytest.mark.parametrize(
+    ("answer", "right", "value"),
+    [
+        ("in July 756, Chang'an", "July 756 AD", 4 / 7),  # 2 of 4 tokens shared, 2 of 3 wanted: P .5, R 2/3
+        ("官军死伤四万余人", "四万余人", 2 / 3),  # by characters: P 4/8, R 1
+        ("salt salt", "salt", 2 / 3),  # a repeated word counts once for each time it is wanted
+    ],
+)
+def test_f1_by_hand(answer, right, value):
+    assert token_f1(answer, [right]) == pytest.approx(value)
 
 
 @pytest.mark.parametrize(

@@ -79,8 +79,11 @@ def test_a_gated_metric_that_is_gone_shuts_the_gate():
     ("other", "message"),
     [
         (results(95, kind="answers"), "One run is of retrieval, the other of answers"),
-        (results(95, text="Another?"), "100 questions have the same id and another text"),
-        (replace(results(95), questions=results(95).questions[:90]), "10 are only in A, 0 only in B (q90, q91, q92)"),
+        (results(95, text="Another?"), "100 are in one only, or have another text (q0, q1, q2)"),
+        (
+            replace(results(95), questions=results(95).questions[:90]),
+            "10 are in one only, or have another text (q90, q91, q92)",
+        ),
         (replace(results(95), questions=results(95).questions * 2), "the same question twice"),
     ],
 )
@@ -125,7 +128,7 @@ def test_a_file_that_is_no_results_is_refused(tmp_path, text, message):
     (tmp_path / "results.json").write_text(text)
     with pytest.raises(RefusedError, match=message):
         read_results(tmp_path / "results.json")
-    with pytest.raises(RefusedError, match="does not exist"):
+    with pytest.raises(RefusedError, match="cannot be read: No such file"):
         read_results(tmp_path / "none.json")
 
 
@@ -145,7 +148,7 @@ def test_the_page_loads_nothing_and_escapes_everything(tmp_path):
     assert "<script" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert 'src="' not in page and 'href="' not in page and "@import" not in page and "url(" not in page
-    assert page.count("<svg") == 4
+    assert page.count("<svg") == 3
     assert "prefers-color-scheme: dark" in page
     markdown = (tmp_path / "report.md").read_text(encoding="utf-8")
     assert "<script" not in markdown
@@ -185,11 +188,6 @@ def test_gates_are_read_from_words():
     assert read_gates([]) == GATES
     assert read_gates(["none"]) == {}
     assert read_gates(["recall@5", "mrr@10=0.1"]) == {"recall@5": 0.02, "mrr@10": 0.1}
-    for text, message in (
-        ("luck@5", "no metric `luck@5`"),
-        ("latency_ms", "`latency_ms` cannot gate"),
-        ("recall@5=much", "is not a number"),
-        ("recall@5=2", "must be from 0 to 1"),
-    ):
-        with pytest.raises(RefusedError, match=message):
+    for text in ("luck@5", "latency_ms", "recall@5=much", "recall@5=2"):
+        with pytest.raises(RefusedError, match=f"`{text}` is no gate"):
             read_gates([text])

@@ -117,7 +117,7 @@ def test_a_pipeline_file_of_ones_own_is_compared_and_a_loss_shuts_the_gate(place
     ("arguments", "message"),
     [
         (["compare", "simple", "advanced"], "give --corpus, --queries and --qrels as well"),
-        (["compare", "nowhere.json", "simple.json"], "nowhere.json does not exist"),
+        (["compare", "nowhere.json", "simple.json"], "nowhere.json cannot be read"),
         (["retrieval", "--corpus", "no", "--queries", "no", "--qrels", "no"], "no does not exist"),
     ],
 )

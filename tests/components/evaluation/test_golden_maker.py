@@ -8,7 +8,16 @@ from haystack import Document
 from tests.doubles.stand_in_llm import Rule
 
 from shiguan.errors import RefusedError
-from shiguan.evaluation.golden_maker import GOLDEN_FILE, REVIEW_FILE, GoldenMaker, judge_agreement, write_made_set
+from shiguan.evaluation.golden_maker import (
+    GOLDEN_FILE,
+    MOST_FRUITLESS,
+    REVIEW_FILE,
+    GoldenMaker,
+    judge_agreement,
+    read_judgements,
+    read_questions,
+    write_made_set,
+)
 from shiguan.evaluation.questions import read_golden_set
 from shiguan.evaluation.results import RunStore
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
@@ -111,11 +120,16 @@ def test_nearly_the_same_question_is_asked_once(tmp_path, maker, stand_in_llm):
     assert made.faults["nearly the same question"] == 9
 
 
-def test_a_model_that_answers_nonsense_is_counted_and_gives_nothing(tmp_path, maker, stand_in_llm):
+def test_a_model_whose_replies_are_of_no_use_is_counted_and_not_asked_for_every_passage(maker, stand_in_llm, tmp_path):
     stand_in_llm.rules, stand_in_llm.default = [], "As a language model I cannot."
-    made = made_in(tmp_path, maker)
-    assert (made.accepted, made.rejected) == ([], [])
-    assert made.faults == {"nonsense": 10}
+    parents = [
+        Document(id=f"p{number:03}", content=f"In {700 + number} the town was taken. " * 4) for number in range(50)
+    ]
+    with RunStore(tmp_path, {"kind": "golden"}) as store:
+        for run in (1, 2):  # run again, it goes on
+            made = maker.make(parents, 6, store, list)
+            assert (made.accepted, made.rejected, made.faults) == ([], [], {"nonsense": run * MOST_FRUITLESS})
+            assert stand_in_llm.calls == made.llm_calls == run * MOST_FRUITLESS
 
 
 def test_a_judge_that_answers_nonsense_accepts_nothing_and_is_counted(tmp_path, maker, stand_in_llm):
@@ -144,11 +158,77 @@ def test_a_person_reviews_one_in_ten_without_seeing_the_judge(tmp_path, maker):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ({"id": "none", "person": "accept"}, "has no question `none`"),
-        ({"id": "a", "person": "maybe"}, "accept, reject or empty"),
+        ({"id": "none", "person": "accept"}, "got `none` and `accept`"),
+        ({"id": "a", "person": "maybe"}, "got `a` and `maybe`"),
     ],
 )
 def test_a_broken_review_is_refused(tmp_path, line, words):
     (tmp_path / REVIEW_FILE).write_text(json.dumps(line) + "\n")
     with pytest.raises(RefusedError, match=words):
         judge_agreement(tmp_path / REVIEW_FILE, {"a": "accept"})
+
+
+PASSAGE = "In 758 Diwu Qi created a salt monopoly. Salt was sold at 110 cash a peck."
+GOOD = {
+    "type": "time",
+    "question": "When did the monopoly begin?",
+    "answer": "758",
+    "quote": "In 758 Diwu Qi created a salt monopoly.",
+}
+
+
+def replied(*items):
+    return json.dumps({"questions": list(items)})
+
+
+def test_a_good_question_is_kept_with_the_words_of_the_passage():
+    assert read_questions(replied({**GOOD, "quote": "in 758  Diwu Qi created a salt monopoly."}), PASSAGE) == (
+        [GOOD],
+        {},
+    )
+
+
+def test_a_bad_quote_gives_way_to_the_answer():
+    (row,), _ = read_questions(replied({**GOOD, "quote": "The monopoly began early."}), PASSAGE)
+    assert row["quote"] == "758"
+
+
+@pytest.mark.parametrize(
+    ("item", "fault"),
+    [
+        ({**GOOD, "answer": "759"}, "answer not in the passage"),
+        ({**GOOD, "answer": ""}, "answer not in the passage"),
+        ({**GOOD, "question": "What happened in 758?"}, "answer in the question"),
+        ({**GOOD, "type": "riddle"}, "unknown type"),
+        ({**GOOD, "type": "unanswerable"}, "unanswerable with an answer"),
+        ({**GOOD, "question": ""}, "malformed"),
+        ({**GOOD, "question": ["a"]}, "malformed"),
+        ("When?", "malformed"),
+    ],
+)
+def test_what_cannot_be_right_is_thrown_out_and_counted(item, fault):
+    assert read_questions(replied(item, GOOD), PASSAGE) == ([GOOD], {fault: 1})
+
+
+def test_an_unanswerable_question_comes_without_an_answer():
+    item = {"type": "unanswerable", "question": "Who drank the first cup of tea?", "answer": None}
+    (row,), _ = read_questions(replied(item), PASSAGE)
+    assert (row["answer"], row["quote"]) == ("", "")
+
+
+@pytest.mark.parametrize("reply", ["", "I cannot.", "{}", '{"questions": []}', '{"questions": "none"}'])
+def test_nonsense_is_counted(reply):
+    assert read_questions(reply, PASSAGE) == ([], {"nonsense": 1})
+
+
+@pytest.mark.parametrize(
+    ("reply", "verdicts"),
+    [
+        ('{"verdicts": [{"id": 2, "verdict": "Reject"}, {"id": 1, "verdict": "accept"}]}', ["accept", "reject"]),
+        ('{"verdicts": [{"id": 9, "verdict": "accept"}, {"id": 1, "verdict": "perhaps"}, 3]}', ["none", "none"]),
+        ("no idea", ["none", "none"]),
+        ('{"verdicts": "all"}', ["none", "none"]),
+    ],
+)
+def test_a_judges_verdicts_are_read_or_missing(reply, verdicts):
+    assert read_judgements(reply, 2) == verdicts

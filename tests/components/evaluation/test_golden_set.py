@@ -51,9 +51,9 @@ def test_queries_of_a_retrieval_set_are_read_as_they_are(tmp_path):
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ({"id": "1", "question": "When?"}, "neither answers nor gold"),
-        ({**GOOD, "answerable": False}, "nothing answers it and gives an answer"),
-        ({**GOOD, "answerable": "no"}, "must be true or false"),
+        ({"id": "1", "question": "When?"}, "an answerable question has answers or gold"),
+        ({**GOOD, "answerable": False}, "has neither"),
+        ({**GOOD, "answerable": "no"}, "`answerable` is 'no'"),
         ({**GOOD, "answers": "755"}, "must be a list of texts"),
         ({**GOOD, "answers": [""]}, "must be a list of texts"),
         ({**GOOD, "gold": "In 755"}, "`gold` must be a list"),
@@ -106,17 +106,7 @@ def test_the_sample_books_set_has_every_type_in_both_languages():
     kinds = {language: {one.stratum for one in questions if one.language == language} for language in ("en", "zh")}
     assert kinds["en"] == kinds["zh"]
     assert {
-        "time",
-        "person",
-        "place",
-        "number",
-        "reason",
-        "comparison",
-        "list",
-        "quote",
-        "multi_passage",
-        "follow_up",
-        "unanswerable",
+        *"time person place number reason comparison list quote multi_passage follow_up unanswerable".split()
     } <= kinds["en"]
     assert min(Counter(one.language for one in questions).values()) >= 30
     assert all(one.history for one in questions if one.stratum == "follow_up")

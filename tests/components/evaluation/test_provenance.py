@@ -14,7 +14,7 @@ def describe(mode="simple"):
 
 def test_the_description_is_json_and_the_same_every_time():
     assert json.loads(json.dumps(describe())) == describe()
-    assert describe()["models"]["embedding_retriever.document_store"] == "intfloat/multilingual-e5-small"
+    assert "intfloat/multilingual-e5-small" in describe()["models"]
     assert describe()["llm"] == {"model": "none"}
 
 
@@ -35,24 +35,14 @@ def test_an_endpoint_is_named_by_model_and_host_and_never_by_its_secrets(monkeyp
     assert "hidden" not in json.dumps(described)
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        "package/ingest/one.py",
-        "package/ingest/epub/reader.py",
-        "package/text/cues.yml",
-        "prompts/simple.jinja",
-        "corpus.jsonl",
-    ],
-)
+MADE_OF = (
+    "package/ingest/one.py", "package/ingest/epub/reader.py", "package/text/cues.yml", "prompts/simple.jinja", "corpus.jsonl"
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("changed", MADE_OF)
 def test_whatever_makes_passages_makes_another_library(changed, tmp_path, monkeypatch):
-    for name in (
-        "package/ingest/one.py",
-        "package/ingest/epub/reader.py",
-        "package/text/cues.yml",
-        "prompts/simple.jinja",
-        "corpus.jsonl",
-    ):
+    for name in MADE_OF:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("one\n")
     monkeypatch.setattr(provenance, "_PACKAGE", tmp_path / "package")

@@ -69,12 +69,12 @@ def test_compressed_files_are_read_too(files, tmp_path):
     [
         ({"corpus": []}, "corpus.jsonl has no documents"),
         ({"queries": []}, "queries.jsonl has no questions"),
-        ({"qrels": []}, "no relevant document for any question"),
+        ({"qrels": []}, "2 of 2 questions have no relevant document"),
         ({"corpus": [*CORPUS, CORPUS[0]]}, "corpus.jsonl, line 3 repeats the id `d1`"),
         ({"queries": [*QUERIES, QUERIES[0]]}, "queries.jsonl, line 3 repeats the id `q1`"),
         ({"qrels": [*QRELS, QRELS[0]]}, "qrels.jsonl, line 3 judges `d1` for `q1` a second time"),
-        ({"qrels": [*QRELS, {"query_id": "q1", "doc_id": "d9", "score": 1}]}, "a document that does not exist (d9)"),
-        ({"qrels": [*QRELS, {"query_id": "q9", "doc_id": "d1", "score": 1}]}, "a question that does not exist (q9)"),
+        ({"qrels": [*QRELS, {"query_id": "q1", "doc_id": "d9", "score": 1}]}, "line 3: there is no document `d9`"),
+        ({"qrels": [*QRELS, {"query_id": "q9", "doc_id": "d1", "score": 1}]}, "line 3: there is no question `q9`"),
         ({"qrels": QRELS[:1]}, "1 of 2 questions have no relevant document"),
         ({"qrels": [QRELS[0], {**QRELS[1], "score": 0}]}, "1 of 2 questions have no relevant document"),
         ({"qrels": [{**QRELS[0], "score": -1}]}, "the score must be a number of at least 0, got -1"),
@@ -84,8 +84,8 @@ def test_compressed_files_are_read_too(files, tmp_path):
         ({"queries": [{"id": "q1"}]}, "has no `text` or `question`; its fields are id"),
         ({"queries": [{"id": "q1", "text": "  "}]}, "has an empty question"),
         ({"queries": [{**QUERIES[0], "gold": [{"doc_id": "d1", "start": 20, "end": 99}]}, QUERIES[1]]}, "20 to 99 is not a place"),
-        ({"queries": [{**QUERIES[0], "gold": [{"doc_id": "x", "start": 0, "end": 1}]}, QUERIES[1]]}, "gold names the document `x`"),
-        ({"queries": [{**QUERIES[0], "gold": "here"}, QUERIES[1]]}, "gold must be a list"),
+        ({"queries": [{**QUERIES[0], "gold": [{"doc_id": "x", "start": 0, "end": 1}]}, QUERIES[1]]}, "0 to 1 is not a place in the document `x`"),
+        ({"queries": [{**QUERIES[0], "gold": "here"}, QUERIES[1]]}, "`gold` must be a list"),
     ],
 )  # fmt: skip
 def test_a_broken_set_is_refused_with_the_place(files, broken, message):

@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 from shiguan.errors import RefusedError
@@ -43,7 +41,7 @@ def test_another_configuration_in_the_same_folder_is_refused_by_name(tmp_path):
     changed = {"mode": "advanced", "data": {"queries.jsonl": "bb"}}
     with pytest.raises(RefusedError) as raised, RunStore(tmp_path, changed):
         pass
-    assert '`data.queries.jsonl` was "aa" and is "bb", `mode` was "simple" and is "advanced"' in str(raised.value)
+    assert "another configuration: `mode`, `data`." in str(raised.value)
     with RunStore(tmp_path, CONFIGURATION) as store:
         assert store.records == {}
 
@@ -54,12 +52,6 @@ def test_two_processes_do_not_write_to_one_folder(tmp_path):
         pytest.raises(RefusedError, match="Another process is writing"),
         RunStore(tmp_path, CONFIGURATION),
     ):
-        pass
-
-
-def test_records_without_their_configuration_are_refused(tmp_path):
-    (tmp_path / "questions.jsonl").write_text(json.dumps({"id": "q"}) + "\n")
-    with pytest.raises(RefusedError, match=r"has questions.jsonl but no run.json"), RunStore(tmp_path, CONFIGURATION):
         pass
 
 

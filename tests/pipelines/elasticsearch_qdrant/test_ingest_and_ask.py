@@ -1,10 +1,10 @@
 """The whole path, from a file to an answer, through the deployment's own files and both servers' stand-ins."""
 
 import json
-import re
 import shutil
 
 import pytest
+from tests.doubles.cluster import change_components
 from tests.doubles.recording_server import Reply
 
 from shiguan.cli import main
@@ -165,9 +165,12 @@ def test_words_move_to_an_index_of_another_name_and_nothing_is_embedded_again(
     ingest(corpus)
     folder = tmp_path / "pipelines" / "elasticsearch_qdrant"
     shutil.copytree(folder, folder.with_name("next"))
-    store = re.compile(r"(ElasticsearchStore\n\s+init_parameters:\s+\{?index: shiguan-children)\b")
-    for path in folder.with_name("next").glob("*.yml"):
-        path.write_text(store.sub(r"\1-2", path.read_text(encoding="utf-8")), encoding="utf-8")
+
+    def renamed(name, node):
+        if name == "ElasticsearchStore" and node["init_parameters"]["index"] == "shiguan-children":
+            node["init_parameters"]["index"] = "shiguan-children-2"
+
+    change_components(folder.with_name("next"), renamed)
     assert main(["stores", "init", "--deployment", "next"]) == 0
     embedded = len(qdrant.sent("PUT", "/points"))
     assert main(["stores", "copy", "--from", DEPLOYMENT, "--to", "next"]) == 0

@@ -14,8 +14,6 @@ from shiguan.errors import StoreUnavailableError
 from shiguan.serialization import Serializable
 from shiguan.stores.cluster.elasticsearch_index import ElasticsearchIndex
 from shiguan.stores.cluster.schema import ElasticsearchSchema
-from shiguan.stores.cluster.served_store import ServedStore
-from shiguan.stores.cluster.server import Server
 
 _PAGE = 1_000
 _TRIES = 50
@@ -32,7 +30,7 @@ class _Schema(ElasticsearchSchema):
 _SCHEMA = _Schema(False, (), (), 1)
 
 
-class ElasticsearchConversationStore(ServedStore, Serializable, ConversationStore):
+class ElasticsearchConversationStore(ElasticsearchIndex, Serializable, ConversationStore):
     """
     Keeps the conversations of the cluster deployment in one index, made by `set_up` (`shiguan stores init`).
 
@@ -50,7 +48,8 @@ class ElasticsearchConversationStore(ServedStore, Serializable, ConversationStor
     ) -> None:
         super().__init__(retention_days, retention_turns)
         self.index = index
-        self._use(ElasticsearchIndex(Server("Elasticsearch"), index, _SCHEMA))
+        self.schema = _SCHEMA
+        self._on("Elasticsearch")
 
     def status(self) -> list[dict[str, Any]]:
         """See `ServedStore`; records of conversations are not passages."""
@@ -198,13 +197,13 @@ class ElasticsearchConversationStore(ServedStore, Serializable, ConversationStor
         sort = [{by: "desc"}, {"level": {"order": "desc", "missing": -1}}, {"birth": "asc"}]
         page = _PAGE if last is None else max(1, min(_PAGE, last))
         query = {"bool": {"filter": wanted}}
-        return islice(self._part.hits(self._connect(), query, sort=sort, page=page, source=source), last)
+        return islice(self._entries(query, sort=sort, page=page, source=source), last)
 
     def _remove(self, wanted: list[dict[str, Any]]) -> None:
         """Delete the records that match."""
         ids = [hit["_id"] for hit in self._hits(wanted, source=False)]
         actions = ({"_op_type": "delete", "_id": record_id} for record_id in ids)
-        self._part.write(self._connect(), actions, verb="delete", count=len(ids), refresh=True)
+        self._write(actions, verb="delete", count=len(ids), refresh=True)
 
 
 def _name(tenant_id: str, conversation_id: str) -> str:

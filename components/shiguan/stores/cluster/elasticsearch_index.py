@@ -7,8 +7,7 @@ from elasticsearch import BadRequestError, Elasticsearch, helpers
 
 from shiguan.errors import StoreError
 from shiguan.stores.cluster.schema import ElasticsearchSchema
-from shiguan.stores.cluster.served_store import missing
-from shiguan.stores.cluster.server import Server
+from shiguan.stores.cluster.served_store import ServedStore, missing
 
 _BULK = 2_000  # entries in one write, some 2 MB
 _BULK_SECONDS = 60.0
@@ -20,45 +19,46 @@ _BLOCKS = {
 }
 
 
-class ElasticsearchIndex:
-    """See `ServerPart`; the schema says what the index looks like."""
+class ElasticsearchIndex(ServedStore):
+    """A store in an index of Elasticsearch; the schema says what the index looks like."""
 
-    def __init__(self, server: Server, name: str, schema: ElasticsearchSchema) -> None:
-        self.server = server
-        self.name = name
-        self.schema = schema
+    schema: ElasticsearchSchema
 
-    def check(self, client: Elasticsearch) -> None:
-        """Refuse to go on without the index: a write would make one in passing, without its analysis."""
-        if not client.indices.exists(index=self.name):
-            raise StoreError(
-                f"{self.server.place} has no index `{self.name}`. Make it with `shiguan stores init`, then run the "
-                "same again."
+    def _check(self, client: Elasticsearch) -> None:
+        # A write would make one in passing, without its analysis.
+        if not client.indices.exists(index=self.index):
+            raise self._missing("index")
+
+    def _make(self, client: Elasticsearch) -> list[str]:
+        try:
+            made = not client.indices.exists(index=self.index) and client.indices.create(
+                index=self.index, mappings=self.schema.mappings(), settings=self.schema.settings()
             )
-
-    def make(self, client: Elasticsearch) -> list[str]:
-        made = not client.indices.exists(index=self.name) and self._create(client)
+        except BadRequestError as error:
+            if error.error != "resource_already_exists_exception":
+                raise
+            made = False
         # It may be used at once; an index that is being restored is yellow and cannot be read yet.
         patient = client.options(ignore_status=408)
-        patient.cluster.health(index=self.name, wait_for_no_initializing_shards=True, timeout="50s")
+        patient.cluster.health(index=self.index, wait_for_no_initializing_shards=True, timeout="50s")
         if made:
-            return [f"index {self.name} made"]
+            return [f"index {self.index} made"]
         breaking, harmless = self._differences(client)
         if breaking:
             raise StoreError(
-                f"The index `{self.name}` of {self.server.place} differs from the deployment's files: "
+                f"The index `{self.index}` of {self.server.place} differs from the deployment's files: "
                 f"{'; '.join(breaking)}. Correct the files, or make another one; {_NEXT}."
             )
-        return [f"index {self.name} was there", *harmless]
+        return [f"index {self.index} was there", *harmless]
 
-    def state(self, client: Elasticsearch) -> dict[str, Any]:
+    def _state(self, client: Elasticsearch) -> dict[str, Any]:
         version = client.info()["version"]["number"]
-        if not client.indices.exists(index=self.name):
-            return missing(version, "index", self.name)
+        if not client.indices.exists(index=self.index):
+            return missing(version, "index", self.index)
         breaking, harmless = self._differences(client)
-        found = client.indices.get_settings(index=self.name, name="index.blocks.*,index.number_of_shards")
+        found = client.indices.get_settings(index=self.index, name="index.blocks.*,index.number_of_shards")
         settings = next(iter(found.values()))["settings"]["index"]
-        health = client.cluster.health(index=self.name, timeout="1s")
+        health = client.cluster.health(index=self.index, timeout="1s")
         problems = [f"{text}; {_NEXT}" for text in breaking]
         problems += [
             f"writes are refused (`{block}`): {what}"
@@ -74,21 +74,20 @@ class ElasticsearchIndex:
         return {
             "version": version,
             "health": health["status"],
-            "documents": self.server.whole(client.count(index=self.name))["count"] if active == shards else None,
+            "documents": self.server.whole(client.count(index=self.index))["count"] if active == shards else None,
             "problems": problems,
             "notes": harmless,
         }
 
-    def write(
-        self, client: Elasticsearch, actions: Iterable[dict[str, Any]], *, verb: str, count: int, refresh: bool
-    ) -> None:
+    def _write(self, actions: Iterable[dict[str, Any]], *, verb: str, count: int, refresh: bool) -> None:
         """Write or delete entries in batches, and name those that the server refused."""
+        client = self._connect()
         refused: list[tuple[str, str]] = []
         patient = client.options(request_timeout=_BULK_SECONDS)
         for done, item in helpers.streaming_bulk(
             patient,
             actions,
-            index=self.name,
+            index=self.index,
             chunk_size=_BULK,
             raise_on_error=False,
             max_retries=3,
@@ -98,18 +97,17 @@ class ElasticsearchIndex:
             if not done and not (verb == "delete" and entry["status"] == 404):
                 refused.append((entry["_id"], f"status {entry['status']}: {cause(entry)}"))
         if refresh:
-            self.server.whole(patient.indices.refresh(index=self.name))
+            self.server.whole(patient.indices.refresh(index=self.index))
         if refused:
-            raise self.server.refusal(verb, refused, count, self.name)
+            raise self.server.refusal(verb, refused, count, self.index)
 
-    def hits(
-        self, client: Elasticsearch, query: dict[str, Any], *, sort: list[Any], page: int, source: Any
-    ) -> Iterator[dict[str, Any]]:
+    def _entries(self, query: dict[str, Any], *, sort: list[Any], page: int, source: Any) -> Iterator[dict[str, Any]]:
         """Find all entries that match, page by page, in an order in which no two are equal."""
+        client = self._connect()
         after: list[Any] | None = None
         while True:
             answer = client.search(
-                index=self.name,
+                index=self.index,
                 allow_partial_search_results=False,
                 query=query,
                 size=page,
@@ -124,21 +122,11 @@ class ElasticsearchIndex:
                 return
             after = found[-1]["sort"]
 
-    def _create(self, client: Elasticsearch) -> bool:
-        mappings, settings = self.schema.mappings(), self.schema.settings()
-        try:
-            client.indices.create(index=self.name, mappings=mappings, settings=settings)
-        except BadRequestError as error:
-            if error.error != "resource_already_exists_exception":
-                raise
-            return False
-        return True
-
     def _differences(self, client: Elasticsearch) -> tuple[list[str], list[str]]:
-        found = client.indices.get_mapping(index=self.name)
+        found = client.indices.get_mapping(index=self.index)
         if len(found) != 1:
             raise StoreError(
-                f"`{self.name}` of {self.server.place} is an alias of {', '.join(sorted(found))}. Let it stand for one."
+                f"`{self.index}` of {self.server.place} is an alias of {', '.join(sorted(found))}; expected one."
             )
         return self.schema.differences(next(iter(found.values()))["mappings"])
 

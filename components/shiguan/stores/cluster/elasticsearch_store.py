@@ -19,8 +19,6 @@ from shiguan.errors import StoreError
 from shiguan.stores import HIT_FIELDS, PipelineStore
 from shiguan.stores.cluster.elasticsearch_index import ElasticsearchIndex, cause
 from shiguan.stores.cluster.schema import ElasticsearchSchema, servable
-from shiguan.stores.cluster.served_store import ServedStore
-from shiguan.stores.cluster.server import Server
 from shiguan.tenants import TenantGuarded
 from shiguan.text.passages import SharedDocument
 
@@ -32,7 +30,7 @@ _DOCUMENT_KEYS = frozenset(
 )
 
 
-class ElasticsearchStore(TenantGuarded, ServedStore, PipelineStore, ElasticsearchDocumentStore):  # type: ignore[misc]  # as above
+class ElasticsearchStore(TenantGuarded, ElasticsearchIndex, PipelineStore, ElasticsearchDocumentStore):  # type: ignore[misc]  # as above
     """
     Keeps passages, by their words or by id alone, in one index of an Elasticsearch cluster.
 
@@ -67,7 +65,7 @@ class ElasticsearchStore(TenantGuarded, ServedStore, PipelineStore, Elasticsearc
         self.keyword_fields = keyword_fields
         self.shards = shards
         self.schema = ElasticsearchSchema(searched, tuple(keyword_fields or ()), tuple(bm25_fields or ()), shards)
-        self._use(ElasticsearchIndex(Server("Elasticsearch"), index, self.schema))
+        self._on("Elasticsearch")
         self._languages = lru_cache(1_000)(lambda filters, _: self._count_by("language", json.loads(filters)))
         super().__init__(index=index, api_key=None, api_key_id=None)
 
@@ -108,7 +106,7 @@ class ElasticsearchStore(TenantGuarded, ServedStore, PipelineStore, Elasticsearc
         if not documents:
             return 0
         with self._connected() as client:
-            self._part.check(client)  # it may have been deleted since
+            self._check(client)  # it may have been deleted since
         bare = [replace(document, embedding=None, sparse_embedding=None) for document in documents]
         if policy != DuplicatePolicy.OVERWRITE:
             with self.server.reporting():
@@ -250,9 +248,9 @@ class ElasticsearchStore(TenantGuarded, ServedStore, PipelineStore, Elasticsearc
         self, filters: dict[str, Any] | None, page: int, *, source: bool | dict[str, Any]
     ) -> Iterator[dict[str, Any]]:
         query = self._query(filters)
-        with self._connected() as client:
+        with self.server.reporting():
             # Ids never change, so that going on after the last one neither repeats nor misses what stays.
-            yield from self._part.hits(client, query, sort=[{"id": "asc"}], page=page, source=source)
+            yield from self._entries(query, sort=[{"id": "asc"}], page=page, source=source)
 
     def _buckets(self, filters: dict[str, Any] | None, field: str, inside: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Give what matches by the values of a field, without reading a passage."""
@@ -268,6 +266,6 @@ class ElasticsearchStore(TenantGuarded, ServedStore, PipelineStore, Elasticsearc
             after = {"after": found["after_key"]}
 
     def _bulk(self, actions: Iterator[dict[str, Any]], verb: str, count: int) -> int:
-        with self._connected() as client:
-            self._part.write(client, actions, verb=verb, count=count, refresh=self._refreshing)
+        with self.server.reporting():
+            self._write(actions, verb=verb, count=count, refresh=self._refreshing)
         return count

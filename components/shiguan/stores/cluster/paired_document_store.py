@@ -31,17 +31,15 @@ class PairedDocumentStore(PipelineStore):
         self.vectors = vectors
 
     def set_up(self) -> list[str]:
-        """Make what is missing in both."""
         return [*self.words.set_up(), *self.vectors.set_up()]
 
     def status(self) -> list[dict[str, Any]]:
-        """Describe both."""
         return [*self.words.status(), *self.vectors.status()]
 
     @contextmanager
     def bulk_loading(self) -> Iterator[None]:
-        """Write much at once; it is found, and has its graphs, when this ends."""
-        with self.words.bulk_loading(), self.vectors.bulk_loading():
+        """Write much at once; its words are found when this ends."""
+        with self.words.bulk_loading():
             yield
 
     def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE) -> int:
@@ -69,7 +67,6 @@ class PairedDocumentStore(PipelineStore):
         """Do nothing: another embedder has another collection, see docs/deploy.md."""
 
     def count_by_file(self, filters: dict[str, Any] | None = None) -> dict[str, tuple[int, int]]:
-        """Count the children of each file."""
         words = self.words.count_by_file(filters)
         vectors = self.vectors.count_by_file(filters, len(words))
         return {file: (count, vectors.get(file, 0)) for file, count in words.items()}
@@ -80,20 +77,16 @@ class PairedDocumentStore(PipelineStore):
         self.words.delete_documents(document_ids)
 
     def delete_by_filter(self, filters: dict[str, Any]) -> int:
-        """Delete the children that match from both."""
         self.vectors.delete_by_filter(filters)
         return self.words.delete_by_filter(filters)
 
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
-        """Read the children that match, without embeddings."""
         return self.words.filter_documents(filters)
 
     def list_meta(self, filters: dict[str, Any] | None, fields: list[str]) -> list[dict[str, Any]]:
-        """Read some meta fields of the children that match, without the children themselves."""
         return self.words.list_meta(filters, fields)
 
     def existing_ids(self, document_ids: list[str]) -> set[str]:
-        """Find which children are stored."""
         return self.words.existing_ids(document_ids)
 
     def list_ids(self, filters: dict[str, Any] | None = None) -> list[str]:
@@ -101,7 +94,6 @@ class PairedDocumentStore(PipelineStore):
         return sorted({*self.words.list_ids(filters), *self.vectors.list_ids(filters)})
 
     def iter_ids(self, filters: dict[str, Any] | None = None) -> Iterator[str]:
-        """List the ids of the children that can be read, page by page."""
         return self.words.iter_ids(filters)
 
     def count_documents(self) -> int:
@@ -117,6 +109,5 @@ class PairedDocumentStore(PipelineStore):
         return PairedDocumentStore(self.words.unscoped(), vectors=self.vectors.unscoped())
 
     def close(self) -> None:
-        """Close both connections; the next use opens them again."""
         self.words.close()
         self.vectors.close()

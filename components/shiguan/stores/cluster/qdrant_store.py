@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from haystack.dataclasses import Document
@@ -21,8 +20,6 @@ from shiguan.errors import StoreError
 from shiguan.stores import HIT_FIELDS, PipelineStore
 from shiguan.stores.cluster.qdrant_collection import QdrantCollection
 from shiguan.stores.cluster.schema import KEYWORD_FIELDS, NUMBER_FIELDS, servable
-from shiguan.stores.cluster.served_store import ServedStore
-from shiguan.stores.cluster.server import Server
 from shiguan.tenants import TenantGuarded
 from shiguan.text.passages import SharedDocument
 
@@ -35,7 +32,7 @@ _OVERSAMPLING = 2.0
 _IN_MEMORY = ("source_id", "file_id", "source", "language")
 
 
-class QdrantStore(TenantGuarded, ServedStore, PipelineStore, QdrantDocumentStore):  # type: ignore[misc]  # fewer ways to count
+class QdrantStore(TenantGuarded, QdrantCollection, PipelineStore, QdrantDocumentStore):  # type: ignore[misc]  # fewer ways to count
     """
     Keeps children with their vectors in one collection of a Qdrant server.
 
@@ -78,8 +75,9 @@ class QdrantStore(TenantGuarded, ServedStore, PipelineStore, QdrantDocumentStore
         )
         self.keyword_fields = keyword_fields
         vectors, _ = self._prepare_collection_config(embedding_dim, self.get_distance(self.similarity))
-        config = {"vectors_config": vectors, **self._prepare_collection_params()}
-        self._use(QdrantCollection(Server("Qdrant"), index, config, self._payload_indexes()))
+        self.config = {"vectors_config": vectors, **self._prepare_collection_params()}
+        self.payload_indexes = self._payload_indexes()
+        self._on("Qdrant")
 
     def _payload_indexes(self) -> dict[str, Any]:
         # Qdrant stores the passages of a tenant together, and searches within it as if it were alone. Each question
@@ -105,17 +103,6 @@ class QdrantStore(TenantGuarded, ServedStore, PipelineStore, QdrantDocumentStore
             "QdrantStore has no asynchronous client, which would belong to one event loop. Call the synchronous method "
             "in a thread."
         )
-
-    @contextmanager
-    def bulk_loading(self) -> Iterator[None]:
-        """Write much at once: graphs are made when this ends, once, and not again and again meanwhile."""
-        with self._connected() as client:
-            self._part.make_graphs(client, now=False)
-        try:
-            yield
-        finally:
-            with self._connected() as client:
-                self._part.make_graphs(client)
 
     def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE) -> int:
         """Store children in batches; when it returns, they are found."""
@@ -230,22 +217,8 @@ class QdrantStore(TenantGuarded, ServedStore, PipelineStore, QdrantDocumentStore
                 return
 
     def _condition(self, filters: dict[str, Any] | None) -> Any:
-        condition = _gathered(convert_filters_to_qdrant(servable(filters, self.keyword_fields or ())))
-        return models.Filter(must=[condition]) if isinstance(condition, models.FieldCondition) else condition
+        return convert_filters_to_qdrant(servable(filters, self.keyword_fields or ()))
 
 
 def _point_id(document_id: str) -> str:
     return str(convert_id(document_id))
-
-
-def _gathered(condition: Any) -> Any:
-    """Write a choice among values of one field as one condition; Haystack's conversion makes one for each value."""
-    if not isinstance(condition, models.Filter):
-        return condition
-    choices = condition.should if isinstance(condition.should, list) else []
-    keys = {getattr(choice, "key", None) for choice in choices}
-    values: list[Any] = [getattr(getattr(choice, "match", None), "value", None) for choice in choices]
-    if len(values) > 1 and len(keys) == 1 and None not in keys and None not in values:
-        return models.FieldCondition(key=str(keys.pop()), match=models.MatchAny(any=values))
-    must = [_gathered(part) for part in condition.must] if isinstance(condition.must, list) else condition.must
-    return condition.model_copy(update={"must": must})

@@ -57,16 +57,11 @@ class ElasticsearchSchema:
             properties["content"] = {"type": "text", "index": False}
         return {"dynamic": False, "properties": properties, "_meta": {"shiguan": self.fingerprints()}}
 
-    def fingerprints(self) -> dict[str, Any]:
-        """Summarise what an index is made with, part by part, so that a change can be judged."""
+    def fingerprints(self) -> dict[str, str]:
+        """Summarise how words are made; other stop words serve as well."""
         analysis = _analysis() if self.searched else {}
-        stop_words = analysis.get("filter", {}).pop("shiguan_stop", None)
-        return {
-            "analysis": _digest(analysis),
-            "stop_words": _digest(stop_words),
-            "bm25": f"{BM25_K1:g} {BM25_B:g}" if self.searched else "",
-            "shards": self.shards,
-        }
+        analysis.get("filter", {}).pop("shiguan_stop", None)
+        return {"analysis": hashlib.sha256(json.dumps(analysis, sort_keys=True).encode()).hexdigest()[:16]}
 
     def settings(self) -> dict[str, Any]:
         """
@@ -96,11 +91,10 @@ class ElasticsearchSchema:
         ]
         if str(mappings.get("dynamic", True)).lower() != "false":
             found.append("`dynamic` is not false, so documents can add fields")
-        made = mappings.get("_meta", {}).get("shiguan")
-        made, wanted = made if isinstance(made, dict) else {}, expected["_meta"]["shiguan"]
-        changed = [part for part in wanted if made.get(part) != wanted[part]]
-        found += [f"its `{part}` is that of another version" for part in changed if part not in _HARMLESS]
-        notes = [_HARMLESS[part].format(made.get(part), wanted[part]) for part in changed if part in _HARMLESS]
+        made = mappings.get("_meta", {}).get("shiguan") or {}
+        if made.get("analysis") != expected["_meta"]["shiguan"]["analysis"]:
+            found.append("its `analysis` is that of another version")
+        notes = []
         if not theirs.keys() >= _TIMES & _types(expected["properties"]).keys():
             notes.append("note: it knows no times, so that no question can be limited to years; a new index has them")
         return found, notes
@@ -108,15 +102,6 @@ class ElasticsearchSchema:
 
 # Fields that indexes of earlier versions do not have.
 _TIMES = {"when_from", "when_to"}
-_HARMLESS = {
-    "stop_words": "note: it leaves out other stop words than this version; that serves, a new index has the others",
-    "bm25": "note: it weighs words with k1 and b of {}, this version with {}; that serves, a new index has the others",
-    "shards": "note: it has {} shards, the files say {}; that serves, a new index has as many",
-}
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _types(properties: dict[str, Any], prefix: str = "") -> dict[str, str]:
@@ -234,49 +219,30 @@ def _servable(condition: Any, keywords: set[str]) -> dict[str, Any]:
 
 
 def _comparison(condition: dict[str, Any], keywords: set[str]) -> dict[str, Any]:
-    operator = condition["operator"]
-    field = str(condition["field"])
+    operator, field, value = condition["operator"], str(condition["field"]), condition["value"]
     name = field.removeprefix("meta.")
     is_number = name in NUMBER_FIELDS
-    if field == "id":
-        name = "id"
-    elif name == "section":
+    if name == "section":
         raise RefusedError(
             "This deployment cannot limit a question to `sections`: its servers hold headings as words to search by, "
             "not as values to filter by. Limit it to `sources`, or ask a library of the deployment `embedded`."
         )
-    elif not is_number and name not in keywords:
+    if field != "id" and not is_number and name not in keywords:
         raise RefusedError(
             f"This deployment cannot filter by `{field}`: neither server has an index for it. It can by id, "
             f"{', '.join(f'meta.{known}' for known in (*sorted(keywords), *NUMBER_FIELDS))}. Use one of these, or add "
             "the field to `keyword_fields` of every store in the deployment's files and ingest anew."
         )
-    value = condition["value"]
-    if operator in _RANGES:
-        _check_range(field, operator, value, is_number=is_number)
-    else:
-        _check_values(field, operator, value, is_number=is_number)
+    values = value if operator in _MEMBERSHIP else [value]
+    expected = (int, float) if operator in _RANGES else int if is_number else str
+    if (
+        not values
+        or (operator in _RANGES and not is_number)
+        or not all(isinstance(one, expected) and not isinstance(one, bool) for one in values)
+    ):
+        kind = "a whole number" if is_number else "a text"
+        raise RefusedError(
+            f"This deployment cannot compare `{field}` with `{operator} {value!r}`: the field holds {kind}, a list has "
+            f"at least one value, and ranges are of {', '.join(NUMBER_FIELDS)}. The servers would not agree."
+        )
     return {"field": "id" if name == "id" else f"meta.{name}", "operator": operator, "value": value}
-
-
-def _check_range(field: str, operator: str, value: Any, *, is_number: bool) -> None:
-    if not is_number or isinstance(value, bool) or not isinstance(value, int | float):
-        raise RefusedError(
-            f"This deployment cannot compare `{field}` with `{operator} {value!r}`. `{operator}` works on whole-number "
-            f"fields ({', '.join(NUMBER_FIELDS)}) and takes a number."
-        )
-
-
-def _check_values(field: str, operator: str, value: Any, *, is_number: bool) -> None:
-    if operator in _MEMBERSHIP and not value:
-        raise RefusedError(
-            f"`{operator}` on `{field}` has the value {value!r}; expected a list with at least one value."
-        )
-    expected = int if is_number else str
-    for single in value if operator in _MEMBERSHIP else [value]:
-        if isinstance(single, bool) or not isinstance(single, expected):
-            kind = "a whole number" if is_number else "a text"
-            raise RefusedError(
-                f"This deployment cannot compare `{field}` with {single!r}: the field holds {kind}, and Elasticsearch "
-                f"and Qdrant would not agree on the answer. Compare it with {kind}."
-            )

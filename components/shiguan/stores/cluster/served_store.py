@@ -1,9 +1,10 @@
 """The connection of a store to its server, its setup and its state."""
 
 import threading
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 from shiguan.errors import StoreError, StoreUnavailableError
 from shiguan.stores.cluster.server import Server
@@ -11,39 +12,35 @@ from shiguan.stores.cluster.server import Server
 _SET_UP_SECONDS = 60.0
 
 
-class ServerPart(Protocol):
-    """An index or a collection: made by `stores init`, described by `stores status`."""
-
-    server: Server
-    name: str
-
-    def check(self, client: Any) -> None:
-        """Refuse to go on without it, or with one that cannot be used."""
-
-    def make(self, client: Any) -> list[str]:
-        """Make what is missing, and report what was done; safe to run twice, and twice at once."""
-
-    def state(self, client: Any) -> dict[str, Any]:
-        """Return `version`, `health`, `documents`, `problems` (that need action) and `notes` (that can wait)."""
-
-
 class ServedStore:
-    """The connection to a server, opened and checked at the first use and at the first after a failure."""
+    """One index or collection of a server; it is opened and checked at the first use, and after a failure."""
 
     server: Server
-    _part: Any
+    index: str
     _client: Any = None
 
-    def _use(self, part: ServerPart) -> None:
-        """Set the index or collection of the store; nothing is opened yet."""
-        self._part, self.server, self._opening = part, part.server, threading.Lock()
+    def _on(self, server: str) -> None:
+        """Name the server; nothing is opened yet."""
+        self.server, self._opening = Server(server), threading.Lock()
+
+    @abstractmethod
+    def _check(self, client: Any) -> None:
+        """Refuse to go on without the index, or with one that cannot be used."""
+
+    @abstractmethod
+    def _make(self, client: Any) -> list[str]:
+        """Make what is missing, and report what was done; safe to run twice, and twice at once."""
+
+    @abstractmethod
+    def _state(self, client: Any) -> dict[str, Any]:
+        """Return `version`, `health`, `documents`, `problems` (that need action) and `notes` (that can wait)."""
 
     def _connect(self) -> Any:
         with self._opening, self.server.reporting():
             if self._client is None:
                 client = self.server.open()
                 try:
-                    self._part.check(client)
+                    self._check(client)
                 except BaseException:
                     client.close()
                     raise
@@ -66,21 +63,27 @@ class ServedStore:
     def set_up(self) -> list[str]:
         """Make what is missing; safe to run twice, and twice at once."""
         with self.server.reporting(), closing(self.server.open(_SET_UP_SECONDS)) as client:
-            return [f"{self.server.place}: {clause}" for clause in self._part.make(client)]
+            return [f"{self.server.place}: {clause}" for clause in self._make(client)]
 
     def status(self) -> list[dict[str, Any]]:
         """Describe the index or collection, also if the server is away."""
-        entry: dict[str, Any] = {"server": self.server.place, "name": self._part.name}
+        entry: dict[str, Any] = {"server": self.server.place, "name": self.index}
+        entry |= {"version": None, "health": "unknown", "documents": None, "problems": [], "notes": []}
         try:
             with self.server.reporting(), closing(self.server.open(patient=False)) as client:
-                return [entry | self._part.state(client)]
+                return [entry | self._state(client)]
         except StoreError as error:
-            health = "unreachable" if isinstance(error, StoreUnavailableError) else "unknown"
-            unknown: dict[str, Any] = {"version": None, "health": health, "documents": None, "notes": []}
-            return [entry | unknown | {"problems": [str(error)]}]
+            away = {"health": "unreachable"} if isinstance(error, StoreUnavailableError) else {}
+            return [entry | away | {"problems": [str(error)]}]
+
+    def _missing(self, kind: str) -> StoreError:
+        return StoreError(
+            f"{self.server.place} has no {kind} `{self.index}`. Make it with `shiguan stores init`, then run "
+            "the same again."
+        )
 
 
 def missing(version: str, kind: str, name: str) -> dict[str, Any]:
     """Describe an index or a collection that is missing."""
-    problems = [f"the {kind} {name} is missing; `shiguan stores init` makes it"]
-    return {"version": version, "health": "missing", "documents": None, "problems": problems, "notes": []}
+    problem = f"the {kind} {name} is missing; `shiguan stores init` makes it"
+    return {"version": version, "health": "missing", "problems": [problem]}

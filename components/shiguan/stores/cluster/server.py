@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 from elastic_transport import ConnectionError as ElasticConnectionError
@@ -46,22 +45,14 @@ class Server:
 
     def urls(self) -> list[str]:
         """Read the address."""
-        example = f"http://localhost:{9200 if self.name == 'Elasticsearch' else 6333}"
-        given = os.environ.get(self.variable, "")
-        urls = [url.strip().rstrip("/") for url in given.split(",") if url.strip()]
-        if not urls:
+        given = [url.strip().rstrip("/") for url in os.environ.get(self.variable, "").split(",") if url.strip()]
+        if not given or any(_address(url) is None for url in given):
             raise ConfigurationError(
-                f"{self.variable} is not set: the deployment `elasticsearch_qdrant` does not know where {self.name} "
-                f"is. Set it to an address such as {example}."
+                f"{self.variable} {'holds no HTTP address' if given else 'is not set'}: the deployment "
+                f"`elasticsearch_qdrant` does not know where {self.name} is. Set it to one such as "
+                f"http://localhost:{9200 if self.name == 'Elasticsearch' else 6333}."
             )
-        for url in urls:
-            parts = urlsplit(url)
-            if parts.scheme not in ("http", "https") or not parts.hostname:
-                raise ConfigurationError(
-                    f"{self.variable} holds {bare_url(url)!r}, which is not an HTTP address. Set it to one such as "
-                    f"{example}."
-                )
-        return urls
+        return given
 
     def open(self, timeout: float | None = None, *, patient: bool = True) -> Any:
         """Open a client, which retries if the server is away or busy and it is `patient`; nothing is sent yet."""
@@ -84,14 +75,11 @@ class Server:
     @property
     def place(self) -> str:
         """The server and its address without user name, password and query, for messages."""
-        return f"{self.name} at {', '.join(bare_url(url) for url in self.urls())}"
+        return f"{self.name} at {', '.join(filter(None, map(_address, self.urls())))}"
 
     def refusal(self, verb: str, refused: list[tuple[str, str]], count: int, index: str) -> StoreError:
         """Make the error for passages that the server did not take, by id and reason."""
-        by_reason: dict[str, list[str]] = {}
-        for document_id, reason in refused[:_NAMED]:
-            by_reason.setdefault(reason, []).append(f"`{document_id}`")
-        named = "; ".join(f"{', '.join(ids)} ({reason})" for reason, ids in by_reason.items())
+        named = "; ".join(f"`{document_id}` ({reason})" for document_id, reason in refused[:_NAMED])
         more = f" and {len(refused) - _NAMED:,} more" if len(refused) > _NAMED else ""
         return StoreError(
             f"{self.place} refused to {verb} {len(refused):,} of {count:,} passages in {index}: {named}{more}. The "
@@ -227,15 +215,14 @@ def _seconds(headers: Mapping[str, str]) -> float | None:
     return float(asked) if asked.isdecimal() else None
 
 
-def bare_url(url: str) -> str:
-    """Remove the secrets from an address."""
-    parts = urlsplit(url)
+def _address(url: str) -> str | None:
+    """Return an address without its secrets; None if it is not one of HTTP."""
     try:
-        port = f":{parts.port}" if parts.port else ""
-    except ValueError:
-        port = ""
-    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
-    return f"{parts.scheme}://{host}{port}{parts.path}" if parts.scheme else host or "an address without a scheme"
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL:
+        return None
+    bare = str(parsed.copy_with(userinfo=b"", query=None)).rstrip("/")
+    return bare if parsed.scheme in ("http", "https") and parsed.host else None
 
 
 def _known(error: BaseException | None) -> BaseException | None:
@@ -271,16 +258,9 @@ def _reason(error: BaseException) -> str:
 
 def _causes(details: Any) -> str:
     """Name an error of Elasticsearch with those behind it: the outermost says what failed, the innermost why."""
-    found: list[str] = []
-    if isinstance(details, dict):
-        details = next(iter(details.get("root_cause") or ()), details) | {"caused_by": _cause_behind(details)}
+    found: dict[str, None] = {}
     while isinstance(details, dict):
-        clause = f"{details.get('type')}: {details.get('reason')}"
-        found += [] if clause in found else [clause]
-        details = details.get("caused_by")
+        found[f"{details.get('type')}: {details.get('reason')}"] = None
+        shards = [one.get("reason") for one in details.get("failed_shards") or () if isinstance(one, dict)]
+        details = next(filter(None, [details.get("caused_by"), *(details.get("root_cause") or ()), *shards]), None)
     return ", caused by ".join(found) or "no reason given"
-
-
-def _cause_behind(details: dict[str, Any]) -> Any:
-    failures = [one.get("reason") for one in details.get("failed_shards") or () if isinstance(one, dict)]
-    return details.get("caused_by") or next((one.get("caused_by") for one in failures if isinstance(one, dict)), None)

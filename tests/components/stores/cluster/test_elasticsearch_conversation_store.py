@@ -2,7 +2,7 @@ import pytest
 from haystack import default_from_dict
 
 from shiguan.conversations import SummaryNode, Turn
-from shiguan.errors import StoreError, StoreUnavailableError
+from shiguan.errors import StoreError
 from shiguan.stores.cluster.elasticsearch_conversation_store import ElasticsearchConversationStore
 
 
@@ -50,13 +50,6 @@ def test_a_summary_that_comes_after_the_deletion_is_taken_away_again(store, elas
     store.turns = deleted_meanwhile
     assert not store.add_node("ours", "c", SummaryNode(0, 1, 1, "q"), birth=birth)
     assert [one["kind"] for one in elasticsearch.indexes[store.index].values()] == ["turn"]
-
-
-def test_a_server_that_is_away_is_named(store, elasticsearch):
-    elasticsearch.stop()
-    with pytest.raises(StoreUnavailableError, match="Elasticsearch at"):
-        store.append("ours", "c", Turn("q", "a"))
-    assert [entry["health"] for entry in store.status()] == ["unreachable"]
 
 
 def test_without_an_index_the_next_step_is_named(elasticsearch):

@@ -1,6 +1,5 @@
 """The Elasticsearch store against a real client and recorded requests."""
 
-import threading
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -8,9 +7,8 @@ import pytest
 from haystack import Document
 from haystack.document_stores.types import DuplicatePolicy
 from haystack_integrations.components.retrievers.elasticsearch import ElasticsearchBM25Retriever
-from tests.doubles.recording_server import Reply
 
-from shiguan.errors import ConfigurationError, RefusedError, StoreError, StoreUnavailableError
+from shiguan.errors import StoreError
 from shiguan.stores import HIT_FIELDS
 from shiguan.stores.cluster import elasticsearch_store
 from shiguan.stores.cluster.elasticsearch_store import ElasticsearchStore
@@ -88,34 +86,6 @@ def test_a_second_set_up_changes_nothing(store, elasticsearch):
     assert elasticsearch.mappings == before
 
 
-def test_two_set_ups_at_once_both_succeed(elasticsearch):
-    """The one that comes second to an index that was not there a moment ago is told so with status 400."""
-    seen = threading.Barrier(2, timeout=10)
-    lock = elasticsearch.lock
-
-    def both_look_first(request):
-        if request.method == "HEAD" and not elasticsearch.indexes:
-            lock.release()
-            try:
-                seen.wait()
-            finally:
-                lock.acquire()
-            return Reply({}, status=404)
-        return None
-
-    elasticsearch.faults.append(both_look_first)
-    results = []
-    threads = [
-        threading.Thread(target=lambda: results.append(ElasticsearchStore("children").set_up())) for _ in range(2)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    ends = sorted(done[0].rsplit(" ", 1)[1] for done in results)
-    assert ends == ["made", "there"]
-
-
 def test_an_index_with_other_fields_is_refused_and_kept(elasticsearch):
     ElasticsearchStore("children").set_up()
     elasticsearch.mappings["children"]["properties"]["content"] = {"type": "text"}
@@ -133,26 +103,14 @@ def test_the_status_names_what_is_not_as_it_should_be(elasticsearch):
     ]  # fmt: skip
 
 
-def test_a_change_of_the_files_is_judged(elasticsearch):
-    """It serves with other weights and fewer shards, and not with other words and other fields."""
+def test_an_index_whose_words_are_made_in_another_way_is_refused(elasticsearch):
     ElasticsearchStore("children").set_up()
-    elasticsearch.mappings["children"]["_meta"]["shiguan"]["bm25"] = "0.9 0.75"
-    harmless = ElasticsearchStore("children", shards=3)
-    notes = [
-        "note: it weighs words with k1 and b of 0.9 0.75, this version with 1.2 0.75; that serves, a new index has the "
-        "others",
-        "note: it has 1 shards, the files say 3; that serves, a new index has as many",
-    ]
-    assert (harmless.status()[0]["problems"], harmless.status()[0]["notes"]) == ([], notes)
-    assert [clause.split(": ", 1)[1] for clause in harmless.set_up()[1:]] == notes
-    elasticsearch.mappings["children"]["_meta"]["shiguan"]["stop_words"] = "one more"
-    assert "it leaves out other stop words" in harmless.status()[0]["notes"][0]
+    assert ElasticsearchStore("children", shards=3).status()[0]["problems"] == []
     elasticsearch.mappings["children"]["_meta"]["shiguan"]["analysis"] = "other words"
     with pytest.raises(
-        StoreError,
-        match=r"its `analysis` is that of another version.*a new one has a new name: see .* docs/operating.md",
+        StoreError, match=r"its `analysis` is that of another version.*`A new index` in docs/operating.md"
     ):
-        harmless.set_up()
+        ElasticsearchStore("children").set_up()
 
 
 def test_passages_are_written_without_vectors_and_found_at_once(store, elasticsearch):
@@ -216,16 +174,6 @@ def test_passages_are_looked_up_by_id(store):
     assert store.existing_ids(["00002", "missing"]) == {"00002"}
 
 
-def test_passages_are_deleted_by_id_and_by_filter(store):
-    store.write_documents([passage(1), passage(2), passage(3, "b")], policy=DuplicatePolicy.OVERWRITE)
-    store.delete_documents(["00001", "never there"])
-    assert store.list_ids() == ["00002", "00003"]
-    assert store.delete_by_filter(TENANT) == 1
-    assert store.list_ids() == ["00003"]
-    with pytest.raises(ValueError, match="must name what to delete"):
-        store.delete_by_filter({})
-
-
 def test_the_words_query_is_exact_and_under_the_tenants_filter(store, elasticsearch):
     store.write_documents([passage(1), passage(2, "b")], policy=DuplicatePolicy.OVERWRITE)
     found = ElasticsearchBM25Retriever(document_store=store, top_k=7).run("salt of 2024", filters=TENANT)["documents"]
@@ -256,82 +204,3 @@ async def test_the_asynchronous_twins_read_and_write_the_same(store):
     store.write_documents([passage(1)], policy=DuplicatePolicy.OVERWRITE)
     assert await store.filter_documents_async(TENANT) == store.filter_documents(TENANT)
     assert await store.write_documents_async([passage(2)], DuplicatePolicy.OVERWRITE) == 1
-
-
-def test_filters_that_the_server_would_misread_are_refused(store):
-    condition = {"field": "meta.colour", "operator": "!=", "value": "red"}
-    with pytest.raises(RefusedError, match=r"cannot filter by `meta.colour`"):
-        ElasticsearchBM25Retriever(document_store=store).run("salt", filters=condition)
-
-
-def test_a_store_without_an_index_says_so_and_makes_none(elasticsearch):
-    store = ElasticsearchStore("children").unscoped()
-    for _ in range(2):
-        with pytest.raises(StoreError, match=r"has no index `children`\. Make it with `shiguan stores init`"):
-            store.write_documents([passage(1)], policy=DuplicatePolicy.OVERWRITE)
-    assert elasticsearch.indexes == {}
-
-
-def test_a_store_whose_first_call_failed_works_once_the_server_does(elasticsearch):
-    store = ElasticsearchStore("children").unscoped()
-    elasticsearch.faults.append(lambda request: Reply({"error": "starting"}, status=503))
-    with pytest.raises(StoreUnavailableError, match="takes nothing more for now"):
-        store.count_documents()
-    elasticsearch.faults.clear()
-    store.set_up()
-    assert store.count_documents() == 0
-    store.close()
-
-
-def test_a_server_that_is_down_is_named_without_its_password(monkeypatch):
-    monkeypatch.setenv("SHIGUAN_ELASTICSEARCH_URL", "http://elastic:geheim@127.0.0.1:9")
-    with pytest.raises(StoreUnavailableError) as error:
-        ElasticsearchStore("children").unscoped().count_documents()
-    assert "Elasticsearch at http://127.0.0.1:9 cannot be reached" in str(error.value)
-    assert "SHIGUAN_ELASTICSEARCH_URL" in str(error.value)
-    assert "geheim" not in str(error.value)
-    status = ElasticsearchStore("children").status()[0]
-    assert status["health"] == "unreachable"
-    assert "geheim" not in str(status)
-
-
-@pytest.mark.parametrize("address", ["", "  ", "localhost:9200", "ftp://localhost"])
-def test_an_address_that_is_none_is_refused_with_the_variables_name(monkeypatch, address):
-    monkeypatch.setenv("SHIGUAN_ELASTICSEARCH_URL", address)
-    with pytest.raises(ConfigurationError, match="SHIGUAN_ELASTICSEARCH_URL"):
-        ElasticsearchStore("children").unscoped().count_documents()
-
-
-def test_the_key_is_sent_and_a_wrong_one_is_named(elasticsearch, monkeypatch):
-    elasticsearch.api_key = "right"
-    with pytest.raises(
-        StoreError, match=r"refuses our credentials \(status 401\)\. Correct SHIGUAN_ELASTICSEARCH_API_KEY"
-    ):
-        ElasticsearchStore("children").set_up()
-    monkeypatch.setenv("SHIGUAN_ELASTICSEARCH_API_KEY", "right")
-    ElasticsearchStore("children").set_up()
-
-
-def test_it_round_trips_without_secrets(monkeypatch):
-    monkeypatch.setenv("SHIGUAN_ELASTICSEARCH_URL", "http://u:geheim@localhost:9200")
-    monkeypatch.setenv("SHIGUAN_ELASTICSEARCH_API_KEY", "geheim")
-    store = ElasticsearchStore("children", bm25_fields=["title"], shards=3).unscoped()
-    data = store.to_dict()
-    assert "geheim" not in str(data)
-    again = ElasticsearchStore.from_dict(data)
-    assert again.to_dict() == ElasticsearchStore.from_dict(again.to_dict()).to_dict()
-    assert (again.bm25_fields, again.shards) == (["title"], 3)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"index": "Children"}, "lower-case"),
-        ({"index": "_children"}, "lower-case"),
-        ({"index": "a b"}, "lower-case"),
-        ({"index": "c", "shards": 0}, "shards"),
-    ],
-)
-def test_bad_parameters_are_refused(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        ElasticsearchStore(**parameters)

@@ -5,8 +5,7 @@ import subprocess
 import sys
 
 import pytest
-import yaml
-from haystack import AsyncPipeline, Document, Pipeline
+from haystack import Document
 from haystack.core.errors import DeserializationError
 from haystack.document_stores.types import DuplicatePolicy
 from haystack_integrations.components.retrievers.elasticsearch.bm25_retriever import ElasticsearchBM25Retriever
@@ -15,7 +14,7 @@ from haystack_integrations.document_stores.elasticsearch import ElasticsearchDoc
 from tests.doubles.cluster import with_small_models
 
 from shiguan.engine.loading import pipeline_path
-from shiguan.errors import RefusedError, StoreError
+from shiguan.errors import RefusedError
 from shiguan.stores.cluster.elasticsearch_store import ElasticsearchStore
 from shiguan.stores.cluster.qdrant_store import QdrantStore
 
@@ -203,25 +202,3 @@ def test_scores_are_scaled_where_a_file_says_so(words, vectors):
     assert 0.5 < scaled.score < 1
     scores = QdrantEmbeddingRetriever(vectors, scale_score=True).run([1.0, 0.0], filters=TENANT)["documents"]
     assert [document.score for document in scores] == [1.0, 0.5]
-
-
-def test_a_failure_names_the_server_and_the_next_step(words, elasticsearch):
-    elasticsearch.stop()
-    with pytest.raises(StoreError, match=r"Elasticsearch at .* cannot be reached .*Start it"):
-        ElasticsearchBM25Retriever(document_store=words).run("salt", filters=TENANT)
-
-
-def test_a_pipeline_of_them_runs(words, vectors):
-    data = yaml.safe_load(FILE)
-    for kind in (Pipeline, AsyncPipeline):
-        pipeline = kind.from_dict({**data, "connections": []})
-        pipeline.remove_component("writer")
-        found = pipeline.run(
-            {
-                "words": {"query": "salt", "filters": TENANT},
-                "vectors": {"query_embedding": [0.0, 1.0], "filters": TENANT},
-            }
-        )
-        assert (ids(found["words"]), ids(found["vectors"])) == (["c1"], ["c3", "c1"])
-        for name in ("words", "vectors"):
-            pipeline.get_component(name).close()

@@ -1,7 +1,5 @@
 """Children are in both stores or count as missing."""
 
-import threading
-
 import pytest
 from haystack import Document
 from haystack.document_stores.types import DuplicatePolicy
@@ -84,16 +82,6 @@ async def test_it_round_trips_and_writes_from_an_event_loop(pair):
     again.close()
 
 
-def test_a_server_that_goes_down_while_in_use_is_named(pair, elasticsearch, qdrant):
-    pair.write_documents([child(1)], policy=DuplicatePolicy.OVERWRITE)
-    qdrant.stop()
-    elasticsearch.stop()
-    with pytest.raises(StoreUnavailableError, match=rf"Qdrant at {qdrant.url} cannot be reached"):
-        pair.vectors.list_ids()
-    with pytest.raises(StoreUnavailableError, match=rf"Elasticsearch at {elasticsearch.url} cannot be reached"):
-        pair.words.list_ids()
-
-
 @pytest.mark.parametrize("name", ["Elasticsearch", "Qdrant"])
 def test_what_a_server_watches_its_stores_by_asks_both(pair, elasticsearch, qdrant, name):
     pair.write_documents([child(1)], policy=DuplicatePolicy.OVERWRITE)
@@ -101,29 +89,6 @@ def test_what_a_server_watches_its_stores_by_asks_both(pair, elasticsearch, qdra
     {"Elasticsearch": elasticsearch, "Qdrant": qdrant}[name].stop()
     with pytest.raises(StoreUnavailableError, match=f"{name} at"):
         pair.count_documents_by_filter(TENANT)
-
-
-@pytest.mark.parametrize("name", ["Elasticsearch", "Qdrant"])
-def test_a_server_that_hangs_is_given_up_and_named(elasticsearch, qdrant, monkeypatch, name):
-    monkeypatch.setattr("shiguan.stores.cluster.server.TIMEOUT", 1.0)
-    words = ElasticsearchStore("children").unscoped()
-    vectors = QdrantStore("children", embedding_dim=2).unscoped()
-    pair = PairedDocumentStore(words, vectors=vectors).unscoped()
-    pair.set_up()
-    store, server = (words, elasticsearch) if name == "Elasticsearch" else (vectors, qdrant)
-    store.count_documents()
-    released = threading.Event()
-
-    def hang(request):
-        released.wait(timeout=30)
-
-    server.faults.append(hang)
-    try:
-        with pytest.raises(StoreUnavailableError, match=rf"{name} at {server.url} did not answer in time"):
-            store.count_documents()
-    finally:
-        released.set()
-        pair.close()
 
 
 @pytest.mark.parametrize("passages", [10, 2_000])

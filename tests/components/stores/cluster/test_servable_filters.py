@@ -1,5 +1,7 @@
 """Filters mean on both servers what they mean in Haystack, or are refused."""
 
+import re
+
 import pytest
 from haystack import Document
 from haystack.utils.filters import document_matches_filter
@@ -109,19 +111,19 @@ def condition(field="meta.language", operator="==", value="zh"):
         (condition("meta.id"), "cannot filter by `meta.id`"),
         (condition("content"), "cannot filter by `content`"),
         (condition("meta.section", value=["Annals"]), "cannot limit a question to `sections`"),
-        (condition(value=None), "cannot compare `meta.language` with None"),
+        (condition(value=None), "`meta.language` with `== None`: the field holds a text"),
         (condition(value=1), "the field holds a text"),
         (condition(value=True), "the field holds a text"),
         (condition(value=["zh"]), "the field holds a text"),
         (condition("meta.position", value=1.5), "the field holds a whole number"),
         (condition("meta.position", value="1"), "the field holds a whole number"),
         (condition("meta.position", value=False), "the field holds a whole number"),
-        (condition(operator=">", value="zh"), "`>` works on whole-number fields"),
-        (condition("meta.position", ">", "1"), "takes a number"),
-        (condition("meta.position", ">", None), "takes a number"),
-        (condition(operator="in", value=[]), "expected a list with at least one value"),
+        (condition(operator=">", value="zh"), "ranges are of position, start"),
+        (condition("meta.position", ">", "1"), "the field holds a whole number"),
+        (condition("meta.position", ">", None), "the field holds a whole number"),
+        (condition(operator="in", value=[]), "a list has at least one value"),
         (condition(operator="not in", value="zh"), "its `value` is no list"),
-        (condition(operator="in", value=["zh", None]), "cannot compare `meta.language` with None"),
+        (condition(operator="in", value=["zh", None]), "the field holds a text"),
         (condition(operator="like"), "its `operator` is none of"),
         ({"field": "meta.language", "operator": "=="}, "it has no `value`"),
         ({"operator": "AND", "conditions": []}, "at least one condition"),
@@ -133,7 +135,7 @@ def condition(field="meta.language", operator="==", value="zh"):
     ],
 )
 def test_what_the_servers_would_misread_is_refused(filters, message):
-    with pytest.raises(RefusedError, match=message.replace("(", r"\(")):
+    with pytest.raises(RefusedError, match=re.escape(message)):
         servable(filters)
 
 

@@ -104,23 +104,6 @@ def test_a_red_collection_is_a_problem(pair, qdrant):
     assert pair.status()[1]["problems"] == ["an optimisation failed: see the server's log and its disks"]
 
 
-def test_an_answer_that_comes_late_is_used(pair, elasticsearch, qdrant):
-    elasticsearch.late = qdrant.late = 0.05
-    assert pair.count_documents() == 2
-    assert pair.vectors.count_documents() == 2
-
-
-def test_an_answer_that_comes_too_late_is_reported(elasticsearch, monkeypatch):
-    monkeypatch.setattr("shiguan.stores.cluster.server.TIMEOUT", 0.2)
-    store = ElasticsearchStore("children").unscoped()
-    store.set_up()
-    store.count_documents()
-    elasticsearch.late = 5.0
-    with pytest.raises(StoreUnavailableError, match=r"did not answer in time.*ingested again"):
-        store.count_documents()
-    store.close()
-
-
 @pytest.mark.parametrize("name", ["Elasticsearch", "Qdrant"])
 def test_a_read_that_broke_is_sent_again(pair, elasticsearch, qdrant, name):
     """A server that stops resets the connections that are in use."""
@@ -197,24 +180,12 @@ def test_an_index_from_before_behind_an_alias_goes_on_serving(elasticsearch):
     store.close()
 
 
-def test_much_at_once_is_found_when_it_ends(pair, elasticsearch, qdrant):
+def test_much_at_once_is_found_when_it_ends(pair, elasticsearch):
     elasticsearch.requests.clear()
     with pair.bulk_loading():
         pair.write_documents([child(4)], policy=DuplicatePolicy.OVERWRITE)
         assert not elasticsearch.sent("POST", "/_refresh")
     assert len(elasticsearch.sent("POST", "/_refresh")) == 1
-    thresholds = [
-        r.body["optimizers_config"]["indexing_threshold"] for r in qdrant.sent("PATCH", "/collections/children")
-    ]
-    assert thresholds == [0, 10_000]
-
-
-def test_a_load_that_was_interrupted_is_told_and_mended(pair, qdrant):
-    qdrant.configs["children"]["optimizers_config"] = {"indexing_threshold": 0}
-    assert pair.status()[1]["problems"][0].startswith("it makes no graphs")
-    assert "graphs are made now" in pair.set_up()[-1]
-    assert pair.status()[1]["problems"] == []
-    assert len(pair.set_up()) == 2
 
 
 def test_an_authority_of_ones_own_is_told_to_both_clients(monkeypatch, tmp_path):

@@ -1,0 +1,168 @@
+"""What holds of a store on either server."""
+
+import threading
+
+import pytest
+from haystack import Document
+from haystack.document_stores.types import DuplicatePolicy
+from tests.doubles.recording_server import Reply
+
+from shiguan.errors import ConfigurationError, StoreError, StoreUnavailableError
+from shiguan.stores.cluster.elasticsearch_store import ElasticsearchStore
+from shiguan.stores.cluster.qdrant_store import QdrantStore
+
+TENANT = {"operator": "AND", "conditions": [{"field": "meta.tenant_id", "operator": "==", "value": "a"}]}
+MADE = {
+    "Elasticsearch": lambda **more: ElasticsearchStore("children", **more).unscoped(),
+    "Qdrant": lambda **more: QdrantStore("children", embedding_dim=3, **more).unscoped(),
+}
+KINDS = {"Elasticsearch": "index", "Qdrant": "collection"}
+
+
+def child(number, tenant="a", embedding=(1.0, 0.0, 0.0)):
+    meta = {"tenant_id": tenant, "file_id": "f", "parent_id": "p"}
+    return Document(id=f"c{number}", content=f"salt {number}", meta=meta, embedding=[*embedding])
+
+
+@pytest.fixture(params=MADE)
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def server(name, elasticsearch, qdrant):
+    return {"Elasticsearch": elasticsearch, "Qdrant": qdrant}[name]
+
+
+@pytest.fixture
+def store(name, server):
+    store = MADE[name]()
+    store.set_up()
+    yield store
+    store.close()
+
+
+def test_two_set_ups_at_once_both_succeed_and_nothing_is_deleted(name, server):
+    seen = threading.Barrier(2, timeout=10)
+    left = [0, 1]
+
+    def both_look_first(request):
+        if left and (request.method == "HEAD" or request.path.endswith("/exists")):
+            left.pop()
+            server.lock.release()
+            try:
+                seen.wait()
+            finally:
+                server.lock.acquire()
+            gone = Reply({"result": {"exists": False}, "status": "ok", "time": 0.0})
+            return Reply({}, status=404) if request.method == "HEAD" else gone
+        return None
+
+    server.faults.append(both_look_first)
+    results = []
+    threads = [threading.Thread(target=lambda: results.append(MADE[name]().set_up())) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(done[0].rsplit(" ", 1)[1] for done in results) == ["made", "there"]
+    assert not [request for request in server.requests if request.method == "DELETE"]
+
+
+def test_a_store_that_was_never_set_up_says_so_and_makes_nothing(name, server):
+    store = MADE[name]()
+    for _ in range(2):
+        with pytest.raises(StoreError, match=rf"has no {KINDS[name]} `children`\. Make it with `shiguan stores init`"):
+            store.write_documents([child(1)], policy=DuplicatePolicy.OVERWRITE)
+    assert not [request for request in server.requests if request.method in ("PUT", "POST")]
+    assert store.status()[0]["problems"] == [f"the {KINDS[name]} children is missing; `shiguan stores init` makes it"]
+
+
+def test_a_store_whose_first_call_failed_works_once_the_server_does(name, server):
+    store = MADE[name]()
+    server.faults.append(lambda request: Reply({"status": {"error": "starting"}}, status=503))
+    with pytest.raises(StoreUnavailableError, match="takes nothing more for now"):
+        store.count_documents()
+    server.faults.clear()
+    store.set_up()
+    assert store.count_documents() == 0
+    store.close()
+
+
+def test_a_server_that_goes_down_or_hangs_is_named(name, server, store, monkeypatch):
+    monkeypatch.setattr("shiguan.stores.cluster.server.TIMEOUT", 1.0)
+    store.close()  # the next use opens it again, with this limit
+    store.count_documents()
+    released = threading.Event()
+    server.faults.append(lambda request: released.wait(timeout=30) and None)
+    with pytest.raises(StoreUnavailableError, match=rf"{name} at {server.url} did not answer in time"):
+        store.count_documents()
+    released.set()
+    server.stop()
+    with pytest.raises(StoreUnavailableError, match=rf"{name} at {server.url} cannot be reached .*Start it"):
+        store.list_ids()
+
+
+def test_passages_are_deleted_by_id_and_by_filter(store):
+    store.write_documents([child(1), child(2), child(3, "b")], policy=DuplicatePolicy.OVERWRITE)
+    store.delete_documents(["c1", "never there"])
+    assert store.list_ids() == ["c2", "c3"]
+    assert store.delete_by_filter(TENANT) == 1
+    assert store.list_ids() == ["c3"]
+    with pytest.raises(ValueError, match="must name what to delete"):
+        store.delete_by_filter({})
+
+
+async def test_the_asynchronous_twins_write_the_same(store):
+    assert await store.write_documents_async([child(1)], DuplicatePolicy.OVERWRITE) == 1
+    assert store.count_documents() == 1
+
+
+def test_a_server_that_is_away_is_named_without_its_password(name, monkeypatch):
+    monkeypatch.setenv(f"SHIGUAN_{name.upper()}_URL", "http://elastic:geheim@127.0.0.1:9")
+    with pytest.raises(StoreUnavailableError) as error:
+        MADE[name]().count_documents()
+    assert f"{name} at http://127.0.0.1:9 cannot be reached" in str(error.value)
+    assert f"SHIGUAN_{name.upper()}_URL" in str(error.value)
+    status = MADE[name]().status()[0]
+    assert status["health"] == "unreachable"
+    assert "geheim" not in f"{error.value} {status}"
+
+
+@pytest.mark.parametrize("address", ["", "  ", "localhost:9200", "ftp://localhost", "http://localhost:port"])
+def test_an_address_that_is_none_is_refused_with_the_variables_name(name, monkeypatch, address):
+    monkeypatch.setenv(f"SHIGUAN_{name.upper()}_URL", address)
+    with pytest.raises(ConfigurationError, match=f"SHIGUAN_{name.upper()}_URL"):
+        MADE[name]().count_documents()
+
+
+def test_the_key_is_sent_and_a_wrong_one_is_named(name, server, monkeypatch):
+    server.api_key = "right"
+    variable = f"SHIGUAN_{name.upper()}_API_KEY"
+    with pytest.raises(StoreError, match=rf"refuses our credentials \(status 401\)\. Correct {variable}"):
+        MADE[name]().set_up()
+    monkeypatch.setenv(variable, "right")
+    store = MADE[name](keyword_fields=["colour"])
+    store.set_up()
+    data = store.to_dict()
+    assert "right" not in str(data)
+    again = type(store).from_dict(data)
+    assert again.to_dict() == data
+    assert (again.index, again.keyword_fields) == ("children", ["colour"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "message"),
+    [
+        (ElasticsearchStore, {"index": "Children"}, "lower-case"),
+        (ElasticsearchStore, {"index": "_children"}, "lower-case"),
+        (ElasticsearchStore, {"index": "a b"}, "lower-case"),
+        (ElasticsearchStore, {"index": "c", "shards": 0}, "shards"),
+        (QdrantStore, {"index": "", "embedding_dim": 3}, "collection name"),
+        (QdrantStore, {"index": "a/b", "embedding_dim": 3}, "collection name"),
+        (QdrantStore, {"index": "c", "embedding_dim": 0}, "embedding_dim"),
+    ],
+)
+def test_bad_parameters_are_refused(kind, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        kind(**parameters)
