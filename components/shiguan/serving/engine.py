@@ -27,9 +27,7 @@ from shiguan.errors import RefusedError
 from shiguan.llm.run import TimeLimits
 from shiguan.resources import check_free_space, write_json
 from shiguan.serving import telemetry
-from shiguan.serving.authentication import principal_of_request
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields
-from shiguan.serving.request_lifetime import deadline_of_request
 from shiguan.serving.settings import ServingSettings
 
 MOST_TURNS = 100
@@ -248,7 +246,7 @@ class Engine:
             self.conversations.close()
 
     def _limits(self) -> TimeLimits:
-        deadline, left = deadline_of_request.get(), self.settings.request_timeout
+        deadline, left = telemetry.current_request().deadline, self.settings.request_timeout
         if deadline is not None:
             left = deadline - asyncio.get_running_loop().time()
         return TimeLimits(
@@ -266,7 +264,7 @@ def _count(answer: dict[str, Any], **more: float | None) -> None:
 
 
 def _spend(**used: int) -> None:
-    principal = principal_of_request.get()
+    principal = telemetry.current_request().principal
     if principal is not None and principal.use is not None:
         principal.use.spend(principal.key_id, **used)
 
