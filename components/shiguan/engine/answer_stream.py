@@ -74,7 +74,7 @@ class AnswerStream:
         self._attempt = 0
         self._claims: ClaimStream | None = None
         self._pieces: asyncio.Queue[bool] = asyncio.Queue()
-        self._checking: asyncio.Task[None] | None = None
+        self._writes = False
         self._streamed = ""
         self._ended = False
         self._started = time.perf_counter()
@@ -135,7 +135,8 @@ class AnswerStream:
         if chunk.tool_calls or chunk.tool_call_result:
             self._emit("tool_call" if chunk.tool_calls else "tool_result", chunk.meta)
         if chunk.content and self._claims is not None and self._claims.add(chunk.content):
-            self._check(last=False)
+            self._writes = True
+            self._pieces.put_nowait(False)
 
     def _emit_rejection(self, outputs: dict[str, Any]) -> None:
         retry = outputs.get("retry")
@@ -154,11 +155,13 @@ class AnswerStream:
         self._emit("draft_rejected", rejected)
 
     async def _run(self, answer: Callable[[], Awaitable[dict[str, Any]]]) -> None:
+        # Not a task of the stage that writes, which ends before the last piece is checked.
+        checking = asyncio.create_task(self._check_claims())
         try:
             found = await answer()
-            if self._checking is not None:
-                self._check(last=True)
-                await self._checking
+            if self._writes:
+                self._pieces.put_nowait(True)
+                await checking
             if not self._streamed:
                 self._emit_accepted(found)
             elif found["answer"].startswith(self._streamed):
@@ -176,25 +179,20 @@ class AnswerStream:
             self._emit("error", {"message": str(cancelled)}, cancelled)
             raise
         finally:
-            if self._checking is not None:
-                self._checking.cancel()
-
-    def _check(self, *, last: bool) -> None:
-        self._pieces.put_nowait(last)
-        if self._checking is None:
-            self._checking = asyncio.create_task(self._check_claims())
+            checking.cancel()
 
     async def _check_claims(self) -> None:
-        while self._claims is not None:
+        last = False
+        while not last:
             last = await self._pieces.get()
             while not self._pieces.empty():
                 last = self._pieces.get_nowait()
+            if self._claims is None:
+                continue
             claims = await asyncio.to_thread(self._claims.finished, last=last)
             for piece, claim in zip(self._claims.pieces, claims, strict=True):
                 self._emit_token(piece)
                 self._emit("claim", claim)
-            if last:
-                return
 
     def _emit_accepted(self, found: dict[str, Any]) -> None:
         """Stream an answer as if it were just being written: by sentences with their verdicts, or by quotations."""

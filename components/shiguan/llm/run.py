@@ -40,7 +40,7 @@ class TimeLimits:
 
 @dataclass(eq=False)
 class Stage:
-    """A running stage: when it began, how long it waited for models, and since when it is waiting now."""
+    """A stage: when it began, how long it waited for models, since when it is waiting now, and whether it has ended."""
 
     run: "Run"
     name: str
@@ -49,6 +49,7 @@ class Stage:
     waiting: int = 0
     waiting_since: float = 0.0
     timer: asyncio.TimerHandle | None = None
+    ended: bool = False
 
     def worked(self, now: float) -> float:
         waited = self.waited + (now - self.waiting_since if self.waiting else 0.0)
@@ -131,6 +132,7 @@ class Run:
             yield stage
         finally:
             _stage.reset(token)
+            stage.ended = True
             self._running.remove(stage)
             self.visits[name] += 1
             if stage.timer is not None:
@@ -277,6 +279,12 @@ def stage_name() -> str:
     """Return the name of the current stage; empty outside of one."""
     stage = _stage.get()
     return stage.name if stage else ""
+
+
+def stage_has_ended() -> bool:
+    """Return whether the stage that this code works for has ended or was cancelled meanwhile, as threads may ask."""
+    stage = _stage.get()
+    return stage is not None and stage.ended
 
 
 @contextmanager
