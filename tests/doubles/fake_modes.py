@@ -154,6 +154,6 @@ def fake_runner(*, graded: bool) -> Runner:
     runner._explained = {}
     runner._map = map_of(pipeline, "citations.answers")
     runner._plan, runner._kept_for, runner._data_dir = Budget(), CachePlan(), None
-    runner._conversations, runner._own_conversations, runner._readers = None, False, []
+    runner.conversations, runner._own_conversations, runner._readers = None, False, []
     runner._keep_prompts = False
     return runner

@@ -5,21 +5,17 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from haystack import GeneratedAnswer, logging
 
 from shiguan.conversations import ConversationStore, Turn
-from shiguan.engine.loading import CONVERSATION, first_mode, load_part
 from shiguan.engine.options import AskOptions
 from shiguan.errors import StoreError
-from shiguan.llm.model_settings import CachePlan
 from shiguan.llm.reply_cache import TenantCache
 from shiguan.llm.run import Run
 from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.memory.summary_tree import SummaryTree
-from shiguan.resources import data_folder
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +27,7 @@ _AT_ONCE = 2
 
 class ConversationKeeper:
     """
-    Keeps turns, and has conversations summarized in the background; see `open_conversations`.
+    Keeps turns, and has conversations summarized in the background.
 
     A store that fails costs a warning and never the answer. A conversation is summarized by one thread at a time; turns
     that come in meanwhile follow at once. What a crash left out is done with the conversation's next turn.
@@ -87,15 +83,6 @@ class ConversationKeeper:
                 again = self._at_work.pop(key)
                 if again:
                     self._at_work[key] = False
-
-
-def open_conversations(deployment: str, *, data_dir: str | Path | None = None) -> ConversationKeeper | None:
-    """Create the keeper of a deployment's conversations, None where its modes have no component that reads them."""
-    reader, cache = load_part(deployment, first_mode(deployment), CONVERSATION, data_dir=data_dir)
-    if not isinstance(reader, ConversationReader):
-        return None
-    plan = CachePlan.model_validate(cache)
-    return ConversationKeeper(reader, lambda tenant_id: TenantCache(data_folder(data_dir), tenant_id, plan))
 
 
 async def keep_turn(

@@ -100,9 +100,9 @@ class Runner:
         self._kept_for = CachePlan.model_validate(self.pipeline.metadata["cache"])
         self._map = map_of(self.pipeline, self._outputs.get("answers", ""))
         self._readers = [part for _, part in self.pipeline.walk() if isinstance(part, ConversationReader)]
-        self._own_conversations, self._conversations = conversations is None, conversations
+        self._own_conversations, self.conversations = conversations is None, conversations
         if conversations is None and self._readers:
-            self._conversations = ConversationKeeper(self._readers[0], self._cache_of)
+            self.conversations = ConversationKeeper(self._readers[0], self._cache_of)
         self._loop = asyncio.Runner(loop_factory=asyncio.new_event_loop)
         self._turn = threading.Lock()
 
@@ -119,8 +119,8 @@ class Runner:
             closing = threading.Thread(target=self._loop.close)
             closing.start()
             closing.join()
-        if self._own_conversations and self._conversations is not None:
-            self._conversations.close()
+        if self._own_conversations and self.conversations is not None:
+            self.conversations.close()
         for reader in self._readers:
             reader.conversation_store.close()
 
@@ -330,13 +330,13 @@ class Runner:
         writer = self.pipeline.get_component(self._map.generator) if self._map.generator else None
         parameters = {**(getattr(writer, "generation_kwargs", None) or {}), **options.in_receipt()}
         about = {**self._stamp, "tenant_id": tenant_id, "parameters": parameters}
-        await write_receipt(made, answer, self._keep_receipt, about)
+        await write_receipt(made, answer, self._keep_receipt, **about)
         if explain:
             answer["metadata"]["explain"] = {at: value_at(results, target) for at, target in self._explained.items()}
         source, begun = (value_at(results, self._outputs.get(name, "")) for name in ("source", "thread"))
         recalled = made.meta.get("status") == "recalled"
         turn = turn_of(made, answer, "history" if recalled else source, {**(begun or {}), "prefix": prefix})
-        await keep_turn(self._conversations, turn, answer, tenant_id, options)
+        await keep_turn(self.conversations, turn, answer, tenant_id, options)
         return with_sources(
             answer,
             made.documents,
@@ -349,8 +349,8 @@ class Runner:
         return TenantCache(data_folder(self._data_dir), tenant_id, self._kept_for)
 
     def _sum_up(self, tenant_id: str, conversation_id: str | None, history: list[Any] | None) -> None:
-        if conversation_id is not None and not history and self._conversations is not None:
-            self._conversations.sum_up(tenant_id, conversation_id)
+        if conversation_id is not None and not history and self.conversations is not None:
+            self.conversations.sum_up(tenant_id, conversation_id)
 
     def _new_run(
         self,

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from shiguan.claims.claim_stream import ClaimStream
 from shiguan.engine.answer_stream import AnswerEvent
-from shiguan.engine.conversations import open_conversations
+from shiguan.engine.conversations import ConversationKeeper
 from shiguan.engine.loading import first_mode, list_modes
 from shiguan.engine.options import AskOptions
 from shiguan.engine.pipeline_run import MAX_QUESTION, bounded, checked_question
@@ -167,19 +167,19 @@ class Engine:
         self.deployment = settings.deployment
         # An unknown deployment is refused when its first mode is loaded.
         self.modes = tuple(list_modes().get(self.deployment, ["simple"]) if modes is None else modes)
-        self.conversations = memory = open_conversations(self.deployment, data_dir=settings.data_dir)
         keep = ReceiptFolder(settings).keep if settings.receipt_days else None
-        self._runners = {
-            mode: Runner(
+        self.conversations: ConversationKeeper | None = None  # of the first mode that has one, for all
+        self._runners: dict[str, Runner] = {}
+        for mode in self.modes:
+            self._runners[mode] = Runner(
                 self.deployment,
                 mode,
                 data_dir=settings.data_dir,
                 keep_receipt=keep,
                 keep_prompts=settings.receipt_prompts == "on",
-                conversations=memory,
+                conversations=self.conversations,
             )
-            for mode in self.modes
-        }
+            self.conversations = self._runners[mode].conversations
 
     def runner(self, mode: str) -> Runner:
         if mode not in self._runners:
@@ -242,8 +242,6 @@ class Engine:
         """Let go of the runners; stores close with the process."""
         for runner in self._runners.values():
             runner.close()
-        if self.conversations is not None:
-            self.conversations.close()
 
     def _limits(self) -> TimeLimits:
         deadline, left = telemetry.current_request().deadline, self.settings.request_timeout

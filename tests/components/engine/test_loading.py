@@ -261,11 +261,8 @@ def test_a_mode_whose_extra_is_missing_is_one_sentence_that_names_it(monkeypatch
     for type_ in [type_ for type_ in component.registry if ".embedders.sentence_transformers." in type_]:
         monkeypatch.delitem(component.registry, type_)
     monkeypatch.setattr(loading, "find_spec", lambda name: None)
-    for load in (load_pipeline, lambda *file: loading.load_part(*file, loading.CONVERSATION)):
-        with pytest.raises(
-            ConfigurationError, match=r"^The pipeline `elasticsearch_qdrant/simple` embeds.*shiguan\[trans"
-        ):
-            load("elasticsearch_qdrant", "simple")
+    with pytest.raises(ConfigurationError, match=r"^The pipeline `elasticsearch_qdrant/simple` embeds.*shiguan\[trans"):
+        load_pipeline("elasticsearch_qdrant", "simple")
 
 
 # ---- models.yml -------------------------------------------------------------------------------------------------------
@@ -310,8 +307,6 @@ def test_the_models_of_a_deployment_are_those_of_every_generator_that_names_none
     assert (named.model, named.models) == ("theirs", None)
     assert plain._roles.roles["answer"] == ["big"]
     assert nested._roles.roles[nested.role] == ["small"]
-    part, _ = loading.load_part("here", "tiny", "nested")
-    assert part.chat_generator.models == section
 
 
 def test_without_the_file_every_role_is_the_endpoint_of_the_environment(pipelines):
