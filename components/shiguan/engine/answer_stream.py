@@ -13,8 +13,9 @@ from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.answer.quotations import QUOTING
 from shiguan.claims.claim_stream import ClaimStream, end_with_marks
 from shiguan.engine.answer_object import listed
-from shiguan.engine.pipeline_run import PipelineMap
+from shiguan.engine.mode import Mode
 from shiguan.errors import AnswerError
+from shiguan.llm.calls import is_available
 from shiguan.tenants import of_tenant
 
 EVENTS: Final = {
@@ -62,12 +63,12 @@ class AnswerStream:
     with its true marks, without the model's markup. The finished answer object is authoritative.
     """
 
-    def __init__(
-        self, query: str, plan: PipelineMap, queries: str, compare: Callable[[list[Document]], list[Document]]
-    ) -> None:
+    def __init__(self, query: str, mode: Mode, compare: Callable[[list[Document]], list[Document]]) -> None:
         self._query = query
-        self._plan = plan
-        self._rewriter, _, self._queries = queries.partition(".")
+        self._generator = mode.generator if is_available(mode.writer) else ""
+        self._source, _, self._documents = mode.sources.partition(".")
+        self._graders = mode.graders
+        self._rewriter, _, self._queries = mode.outputs.get("queries", "").partition(".")
         self._compare = compare
         self._queue: asyncio.Queue[AnswerEvent] = asyncio.Queue()
         self._count = 0
@@ -83,12 +84,11 @@ class AnswerStream:
     @property
     def stages(self) -> set[str]:
         """The stages whose outputs have to be reported to `on_outputs`."""
-        names = {self._rewriter, self._plan.sources.split(".")[0], *self._plan.graders}
-        return names - {""}
+        return {self._rewriter, self._source, *self._graders} - {""}
 
     @property
     def streams_tokens(self) -> bool:
-        return bool(self._plan.generator) and not self._plan.graders
+        return bool(self._generator) and not self._graders
 
     async def events(self, answer: Callable[[], Awaitable[dict[str, Any]]]) -> AsyncGenerator[AnswerEvent, None]:
         running = asyncio.create_task(self._run(answer))
@@ -106,7 +106,7 @@ class AnswerStream:
         if not self._count and not self._rewriter:
             # Every listener gets the same events: in this mode the question is searched for unchanged.
             self._emit("query_rewritten", {"query": self._query, "queries": [self._query], "method": "none"})
-        if stage == self._plan.generator:
+        if stage == self._generator:
             self._attempt += 1
             self._emit("generation_start", {"attempt": self._attempt})
 
@@ -116,14 +116,13 @@ class AnswerStream:
             queries = [found] if isinstance(found, str) else list(found)
             method = outputs.get("method") or ("none" if queries == [self._query] else "contextualize")
             self._emit("query_rewritten", {"query": queries[0], "queries": queries, "method": method})
-        source, _, socket = self._plan.sources.partition(".")
-        if stage == source:
-            documents = outputs.get(socket) or []
+        if stage == self._source:
+            documents = outputs.get(self._documents) or []
             self._claims = ClaimStream(self._compare(documents), self._query)
             # An agent reports its passages only after it has written.
-            attempt = self._attempt + (source != self._plan.generator)
+            attempt = self._attempt + (stage != self._generator)
             self._emit("documents_retrieved", {"attempt": attempt, "documents": listed(documents)})
-        if stage in self._plan.graders:
+        if stage in self._graders:
             self._emit_rejection(outputs)
 
     def on_progress(self, _: str, outputs: dict[str, Any]) -> None:

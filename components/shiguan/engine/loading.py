@@ -11,7 +11,7 @@ import yaml
 
 from shiguan.checking.pipeline_check import check_pipeline
 from shiguan.checking.reading import opening_comment
-from shiguan.errors import ConfigurationError, RefusedError
+from shiguan.errors import ConfigurationError
 from shiguan.llm.model_settings import read_model_roles
 from shiguan.resources import read_table, resource_folder
 
@@ -282,15 +282,6 @@ def first_mode(deployment: str) -> str:
     """Return the mode that represents a deployment: `simple`, or its first mode."""
     modes = list_modes().get(deployment) or ["simple"]
     return "simple" if "simple" in modes else modes[0]
-
-
-def require_answers(deployment: str, mode: str, outputs: Collection[str]) -> None:
-    """Raise an error that names the modes that answer, if a file has no output `answers`."""
-    if "answers" not in outputs:
-        raise RefusedError(
-            f"The file `{mode}` answers no questions: its `outputs` have no `answers`, only "
-            f"{', '.join(outputs) or 'nothing'}. Ask one of the modes: {', '.join(list_modes()[deployment])}."
-        )
 
 
 def pruned(definition: dict[str, Any], outputs: list[str], name: str) -> dict[str, Any]:

@@ -62,57 +62,6 @@ def warnings_of(results: Results) -> list[str]:
     return list(dict.fromkeys(warning for outputs in results.values() for warning in outputs.get("warnings", [])))
 
 
-@dataclass(frozen=True)
-class PipelineMap:
-    """What a pipeline's graph shows about it."""
-
-    warning: frozenset[str]
-    reading: frozenset[str]
-    generator: str
-    sources: str
-    graders: tuple[str, ...]
-
-
-def map_of(pipeline: AsyncPipeline, answers: str) -> PipelineMap:
-    """Build the map: follow `replies` back from the answer to the generator; the stages between may reject."""
-    inputs = pipeline.inputs(include_components_with_connected_inputs=True)
-    outputs = pipeline.outputs(include_components_with_connected_outputs=True)
-    generator, sources, graders = "", "", []
-    stage = answers.partition(".")[0]
-    if stage and "replies" not in inputs.get(stage, {}):
-        before = pipeline.graph.predecessors(stage)
-        stage = next((name for name in before if "replies" in inputs.get(name, {})), stage)
-    while stage:
-        before = _sender(pipeline, stage, "replies")
-        if not before or before.partition(".")[0] in graders:
-            break
-        sources = _sender(pipeline, stage, "documents")
-        stage = before.partition(".")[0]
-        if "streaming_callback" in inputs.get(stage, {}):
-            generator = stage
-            break
-        graders.append(stage)
-    return PipelineMap(
-        warning=frozenset(name for name, sockets in outputs.items() if "warnings" in sockets),
-        reading=frozenset(name for name, sockets in outputs.items() if "documents" in sockets and _reads(inputs[name])),
-        generator=generator,
-        sources=sources,
-        graders=tuple(graders) if generator else (),
-    )
-
-
-def _reads(inputs: dict[str, Any]) -> bool:
-    """Return whether a component searches the library, judged by its inputs; graders do so too but are excluded."""
-    return bool({"filters", "retriever_kwargs"} & inputs.keys()) and "replies" not in inputs
-
-
-def _sender(pipeline: AsyncPipeline, receiver: str, socket: str) -> str:
-    edges: list[tuple[str, str, dict[str, Any]]] = list(pipeline.graph.in_edges(receiver, data=True))
-    return next(
-        (f"{sender}.{edge['from_socket'].name}" for sender, _, edge in edges if edge["to_socket"].name == socket), ""
-    )
-
-
 @dataclass(eq=False)
 class PipelineRun:
     """

@@ -2,35 +2,31 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
-from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Self
 
 from haystack import Document
 
-from shiguan.engine.answer_object import answer_object, first_answer
+from shiguan.engine.answer_object import answer_object, first_answer, with_sources
 from shiguan.engine.answer_stream import AnswerEvent, AnswerStream, comparing, forwarding
 from shiguan.engine.conversations import ConversationKeeper, keep_turn, turn_of
 from shiguan.engine.library import Library
-from shiguan.engine.loading import load_pipeline, pipeline_path, require_answers
+from shiguan.engine.loading import load_pipeline, pipeline_path
+from shiguan.engine.mode import Mode
 from shiguan.engine.options import AskOptions, read_options
 from shiguan.engine.pipeline_run import (
     PipelineRun,
     Results,
     bounded,
     checked_question,
-    map_of,
     value_at,
     warnings_of,
 )
 from shiguan.engine.receipts import Receipt, text_sha256, write_receipt
-from shiguan.engine.references import with_sources
 from shiguan.errors import ConfigurationError, RefusedError
-from shiguan.llm.calls import is_available
-from shiguan.llm.model_settings import Budget, CachePlan
 from shiguan.llm.reply_cache import TenantCache
 from shiguan.llm.run import Run, TimeLimits
 from shiguan.memory.conversation_reader import ConversationReader
@@ -93,12 +89,7 @@ class Runner:
         self._keep_receipt = keep_receipt
         self._keep_prompts = keep_prompts
         self._data_dir = data_dir
-        self._inputs: dict[str, list[str]] = self.pipeline.metadata["inputs"]
-        self._outputs: dict[str, str] = self.pipeline.metadata["outputs"]
-        self._explained = {name: at for name, at in self._outputs.items() if name not in _NOT_EXPLAINED}
-        self._plan = Budget.model_validate(self.pipeline.metadata["budget"])
-        self._kept_for = CachePlan.model_validate(self.pipeline.metadata["cache"])
-        self._map = map_of(self.pipeline, self._outputs.get("answers", ""))
+        self._mode = Mode(self.pipeline)
         self._readers = [part for _, part in self.pipeline.walk() if isinstance(part, ConversationReader)]
         self._own_conversations, self.conversations = conversations is None, conversations
         if conversations is None and self._readers:
@@ -195,10 +186,7 @@ class Runner:
         :yields: Events (see `shiguan.engine.answer_stream`). The last one, and only that, is terminal:
             `generation_complete` or `error`; nothing is raised.
         """
-        writer: Any = self.pipeline.get_component(self._map.generator) if self._map.generator else None
-        # Without a model nothing is written.
-        plan = self._map if is_available(writer) else replace(self._map, generator="")
-        listener = AnswerStream(query, plan, self._outputs.get("queries", ""), comparing(self.pipeline, tenant_id))
+        listener = AnswerStream(query, self._mode, comparing(self.pipeline, tenant_id))
 
         async def answer() -> dict[str, Any]:
             asked = read_options(options)
@@ -222,7 +210,7 @@ class Runner:
         :raises RefusedError: If the question is empty or too long, or an option is unknown or wrong.
         :raises AnswerError: If a stage fails; the message names it.
         """
-        wanted = self._outputs["documents"]
+        wanted = self._mode.outputs["documents"]
         _, results, warnings = self._run_alone(query, tenant_id, options, wanted=[wanted])
         return value_at(results, wanted) or [], [*warnings_of(results), *warnings]
 
@@ -261,13 +249,13 @@ class Runner:
             tokens by kind; `cost`, None where no price is known; and `warnings`.
         :raises ConfigurationError: If the file has no such output; else as `search`.
         """
-        known = {*self._outputs, *self.pipeline.graph}
+        known = {*self._mode.outputs, *self.pipeline.graph}
         if unknown := [at for at in outputs if known.isdisjoint({at, at.split(".")[0]})]:
             raise ConfigurationError(
-                f"The mode `{self.mode}` has no output `{unknown[0]}`. Its outputs: {', '.join(self._outputs)}. Name "
-                "one of these, or add it to the file."
+                f"The mode `{self.mode}` has no output `{unknown[0]}`. Its outputs: {', '.join(self._mode.outputs)}. "
+                "Name one of these, or add it to the file."
             )
-        targets = {name: self._outputs.get(name, name) for name in outputs}
+        targets = {name: self._mode.outputs.get(name, name) for name in outputs}
         first: Results = {}
         how: dict[str, Any] = {"wanted": targets.values(), "on_outputs": first.setdefault}
         done, results, _ = self._run_alone(query, tenant_id, options, **how)
@@ -287,8 +275,8 @@ class Runner:
         """Run a question without making an answer or keeping a turn; the last result is further warnings."""
         with self._turn:
             asked = read_options(options)
-            run = self._new_run(query, tenant_id, self._narrowed(asked, tenant_id), **how)
-            return run, self._loop.run(run.results()), [*self._ignored(asked).values(), *asked.warnings()]
+            done = self._mode.run_of(query, tenant_id, self._narrowed(asked, tenant_id), Run(), **how)
+            return done, self._loop.run(done.results()), self._mode.warnings(asked)
 
     async def _answer(
         self,
@@ -300,91 +288,49 @@ class Runner:
         limits: TimeLimits | None = None,
         listener: AnswerStream | None = None,
     ) -> dict[str, Any]:
+        mode = self._mode
         if self.retrieval_only:
             raise RefusedError("This runner was made with `retrieval_only`; make one without it to ask questions.")
-        require_answers(self.deployment, self.mode, self._outputs)
+        mode.require_answers()
         query = checked_question(query)
-        searched = self._outputs.get("queries", "")
-        wanted = [self._outputs["answers"], *(self._explained.values() if explain else ()), *filter(None, [searched])]
         options = await asyncio.to_thread(options.with_wishes, tenant_id, self._data_dir)
         narrowed = await asyncio.to_thread(self._narrowed, options, tenant_id)
-        how: dict[str, Any] = {"wanted": wanted, "limits": limits, "listener": listener}
-        run = self._new_run(query, tenant_id, narrowed, cache=self._cache_of(tenant_id), **how)
-        results = await run.results()
-        made = replace(
-            first_answer(results, self.mode, self._outputs), query=query
-        )  # not the wording that was searched for
-        answer = answer_object(
-            made,
-            run,
-            results,
-            mode=self.mode,
-            generator=self._map.generator,
-            outputs=self._outputs,
-            warnings=[*self._ignored(options).values(), *options.warnings()],
-        )
+        shown = {name: at for name, at in mode.outputs.items() if explain and name not in _NOT_EXPLAINED}
+        wanted = {mode.outputs["answers"], mode.outputs.get("queries", mode.outputs["answers"]), *shown.values()}
+        run, how = Run(limits or TimeLimits(), cache=self._cache_of(tenant_id)), dict[str, Any]()
+        if listener is not None:
+            wanted |= listener.stages
+            run.on_begin, run.on_progress, how["on_outputs"] = (
+                listener.on_begin,
+                listener.on_progress,
+                listener.on_outputs,
+            )
+            how["on_chunk"] = forwarding(listener) if listener.streams_tokens else None
+        done = mode.run_of(query, tenant_id, narrowed, run, wanted=wanted, **how)
+        results = await done.results()
+        made = first_answer(results, mode, query)
+        answer = answer_object(made, done, results, mode, mode.warnings(options))
         rendered = made.meta.get("prompt_rendered") or {}
         prefix = rendered.pop("prefix", [])
         if not self._keep_prompts:
             rendered.pop("messages", None)
-        writer = self.pipeline.get_component(self._map.generator) if self._map.generator else None
-        parameters = {**(getattr(writer, "generation_kwargs", None) or {}), **options.in_receipt()}
+        parameters = {**(getattr(mode.writer, "generation_kwargs", None) or {}), **options.in_receipt()}
         about = {**self._stamp, "tenant_id": tenant_id, "parameters": parameters}
         await write_receipt(made, answer, self._keep_receipt, **about)
         if explain:
-            answer["metadata"]["explain"] = {at: value_at(results, target) for at, target in self._explained.items()}
-        source, begun = (value_at(results, self._outputs.get(name, "")) for name in ("source", "thread"))
+            answer["metadata"]["explain"] = {name: value_at(results, at) for name, at in shown.items()}
+        source, begun = (value_at(results, mode.outputs.get(name, "")) for name in ("source", "thread"))
         recalled = made.meta.get("status") == "recalled"
         turn = turn_of(made, answer, "history" if recalled else source, {**(begun or {}), "prefix": prefix})
         await keep_turn(self.conversations, turn, answer, tenant_id, options)
-        return with_sources(
-            answer,
-            made.documents,
-            characters=options.source_characters,
-            form=options.citation_format,
-            references=options.references,
-        )
+        return with_sources(answer, made.documents, options)
 
     def _cache_of(self, tenant_id: str) -> TenantCache:
-        return TenantCache(data_folder(self._data_dir), tenant_id, self._kept_for)
+        return TenantCache(data_folder(self._data_dir), tenant_id, self._mode.cache_plan)
 
     def _sum_up(self, tenant_id: str, conversation_id: str | None, history: list[Any] | None) -> None:
         if conversation_id is not None and not history and self.conversations is not None:
             self.conversations.sum_up(tenant_id, conversation_id)
-
-    def _new_run(
-        self,
-        query: str,
-        tenant_id: str,
-        options: AskOptions,
-        *,
-        wanted: Collection[str],
-        limits: TimeLimits | None = None,
-        cache: TenantCache | None = None,
-        listener: AnswerStream | None = None,
-        on_outputs: Callable[[str, dict[str, Any]], Any] | None = None,
-    ) -> PipelineRun:
-        ignored = self._ignored(options)
-        values = {name: value for name, value in options.for_components().items() if name not in ignored}
-        values |= {"query": checked_question(query), "tenant_id": tenant_id}
-        # A value of None means "as the YAML says": it must not reach a component as an explicit None.
-        given = {name: value for name, value in values.items() if value is not None and name in self._inputs}
-        data = self.pipeline.by_component(given)
-        stages = self._map.warning | {target.split(".")[0] for target in wanted}
-        writing: dict[str, Any] = {"generation_kwargs": options.writing()} if options.writing() else {}
-        budget = self._plan.within(options.budget or Budget())
-        run = Run(limits or TimeLimits(), budget, cache, limited=self._map.reading)
-        if listener is not None:
-            run.on_begin, run.on_progress, on_outputs = listener.on_begin, listener.on_progress, listener.on_outputs
-            stages |= listener.stages
-            if listener.streams_tokens:
-                writing["streaming_callback"] = forwarding(listener)
-        if writing and self._map.generator:
-            data.setdefault(self._map.generator, {}).update(writing)
-        return PipelineRun(self.pipeline, data, wanted=stages, run=run, on_outputs=on_outputs)
-
-    def _ignored(self, options: AskOptions) -> dict[str, str]:
-        return options.ignored_by(self.mode, self._inputs, self._outputs, writes=bool(self._map.generator))
 
     @cached_property
     def _library(self) -> Library:
