@@ -10,10 +10,11 @@ from haystack import Document, GeneratedAnswer
 
 from shiguan.engine.mode import Mode
 from shiguan.engine.options import AskOptions, ReferenceFormat
-from shiguan.engine.pipeline_run import PipelineRun, Results, value_at, warnings_of
+from shiguan.engine.pipeline_run import Results, value_at, warnings_of
 from shiguan.errors import AnswerError
 from shiguan.llm.calls import NO_LLM
 from shiguan.llm.prompt_rendering import prefix_reuse
+from shiguan.llm.run import Run
 from shiguan.text.places import page_words
 from shiguan.text.terminal import one_line
 
@@ -49,10 +50,10 @@ def first_answer(results: Results, mode: Mode, query: str) -> GeneratedAnswer:
 
 
 def answer_object(
-    answer: GeneratedAnswer, pipeline_run: PipelineRun, results: Results, mode: Mode, warnings: Sequence[str]
+    answer: GeneratedAnswer, run: Run, results: Results, mode: Mode, warnings: Sequence[str]
 ) -> dict[str, Any]:
     """Build the answer object; `warnings` are added to those of the run."""
-    meta, run, cache = answer.meta, pipeline_run.run, pipeline_run.run.cache
+    meta, cache = answer.meta, run.cache
     read = {document.id for document in answer.documents}
     grounding, changes = meta.get("grounding", {}), meta.get("changes", [])
     written = [call for call in run.calls if call["stage"] == mode.generator and not call.get("failed")]
@@ -92,7 +93,7 @@ def answer_object(
             "absent": meta.get("absent", []),
             "waiting": meta.get("waiting", 0),
             "grounding": grounding.get("status"),
-            "retrieved": len(pipeline_run.found | read),
+            "retrieved": len(run.found | read),
             "read": len(read),
             "attempts": run.visits[mode.generator] if written else 0,
             "corrections": len(changes),

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from haystack.core.errors import PipelineRuntimeError
 from haystack.dataclasses import ByteStream
 
+from shiguan.engine.pipeline_run import Results, value_at, warnings_of
 from shiguan.errors import error_behind
 
 
@@ -44,24 +44,16 @@ def failure_of(file: Path | ByteStream, error: PipelineRuntimeError) -> dict[str
     }
 
 
-def ingested_file(file: Path | ByteStream, results: dict[str, Any], outputs: dict[str, str]) -> IngestedFile:
+def ingested_file(file: Path | ByteStream, results: Results, outputs: dict[str, str]) -> IngestedFile:
     """Read the result of ingesting a file from the outputs of the index."""
-
-    def value(name: str, default: Any) -> Any:
-        component, socket = outputs[name].split(".")
-        return results.get(component, {}).get(socket, default)
-
-    parents = value("parents", [])
+    parents = value_at(results, outputs["parents"]) or []
+    skipped = [entry for stage in results.values() for entry in stage.get("skipped", [])]
     return IngestedFile(
         file=file_name(file),
         sources=len({parent.meta["source_id"] for parent in parents}),
         parents=len(parents),
-        children=len(value("children", [])),
-        **{name: value(name, 0) for name in ("new", "vectors", "missing", "removed")},
-        skipped=[
-            {"source": Path(file_name(file)).name, **entry}
-            for stage in results.values()
-            for entry in stage.get("skipped", [])
-        ],
-        warnings=list(dict.fromkeys(text for stage in results.values() for text in stage.get("warnings", []))),
+        children=len(value_at(results, outputs["children"]) or []),
+        **{name: value_at(results, outputs[name]) or 0 for name in ("new", "vectors", "missing", "removed")},
+        skipped=[{"source": Path(file_name(file)).name, **entry} for entry in skipped],
+        warnings=warnings_of(results),
     )

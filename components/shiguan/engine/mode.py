@@ -6,7 +6,7 @@ from typing import Any
 from shiguan.engine.loading import list_modes
 from shiguan.engine.mode_pipeline import ModePipeline
 from shiguan.engine.options import AskOptions
-from shiguan.engine.pipeline_run import PipelineRun, checked_question
+from shiguan.engine.pipeline_run import Results, checked_question, run_pipeline
 from shiguan.errors import RefusedError
 from shiguan.llm.model_settings import Budget, CachePlan
 from shiguan.llm.run import Run
@@ -88,7 +88,7 @@ class Mode:
     def _ignored(self, options: AskOptions) -> list[str]:
         return options.ignored_by(self.inputs, self.outputs, writes=bool(self.generator))
 
-    def run_of(
+    async def results(
         self,
         query: str,
         tenant_id: str,
@@ -98,8 +98,8 @@ class Mode:
         wanted: Collection[str],
         on_outputs: Callable[[str, dict[str, Any]], Any] | None = None,
         on_chunk: Callable[..., Any] | None = None,
-    ) -> PipelineRun:
-        """Prepare the run of a question; `wanted` are the outputs, or stages, that are read afterwards."""
+    ) -> Results:
+        """Run a question; `wanted` are the outputs, or stages, that are read afterwards."""
         values = {**options.for_components(), "query": checked_question(query), "tenant_id": tenant_id}
         for name in self._ignored(options):
             values.pop(name.partition(":")[0], None)
@@ -112,4 +112,4 @@ class Mode:
             data.setdefault(self.generator, {}).update(writing)
         run.budget, run.limited = self._budget.within(options.budget or Budget()), self._reading
         stages = self._warning | {target.partition(".")[0] for target in wanted}
-        return PipelineRun(self.pipeline, data, wanted=stages, run=run, on_outputs=on_outputs)
+        return await run_pipeline(self.pipeline, data, run, wanted=stages, on_outputs=on_outputs)

@@ -18,7 +18,6 @@ from shiguan.engine.loading import load_pipeline, pipeline_path
 from shiguan.engine.mode import Mode
 from shiguan.engine.options import AskOptions, read_options
 from shiguan.engine.pipeline_run import (
-    PipelineRun,
     Results,
     bounded,
     checked_question,
@@ -258,25 +257,29 @@ class Runner:
         targets = {name: self._mode.outputs.get(name, name) for name in outputs}
         first: Results = {}
         how: dict[str, Any] = {"wanted": targets.values(), "on_outputs": first.setdefault}
-        done, results, _ = self._run_alone(query, tenant_id, options, **how)
+        run, results, _ = self._run_alone(query, tenant_id, options, **how)
         return {
             "outputs": {name: value_at(results, target) for name, target in targets.items()},
             "first": {name: value_at(first, target) for name, target in targets.items()},
-            "timings_ms": {stage: round(value, 2) for stage, value in done.run.times.items()},
-            "llm_calls": done.run.answered,
-            "usage": done.run.usage,
-            "cost": done.run.cost,
+            "timings_ms": {stage: round(value, 2) for stage, value in run.times.items()},
+            "llm_calls": run.answered,
+            "usage": run.usage,
+            "cost": run.cost,
             "warnings": warnings_of(results),
         }
 
     def _run_alone(
         self, query: str, tenant_id: str, options: dict[str, Any], **how: Any
-    ) -> tuple[PipelineRun, Results, list[str]]:
+    ) -> tuple[Run, Results, list[str]]:
         """Run a question without making an answer or keeping a turn; the last result is further warnings."""
         with self._turn:
-            asked = read_options(options)
-            done = self._mode.run_of(query, tenant_id, self._narrowed(asked, tenant_id), Run(), **how)
-            return done, self._loop.run(done.results()), self._mode.warnings(asked)
+            asked, run = read_options(options), Run()
+            narrowed = self._narrowed(asked, tenant_id)
+            return (
+                run,
+                self._loop.run(self._mode.results(query, tenant_id, narrowed, run, **how)),
+                self._mode.warnings(asked),
+            )
 
     async def _answer(
         self,
@@ -306,10 +309,9 @@ class Runner:
                 listener.on_outputs,
             )
             how["on_chunk"] = forwarding(listener) if listener.streams_tokens else None
-        done = mode.run_of(query, tenant_id, narrowed, run, wanted=wanted, **how)
-        results = await done.results()
+        results = await mode.results(query, tenant_id, narrowed, run, wanted=wanted, **how)
         made = first_answer(results, mode, query)
-        answer = answer_object(made, done, results, mode, mode.warnings(options))
+        answer = answer_object(made, run, results, mode, mode.warnings(options))
         rendered = made.meta.get("prompt_rendered") or {}
         prefix = rendered.pop("prefix", [])
         if not self._keep_prompts:

@@ -10,7 +10,7 @@ from haystack.document_stores.in_memory import InMemoryDocumentStore
 from shiguan.conversations import Turn
 from shiguan.engine.conversations import ConversationKeeper, turn_of
 from shiguan.engine.loading import load_stores
-from shiguan.errors import RefusedError, StoreFullError
+from shiguan.errors import StoreFullError
 from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.memory.summary_tree import SummaryTree
 from shiguan.resources import resource_folder
@@ -169,17 +169,6 @@ def test_a_summary_that_fails_is_told_to_the_log_and_made_up_with_the_next_turn(
     finished(keeper)
     assert [node.first_turn for node in store.nodes("ours", "c")] == [1, 2]
     assert "The disk is full" in caplog.text
-
-
-@pytest.mark.parametrize("conversation", ["", "a/b", "..", "x" * 129, None, 7, "a b", "a\n", "../../etc"])
-def test_what_can_be_no_id_is_refused(store, conversation):
-    keeper = keeper_of(store)
-    if conversation is not None:  # a question of its own
-        with pytest.raises(RefusedError, match="no id of a conversation"):
-            read(store, conversation=conversation)
-    with pytest.raises(RefusedError, match="no id of a conversation"):
-        keeper.keep("ours", conversation, TURN)
-    keeper.close()
 
 
 def test_a_conversation_is_asked_with_what_its_answers_say_and_not_with_what_stands_around_it(store):
