@@ -48,6 +48,9 @@ class Runner:
         with Runner("embedded", "simple", data_dir="library") as runner:
             print(runner.ask("Who was Guo Ziyi?", tenant_id="default")["answer"])
 
+    In every call `query` is the question, 1 to 2,000 characters, `tenant_id` whose documents may be seen, and `options`
+    are those of `AskOptions`.
+
     One runner has one event loop and answers one question at a time; a program with a loop awaits `ask_async`, or
     listens to `stream`, as often at once as it likes. A question that is cancelled, or whose stream is closed, ends at
     once, and so do its calls of language models.
@@ -124,11 +127,8 @@ class Runner:
         """
         Answer a question from the tenant's documents.
 
-        :param query: The question, 1 to 2,000 characters.
-        :param tenant_id: Whose documents may be seen.
         :param explain: Whether `metadata.explain` shows what each stage did.
         :param limits: How long the parts of the run may take.
-        :param options: Further options of the question, see `AskOptions`.
         :returns: The answer object: `answer`, `query`, `mode`, `status`, `citations`, `documents`, `metadata`.
         :raises RefusedError: If the question is empty or too long, or an option is unknown or wrong.
         :raises AnswerError: If a stage fails; the message names it.
@@ -139,12 +139,7 @@ class Runner:
     async def ask_async(
         self, query: str, *, tenant_id: str, explain: bool = False, limits: TimeLimits | None = None, **options: Any
     ) -> dict[str, Any]:
-        """
-        Answer a question from the tenant's documents within an event loop, with the arguments of `ask`.
-
-        :returns: The answer object, as `ask` returns it.
-        :raises TimeLimitError: If the question or one of its stages takes longer than its limit; else as `ask`.
-        """
+        """Answer a question like `ask` within an event loop; also a `TimeLimitError` where it takes too long."""
         asked = read_options(options)
         answer = await self._answer(query, tenant_id, asked, explain=explain, limits=limits)
         self._sum_up(tenant_id, asked.conversation_id, asked.history)
@@ -157,9 +152,8 @@ class Runner:
         Answer several questions concurrently.
 
         :param questions: Questions, or mappings of `query` and options of its own.
-        :param tenant_id: Whose documents may be seen.
         :param at_once: How many are answered at a time.
-        :param options: The options of all of them, see `AskOptions`; a question's own take precedence.
+        :param options: The options of all of them; a question's own take precedence.
         :returns: For each question, in order, its `index` and its `answer`, or the `error` that it ended with.
         :raises ValueError: If `at_once` is not positive.
         """
@@ -202,9 +196,6 @@ class Runner:
         """
         Find the passages that an answer would be built from; nothing is written, and no turn is kept.
 
-        :param query: The question, 1 to 2,000 characters.
-        :param tenant_id: Whose documents may be seen.
-        :param options: Further options, such as `top_k`, `filters`, `retrieval` and `sources`.
         :returns: Parents in the mode's final order, and the warnings of the stages that found them.
         :raises RefusedError: If the question is empty or too long, or an option is unknown or wrong.
         :raises AnswerError: If a stage fails; the message names it.
@@ -224,7 +215,6 @@ class Runner:
         Check a text against the library: its quotations word for word, its other sentences like those of an answer.
 
         :param text: The text, or quotations as mappings of `id`, `text` and optionally `source`.
-        :param tenant_id: Whose documents may be seen.
         :param on_item: Called with each part as soon as it is checked, its number and how many there are.
         :returns: `items` in the text's order, `counts` of verdicts by kind, and `warnings`; see docs/verify.md.
         :raises RefusedError: If the library is empty, the text too long, or a quotation is not one.
@@ -239,10 +229,7 @@ class Runner:
         """
         Run a question and return what passes between the stages, for measuring a mode.
 
-        :param query: The question, 1 to 2,000 characters.
-        :param tenant_id: Whose documents may be seen.
         :param outputs: Names of the file's `outputs` that this runner was built with, or `component.socket`.
-        :param options: Further options of the question.
         :returns: `outputs`, name to value, None for stages that did not run, and `first`, the same for each stage's
             first turn in a mode that loops; `timings_ms`, stage to milliseconds with `total`; `llm_calls`; `usage`,
             tokens by kind; `cost`, None where no price is known; and `warnings`.
