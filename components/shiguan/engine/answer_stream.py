@@ -16,6 +16,7 @@ from shiguan.engine.answer_object import listed
 from shiguan.engine.mode import Mode
 from shiguan.errors import AnswerError
 from shiguan.llm.calls import is_available
+from shiguan.llm.run import Run
 from shiguan.tenants import of_tenant
 
 EVENTS: Final = {
@@ -69,6 +70,7 @@ class AnswerStream:
         self._source, _, self._documents = mode.sources.partition(".")
         self._graders = mode.graders
         self._rewriter, _, self._queries = mode.outputs.get("queries", "").partition(".")
+        self.stages = {self._rewriter, self._source, *self._graders} - {""}
         self._compare = compare
         self._queue: asyncio.Queue[AnswerEvent] = asyncio.Queue()
         self._count = 0
@@ -81,14 +83,16 @@ class AnswerStream:
         self._started = time.perf_counter()
         self._first_token: float | None = None
 
-    @property
-    def stages(self) -> set[str]:
-        """The stages whose outputs have to be reported to `on_outputs`."""
-        return {self._rewriter, self._source, *self._graders} - {""}
+    def listen_to(self, run: Run) -> dict[str, Any]:
+        """Report what a run does, and return the further arguments of `Mode.results`."""
+        run.on_begin, run.on_progress = self._on_begin, self._on_progress
 
-    @property
-    def streams_tokens(self) -> bool:
-        return bool(self._generator) and not self._graders
+        # A plain function: Haystack copies the inputs of its components, and would copy the stream of a bound method.
+        async def on_chunk(chunk: StreamingChunk) -> None:
+            self._on_chunk(chunk)
+
+        writes = self._generator and not self._graders
+        return {"on_outputs": self._on_outputs, "on_chunk": on_chunk if writes else None}
 
     async def events(self, answer: Callable[[], Awaitable[dict[str, Any]]]) -> AsyncGenerator[AnswerEvent, None]:
         running = asyncio.create_task(self._run(answer))
@@ -102,7 +106,7 @@ class AnswerStream:
             running.cancel()
             await asyncio.wait({running})
 
-    def on_begin(self, stage: str) -> None:
+    def _on_begin(self, stage: str) -> None:
         if not self._count and not self._rewriter:
             # Every listener gets the same events: in this mode the question is searched for unchanged.
             self._emit("query_rewritten", {"query": self._query, "queries": [self._query], "method": "none"})
@@ -110,7 +114,7 @@ class AnswerStream:
             self._attempt += 1
             self._emit("generation_start", {"attempt": self._attempt})
 
-    def on_outputs(self, stage: str, outputs: dict[str, Any]) -> None:
+    def _on_outputs(self, stage: str, outputs: dict[str, Any]) -> None:
         if stage == self._rewriter:
             found = outputs.get(self._queries) or self._query  # empty if the conversation answers the question
             queries = [found] if isinstance(found, str) else list(found)
@@ -125,12 +129,12 @@ class AnswerStream:
         if stage in self._graders:
             self._emit_rejection(outputs)
 
-    def on_progress(self, _: str, outputs: dict[str, Any]) -> None:
+    def _on_progress(self, _: str, outputs: dict[str, Any]) -> None:
         """Report what a stage that is still running has done."""
         if "sub_answer" in outputs:
             self._emit("sub_question_answered", outputs["sub_answer"])
 
-    async def on_chunk(self, chunk: StreamingChunk) -> None:
+    def _on_chunk(self, chunk: StreamingChunk) -> None:
         if chunk.tool_calls or chunk.tool_call_result:
             self._emit("tool_call" if chunk.tool_calls else "tool_result", chunk.meta)
         if chunk.content and self._claims is not None and self._claims.add(chunk.content):
@@ -234,11 +238,3 @@ def comparing(pipeline: AsyncPipeline, tenant_id: str) -> Callable[[list[Documen
     if matcher is None:
         return list
     return lambda documents: matcher.compared(documents, of_tenant(tenant_id)) if documents else []
-
-
-def forwarding(listener: AnswerStream) -> Callable[[StreamingChunk], Awaitable[None]]:
-    # A plain function: Haystack copies the inputs of its components, and would copy the stream of a bound method.
-    async def forward(chunk: StreamingChunk) -> None:
-        await listener.on_chunk(chunk)
-
-    return forward

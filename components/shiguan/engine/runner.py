@@ -11,7 +11,7 @@ from typing import Any, Self
 from haystack import Document
 
 from shiguan.engine.answer_object import answer_object, first_answer, with_sources
-from shiguan.engine.answer_stream import AnswerEvent, AnswerStream, comparing, forwarding
+from shiguan.engine.answer_stream import AnswerEvent, AnswerStream, comparing
 from shiguan.engine.conversations import ConversationKeeper, keep_turn, turn_of
 from shiguan.engine.library import Library
 from shiguan.engine.loading import load_pipeline, pipeline_path
@@ -287,15 +287,9 @@ class Runner:
         narrowed = await asyncio.to_thread(self._narrowed, options, tenant_id)
         shown = {name: at for name, at in mode.outputs.items() if explain and name not in _NOT_EXPLAINED}
         wanted = {mode.outputs["answers"], mode.outputs.get("queries", mode.outputs["answers"]), *shown.values()}
-        run, how = Run(limits or TimeLimits(), cache=self._cache_of(tenant_id)), dict[str, Any]()
-        if listener is not None:
-            wanted |= listener.stages
-            run.on_begin, run.on_progress, how["on_outputs"] = (
-                listener.on_begin,
-                listener.on_progress,
-                listener.on_outputs,
-            )
-            how["on_chunk"] = forwarding(listener) if listener.streams_tokens else None
+        run = Run(limits or TimeLimits(), cache=self._cache_of(tenant_id))
+        how = listener.listen_to(run) if listener is not None else {}
+        wanted |= listener.stages if listener is not None else set()
         results = await mode.results(query, tenant_id, narrowed, run, wanted=wanted, **how)
         made = first_answer(results, mode, query)
         answer = answer_object(made, run, results, mode, mode.warnings(options))
