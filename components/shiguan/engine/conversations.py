@@ -1,4 +1,4 @@
-"""Keeps the turns of conversations, and has them summarized after an answer was sent."""
+"""Keeps the turns of conversations, and has them summarized in the background."""
 
 import asyncio
 import threading
@@ -49,19 +49,16 @@ class ConversationKeeper:
         return []
 
     def sum_up(self, tenant_id: str, conversation_id: str) -> None:
-        """Have a conversation summarized after its answer was sent; returns at once."""
+        """Have a conversation summarized in the background; returns at once."""
         key = (tenant_id, conversation_id)
-        tree = self.tree
-        if tree is None:
-            return
         with self._lock:
             if key in self._at_work:
                 self._at_work[key] = True
-                return
-            # A server that is shutting down starts no more threads; the next turn catches up.
-            with suppress(RuntimeError):
-                self._threads.submit(self._work, tree, key)
-                self._at_work[key] = False
+            elif self.tree is not None:
+                # A server that is shutting down starts no more threads; the next turn catches up.
+                with suppress(RuntimeError):
+                    self._threads.submit(self._work, self.tree, key)
+                    self._at_work[key] = False
 
     def close(self) -> None:
         self._threads.shutdown(wait=True, cancel_futures=True)
@@ -88,7 +85,7 @@ class ConversationKeeper:
 async def keep_turn(
     keeper: ConversationKeeper | None, turn: Turn, answer: dict[str, Any], tenant_id: str, options: AskOptions
 ) -> None:
-    """Keep the turn of an answer if its question named a conversation and brought no history of its own."""
+    """Keep the turn of an answer if its question named a conversation, unless the question brought its own history."""
     if options.conversation_id is None:
         return
     answer["conversation_id"] = options.conversation_id
@@ -97,6 +94,7 @@ async def keep_turn(
         warnings.append(f"The mode `{answer['mode']}` keeps no conversations.")
     elif not options.history:
         warnings += await asyncio.to_thread(keeper.keep, tenant_id, options.conversation_id, turn)
+        keeper.sum_up(tenant_id, options.conversation_id)
 
 
 def turn_of(answer: GeneratedAnswer, shown: dict[str, Any], source: str | None, begun: dict[str, Any]) -> Turn:

@@ -140,10 +140,7 @@ class Runner:
         self, query: str, *, tenant_id: str, explain: bool = False, limits: TimeLimits | None = None, **options: Any
     ) -> dict[str, Any]:
         """Answer a question like `ask` within an event loop; also a `TimeLimitError` where it takes too long."""
-        asked = read_options(options)
-        answer = await self._answer(query, tenant_id, asked, explain=explain, limits=limits)
-        self._sum_up(tenant_id, asked.conversation_id, asked.history)
-        return answer
+        return await self._answer(query, tenant_id, read_options(options), explain=explain, limits=limits)
 
     def ask_many(
         self, questions: Iterable[str | Mapping[str, Any]], *, tenant_id: str, at_once: int = 4, **options: Any
@@ -186,11 +183,8 @@ class Runner:
             return await self._answer(query, tenant_id, asked, explain=explain, limits=limits, listener=listener)
 
         async with aclosing(listener.events(answer)) as events:
-            try:
-                async for event in events:
-                    yield event
-            finally:
-                self._sum_up(tenant_id, options.get("conversation_id"), options.get("history"))
+            async for event in events:
+                yield event
 
     def search(self, query: str, *, tenant_id: str, **options: Any) -> tuple[list[Document], list[str]]:
         """
@@ -310,10 +304,6 @@ class Runner:
 
     def _cache_of(self, tenant_id: str) -> TenantCache:
         return TenantCache(data_folder(self._data_dir), tenant_id, self._mode.cache_plan)
-
-    def _sum_up(self, tenant_id: str, conversation_id: str | None, history: list[Any] | None) -> None:
-        if conversation_id is not None and not history and self.conversations is not None:
-            self.conversations.sum_up(tenant_id, conversation_id)
 
     @cached_property
     def _library(self) -> Library:
