@@ -3,9 +3,10 @@
 from collections.abc import Callable, Collection
 from typing import Any
 
+from shiguan.checking.parameters import ENGINE_OPTIONS
 from shiguan.engine.loading import list_modes
 from shiguan.engine.mode_pipeline import ModePipeline
-from shiguan.engine.options import AskOptions
+from shiguan.engine.options import WRITING, AskOptions
 from shiguan.engine.pipeline_run import Results, checked_question, run_pipeline
 from shiguan.errors import RefusedError
 from shiguan.llm.model_settings import Budget, CachePlan
@@ -86,7 +87,12 @@ class Mode:
         return [*ignored, *options.warnings()]
 
     def _ignored(self, options: AskOptions) -> list[str]:
-        return options.ignored_by(self.inputs, self.outputs, writes=bool(self.generator))
+        """Name the options, with a value in one case, that the mode does not take."""
+        given = {name: value for name, value in options.given().items() if value not in ([], {})}
+        names = [name for name in given if name not in self.inputs and name not in ENGINE_OPTIONS]
+        if options.method == "decompose" and "rewrite_method" in self.inputs and "sub_questions" not in self.outputs:
+            names.append("rewrite_method: decompose")  # nothing would answer the parts
+        return names + [name for name in WRITING if name in given and not self.generator]
 
     async def results(
         self,
