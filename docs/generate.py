@@ -1,5 +1,5 @@
 """
-Write `docs/modes.md` from the pipeline files, `options.md` from `AskOptions`, and a reference from the docstrings.
+Write `docs/modes.md` from the pipeline files, the table of `options.md` from `AskOptions`, a reference from docstrings.
 
     PYTHONPATH=components python docs/generate.py                # write the pages
     PYTHONPATH=components python docs/generate.py --check        # exit with 1 if one is out of date
@@ -12,6 +12,7 @@ import argparse
 import importlib
 import inspect
 import pkgutil
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,24 +21,14 @@ import yaml
 from haystack.core.component import Component
 
 from shiguan.checking.parameters import ENGINE_OPTIONS
+from shiguan.checking.reading import opening_comment
 from shiguan.engine.options import AskOptions, allowed_values
 
 DOCS = Path(__file__).resolve().parent
 PIPELINES = DOCS.parent / "pipelines"
 EXAMPLES = DOCS.parent / "examples" / "components"
-MODES = ("index", "simple", "advanced", "precise")
-STAGES = (
-    "ingest",
-    "query",
-    "retrieval",
-    "context",
-    "answer",
-    "llm",
-    "grading",
-    "memory",
-    "stores.embedded",
-    "stores.cluster",
-)
+MODES = ("simple", "advanced", "precise")
+STAGES = "ingest query retrieval context answer llm grading memory stores.embedded stores.cluster".split()
 NOTE = "<!-- Written by docs/generate.py; change the source instead. -->\n"
 
 
@@ -49,10 +40,10 @@ def modes_page() -> str:
         "Each diagram is drawn from the file above it, in the order in which data flows, without `tenant_filter`, "
         "which feeds every reader. A mode of your own: [your_own_mode.md](your_own_mode.md).\n",
     ]
-    for mode in MODES[1:]:
+    for mode in MODES:
         path = PIPELINES / "embedded" / f"{mode}.yml"
         text = path.read_text(encoding="utf-8")
-        comment = " ".join(line.lstrip("# ") for line in _opening_comment(text))
+        comment = opening_comment(text).replace("\n", " ")
         definition = yaml.safe_load(text)
         parts += [
             f"## {mode}\n",
@@ -91,76 +82,28 @@ def reference_page() -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
-OPTIONS = """# Options of a question
-
-The names are the same everywhere: in Python (`Runner.ask(query, tenant_id=..., NAME=VALUE)`), in the body of the
-[routes](serving.md#ask) that take questions, in each entry of a batch, in Hayhooks' `/MODE/run`, beside `messages` at
-`/v1/chat/completions` (`extra_body` of OpenAI's client), and as flags of `shiguan ask`, `chat` and `search`. The
-mode's file has the defaults. `shiguan ask --help` lists the values; `eval "$(shiguan --print-completion bash)"`
-completes them in bash (also zsh, fish, tcsh and powershell).
-
-A wrong value or an unknown name is refused before anything runs, and the message says what is allowed: `RefusedError`
-in Python, exit code 2, status 422 (400 at `/v1/chat/completions`). Only a warning is given for an unknown
-`rewrite_method`, unless `strict` is set or you use the command line; an unknown name at `/v1/chat/completions`; and an
-option that the mode does not take.
-"""
-OPTIONS_AFTER = """
-- `rewrite_method`: only `hyde` and `auto` add a hypothetical passage; `hyde` does not reword. `decompose` needs a mode
-  that answers sub-questions (`advanced`). A follow-up is made to stand alone with any method.
-- `retrieval` leaves one list out of the fusion, not out of the probability that the passages answer.
-- `confidence_threshold`: [how good the probability is](quality.md#when-passages-do-not-answer). `agent` ignores it.
-- `max_tokens` overrides the file ([models.md](models.md)); OpenAI's `max_completion_tokens` means the same. An answer
-  that was cut off says so.
-- `sources`, `sections` and `filters` together limit a question. Unknown headings are refused. `sections` work in
-  `embedded` only.
-- `references`, `citation_format`: `formatted_citations` always has the list. At `/v1/chat/completions` it is also in
-  the text, unless `references` is false.
-- `instructions` is the place for your own system prompt: wishes about voice and form, within the mode's rules. The
-  server's operator can replace [whole prompts](models.md#prompts-of-your-own).
-- `filters` compare `id` and a passage's metadata (`meta.NAME`): `==`, `!=`, `in` and `not in` with texts, numbers,
-  true, false, null and lists, `>`, `>=`, `<` and `<=` with numbers, under `AND`, `OR` and `NOT`. True and false equal
-  no number; dates, contents and embeddings cannot be compared. `elasticsearch_qdrant` takes fewer:
-  [deploy.md](deploy.md#filters).
-
-What comes back: [answer_object.md](answer_object.md).
-"""
-
-
 def options_page() -> str:
-    """Write the table of options: values from the model that checks them, modes from the files that hear them."""
+    """Write the table of options anew: values from the model that checks them, modes from the files that hear them."""
     inputs = {
         mode: _taken(yaml.safe_load((PIPELINES / "embedded" / f"{mode}.yml").read_text(encoding="utf-8")))
-        for mode in (*MODES[1:], "agent")
+        for mode in (*MODES, "agent")
     }
-    flags = {
-        "sources": "`--source`",
-        "sections": "`--section`",
-        "conversation_id": "`--conversation`",
-        "filters": "-",
-        "strict": "-",
-    }
-    rows = []
+    flags = {"sources": "`--source`", "sections": "`--section`", "conversation_id": "`--conversation`"}
+    flags |= {"filters": "-", "strict": "-"}
+    rows = ["| option | flag | values | modes | what it does |", "|---|---|---|---|---|"]
     for name, schema in AskOptions.model_json_schema()["properties"].items():
         hearing = [f"`{mode}`" for mode in inputs if name in inputs[mode]]
         heard = "all" if name in ENGINE_OPTIONS or len(hearing) == len(inputs) else ", ".join(hearing)
         flag = flags.get(name, f"`--{name.replace('_', '-')}`")
         rows.append(f"| `{name}` | {flag} | {_values(name)} | {heard} | {schema['description']} |")
-    head = "| option | flag | values | modes | what it does |\n|---|---|---|---|---|\n"
-    return f"{NOTE}\n{OPTIONS}\n{head}" + "\n".join(rows) + "\n" + OPTIONS_AFTER
+    table = "".join(f"{row}\n" for row in rows)
+    page = (DOCS / "options.md").read_text(encoding="utf-8")
+    return re.sub(r"(?m)(?:^\|.*\n)+", lambda _: table, page, count=1)
 
 
 def _values(name: str) -> str:
     values = allowed_values(name)
     return values if isinstance(values, str) else ", ".join(f"`{value}`" for value in values)
-
-
-def _opening_comment(text: str) -> list[str]:
-    lines = []
-    for line in text.splitlines():
-        if not line.startswith("#"):
-            break
-        lines.append(line)
-    return lines
 
 
 def _taken(definition: dict[str, Any]) -> dict[str, list[str]]:

@@ -27,8 +27,7 @@ class Turn:
     """
     A question with its answer; `source` says how it was routed, `meta` what later turns need of it.
 
-    `said` in `meta` is what the answer says where that is not its text: nothing, if it was not found, and the passage
-    alone, if it was quoted.
+    `meta["said"]` is what the answer says where that is not its text: nothing, or the quoted passage alone.
     """
 
     question: str
@@ -73,13 +72,11 @@ class Conversation:
 
 class ConversationStore(ABC):
     """
-    Keeps conversations, each under the tenant and the id that every method takes first.
+    Keeps conversations, each under the tenant and the id that every method must take first.
 
-    That is the guard: a subclass with a public method that takes anything else first cannot be written. A tenant that
-    is none or an id that can be none is refused; what belongs to somebody else is not found, as if it were not there.
-
-    `retention_days` says how long a turn is kept, `retention_turns` how many of a conversation's last ones; None for as
-    long as nobody deletes them. A summary goes with the first turn that it tells of.
+    A missing tenant or impossible id is refused; what belongs to another tenant is not found. `retention_days` is how
+    long a turn is kept, `retention_turns` how many of a conversation's last ones; None for all. A summary goes with the
+    first turn that it is about.
     """
 
     def __init__(self, retention_days: float | None, retention_turns: int | None) -> None:

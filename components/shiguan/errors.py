@@ -39,13 +39,7 @@ class UnsafePipelineError(ConfigurationError):
 
 
 class SourceError(ShiguanError):
-    """
-    A file or record cannot be ingested.
-
-    :param source: the file or record, as the caller named it.
-    :param cause: what is wrong with it, a clause without a final period.
-    :param next_step: what to do about it, a sentence without a final period.
-    """
+    """A file or record cannot be ingested: `cause` is a clause, `next_step` a sentence, both without a final period."""
 
     def __init__(self, source: str, cause: str, next_step: str) -> None:
         self.source = source
@@ -85,11 +79,10 @@ class RefusedError(ShiguanError):
 
 class AnswerError(ShiguanError):
     """
-    A pipeline ended without an answer; the message names the stage.
+    A pipeline ended without an answer.
 
-    :param message: what happened, what was expected and what to do next.
-    :param stage: the name of the stage in the pipeline's file; empty where it is not one stage's doing.
-    :param reason: how a language model failed where another may not, such as `timeout`; empty for everything else.
+    `stage` is the name of the stage that failed, if it was one; `reason` is how a language model failed where another
+    one may not, such as `timeout`.
     """
 
     def __init__(self, message: str, *, stage: str = "", reason: str = "") -> None:
@@ -104,29 +97,17 @@ class BudgetError(AnswerError):
 
 class EndpointError(AnswerError):
     """
-    The endpoint of a language model cannot be reached, refuses, or sends what nobody can read.
+    The endpoint of a language model cannot be reached, refuses, or sends what cannot be read.
 
-    :param message: what happened, what was expected and what to do next; it may quote what the endpoint said.
-    :param stage: the name of the stage in the pipeline's file.
-    :param reason: how it failed where another endpoint may not; empty for everything else.
-    :param summary: the same without a quotation, for a log.
-    :param cause: what happened, a clause without address and quotation, for whoever asked.
-    :param next_step: what to do about it, as bare.
-    :param refusal: what the endpoint refused on its merits, so that trying again is no use: `access`, `content` or
-        `request`; empty where it refused nothing.
+    The message may quote the endpoint. `summary`, for a log, does not; nor do `cause` and `next_step`, for the caller,
+    which have no address either. `refusal` is what was refused on its merits, so that trying again is no use: `access`,
+    `content` or `request`.
     """
 
     def __init__(
-        self,
-        message: str,
-        *,
-        stage: str = "",
-        reason: str = "",
-        summary: str = "",
-        cause: str = "",
-        next_step: str = "",
-        refusal: str = "",
-    ) -> None:
+        self, message: str, *, stage: str = "", reason: str = "", summary: str = "", cause: str = "",
+        next_step: str = "", refusal: str = "",
+    ) -> None:  # fmt: skip
         self.summary = summary
         self.cause = cause
         self.next_step = next_step

@@ -55,10 +55,10 @@ def run_limited(
     waiting: Callable[[], object] = lambda: None,
 ) -> Any:
     """
-    Run a function in this thread's process and give what it returns, which must be data that JSON knows.
+    Run a function in this thread's process and return its result, which must be data that JSON knows.
 
-    The limits begin when the process is ready: `prepare`, a function with its argument, loads what the work needs and
-    does nothing where that is loaded. `waiting` is called all the while, and ends the work by raising.
+    The limits begin after `prepare`, a function with its argument, has loaded what the work needs. `waiting` is called
+    all the while, and ends the work by raising.
     """
     from loky.process_executor import TerminatedWorkerError  # noqa: PLC0415
 

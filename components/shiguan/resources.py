@@ -21,24 +21,19 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def resource_folder(name: str) -> Path:
-    """
-    Find a folder of files that ship with Shiguan.
-
-    A wheel carries it inside the package as `<name>_data`; an editable install finds the checkout's own folder, so
-    that an edited YAML or prompt counts at once.
-    """
-    candidates = [_PACKAGE / f"{name}_data", _PACKAGE.parents[1] / name]
-    for folder in candidates:
-        if folder.is_dir():
-            return folder
-    raise FileNotFoundError(
-        f"The folder `{name}` of Shiguan is missing: looked in {', '.join(str(c) for c in candidates)}. "
-        'Install the package again with `pip install --force-reinstall "shiguan"`.'
-    )
+    """Find a folder that ships with Shiguan: `<name>_data` in a wheel, the checkout's own in an editable install."""
+    places = [_PACKAGE / f"{name}_data", _PACKAGE.parents[1] / name]
+    found = next((folder for folder in places if folder.is_dir()), None)
+    if found is None:
+        raise FileNotFoundError(
+            f"The folder `{name}` of Shiguan is missing: looked in {places[0]}, {places[1]}. "
+            'Install the package again with `pip install --force-reinstall "shiguan"`.'
+        )
+    return found
 
 
 def utc_time(at: float | None = None, *, days: int = 0) -> str:
-    """Write a moment, or now, and so many days later (a century at most) as all that is kept has it: to the second."""
+    """Write a moment, by default now, and so many days later (a century at most), to the second."""
     moment = datetime.now(UTC) if at is None else datetime.fromtimestamp(at, UTC)
     return (moment + timedelta(days=max(-36_500, min(days, 36_500)))).isoformat(timespec="seconds")
 
@@ -123,11 +118,9 @@ FOR_OPENING = 1024 * 1024
 
 def check_free_space(folder: Path, needed: int = FOR_WRITING) -> None:
     """
-    Make sure that a write finds room.
+    Raise a `StoreFullError` where a write would not find room.
 
-    The embedded engine writes through mapped memory. Where the disk is full at that moment, the operating system ends
-    the process without a word; so there has to be room before. A quota that the system does not report as free space
-    is not seen.
+    The embedded engine writes through mapped memory: if the disk is full then, the system ends the process.
     """
     free = shutil.disk_usage(folder).free
     if free < needed:

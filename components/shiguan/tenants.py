@@ -62,9 +62,7 @@ def check_filters(filters: Any) -> None:
 
 def _limit(found: int, limit: int, unit: str) -> None:
     if found > limit:
-        raise RefusedError(
-            f"`filters` has at least {found:,} {unit}, the limit is {limit:,}. Ask with a shorter filter."
-        )
+        raise RefusedError(f"`filters` has at least {found:,} {unit}, the limit is {limit:,}. Shorten it.")
 
 
 def odd_value(value: Any) -> str:
@@ -137,11 +135,11 @@ def of_tenant(tenant_id: str, *conditions: dict[str, Any]) -> dict[str, Any]:
 
 
 def names_tenant(filters: Any) -> bool:
-    """Tell whether a filter holds a tenant in its outermost AND, so that nothing else in it can widen what is seen."""
     return tenant_condition(filters) is not None
 
 
 def tenant_condition(filters: Any) -> dict[str, Any] | None:
+    """Return the condition of a tenant in a filter's outermost AND, beside which nothing can widen what is seen."""
     if not isinstance(filters, dict):
         return None
     if "field" in filters:
@@ -169,10 +167,9 @@ def require_filters(filters: dict[str, Any] | None, asked: str) -> dict[str, Any
     """Refuse to look anything up without filters: a second run of a component that got them once comes without."""
     if not filters:
         raise RefusedError(
-            f"`{asked}` was asked to read the library without `filters`, so that nobody knows whose documents it may "
-            "show. Expected the `filters` of a `TenantFilter` with every call; a pipeline that calls it twice, after a "
-            "`BranchJoiner` or in a loop, sends them once. Connect `TenantFilter.filters`, in a loop through "
-            "`AttemptLoop`."
+            f"`{asked}` was asked to read the library without `filters`. Expected those of a `TenantFilter` with every "
+            "call; a pipeline that calls it twice, after a `BranchJoiner` or in a loop, sends them once. Connect "
+            "`TenantFilter.filters`, in a loop through `AttemptLoop`."
         )
     return filters
 

@@ -445,7 +445,7 @@ def test_turns_that_a_mode_does_not_read_are_told(shiguan, tmp_path, monkeypatch
 
     def without_history(self, *arguments, **settings):
         made(self, *arguments, **settings)
-        self._inputs = {name: targets for name, targets in self._inputs.items() if name != "history"}
+        del self._mode.inputs["history"]
 
     monkeypatch.setattr(Runner, "__init__", without_history)
     turns = tmp_path / "turns.json"

@@ -6,7 +6,7 @@ import pytest
 
 from shiguan.commands.options import print_result
 from shiguan.commands.terminal import IngestProgress, source_lines
-from shiguan.engine.ingested_file import IngestedFile
+from shiguan.engine.library import IngestedFile
 
 
 @pytest.fixture

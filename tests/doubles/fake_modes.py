@@ -8,11 +8,10 @@ from haystack import Document, component
 from haystack.dataclasses import ChatMessage, StreamingChunk
 
 from shiguan.answer.citation_extractor import CitationExtractor
+from shiguan.engine.mode import Mode
 from shiguan.engine.mode_pipeline import ModePipeline
-from shiguan.engine.pipeline_run import map_of
 from shiguan.engine.runner import Runner
 from shiguan.errors import AnswerError, RefusedError, StoreLockedError
-from shiguan.llm.model_settings import Budget, CachePlan
 
 TEXT = "An Lushan rose at Fanyang in 755 [1]. He took Luoyang in the twelfth month [1]. "
 TOKENS = [TEXT[start : start + 7] for start in range(0, len(TEXT), 7)]
@@ -130,7 +129,10 @@ async def _for_ever(query: str) -> None:
 
 def fake_runner(*, graded: bool) -> Runner:
     """A mode whose drafts are streamed, or one where a grader stands between."""
-    pipeline = ModePipeline(metadata={"inputs": {"query": ["fetcher.query"]}})
+    declared = {"inputs": {"query": ["fetcher.query"]}, "outputs": {"answers": "citations.answers"}}
+    pipeline = ModePipeline(
+        metadata={"deployment": "embedded", "mode": "simple", **declared, "budget": {}, "cache": {}}
+    )
     pipeline.add_component("fetcher", Fetcher())
     pipeline.add_component("context", Context())
     pipeline.add_component("generator", Generator())
@@ -149,11 +151,7 @@ def fake_runner(*, graded: bool) -> Runner:
     runner = Runner.__new__(Runner)
     runner.deployment, runner.mode, runner.retrieval_only, runner.pipeline = "embedded", "simple", False, pipeline
     runner._stamp, runner._keep_receipt = {"deployment": "embedded", "mode_sha256": ""}, None
-    runner._inputs = pipeline.metadata["inputs"]
-    runner._outputs = {"answers": "citations.answers"}
-    runner._explained = {}
-    runner._map = map_of(pipeline, "citations.answers")
-    runner._plan, runner._kept_for, runner._data_dir = Budget(), CachePlan(), None
-    runner._conversations, runner._own_conversations, runner._readers = None, False, []
+    runner._mode, runner._data_dir = Mode(pipeline), None
+    runner.conversations, runner._own_conversations, runner._readers = None, False, []
     runner._keep_prompts = False
     return runner

@@ -16,7 +16,7 @@ from shiguan.engine.receipts import Receipt, ShownAnswer
 from shiguan.serving.error_replies import ApiError, error_response
 from shiguan.serving.page_routes import router as page_router
 from shiguan.serving.service import include_routes
-from shiguan.serving.telemetry import current_request_id
+from shiguan.serving.telemetry import in_request
 
 WAIT = "wait"
 CUT = "cut"
@@ -106,8 +106,8 @@ class Script:
 
 
 def refused(error, request_id):
-    current_request_id.set(request_id)
-    return error_response(error)
+    with in_request(id=request_id):
+        return error_response(error)
 
 
 class PageSite:

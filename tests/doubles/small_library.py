@@ -7,8 +7,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from shiguan.engine.ingested_file import IngestedFile
-from shiguan.engine.library import Library
+from shiguan.engine.library import IngestedFile, Library
 
 TEXTS = {
     "salt.txt": "The salt monopoly was set up by Diwu Qi in 758. It paid half of the state's income by 780.",

@@ -29,7 +29,6 @@ ADDRESSES = {
         "SHIGUAN_QDRANT_API_KEY",
     )
 }
-KINDS = ("parents", "children", "conversations")
 TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "t"}
 
 pytestmark = [
@@ -51,7 +50,7 @@ def prefix(tmp_path, monkeypatch):
     name = f"shiguan-test-{uuid.uuid4().hex[:8]}"
     with_names_of_their_own(tmp_path, name)
     yield name
-    stores = load_stores("elasticsearch_qdrant", kinds=KINDS)
+    stores = load_stores("elasticsearch_qdrant", conversations=True)
     for store in (stores["parents"], stores["children"].words, stores["conversations"]):
         assert store.index.startswith(name)
         with closing(store.server.open()) as client:
@@ -64,7 +63,7 @@ def prefix(tmp_path, monkeypatch):
 
 @pytest.fixture
 def stores(prefix):
-    found = load_stores("elasticsearch_qdrant", kinds=KINDS)
+    found = load_stores("elasticsearch_qdrant", conversations=True)
     for store in found.values():
         store.set_up()
     yield found

@@ -36,7 +36,7 @@ def conversation(request):
 
 
 def turns(runner, conversation, tenant=TENANT):
-    return runner._conversations.store.turns(tenant, conversation)
+    return runner.conversations.store.turns(tenant, conversation)
 
 
 def test_a_follow_up_finds_its_passage_by_the_id_alone(make_runner, mode, conversation):
@@ -127,10 +127,10 @@ def test_the_answer_comes_before_its_summary_is_written(llm, make_runner, conver
     runner = make_runner()
     answer = runner.ask(TOPIC, tenant_id=TENANT, conversation_id=conversation)
     assert answer["status"] == "answered"
-    store = runner._conversations.store
+    store = runner.conversations.store
     assert (len(store.turns(TENANT, conversation)), store.nodes(TENANT, conversation)) == (1, [])
     go.set()
-    runner._conversations._threads.shutdown(wait=True)
+    runner.conversations._threads.shutdown(wait=True)
     assert [node.level for node in store.nodes(TENANT, conversation)] == [0]
 
 
@@ -172,9 +172,9 @@ def test_a_search_by_the_id_finds_what_the_turns_from_the_caller_find(llm, make_
 
 def test_without_an_id_and_after_an_error_nothing_is_kept(llm, make_runner, conversation):
     runner = make_runner()
-    before = runner._conversations.store.conversations(TENANT)
+    before = runner.conversations.store.conversations(TENANT)
     assert "conversation_id" not in runner.ask(TOPIC, tenant_id=TENANT)
-    assert runner._conversations.store.conversations(TENANT) == before
+    assert runner.conversations.store.conversations(TENANT) == before
     llm.next(times=9, status=400)
     with pytest.raises(AnswerError):
         runner.ask(TOPIC, tenant_id=TENANT, conversation_id=conversation)

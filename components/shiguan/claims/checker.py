@@ -4,10 +4,9 @@ import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import ContextVar, copy_context
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from threading import Event
 from typing import TypeVar
 
 from haystack import Document
@@ -26,6 +25,7 @@ from shiguan.claims.claim_support import PARTIAL, SUPPORTED, Support, Verdict, j
 from shiguan.claims.claims import COMMA, Claim, ClaimedText, split_claims, with_clauses
 from shiguan.claims.evidence import Evidence, Reading
 from shiguan.claims.nearness import ComparedDocument, Nearest
+from shiguan.llm.run import stage_has_ended
 from shiguan.text.languages import detect_language
 from shiguan.text.name_forms import named_text, names_of
 from shiguan.text.quantities import numerals, quantities
@@ -47,7 +47,6 @@ _LONGEST_TITLE = 4
 _MOST_TOGETHER = 4
 # Checks compute for up to two seconds; in a pool of their own they do not block other work.
 _POOL = ThreadPoolExecutor(max_workers=2, thread_name_prefix="claims")
-_stop: ContextVar[Event | None] = ContextVar("shiguan_claims_stop", default=None)
 
 
 class CheckStoppedError(Exception):
@@ -55,19 +54,13 @@ class CheckStoppedError(Exception):
 
 
 async def check_in_thread(check: Callable[[], Result]) -> Result:
-    """Run a check outside the event loop; if the waiting task is cancelled, the check stops at its next claim."""
-    stop, context = Event(), copy_context()
-    context.run(_stop.set, stop)
-    try:
-        return await asyncio.get_running_loop().run_in_executor(_POOL, partial(context.run, check))
-    finally:
-        stop.set()
+    """Run a check outside the event loop; if its stage is cancelled, the check stops at its next claim."""
+    return await asyncio.get_running_loop().run_in_executor(_POOL, partial(copy_context().run, check))
 
 
 def go_on() -> None:
     """Raise `CheckStoppedError` if the question of the running check was cancelled."""
-    stop = _stop.get()
-    if stop is not None and stop.is_set():
+    if stage_has_ended():
         raise CheckStoppedError
 
 

@@ -25,7 +25,7 @@ from shiguan.commands.options import (
 )
 from shiguan.commands.terminal import place_line, track
 from shiguan.conversations import ConversationStore, check_conversation_id, export_json, export_markdown, head_of
-from shiguan.engine.conversations import open_conversations
+from shiguan.engine.loading import load_stores
 from shiguan.engine.options import read_options
 from shiguan.engine.pipeline_run import checked_question
 from shiguan.engine.runner import Runner
@@ -196,13 +196,13 @@ def delete_conversation(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _store(options: argparse.Namespace) -> Iterator[ConversationStore]:
-    conversations = open_conversations(options.deployment, data_dir=options.data_dir)
-    if conversations is None:
+    store = load_stores(options.deployment, conversations=True, data_dir=options.data_dir).get("conversations")
+    if store is None:
         raise RefusedError(f"The deployment `{options.deployment}` keeps no conversations.")
     try:
-        yield conversations.store
+        yield store
     finally:
-        conversations.close()
+        store.close()
 
 
 def _no_conversation(name: str) -> RefusedError:

@@ -15,8 +15,7 @@ from typing import Any
 
 from shiguan.commands.options import open_library, print_json, print_line, print_result, tenant
 from shiguan.commands.terminal import IngestProgress, print_ingest_summary, source_lines
-from shiguan.engine.ingested_file import IngestedFile
-from shiguan.engine.library import SUFFIXES, Library
+from shiguan.engine.library import SUFFIXES, IngestedFile, Library
 from shiguan.errors import RefusedError
 
 # After a signal, running writes may finish within it; what was written is safe in any case.

@@ -2,11 +2,11 @@
 
 import argparse
 import asyncio
+from contextlib import ExitStack
 from functools import cache
 from typing import Any
 
 from shiguan.commands.options import print_line, tenant
-from shiguan.engine.conversations import open_conversations
 from shiguan.engine.library import Library
 from shiguan.engine.loading import first_mode, list_modes
 from shiguan.engine.runner import Runner
@@ -19,13 +19,13 @@ def mcp(options: argparse.Namespace) -> int:
     library = Library(options.deployment, data_dir=options.data_dir)
     passages = library.count(tenant_id=whose)
     modes = list_modes()[options.deployment]
-    memory = open_conversations(options.deployment, data_dir=options.data_dir)
+    opened = ExitStack()
 
     @cache
     def runner(mode: str) -> Runner:
         if mode not in modes:
             raise RefusedError(f"There is no mode `{mode[:40]}`. Known: {', '.join(modes)}. Name one of these.")
-        return Runner(options.deployment, mode, data_dir=options.data_dir, conversations=memory)
+        return opened.enter_context(Runner(options.deployment, mode, data_dir=options.data_dir))
 
     async def ask(query: str, mode: str, conversation_id: str | None, tenant_id: str) -> dict[str, Any]:
         asked = await asyncio.to_thread(runner, mode)
@@ -35,14 +35,13 @@ def mcp(options: argparse.Namespace) -> int:
         return runner(mode).verify(text, tenant_id=tenant_id)
 
     mode = first_mode(options.deployment)
-    with Runner(options.deployment, mode, data_dir=options.data_dir, retrieval_only=True) as searching:
-        searching.warm_up()
+    with opened:
+        searching = Runner(options.deployment, mode, data_dir=options.data_dir, retrieval_only=True)
+        opened.enter_context(searching).warm_up()
         server = tool_server(library, modes, ask, searching.search, verify, tenant=lambda: whose)
         # Standard output belongs to the protocol.
         print_line(
             f"The library of `{whose}` with {passages:,} passages is ready for MCP on stdin and stdout.", error=True
         )
         server.run("stdio")
-    if memory is not None:
-        memory.close()
     return 0

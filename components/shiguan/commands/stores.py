@@ -8,20 +8,24 @@ from typing import Any
 from shiguan.commands.options import print_line, print_result
 from shiguan.commands.terminal import IngestProgress, track
 from shiguan.engine.library_copy import KINDS, LibraryCopy
-from shiguan.engine.loading import keeps_conversations, load_stores
+from shiguan.engine.loading import load_stores
 
 _NAMED = 5
 
 
 def init(options: argparse.Namespace) -> int:
-    done = [line for store in _stores(options.deployment).values() for line in getattr(store, "set_up", list)()]
+    done = [
+        line
+        for store in load_stores(options.deployment, conversations=True).values()
+        for line in getattr(store, "set_up", list)()
+    ]
     none = f"The deployment `{options.deployment}` has no servers; there is nothing to create."
     print_result(options, {"deployment": options.deployment, "done": done or [none]}, *(done or [none]))
     return 0
 
 
 def status(options: argparse.Namespace) -> int:
-    stores = _stores(options.deployment)
+    stores = load_stores(options.deployment, conversations=True)
     by_kind: dict[str, list[dict[str, Any]]] = {
         kind: getattr(store, "status", list)() for kind, store in stores.items()
     }
@@ -49,11 +53,6 @@ def _unfinished_files(deployment: str, stores: dict[str, Any]) -> Iterator[str]:
         elif vectors != words:
             command = f"shiguan ingest --resume --deployment {deployment} --tenant {file['tenant_id']}"
             yield f"{name} has {vectors:,} vectors for {words:,} retrieval units: run `{command}`"
-
-
-def _stores(deployment: str) -> dict[str, Any]:
-    kinds = ["parents", "children", *(["conversations"] if keeps_conversations(deployment) else ())]
-    return load_stores(deployment, kinds=kinds)
 
 
 def _status_lines(entry: dict[str, Any]) -> list[str]:

@@ -26,7 +26,7 @@ from shiguan.text.places import page_words
 from shiguan.text.terminal import console_for_people, one_line
 
 if TYPE_CHECKING:  # what only checks a file does not wait for Haystack
-    from shiguan.engine.ingested_file import IngestedFile
+    from shiguan.engine.library import IngestedFile
 
 Item = TypeVar("Item")
 

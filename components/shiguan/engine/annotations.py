@@ -12,6 +12,7 @@ from shiguan.text.works import isbn_of, plain_line
 
 _CONTEXT = "https://www.w3.org/ns/epub-anno.jsonld"
 _CFI = "http://www.idpf.org/epub/linking/cfi/epub-cfi.html"
+_SOFTWARE = {"id": "urn:x-shiguan", "type": "Software", "name": "Shiguan"}
 _LONGEST = 10_000
 
 
@@ -31,21 +32,24 @@ def annotation_sets(receipt: Receipt, works: Sequence[tuple[str, dict[str, Any]]
 
 def _set(receipt: Receipt, source: str, work: dict[str, Any]) -> dict[str, Any]:
     cited = [citation for citation in receipt.answer.citations if citation.source == source and _href(citation)]
-    about: dict[str, Any] = {"dc:format": "application/epub+zip", "dc:title": work.get("title") or plain_line(source)}
-    about |= {
-        f"dc:{name}": work[field] for name, field in (("publisher", "publisher"), ("date", "year")) if field in work
+    about = {
+        "title": work.get("title") or plain_line(source),
+        "publisher": work.get("publisher"),
+        "date": work.get("year"),
+        "creator": work.get("author"),
+        "identifier": [f"urn:isbn:{name}" if isbn_of(name) else name for name in work.get("identifier", ())],
     }
-    about |= {"dc:creator": work["author"]} if work.get("author") else {}
-    identifiers = [f"urn:isbn:{name}" if isbn_of(name) else name for name in work.get("identifier", ())]
-    about |= {"dc:identifier": identifiers} if identifiers else {}
     return {
         "@context": _CONTEXT,
         "id": _urn(receipt, source),
         "type": "AnnotationSet",
-        "generator": {"id": "urn:x-shiguan", "type": "Software", "name": f"Shiguan {__version__}"},
+        "generator": {**_SOFTWARE, "name": f"Shiguan {__version__}"},
         "generated": receipt.written,
         "title": plain_line(receipt.answer.query),
-        "about": about,
+        "about": {
+            "dc:format": "application/epub+zip",
+            **{f"dc:{name}": value for name, value in about.items() if value},
+        },
         "items": [_annotation(receipt, citation, f"{source} {place}") for place, citation in enumerate(cited)],
     }
 
@@ -58,25 +62,21 @@ def _annotation(receipt: Receipt, citation: CitedSpan, name: str) -> dict[str, A
     selectors = [{"type": "TextQuoteSelector", "exact": citation.quote, **exact}]
     if isinstance(data.get("cfi"), str):
         selectors.insert(0, {"type": "FragmentSelector", "conformsTo": _CFI, "value": data["cfi"]})
+    lines = [receipt.answer.query]
+    claim, answer = data.get("claim"), receipt.answer.model_dump().get("answer")
+    if receipt.answer.status == "answered" and isinstance(claim, dict) and isinstance(answer, str):
+        start, end = claim.get("start"), claim.get("end")
+        lines += [answer[start:end]] if isinstance(start, int) and isinstance(end, int) else []
+    comment = "\n".join([*(plain_line(line, _LONGEST) for line in lines), f"Shiguan receipt: {receipt.id}"])
     return {
         "id": _urn(receipt, name),
         "type": "Annotation",
         "motivation": "highlighting",
         "created": receipt.written,
-        "creator": {"id": "urn:x-shiguan", "type": "Software", "name": "Shiguan"},
+        "creator": _SOFTWARE,
         "target": {"source": _href(citation), "selector": selectors},
-        "body": {"type": "TextualBody", "format": "text/plain", "value": _comment(receipt, citation)},
+        "body": {"type": "TextualBody", "format": "text/plain", "value": comment},
     }
-
-
-def _comment(receipt: Receipt, citation: CitedSpan) -> str:
-    """Return the question, the sentence of the answer that the citation supports if there is one, and the receipt."""
-    claim, answer = citation.model_dump().get("claim"), receipt.answer.model_dump().get("answer")
-    lines = [receipt.answer.query]
-    if receipt.answer.status == "answered" and isinstance(claim, dict) and isinstance(answer, str):
-        start, end = claim.get("start"), claim.get("end")
-        lines += [answer[start:end]] if isinstance(start, int) and isinstance(end, int) else []
-    return "\n".join([*(plain_line(line, _LONGEST) for line in lines), f"Shiguan receipt: {receipt.id}"])
 
 
 def _href(citation: CitedSpan) -> str:

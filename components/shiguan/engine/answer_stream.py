@@ -13,8 +13,10 @@ from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.answer.quotations import QUOTING
 from shiguan.claims.claim_stream import ClaimStream, end_with_marks
 from shiguan.engine.answer_object import listed
-from shiguan.engine.pipeline_run import PipelineMap
+from shiguan.engine.mode import Mode
 from shiguan.errors import AnswerError
+from shiguan.llm.calls import is_available
+from shiguan.llm.run import Run
 from shiguan.tenants import of_tenant
 
 EVENTS: Final = {
@@ -62,33 +64,35 @@ class AnswerStream:
     with its true marks, without the model's markup. The finished answer object is authoritative.
     """
 
-    def __init__(
-        self, query: str, plan: PipelineMap, queries: str, compare: Callable[[list[Document]], list[Document]]
-    ) -> None:
+    def __init__(self, query: str, mode: Mode, compare: Callable[[list[Document]], list[Document]]) -> None:
         self._query = query
-        self._plan = plan
-        self._rewriter, _, self._queries = queries.partition(".")
+        self._generator = mode.generator if is_available(mode.writer) else ""
+        self._source, _, self._documents = mode.sources.partition(".")
+        self._graders = mode.graders
+        self._rewriter, _, self._queries = mode.outputs.get("queries", "").partition(".")
+        self.stages = {self._rewriter, self._source, *self._graders} - {""}
         self._compare = compare
         self._queue: asyncio.Queue[AnswerEvent] = asyncio.Queue()
         self._count = 0
         self._attempt = 0
         self._claims: ClaimStream | None = None
         self._pieces: asyncio.Queue[bool] = asyncio.Queue()
-        self._checking: asyncio.Task[None] | None = None
+        self._writes = False
         self._streamed = ""
         self._ended = False
         self._started = time.perf_counter()
         self._first_token: float | None = None
 
-    @property
-    def stages(self) -> set[str]:
-        """The stages whose outputs have to be reported to `on_outputs`."""
-        names = {self._rewriter, self._plan.sources.split(".")[0], *self._plan.graders}
-        return names - {""}
+    def listen_to(self, run: Run) -> dict[str, Any]:
+        """Report what a run does, and return the further arguments of `Mode.results`."""
+        run.on_begin, run.on_progress = self._on_begin, self._on_progress
 
-    @property
-    def streams_tokens(self) -> bool:
-        return bool(self._plan.generator) and not self._plan.graders
+        # A plain function: Haystack copies the inputs of its components, and would copy the stream of a bound method.
+        async def on_chunk(chunk: StreamingChunk) -> None:
+            self._on_chunk(chunk)
+
+        writes = self._generator and not self._graders
+        return {"on_outputs": self._on_outputs, "on_chunk": on_chunk if writes else None}
 
     async def events(self, answer: Callable[[], Awaitable[dict[str, Any]]]) -> AsyncGenerator[AnswerEvent, None]:
         running = asyncio.create_task(self._run(answer))
@@ -102,40 +106,40 @@ class AnswerStream:
             running.cancel()
             await asyncio.wait({running})
 
-    def on_begin(self, stage: str) -> None:
+    def _on_begin(self, stage: str) -> None:
         if not self._count and not self._rewriter:
             # Every listener gets the same events: in this mode the question is searched for unchanged.
             self._emit("query_rewritten", {"query": self._query, "queries": [self._query], "method": "none"})
-        if stage == self._plan.generator:
+        if stage == self._generator:
             self._attempt += 1
             self._emit("generation_start", {"attempt": self._attempt})
 
-    def on_outputs(self, stage: str, outputs: dict[str, Any]) -> None:
+    def _on_outputs(self, stage: str, outputs: dict[str, Any]) -> None:
         if stage == self._rewriter:
             found = outputs.get(self._queries) or self._query  # empty if the conversation answers the question
             queries = [found] if isinstance(found, str) else list(found)
             method = outputs.get("method") or ("none" if queries == [self._query] else "contextualize")
             self._emit("query_rewritten", {"query": queries[0], "queries": queries, "method": method})
-        source, _, socket = self._plan.sources.partition(".")
-        if stage == source:
-            documents = outputs.get(socket) or []
+        if stage == self._source:
+            documents = outputs.get(self._documents) or []
             self._claims = ClaimStream(self._compare(documents), self._query)
             # An agent reports its passages only after it has written.
-            attempt = self._attempt + (source != self._plan.generator)
+            attempt = self._attempt + (stage != self._generator)
             self._emit("documents_retrieved", {"attempt": attempt, "documents": listed(documents)})
-        if stage in self._plan.graders:
+        if stage in self._graders:
             self._emit_rejection(outputs)
 
-    def on_progress(self, _: str, outputs: dict[str, Any]) -> None:
+    def _on_progress(self, _: str, outputs: dict[str, Any]) -> None:
         """Report what a stage that is still running has done."""
         if "sub_answer" in outputs:
             self._emit("sub_question_answered", outputs["sub_answer"])
 
-    async def on_chunk(self, chunk: StreamingChunk) -> None:
+    def _on_chunk(self, chunk: StreamingChunk) -> None:
         if chunk.tool_calls or chunk.tool_call_result:
             self._emit("tool_call" if chunk.tool_calls else "tool_result", chunk.meta)
         if chunk.content and self._claims is not None and self._claims.add(chunk.content):
-            self._check(last=False)
+            self._writes = True
+            self._pieces.put_nowait(False)
 
     def _emit_rejection(self, outputs: dict[str, Any]) -> None:
         retry = outputs.get("retry")
@@ -154,11 +158,13 @@ class AnswerStream:
         self._emit("draft_rejected", rejected)
 
     async def _run(self, answer: Callable[[], Awaitable[dict[str, Any]]]) -> None:
+        # Not a task of the stage that writes, which ends before the last piece is checked.
+        checking = asyncio.create_task(self._check_claims())
         try:
             found = await answer()
-            if self._checking is not None:
-                self._check(last=True)
-                await self._checking
+            if self._writes:
+                self._pieces.put_nowait(True)
+                await checking
             if not self._streamed:
                 self._emit_accepted(found)
             elif found["answer"].startswith(self._streamed):
@@ -176,25 +182,20 @@ class AnswerStream:
             self._emit("error", {"message": str(cancelled)}, cancelled)
             raise
         finally:
-            if self._checking is not None:
-                self._checking.cancel()
-
-    def _check(self, *, last: bool) -> None:
-        self._pieces.put_nowait(last)
-        if self._checking is None:
-            self._checking = asyncio.create_task(self._check_claims())
+            checking.cancel()
 
     async def _check_claims(self) -> None:
-        while self._claims is not None:
+        last = False
+        while not last:
             last = await self._pieces.get()
             while not self._pieces.empty():
                 last = self._pieces.get_nowait()
+            if self._claims is None:
+                continue
             claims = await asyncio.to_thread(self._claims.finished, last=last)
             for piece, claim in zip(self._claims.pieces, claims, strict=True):
                 self._emit_token(piece)
                 self._emit("claim", claim)
-            if last:
-                return
 
     def _emit_accepted(self, found: dict[str, Any]) -> None:
         """Stream an answer as if it were just being written: by sentences with their verdicts, or by quotations."""
@@ -237,11 +238,3 @@ def comparing(pipeline: AsyncPipeline, tenant_id: str) -> Callable[[list[Documen
     if matcher is None:
         return list
     return lambda documents: matcher.compared(documents, of_tenant(tenant_id)) if documents else []
-
-
-def forwarding(listener: AnswerStream) -> Callable[[StreamingChunk], Awaitable[None]]:
-    # A plain function: Haystack copies the inputs of its components, and would copy the stream of a bound method.
-    async def forward(chunk: StreamingChunk) -> None:
-        await listener.on_chunk(chunk)
-
-    return forward

@@ -1,25 +1,21 @@
-"""Keeps the turns of conversations, and has them summarized after an answer was sent."""
+"""Keeps the turns of conversations, and has them summarized in the background."""
 
 import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from haystack import GeneratedAnswer, logging
 
 from shiguan.conversations import ConversationStore, Turn
-from shiguan.engine.loading import CONVERSATION, first_mode, load_part
 from shiguan.engine.options import AskOptions
 from shiguan.errors import StoreError
-from shiguan.llm.model_settings import CachePlan
 from shiguan.llm.reply_cache import TenantCache
 from shiguan.llm.run import Run
 from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.memory.summary_tree import SummaryTree
-from shiguan.resources import data_folder
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +27,7 @@ _AT_ONCE = 2
 
 class ConversationKeeper:
     """
-    Keeps turns, and has conversations summarized in the background; see `open_conversations`.
+    Keeps turns, and has conversations summarized in the background.
 
     A store that fails costs a warning and never the answer. A conversation is summarized by one thread at a time; turns
     that come in meanwhile follow at once. What a crash left out is done with the conversation's next turn.
@@ -53,19 +49,16 @@ class ConversationKeeper:
         return []
 
     def sum_up(self, tenant_id: str, conversation_id: str) -> None:
-        """Have a conversation summarized after its answer was sent; returns at once."""
+        """Have a conversation summarized in the background; returns at once."""
         key = (tenant_id, conversation_id)
-        tree = self.tree
-        if tree is None:
-            return
         with self._lock:
             if key in self._at_work:
                 self._at_work[key] = True
-                return
-            # A server that is shutting down starts no more threads; the next turn catches up.
-            with suppress(RuntimeError):
-                self._threads.submit(self._work, tree, key)
-                self._at_work[key] = False
+            elif self.tree is not None:
+                # A server that is shutting down starts no more threads; the next turn catches up.
+                with suppress(RuntimeError):
+                    self._threads.submit(self._work, self.tree, key)
+                    self._at_work[key] = False
 
     def close(self) -> None:
         self._threads.shutdown(wait=True, cancel_futures=True)
@@ -89,19 +82,10 @@ class ConversationKeeper:
                     self._at_work[key] = False
 
 
-def open_conversations(deployment: str, *, data_dir: str | Path | None = None) -> ConversationKeeper | None:
-    """Create the keeper of a deployment's conversations, None where its modes have no component that reads them."""
-    reader, cache = load_part(deployment, first_mode(deployment), CONVERSATION, data_dir=data_dir)
-    if not isinstance(reader, ConversationReader):
-        return None
-    plan = CachePlan.model_validate(cache)
-    return ConversationKeeper(reader, lambda tenant_id: TenantCache(data_folder(data_dir), tenant_id, plan))
-
-
 async def keep_turn(
     keeper: ConversationKeeper | None, turn: Turn, answer: dict[str, Any], tenant_id: str, options: AskOptions
 ) -> None:
-    """Keep the turn of an answer if its question named a conversation and brought no history of its own."""
+    """Keep the turn of an answer if its question named a conversation, unless the question brought its own history."""
     if options.conversation_id is None:
         return
     answer["conversation_id"] = options.conversation_id
@@ -110,6 +94,7 @@ async def keep_turn(
         warnings.append(f"The mode `{answer['mode']}` keeps no conversations.")
     elif not options.history:
         warnings += await asyncio.to_thread(keeper.keep, tenant_id, options.conversation_id, turn)
+        keeper.sum_up(tenant_id, options.conversation_id)
 
 
 def turn_of(answer: GeneratedAnswer, shown: dict[str, Any], source: str | None, begun: dict[str, Any]) -> Turn:

@@ -47,18 +47,20 @@ class Entry:
     quotes: list[tuple[int, str, str]] = field(default_factory=list)
     disputes: list[str] = field(default_factory=list)
 
-    def identifiers(self) -> dict[str, list[str]]:
-        kinds: dict[str, list[str]] = {"ISBN": [], "DOI": [], "URL": [], "": []}
+    def fields(self, receipt: str) -> dict[str, list[str]]:
+        """Return the fields of a bibliography; `note` has what no other one can hold."""
+        found: dict[str, list[str]] = {"ISBN": [], "DOI": [], "URL": [], "other": []}
         for text in self.work.get("identifier", ()):
             doi = _DOI.fullmatch(text)
-            kind = "ISBN" if isbn_of(text) else "DOI" if doi else "URL" if re.match("https?://", text) else ""
-            kinds[kind].append(doi[1] if doi else text)
-        return {**kinds, "": kinds["DOI"][1:] + kinds["URL"][1:] + kinds[""]}
-
-    def notes(self, receipt: str) -> list[str]:
-        """Write what no bibliography field can hold, one line each."""
+            kind = "ISBN" if isbn_of(text) else "DOI" if doi else "URL" if re.match("https?://", text) else "other"
+            alone = kind not in ("DOI", "URL") or not found[kind]
+            found[kind if alone else "other"].append(doi[1] if doi else text)
         quotes = [f"[{number}] {place}: “{quote}”" for number, place, quote in self.quotes]
-        return [*quotes, *self.disputes, *(f"Identifier: {name}" for name in self.identifiers()[""]), _signed(receipt)]
+        identifiers = [f"Identifier: {text}" for text in found.pop("other")]
+        work = {name: self.work.get(name, []) for name in WORK_FIELDS if name != "identifier"}
+        fields = {name: [value] if isinstance(value, str) else value for name, value in (work | found).items()}
+        fields["note"] = [*quotes, *self.disputes, *identifiers, _signed(receipt)]
+        return {name: values for name, values in fields.items() if values}
 
     def reference(self, form: Callable[[str], str] = str, title: str = "{}") -> str:
         """Write the reference to the work in one line, as in a footnote."""
@@ -71,21 +73,13 @@ _ORDER = ("author", *(name for name in WORK_FIELDS if name != "author"))
 
 
 def export_answer(receipt: Receipt, parents: Any, form: str, *, own: Mapping[str, Any] | None = None) -> bytes:
-    """
-    Write the answer of a receipt with everything that it cites.
-
-    :param receipt: How the answer came about.
-    :param parents: The store of the passages, which has the data of their sources.
-    :param form: One of `FORMS`.
-    :param own: The user's own data of sources, by name, which take precedence over those of their files.
-    :returns: The content of the file.
-    :raises RefusedError: If there is no such form, or `annotations` are asked for and no EPUB is cited.
-    """
+    """Write the answer of a receipt with all that it cites; `own` is the user's data of sources, which goes first."""
     if form not in FORMS:
         raise RefusedError(f"There is no form `{plain_line(form)}` to export to. Choose one of {', '.join(FORMS)}.")
     entries = cited_entries(receipt, parents, own or {})
     if form == "docx":
-        return docx_with_footnotes(_line(receipt.answer.query), *_paragraphs(receipt, entries), _signed(receipt.id))
+        texts = _paragraphs(receipt, entries)
+        return docx_with_footnotes(_line(receipt.answer.query), texts, _footnotes(entries), _signed(receipt.id))
     if form == "annotations":
         works = {entry.source: entry.work for entry in reversed(entries)}
         return annotation_sets(receipt, list(works.items())[::-1]).encode("utf-8", "replace")
@@ -125,13 +119,8 @@ class _Dispute(BaseModel):
 
 
 _DISPUTES = {
-    "en": (
-        "The sources give different {}: {}",
-        {"number": "numbers", "date": "dates", "name": "names"},
-        "“{}”[{}]",
-        "; ",
-    ),
-    "zh": ("各书{}不同：{}", {"number": "数字", "date": "年代", "name": "人名地名"}, "“{}”[{}]", "；"),
+    "en": ("The sources give different {}s: {}", "; ", {}),
+    "zh": ("各书{}不同：{}", "；", {"number": "数字", "date": "年代", "name": "人名地名"}),
 }
 
 
@@ -143,11 +132,12 @@ def _disputes(receipt: Receipt) -> list[tuple[str, list[CitedSpan]]]:
         found = TypeAdapter(list[_Dispute]).validate_python(metadata.get("disagreements") or [])
     except ValidationError:
         return []
-    frame, kinds, quote, between = _DISPUTES["zh" if metadata.get("language") == "zh" else "en"]
-    return [
-        (frame.format(kinds[d.kind], between.join(quote.format(_line(p.quote), p.number) for p in d.places)), d.places)
-        for d in found
-    ]
+    frame, between, kinds = _DISPUTES["zh" if metadata.get("language") == "zh" else "en"]
+    lines = []
+    for dispute in found:
+        quotes = between.join(f"“{_line(place.quote)}”[{place.number}]" for place in dispute.places)
+        lines.append((frame.format(kinds.get(dispute.kind, dispute.kind), quotes), dispute.places))
+    return lines
 
 
 def read_sources(path: Path, tenant_id: str) -> dict[str, dict[str, Any]]:
@@ -190,17 +180,15 @@ def _signed(receipt: str) -> str:
 def _csl(receipt: Receipt, entries: list[Entry]) -> str:
     items = []
     for entry in entries:
-        work, ids = entry.work, entry.identifiers()
-        item: dict[str, Any] = {"id": entry.key, "type": "book", "title": work.get("title", "")}
-        for name in PEOPLE:
-            if people := work.get(name):
-                item[name] = [_csl_name(person) for person in people]
-        item |= {name: work[name] for name in ("edition", "publisher") if name in work}
-        if "year" in work:
-            item["issued"] = {"date-parts": [[int(work["year"])]]}
-        item |= {"ISBN": " ".join(ids["ISBN"])} if ids["ISBN"] else {}
-        item |= {name: ids[name][0] for name in ("DOI", "URL") if ids[name]}
-        items.append({**item, "note": "\n".join(entry.notes(receipt.id))})
+        item: dict[str, Any] = {"id": entry.key, "type": "book", "title": ""}
+        for name, values in entry.fields(receipt.id).items():
+            if name in PEOPLE:
+                item[name] = [_csl_name(person) for person in values]
+            elif name == "year":
+                item["issued"] = {"date-parts": [[int(values[0])]]}
+            else:
+                item[name] = ("\n" if name == "note" else " ").join(values)
+        items.append(item)
     return json.dumps(items, ensure_ascii=False, indent=2) + "\n"
 
 
@@ -210,47 +198,46 @@ def _csl_name(name: str) -> dict[str, str]:
 
 
 # BibTeX counts every brace, even an escaped one.
-_LATEX = {char: f"\\{char}" for char in "%&$#_"} | {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}"}
-_LATEX |= {"~": r"\textasciitilde{}", "{": r"\textbraceleft{}", "}": r"\textbraceright{}"}
+_SIGNS = {
+    "\\": "textbackslash",
+    "^": "textasciicircum",
+    "~": "textasciitilde",
+    "{": "textbraceleft",
+    "}": "textbraceright",
+}
+_LATEX = str.maketrans(
+    {char: f"\\{char}" for char in "%&$#_"} | {char: f"\\{sign}{{}}" for char, sign in _SIGNS.items()}
+)
 
 
 def _bibtex(receipt: Receipt, entries: list[Entry]) -> str:
-    def value(text: str) -> str:
-        return re.sub(r"[\\^~{}%&$#_]", lambda found: _LATEX[found[0]], text)
-
-    def people(names: list[str]) -> str:
+    def person(name: str, text: str) -> str:
         # BibTeX would split a name with `and` or commas into several people.
-        return " and ".join(
-            f"{{{value(name)}}}" if re.search(r"\band\b", name) or name.count(",") > 1 else value(name)
-            for name in names
-        )
+        return f"{{{text}}}" if re.search(r"\band\b", name) or name.count(",") > 1 else text
 
     written = []
     for entry in entries:
-        work, ids = entry.work, entry.identifiers()
-        fields: dict[str, str] = {name: people(work[name]) for name in PEOPLE if name in work}
-        fields |= {name: value(work[name]) for name in ("title", "edition", "year", "publisher") if name in work}
-        fields |= {"isbn": value(" ".join(ids["ISBN"]))} if ids["ISBN"] else {}
-        fields |= {name.lower(): value(ids[name][0]) for name in ("DOI", "URL") if ids[name]}
-        fields["annote"] = "\n\n".join(map(value, entry.notes(receipt.id)))
-        lines = ",\n".join(f"  {name} = {{{text}}}" for name, text in fields.items())
-        written.append(f"@book{{{entry.key},\n{lines}\n}}\n")
+        lines = []
+        for name, values in entry.fields(receipt.id).items():
+            texts = [value.translate(_LATEX) for value in values]
+            if name in PEOPLE:
+                texts = list(map(person, values, texts))
+            between = " and " if name in PEOPLE else "\n\n" if name == "note" else " "
+            lines.append(f"  {'annote' if name == 'note' else name.lower()} = {{{between.join(texts)}}}")
+        written.append("@book{" + ",\n".join([entry.key, *lines]) + "\n}\n")
     return "\n".join(written)
 
 
+# As Zotero reads the tags of a book.
+_RIS = {"title": "TI", "author": "AU", "editor": "A3", "translator": "A4", "edition": "ET", "year": "PY"}
+_RIS |= {"publisher": "PB", "ISBN": "SN", "DOI": "DO", "URL": "UR", "note": "N1"}
+
+
 def _ris(receipt: Receipt, entries: list[Entry]) -> str:
-    tags = {"title": "TI", "author": "AU", "editor": "A3", "translator": "A4"}  # as Zotero reads the tags of a book
-    tags |= {"edition": "ET", "year": "PY", "publisher": "PB"}
     lines: list[tuple[str, str]] = []
     for entry in entries:
-        lines.append(("TY", "BOOK"))
-        for name, tag in tags.items():
-            values = entry.work.get(name, [])
-            lines += [(tag, value) for value in ([values] if isinstance(values, str) else values)]
-        ids = entry.identifiers()
-        lines += [("SN", isbn) for isbn in ids["ISBN"]] + [("DO", doi) for doi in ids["DOI"][:1]]
-        lines += [("UR", url) for url in ids["URL"][:1]] + [("N1", note) for note in entry.notes(receipt.id)]
-        lines.append(("ER", ""))
+        fields = entry.fields(receipt.id).items()
+        lines += [("TY", "BOOK"), *((_RIS[name], value) for name, values in fields for value in values), ("ER", "")]
     return "".join(f"{tag}  - {text}\r\n" for tag, text in lines)
 
 
@@ -264,16 +251,19 @@ def _footnotes(entries: list[Entry], form: Callable[[str], str] = str, title: st
     return dict(sorted(notes.items()))
 
 
-def _paragraphs(receipt: Receipt, entries: list[Entry]) -> tuple[list[tuple[str, bool]], dict[int, str]]:
-    """Return the paragraphs of an answer, each with whether it is a quotation, and the footnotes of its marks."""
+def _paragraphs(receipt: Receipt, entries: list[Entry]) -> list[tuple[str, bool]]:
+    """Return the paragraphs of an answer, each with whether it is a quotation."""
     answer = receipt.answer.model_dump()
     disputes = [(line, False) for line, _ in _disputes(receipt)]
     if answer["status"] in QUOTING:
         quotes = [(number, quote) for entry in entries for number, _, quote in entry.quotes]
         quoted = [(f"{quote}[{number}]", True) for number, quote in sorted(quotes)]
-        return quoted + disputes, _footnotes(entries)
+        return quoted + disputes
     parts = re.split(r"\n\s*\n", str(answer.get("answer") or ""))
-    return [*((line, False) for part in parts if (line := _line(part))), *disputes], _footnotes(entries)
+    return [*((line, False) for part in parts if (line := _line(part))), *disputes]
+
+
+_ESCAPED_MARK = re.compile(r"\\\[(\d+)\\\]")
 
 
 def _markdown(receipt: Receipt, entries: list[Entry]) -> str:
@@ -281,33 +271,32 @@ def _markdown(receipt: Receipt, entries: list[Entry]) -> str:
         return re.sub(r"([\\`*_{}\[\]<>#|!~&$^])", r"\\\1", text)
 
     notes = _footnotes(entries, escape, "*{}*")
-    known = {str(number) for number in notes}
-    parts = []
-    for text, quoted in _paragraphs(receipt, entries)[0]:
-        pieces = MARK.split(text)
-        shown = "".join(
-            escape(piece) if at % 2 == 0 else f"[^{piece}]" if piece in known else escape(f"[{piece}]")
-            for at, piece in enumerate(pieces)
-        )
-        parts.append(f"> {shown}" if quoted else shown)
-    feet = "\n\n".join(f"[^{number}]: {note}" for number, note in notes.items())
-    title = f"# {escape(_line(receipt.answer.query))}"
-    return "\n\n".join(filter(None, [title, *parts, feet, _signed(receipt.id)])) + "\n"
+
+    def mark(found: re.Match[str]) -> str:
+        return f"[^{found[1]}]" if int(found[1]) in notes else found[0]
+
+    # The brackets of a mark are escaped with the text around it.
+    paragraphs = [
+        ("> " if quoted else "") + _ESCAPED_MARK.sub(mark, escape(text))
+        for text, quoted in _paragraphs(receipt, entries)
+    ]
+    feet = [f"[^{number}]: {note}" for number, note in notes.items()]
+    return "\n\n".join([f"# {escape(_line(receipt.answer.query))}", *paragraphs, *feet, _signed(receipt.id)]) + "\n"
 
 
 def _html(receipt: Receipt, entries: list[Entry]) -> str:
     notes = _footnotes(entries, html.escape, "<cite>{}</cite>")
 
-    def shown(text: str) -> str:
-        def mark(found: re.Match[str]) -> str:
-            known = int(found[1]) in notes
-            return f'<sup><a href="#n{found[1]}">{found[1]}</a></sup>' if known else found[0]
+    def mark(found: re.Match[str]) -> str:
+        known = int(found[1]) in notes
+        return f'<sup><a href="#n{found[1]}">{found[1]}</a></sup>' if known else found[0]
 
+    def shown(text: str) -> str:
         return MARK.sub(mark, html.escape(text))
 
     paragraphs = [
         f"<blockquote><p dir=auto>{shown(text)}</p></blockquote>" if quoted else f"<p dir=auto>{shown(text)}</p>"
-        for text, quoted in _paragraphs(receipt, entries)[0]
+        for text, quoted in _paragraphs(receipt, entries)
     ]
     feet = [f'<li dir=auto id="n{number}" value="{number}">{note}</li>' for number, note in notes.items()]
     title = html.escape(_line(receipt.answer.query))

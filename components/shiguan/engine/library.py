@@ -4,6 +4,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,9 @@ from haystack import Document, logging
 from haystack.core.errors import PipelineRuntimeError
 from haystack.dataclasses import ByteStream
 
-from shiguan.engine.ingested_file import IngestedFile, failure_of, file_name, ingested_file
 from shiguan.engine.loading import load_index, load_pipeline, load_stores
-from shiguan.errors import RefusedError, SourceError
+from shiguan.engine.pipeline_run import Results, value_at, warnings_of
+from shiguan.errors import RefusedError, SourceError, error_behind
 from shiguan.ingest.conversion import Conversion
 from shiguan.ingest.parent_child_splitter import ParentChildSplitter
 from shiguan.ingest.source_stamper import SourceStamper
@@ -40,9 +41,25 @@ Progress = Callable[[str, int, int], None]
 """A function called with a stage, how much of it is done, and how much there is."""
 
 
+@dataclass(frozen=True)
+class IngestedFile:
+    """The result of ingesting one file."""
+
+    file: str
+    sources: int = 0
+    parents: int = 0
+    children: int = 0
+    new: int = 0
+    vectors: int = 0
+    missing: int = 0
+    removed: int = 0
+    skipped: list[dict[str, str]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
 class Library:
     """
-    The sources of one deployment, by tenant.
+    The sources of one deployment, by tenant: `tenant_id` is always whose library is meant.
 
     :param deployment: A folder of `pipelines/`.
     :param data_dir: Where the embedded stores keep their data; None for $SHIGUAN_DATA_DIR or the user's data folder.
@@ -67,7 +84,6 @@ class Library:
         name is replaced.
 
         :param files: Files on disk, or byte streams with `file_name` in their meta.
-        :param tenant_id: Whose library they go into.
         :param progress: A function called with how far the current file is, and which process it waits for.
         :yields: The result of each file, in order. A file that fails is reported and the next one goes on.
         :raises StoreLockedError: If another process has been writing a file of this name for more than a minute.
@@ -88,12 +104,12 @@ class Library:
             given = {"documents": documents, "tenant_id": tenant_id, "progress": progress}
             data = pipeline.by_component({name: value for name, value in given.items() if name in inputs})
             try:
-                with self._turn(tenant_id, file_name(file), progress):
+                with self._turn(tenant_id, _file_name(file), progress):
                     results = {"conversion": answer, **pipeline.run(data, include_outputs_from=stages)}
             except PipelineRuntimeError as error:
-                yield IngestedFile(file=file_name(file), skipped=[failure_of(file, error)])
+                yield IngestedFile(file=_file_name(file), skipped=[_failure_of(file, error)])
                 continue
-            yield ingested_file(file, results, outputs)
+            yield _ingested_file(file, results, outputs)
 
     def resume(self, *, tenant_id: str, progress: Progress | None = None) -> IngestedFile:
         """
@@ -102,7 +118,6 @@ class Library:
         Where the library has vectors of another embedder, those of all tenants are deleted first: the two are never
         mixed.
 
-        :param tenant_id: Whose library.
         :param progress: A function called with how far the work is.
         :returns: How many `vectors` were made, how many are `missing`, and `warnings`; its `file` is empty. `skipped`
             names the sources of which only a part is there: an ingest was interrupted, and only the file has the rest.
@@ -136,7 +151,6 @@ class Library:
         """
         List a tenant's sources, and how complete they are.
 
-        :param tenant_id: Whose library.
         :returns: For each source file, sorted by name, `source`, `title`, `language`, `records` (sources in it),
             `passages`, `units` (children that the file has), `words` and `vectors` (how many of these are found by
             their words and by their vectors) and `complete`. With fewer words than units an ingest was interrupted:
@@ -155,7 +169,6 @@ class Library:
         Read a passage with its neighbours.
 
         :param id: A passage's id, a citation's `parent_id`.
-        :param tenant_id: Whose library.
         :param neighbours: How many passages before it and after it, at most 10.
         :returns: `passage`, and those `before` and `after` it in its source, in order; None where there is none.
         """
@@ -171,15 +184,7 @@ class Library:
         }
 
     def passages(self, source_id: str, *, tenant_id: str, first: int = 0, last: int = 0) -> list[dict[str, Any]]:
-        """
-        Read a stretch of a work.
-
-        :param source_id: The work.
-        :param tenant_id: Whose library.
-        :param first: The position of the first passage.
-        :param last: The position of the last one.
-        :returns: The passages in order, each as `passage` returns it.
-        """
+        """Read the passages of a work from one position to another, in order, each as `passage` returns it."""
         conditions = [
             where("meta.source_id", "==", source_id),
             where("meta.position", ">=", first),
@@ -193,7 +198,6 @@ class Library:
         Read the contents of a source.
 
         :param source: A source's file name, record id or `source_id`.
-        :param tenant_id: Whose library.
         :returns: The works in it, each with `source`, `source_id`, `title`, `author`, `language`, `passages` (how
             many) and `sections`: `section` (its headings from the outermost), `first` and `last` (positions).
         """
@@ -205,25 +209,12 @@ class Library:
         return [_work(sorted(metas, key=lambda meta: int(meta["position"]))) for metas in works.values()]
 
     def text(self, source: str, *, tenant_id: str) -> list[Document]:
-        """
-        Read a whole source.
-
-        :param source: The name of a source file.
-        :param tenant_id: Whose library.
-        :returns: Its passages in reading order.
-        """
+        """Read the passages of a source file, by its name, in reading order."""
         found = self.stores["parents"].filter_documents(of_tenant(tenant_id, where("meta.source", "==", source)))
         return sorted(found, key=lambda parent: (str(parent.meta["source_id"]), int(parent.meta["position"])))
 
     def read(self, file: Path, *, tenant_id: str) -> list[Document]:
-        """
-        Read a file into passages as an ingest does, without storing anything.
-
-        :param file: A file on disk.
-        :param tenant_id: Whose passages they would be.
-        :returns: Its passages in reading order.
-        :raises RefusedError: If there is no text in it, or it cannot be read.
-        """
+        """Read a file on disk into passages as an ingest does, without storing any; one without text is refused."""
         answer = Conversion(load_index(self.deployment, self.index, data_dir=self.data_dir)[0]).convert(
             file, waiting=lambda: None
         )
@@ -243,7 +234,6 @@ class Library:
 
         :param sources: Names of source files; None for all.
         :param sections: Headings, of any level; passages below one of them are included. None for all.
-        :param tenant_id: Whose library.
         :returns: A filter in Haystack's format; None where nothing is to be left out.
         :raises RefusedError: If there is no such source, no passage under one of the headings, or too many headings.
         """
@@ -286,7 +276,6 @@ class Library:
         Delete a source: its children first, so that no child is found without its parent.
 
         :param source: A source's file name, record id or `source_id`.
-        :param tenant_id: Whose library.
         :returns: How many passages were deleted; 0 where there is no such source.
         """
         named = of_tenant(tenant_id, _named(source))
@@ -305,13 +294,41 @@ class Library:
         return len(parents)
 
     def count(self, *, tenant_id: str) -> int:
-        """
-        Count a tenant's passages.
-
-        :param tenant_id: Whose library.
-        :returns: The number of parents.
-        """
+        """Count a tenant's passages (parents)."""
         return int(self.stores["parents"].count_documents_by_filter(of_tenant(tenant_id)))
+
+
+def _file_name(file: Path | ByteStream) -> str:
+    """Return the name by which a file is recognized when it is ingested again."""
+    return str(file.meta.get("file_name", "")) if isinstance(file, ByteStream) else str(file)
+
+
+def _failure_of(file: Path | ByteStream, error: PipelineRuntimeError) -> dict[str, str]:
+    """Describe why a stage could not take a file; an error of our own is raised unchanged."""
+    if (ours := error_behind(error)) is not None:
+        raise ours
+    reason = error.__cause__ or error
+    return {
+        "source": Path(_file_name(file)).name,
+        "stage": error.component_name or "unknown",
+        "cause": f"the stage `{error.component_name}` failed: {type(reason).__name__}: {reason}",
+        "next_step": "Run again; nothing that was in the library is lost",
+    }
+
+
+def _ingested_file(file: Path | ByteStream, results: Results, outputs: dict[str, str]) -> IngestedFile:
+    """Read the result of ingesting a file from the outputs of the index."""
+    parents = value_at(results, outputs["parents"]) or []
+    skipped = [entry for stage in results.values() for entry in stage.get("skipped", [])]
+    return IngestedFile(
+        file=_file_name(file),
+        sources=len({parent.meta["source_id"] for parent in parents}),
+        parents=len(parents),
+        children=len(value_at(results, outputs["children"]) or []),
+        **{name: value_at(results, outputs[name]) or 0 for name in ("new", "vectors", "missing", "removed")},
+        skipped=[{"source": Path(_file_name(file)).name, **entry} for entry in skipped],
+        warnings=warnings_of(results),
+    )
 
 
 def _named(source: str) -> dict[str, Any]:

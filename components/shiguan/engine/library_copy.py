@@ -7,6 +7,7 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from haystack.document_stores.types import DuplicatePolicy
@@ -57,6 +58,7 @@ class LibraryCopy:
         for store in self.target.values():
             if hasattr(store, "bulk_loading"):
                 self._loading.enter_context(store.bulk_loading())
+        self._counting = Lock()
         self._done = {kind: CopiedPassages(source=self.source[kind].count_documents()) for kind in KINDS}
 
     def slices(self, kind: str) -> int:
@@ -64,17 +66,15 @@ class LibraryCopy:
 
     def copy(self, kind: str) -> Iterator[None]:
         """Copy the passages that the target lacks, several slices in parallel; yields after each slice."""
-        pending: deque[Future[tuple[int, int]]] = deque()
+        pending: deque[Future[None]] = deque()
         pool = ThreadPoolExecutor(_SIDE_BY_SIDE, thread_name_prefix="copy")
         try:
             for ids in self._sliced(kind):
                 pending.append(pool.submit(self._copy_slice, kind, ids))
                 if len(pending) == 2 * _SIDE_BY_SIDE:
-                    self._note(kind, pending.popleft())
-                    yield
+                    yield pending.popleft().result()
             while pending:
-                self._note(kind, pending.popleft())
-                yield
+                yield pending.popleft().result()
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -107,34 +107,28 @@ class LibraryCopy:
                 done.source += len(ids)
                 done.missing += len(ids) - len(there)
             done.target = self.target[kind].count_documents()
-        return dict(self._done)
+        return self._done
 
     def close(self) -> None:
         self._loading.close()
-        for stores in (self.source, self.target):
-            for store in stores.values():
-                store.close()
+        for store in (*self.source.values(), *self.target.values()):
+            store.close()
 
     def _sliced(self, kind: str) -> Iterator[list[str]]:
         ids = self.source[kind].iter_ids()
         while batch := list(islice(ids, _SLICE)):
             yield batch
 
-    def _copy_slice(self, kind: str, ids: list[str]) -> tuple[int, int]:
+    def _copy_slice(self, kind: str, ids: list[str]) -> None:
         known = self.target[kind].existing_ids(ids)
         wanted = [document_id for document_id in ids if document_id not in known]
-        documents = [
-            replace(document, embedding=None, score=None)
-            for document in (self.source[kind].filter_documents(where("id", "in", wanted)) if wanted else [])
-        ]
-        if documents:
+        found = self.source[kind].filter_documents(where("id", "in", wanted)) if wanted else []
+        if found:
+            documents = [replace(document, embedding=None, score=None) for document in found]
             self.target[kind].write_documents(documents, policy=DuplicatePolicy.OVERWRITE)
-        return len(documents), len(known)
-
-    def _note(self, kind: str, copied: "Future[tuple[int, int]]") -> None:
-        written, known = copied.result()
-        self._done[kind].written += written
-        self._done[kind].known += known
+        with self._counting:
+            self._done[kind].written += len(found)
+            self._done[kind].known += len(known)
 
 
 def _unscoped(deployment: str, data_dir: str | Path | None) -> dict[str, Any]:

@@ -2,8 +2,7 @@
 
 import logging
 import os
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator
 from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from shiguan.checking.pipeline_check import check_pipeline
-from shiguan.errors import ConfigurationError, RefusedError
+from shiguan.errors import ConfigurationError
 from shiguan.llm.model_settings import read_model_roles
 from shiguan.resources import read_table, resource_folder
 
@@ -78,23 +77,24 @@ def load_index(
     """
     name = f"{deployment}/{_name(mode)}"
     definition = read_definition(deployment, mode)
-    inputs, connections = definition.get("inputs") or {}, definition.get("connections") or []
-    stampers = {target.split(".")[0] for target in inputs.get("tenant_id", [])}
-    walls = [edge for edge in connections if edge["receiver"].split(".")[0] in stampers]
+    connections = definition.get("connections") or []
+    stampers = set(map(_owner, (definition.get("inputs") or {}).get("tenant_id", [])))
+    walls = [edge for edge in connections if _owner(edge["receiver"]) in stampers]
     reading: dict[str, Any] = {"components": {}}
-    crossing = walls
-    if len(walls) == 1:
+    if walls:
         reading = pruned({**definition, "outputs": {"documents": walls[0]["sender"]}}, ["documents"], name)
-        sides = [{edge[end].split(".")[0] in reading["components"] for end in edge} for edge in connections]
-        crossing = [edge for edge, side in zip(connections, sides, strict=True) if len(side) == 2]
-    if crossing != walls or not reading["components"]:
+    first = reading["components"]
+    crossing = [
+        edge for edge in connections if (_owner(edge["sender"]) in first) != (_owner(edge["receiver"]) in first)
+    ]
+    if len(walls) != 1 or crossing != walls:
         raise ConfigurationError(
             f"The pipeline `{name}` cannot be split into a part that reads files and a part that stores documents: "
             f"{len(crossing)} connections lead from one to the other. Files are read in a process of their own, which "
             "returns only documents; connect one converter, joiner or inspector with the `documents` of one "
             "`SourceStamper`, and nothing else before it with anything after it."
         )
-    keeping = _limited(definition, definition["components"].keys() - reading["components"].keys(), connections)
+    keeping = _limited(definition, definition["components"].keys() - first.keys(), connections)
     keeping["inputs"]["documents"] = [walls[0]["receiver"]]
     _set_data_dir(keeping, data_dir)
     return _with_metadata(reading, deployment, mode), _built(keeping, deployment, mode)
@@ -118,15 +118,9 @@ def _built(definition: dict[str, Any], deployment: str, mode: str | Path) -> "Mo
 
     definition = _with_metadata(definition, deployment, mode)
     _set_models(definition, deployment)
-    with _building(definition, f"{deployment}/{_name(mode)}"):
-        return ModePipeline.from_dict(definition)
-
-
-@contextmanager
-def _building(definition: dict[str, Any], name: str) -> Iterator[None]:
-    """Raise a `ConfigurationError` for whatever fails while a file's components are built."""
+    name = f"{deployment}/{_name(mode)}"
     try:
-        yield
+        return ModePipeline.from_dict(definition)
     except Exception as error:  # Haystack raises whatever a component's __init__ raised.
         if "shiguan[" not in str(error):  # errors of the stores name their extra themselves
             _require_extra(definition, name)
@@ -261,74 +255,34 @@ def _set_models(definition: dict[str, Any], deployment: str) -> None:
                 parameters["models"] = section
 
 
-# Where the files of a deployment configure each store: file, component, parameter.
-_STORES = {
-    "parents": ("index", "parent_writer", "document_store"),
-    "children": ("index", "child_writer", "document_store"),
-    "conversations": ("", CONVERSATION, "conversation_store"),  # of any mode
-}
-
-
-def load_stores(
-    deployment: str, *, kinds: Sequence[str] = ("parents", "children"), data_dir: str | Path | None = None
-) -> dict[str, Any]:
-    """Build a deployment's stores without the components around them; `kinds` may include `conversations`."""
+def load_stores(deployment: str, *, conversations: bool = False, data_dir: str | Path | None = None) -> dict[str, Any]:
+    """Build a deployment's stores without the components around them; that of conversations only if it has one."""
     from haystack.core.serialization import default_from_dict, import_class_by_name  # noqa: PLC0415
 
+    places = {"parents": "parent_writer.document_store", "children": "child_writer.document_store"}
+    if conversations:
+        places["conversations"] = f"{CONVERSATION}.conversation_store"
     stores = {}
-    for kind in kinds:
-        file, component, parameter = _STORES[kind]
+    for kind, place in places.items():
+        file, (name, parameter) = first_mode(deployment) if kind == "conversations" else "index", place.split(".")
         # Opening a store must not import the converters and embedders that filled it.
-        file = file or first_mode(deployment)
         definition = read_definition(deployment, file, build=False)
         _set_data_dir(definition, data_dir)
-        try:
-            spec = definition["components"][component]["init_parameters"][parameter]
-        except (KeyError, TypeError) as error:
+        spec = (definition["components"].get(name, {}).get("init_parameters") or {}).get(parameter)
+        if spec is not None:
+            stores[kind] = default_from_dict(import_class_by_name(spec["type"]), spec)
+        elif kind != "conversations":
             raise ConfigurationError(
-                f"{deployment}/{file}.yml has no component `{component}` with a `{parameter}`. Add it: it says where "
-                f"{kind} are kept."
-            ) from error
-        stores[kind] = default_from_dict(import_class_by_name(spec["type"]), spec)
+                f"{deployment}/{file}.yml has no component `{name}` with a `{parameter}`. Add it: it says where {kind} "
+                "are kept."
+            )
     return stores
-
-
-def keeps_conversations(deployment: str) -> bool:
-    """Return whether the modes of a deployment read conversations, judged by its first mode."""
-    return CONVERSATION in read_definition(deployment, first_mode(deployment), build=False)["components"]
 
 
 def first_mode(deployment: str) -> str:
     """Return the mode that represents a deployment: `simple`, or its first mode."""
     modes = list_modes().get(deployment) or ["simple"]
     return "simple" if "simple" in modes else modes[0]
-
-
-def require_answers(deployment: str, mode: str, outputs: Collection[str]) -> None:
-    """Raise an error that names the modes that answer, if a file has no output `answers`."""
-    if "answers" not in outputs:
-        raise RefusedError(
-            f"The file `{mode}` answers no questions: its `outputs` have no `answers`, only "
-            f"{', '.join(outputs) or 'nothing'}. Ask one of the modes: {', '.join(list_modes()[deployment])}."
-        )
-
-
-def load_part(
-    deployment: str, mode: str | Path, name: str, *, data_dir: str | Path | None = None
-) -> tuple[Any, dict[str, Any]]:
-    """Build one component of a mode (None if there is none of this name); also return the `cache` of the mode."""
-    from haystack.core.serialization import component_from_dict, import_class_by_name  # noqa: PLC0415
-
-    definition = read_definition(deployment, mode, build=False)
-    spec = definition["components"].get(name)
-    if spec is None:
-        return None, {}
-    _set_data_dir(definition, data_dir)
-    _set_models(definition, deployment)
-    spec = {"type": spec["type"], "init_parameters": spec.get("init_parameters") or {}}
-    with _building(definition, f"{deployment}/{_name(mode)}"):
-        part = component_from_dict(import_class_by_name(spec["type"]), spec, name)
-    return part, definition.get("cache") or {}
 
 
 def pruned(definition: dict[str, Any], outputs: list[str], name: str) -> dict[str, Any]:
@@ -343,7 +297,7 @@ def pruned(definition: dict[str, Any], outputs: list[str], name: str) -> dict[st
     import networkx as nx  # noqa: PLC0415
 
     connections = definition.get("connections") or []
-    edges = [(edge["sender"].split(".")[0], edge["receiver"].split(".")[0]) for edge in connections]
+    edges = [(_owner(edge["sender"]), _owner(edge["receiver"])) for edge in connections]
     fed = {receiver for _, receiver in edges}
     graph = nx.DiGraph()
     graph.add_nodes_from(sorted(definition["components"], key=lambda component: component in fed))
@@ -352,7 +306,7 @@ def pruned(definition: dict[str, Any], outputs: list[str], name: str) -> dict[st
     place = {component: at for at, component in enumerate(nx.dfs_postorder_nodes(graph))}
     leads_on = [place[sender] > place[receiver] for sender, receiver in edges]
     graph.remove_edges_from(edge for edge, on in zip(edges, leads_on, strict=True) if not on)
-    ends = {declared[output].split(".")[0] for output in outputs}
+    ends = {_owner(declared[output]) for output in outputs}
     needed = ends.union(*(nx.ancestors(graph, end) for end in ends))
     return _limited(definition, needed, [edge for edge, on in zip(connections, leads_on, strict=True) if on])
 
@@ -361,7 +315,7 @@ def _limited(definition: dict[str, Any], kept: Collection[str], connections: lis
     """Keep some components, and the connections, inputs and outputs that touch only these."""
 
     def own(target: str) -> bool:
-        return target.partition(".")[0] in kept
+        return _owner(target) in kept
 
     inputs = {key: [*filter(own, targets)] for key, targets in (definition.get("inputs") or {}).items()}
     return {
@@ -371,3 +325,8 @@ def _limited(definition: dict[str, Any], kept: Collection[str], connections: lis
         "inputs": {key: targets for key, targets in inputs.items() if targets},
         "outputs": {key: target for key, target in (definition.get("outputs") or {}).items() if own(target)},
     }
+
+
+def _owner(target: str) -> str:
+    """Return the component of a socket that is written as `component.socket`."""
+    return target.partition(".")[0]

@@ -10,7 +10,6 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, Validati
 
 from shiguan.checking.parameters import ENGINE_OPTIONS
 from shiguan.conversations import CONVERSATION_ID, check_conversation_id
-from shiguan.engine.references import ReferenceFormat
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.llm.model_settings import Budget, read_budget
 from shiguan.llm.prompts import check_layer, load_prompt_data
@@ -20,7 +19,8 @@ from shiguan.text.asked_times import years_between
 
 Method = Literal["auto", "none", "multi", "multi_query", "hyde", "step_back", "decompose", "expand", "contextualize"]
 _METHODS: dict[str, str] = {name: name for name in get_args(Method)} | {"multi": "multi_query"}
-_WRITING = ("temperature", "max_tokens")
+ReferenceFormat = Literal["plain", "markdown", "html"]
+WRITING = ("temperature", "max_tokens")
 _NOT_IN_RECEIPTS = {"conversation_id", "history", "budget"}
 
 # Options whose values are names of files, and where these are.
@@ -189,7 +189,7 @@ class AskOptions(BaseModel, extra="forbid"):
         return self.model_copy(update={name: value for name, value in own.items() if getattr(self, name) is None})
 
     def writing(self) -> dict[str, Any]:
-        return {name: value for name, value in self.given().items() if name in _WRITING}
+        return {name: value for name, value in self.given().items() if name in WRITING}
 
     def in_receipt(self) -> dict[str, Any]:
         return {name: value for name, value in self.given().items() if name not in _NOT_IN_RECEIPTS}
@@ -205,19 +205,6 @@ class AskOptions(BaseModel, extra="forbid"):
             return []
         known = ", ".join(f"`{name}`" for name in _METHODS)
         return [f"There is no method `{self.rewrite_method}`: the question was searched as it stands. Known: {known}."]
-
-    def ignored_by(
-        self, mode: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any], *, writes: bool
-    ) -> dict[str, str]:
-        """Return the options that a mode with these inputs and outputs ignores, each with a warning."""
-        given = {name: value for name, value in self.given().items() if value not in ([], {})}
-        names = [name for name in given if name not in inputs and name not in ENGINE_OPTIONS]
-        if self.method == "decompose" and "rewrite_method" in inputs and "sub_questions" not in outputs:
-            names.append("rewrite_method: decompose")  # nothing would answer the parts
-        names += [name for name in _WRITING if name in given and not writes]
-        return {
-            name.partition(":")[0]: f"The mode `{mode}` does not take `{name}`: it was left aside." for name in names
-        }
 
 
 def allowed_values(name: str) -> list[str] | str:

@@ -5,7 +5,6 @@ import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from haystack import AsyncPipeline
@@ -62,138 +61,84 @@ def warnings_of(results: Results) -> list[str]:
     return list(dict.fromkeys(warning for outputs in results.values() for warning in outputs.get("warnings", [])))
 
 
-@dataclass(frozen=True)
-class PipelineMap:
-    """What a pipeline's graph shows about it."""
-
-    warning: frozenset[str]
-    reading: frozenset[str]
-    generator: str
-    sources: str
-    graders: tuple[str, ...]
-
-
-def map_of(pipeline: AsyncPipeline, answers: str) -> PipelineMap:
-    """Build the map: follow `replies` back from the answer to the generator; the stages between may reject."""
-    inputs = pipeline.inputs(include_components_with_connected_inputs=True)
-    outputs = pipeline.outputs(include_components_with_connected_outputs=True)
-    generator, sources, graders = "", "", []
-    stage = answers.partition(".")[0]
-    if stage and "replies" not in inputs.get(stage, {}):
-        before = pipeline.graph.predecessors(stage)
-        stage = next((name for name in before if "replies" in inputs.get(name, {})), stage)
-    while stage:
-        before = _sender(pipeline, stage, "replies")
-        if not before or before.partition(".")[0] in graders:
-            break
-        sources = _sender(pipeline, stage, "documents")
-        stage = before.partition(".")[0]
-        if "streaming_callback" in inputs.get(stage, {}):
-            generator = stage
-            break
-        graders.append(stage)
-    return PipelineMap(
-        warning=frozenset(name for name, sockets in outputs.items() if "warnings" in sockets),
-        reading=frozenset(name for name, sockets in outputs.items() if "documents" in sockets and _reads(inputs[name])),
-        generator=generator,
-        sources=sources,
-        graders=tuple(graders) if generator else (),
-    )
-
-
-def _reads(inputs: dict[str, Any]) -> bool:
-    """Return whether a component searches the library, judged by its inputs; graders do so too but are excluded."""
-    return bool({"filters", "retriever_kwargs"} & inputs.keys()) and "replies" not in inputs
-
-
-def _sender(pipeline: AsyncPipeline, receiver: str, socket: str) -> str:
-    edges: list[tuple[str, str, dict[str, Any]]] = list(pipeline.graph.in_edges(receiver, data=True))
-    return next(
-        (f"{sender}.{edge['from_socket'].name}" for sender, _, edge in edges if edge["to_socket"].name == socket), ""
-    )
-
-
-@dataclass(eq=False)
-class PipelineRun:
+async def run_pipeline(
+    pipeline: AsyncPipeline,
+    data: dict[str, dict[str, Any]],
+    run: Run,
+    *,
+    wanted: Collection[str],
+    on_outputs: Callable[[str, dict[str, Any]], Any] | None = None,
+) -> Results:
     """
+    Run a question through a pipeline and return the outputs of the stages that are `wanted`.
+
     However it ends (with an answer, an error, a limit, or the caller's task cancelled), no further stage begins and
     what was running, including calls of language models, is cancelled. The results of stages that compute in a thread
     are dropped.
     """
+    started, loop = time.perf_counter(), asyncio.get_running_loop()
+    timer = asyncio.timeout(run.limits.request)
+    run.on_overrun = lambda: timer.reschedule(loop.time())
+    try:
+        with run.entered():
+            try:
+                async with timer:
+                    final = await _outputs(pipeline, data, run, set(wanted), on_outputs)
+            finally:
+                at_work = run.running
+                await run.stop()
+    except PipelineRuntimeError as error:
+        ours = error_behind(error)
+        if ours is None:
+            raise _in_words(error) from error
+        if isinstance(ours, AnswerError) and not ours.stage:
+            ours.stage = error.component_name or ""
+        # It is itself the cause of Haystack's error, so naming that as its cause would be circular.
+        raise ours from ours.__cause__
+    except TimeoutError as error:
+        if not timer.expired() or isinstance(error, ShiguanError):
+            raise
+        raise _too_long(run, at_work) from None
+    run.times["total"] = (time.perf_counter() - started) * 1000
+    return {stage: final[stage] for stage in pipeline.graph.nodes if stage in final}
 
-    pipeline: AsyncPipeline
-    data: dict[str, dict[str, Any]]
-    wanted: Collection[str]
-    run: Run = field(default_factory=Run)
-    on_outputs: Callable[[str, dict[str, Any]], None] | None = None
-    found: set[str] = field(default_factory=set, init=False)
 
-    async def results(self) -> Results:
-        started, loop = time.perf_counter(), asyncio.get_running_loop()
-        timer = asyncio.timeout(self.run.limits.request)
-        self.run.on_overrun = lambda: timer.reschedule(loop.time())
-        try:
-            with self.run.entered():
-                try:
-                    async with timer:
-                        final = await self._outputs()
-                finally:
-                    at_work = self.run.running
-                    await self.run.stop()
-        except PipelineRuntimeError as error:
-            ours = error_behind(error)
-            if ours is None:
-                raise _in_words(error) from error
-            if isinstance(ours, AnswerError) and not ours.stage:
-                ours.stage = error.component_name or ""
-            # It is itself the cause of Haystack's error, so naming that as its cause would be circular.
-            raise ours from ours.__cause__
-        except TimeoutError as error:
-            if not timer.expired() or isinstance(error, ShiguanError):
-                raise
-            raise self._too_long(at_work) from None
-        self.run.times["total"] = (time.perf_counter() - started) * 1000
-        return {stage: final[stage] for stage in self.pipeline.graph.nodes if stage in final}
+async def _outputs(
+    pipeline: AsyncPipeline,
+    data: dict[str, dict[str, Any]],
+    run: Run,
+    wanted: set[str],
+    on_outputs: Callable[[str, dict[str, Any]], Any] | None,
+) -> Results:
+    final: Results = {}
+    reported: Counter[str] = Counter()
+    steps = cast("AsyncGenerator[Results, None]", pipeline.run_async_generator(data, include_outputs_from=wanted))
+    async with aclosing(steps):
+        async for final in steps:
+            if len(final) != 1:
+                continue
+            ((name, outputs),) = final.items()
+            # If a stage comes more often than it ran, this is the summary of the whole run.
+            if reported[name] < run.visits[name]:
+                reported[name] += 1
+                run.note_found(name, outputs)
+                if on_outputs is not None:
+                    on_outputs(name, outputs)
+    return final
 
-    async def _outputs(self) -> Results:
-        final: Results = {}
-        reported: Counter[str] = Counter()
-        outputs_as_they_come = cast(
-            "AsyncGenerator[Results, None]",
-            self.pipeline.run_async_generator(self.data, include_outputs_from=set(self.wanted)),
-        )
-        async with aclosing(outputs_as_they_come):
-            async for partial in outputs_as_they_come:
-                final = partial
-                if len(partial) != 1:
-                    continue
-                ((name, outputs),) = partial.items()
-                # If a stage comes more often than it ran, this is the summary of the whole run.
-                if reported[name] < self.run.visits[name]:
-                    reported[name] += 1
-                    self._note_found(name, outputs)
-                    if self.on_outputs is not None:
-                        self.on_outputs(name, outputs)
-        return final
 
-    def _note_found(self, stage: str, outputs: dict[str, Any]) -> None:
-        """Record which passages were found; those from the conversation have no source and do not count."""
-        documents = (document for document in outputs.get("documents") or () if stage in self.run.limited)
-        self.found |= {found.meta.get("parent_id", found.id) for found in documents if "source_id" in found.meta}
-
-    def _too_long(self, at_work: list[str]) -> TimeLimitError:
-        limits, overran = self.run.limits, self.run.overran
-        if overran:
-            return TimeLimitError(
-                f"The stage `{overran}` took longer than {limits.retrieval:g} s, which is the limit for finding "
-                "passages. Ask again, or ask for less.",
-                stage=overran,
-            )
-        during = f" while `{at_work[-1]}` was at work" if at_work else ""
+def _too_long(run: Run, at_work: list[str]) -> TimeLimitError:
+    if run.overran:
         return TimeLimitError(
-            f"The question took longer than {limits.request:g} s{during}. Ask again, or ask for less.",
-            stage=at_work[-1] if at_work else "",
+            f"The stage `{run.overran}` took longer than {run.limits.retrieval:g} s, which is the limit for finding "
+            "passages. Ask again, or ask for less.",
+            stage=run.overran,
         )
+    during = f" while `{at_work[-1]}` was at work" if at_work else ""
+    return TimeLimitError(
+        f"The question took longer than {run.limits.request:g} s{during}. Ask again, or ask for less.",
+        stage=at_work[-1] if at_work else "",
+    )
 
 
 def _in_words(error: PipelineRuntimeError) -> ShiguanError:

@@ -8,7 +8,6 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -103,43 +102,38 @@ def text_sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def receipt_of(answer: GeneratedAnswer, shown: dict[str, Any], **run: Any) -> Receipt:
-    """Create the receipt of an answer; `shown` is its answer object, `run` has the remaining fields."""
-    meta = answer.meta
-    data = {
-        "version": 1,
-        "written": utc_time(),
-        "shiguan": __version__,
-        "prompt": {name: value for name, value in meta.items() if name.startswith("prompt")},
-        "passages": [
-            {
-                "number": place,
-                **{name: value for name, value in document.meta.items() if name in ReadPassage.model_fields},
-                "id": document.id,
-                "sha256": text_sha256(document.content or ""),
-            }
-            for place, document in enumerate(answer.documents, start=1)
-        ],
-        "calls": shown["metadata"]["calls"],
-        "grading": meta.get("grounding") or {},
-        # Copied, because the receipt's id is added to the answer's metadata afterwards.
-        "answer": {**shown, "metadata": dict(shown["metadata"])},
-        **run,
-    }
-    receipt = Receipt.model_validate(data)
-    return receipt.model_copy(update={"id": receipt.own_id()})
-
-
 async def write_receipt(
-    answer: GeneratedAnswer,
-    shown: dict[str, Any],
-    keep: Callable[[Receipt], None] | None,
-    about: dict[str, Any],
+    answer: GeneratedAnswer, shown: dict[str, Any], keep: Callable[[Receipt], None] | None, **run: Any
 ) -> None:
-    """Keep the receipt of an answer and add its id to the answer; a failure only adds a warning."""
+    """
+    Make the receipt of an answer, keep it, and add its id to the answer object `shown`; a failure only adds a warning.
+
+    `run` has the fields that neither the answer nor its object has.
+    """
     metadata = shown["metadata"]
+    passages = [
+        {
+            "number": place,
+            **{name: value for name, value in document.meta.items() if name in ReadPassage.model_fields},
+            "id": document.id,
+            "sha256": text_sha256(document.content or ""),
+        }
+        for place, document in enumerate(answer.documents, start=1)
+    ]
     try:
-        receipt = receipt_of(answer, shown, **about)
+        receipt = Receipt(
+            version=1,
+            written=utc_time(),
+            shiguan=__version__,
+            prompt={name: value for name, value in answer.meta.items() if name.startswith("prompt")},
+            passages=TypeAdapter(list[ReadPassage]).validate_python(passages),
+            calls=metadata["calls"],
+            grading=answer.meta.get("grounding") or {},
+            # Copied, because the receipt's id is added to the answer's metadata afterwards.
+            answer=ShownAnswer.model_validate({**shown, "metadata": dict(metadata)}),
+            **run,
+        )
+        receipt.id = receipt.own_id()
         metadata["receipt"] = receipt.id
         if keep is not None:
             await asyncio.to_thread(keep, receipt)
@@ -171,7 +165,7 @@ class Replay:
     def __init__(self, receipt: Receipt, parents: Any, *, tenant_id: str) -> None:
         self.receipt = receipt
         self._parents = parents
-        self._owned = partial(of_tenant, tenant_id)
+        self._tenant_id = tenant_id
         self._read = {passage.id: passage for passage in receipt.passages}
         ids = sorted({*self._read, *(citation.parent_id for citation in receipt.answer.citations)})
         self._found = {parent.id: parent for parent in self._where("id", "in", ids)} if ids else {}
@@ -179,12 +173,11 @@ class Replay:
     @property
     def is_stale(self) -> bool:
         """Whether a passage that the answer cites has changed or is gone."""
-        cited = (citation for citation in self.receipt.answer.citations if not _is_outside(citation))
-        return not all(_stands(self._found.get(citation.parent_id), citation) for citation in cited)
+        return any(self._state(citation) == "gone" for citation in self.receipt.answer.citations)
 
     @property
     def lost(self) -> list[int]:
-        return [read.number for read in self.receipt.passages if _as_read(self._found.get(read.id), read) is None]
+        return [read.number for read in self.receipt.passages if not _is_as_read(self._found.get(read.id), read)]
 
     def citations(self) -> list[dict[str, Any]]:
         """
@@ -194,53 +187,55 @@ class Replay:
         there without them; `gone`; `outside`: a tool found them outside the library, so they cannot be checked.
         """
         citations = self.receipt.answer.citations
-        entries = [{**citation.model_dump(), "state": "stands", "now": None} for citation in citations]
-        pairs = zip(entries, citations, strict=True)
-        lost = [(entry, cited) for entry, cited in pairs if not _stands(self._found.get(cited.parent_id), cited)]
-        for entry, cited in lost:
-            entry["state"] = "outside" if _is_outside(cited) else "gone"
-        lost = [(entry, cited) for entry, cited in lost if not _is_outside(cited)]
-        names = {meta.get("source") for meta in self._parents.list_meta(self._owned(), ["source"])} if lost else set()
+        entries = [{**cited.model_dump(), "state": self._state(cited), "now": None} for cited in citations]
+        lost = [pair for pair in zip(entries, citations, strict=True) if pair[0]["state"] == "gone"]
+        owned = of_tenant(self._tenant_id)
+        names = {meta.get("source") for meta in self._parents.list_meta(owned, ["source"])} if lost else set()
         own = {cited.source for _, cited in lost}
-        # Source by source, so that a large library is never in memory. In sources other than the cited ones only whole
-        # passages count: a few words may occur there by chance.
+        # Source by source, so that a large library is never in memory; the cited ones first.
         for name in sorted(names - {None}, key=lambda name: (name not in own, name)):
             parents = self._where("meta.source", "==", name)
             for entry, cited in lost:
                 if entry["now"] is None:
-                    entry["now"] = self._place_of(cited, parents, whole=name != cited.source)
+                    entry["now"] = self._place_of(cited, parents)
                     if entry["now"] is not None or name == cited.source:
                         entry["state"] = "changed" if entry["now"] is None else "moved"
         return entries
 
+    def _state(self, citation: CitedSpan) -> str:
+        if getattr(citation, "origin", None) == "tool":
+            return "outside"
+        return "stands" if _stands(self._found.get(citation.parent_id), citation) else "gone"
+
     def _where(self, field: str, operator: str, value: Any) -> list[Document]:
-        found = self._parents.filter_documents(self._owned(where(field, operator, value)))
+        found = self._parents.filter_documents(of_tenant(self._tenant_id, where(field, operator, value)))
         return sorted(found, key=lambda parent: parent.meta.get("position", 0))
 
-    def _place_of(self, citation: CitedSpan, parents: list[Document], *, whole: bool) -> dict[str, Any] | None:
-        """Find the words of a citation in the same passage or, unless only whole passages count, in another one."""
+    def _place_of(self, citation: CitedSpan, parents: list[Document]) -> dict[str, Any] | None:
+        """
+        Find the words of a citation in the passages of one source: in the same passage, or in another one.
+
+        In sources other than the cited one only the whole passage counts: a few words may occur there by chance.
+        """
         passage = self._read.get(citation.parent_id)
         for parent in parents:
-            if passage and _stands(parent, citation) and _as_read(parent, passage) is not None:
+            if passage and _stands(parent, citation) and _is_as_read(parent, passage):
                 return _place(parent, citation, citation.start)
-        for parent in () if whole or not citation.quote else parents:
-            if citation.quote in (parent.content or ""):
-                return _place(parent, citation, (parent.content or "").index(citation.quote))
+        for parent in parents:
+            same = parent.meta.get("source") == citation.source
+            if same and citation.quote and (at := (parent.content or "").find(citation.quote)) >= 0:
+                return _place(parent, citation, at)
         return None
-
-
-def _is_outside(citation: CitedSpan) -> bool:
-    return getattr(citation, "origin", None) == "tool"
 
 
 def _stands(parent: Document | None, citation: CitedSpan) -> bool:
     return parent is not None and (parent.content or "")[citation.start : citation.end] == citation.quote
 
 
-def _as_read(parent: Document | None, passage: ReadPassage) -> str | None:
-    text = (parent.content or "") if parent else ""
-    stretch = text if passage.cut is None else text[passage.cut[0] : passage.cut[1]]
-    return stretch if parent and text_sha256(stretch) == passage.sha256 else None
+def _is_as_read(parent: Document | None, passage: ReadPassage) -> bool:
+    return (
+        parent is not None and text_sha256((parent.content or "")[slice(*passage.cut or (0, None))]) == passage.sha256
+    )
 
 
 def _place(parent: Document, citation: CitedSpan, start: int) -> dict[str, Any]:

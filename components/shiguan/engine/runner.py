@@ -2,35 +2,30 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
-from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Self
 
 from haystack import Document
 
-from shiguan.engine.answer_object import answer_object, first_answer
-from shiguan.engine.answer_stream import AnswerEvent, AnswerStream, comparing, forwarding
+from shiguan.engine.answer_object import answer_object, first_answer, with_sources
+from shiguan.engine.answer_stream import AnswerEvent, AnswerStream, comparing
 from shiguan.engine.conversations import ConversationKeeper, keep_turn, turn_of
 from shiguan.engine.library import Library
-from shiguan.engine.loading import load_pipeline, pipeline_path, require_answers
+from shiguan.engine.loading import load_pipeline, pipeline_path
+from shiguan.engine.mode import Mode
 from shiguan.engine.options import AskOptions, read_options
 from shiguan.engine.pipeline_run import (
-    PipelineRun,
     Results,
     bounded,
     checked_question,
-    map_of,
     value_at,
     warnings_of,
 )
 from shiguan.engine.receipts import Receipt, text_sha256, write_receipt
-from shiguan.engine.references import with_sources
 from shiguan.errors import ConfigurationError, RefusedError
-from shiguan.llm.calls import is_available
-from shiguan.llm.model_settings import Budget, CachePlan
 from shiguan.llm.reply_cache import TenantCache
 from shiguan.llm.run import Run, TimeLimits
 from shiguan.memory.conversation_reader import ConversationReader
@@ -52,6 +47,9 @@ class Runner:
 
         with Runner("embedded", "simple", data_dir="library") as runner:
             print(runner.ask("Who was Guo Ziyi?", tenant_id="default")["answer"])
+
+    In every call `query` is the question, 1 to 2,000 characters, `tenant_id` whose documents may be seen, and `options`
+    are those of `AskOptions`.
 
     One runner has one event loop and answers one question at a time; a program with a loop awaits `ask_async`, or
     listens to `stream`, as often at once as it likes. A question that is cancelled, or whose stream is closed, ends at
@@ -93,16 +91,11 @@ class Runner:
         self._keep_receipt = keep_receipt
         self._keep_prompts = keep_prompts
         self._data_dir = data_dir
-        self._inputs: dict[str, list[str]] = self.pipeline.metadata["inputs"]
-        self._outputs: dict[str, str] = self.pipeline.metadata["outputs"]
-        self._explained = {name: at for name, at in self._outputs.items() if name not in _NOT_EXPLAINED}
-        self._plan = Budget.model_validate(self.pipeline.metadata["budget"])
-        self._kept_for = CachePlan.model_validate(self.pipeline.metadata["cache"])
-        self._map = map_of(self.pipeline, self._outputs.get("answers", ""))
+        self._mode = Mode(self.pipeline)
         self._readers = [part for _, part in self.pipeline.walk() if isinstance(part, ConversationReader)]
-        self._own_conversations, self._conversations = conversations is None, conversations
+        self._own_conversations, self.conversations = conversations is None, conversations
         if conversations is None and self._readers:
-            self._conversations = ConversationKeeper(self._readers[0], self._cache_of)
+            self.conversations = ConversationKeeper(self._readers[0], self._cache_of)
         self._loop = asyncio.Runner(loop_factory=asyncio.new_event_loop)
         self._turn = threading.Lock()
 
@@ -119,8 +112,8 @@ class Runner:
             closing = threading.Thread(target=self._loop.close)
             closing.start()
             closing.join()
-        if self._own_conversations and self._conversations is not None:
-            self._conversations.close()
+        if self._own_conversations and self.conversations is not None:
+            self.conversations.close()
         for reader in self._readers:
             reader.conversation_store.close()
 
@@ -134,11 +127,8 @@ class Runner:
         """
         Answer a question from the tenant's documents.
 
-        :param query: The question, 1 to 2,000 characters.
-        :param tenant_id: Whose documents may be seen.
         :param explain: Whether `metadata.explain` shows what each stage did.
         :param limits: How long the parts of the run may take.
-        :param options: Further options of the question, see `AskOptions`.
         :returns: The answer object: `answer`, `query`, `mode`, `status`, `citations`, `documents`, `metadata`.
         :raises RefusedError: If the question is empty or too long, or an option is unknown or wrong.
         :raises AnswerError: If a stage fails; the message names it.
@@ -149,16 +139,8 @@ class Runner:
     async def ask_async(
         self, query: str, *, tenant_id: str, explain: bool = False, limits: TimeLimits | None = None, **options: Any
     ) -> dict[str, Any]:
-        """
-        Answer a question from the tenant's documents within an event loop, with the arguments of `ask`.
-
-        :returns: The answer object, as `ask` returns it.
-        :raises TimeLimitError: If the question or one of its stages takes longer than its limit; else as `ask`.
-        """
-        asked = read_options(options)
-        answer = await self._answer(query, tenant_id, asked, explain=explain, limits=limits)
-        self._sum_up(tenant_id, asked.conversation_id, asked.history)
-        return answer
+        """Answer a question like `ask` within an event loop; also a `TimeLimitError` where it takes too long."""
+        return await self._answer(query, tenant_id, read_options(options), explain=explain, limits=limits)
 
     def ask_many(
         self, questions: Iterable[str | Mapping[str, Any]], *, tenant_id: str, at_once: int = 4, **options: Any
@@ -167,9 +149,8 @@ class Runner:
         Answer several questions concurrently.
 
         :param questions: Questions, or mappings of `query` and options of its own.
-        :param tenant_id: Whose documents may be seen.
         :param at_once: How many are answered at a time.
-        :param options: The options of all of them, see `AskOptions`; a question's own take precedence.
+        :param options: The options of all of them; a question's own take precedence.
         :returns: For each question, in order, its `index` and its `answer`, or the `error` that it ended with.
         :raises ValueError: If `at_once` is not positive.
         """
@@ -195,34 +176,25 @@ class Runner:
         :yields: Events (see `shiguan.engine.answer_stream`). The last one, and only that, is terminal:
             `generation_complete` or `error`; nothing is raised.
         """
-        writer: Any = self.pipeline.get_component(self._map.generator) if self._map.generator else None
-        # Without a model nothing is written.
-        plan = self._map if is_available(writer) else replace(self._map, generator="")
-        listener = AnswerStream(query, plan, self._outputs.get("queries", ""), comparing(self.pipeline, tenant_id))
+        listener = AnswerStream(query, self._mode, comparing(self.pipeline, tenant_id))
 
         async def answer() -> dict[str, Any]:
             asked = read_options(options)
             return await self._answer(query, tenant_id, asked, explain=explain, limits=limits, listener=listener)
 
         async with aclosing(listener.events(answer)) as events:
-            try:
-                async for event in events:
-                    yield event
-            finally:
-                self._sum_up(tenant_id, options.get("conversation_id"), options.get("history"))
+            async for event in events:
+                yield event
 
     def search(self, query: str, *, tenant_id: str, **options: Any) -> tuple[list[Document], list[str]]:
         """
         Find the passages that an answer would be built from; nothing is written, and no turn is kept.
 
-        :param query: The question, 1 to 2,000 characters.
-        :param tenant_id: Whose documents may be seen.
-        :param options: Further options, such as `top_k`, `filters`, `retrieval` and `sources`.
         :returns: Parents in the mode's final order, and the warnings of the stages that found them.
         :raises RefusedError: If the question is empty or too long, or an option is unknown or wrong.
         :raises AnswerError: If a stage fails; the message names it.
         """
-        wanted = self._outputs["documents"]
+        wanted = self._mode.outputs["documents"]
         _, results, warnings = self._run_alone(query, tenant_id, options, wanted=[wanted])
         return value_at(results, wanted) or [], [*warnings_of(results), *warnings]
 
@@ -237,7 +209,6 @@ class Runner:
         Check a text against the library: its quotations word for word, its other sentences like those of an answer.
 
         :param text: The text, or quotations as mappings of `id`, `text` and optionally `source`.
-        :param tenant_id: Whose documents may be seen.
         :param on_item: Called with each part as soon as it is checked, its number and how many there are.
         :returns: `items` in the text's order, `counts` of verdicts by kind, and `warnings`; see docs/verify.md.
         :raises RefusedError: If the library is empty, the text too long, or a quotation is not one.
@@ -252,43 +223,44 @@ class Runner:
         """
         Run a question and return what passes between the stages, for measuring a mode.
 
-        :param query: The question, 1 to 2,000 characters.
-        :param tenant_id: Whose documents may be seen.
         :param outputs: Names of the file's `outputs` that this runner was built with, or `component.socket`.
-        :param options: Further options of the question.
         :returns: `outputs`, name to value, None for stages that did not run, and `first`, the same for each stage's
             first turn in a mode that loops; `timings_ms`, stage to milliseconds with `total`; `llm_calls`; `usage`,
             tokens by kind; `cost`, None where no price is known; and `warnings`.
         :raises ConfigurationError: If the file has no such output; else as `search`.
         """
-        known = {*self._outputs, *self.pipeline.graph}
+        known = {*self._mode.outputs, *self.pipeline.graph}
         if unknown := [at for at in outputs if known.isdisjoint({at, at.split(".")[0]})]:
             raise ConfigurationError(
-                f"The mode `{self.mode}` has no output `{unknown[0]}`. Its outputs: {', '.join(self._outputs)}. Name "
-                "one of these, or add it to the file."
+                f"The mode `{self.mode}` has no output `{unknown[0]}`. Its outputs: {', '.join(self._mode.outputs)}. "
+                "Name one of these, or add it to the file."
             )
-        targets = {name: self._outputs.get(name, name) for name in outputs}
+        targets = {name: self._mode.outputs.get(name, name) for name in outputs}
         first: Results = {}
         how: dict[str, Any] = {"wanted": targets.values(), "on_outputs": first.setdefault}
-        done, results, _ = self._run_alone(query, tenant_id, options, **how)
+        run, results, _ = self._run_alone(query, tenant_id, options, **how)
         return {
             "outputs": {name: value_at(results, target) for name, target in targets.items()},
             "first": {name: value_at(first, target) for name, target in targets.items()},
-            "timings_ms": {stage: round(value, 2) for stage, value in done.run.times.items()},
-            "llm_calls": done.run.answered,
-            "usage": done.run.usage,
-            "cost": done.run.cost,
+            "timings_ms": {stage: round(value, 2) for stage, value in run.times.items()},
+            "llm_calls": run.answered,
+            "usage": run.usage,
+            "cost": run.cost,
             "warnings": warnings_of(results),
         }
 
     def _run_alone(
         self, query: str, tenant_id: str, options: dict[str, Any], **how: Any
-    ) -> tuple[PipelineRun, Results, list[str]]:
+    ) -> tuple[Run, Results, list[str]]:
         """Run a question without making an answer or keeping a turn; the last result is further warnings."""
         with self._turn:
-            asked = read_options(options)
-            run = self._new_run(query, tenant_id, self._narrowed(asked, tenant_id), **how)
-            return run, self._loop.run(run.results()), [*self._ignored(asked).values(), *asked.warnings()]
+            asked, run = read_options(options), Run()
+            narrowed = self._narrowed(asked, tenant_id)
+            return (
+                run,
+                self._loop.run(self._mode.results(query, tenant_id, narrowed, run, **how)),
+                self._mode.warnings(asked),
+            )
 
     async def _answer(
         self,
@@ -300,91 +272,38 @@ class Runner:
         limits: TimeLimits | None = None,
         listener: AnswerStream | None = None,
     ) -> dict[str, Any]:
+        mode = self._mode
         if self.retrieval_only:
             raise RefusedError("This runner was made with `retrieval_only`; make one without it to ask questions.")
-        require_answers(self.deployment, self.mode, self._outputs)
+        mode.require_answers()
         query = checked_question(query)
-        searched = self._outputs.get("queries", "")
-        wanted = [self._outputs["answers"], *(self._explained.values() if explain else ()), *filter(None, [searched])]
         options = await asyncio.to_thread(options.with_wishes, tenant_id, self._data_dir)
         narrowed = await asyncio.to_thread(self._narrowed, options, tenant_id)
-        how: dict[str, Any] = {"wanted": wanted, "limits": limits, "listener": listener}
-        run = self._new_run(query, tenant_id, narrowed, cache=self._cache_of(tenant_id), **how)
-        results = await run.results()
-        made = replace(
-            first_answer(results, self.mode, self._outputs), query=query
-        )  # not the wording that was searched for
-        answer = answer_object(
-            made,
-            run,
-            results,
-            mode=self.mode,
-            generator=self._map.generator,
-            outputs=self._outputs,
-            warnings=[*self._ignored(options).values(), *options.warnings()],
-        )
+        shown = {name: at for name, at in mode.outputs.items() if explain and name not in _NOT_EXPLAINED}
+        wanted = {mode.outputs["answers"], mode.outputs.get("queries", mode.outputs["answers"]), *shown.values()}
+        run = Run(limits or TimeLimits(), cache=self._cache_of(tenant_id))
+        how = listener.listen_to(run) if listener is not None else {}
+        wanted |= listener.stages if listener is not None else set()
+        results = await mode.results(query, tenant_id, narrowed, run, wanted=wanted, **how)
+        made = first_answer(results, mode, query)
+        answer = answer_object(made, run, results, mode, mode.warnings(options))
         rendered = made.meta.get("prompt_rendered") or {}
         prefix = rendered.pop("prefix", [])
         if not self._keep_prompts:
             rendered.pop("messages", None)
-        writer = self.pipeline.get_component(self._map.generator) if self._map.generator else None
-        parameters = {**(getattr(writer, "generation_kwargs", None) or {}), **options.in_receipt()}
+        parameters = {**(getattr(mode.writer, "generation_kwargs", None) or {}), **options.in_receipt()}
         about = {**self._stamp, "tenant_id": tenant_id, "parameters": parameters}
-        await write_receipt(made, answer, self._keep_receipt, about)
+        await write_receipt(made, answer, self._keep_receipt, **about)
         if explain:
-            answer["metadata"]["explain"] = {at: value_at(results, target) for at, target in self._explained.items()}
-        source, begun = (value_at(results, self._outputs.get(name, "")) for name in ("source", "thread"))
+            answer["metadata"]["explain"] = {name: value_at(results, at) for name, at in shown.items()}
+        source, begun = (value_at(results, mode.outputs.get(name, "")) for name in ("source", "thread"))
         recalled = made.meta.get("status") == "recalled"
         turn = turn_of(made, answer, "history" if recalled else source, {**(begun or {}), "prefix": prefix})
-        await keep_turn(self._conversations, turn, answer, tenant_id, options)
-        return with_sources(
-            answer,
-            made.documents,
-            characters=options.source_characters,
-            form=options.citation_format,
-            references=options.references,
-        )
+        await keep_turn(self.conversations, turn, answer, tenant_id, options)
+        return with_sources(answer, made.documents, options)
 
     def _cache_of(self, tenant_id: str) -> TenantCache:
-        return TenantCache(data_folder(self._data_dir), tenant_id, self._kept_for)
-
-    def _sum_up(self, tenant_id: str, conversation_id: str | None, history: list[Any] | None) -> None:
-        if conversation_id is not None and not history and self._conversations is not None:
-            self._conversations.sum_up(tenant_id, conversation_id)
-
-    def _new_run(
-        self,
-        query: str,
-        tenant_id: str,
-        options: AskOptions,
-        *,
-        wanted: Collection[str],
-        limits: TimeLimits | None = None,
-        cache: TenantCache | None = None,
-        listener: AnswerStream | None = None,
-        on_outputs: Callable[[str, dict[str, Any]], Any] | None = None,
-    ) -> PipelineRun:
-        ignored = self._ignored(options)
-        values = {name: value for name, value in options.for_components().items() if name not in ignored}
-        values |= {"query": checked_question(query), "tenant_id": tenant_id}
-        # A value of None means "as the YAML says": it must not reach a component as an explicit None.
-        given = {name: value for name, value in values.items() if value is not None and name in self._inputs}
-        data = self.pipeline.by_component(given)
-        stages = self._map.warning | {target.split(".")[0] for target in wanted}
-        writing: dict[str, Any] = {"generation_kwargs": options.writing()} if options.writing() else {}
-        budget = self._plan.within(options.budget or Budget())
-        run = Run(limits or TimeLimits(), budget, cache, limited=self._map.reading)
-        if listener is not None:
-            run.on_begin, run.on_progress, on_outputs = listener.on_begin, listener.on_progress, listener.on_outputs
-            stages |= listener.stages
-            if listener.streams_tokens:
-                writing["streaming_callback"] = forwarding(listener)
-        if writing and self._map.generator:
-            data.setdefault(self._map.generator, {}).update(writing)
-        return PipelineRun(self.pipeline, data, wanted=stages, run=run, on_outputs=on_outputs)
-
-    def _ignored(self, options: AskOptions) -> dict[str, str]:
-        return options.ignored_by(self.mode, self._inputs, self._outputs, writes=bool(self._map.generator))
+        return TenantCache(data_folder(self._data_dir), tenant_id, self._mode.cache_plan)
 
     @cached_property
     def _library(self) -> Library:

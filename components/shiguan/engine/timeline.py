@@ -6,7 +6,7 @@ from typing import Any
 from haystack import Document
 
 from shiguan.engine.library import Library
-from shiguan.tenants import during, of_tenant
+from shiguan.tenants import during, of_tenant, where
 from shiguan.text.asked_times import years_between
 from shiguan.text.places import place_of
 from shiguan.text.times import day_number, times_in, western_of
@@ -27,18 +27,11 @@ def timeline(
     children: Collection[str] | None = None,
 ) -> dict[str, Any]:
     """
-    List what a library says by year.
+    List what a library says by year: of `when` (`755..763`), of some sources, of the `children` that a search found.
 
-    :param library: The library.
-    :param tenant_id: Whose library.
-    :param when: Between which years, such as `755..763`; None for all.
-    :param sources: Names of source files; None for all.
-    :param children: Ids of the children that a search found; None for all.
-    :returns: `lines`, the earliest first, 200 at most, each with `from` and `to` (astronomical years, 0 is 1 BC), `as`
-        (how the source writes the time), `western` (its conversion if it is in another calendar, else None),
-        `precision`, `how` (`written` in the passage or `carried` over from before it), `text`, `passage`, `start` and
-        `end`, `source`, `title`, `section`, `page`; `count`, how many lines there are in all.
-    :raises RefusedError: If `when` names no years, or there is no such source.
+    `lines` are the earliest ones, 200 at most, each with `from` and `to` (astronomical years, 0 is 1 BC), `as` (how the
+    source writes the time), `western` (its conversion if it is in another calendar, else None), `precision`, `how`
+    (`written` in the passage or `carried` over from before it) and its place; `count` is how many there are in all.
     """
     first, last = years_between(when) if when else _EVER
     named = library.narrowed(sources, None, tenant_id=tenant_id) if sources else None
@@ -68,16 +61,13 @@ def timeline(
     for *_, name, time in shown:
         if (child := texts.get(name)) is None or (parent := parents.get(child.meta["parent_id"])) is None:
             continue  # deleted meanwhile
-        span = (int(child.meta["start"]), int(child.meta["end"]))
+        start, end = span = (int(child.meta["start"]), int(child.meta["end"]))
         western = western_of(time) if time.calendar == "reign" else None
         dated = {"from": time.first, "to": time.last, "as": time.label, "western": western}
-        place = place_of(parent.meta, parent.content or "", span)
-        lines.append(
-            dated
-            | {"precision": time.precision, "how": time.how, "text": child.content, "passage": parent.id}
-            | {"start": span[0], "end": span[1], "page": place.get("page")}
-            | {field: parent.meta.get(field) for field in ("source", "title", "section")}
-        )
+        dated |= {"precision": time.precision, "how": time.how, "text": child.content, "passage": parent.id}
+        place = {field: parent.meta.get(field) for field in ("source", "title", "section")}
+        page = place_of(parent.meta, parent.content or "", span).get("page")
+        lines.append({**dated, "start": start, "end": end, "page": page, **place})
     return {"lines": lines, "count": len(found)}
 
 
@@ -98,6 +88,6 @@ def _by_id(store: Any, ids: Collection[str], tenant_id: str) -> dict[str, Any]:
     wanted = sorted(ids)
     found: dict[str, Any] = {}
     for start in range(0, len(wanted), _BATCH):
-        batch = {"field": "id", "operator": "in", "value": wanted[start : start + _BATCH]}
+        batch = where("id", "in", wanted[start : start + _BATCH])
         found |= {document.id: document for document in store.filter_documents(of_tenant(tenant_id, batch))}
     return found

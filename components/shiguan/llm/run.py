@@ -40,7 +40,7 @@ class TimeLimits:
 
 @dataclass(eq=False)
 class Stage:
-    """A running stage: when it began, how long it waited for models, and since when it is waiting now."""
+    """A stage: when it began, how long it waited for models, since when it is waiting now, and whether it has ended."""
 
     run: "Run"
     name: str
@@ -49,6 +49,7 @@ class Stage:
     waiting: int = 0
     waiting_since: float = 0.0
     timer: asyncio.TimerHandle | None = None
+    ended: bool = False
 
     def worked(self, now: float) -> float:
         waited = self.waited + (now - self.waiting_since if self.waiting else 0.0)
@@ -66,7 +67,7 @@ class Run:
     `times` has the milliseconds of each stage and `visits` how often it ran. `answered` counts the calls of models that
     got an answer, and `usage` their tokens by kind; `calls` lists all calls, also failed ones; `requests` counts their
     attempts; `switches` lists where another model stood in, and why; `refused` the stages that the budget left without
-    a model. After `stop` no stage begins.
+    a model; `found` has the ids of the library's passages that were found. After `stop` no stage begins.
     """
 
     limits: TimeLimits = field(default_factory=TimeLimits)
@@ -85,6 +86,7 @@ class Run:
     requests: int = field(default=0, init=False)
     switches: list[dict[str, str]] = field(default_factory=list, init=False)
     refused: list[str] = field(default_factory=list, init=False)
+    found: set[str] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
         self._running: list[Stage] = []
@@ -131,6 +133,7 @@ class Run:
             yield stage
         finally:
             _stage.reset(token)
+            stage.ended = True
             self._running.remove(stage)
             self.visits[name] += 1
             if stage.timer is not None:
@@ -146,6 +149,11 @@ class Run:
             self.overran = stage.name
             if self.on_overrun is not None:
                 self.on_overrun()
+
+    def note_found(self, stage: str, outputs: Mapping[str, Any]) -> None:
+        """Record which passages a search found; those from the conversation have no source and do not count."""
+        documents = outputs.get("documents") or () if stage in self.limited else ()
+        self.found |= {one.meta.get("parent_id", one.id) for one in documents if "source_id" in one.meta}
 
     async def stop(self) -> None:
         """Cancel all running stages and let no other begin; results of threads are dropped."""
@@ -277,6 +285,12 @@ def stage_name() -> str:
     """Return the name of the current stage; empty outside of one."""
     stage = _stage.get()
     return stage.name if stage else ""
+
+
+def stage_has_ended() -> bool:
+    """Return whether the stage that this code works for has ended or was cancelled meanwhile, as threads may ask."""
+    stage = _stage.get()
+    return stage is not None and stage.ended
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 import ipaddress
 import threading
 from collections.abc import Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -17,12 +16,10 @@ from shiguan.errors import ConfigurationError
 from shiguan.serving.error_replies import ApiError, counted, error_response
 from shiguan.serving.keys import KeyFile, KeyRecord, KeyUse, hash_of, keys_of_environment
 from shiguan.serving.settings import ServingSettings
+from shiguan.serving.telemetry import current_request, in_request
 
 DEFAULT_TENANT = "default"
 """The tenant of all requests if no keys are configured."""
-
-principal_of_request: ContextVar["Principal | None"] = ContextVar("principal_of_request", default=None)
-"""The principal of the current request, for code without a request object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +34,7 @@ class Principal:
 
 def current_principal() -> Principal:
     """Return the principal of the current request."""
-    principal = principal_of_request.get()
+    principal = current_request().principal
     if principal is None:
         raise ApiError("unauthenticated")
     return principal
@@ -213,8 +210,8 @@ class Authentication:
     """
     ASGI middleware: refuses requests without a valid key.
 
-    Every path that is not open needs a key, even one that does not exist. The principal is set in
-    `principal_of_request`. Keys with the role `metrics` read only /metrics, and no other key reads it: its numbers are
+    Every path that is not open needs a key, even one that does not exist. The principal is part
+    of `current_request()`. Keys with the role `metrics` read only /metrics, and no other key reads it: its numbers are
     those of all tenants together.
 
     If no keys are configured, programs on this machine are the tenant `default` and may write.
@@ -234,11 +231,8 @@ class Authentication:
         except ApiError as error:
             await error_response(counted(error))(scope, receive, send)
             return
-        token = principal_of_request.set(principal)
-        try:
+        with in_request(principal=principal):
             await self.app(scope, receive, send)
-        finally:
-            principal_of_request.reset(token)
 
     def _principal(self, scope: Scope) -> Principal:
         if self.keys.keyless:

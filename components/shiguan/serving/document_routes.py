@@ -19,7 +19,7 @@ from shiguan.serving.engine import current_engine
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.ingest_jobs import IngestJobs
 from shiguan.serving.keys import audit
-from shiguan.serving.telemetry import current_request_id
+from shiguan.serving.telemetry import current_request
 
 router = APIRouter(prefix="/api/v1")
 
@@ -38,7 +38,7 @@ CurrentLibrary = Annotated[Library, Depends(_current_library)]
 
 
 async def _audit(request: Request, principal: Principal, action: str, **details: Any) -> None:
-    who = {"tenant": principal.tenant_id, "key": principal.key_id, "request": current_request_id.get()}
+    who = {"tenant": principal.tenant_id, "key": principal.key_id, "request": current_request().id}
     await asyncio.to_thread(audit, request.app.state.settings.folder, action, **who, **details)
 
 

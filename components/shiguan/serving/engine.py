@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from shiguan.claims.claim_stream import ClaimStream
 from shiguan.engine.answer_stream import AnswerEvent
-from shiguan.engine.conversations import open_conversations
+from shiguan.engine.conversations import ConversationKeeper
 from shiguan.engine.loading import first_mode, list_modes
 from shiguan.engine.options import AskOptions
 from shiguan.engine.pipeline_run import MAX_QUESTION, bounded, checked_question
@@ -27,9 +27,7 @@ from shiguan.errors import RefusedError
 from shiguan.llm.run import TimeLimits
 from shiguan.resources import check_free_space, write_json
 from shiguan.serving import telemetry
-from shiguan.serving.authentication import principal_of_request
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields
-from shiguan.serving.request_lifetime import deadline_of_request
 from shiguan.serving.settings import ServingSettings
 
 MOST_TURNS = 100
@@ -169,19 +167,19 @@ class Engine:
         self.deployment = settings.deployment
         # An unknown deployment is refused when its first mode is loaded.
         self.modes = tuple(list_modes().get(self.deployment, ["simple"]) if modes is None else modes)
-        self.conversations = memory = open_conversations(self.deployment, data_dir=settings.data_dir)
         keep = ReceiptFolder(settings).keep if settings.receipt_days else None
-        self._runners = {
-            mode: Runner(
+        self.conversations: ConversationKeeper | None = None  # of the first mode that has one, for all
+        self._runners: dict[str, Runner] = {}
+        for mode in self.modes:
+            self._runners[mode] = Runner(
                 self.deployment,
                 mode,
                 data_dir=settings.data_dir,
                 keep_receipt=keep,
                 keep_prompts=settings.receipt_prompts == "on",
-                conversations=memory,
+                conversations=self.conversations,
             )
-            for mode in self.modes
-        }
+            self.conversations = self._runners[mode].conversations
 
     def runner(self, mode: str) -> Runner:
         if mode not in self._runners:
@@ -244,11 +242,9 @@ class Engine:
         """Let go of the runners; stores close with the process."""
         for runner in self._runners.values():
             runner.close()
-        if self.conversations is not None:
-            self.conversations.close()
 
     def _limits(self) -> TimeLimits:
-        deadline, left = deadline_of_request.get(), self.settings.request_timeout
+        deadline, left = telemetry.current_request().deadline, self.settings.request_timeout
         if deadline is not None:
             left = deadline - asyncio.get_running_loop().time()
         return TimeLimits(
@@ -266,7 +262,7 @@ def _count(answer: dict[str, Any], **more: float | None) -> None:
 
 
 def _spend(**used: int) -> None:
-    principal = principal_of_request.get()
+    principal = telemetry.current_request().principal
     if principal is not None and principal.use is not None:
         principal.use.spend(principal.key_id, **used)
 

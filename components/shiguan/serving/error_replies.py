@@ -26,7 +26,7 @@ from shiguan.errors import (
 )
 from shiguan.resources import read_table
 from shiguan.serving import telemetry
-from shiguan.serving.telemetry import current_request_id
+from shiguan.serving.telemetry import current_request
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class ApiError(HTTPException):
             "stage": self.stage,
             "message": self.message,
             "next_step": self.next_step,
-            "request_id": current_request_id.get(),
+            "request_id": current_request().id,
         }
         if self.fields is not None:
             error["fields"] = self.fields
@@ -165,12 +165,12 @@ def log_failure(error: BaseException) -> None:
     frames = traceback.extract_tb(error.__traceback__)[-3:]
     logger.error(
         "Request {request_id} failed: {kind}{summary} at {place}",
-        request_id=current_request_id.get(),
+        request_id=current_request().id,
         kind=type(error).__name__,
         summary=f" ({error.summary})" if isinstance(error, EndpointError) and error.summary else "",
         place=" < ".join(f"{frame.filename.rsplit('/', 2)[-1]}:{frame.lineno}" for frame in reversed(frames)),
     )
-    logger.debug("Request {request_id}: {error}", request_id=current_request_id.get(), error=str(error))
+    logger.debug("Request {request_id}: {error}", request_id=current_request().id, error=str(error))
 
 
 _MOST_FIELDS = 20

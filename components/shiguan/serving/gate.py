@@ -18,7 +18,7 @@ from shiguan.serving.authentication import Authentication, KeyRing
 from shiguan.serving.error_replies import ApiError, error_response, install_error_replies, log_failure
 from shiguan.serving.request_lifetime import Admission, RequestLifetime
 from shiguan.serving.settings import ServingSettings
-from shiguan.serving.telemetry import current_request_id
+from shiguan.serving.telemetry import in_request
 
 MOST_HEAD_BYTES = 16 * 1024
 """The most bytes of a request's address and headers together; the address has half of it."""
@@ -58,27 +58,26 @@ class RequestIdentity:
                 MutableHeaders(scope=message)["X-Request-ID"] = request_id
             await send(message)
 
-        known = current_request_id.set(request_id)
         method = scope["method"] if scope["method"] in (*_METHODS, "OPTIONS", "HEAD") else "other"
-        try:
-            tags = {"shiguan.request_id": request_id, "http.request.method": method}
-            with tracer.trace("shiguan.request", tags=tags) as span:
-                _check_head(scope)
-                try:
-                    await self.app(scope, receive, send_with_id)
-                finally:
-                    span.set_tags({"http.route": _route(scope), "http.response.status_code": status or 499})
-        except Exception as error:
-            if not isinstance(error, ApiError):
-                log_failure(error)
-            if status:
-                # uvicorn would log the error with its message; a reply without an end closes the connection.
-                return
-            await error_response(error)(scope, receive, send_with_id)
-        finally:
-            current_request_id.reset(known)
-            telemetry.REQUESTS.labels(_route(scope), method, str(status or 499)).inc()
-            telemetry.REQUEST_SECONDS.labels(_route(scope)).observe(time.perf_counter() - started)
+        tags = {"shiguan.request_id": request_id, "http.request.method": method}
+        with in_request(id=request_id):
+            try:
+                with tracer.trace("shiguan.request", tags=tags) as span:
+                    _check_head(scope)
+                    try:
+                        await self.app(scope, receive, send_with_id)
+                    finally:
+                        span.set_tags({"http.route": _route(scope), "http.response.status_code": status or 499})
+            except Exception as error:
+                if not isinstance(error, ApiError):
+                    log_failure(error)
+                if status:
+                    # uvicorn would log the error with its message; a reply without an end closes the connection.
+                    return
+                await error_response(error)(scope, receive, send_with_id)
+            finally:
+                telemetry.REQUESTS.labels(_route(scope), method, str(status or 499)).inc()
+                telemetry.REQUEST_SECONDS.labels(_route(scope)).observe(time.perf_counter() - started)
 
 
 def _route(scope: Scope) -> str:

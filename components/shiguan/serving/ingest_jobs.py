@@ -17,8 +17,7 @@ from haystack import logging
 from haystack.dataclasses import ByteStream
 from pydantic import ConfigDict, TypeAdapter
 
-from shiguan.engine.ingested_file import IngestedFile
-from shiguan.engine.library import Library
+from shiguan.engine.library import IngestedFile, Library
 from shiguan.engine.loading import load_pipeline
 from shiguan.errors import ConfigurationError, ShiguanError, StoreFullError
 from shiguan.resources import check_free_space, write_json

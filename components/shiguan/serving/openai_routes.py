@@ -17,7 +17,7 @@ from shiguan.serving.authentication import Reader
 from shiguan.serving.engine import LONGEST_TURN, MOST_TURNS, AnswerRequest, HistoryMessage, current_engine
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields
 from shiguan.serving.rag_routes import DONE, EventStreamResponse, sse
-from shiguan.serving.telemetry import current_request_id
+from shiguan.serving.telemetry import current_request
 
 MODEL_PREFIX = "shiguan-"
 _SPEAKERS = ("user", "assistant")
@@ -112,7 +112,7 @@ def extension(answer: dict[str, Any], warnings: Sequence[str]) -> dict[str, Any]
         **{name: metadata[name] for name in ("claims", "confidence", "timings_ms", "receipt")},
         "warnings": [*metadata["warnings"], *warnings],
         "conversation_id": answer.get("conversation_id"),
-        "request_id": current_request_id.get(),
+        "request_id": current_request().id,
     }
 
 

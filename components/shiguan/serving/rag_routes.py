@@ -16,7 +16,7 @@ from shiguan.engine.answer_stream import EVENTS, AnswerEvent
 from shiguan.serving.authentication import Reader, check_tenant
 from shiguan.serving.engine import AnswerRequest, BatchRequest, current_engine
 from shiguan.serving.error_replies import counted
-from shiguan.serving.telemetry import current_request_id
+from shiguan.serving.telemetry import current_request
 
 _BEAT = b": still at work\n\n"
 _BEAT_SECONDS = 10.0
@@ -57,7 +57,7 @@ async def query(body: AnswerRequest, asker: Reader) -> JSONResponse:
     """
     check_tenant(asker, body.tenant_id)
     answer = await current_engine().ask(body, asker.tenant_id)
-    return JSONResponse({**answer, "request_id": current_request_id.get()})
+    return JSONResponse({**answer, "request_id": current_request().id})
 
 
 _STREAM: dict[str, Any] = {
@@ -97,7 +97,7 @@ async def batch(body: BatchRequest, asker: Reader) -> JSONResponse:
     for tenant_id in (body.tenant_id, *(one.get("tenant_id") for one in body.requests)):
         check_tenant(asker, tenant_id)
     results = await current_engine().batch(body.requests, asker.tenant_id)
-    return JSONResponse({"results": results, "request_id": current_request_id.get()})
+    return JSONResponse({"results": results, "request_id": current_request().id})
 
 
 async def _beating(parts: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
@@ -146,7 +146,7 @@ def _told(event: AnswerEvent) -> dict[str, Any]:
     if event.name in _ALSO:
         name, read = _ALSO[event.name]
         told[name] = read(event.data)
-    return {**told, "request_id": current_request_id.get()} if event.name == "generation_complete" else told
+    return {**told, "request_id": current_request().id} if event.name == "generation_complete" else told
 
 
 # What a reader of the lines alone, without the events' names, looks for.

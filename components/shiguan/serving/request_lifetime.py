@@ -5,7 +5,6 @@ import contextlib
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextvars import ContextVar
 from typing import Any
 
 from starlette.datastructures import Headers
@@ -16,9 +15,6 @@ from shiguan.serving.authentication import METRICS_PATH, UPLOAD_PATH, current_pr
 from shiguan.serving.error_replies import ApiError, counted, error_response
 from shiguan.serving.request_body import RequestBody, check_length
 from shiguan.serving.settings import ServingSettings
-
-deadline_of_request: ContextVar[float | None] = ContextVar("deadline_of_request", default=None)
-"""When, by the clock of the event loop, the request that is being served is given up."""
 
 _RETRY_AFTER = {"Retry-After": "1"}
 
@@ -235,11 +231,11 @@ class RequestLifetime:
                 await watch
 
     async def _work(self, scope: Scope, body: RequestBody, reply: ResponseWatch, deadline: float) -> None:
-        deadline_of_request.set(deadline)
         if not await body.start(whole=not _is_upload(scope)):
             return
-        async with self.admission.turn():
-            await self.app(scope, body, reply)
+        with telemetry.in_request(deadline=deadline):
+            async with self.admission.turn():
+                await self.app(scope, body, reply)
 
     async def _cut_off(self, work: asyncio.Task[None], reason: str, reply: ResponseWatch, scope: Scope) -> None:
         telemetry.CANCELLED.labels(reason).inc()

@@ -9,16 +9,20 @@ import warnings
 from collections.abc import Iterator, Mapping, Sized
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from haystack.tracing.tracer import NullTracer, Span, Tracer, enable_tracing, tracer
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
 from shiguan.errors import ConfigurationError
 from shiguan.text.terminal import printable
+
+if TYPE_CHECKING:
+    from shiguan.serving.authentication import Principal
 
 REGISTRY = CollectorRegistry()
 """The server's own registry: metrics of libraries are not exported by accident."""
@@ -215,14 +219,39 @@ def _open_telemetry(exporter: Any) -> tuple[Tracer, Any]:
         return OpenTelemetryTracer(provider.get_tracer("shiguan")), provider
 
 
-current_request_id: ContextVar[str | None] = ContextVar("current_request_id", default=None)
+@dataclass(frozen=True)
+class CurrentRequest:
+    """What is known of the request that is being served: its id, its caller, and when it is given up (loop time)."""
+
+    id: str | None = None
+    principal: "Principal | None" = None
+    deadline: float | None = None
+
+
+_NO_REQUEST = CurrentRequest()
+_request: ContextVar[CurrentRequest] = ContextVar("shiguan_request", default=_NO_REQUEST)
+
+
+def current_request() -> CurrentRequest:
+    """Return what is known here of the current request, for code without a request object."""
+    return _request.get()
+
+
+@contextmanager
+def in_request(**known: Any) -> Iterator[None]:
+    """Add to what is known of the current request, for the code inside the block."""
+    token = _request.set(replace(_request.get(), **known))
+    try:
+        yield
+    finally:
+        _request.reset(token)
 
 
 class _TextLines(logging.Formatter):
     """Lines for people, without control characters for their terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
-        line, request_id = printable(super().format(record)), current_request_id.get()
+        line, request_id = printable(super().format(record)), current_request().id
         return line if request_id is None or request_id in line else f"{line} [request {request_id}]"
 
 
@@ -237,7 +266,7 @@ class JsonLines(logging.Formatter):
             "logger": record.name,
             # Below its first line the event loop quotes the exception of a task.
             "message": message if error is None else message.partition("\n")[0],
-            "request_id": current_request_id.get(),
+            "request_id": current_request().id,
         }
         if error is not None:
             frames = traceback.extract_tb(error.__traceback__)

@@ -12,6 +12,7 @@ from haystack.dataclasses import ChatMessage
 from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.claims.checker import CheckStoppedError, check_in_thread, go_on
 from shiguan.claims.claim_stream import ClaimStream
+from shiguan.llm.run import Run
 
 WORDS = (
     "army river city governor tax salt horse winter rebel prince wall gate north south merchant road grain temple monk"
@@ -74,7 +75,11 @@ async def test_a_cancelled_check_stops_at_its_next_claim():
             ended.set()
             raise
 
-    task = asyncio.create_task(check_in_thread(check))
+    async def stage():
+        with Run().stage("checks"):
+            await check_in_thread(check)
+
+    task = asyncio.create_task(stage())
     await asyncio.to_thread(began.wait, 10)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

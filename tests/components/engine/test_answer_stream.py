@@ -221,7 +221,7 @@ async def test_what_a_question_comes_with_reaches_the_model(runner, llm):
 
 
 async def test_what_a_mode_does_not_take_is_told(plain_runner, monkeypatch):
-    monkeypatch.delitem(plain_runner("simple")._inputs, "task")
+    monkeypatch.delitem(plain_runner("simple")._mode.inputs, "task")
     answer = await plain_runner("simple").ask_async(QUESTION, tenant_id="a", task="compare")
     assert "The mode `simple` does not take `task`: it was left aside." in answer["metadata"]["warnings"]
 

@@ -8,10 +8,12 @@ from haystack import Document, GeneratedAnswer, component
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 
 from shiguan.conversations import Turn
-from shiguan.engine.conversations import ConversationKeeper, open_conversations, turn_of
-from shiguan.errors import RefusedError, StoreFullError
+from shiguan.engine.conversations import ConversationKeeper, turn_of
+from shiguan.engine.loading import load_stores
+from shiguan.errors import StoreFullError
 from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.memory.summary_tree import SummaryTree
+from shiguan.resources import resource_folder
 from shiguan.stores.embedded.sqlite_conversation_store import SQLiteConversationStore
 from shiguan.tenants import of_tenant
 
@@ -169,17 +171,6 @@ def test_a_summary_that_fails_is_told_to_the_log_and_made_up_with_the_next_turn(
     assert "The disk is full" in caplog.text
 
 
-@pytest.mark.parametrize("conversation", ["", "a/b", "..", "x" * 129, None, 7, "a b", "a\n", "../../etc"])
-def test_what_can_be_no_id_is_refused(store, conversation):
-    keeper = keeper_of(store)
-    if conversation is not None:  # a question of its own
-        with pytest.raises(RefusedError, match="no id of a conversation"):
-            read(store, conversation=conversation)
-    with pytest.raises(RefusedError, match="no id of a conversation"):
-        keeper.keep("ours", conversation, TURN)
-    keeper.close()
-
-
 def test_a_conversation_is_asked_with_what_its_answers_say_and_not_with_what_stands_around_it(store):
     keeper = keeper_of(store)
     keeper.keep("ours", "c", Turn("Who was he?", "The sources do not answer this.", meta={"said": ""}))
@@ -192,16 +183,15 @@ def test_a_conversation_is_asked_with_what_its_answers_say_and_not_with_what_sta
     ]
 
 
-@pytest.mark.parametrize(
-    "deployment", ["embedded", pytest.param("elasticsearch_qdrant", marks=pytest.mark.transformers)]
-)
+@pytest.mark.parametrize("deployment", ["embedded", "elasticsearch_qdrant"])
 def test_every_deployment_says_where_its_conversations_are(deployment, tmp_path, monkeypatch):
     monkeypatch.setenv("SHIGUAN_ELASTICSEARCH_URL", "http://127.0.0.1:1")
-    opened = open_conversations(deployment, data_dir=tmp_path)
-    assert "Conversation" in type(opened.store).__name__
+    monkeypatch.setenv("SHIGUAN_QDRANT_URL", "http://127.0.0.1:1")
+    store = load_stores(deployment, conversations=True, data_dir=tmp_path)["conversations"]
+    assert "Conversation" in type(store).__name__
     if deployment == "embedded":
-        assert opened.store.file == tmp_path / "conversations.sqlite"
-    opened.close()
+        assert store.file == tmp_path / "conversations.sqlite"
+    store.close()
 
 
 def answer_with(status, **more):
@@ -234,6 +224,8 @@ def test_of_an_answer_in_words_of_its_own_later_turns_know_all():
 def test_a_deployment_whose_modes_read_no_conversations_keeps_none(tmp_path, monkeypatch):
     (tmp_path / "bare").mkdir()
     bare = "# bare: for tests.\ncomponents:\n  tenant_filter: {type: shiguan.retrieval.tenant_filter.TenantFilter}\n"
+    index = (resource_folder("pipelines") / "embedded" / "index.yml").read_text(encoding="utf-8")
     (tmp_path / "bare" / "simple.yml").write_text(bare, encoding="utf-8")
+    (tmp_path / "bare" / "index.yml").write_text(index, encoding="utf-8")
     monkeypatch.setenv("SHIGUAN_PIPELINES_DIR", str(tmp_path))
-    assert open_conversations("bare") is None
+    assert load_stores("bare", conversations=True).keys() == {"parents", "children"}

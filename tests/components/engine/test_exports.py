@@ -148,13 +148,13 @@ def test_bibtex_comes_back_whole(number):
             elif name != "identifier":
                 assert plain(item.get(name, "")) == plain_tex(said or "")
         lines = [plain(line) for line in item["annote"].split("\n\n")]
-        assert lines == [plain_tex(line) for line in entry.notes(receipt.id)]
+        assert lines == [plain_tex(line) for line in entry.fields(receipt.id)["note"]]
         identifiers_of(
             entry,
             item.get("isbn", "").split(),
             plain(item.get("doi", "")),
             plain(item.get("url", "")),
-            lines=[line for line in entry.notes(receipt.id) if plain_tex(line) in lines],
+            lines=[line for line in entry.fields(receipt.id)["note"] if plain_tex(line) in lines],
         )
 
 

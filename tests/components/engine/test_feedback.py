@@ -119,22 +119,6 @@ def test_a_file_that_is_no_database_is_told_and_left_alone(file):
     assert file.path.read_text().startswith("not a database")
 
 
-def test_among_a_hundred_thousand_a_write_and_a_page_look_at_an_index_and_never_at_the_table(file):
-    file.give(receipt(), "right", reader="k")
-    with sqlite3.connect(file.path) as database:
-        plans = [
-            database.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
-            for statement in (
-                "SELECT number, content FROM feedback WHERE tenant = 'a' AND number < 9 ORDER BY number DESC LIMIT 9",
-                "DELETE FROM feedback WHERE tenant = 'a' AND number <= "
-                "(SELECT number FROM feedback WHERE tenant = 'a' ORDER BY number DESC LIMIT 1 OFFSET 100000)",
-            )
-        ]
-    database.close()
-    told = [step[3] for plan in plans for step in plan]
-    assert all("feedback_by_tenant" in step or "SCALAR SUBQUERY" in step for step in told), told
-
-
 def test_readers_who_are_the_first_at_once_are_all_kept(tmp_path):
     with ThreadPoolExecutor(8) as threads:
         for number in range(5):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shiguan.engine.references import reference_list
+from shiguan.engine.answer_object import reference_list
 
 
 def cited(**names):

@@ -1,6 +1,8 @@
+import asyncio
 import re
 
 import pytest
+from tests.doubles.small_library import TENANT, small_library
 
 from shiguan.engine import loading
 from shiguan.engine.pipeline_run import checked_question
@@ -185,3 +187,11 @@ def test_a_file_that_answers_nothing_is_refused_with_what_it_gives(tmp_path, mod
     refused = pytest.raises(RefusedError, match=rf"`{mode}` answers no questions.*Ask one of the modes: .*simple")
     with Runner("embedded", own if mode == "own" else mode, data_dir=tmp_path) as runner, refused:
         runner.ask("Who?", tenant_id="a")
+
+
+async def test_a_runner_that_searched_in_a_thread_is_closed_inside_a_running_loop(tmp_path):
+    runner = Runner("embedded", "simple", data_dir=small_library(tmp_path), retrieval_only=True)
+    found, _ = await asyncio.to_thread(runner.search, "Who proposed the two-tax reform?", tenant_id=TENANT)
+    assert found[0].meta["source"] == "tax.txt"
+    runner.close()
+    runner.close()

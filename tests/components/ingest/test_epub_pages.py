@@ -12,7 +12,7 @@ from tests.doubles.epub_builder import EpubBuilder, chapter
 from tests.doubles.epub_cfi import CfiReader
 
 from shiguan.claims.citations import cited_place
-from shiguan.engine.references import reference_list
+from shiguan.engine.answer_object import reference_list
 from shiguan.ingest.conversion_inspector import ConversionInspector
 from shiguan.ingest.docx_heading_marker import DocxHeadingMarker
 from shiguan.ingest.epub_to_document import EPUBToDocument

@@ -15,7 +15,6 @@ from shiguan.serving.authentication import (
     KeyRing,
     Principal,
     check_tenant,
-    principal_of_request,
     reading_principal,
     writing_principal,
 )
@@ -23,6 +22,7 @@ from shiguan.serving.gate import install_gate
 from shiguan.serving.keys import KeyFile
 from shiguan.serving.request_lifetime import Admission
 from shiguan.serving.settings import ServingSettings
+from shiguan.serving.telemetry import current_request
 
 
 class Question(BaseModel):
@@ -61,7 +61,7 @@ def gated(tmp_path):  # noqa: C901
         @app.post("/ask")
         async def ask(question: Question, principal: Annotated[Principal, Depends(reading_principal)]):
             check_tenant(principal, question.tenant_id)
-            inside = principal_of_request.get()
+            inside = current_request().principal
             return {"tenant": principal.tenant_id, "inside": inside.tenant_id, "role": principal.role}
 
         @app.post("/write")

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from shiguan.engine.ingested_file import IngestedFile
+from shiguan.engine.library import IngestedFile
 from shiguan.errors import ConfigurationError, StoreError, StoreFullError
 from shiguan.serving import ingest_jobs
 from shiguan.serving.error_replies import ApiError

@@ -9,11 +9,12 @@ import pytest
 from shiguan.cli import main
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.serving import keys as keys_module
-from shiguan.serving.authentication import KeyRing, Principal, principal_of_request
+from shiguan.serving.authentication import KeyRing, Principal
 from shiguan.serving.engine import _count
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.keys import KeyFile, KeyUse, audit, hash_of, keys_of_environment
 from shiguan.serving.settings import ServingSettings
+from shiguan.serving.telemetry import in_request
 
 
 @pytest.fixture
@@ -251,9 +252,8 @@ def test_tokens_may_be_overdrawn_once_and_are_waited_for(tmp_path, clock):
     keys = use(tmp_path, tokens_per_minute=600)
     keys.take("a")
     principal = Principal("acme", "read", "a", use=keys)
-    token = principal_of_request.set(principal)
-    _count({"mode": "simple", "metadata": {"usage": {"prompt_tokens": 800, "completion_tokens": 100}}})
-    principal_of_request.reset(token)
+    with in_request(principal=principal):
+        _count({"mode": "simple", "metadata": {"usage": {"prompt_tokens": 800, "completion_tokens": 100}}})
     assert retry_after(keys) == 30
     clock[0] += 30
     keys.take("a")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.request_lifetime import ResponseWatch
-from shiguan.serving.telemetry import current_request_id
+from shiguan.serving.telemetry import in_request
 
 EVENTS = [
     b'id: 1\nevent: token\ndata: {"text":"event: error and data: [DONE]"}\n\n',
@@ -63,7 +63,7 @@ async def test_a_reply_that_had_not_begun_becomes_the_error():
         sent.append(message)
 
     watch = ResponseWatch(send)
-    current_request_id.set("id-1")
-    await watch.end(ApiError("timeout"), SCOPE)
+    with in_request(id="id-1"):
+        await watch.end(ApiError("timeout"), SCOPE)
     assert sent[0]["status"] == 504
     assert b'"request_id":"id-1"' in sent[1]["body"]

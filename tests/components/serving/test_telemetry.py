@@ -14,7 +14,7 @@ from tests.doubles.small_library import TENANT, TEXTS, small_library
 from shiguan.engine.runner import Runner
 from shiguan.errors import AnswerError
 from shiguan.resources import resource_folder
-from shiguan.serving.telemetry import TextlessTracer, current_request_id, log_handler, traces, write_logs
+from shiguan.serving.telemetry import TextlessTracer, current_request, in_request, log_handler, traces, write_logs
 from shiguan.stores.embedded.shards import close_all_shards
 
 QUESTION = "Where did An Lushan rise, asks the emperor?"
@@ -150,9 +150,8 @@ def written(capsys):
 
 def test_a_record_is_one_line_of_json(written):
     lines = written("json")
-    known = current_request_id.set("a1b2c3d4")
-    haystack_logging.getLogger("shiguan.x").warning("Two\nlines of {who}", who="史官")
-    current_request_id.reset(known)
+    with in_request(id="a1b2c3d4"):
+        haystack_logging.getLogger("shiguan.x").warning("Two\nlines of {who}", who="史官")
     logging.getLogger("elsewhere").info("no %s", "request")
     first, second = map(json.loads, lines())
     time = first.pop("time")
@@ -191,15 +190,14 @@ async def test_what_fails_in_a_request_is_logged_under_its_id(written, gated):
     assert line["level"] == "ERROR"
     assert "RuntimeError" in line["message"]
     assert "the text of a document" not in json.dumps(line)
-    assert current_request_id.get() is None
+    assert current_request().id is None
 
 
 def test_lines_for_people_end_with_the_id_and_cannot_steer_a_terminal(written):
     lines = written("text")
-    known = current_request_id.set("a1b2c3d4")
-    logging.getLogger("shiguan.x").warning("a\x1b[31mb")
-    logging.getLogger("shiguan.x").warning("Request a1b2c3d4 failed")
-    current_request_id.reset(known)
+    with in_request(id="a1b2c3d4"):
+        logging.getLogger("shiguan.x").warning("a\x1b[31mb")
+        logging.getLogger("shiguan.x").warning("Request a1b2c3d4 failed")
     logging.getLogger("shiguan.x").warning("no request")
     assert lines() == [
         "WARNING:shiguan.x:ab [request a1b2c3d4]",

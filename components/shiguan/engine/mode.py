@@ -1,0 +1,121 @@
+"""A loaded mode: what its file declares, what its graph shows, and how a question runs through it."""
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from shiguan.checking.parameters import ENGINE_OPTIONS
+from shiguan.engine.loading import list_modes
+from shiguan.engine.mode_pipeline import ModePipeline
+from shiguan.engine.options import WRITING, AskOptions
+from shiguan.engine.pipeline_run import Results, checked_question, run_pipeline
+from shiguan.errors import RefusedError
+from shiguan.llm.model_settings import Budget, CachePlan
+from shiguan.llm.run import Run
+
+
+class Mode:
+    """
+    A mode, with the parts of its graph that the engine knows by their sockets.
+
+    `generator` is the stage that writes the answer, `sources` the output with the passages that it reads, and `graders`
+    are the stages between it and the answer, which may reject a draft; all are empty where nothing writes.
+    """
+
+    def __init__(self, pipeline: ModePipeline) -> None:
+        of_file = pipeline.metadata
+        self.pipeline = pipeline
+        self.deployment: str = of_file["deployment"]
+        self.name: str = of_file["mode"]
+        self.inputs: dict[str, list[str]] = of_file["inputs"]
+        self.outputs: dict[str, str] = of_file["outputs"]
+        self.cache_plan = CachePlan.model_validate(of_file["cache"])
+        self._budget = Budget.model_validate(of_file["budget"])
+        self._sockets = pipeline.inputs(include_components_with_connected_inputs=True)
+        outputs = pipeline.outputs(include_components_with_connected_outputs=True)
+        self._warning = {name for name, sockets in outputs.items() if "warnings" in sockets}
+        self._reading = {name for name, sockets in outputs.items() if "documents" in sockets and self._reads(name)}
+        self.generator = self.sources = ""
+        self.graders: list[str] = []
+        self._find_generator()
+        self.writer: Any = pipeline.get_component(self.generator) if self.generator else None
+
+    def _find_generator(self) -> None:
+        """Follow `replies` back from the answer to the generator."""
+        graders: list[str] = []
+        stage = self.outputs.get("answers", "").partition(".")[0]
+        if stage and "replies" not in self._sockets.get(stage, {}):
+            before = self.pipeline.graph.predecessors(stage)
+            stage = next((name for name in before if "replies" in self._sockets.get(name, {})), stage)
+        while stage:
+            before = self._sender(stage, "replies").partition(".")[0]
+            if not before or before in graders:
+                return
+            self.sources = self._sender(stage, "documents")
+            if "streaming_callback" in self._sockets.get(before, {}):
+                self.generator, self.graders = before, graders
+                return
+            graders.append(before)
+            stage = before
+
+    def _reads(self, name: str) -> bool:
+        """Return whether a component searches the library, judged by its inputs; graders do so too but are excluded."""
+        return (
+            bool({"filters", "retriever_kwargs"} & self._sockets[name].keys()) and "replies" not in self._sockets[name]
+        )
+
+    def _sender(self, receiver: str, socket: str) -> str:
+        edges: list[tuple[str, str, dict[str, Any]]] = list(self.pipeline.graph.in_edges(receiver, data=True))
+        senders = (
+            f"{sender}.{edge['from_socket'].name}" for sender, _, edge in edges if edge["to_socket"].name == socket
+        )
+        return next(senders, "")
+
+    def require_answers(self) -> None:
+        """Raise an error that names the modes that answer, if the file has no output `answers`."""
+        if "answers" not in self.outputs:
+            raise RefusedError(
+                f"The file `{self.name}` answers no questions: its `outputs` have no `answers`, only "
+                f"{', '.join(self.outputs) or 'nothing'}. Ask one of the modes: "
+                f"{', '.join(list_modes()[self.deployment])}."
+            )
+
+    def warnings(self, options: AskOptions) -> list[str]:
+        """Return a warning for each option that the mode ignores or does not know the value of."""
+        ignored = (
+            f"The mode `{self.name}` does not take `{name}`: it was left aside." for name in self._ignored(options)
+        )
+        return [*ignored, *options.warnings()]
+
+    def _ignored(self, options: AskOptions) -> list[str]:
+        """Name the options, with a value in one case, that the mode does not take."""
+        given = {name: value for name, value in options.given().items() if value not in ([], {})}
+        names = [name for name in given if name not in self.inputs and name not in ENGINE_OPTIONS]
+        if options.method == "decompose" and "rewrite_method" in self.inputs and "sub_questions" not in self.outputs:
+            names.append("rewrite_method: decompose")  # nothing would answer the parts
+        return names + [name for name in WRITING if name in given and not self.generator]
+
+    async def results(
+        self,
+        query: str,
+        tenant_id: str,
+        options: AskOptions,
+        run: Run,
+        *,
+        wanted: Collection[str],
+        on_outputs: Callable[[str, dict[str, Any]], Any] | None = None,
+        on_chunk: Callable[..., Any] | None = None,
+    ) -> Results:
+        """Run a question; `wanted` are the outputs, or stages, that are read afterwards."""
+        values = {**options.for_components(), "query": checked_question(query), "tenant_id": tenant_id}
+        for name in self._ignored(options):
+            values.pop(name.partition(":")[0], None)
+        # A value of None means "as the YAML says": it must not reach a component as an explicit None.
+        given = {name: value for name, value in values.items() if value is not None and name in self.inputs}
+        data = self.pipeline.by_component(given)
+        writing: dict[str, Any] = {"generation_kwargs": options.writing()} if options.writing() else {}
+        writing |= {"streaming_callback": on_chunk} if on_chunk else {}
+        if writing and self.generator:
+            data.setdefault(self.generator, {}).update(writing)
+        run.budget, run.limited = self._budget.within(options.budget or Budget()), self._reading
+        stages = self._warning | {target.partition(".")[0] for target in wanted}
+        return await run_pipeline(self.pipeline, data, run, wanted=stages, on_outputs=on_outputs)
