@@ -26,7 +26,7 @@ from shiguan.memory.earlier_turns import (
     whole_summary,
     written_turns,
 )
-from shiguan.memory.recollection import LAST_TURNS, fragments, in_order, written
+from shiguan.memory.recollection import LAST_TURNS, fragments
 from shiguan.memory.routing import Route, route_question
 from shiguan.memory.summary_tree import SummaryTree
 from shiguan.memory.unsearched import unsearched_answer
@@ -189,7 +189,7 @@ class ConversationReader(Serializable):
             answer = unwritten_answer(query, ready, spoken, "unsearched")
         elif route.source == "history":
             found = fragments(query, [], conversation.turns, conversation.nodes)
-            answer = recalled_answer(query, in_order(found), spoken)
+            answer = recalled_answer(query, [fragment.text for fragment in found], spoken)
         if answer is not None:
             start = conversation.in_prompts[0].number if conversation.in_prompts else 0
             thread = {"start": start, "prefix": conversation.prefix}
@@ -269,7 +269,9 @@ class ConversationReader(Serializable):
         turns = [turn for turn in conversation.turns if turn.number > summarised]
         turns = turns if len(turns) >= LAST_TURNS else conversation.turns[-LAST_TURNS:]
         vector = self.text_embedder.run(text=route.query)["embedding"] if conversation.nodes else []
-        return written(fragments(route.query, vector, turns, conversation.nodes), before=earlier.first)
+        found = fragments(route.query, vector, turns, conversation.nodes)
+        older = (one for one in found if earlier.first is None or one.first_turn < earlier.first)
+        return "\n".join(f"- {fragment.text}" for fragment in older)
 
     def _tokens(self, messages: Sequence[ChatMessage]) -> int:
         self._counter.warm_up()
