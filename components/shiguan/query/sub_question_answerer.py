@@ -19,7 +19,7 @@ from shiguan.llm.prompt_rendering import render_prompt, written_pairs
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.run import report_progress
 from shiguan.llm.source_blocks import neutral_text, render_sources, source_block
-from shiguan.query.sub_questions import SubQuestion, filled, levels, plan_of
+from shiguan.query.sub_questions import filled, levels
 from shiguan.serialization import Serializable
 from shiguan.text.languages import detect_language
 
@@ -40,7 +40,7 @@ _OUTPUTS: dict[str, Any] = {
 class _Part:
     """A sub-question with its query, in which placeholders are filled, its passages, and its answer."""
 
-    sub: SubQuestion
+    sub: dict[str, Any]
     query: str
     passages: list[Document] = field(default_factory=list)
     status: Literal["answered", "not_found", "failed"] = "not_found"
@@ -52,9 +52,9 @@ class _Part:
         """Write it in the form of the answer object and the stream."""
         own = [document for document in self.passages if document.meta["number"] in self.numbers]
         return {
-            "number": self.sub.number,
+            "number": self.sub["number"],
             "question": self.query,
-            "needs": list(self.sub.needs),
+            "needs": self.sub["needs"],
             "status": self.status,
             "answer": self.answer,
             "numbers": self.numbers,
@@ -136,8 +136,7 @@ class SubQuestionAnswerer(Serializable):
         if not plan or not is_available(self.chat_generator):
             return {"documents": list(documents), "sub_answers": [], "warnings": [], "llm_calls": 0}
         self.warm_up()
-        subs = plan_of(plan)
-        ordered, circle = levels(subs)
+        ordered, circle = levels(plan)
         warnings: list[str] = []
         if circle:
             names = ", ".join(map(str, circle))
@@ -147,7 +146,7 @@ class SubQuestionAnswerer(Serializable):
         calls = 0
         for level in ordered:
             keys = {number: part.key for number, part in done.items()}
-            parts = [_Part(sub, filled(sub, subs, keys)) for sub in level]
+            parts = [_Part(sub, filled(sub["text"], plan, keys)) for sub in level]
             found = await asyncio.gather(*(self._passages(part.query, filters) for part in parts))
             for part, (passages, problem) in zip(parts, found, strict=True):
                 part.passages = [_numbered(document, numbers) for document in passages]
@@ -157,9 +156,9 @@ class SubQuestionAnswerer(Serializable):
             calls += sum(bool(part.passages) for part in parts)
             warnings += filter(None, await asyncio.gather(*(self._answer(part, done, language) for part in parts)))
             for part in parts:
-                done[part.sub.number] = part
+                done[part.sub["number"]] = part
                 report_progress({"sub_answer": part.record()})
-        ready = [done[sub.number] for sub in subs]
+        ready = [done[sub["number"]] for sub in plan]
         return {
             "documents": _read_first(ready, documents, numbers),
             "sub_answers": [part.record() for part in ready],
@@ -188,7 +187,7 @@ class SubQuestionAnswerer(Serializable):
         messages = render_prompt(
             "sub_question_answerer",
             context=render_sources([source_block(document) for document in part.passages]),
-            pairs=written_pairs([(done[need].query, done[need].answer) for need in part.sub.needs]),
+            pairs=written_pairs([(done[need].query, done[need].answer) for need in part.sub["needs"]]),
             query=neutral_text(part.query),
             language=language or detect_language(part.query),
         )
@@ -245,4 +244,4 @@ def _read_first(parts: Sequence[_Part], documents: Sequence[Document], numbers: 
 
 
 def _failure(part: _Part, reason: str) -> str:
-    return f"The sub-question {part.sub.number} was not answered ({reason}): {part.query}"
+    return f"The sub-question {part.sub['number']} was not answered ({reason}): {part.query}"

@@ -15,7 +15,7 @@ from tests.doubles.fake_generators import UnavailableGenerator
 from shiguan.errors import RefusedError
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.prompt_rendering import render_prompt
-from shiguan.query.query_rewriter import QueryRewriter
+from shiguan.query.query_rewriter import QueryRewriter, _Rewriting
 
 GOLDEN = Path(__file__).parent / "golden"
 REPLIES = yaml.safe_load((Path(__file__).parents[2] / "data" / "rewriter_replies.yml").read_text(encoding="utf-8"))
@@ -415,9 +415,8 @@ def test_whatever_a_model_says_the_question_comes_first_and_nothing_twice(reply)
     from shiguan.llm.calls import LlmReply
     from shiguan.text.questions import folded
 
-    component = QueryRewriter()
-    plan = component._plan(MULTI, None, None, "multi_query")
-    queries = component._read(plan, LlmReply(texts=(reply,)))["queries"]
+    asked = _Rewriting(MULTI, {}, "hybrid", [], 3, may_recall=False, method="multi_query")
+    queries = asked.read(LlmReply(texts=(reply,)))["queries"]
     assert queries[0] == MULTI
     assert len(queries) <= 4
     assert len({folded(query) for query in queries}) == len(queries)
