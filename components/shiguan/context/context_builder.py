@@ -124,7 +124,7 @@ class ContextBuilder:
         self._counter.warm_up()
         warm_up_generator(self.chat_generator)
 
-    @component.output_types(documents=list[Document], context=str, warnings=list[str], llm_calls=int)
+    @component.output_types(documents=list[Document], context=str, warnings=list[str])
     async def run_async(
         self,
         documents: list[Document],
@@ -143,11 +143,11 @@ class ContextBuilder:
         :returns: `documents`, those in the prompt by their numbers, earlier ones too, with `meta.number` from 1 and, if
             not read whole, the stretch that was read as content, `meta.cut`, its [start, end] in the stored parent,
             `meta.kept`, the spans within it where gaps are marked, and `meta.summary` where a summary was read;
-            `context`, the rendered text; `warnings` about what was cut or did not fit; and `llm_calls`, 0 or 1.
+            `context`, the rendered text; `warnings` about what was cut or did not fit.
         """
         self.warm_up()
         kept = _without_duplicates(documents)
-        summaries, warnings, llm_calls = await self._summaries(kept, query)
+        summaries, warnings = await self._summaries(kept, query)
         chosen, more = self._chosen(kept, summaries, query)
         numbered = [each for each in (*(shown or []), *documents) if isinstance(each.meta.get("number"), int)]
         numbers: dict[str, int] = {document.id: document.meta["number"] for document in reversed(numbered)}
@@ -165,21 +165,20 @@ class ContextBuilder:
             "documents": sorted(passages.values(), key=lambda document: document.meta["number"]),
             "context": render_sources(blocks, again),
             "warnings": [*self._counter.warnings, *warnings, *more],
-            "llm_calls": llm_calls,
         }
 
     run = blocking(run_async)
 
-    async def _summaries(self, kept: Sequence[Document], query: str) -> tuple[dict[int, str], list[str], int]:
-        """Return the summaries of passages by rank, if wanted, needed and available, warnings, and the calls."""
+    async def _summaries(self, kept: Sequence[Document], query: str) -> tuple[dict[int, str], list[str]]:
+        """Return the summaries of passages by rank, if wanted, needed and available, and warnings."""
         if self.strategy != "summarize" or not kept:
-            return {}, [], 0
+            return {}, []
         blocks = [source_block(_numbered(document, number)) for number, document in enumerate(kept, start=1)]
         costs = self._counter.counts([render_block(block) for block in blocks])
         if sum(costs) + len(costs) <= self._room():
-            return {}, [], 0
+            return {}, []
         if not is_available(self.chat_generator):
-            return {}, [f"{NO_LLM}: passages were cut instead of summarized."], 0
+            return {}, [f"{NO_LLM}: passages were cut instead of summarized."]
         most = _MOST_READ * self.token_budget
         read = [block for at, block in enumerate(blocks) if not at or sum(costs[: at + 1]) <= most]
         reply = await ask_llm_async(self.chat_generator, summary_messages(read, query, self._room() // len(read)))
@@ -192,7 +191,7 @@ class ContextBuilder:
         elif len(summaries) < len(read):
             missing = f"{len(read) - len(summaries)} of {len(read)} passages"
             warnings = [f"The LLM's reply had no summary of {missing}; they were taken as they are."]
-        return summaries, warnings, 1
+        return summaries, warnings
 
     def _room(self) -> int:
         return self.token_budget - self._counter.count(render_sources([]))

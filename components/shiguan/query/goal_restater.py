@@ -37,7 +37,7 @@ class GoalRestater:
     ```python
     restater = GoalRestater(OpenAIChatGenerator())
     restater.run(query="And his son?", history=[ChatMessage.from_user("How did An Lushan die?")])
-    # {"goal": "The person wants to know how An Lushan's son died.", "warnings": [], "llm_calls": 1}
+    # {"goal": "The person wants to know how An Lushan's son died.", "warnings": []}
     ```
     """
 
@@ -53,7 +53,7 @@ class GoalRestater:
         """Prepare the nested generator; a second call does nothing."""
         warm_up_generator(self.chat_generator)
 
-    @component.output_types(goal=str, warnings=list[str], llm_calls=int)
+    @component.output_types(goal=str, warnings=list[str])
     async def run_async(self, query: str, history: list[Any] | None = None, summary: str = "") -> dict[str, Any]:
         """
         State the goal.
@@ -61,10 +61,10 @@ class GoalRestater:
         :param query: The question.
         :param history: The turns before it, `ChatMessage`s or `{"role", "content"}`.
         :param summary: A summary of the conversation before these.
-        :returns: `goal`, one sentence or the question; `warnings`; `llm_calls`, 0 or 1.
+        :returns: `goal`, one sentence or the question; `warnings`.
         """
         turns, warnings = clean_history(history, max_turns=LAST_TURNS)
-        nothing = {"goal": query, "warnings": warnings, "llm_calls": 0}
+        nothing = {"goal": query, "warnings": warnings}
         if not turns or not query.strip() or self.chat_generator is None:
             return {**nothing, "goal": _by_rule(query, turns)}
         if not is_available(self.chat_generator):
@@ -85,7 +85,7 @@ class GoalRestater:
             warnings = [*warnings, f"The goal was not restated ({fault}): it is the question itself."]
         else:
             reply.keep()
-        return {"goal": goal, "warnings": warnings, "llm_calls": 1}
+        return {"goal": goal, "warnings": warnings}
 
     run = blocking(run_async)
 

@@ -50,7 +50,7 @@ class HyDEEmbedder(Serializable):
     ```python
     embedder = HyDEEmbedder(text_embedder, document_embedder=document_embedder, chat_generator=OpenAIChatGenerator())
     embedder.run(text="安史之乱为什么会爆发？")
-    # {"embedding": [0.03, …], "hypothetical_passages": ["天寶末，帝春秋高…"], "warnings": [], "llm_calls": 1}
+    # {"embedding": [0.03, …], "hypothetical_passages": ["天寶末，帝春秋高…"], "warnings": []}
     ```
     """
 
@@ -77,7 +77,7 @@ class HyDEEmbedder(Serializable):
         warm_up_generator(self.text_embedder)
         warm_up_generator(self.chat_generator)
 
-    @component.output_types(embedding=list[float], hypothetical_passages=list[str], warnings=list[str], llm_calls=int)
+    @component.output_types(embedding=list[float], hypothetical_passages=list[str], warnings=list[str])
     async def run_async(self, text: str | list[str], use_hyde: bool = True) -> dict[str, Any]:
         """
         Embed a question.
@@ -85,7 +85,7 @@ class HyDEEmbedder(Serializable):
         :param text: The question, or the question and its other wordings.
         :param use_hyde: Whether to imagine a passage for it.
         :returns: `embedding`, a unit vector if it is made of more than the question, empty where the embedder gives
-            none; `hypothetical_passages`, at most one; `warnings`; `llm_calls`.
+            none; `hypothetical_passages`, at most one; `warnings`.
         """
         self.warm_up()
         texts = [text] if isinstance(text, str) else list(dict.fromkeys(filter(str.strip, text))) or [""]
@@ -114,7 +114,6 @@ class HyDEEmbedder(Serializable):
             "embedding": _mean(vectors),
             "hypothetical_passages": [passage] if passage else [],
             "warnings": [*dict.fromkeys(text for result in own for text in result.get("warnings") or []), *warnings],
-            "llm_calls": int(reply is not None),
         }
 
     run = blocking(run_async)

@@ -49,7 +49,6 @@ _OUTPUTS: dict[str, Any] = {
     "plan": list[dict[str, Any]],
     "use_hyde": bool,
     "warnings": list[str],
-    "llm_calls": int,
 }
 
 
@@ -88,7 +87,7 @@ class QueryRewriter:
     rewriter = QueryRewriter(ConfiguredChatGenerator())
     rewriter.run(query="他是何时起兵的？", history=[ChatMessage.from_user("安禄山是谁？")])
     # {"queries": ["安禄山是何时起兵的？"], "query": "安禄山是何时起兵的？", "method": "contextualize",
-    #  "plan": [], "use_hyde": False, "warnings": [], "llm_calls": 1}
+    #  "plan": [], "use_hyde": False, "warnings": []}
     ```
     """
 
@@ -144,8 +143,8 @@ class QueryRewriter:
         :returns: `query`, the question or its standalone form; `queries`, that and its other wordings, and the same for
             the retrievers as `word_queries` and `vector_queries`, absent for a retriever that is not to search;
             `analysis`, unchanged but for `use_hyde`; `method`, the method used; `plan`, the sub-questions, each with
-            `number`, `text` and `needs`; `use_hyde`, from the analysis, never with a plan; `warnings`; `llm_calls`, 0
-            or 1. Where the conversation answers, `answers` instead of the queries.
+            `number`, `text` and `needs`; `use_hyde`, from the analysis, never with a plan; `warnings`.
+            Where the conversation answers, `answers` instead of the queries.
         :raises ValueError: If the method is unknown, or `wordings` out of its range.
         """
         if wordings is not None and not 1 <= wordings <= _MOST_QUERIES:
@@ -176,7 +175,6 @@ class QueryRewriter:
         if wanted == "none" and not asked.languages:
             return asked.result()
         reply = await ask_llm_async(self.chat_generator, asked.prompt())
-        asked.calls = 1
         return asked.read(reply)
 
     run = blocking(run_async)
@@ -204,7 +202,6 @@ class _Rewriting:
     turns: list[ChatMessage] = field(default_factory=list)
     languages: tuple[str, ...] = ()
     use_hyde: bool = False
-    calls: int = 0
 
     def prompt(self) -> list[ChatMessage]:
         counts = {"step_back": _STEP_BACK_QUERIES, "decompose": MOST, "expand": _EXPANSION_TERMS}
@@ -228,7 +225,7 @@ class _Rewriting:
         if self._is_about_the_conversation(reply.text):
             reply.keep()
             answer = recalled_answer(self.query, [turn.text or "" for turn in self.turns], detect_language(self.query))
-            return {"answers": [answer], "analysis": self.analysis, "method": "none", **self._ending()}
+            return {"answers": [answer], "analysis": self.analysis, "method": "none", "warnings": self.warnings}
         question = self.query
         if self.turns:
             question, fault = self._stand_alone(reply.text)
@@ -278,11 +275,8 @@ class _Rewriting:
             "method": self.method,
             "plan": list(plan),
             "use_hyde": use_hyde,
-            **self._ending(),
+            "warnings": self.warnings,
         }
-
-    def _ending(self) -> dict[str, Any]:
-        return {"warnings": self.warnings, "llm_calls": self.calls}
 
     def _is_about_the_conversation(self, reply: str) -> bool:
         """Return whether the model says so; a question with a name that was not mentioned is about something else."""

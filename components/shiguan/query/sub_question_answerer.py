@@ -32,7 +32,6 @@ _OUTPUTS: dict[str, Any] = {
     "documents": list[Document],
     "sub_answers": list[dict[str, Any]],
     "warnings": list[str],
-    "llm_calls": int,
 }
 
 
@@ -131,10 +130,10 @@ class SubQuestionAnswerer(Serializable):
         :param shown: The passages that already have a number, as `meta.number`, from `ConversationReader`.
         :returns: `documents`, first those that sub-answers cite, then the given ones, in total as many as were given or
             are cited, with their numbers; `sub_answers`, for the prompt: each with `number`, `question`, `needs`,
-            `status`, `answer`, `numbers` and `passages`; `warnings`; `llm_calls`.
+            `status`, `answer`, `numbers` and `passages`; `warnings`.
         """
         if not plan or not is_available(self.chat_generator):
-            return {"documents": list(documents), "sub_answers": [], "warnings": [], "llm_calls": 0}
+            return {"documents": list(documents), "sub_answers": [], "warnings": []}
         self.warm_up()
         ordered, circle = levels(plan)
         warnings: list[str] = []
@@ -143,7 +142,6 @@ class SubQuestionAnswerer(Serializable):
             warnings.append(f"The sub-questions {names} need one another in a circle; each was answered by itself.")
         numbers = {document.id: document.meta["number"] for document in shown or []}
         done: dict[int, _Part] = {}
-        calls = 0
         for level in ordered:
             keys = {number: part.key for number, part in done.items()}
             parts = [_Part(sub, filled(sub["text"], plan, keys)) for sub in level]
@@ -153,7 +151,6 @@ class SubQuestionAnswerer(Serializable):
                 if problem:
                     part.status = "failed"
                     warnings.append(_failure(part, problem))
-            calls += sum(bool(part.passages) for part in parts)
             warnings += filter(None, await asyncio.gather(*(self._answer(part, done, language) for part in parts)))
             for part in parts:
                 done[part.sub["number"]] = part
@@ -163,7 +160,6 @@ class SubQuestionAnswerer(Serializable):
             "documents": _read_first(ready, documents, numbers),
             "sub_answers": [part.record() for part in ready],
             "warnings": warnings,
-            "llm_calls": calls,
         }
 
     run = blocking(run_async)
