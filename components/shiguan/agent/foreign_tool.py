@@ -21,11 +21,6 @@ class ForeignTool(AgentTool):
     """
 
     def __init__(self, tool: Tool) -> None:
-        """
-        Set the tool.
-
-        :param tool: A Haystack tool, such as `MCPTool`.
-        """
         self.tool_name = tool.name
         self.tool = tool
         # `MCPTool` has no public attribute for it.
@@ -45,13 +40,7 @@ class ForeignTool(AgentTool):
         return None
 
     def run(self, **arguments: Any) -> dict[str, list[Document]]:
-        """
-        Call the tool.
-
-        :param arguments: As in its own definition.
-        :returns: `documents`, one with the text of the result; none if that is empty.
-        :raises ToolError: If the tool fails.
-        """
+        """Call the tool; its result is one document, or none if it is empty."""
         try:
             text = _text_of(self.tool.invoke(**arguments)).strip()
         except Exception as error:  # the client may raise anything

@@ -108,8 +108,8 @@ class ConfiguredChatGenerator(Serializable):
                 settings: dict[str, Any] = {
                     "timeout": timeout if self.timeout is None else self.timeout,
                     "max_retries": retries if self.max_retries is None else self.max_retries,
+                    "generation_kwargs": self.generation_kwargs,
                 }
-                settings |= {"generation_kwargs": self.generation_kwargs, "stage": "generator"}
                 usable = [named for named in self._roles.models if named.is_usable]
                 self._endpoints = {named.name: OpenAIEndpoint(named, **settings) for named in usable}
             self._warm = True

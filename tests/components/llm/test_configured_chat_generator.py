@@ -5,12 +5,12 @@ import pytest
 from haystack import AsyncPipeline
 from haystack.components.generators.chat.fallback import FallbackChatGenerator
 from haystack.core.serialization import component_from_dict, component_to_dict
-from haystack.dataclasses import ChatMessage, StreamingChunk
+from haystack.dataclasses import ChatMessage
 from haystack.tools import Tool
 
 from shiguan.errors import AnswerError, ConfigurationError
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
-from shiguan.llm.endpoint import ModelCall, _mended_replies
+from shiguan.llm.endpoint import _whole_characters
 from shiguan.llm.model_settings import DEFAULT_MODEL
 
 PROMPT = [
@@ -393,23 +393,8 @@ def test_the_limit_of_one_call_keeps_the_name_that_the_file_uses(endpoint):
     assert {name: body[name] for name in body if name.startswith("max_")} == {"max_completion_tokens": 9}
 
 
-def test_half_characters_and_numbers_that_are_none_are_mended():
-    meta = {"finish_reason": "stop", "usage": {"total_tokens": float("nan"), "n": 3}}
-    reply = ChatMessage.from_assistant("Horse \ud83d\udc0e and half \ud83d.", meta=meta)
-    (mended,) = _mended_replies([reply])
-    assert mended.text == "Horse 🐎 and half �."
-    assert mended.meta == {"finish_reason": "stop", "usage": {"n": 3}}
-
-
-async def test_a_character_that_comes_in_two_pieces_is_put_together():
-    call, pieces = ModelCall(), []
-
-    async def receive(chunk):
-        pieces.append(chunk.content)
-
-    for text in ("a \ud83d", "\udc0e b", "\ud83d", "c"):
-        await call.pass_on(StreamingChunk(content=text), receive)
-    assert pieces == ["a ", "🐎 b", "", "�c"]
+def test_half_characters_are_replaced():
+    assert _whole_characters("Horse \ud83d\udc0e and half \ud83d.") == "Horse 🐎 and half �."
 
 
 @pytest.mark.parametrize("settings", [{}, {"response_format": {"type": "text"}}], ids=["streamed", "whole"])
