@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import wraps
-from typing import Any
+from functools import cache, wraps
+from pathlib import Path
+from typing import Any, Literal
 
 from haystack import Document, GeneratedAnswer, component
 from haystack.components.embedders.types.protocol import TextEmbedder
@@ -27,12 +28,13 @@ from shiguan.memory.earlier_turns import (
     written_turns,
 )
 from shiguan.memory.recollection import LAST_TURNS, fragments
-from shiguan.memory.routing import Route, route_question
 from shiguan.memory.summary_tree import SummaryTree
 from shiguan.memory.unsearched import unsearched_answer
 from shiguan.models.token_counter import TokenCounter
+from shiguan.resources import read_patterns
 from shiguan.serialization import Serializable
 from shiguan.tenants import all_of, require_filters, tenant_of, where
+from shiguan.text.follow_ups import needs_context, salient_terms
 from shiguan.text.languages import detect_language
 
 _TURNS = 10
@@ -182,12 +184,12 @@ class ConversationReader(Serializable):
         filters = require_filters(filters, type(self).__name__)
         conversation = self._read(tenant_of(filters), conversation_id, history)
         warnings = list(conversation.warnings)
-        route = route_question(query, conversation.messages)
+        source, search = route_question(query, conversation.messages)
         spoken = language or detect_language(query)
         answer = None
         if ready := unsearched_answer(query, spoken):
             answer = unwritten_answer(query, ready, spoken, "unsearched")
-        elif route.source == "history":
+        elif source == "history":
             found = fragments(query, [], conversation.turns, conversation.nodes)
             answer = recalled_answer(query, [fragment.text for fragment in found], spoken)
         if answer is not None:
@@ -199,12 +201,12 @@ class ConversationReader(Serializable):
         ways = {"word_query": ("hybrid", "words"), "vector_query": ("hybrid", "vectors")}
         return {
             "question": query,
-            "query": route.query,
-            **{name: route.query for name, retrievals in ways.items() if retrieval in retrievals},
-            "source": route.source,
+            "query": search,
+            **{name: search for name, retrievals in ways.items() if retrieval in retrievals},
+            "source": source,
             "history": conversation.messages,
             "summary": conversation.summary,
-            "memory": self._memory(route, conversation, earlier),
+            "memory": "" if source == "database" else self._memory(search, conversation, earlier),
             "messages": earlier.messages,
             "shown": earlier.shown,
             "thread": thread,
@@ -262,17 +264,42 @@ class ConversationReader(Serializable):
         thread = {"start": 0, "opening": summary, "numbers": numbers}
         return anew(summary, numbers), thread, [_FULL if whole else _CHANGED]
 
-    def _memory(self, route: Route, conversation: _Conversation, earlier: EarlierTurns) -> str:
-        if route.source == "database" or conversation.own is not None or not conversation.turns:
+    def _memory(self, query: str, conversation: _Conversation, earlier: EarlierTurns) -> str:
+        if conversation.own is not None or not conversation.turns:
             return ""
         summarised = max((node.last_turn for node in conversation.nodes), default=0)
         turns = [turn for turn in conversation.turns if turn.number > summarised]
         turns = turns if len(turns) >= LAST_TURNS else conversation.turns[-LAST_TURNS:]
-        vector = self.text_embedder.run(text=route.query)["embedding"] if conversation.nodes else []
-        found = fragments(route.query, vector, turns, conversation.nodes)
+        vector = self.text_embedder.run(text=query)["embedding"] if conversation.nodes else []
+        found = fragments(query, vector, turns, conversation.nodes)
         older = (one for one in found if earlier.first is None or one.first_turn < earlier.first)
         return "\n".join(f"- {fragment.text}" for fragment in older)
 
     def _tokens(self, messages: Sequence[ChatMessage]) -> int:
         self._counter.warm_up()
         return sum(self._counter.count(message.text or "") for message in messages)
+
+
+def route_question(question: str, turns: Sequence[ChatMessage]) -> tuple[Literal["database", "both", "history"], str]:
+    """
+    Decide by rules where a question is answered from, and what the library is searched for.
+
+    `database`: a question that is complete by itself and does not refer to the conversation. `both`: one that depends
+    on the turns before it, searched with their most informative words, or one that doubts an earlier answer.
+    `history`: one about the conversation itself.
+    """
+    text = " ".join(question.split())
+    if not turns or not text:
+        return "database", question
+    table = "zh" if detect_language(text) in ("zh", "ja") else "en"
+    found = {name for name, patterns in _phrases().items() if patterns[table].search(text)}
+    if "history" in found and "checked" not in found:
+        return "history", question
+    if not found and not needs_context(text):
+        return "database", question
+    return "both", " ".join([question, *salient_terms(question, turns)])
+
+
+@cache
+def _phrases() -> dict[str, Any]:
+    return read_patterns(Path(__file__).with_name("conversation_phrases.yaml"))
