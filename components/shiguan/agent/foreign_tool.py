@@ -40,7 +40,12 @@ class ForeignTool(AgentTool):
         return None
 
     def run(self, **arguments: Any) -> dict[str, list[Document]]:
-        """Call the tool; its result is one document, or none if it is empty."""
+        """
+        Call the tool.
+
+        :param arguments: As in its own definition.
+        :returns: `documents`, one with the text of the result; none if that is empty.
+        """
         try:
             text = _text_of(self.tool.invoke(**arguments)).strip()
         except Exception as error:  # the client may raise anything

@@ -7,12 +7,11 @@ from typing import Any, Literal, get_args
 
 from haystack import Document, component, logging
 from haystack.components.generators.chat.types import ChatGenerator
-from haystack.dataclasses import ChatMessage
 
 from shiguan.llm.calls import NO_LLM, ask_llm_async, blocking, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt
-from shiguan.llm.source_blocks import SourceBlock, neutral_text, render_block, render_sources, source_block
+from shiguan.llm.source_blocks import neutral_text, render_block, render_sources, source_block
 from shiguan.models.token_counter import TokenCounter
 from shiguan.text.languages import detect_language
 from shiguan.text.passages import (
@@ -60,12 +59,10 @@ class ContextBuilder:
     Chooses the passages that the generator reads, numbers them, and writes them between delimiters.
 
     It comes between the last ranking and the prompt. The best passages come first, by score and then by id, so the same
-    passages give byte-identical text in whatever order they arrive; passages without a score keep their order.
-    Near-duplicates of a better passage are left out. Passages are added while they fit the budget; the strategy decides
-    what is read of each:
+    passages give byte-identical text; passages without a score keep their order. Near-duplicates of a better passage
+    are left out. Passages are added while they fit the budget; the strategy decides what is read of each:
 
-    - `truncate`: whole passages; the best one is cut around its matched children, at the edges of sentences, rather
-      than left out.
+    - `truncate`: whole passages; the best one is cut around its matched children rather than left out.
     - `window`: the matched child first, then its neighbours, growing outwards until the passage's share is used.
     - `dynamic`: like `window`, with a larger share for a passage that has more of the question's words.
     - `hierarchical`: of each passage its headings and the matched sentences with the one before and after; then, best
@@ -73,14 +70,12 @@ class ContextBuilder:
     - `summarize`: if not everything fits, a summary of each passage by the language model, all in one call; without a
       model, or where it fails, like `truncate` and with a warning.
 
-    A passage that has a number keeps it, and one that is in an earlier message of the prompt is referred to by it and
-    not repeated; new ones get the numbers after the highest, best first.
+    A passage that has a number keeps it, and one that is in an earlier message of the prompt is referred to by it; new
+    ones get the numbers after the highest, best first. A line `…` marks a gap.
 
-    For `window` the budget is divided evenly, and what a passage leaves goes to the next. A line `…` marks a gap.
-
-    The text of the passages is data: in the rendered context everything in it that looks like a delimiter, a citation
-    mark or a role is made harmless. The documents that are returned keep the original text, as one stretch that has
-    everything that was read, so that a citation's place in it is a place in the stored parent.
+    In the rendered context everything that looks like a delimiter, a citation mark or a role is made harmless. The
+    documents that are returned keep the original text, as one stretch that has everything that was read, so that a
+    citation's place in it is a place in the stored parent.
 
     Example:
     ```python
@@ -181,7 +176,14 @@ class ContextBuilder:
             return {}, [f"{NO_LLM}: passages were cut instead of summarized."]
         most = _MOST_READ * self.token_budget
         read = [block for at, block in enumerate(blocks) if not at or sum(costs[: at + 1]) <= most]
-        reply = await ask_llm_async(self.chat_generator, summary_messages(read, query, self._room() // len(read)))
+        messages = render_prompt(
+            "context_builder",
+            context=render_sources(read),
+            query=query,
+            language=detect_language(query),
+            words=max(_FEWEST_WORDS, int(self._room() // len(read) * _WORDS_PER_TOKEN)),
+        )
+        reply = await ask_llm_async(self.chat_generator, messages)
         summaries, warnings = read_summaries(reply.text, len(read)), []
         if len(summaries) == len(read):
             reply.keep()
@@ -345,33 +347,13 @@ def matched_spans(document: Document) -> list[tuple[int, int]]:
     ]
 
 
-def summary_messages(blocks: Sequence[SourceBlock], query: str, tokens: int) -> list[ChatMessage]:
-    """Write the prompt."""
-    return render_prompt(
-        "context_builder",
-        context=render_sources(blocks),
-        query=query,
-        language=detect_language(query),
-        words=max(_FEWEST_WORDS, int(tokens * _WORDS_PER_TOKEN)),
-    )
-
-
 def read_summaries(reply: str, count: int) -> dict[int, str]:
-    """Read the summaries from the model's reply."""
-    found = json_object(reply, "summaries") or {}
-    entries = found.get("summaries")
-    summaries: dict[int, str] = {}
-    twice: set[int] = set()
+    """Read the summaries from the model's reply; a number that comes twice belongs to no passage."""
+    entries = (json_object(reply, "summaries") or {}).get("summaries")
+    numbers = {str(number): number for number in range(1, count + 1)}
+    found: dict[int, list[str]] = {}
     for entry in entries if isinstance(entries, list) else []:
-        if not isinstance(entry, dict):
-            continue
-        number, text = entry.get("number"), entry.get("summary")
-        if isinstance(number, str) and number.strip().isdecimal():
-            number = int(number)
-        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= count:
-            continue
-        if number in summaries or not isinstance(text, str) or not text.strip():
-            twice.add(number)
-            continue
-        summaries[number] = " ".join(text.split())
-    return {number: text for number, text in summaries.items() if number not in twice}
+        number, text = (str(entry.get("number")), entry.get("summary")) if isinstance(entry, dict) else ("", None)
+        if number in numbers and isinstance(text, str) and text.strip():
+            found.setdefault(numbers[number], []).append(" ".join(text.split()))
+    return {number: texts[0] for number, texts in found.items() if len(texts) == 1}

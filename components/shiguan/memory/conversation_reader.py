@@ -83,19 +83,18 @@ class ConversationReader(Serializable):
     """
     Makes a question complete by itself, and gives the prompt what was said before it.
 
-    It is the first stage that reads a question. What was said is kept in `conversation_store` under the conversation's
-    id, or comes with the question as `history`, which then counts instead and is not kept.
+    What was said is kept in `conversation_store` under the conversation's id, or comes with the question as `history`,
+    which then counts instead and is not kept.
 
-    - A question that is complete by itself is searched unchanged. A question that depends on the turns before it, by
-      rule (a pronoun without a name, something left out), is searched with the most informative words of these turns.
-    - A question about the conversation itself is answered with what was said, status `recalled`; nothing is searched.
-    - A greeting, thanks and a sum are answered at once, status `unsearched`.
+    - A question that is complete by itself is searched unchanged. One that depends on the turns before it, by rule (a
+      pronoun without a name, something left out), is searched with the most informative words of these turns.
+    - A question about the conversation itself is answered with what was said, status `recalled`; a greeting, thanks and
+      a sum are answered at once, status `unsearched`.
     - Each earlier turn becomes a user message, with the passages that were new then, and an assistant message, byte for
       byte as in the prompts before, so that a provider's prefix cache hits. Passages are read from the store again,
       under the tenant's filters and those of this question, and keep their numbers. Where the turns exceed
       `token_budget`, or a passage is gone, the messages start over with the conversation's summary.
-    - Fragments of older turns that the question is about, by words and by vectors, come as `memory`: they are not
-      passages, and are never cited.
+    - Fragments of older turns that the question is about come as `memory`: they are not passages, and are never cited.
 
     Example:
     ```python

@@ -33,11 +33,10 @@ class SummaryTree(Serializable):
     """
     Adds to a conversation the summaries that it lacks.
 
-    An argument of `ConversationReader`; it works after an answer was sent, never before. Every turn gets a leaf of at
-    most 80 Chinese characters or 50 words; four consecutive leaves get a summary of what they have in common, and so do
-    two or three where the next turn opens a topic (its route was `database`); four summaries of a level get one on the
-    next, and so on. A node is added once and never rewritten, so that running twice changes nothing and what a crash
-    left out is added the next time.
+    An argument of `ConversationReader`; it works after an answer was sent. Every turn gets a leaf of at most 80 Chinese
+    characters or 50 words; four consecutive leaves get a summary of what they have in common, and so do two or three
+    where the next turn opens a topic (its route was `database`); four summaries of a level get one on the next, and so
+    on. A node is never rewritten; what a crash left out is added the next time.
 
     Without a model a leaf is the question and the answer's first sentence, shortened, and a parent its children, each
     shortened. A turn whose summary was lost gets it the next time, by these rules if that fails too. A summary with

@@ -25,11 +25,10 @@ class GoalRestater:
     """
     States the goal of a conversation, so that the answer does not lose sight of it behind long sources.
 
-    Models attend best to the end of a prompt; the restated goal is put there, right before the answer. It is made
-    during the retrieval, so it takes no extra time. Without a model (`simple` and `agent` have none) the goal of a
-    follow-up is the question with the one before it. Without a history, where the model cannot be called, and after a
-    bad reply it is the question itself; the last two leave a warning. A goal that has names which nobody mentioned, is
-    in another language or is an answer is not used.
+    Models attend best to the end of a prompt; the restated goal is put there, right before the answer. Without a model
+    (`simple` and `agent` have none) the goal of a follow-up is the question with the one before it. Without a history,
+    where the model cannot be called, and after a bad reply it is the question itself; the last two leave a warning. A
+    goal that has names which nobody mentioned, is in another language or is an answer is not used.
 
     Reply of the model: an object with `goal`.
 

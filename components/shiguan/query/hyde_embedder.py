@@ -32,15 +32,13 @@ class HyDEEmbedder(Serializable):
     """
     Embeds a question, its other wordings and the passage that a model imagines as their answer as one vector (HyDE).
 
-    A question and the passage that answers it are written differently; a passage that a model imagines is written like
-    the real one, and so is nearer to it, even where its details are wrong. It takes the place of a text embedder before
-    the embedding retriever. `use_hyde` comes from the analysis of the question, since only questions whose answer is
-    prose gain from it.
+    A passage that a model imagines is written like the real one, and so is nearer to it than the question, even where
+    its details are wrong. It takes the place of a text embedder before the embedding retriever. `use_hyde` comes from
+    the analysis, since only questions whose answer is prose gain from it.
 
-    The embedding is the mean of the unit vectors of the question, its wordings and the passage, normalised again: Gao
+    The embedding is the mean of the unit vectors of the question, its wordings and the passage, normalised again (Gao
     et al. 2022, "Precise Zero-Shot Dense Retrieval without Relevance Labels", https://arxiv.org/abs/2212.10496, section
-    3. The paper averages without normalising and samples eight passages; here there is one, because each is a call. It
-    is embedded as a passage, because many models distinguish passages from questions.
+    3, without normalising and with eight passages; here one, because each is a call).
 
     Without a model, after an error and without a usable passage the wordings alone are embedded; a warning says so.
 

@@ -33,8 +33,8 @@ class QueryAnalyzer:
     """
     Finds the type, difficulty, language, task and scope of a question, and the method to search for it.
 
-    It comes first in `advanced` and `precise`. Rules for Chinese and English decide, in well under a millisecond and
-    without a model call. In other languages the rules recognize little and classify most questions as simple.
+    Rules for Chinese and English decide, in well under a millisecond; in other languages they recognize little and
+    classify most questions as simple.
 
     - `type`: simple_fact, complex_reasoning, multi_hop, comparison, aggregation or open_ended
     - `complexity`: 1 to 10; `language`: ISO 639-1; `task`: qa, summarize, compare or code

@@ -67,13 +67,12 @@ class SubQuestionAnswerer(Serializable):
     Answers the sub-questions of a plan, and adds the passages that the answers cite to those of the whole question.
 
     It comes after the ranker of the whole question and takes the plan from `QueryRewriter`. Sub-questions that need no
-    other one are searched and answered concurrently; one that needs another comes after it, with the key of that answer
-    in place of `{1}`, and the model gets the questions and answers that it needs.
+    other one are answered concurrently; one that needs another comes after it, with the key of that answer in place of
+    `{1}`, and the model gets the questions and answers that it needs. Without a plan or a model the passages are passed
+    on unchanged.
 
-    A passage has one number for the whole question, in sub-answers, in events and in the final answer. Sub-answers are
-    not sources: they go to the prompt, and the answer is checked against passages. The answer names a sub-question
-    without an answer as missing; one whose call fails leaves a warning, and the others go on. Without a plan or a model
-    the passages are passed on unchanged.
+    A passage has one number for the whole question. Sub-answers are not sources: the answer is checked against
+    passages, and names a sub-question without an answer as missing; one whose call fails leaves a warning.
 
     Source: the prompts of LangChain's "RAG from scratch" on decomposition; Press et al., "Measuring and Narrowing the
     Compositionality Gap in Language Models" (2023), https://arxiv.org/abs/2210.03350.
