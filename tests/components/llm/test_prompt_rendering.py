@@ -114,13 +114,6 @@ def test_each_kind_is_reported_once_with_its_number():
     ]
 
 
-@pytest.mark.parametrize("history", ["hello", b"hello", {"role": "user", "content": "x"}, 7])
-def test_a_history_that_is_no_list_is_ignored_with_a_warning(history):
-    messages, (warning,) = clean_history(history)
-    assert messages == []
-    assert type(history).__name__ in warning
-
-
 def test_text_parts_are_joined():
     content = [{"type": "text", "text": "one"}, {"type": "image_url"}, {"type": "text", "text": "two"}, "three"]
     assert pairs(clean_history([{"role": "user", "content": content}])[0]) == [("user", "one two three")]
