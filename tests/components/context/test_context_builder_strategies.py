@@ -1,11 +1,9 @@
-import asyncio
 import json
 import random
 from dataclasses import replace
 
 import pytest
-from haystack import Document, Pipeline
-from haystack.core.serialization import component_from_dict, component_to_dict
+from haystack import Document
 from haystack.dataclasses import ChatMessage
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -282,13 +280,6 @@ def test_a_summary_that_is_missing_leaves_its_passage_as_it_is(endpoint):
     assert "no summary of 1 of 5 passages" in result["warnings"][0]
 
 
-def test_summarize_gives_the_same_asynchronously(endpoint):
-    endpoint.default = summaries(*["Counted."] * 5)
-    builder = ContextBuilder(400, strategy="summarize", chat_generator=ConfiguredChatGenerator())
-    assert asyncio.run(builder.run_async(parents(), query="q")) == builder.run(parents(), query="q")
-    assert endpoint.calls == 2
-
-
 # -- order -------------------------------------------------------------------------------------------------------------
 
 
@@ -359,12 +350,3 @@ def test_any_passages_read_back_and_map_to_their_parents(items, budget, strategy
 def test_an_unknown_strategy_is_refused():
     with pytest.raises(ValueError, match="`strategy` must be one of truncate"):
         ContextBuilder(strategy="all")
-
-
-def test_round_trip_keeps_strategy_and_generator():
-    builder = ContextBuilder(900, strategy="summarize", chat_generator=ConfiguredChatGenerator(timeout=5))
-    again = component_from_dict(ContextBuilder, component_to_dict(builder, "c"), "c")
-    assert (again.strategy, again.chat_generator.timeout) == ("summarize", 5)
-    pipeline = Pipeline()
-    pipeline.add_component("context", again)
-    assert Pipeline.loads(pipeline.dumps()).get_component("context").chat_generator.timeout == 5

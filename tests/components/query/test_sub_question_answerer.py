@@ -1,11 +1,10 @@
 """One component over parts that are small doubles: numbers, keys, missing parts, hostile replies."""
 
-import asyncio
 import json
 from dataclasses import replace
 
 import pytest
-from haystack import Document, Pipeline, component
+from haystack import Document, component
 from haystack.dataclasses import ChatMessage
 from tests.doubles.fake_generators import FailingGenerator, UnavailableGenerator
 
@@ -209,18 +208,3 @@ def test_a_model_that_fails_leaves_the_passages_and_a_warning_for_each_part():
     assert [document.id for document in result["documents"]] == ["c"]
     assert len(result["warnings"]) == 2
     assert statuses(result) == ["failed", "failed"]
-
-
-async def test_the_synchronous_twin_works_inside_an_event_loop():
-    replies = [{"answer": "Li Su [1].", "key": "Li Su"}, {"answer": "There [2].", "key": "There"}]
-    awaited = await answerer(Script(replies), Who=[A], Where=[B]).run_async([C], plan=PLAN, filters=FILTERS)
-    assert awaited == run(answerer(Script(replies), Who=[A], Where=[B]))
-    assert asyncio.get_running_loop().is_running()
-
-
-def test_it_comes_back_from_yaml():
-    pipeline = Pipeline()
-    pipeline.add_component("sub_questions", answerer(Script([]), Who=[]))
-    again = Pipeline.loads(pipeline.dumps()).get_component("sub_questions")
-    assert (type(again.retriever), type(again.ranker)) == (Retriever, Ranker)
-    assert isinstance(again.chat_generator, Script)
