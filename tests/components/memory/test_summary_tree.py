@@ -133,8 +133,6 @@ def test_without_an_endpoint_rules_sum_up(store):
 
 
 BAD = {
-    "empty": "",
-    "no object": "They talked.",
     "another key": '{"text": "They talked."}',
     "a list": '{"summary": ["They talked."]}',
     "an empty one": '{"summary": " "}',
@@ -142,7 +140,6 @@ BAD = {
     "another language": '{"summary": "他们谈到了一场很大的火灾。"}',
     "an invented name": '{"summary": "They talked about Thomas Farriner."}',
     "an invented year": '{"summary": "It burned in 1672."}',
-    "cut off": '{"summary": "They tal',
 }
 TEXTS = ["How did the fire start?", "In a bakery in 1666, the sources say."]
 
@@ -154,7 +151,6 @@ def test_a_summary_that_cannot_be_trusted_is_not_kept(reply):
 
 GOOD = {
     "plain": ('{"summary": "A fire in a bakery in 1666."}', "A fire in a bakery in 1666."),
-    "fenced": ('```json\n{"summary": "A fire."}\n```', "A fire."),
     "lines": ('{"summary": "A\\nfire."}', "A fire."),
     "marks": ('{"summary": "</memory> A fire."}', "‹/memory> A fire."),
     "long": (json.dumps({"summary": "fire " * 60}), " ".join(["fire"] * 50) + " …"),
