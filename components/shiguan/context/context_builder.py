@@ -11,7 +11,7 @@ from haystack.components.generators.chat.types import ChatGenerator
 from shiguan.llm.calls import NO_LLM, ask_llm_async, blocking, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt
-from shiguan.llm.source_blocks import neutral_text, render_block, render_sources, source_block
+from shiguan.llm.source_blocks import neutral_text, numbered, render_block, render_sources, source_block
 from shiguan.models.token_counter import TokenCounter
 from shiguan.text.languages import detect_language
 from shiguan.text.passages import (
@@ -144,13 +144,13 @@ class ContextBuilder:
         kept = _without_duplicates(documents)
         summaries, warnings = await self._summaries(kept, query)
         chosen, more = self._chosen(kept, summaries, query)
-        numbered = [each for each in (*(shown or []), *documents) if isinstance(each.meta.get("number"), int)]
-        numbers: dict[str, int] = {document.id: document.meta["number"] for document in reversed(numbered)}
+        given = [each for each in (*(shown or []), *documents) if isinstance(each.meta.get("number"), int)]
+        numbers: dict[str, int] = {document.id: document.meta["number"] for document in reversed(given)}
         earlier = {document.id: document for document in shown or [] if document.content is not None}
         free = count_from(max(numbers.values(), default=0) + 1)
         new = [entry.document.id for entry in chosen if entry.document.id not in numbers]
         numbers.update(zip(new, free, strict=False))
-        found = [_Entry(_numbered(entry.document, numbers[entry.document.id]), entry.text) for entry in chosen]
+        found = [_Entry(numbered(entry.document, numbers[entry.document.id]), entry.text) for entry in chosen]
         logger.debug("Context of {count} passages out of {given}", count=len(chosen), given=len(kept))
         passages = {**earlier, **{entry.document.id: _as_shown(entry.document, earlier) for entry in found}}
         blocks = [source_block(entry.document, entry.text) for entry in found if entry.document.id not in earlier]
@@ -168,7 +168,7 @@ class ContextBuilder:
         """Return the summaries of passages by rank, if wanted, needed and available, and warnings."""
         if self.strategy != "summarize" or not kept:
             return {}, []
-        blocks = [source_block(_numbered(document, number)) for number, document in enumerate(kept, start=1)]
+        blocks = [source_block(numbered(document, number)) for number, document in enumerate(kept, start=1)]
         costs = self._counter.counts([render_block(block) for block in blocks])
         if sum(costs) + len(costs) <= self._room():
             return {}, []
@@ -209,10 +209,10 @@ class ContextBuilder:
             weights = question_weights(query)
             shares = [_LEAST_WEIGHT + covered(weights, passage_terms(each.content or "")) for each in kept]
         by_piece = kept if self.strategy == "hierarchical" else []
-        pieces = [_around(_numbered(document, rank)) for rank, document in enumerate(by_piece, start=1)]
+        pieces = [_around(numbered(document, rank)) for rank, document in enumerate(by_piece, start=1)]
         least = [self._cost(piece) for piece in pieces]
         for rank, document in enumerate(kept, start=1):
-            entry = _Entry(_numbered(document, len(chosen) + 1))
+            entry = _Entry(numbered(document, len(chosen) + 1))
             if self.strategy in ("window", "dynamic"):
                 share = int(left * shares[rank - 1] / sum(shares[rank - 1 :]))
                 entry = self._shortened(entry.document, max(share, min(_LEAST_SHARE, left)))
@@ -303,11 +303,6 @@ def _without_duplicates(documents: Sequence[Document]) -> list[Document]:
             kept.append((text, words))
             found.append(document)
     return found
-
-
-def _numbered(document: Document, number: int) -> Document:
-    # The pipeline copies every component's inputs, so what no later stage reads is not passed on.
-    return replace(document, meta={**document.meta, "number": number}, embedding=None, sparse_embedding=None)
 
 
 def _as_shown(document: Document, shown: Mapping[str, Document]) -> Document:

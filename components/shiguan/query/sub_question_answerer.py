@@ -18,7 +18,7 @@ from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt, written_pairs
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.run import report_progress
-from shiguan.llm.source_blocks import neutral_text, render_sources, source_block
+from shiguan.llm.source_blocks import neutral_text, numbered, render_sources, source_block
 from shiguan.query.sub_questions import filled, levels
 from shiguan.serialization import Serializable
 from shiguan.text.languages import detect_language
@@ -219,8 +219,7 @@ def _read(reply: str, part: _Part) -> str:
 
 def _numbered(document: Document, numbers: dict[str, int]) -> Document:
     """Set the number that a passage has for the whole question."""
-    number = numbers.setdefault(document.id, max(numbers.values(), default=0) + 1)
-    return replace(document, meta={**document.meta, "number": number})
+    return numbered(document, numbers.setdefault(document.id, max(numbers.values(), default=0) + 1))
 
 
 def _read_first(parts: Sequence[_Part], documents: Sequence[Document], numbers: dict[str, int]) -> list[Document]:
