@@ -24,7 +24,6 @@ from shiguan.errors import EndpointError, RefusedError, ShiguanError, StoreUnava
 from shiguan.llm.calls import blocking, budget_allows, call_generator, warm_up_generator
 from shiguan.llm.prompt_rendering import unwritten_answer
 from shiguan.llm.prompts import not_found_sentence
-from shiguan.llm.run import waiting_for_llm
 from shiguan.models.token_counter import TokenCounter
 from shiguan.serialization import Serializable
 from shiguan.text.languages import detect_language
@@ -186,9 +185,9 @@ class _Research:
         return self._outputs(replies=[reply], passages=self.passages)
 
     def ended(self, why: str, query: str) -> dict[str, Any]:
-        found = why == "not_found"
-        text = not_found_sentence("agent", self.language) if found else sentence(why, self.language)
-        status = "not_found" if found else "refused"
+        not_found = why == "not_found"
+        text = not_found_sentence("agent", self.language) if not_found else sentence(why, self.language)
+        status = "not_found" if not_found else "refused"
         answer = unwritten_answer(query, text, self.language, status, self.passages, **self.marks, changes=[])
         return self._outputs(answers=[answer])
 
@@ -245,9 +244,7 @@ class _Research:
         native = {"tools": offered} if offered and self.native else {}
         settings = {**self.settings, **native}
         try:
-            with waiting_for_llm():
-                outputs = await call_generator(self.agent.chat_generator, self.messages, **settings)
-                replies: list[ChatMessage] = outputs["replies"]
+            outputs = await call_generator(self.agent.chat_generator, self.messages, **settings)
         except EndpointError as error:
             # Servers of models without tool calling refuse the request; such a model writes its calls as JSON.
             if not (first and native and "tool" in str(error).lower()):
@@ -255,6 +252,7 @@ class _Research:
             self.native = False
             return await self._ask(offered, first=False)
         self.warnings += outputs.get("warnings") or []
+        replies: list[ChatMessage] = outputs["replies"]
         self.reached = bool(replies)
         return replies[0] if replies else ChatMessage.from_assistant("")
 
