@@ -109,8 +109,9 @@ class OpenAIEndpoint:
         async def forward(chunk: StreamingChunk) -> None:
             if callback is not None:
                 call.started = True
+                text = _whole_characters(chunk.content)
                 try:
-                    await callback(replace(chunk, content=_whole_characters(chunk.content)))
+                    await callback(chunk if text == chunk.content else replace(chunk, content=text))
                 except Exception as error:
                     call.receiver_failure = error
                     raise

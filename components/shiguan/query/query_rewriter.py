@@ -38,18 +38,6 @@ _MOST_LANGUAGES = 3
 _WITH_EXAMPLES = ("step_back", "decompose")
 _STEP_BACK_QUERIES = 1
 _EXPANSION_TERMS = 8
-_OUTPUTS: dict[str, Any] = {
-    "answers": list[GeneratedAnswer],
-    "query": str,
-    "queries": list[str],
-    "word_queries": list[str],
-    "vector_queries": list[str],
-    "analysis": dict[str, Any],
-    "method": str,
-    "plan": list[dict[str, Any]],
-    "use_hyde": bool,
-    "warnings": list[str],
-}
 
 
 @component
@@ -117,7 +105,18 @@ class QueryRewriter:
         """Prepare the nested generator; a second call does nothing."""
         warm_up_generator(self.chat_generator)
 
-    @component.output_types(**_OUTPUTS)
+    @component.output_types(
+        answers=list[GeneratedAnswer],
+        query=str,
+        queries=list[str],
+        word_queries=list[str],
+        vector_queries=list[str],
+        analysis=dict[str, Any],
+        method=str,
+        plan=list[dict[str, Any]],
+        use_hyde=bool,
+        warnings=list[str],
+    )
     async def run_async(
         self,
         query: str,

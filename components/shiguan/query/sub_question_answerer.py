@@ -28,11 +28,6 @@ logger = logging.getLogger(__name__)
 _LONGEST_ANSWER, _LONGEST_KEY = 1200, 80
 # How many passages a sub-question is answered from.
 _PASSAGES = 3
-_OUTPUTS: dict[str, Any] = {
-    "documents": list[Document],
-    "sub_answers": list[dict[str, Any]],
-    "warnings": list[str],
-}
 
 
 @dataclass
@@ -109,7 +104,11 @@ class SubQuestionAnswerer(Serializable):
         for part in (self.retriever, self.ranker, self.chat_generator):
             warm_up_generator(part)
 
-    @component.output_types(**_OUTPUTS)
+    @component.output_types(
+        documents=list[Document],
+        sub_answers=list[dict[str, Any]],
+        warnings=list[str],
+    )
     async def run_async(
         self,
         documents: list[Document],
