@@ -1,7 +1,6 @@
 """Waits between tries that do not pass."""
 
 import asyncio
-from types import SimpleNamespace
 
 import pytest
 
@@ -16,6 +15,5 @@ def waits(monkeypatch):
         waits.append(seconds)
         await sleep(0)
 
-    monkeypatch.setattr("tenacity.nap.time", SimpleNamespace(sleep=waits.append))
     monkeypatch.setattr(asyncio, "sleep", sleep_async)
     return waits

@@ -19,10 +19,9 @@ class CBDBSearch(AgentTool):
     Gives the model what the China Biographical Database has of a person: dates, home, names, kin, relations, offices.
 
     The tool `query_cbdb` of `ToolAgent`. It reaches out to a public service and is off unless a pipeline names it.
-    Each person becomes one passage of plain sentences, with the address of the record. The interface is described at
-    https://input.cbdb.fas.harvard.edu/cbdbapi/index.html and https://projects.iq.harvard.edu/cbdb/cbdb-api: a GET with
-    `name` gives `Package.PersonAuthority.PersonInfo.Person`, one or a list; sections without records are empty texts,
-    those with one record may hold no list; 404 means that there is no such person. The data are under CC BY-NC-SA 4.0.
+    Each person becomes one passage of plain sentences. The interface is described at
+    https://input.cbdb.fas.harvard.edu/cbdbapi/index.html and https://projects.iq.harvard.edu/cbdb/cbdb-api; sections
+    without records are empty texts, those with one record may hold no list. The data are under CC BY-NC-SA 4.0.
     """
 
     tool_name = "query_cbdb"

@@ -21,11 +21,6 @@ class ForeignTool(AgentTool):
     """
 
     def __init__(self, tool: Tool) -> None:
-        """
-        Set the tool.
-
-        :param tool: A Haystack tool, such as `MCPTool`.
-        """
         self.tool_name = tool.name
         self.tool = tool
         # `MCPTool` has no public attribute for it.
@@ -50,7 +45,6 @@ class ForeignTool(AgentTool):
 
         :param arguments: As in its own definition.
         :returns: `documents`, one with the text of the result; none if that is empty.
-        :raises ToolError: If the tool fails.
         """
         try:
             text = _text_of(self.tool.invoke(**arguments)).strip()

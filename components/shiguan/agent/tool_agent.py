@@ -14,7 +14,6 @@ from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk
 from haystack.dataclasses.chat_message import ToolCallResult
 from haystack.dataclasses.streaming_chunk import ToolCallDelta
 from haystack.tools import Tool
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_exponential
 
 from shiguan.agent.foreign_tool import ForeignTool
 from shiguan.agent.tool_calls import Observation, observe, read_step
@@ -25,7 +24,6 @@ from shiguan.errors import EndpointError, RefusedError, ShiguanError, StoreUnava
 from shiguan.llm.calls import blocking, budget_allows, call_generator, warm_up_generator
 from shiguan.llm.prompt_rendering import unwritten_answer
 from shiguan.llm.prompts import not_found_sentence
-from shiguan.llm.run import waiting_for_llm
 from shiguan.models.token_counter import TokenCounter
 from shiguan.serialization import Serializable
 from shiguan.text.languages import detect_language
@@ -35,15 +33,8 @@ logger = logging.getLogger(__name__)
 MOST_STEPS, MOST_TOOL_CALLS = 6, 4
 """Limits of a question: calls of the model with tools, and calls of tools; then one more call of the model without."""
 
-_ATTEMPTS, _ATTEMPT_SECONDS = 4, 10.0
+_WAITS, _ATTEMPT_SECONDS = (1.0, 2.0, 4.0), 10.0
 _TOOLBOX = "<tools></tools>"
-_OUTPUTS: dict[str, Any] = {
-    "replies": list[ChatMessage],
-    "passages": list[Document],
-    "answers": list[GeneratedAnswer],
-    "steps": list[dict[str, Any]],
-    "warnings": list[str],
-}
 
 
 @component
@@ -57,13 +48,10 @@ class ToolAgent(Serializable):
     the model or 4 of tools it is asked once more without tools. Models that cannot call tools write the call as JSON,
     and endpoints that refuse tools are asked without them.
 
-    A call that fails for a reason that may pass is retried after 1, 2 and 4 seconds. Nothing found is not an error: the
-    model gets 查询无结果. A tool that failed for good is not offered again for this question. If there is nothing to
-    answer from, the answer is a friendly sentence with the status `refused`, or the not-found sentence; without a
-    passage there is never an answer.
+    A tool that fails for good is not offered again for this question; docs/agent.md has a table of failures. Without a
+    passage there is never an answer, but a friendly sentence with the status `refused`, or the not-found sentence.
 
-    Tools that read documents get the tenant's filters from here; the arguments of the model cannot set any. All tools
-    run apart from the server's own threads, and end with the question.
+    Tools that read documents get the tenant's filters from here; the arguments of the model cannot set any.
 
     Example in YAML:
     ```yaml
@@ -108,7 +96,13 @@ class ToolAgent(Serializable):
         for part in (self.chat_generator, *self._tools.values()):
             warm_up_generator(part)
 
-    @component.output_types(**_OUTPUTS)
+    @component.output_types(
+        replies=list[ChatMessage],
+        passages=list[Document],
+        answers=list[GeneratedAnswer],
+        steps=list[dict[str, Any]],
+        warnings=list[str],
+    )
     async def run_async(
         self,
         messages: list[ChatMessage],
@@ -191,9 +185,9 @@ class _Research:
         return self._outputs(replies=[reply], passages=self.passages)
 
     def ended(self, why: str, query: str) -> dict[str, Any]:
-        found = why == "not_found"
-        text = not_found_sentence("agent", self.language) if found else sentence(why, self.language)
-        status = "not_found" if found else "refused"
+        not_found = why == "not_found"
+        text = not_found_sentence("agent", self.language) if not_found else sentence(why, self.language)
+        status = "not_found" if not_found else "refused"
         answer = unwritten_answer(query, text, self.language, status, self.passages, **self.marks, changes=[])
         return self._outputs(answers=[answer])
 
@@ -250,9 +244,7 @@ class _Research:
         native = {"tools": offered} if offered and self.native else {}
         settings = {**self.settings, **native}
         try:
-            with waiting_for_llm():
-                outputs = await call_generator(self.agent.chat_generator, self.messages, **settings)
-                replies: list[ChatMessage] = outputs["replies"]
+            outputs = await call_generator(self.agent.chat_generator, self.messages, **settings)
         except EndpointError as error:
             # Servers of models without tool calling refuse the request; such a model writes its calls as JSON.
             if not (first and native and "tool" in str(error).lower()):
@@ -260,6 +252,7 @@ class _Research:
             self.native = False
             return await self._ask(offered, first=False)
         self.warnings += outputs.get("warnings") or []
+        replies: list[ChatMessage] = outputs["replies"]
         self.reached = bool(replies)
         return replies[0] if replies else ChatMessage.from_assistant("")
 
@@ -311,28 +304,20 @@ class _Research:
         """Run a tool with the model's arguments and those that only we give; retry what may pass."""
         takes = inspect.signature(tool.run).parameters
         ours = {name: value for name, value in {**self.ours, "passages": self.passages}.items() if name in takes}
-
-        async def attempt() -> list[Document]:
-            run_async, given = getattr(tool, "run_async", None), {**arguments, **ours}
-            work = run_async(**given) if run_async else asyncio.to_thread(tool.run, **given)
-            found: list[Document] = (await self._within_limit(work))["documents"]
-            return found
-
-        def log(state: RetryCallState) -> None:
-            kind = type(state.outcome.exception()).__name__ if state.outcome else ""
-            delay = state.next_action.sleep if state.next_action else 0
-            message = "The tool {tool} failed ({kind}); trying again in {delay} s"
-            logger.warning(message, tool=tool.tool_name, kind=kind, delay=delay)
-
-        retrying = AsyncRetrying(
-            sleep=asyncio.sleep,
-            retry=retry_if_exception(_may_pass),
-            stop=stop_after_attempt(_ATTEMPTS),
-            wait=wait_exponential(),  # 1, 2 and 4 seconds
-            before_sleep=log,
-            reraise=True,
-        )
-        return await retrying(attempt)
+        run_async, given = getattr(tool, "run_async", None), {**arguments, **ours}
+        waits = iter(_WAITS)
+        while True:
+            try:
+                work = run_async(**given) if run_async else asyncio.to_thread(tool.run, **given)
+                found: list[Document] = (await self._within_limit(work))["documents"]
+                return found
+            except Exception as error:
+                wait = next(waits, None) if _may_pass(error) else None
+                if wait is None:
+                    raise
+                message = "The tool {tool} failed ({kind}); trying again in {delay} s"
+                logger.warning(message, tool=tool.tool_name, kind=type(error).__name__, delay=wait)
+            await asyncio.sleep(wait)
 
     async def _within_limit(self, work: Any) -> Any:
         async with asyncio.timeout(_ATTEMPT_SECONDS):

@@ -10,7 +10,7 @@ from haystack.dataclasses import ChatMessage, ToolCall
 
 from shiguan.agent.tools import sentence
 from shiguan.llm.json_replies import json_object, without_thoughts
-from shiguan.llm.source_blocks import neutral_text, render_sources, source_block
+from shiguan.llm.source_blocks import neutral_text, numbered, render_sources, source_block
 from shiguan.models.token_counter import TokenCounter
 from shiguan.text.passages import cut_span
 
@@ -104,7 +104,7 @@ def observe(
     for document in _fitting(found, counter):
         same = next((passage for passage in [*passages, *new] if _holds(passage, document)), None)
         if same is None:
-            new.append(_numbered(document, highest + len(new) + 1))
+            new.append(numbered(document, highest + len(new) + 1))
         elif same not in known:
             known.append(same)
     if not new and not known:
@@ -125,7 +125,7 @@ def _fitting(documents: Sequence[Document], counter: TokenCounter) -> list[Docum
             continue
         if left < _LEAST_TOKENS:
             break
-        header = counter.count(render_sources([source_block(_numbered(document, 1), "")]))
+        header = counter.count(render_sources([source_block(numbered(document, 1), "")]))
         shortened = _shortened(document, max(1, left - header), counter)
         left -= header + counter.count(shortened.content or "")
         kept.append(shortened)
@@ -134,10 +134,6 @@ def _fitting(documents: Sequence[Document], counter: TokenCounter) -> list[Docum
 
 def _holds(passage: Document, document: Document) -> bool:
     return passage.id == document.id and (document.content or "") in (passage.content or "")
-
-
-def _numbered(document: Document, number: int) -> Document:
-    return replace(document, meta={**document.meta, "number": number}, embedding=None, sparse_embedding=None)
 
 
 def _shortened(document: Document, room: int, counter: TokenCounter) -> Document:

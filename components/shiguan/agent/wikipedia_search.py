@@ -20,10 +20,9 @@ class WikipediaSearch(AgentTool):
     Gives the model the beginnings of the three articles that fit best.
 
     The tool `search_wikipedia` of `ToolAgent`. It reaches out to a public service and is off unless a pipeline names
-    it. It asks the search of the MediaWiki API (https://www.mediawiki.org/wiki/API:Search) as a generator for the plain
-    text that stands before the first heading (https://www.mediawiki.org/wiki/Extension:TextExtracts#API) and the
-    address (https://www.mediawiki.org/wiki/API:Info). Errors come with status 200 and `error` in the body
-    (https://www.mediawiki.org/wiki/API:Errors_and_warnings); no result is a reply without `query`.
+    it. It asks the MediaWiki API (https://www.mediawiki.org/wiki/API:Search) for the plain text before the first
+    heading (https://www.mediawiki.org/wiki/Extension:TextExtracts#API). Errors come with status 200 and `error` in the
+    body; no result is a reply without `query`.
     """
 
     tool_name = "search_wikipedia"

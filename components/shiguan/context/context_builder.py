@@ -7,12 +7,11 @@ from typing import Any, Literal, get_args
 
 from haystack import Document, component, logging
 from haystack.components.generators.chat.types import ChatGenerator
-from haystack.dataclasses import ChatMessage
 
 from shiguan.llm.calls import NO_LLM, ask_llm_async, blocking, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt
-from shiguan.llm.source_blocks import SourceBlock, neutral_text, render_block, render_sources, source_block
+from shiguan.llm.source_blocks import neutral_text, numbered, render_block, render_sources, source_block
 from shiguan.models.token_counter import TokenCounter
 from shiguan.text.languages import detect_language
 from shiguan.text.passages import (
@@ -60,12 +59,10 @@ class ContextBuilder:
     Chooses the passages that the generator reads, numbers them, and writes them between delimiters.
 
     It comes between the last ranking and the prompt. The best passages come first, by score and then by id, so the same
-    passages give byte-identical text in whatever order they arrive; passages without a score keep their order.
-    Near-duplicates of a better passage are left out. Passages are added while they fit the budget; the strategy decides
-    what is read of each:
+    passages give byte-identical text; passages without a score keep their order. Near-duplicates of a better passage
+    are left out. Passages are added while they fit the budget; the strategy decides what is read of each:
 
-    - `truncate`: whole passages; the best one is cut around its matched children, at the edges of sentences, rather
-      than left out.
+    - `truncate`: whole passages; the best one is cut around its matched children rather than left out.
     - `window`: the matched child first, then its neighbours, growing outwards until the passage's share is used.
     - `dynamic`: like `window`, with a larger share for a passage that has more of the question's words.
     - `hierarchical`: of each passage its headings and the matched sentences with the one before and after; then, best
@@ -73,14 +70,12 @@ class ContextBuilder:
     - `summarize`: if not everything fits, a summary of each passage by the language model, all in one call; without a
       model, or where it fails, like `truncate` and with a warning.
 
-    A passage that has a number keeps it, and one that is in an earlier message of the prompt is referred to by it and
-    not repeated; new ones get the numbers after the highest, best first.
+    A passage that has a number keeps it, and one that is in an earlier message of the prompt is referred to by it; new
+    ones get the numbers after the highest, best first. A line `…` marks a gap.
 
-    For `window` the budget is divided evenly, and what a passage leaves goes to the next. A line `…` marks a gap.
-
-    The text of the passages is data: in the rendered context everything in it that looks like a delimiter, a citation
-    mark or a role is made harmless. The documents that are returned keep the original text, as one stretch that has
-    everything that was read, so that a citation's place in it is a place in the stored parent.
+    In the rendered context everything that looks like a delimiter, a citation mark or a role is made harmless. The
+    documents that are returned keep the original text, as one stretch that has everything that was read, so that a
+    citation's place in it is a place in the stored parent.
 
     Example:
     ```python
@@ -124,7 +119,7 @@ class ContextBuilder:
         self._counter.warm_up()
         warm_up_generator(self.chat_generator)
 
-    @component.output_types(documents=list[Document], context=str, warnings=list[str], llm_calls=int)
+    @component.output_types(documents=list[Document], context=str, warnings=list[str])
     async def run_async(
         self,
         documents: list[Document],
@@ -143,19 +138,19 @@ class ContextBuilder:
         :returns: `documents`, those in the prompt by their numbers, earlier ones too, with `meta.number` from 1 and, if
             not read whole, the stretch that was read as content, `meta.cut`, its [start, end] in the stored parent,
             `meta.kept`, the spans within it where gaps are marked, and `meta.summary` where a summary was read;
-            `context`, the rendered text; `warnings` about what was cut or did not fit; and `llm_calls`, 0 or 1.
+            `context`, the rendered text; `warnings` about what was cut or did not fit.
         """
         self.warm_up()
         kept = _without_duplicates(documents)
-        summaries, warnings, llm_calls = await self._summaries(kept, query)
+        summaries, warnings = await self._summaries(kept, query)
         chosen, more = self._chosen(kept, summaries, query)
-        numbered = [each for each in (*(shown or []), *documents) if isinstance(each.meta.get("number"), int)]
-        numbers: dict[str, int] = {document.id: document.meta["number"] for document in reversed(numbered)}
+        given = [each for each in (*(shown or []), *documents) if isinstance(each.meta.get("number"), int)]
+        numbers: dict[str, int] = {document.id: document.meta["number"] for document in reversed(given)}
         earlier = {document.id: document for document in shown or [] if document.content is not None}
         free = count_from(max(numbers.values(), default=0) + 1)
         new = [entry.document.id for entry in chosen if entry.document.id not in numbers]
         numbers.update(zip(new, free, strict=False))
-        found = [_Entry(_numbered(entry.document, numbers[entry.document.id]), entry.text) for entry in chosen]
+        found = [_Entry(numbered(entry.document, numbers[entry.document.id]), entry.text) for entry in chosen]
         logger.debug("Context of {count} passages out of {given}", count=len(chosen), given=len(kept))
         passages = {**earlier, **{entry.document.id: _as_shown(entry.document, earlier) for entry in found}}
         blocks = [source_block(entry.document, entry.text) for entry in found if entry.document.id not in earlier]
@@ -165,24 +160,30 @@ class ContextBuilder:
             "documents": sorted(passages.values(), key=lambda document: document.meta["number"]),
             "context": render_sources(blocks, again),
             "warnings": [*self._counter.warnings, *warnings, *more],
-            "llm_calls": llm_calls,
         }
 
     run = blocking(run_async)
 
-    async def _summaries(self, kept: Sequence[Document], query: str) -> tuple[dict[int, str], list[str], int]:
-        """Return the summaries of passages by rank, if wanted, needed and available, warnings, and the calls."""
+    async def _summaries(self, kept: Sequence[Document], query: str) -> tuple[dict[int, str], list[str]]:
+        """Return the summaries of passages by rank, if wanted, needed and available, and warnings."""
         if self.strategy != "summarize" or not kept:
-            return {}, [], 0
-        blocks = [source_block(_numbered(document, number)) for number, document in enumerate(kept, start=1)]
+            return {}, []
+        blocks = [source_block(numbered(document, number)) for number, document in enumerate(kept, start=1)]
         costs = self._counter.counts([render_block(block) for block in blocks])
         if sum(costs) + len(costs) <= self._room():
-            return {}, [], 0
+            return {}, []
         if not is_available(self.chat_generator):
-            return {}, [f"{NO_LLM}: passages were cut instead of summarized."], 0
+            return {}, [f"{NO_LLM}: passages were cut instead of summarized."]
         most = _MOST_READ * self.token_budget
         read = [block for at, block in enumerate(blocks) if not at or sum(costs[: at + 1]) <= most]
-        reply = await ask_llm_async(self.chat_generator, summary_messages(read, query, self._room() // len(read)))
+        messages = render_prompt(
+            "context_builder",
+            context=render_sources(read),
+            query=query,
+            language=detect_language(query),
+            words=max(_FEWEST_WORDS, int(self._room() // len(read) * _WORDS_PER_TOKEN)),
+        )
+        reply = await ask_llm_async(self.chat_generator, messages)
         summaries, warnings = read_summaries(reply.text, len(read)), []
         if len(summaries) == len(read):
             reply.keep()
@@ -192,7 +193,7 @@ class ContextBuilder:
         elif len(summaries) < len(read):
             missing = f"{len(read) - len(summaries)} of {len(read)} passages"
             warnings = [f"The LLM's reply had no summary of {missing}; they were taken as they are."]
-        return summaries, warnings, 1
+        return summaries, warnings
 
     def _room(self) -> int:
         return self.token_budget - self._counter.count(render_sources([]))
@@ -208,10 +209,10 @@ class ContextBuilder:
             weights = question_weights(query)
             shares = [_LEAST_WEIGHT + covered(weights, passage_terms(each.content or "")) for each in kept]
         by_piece = kept if self.strategy == "hierarchical" else []
-        pieces = [_around(_numbered(document, rank)) for rank, document in enumerate(by_piece, start=1)]
+        pieces = [_around(numbered(document, rank)) for rank, document in enumerate(by_piece, start=1)]
         least = [self._cost(piece) for piece in pieces]
         for rank, document in enumerate(kept, start=1):
-            entry = _Entry(_numbered(document, len(chosen) + 1))
+            entry = _Entry(numbered(document, len(chosen) + 1))
             if self.strategy in ("window", "dynamic"):
                 share = int(left * shares[rank - 1] / sum(shares[rank - 1 :]))
                 entry = self._shortened(entry.document, max(share, min(_LEAST_SHARE, left)))
@@ -304,11 +305,6 @@ def _without_duplicates(documents: Sequence[Document]) -> list[Document]:
     return found
 
 
-def _numbered(document: Document, number: int) -> Document:
-    # The pipeline copies every component's inputs, so what no later stage reads is not passed on.
-    return replace(document, meta={**document.meta, "number": number}, embedding=None, sparse_embedding=None)
-
-
 def _as_shown(document: Document, shown: Mapping[str, Document]) -> Document:
     """Return a passage as the model has read it, which an earlier message may have cut differently."""
     earlier = shown.get(document.id)
@@ -346,33 +342,13 @@ def matched_spans(document: Document) -> list[tuple[int, int]]:
     ]
 
 
-def summary_messages(blocks: Sequence[SourceBlock], query: str, tokens: int) -> list[ChatMessage]:
-    """Write the prompt."""
-    return render_prompt(
-        "context_builder",
-        context=render_sources(blocks),
-        query=query,
-        language=detect_language(query),
-        words=max(_FEWEST_WORDS, int(tokens * _WORDS_PER_TOKEN)),
-    )
-
-
 def read_summaries(reply: str, count: int) -> dict[int, str]:
-    """Read the summaries from the model's reply."""
-    found = json_object(reply, "summaries") or {}
-    entries = found.get("summaries")
-    summaries: dict[int, str] = {}
-    twice: set[int] = set()
+    """Read the summaries from the model's reply; a number that comes twice belongs to no passage."""
+    entries = (json_object(reply, "summaries") or {}).get("summaries")
+    numbers = {str(number): number for number in range(1, count + 1)}
+    found: dict[int, list[str]] = {}
     for entry in entries if isinstance(entries, list) else []:
-        if not isinstance(entry, dict):
-            continue
-        number, text = entry.get("number"), entry.get("summary")
-        if isinstance(number, str) and number.strip().isdecimal():
-            number = int(number)
-        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= count:
-            continue
-        if number in summaries or not isinstance(text, str) or not text.strip():
-            twice.add(number)
-            continue
-        summaries[number] = " ".join(text.split())
-    return {number: text for number, text in summaries.items() if number not in twice}
+        number, text = (str(entry.get("number")), entry.get("summary")) if isinstance(entry, dict) else ("", None)
+        if number in numbers and isinstance(text, str) and text.strip():
+            found.setdefault(numbers[number], []).append(" ".join(text.split()))
+    return {number: texts[0] for number, texts in found.items() if len(texts) == 1}

@@ -70,8 +70,8 @@ class ConversationKeeper:
         while again:
             try:
                 with Run(cache=self._cached(tenant_id) if self._cached else None).entered():
-                    done = tree.add_missing(self.store, tenant_id, conversation_id)
-                for warning in done["warnings"]:
+                    warnings = tree.add_missing(self.store, tenant_id, conversation_id)
+                for warning in warnings:
                     logger.warning("{warning}", warning=warning)
             # Nobody awaits this thread; what it could not do is done with the next turn.
             except Exception as error:

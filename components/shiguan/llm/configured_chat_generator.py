@@ -30,16 +30,16 @@ class ConfiguredChatGenerator(Serializable):
     Calls the models that have a role, at OpenAI-compatible endpoints.
 
     Without a `models` section every role is that of the endpoint in the environment: at warm-up it reads
-    `OPENAI_API_KEY` and `OPENAI_BASE_URL`; a base URL without a key is a local server and gets a dummy key. `prompt`
-    and `prompt_hash` in a reply's meta say with which prompt it was written, `model` by whom.
+    `OPENAI_API_KEY` and `OPENAI_BASE_URL`; a base URL without a key is a local server and gets a dummy key. The marks
+    of the prompt come back in the meta of its reply.
 
     There are no replies if no model can be called or, with a warning, if none could be reached before the first token.
     `CitationExtractor` then quotes the sources, so that the same YAML runs with and without a model.
 
     A call that fails for a reason that may pass (no connection, 429, 5xx, a reply that is not valid JSON) is retried
     after 1, 2 and 4 seconds, or when the endpoint says; only once where the role has another model, which is asked
-    next, with a warning in the answer. A call that timed out is not retried: a slow server would still be busy with it.
-    Neither happens once parts of the answer have been streamed, nor if the endpoint refused the prompt itself.
+    next, with a warning. A call that timed out is not retried: a slow server would still be busy with it. Neither
+    happens once parts of the answer have been streamed, nor if the endpoint refused the prompt itself.
 
     Example in YAML:
     ```yaml
@@ -108,8 +108,8 @@ class ConfiguredChatGenerator(Serializable):
                 settings: dict[str, Any] = {
                     "timeout": timeout if self.timeout is None else self.timeout,
                     "max_retries": retries if self.max_retries is None else self.max_retries,
+                    "generation_kwargs": self.generation_kwargs,
                 }
-                settings |= {"generation_kwargs": self.generation_kwargs, "stage": "generator"}
                 usable = [named for named in self._roles.models if named.is_usable]
                 self._endpoints = {named.name: OpenAIEndpoint(named, **settings) for named in usable}
             self._warm = True

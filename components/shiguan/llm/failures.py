@@ -5,7 +5,11 @@ import time
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
-from shiguan.errors import BudgetError
+import httpx
+import openai
+
+from shiguan.bounded_http import unwanted
+from shiguan.errors import BudgetError, EndpointError
 from shiguan.llm.model_settings import NamedModel
 
 _RETRIED_STATUS = {408, 409, 425, 429}
@@ -22,11 +26,6 @@ def is_worth_retrying(error: BaseException) -> bool:
     Not if the endpoint refused its content (a wrong key, an unknown model, a prompt that is too long) or asked for a
     long pause, nor after a mistake in the call, a reply that is too long, or a timeout: a slow server is still busy.
     """
-    import httpx  # noqa: PLC0415
-    import openai  # noqa: PLC0415
-
-    from shiguan.bounded_http import unwanted  # noqa: PLC0415
-
     if isinstance(error, openai.APITimeoutError) and not isinstance(error.__cause__, httpx.ConnectTimeout):
         return False
     if unwanted(error):
@@ -36,8 +35,6 @@ def is_worth_retrying(error: BaseException) -> bool:
 
 def asked_to_wait(error: BaseException | None) -> float:
     """Return the seconds after which an endpoint wants to be asked again; 0 if it does not say."""
-    import openai  # noqa: PLC0415  # slow, and only an endpoint that failed needs it
-
     if not isinstance(error, openai.APIStatusError):
         return 0.0
     value = error.response.headers.get("retry-after", "")
@@ -49,8 +46,6 @@ def asked_to_wait(error: BaseException | None) -> float:
 
 def reason_of(error: Exception) -> str:
     """Name a failure that another model may not have; empty if the prompt is at fault."""
-    import openai  # noqa: PLC0415
-
     if isinstance(error, openai.APIStatusError):
         if error.status_code == 429:
             return "rate_limit"
@@ -60,38 +55,49 @@ def reason_of(error: Exception) -> str:
     return "" if isinstance(error, TypeError | NotImplementedError | BudgetError) else "unreadable"
 
 
-def describe_failure(error: Exception, model: NamedModel, *, streamed: bool, place: str = "") -> tuple[str, str]:
-    """Describe a failure to the user: the cause and the next step, clauses without keys."""
-    import openai  # noqa: PLC0415
+def endpoint_error(error: Exception, model: NamedModel, *, stage: str, attempts: int, streamed: bool) -> EndpointError:
+    """Describe a failure to the operator, and without address and reply to the user."""
+    place = _endpoint(model.address)
+    cause, step = _cause(error, model, streamed=streamed)
+    tries = f" after {attempts} attempts" if attempts > 1 else ""
+    return EndpointError(
+        f"The stage `{stage}` failed{tries}: {place} {cause}. {step}.",
+        stage=stage,
+        reason="" if streamed else reason_of(error),
+        cause=f"the language model {cause.partition(' (')[0]}",
+        next_step=step,
+        refusal=refusal_of(error),
+        summary=f"{place} {cause.partition(' (')[0]}. {step}.",  # the part in brackets may quote the question
+    )
 
-    from shiguan.bounded_http import unwanted  # noqa: PLC0415
 
-    place = place or _endpoint(model.address)
+def _cause(error: Exception, model: NamedModel, *, streamed: bool) -> tuple[str, str]:
+    """Return what the endpoint did and the next step, clauses without keys."""
     if isinstance(error, openai.APIStatusError):
-        cause = f"{place} answered {error.status_code} for model `{model.model_name}` ({_detail(error, model.key)})"
+        cause = f"answered {error.status_code} for model `{model.model_name}` ({_detail(error, model.key)})"
         if refusal_of(error) == "content":
             return cause, "Ask in other words, or another model"
         return cause, _step_for_status(error.status_code, model)
     if (reply := unwanted(error)) is not None:
-        return f"{place} {reply}", f"Check {_address_of(model)} and what answers there"
+        return str(reply), f"Check {_address_of(model)} and what answers there"
     if streamed:
-        return f"{place} broke off in the middle of the answer ({type(error).__name__})", "Ask again"
+        return f"broke off in the middle of the answer ({type(error).__name__})", "Ask again"
     if isinstance(error, openai.APITimeoutError):
         more = f"the `timeout` of `{model.name}`" if model.timeout else "OPENAI_TIMEOUT"
-        step = f"Ask again later, or give a slow model more seconds between two tokens with {more}"
-        return f"{place} did not answer in time", step
+        return (
+            "did not answer in time",
+            f"Ask again later, or give a slow model more seconds between two tokens with {more}",
+        )
     if isinstance(error, openai.APIConnectionError):
-        return f"{place} could not be reached", f"Check {_address_of(model)} and that the server is running"
+        return "could not be reached", f"Check {_address_of(model)} and that the server is running"
     return (
-        f"{place} sent a reply that could not be read ({type(error).__name__}: {_detail(error, model.key)})",
+        f"sent a reply that could not be read ({type(error).__name__}: {_detail(error, model.key)})",
         f"Check that {_address_of(model)} points to an OpenAI-compatible chat API",
     )
 
 
 def refusal_of(error: Exception) -> str:
     """Name what an endpoint refused: `access`, `content`, `request`; empty for other failures."""
-    import openai  # noqa: PLC0415
-
     if not isinstance(error, openai.APIStatusError) or reason_of(error):
         return ""
     if error.status_code in (401, 403):

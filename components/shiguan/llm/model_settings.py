@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     Field,
     ValidationError,
     field_validator,
@@ -115,15 +114,6 @@ class RoleRule(BaseModel, extra="forbid", frozen=True):
         )
 
 
-def _is_one_name(entry: Any) -> Any:
-    if isinstance(entry, list):
-        raise ValueError("must be a name, not a list: models can no longer share a place, list them in order")
-    return entry
-
-
-_ModelName = Annotated[str, BeforeValidator(_is_one_name)]
-
-
 class ModelRoles(BaseModel, extra="forbid", frozen=True):
     """
     The `models` section.
@@ -133,7 +123,7 @@ class ModelRoles(BaseModel, extra="forbid", frozen=True):
     """
 
     models: Annotated[list[NamedModel], Field(min_length=1, max_length=50)] = [NamedModel(name="default")]
-    roles: dict[Role, Annotated[list[_ModelName], Field(min_length=1)]] = {"answer": ["default"]}
+    roles: dict[Role, Annotated[list[str], Field(min_length=1)]] = {"answer": ["default"]}
     rules: Annotated[list[RoleRule], Field(max_length=50)] = []
 
     @field_validator("models")
@@ -171,31 +161,14 @@ class ModelRoles(BaseModel, extra="forbid", frozen=True):
 
 def read_model_roles(section: dict[str, Any] | None) -> ModelRoles:
     """Read a `models` section; None means the environment's endpoint in every role."""
-    for place, problem in model_faults(section or {}):
-        where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
-        raise ValueError(f"`models{where}`: {problem}. docs/models.md shows the section.")
-    return ModelRoles.model_validate(section or {})
-
-
-def model_faults(section: Any) -> list[tuple[tuple[str | int, ...], str]]:
-    """Find what is wrong in a `models` section: the place and the problem, a clause."""
     try:
-        ModelRoles.model_validate(section)
+        return ModelRoles.model_validate(section or {})
     except ValidationError as error:
-        faults = error.errors(include_url=False, include_input=False, include_context=False)
-        return [(_place(fault["loc"], section), fault["msg"].removeprefix("Value error, ")) for fault in faults]
-    return []
-
-
-def _place(steps: tuple[str | int, ...], node: Any) -> tuple[str | int, ...]:
-    """Keep the steps that lead to a value; after them pydantic names the type that it tried."""
-    place: list[str | int] = []
-    for step in steps:
-        if not (step in node if isinstance(node, dict) else isinstance(node, list) and isinstance(step, int)):
-            break
-        node = node[step]
-        place.append(step)
-    return tuple(place)
+        fault = error.errors(include_url=False)[0]
+        steps = [step for step in fault["loc"] if step != "[key]"]
+        where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+        problem = fault["msg"].removeprefix("Value error, ")
+        raise ValueError(f"`models{where}`: {problem}. docs/models.md shows the section.") from None
 
 
 _Count = Annotated[int | None, Field(ge=0, strict=True)]

@@ -23,7 +23,6 @@ from jinja2.exceptions import SecurityError, TemplateError
 
 from shiguan.errors import ConfigurationError
 from shiguan.llm.prompts import (
-    check_layer_file,
     layer_source,
     layers_used,
     list_prompts,
@@ -31,6 +30,7 @@ from shiguan.llm.prompts import (
     own_prompts,
     read_examples,
     read_profile,
+    read_prompt_file,
 )
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.resources import read_table, resource_folder
@@ -131,21 +131,20 @@ def check_own_prompts() -> None:
                 f"{path} does not replace any file. Name it as a shipped prompt, {', '.join(list_prompts())}, with "
                 "`.jinja`, or as a file below `layers/`, `profiles/` or `examples/`."
             )
-        if kind.startswith("layers"):
-            check_layer_file(f"{kind}/{path.stem}".removeprefix("layers/"))
-        elif kind:
+        if path.suffix == ".yml":
             (read_profile if kind == "profiles" else read_examples)(path.stem)
-        else:
-            known = _variables(path.stem, load_prompt(path.stem, shipped=True))
-            used = _variables(path.stem, load_prompt(path.stem))
-            if unknown := used - known:
-                raise ConfigurationError(
-                    f"{path} has the variables {', '.join(sorted(unknown))}, which nothing fills. Known are "
-                    f"{', '.join(sorted(known))}."
-                )
-            if missing := {"context", "query"} & known - used:
-                shown = ", ".join(f"`{variable}`" for variable in sorted(missing))
-                raise ConfigurationError(f"{path} does not show {shown}. Add it.")
+            continue
+        file = f"{kind}/{name}".removeprefix("/")
+        known = _variables(file, read_prompt_file(file, shipped=True))
+        used = _variables(file, read_prompt_file(file))
+        if unknown := used - known:
+            raise ConfigurationError(
+                f"{path} has the variables {', '.join(sorted(unknown))}, which nothing fills. Known are "
+                f"{', '.join(sorted(known))}."
+            )
+        if not kind and (missing := {"context", "query"} & known - used):
+            shown = ", ".join(f"`{variable}`" for variable in sorted(missing))
+            raise ConfigurationError(f"{path} does not show {shown}. Add it.")
 
 
 def written_pairs(pairs: Sequence[tuple[str, str]], *, numbered: bool = False) -> str:
@@ -166,9 +165,7 @@ _LONGEST_ROLE = 20
 
 
 def clean_history(
-    history: Iterable[ChatMessage | Mapping[str, Any]] | None,
-    *,
-    max_turns: int = 20,
+    history: Iterable[ChatMessage | Mapping[str, Any]] | None, *, max_turns: int = 20
 ) -> tuple[list[ChatMessage], list[str]]:
     """
     Keep the messages of user and assistant, made harmless, and return warnings of what was dropped.
@@ -176,9 +173,6 @@ def clean_history(
     System and tool messages come from outside and could carry instructions. Only the last `max_turns` messages are
     kept, and of a long one its beginning and its end, without a warning.
     """
-    if isinstance(history, str | bytes | Mapping) or not isinstance(history, Iterable | None):
-        kind = type(history).__name__
-        return [], [f"The history was ignored: it is a {kind}, and a list of messages was expected."]
     kept: list[ChatMessage] = []
     dropped: Counter[str] = Counter()
     for turn in history or []:

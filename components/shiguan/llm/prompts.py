@@ -10,7 +10,6 @@ from typing import Any
 
 import yaml
 from jinja2 import Environment, meta, nodes
-from jinja2.exceptions import TemplateError
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from shiguan.errors import ConfigurationError
@@ -47,7 +46,7 @@ def prompts_from(folder: Path | None) -> Iterator[None]:
             os.environ.update({_OWN: before} if before is not None else {})
 
 
-def _read_file(name: str, *, shipped: bool = False) -> str:
+def read_prompt_file(name: str, *, shipped: bool = False) -> str:
     own = None if shipped else own_prompts()
     path = own / name if own is not None and (own / name).is_file() else resource_folder("prompts") / name
     return path.read_text(encoding="utf-8")
@@ -61,7 +60,7 @@ def list_prompts() -> list[str]:
 def load_prompt(name: str, *, shipped: bool = False) -> str:
     """Read a prompt: the user's own, if there is one, unless `shipped`."""
     _check_known(name, list_prompts(), f"prompt `{name}`")
-    return _read_file(f"{name}.jinja", shipped=shipped)
+    return read_prompt_file(f"{name}.jinja", shipped=shipped)
 
 
 def list_layers(kind: str | None = None) -> list[str]:
@@ -72,13 +71,8 @@ def list_layers(kind: str | None = None) -> list[str]:
     return sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.jinja"))
 
 
-def load_layer(name: str) -> str:
-    _check_known(name, list_layers(), f"prompt layer `{name}`")
-    return _layer(name)
-
-
-def _layer(name: str, *, shipped: bool = False) -> str:
-    return _read_file(f"{_PREFIX}{name}{_SUFFIX}", shipped=shipped)
+def load_layer(name: str, *, shipped: bool = False) -> str:
+    return read_prompt_file(f"{_PREFIX}{name}{_SUFFIX}", shipped=shipped)
 
 
 @cache  # every prompt builder parses the same thirty texts
@@ -94,7 +88,7 @@ def load_prompt_data(folder: str, name: str) -> str:
     """Read the YAML that prompts are filled with from `profiles` or `examples`; an error lists the known files."""
     path = resource_folder("prompts") / folder
     _check_known(name, sorted(file.stem for file in path.glob("*.yml")), f"`{name}` in prompts/{folder}")
-    return _read_file(f"{folder}/{name}.yml")
+    return read_prompt_file(f"{folder}/{name}.yml")
 
 
 @cache
@@ -136,7 +130,7 @@ def layer_path(kind: str, name: str) -> str:
 def layer_source(path: str) -> str | None:
     """Load the layer that an `include` names, for Jinja; None if there is no such layer."""
     name = path.removeprefix(_PREFIX).removesuffix(_SUFFIX)
-    return _layer(name) if path == f"{_PREFIX}{name}{_SUFFIX}" and name in list_layers() else None
+    return load_layer(name) if path == f"{_PREFIX}{name}{_SUFFIX}" and name in list_layers() else None
 
 
 def layers_used(environment: Environment, source: str, name: str) -> LayerUse:
@@ -158,20 +152,8 @@ def layers_used(environment: Environment, source: str, name: str) -> LayerUse:
     # An own layer gets the variables of the shipped one.
     variables: set[str] = set()
     for layer in eligible:
-        variables |= _variables(_layer(layer, shipped=True))
+        variables |= _variables(load_layer(layer, shipped=True))
     return LayerUse(tuple(dict.fromkeys(fixed)), chosen, frozenset(variables))
-
-
-def check_layer_file(name: str) -> None:
-    """Refuse an own layer with variables that the shipped one does not have."""
-    try:
-        unknown = _variables(_layer(name)) - _variables(_layer(name, shipped=True))
-    except TemplateError as error:
-        raise ConfigurationError(f"The prompt layer `{name}` is not a valid template: {error}. Correct it.") from error
-    if unknown:
-        raise ConfigurationError(
-            f"The prompt layer `{name}` has the variables {', '.join(sorted(unknown))}, which nothing fills."
-        )
 
 
 class _Profile(BaseModel, extra="forbid"):

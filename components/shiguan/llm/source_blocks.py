@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
 
@@ -89,6 +89,11 @@ def neutral_attribute(text: str) -> str:
     """Make a file name, title or heading fit for a source's header: one line without quotes and angle brackets."""
     line = " ".join(neutral_text(text).split())
     return line.replace('"', "'").replace("<", "‹").replace(">", "›")
+
+
+def numbered(document: Document, number: int) -> Document:
+    """Give a passage its number, without vectors: the pipeline copies the inputs of every component."""
+    return replace(document, meta={**document.meta, "number": number}, embedding=None, sparse_embedding=None)
 
 
 _OPEN, _CLOSE = "<sources>", "</sources>"

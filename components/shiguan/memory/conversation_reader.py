@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import wraps
-from typing import Any
+from functools import cache, wraps
+from pathlib import Path
+from typing import Any, Literal
 
 from haystack import Document, GeneratedAnswer, component
 from haystack.components.embedders.types.protocol import TextEmbedder
@@ -26,13 +27,14 @@ from shiguan.memory.earlier_turns import (
     whole_summary,
     written_turns,
 )
-from shiguan.memory.recollection import LAST_TURNS, fragments, in_order, written
-from shiguan.memory.routing import Route, route_question
+from shiguan.memory.recollection import LAST_TURNS, fragments
 from shiguan.memory.summary_tree import SummaryTree
 from shiguan.memory.unsearched import unsearched_answer
 from shiguan.models.token_counter import TokenCounter
+from shiguan.resources import read_patterns
 from shiguan.serialization import Serializable
 from shiguan.tenants import all_of, require_filters, tenant_of, where
+from shiguan.text.follow_ups import needs_context, salient_terms
 from shiguan.text.languages import detect_language
 
 _TURNS = 10
@@ -81,19 +83,18 @@ class ConversationReader(Serializable):
     """
     Makes a question complete by itself, and gives the prompt what was said before it.
 
-    It is the first stage that reads a question. What was said is kept in `conversation_store` under the conversation's
-    id, or comes with the question as `history`, which then counts instead and is not kept.
+    What was said is kept in `conversation_store` under the conversation's id, or comes with the question as `history`,
+    which then counts instead and is not kept.
 
-    - A question that is complete by itself is searched unchanged. A question that depends on the turns before it, by
-      rule (a pronoun without a name, something left out), is searched with the most informative words of these turns.
-    - A question about the conversation itself is answered with what was said, status `recalled`; nothing is searched.
-    - A greeting, thanks and a sum are answered at once, status `unsearched`.
+    - A question that is complete by itself is searched unchanged. One that depends on the turns before it, by rule (a
+      pronoun without a name, something left out), is searched with the most informative words of these turns.
+    - A question about the conversation itself is answered with what was said, status `recalled`; a greeting, thanks and
+      a sum are answered at once, status `unsearched`.
     - Each earlier turn becomes a user message, with the passages that were new then, and an assistant message, byte for
       byte as in the prompts before, so that a provider's prefix cache hits. Passages are read from the store again,
       under the tenant's filters and those of this question, and keep their numbers. Where the turns exceed
       `token_budget`, or a passage is gone, the messages start over with the conversation's summary.
-    - Fragments of older turns that the question is about, by words and by vectors, come as `memory`: they are not
-      passages, and are never cited.
+    - Fragments of older turns that the question is about come as `memory`: they are not passages, and are never cited.
 
     Example:
     ```python
@@ -182,14 +183,14 @@ class ConversationReader(Serializable):
         filters = require_filters(filters, type(self).__name__)
         conversation = self._read(tenant_of(filters), conversation_id, history)
         warnings = list(conversation.warnings)
-        route = route_question(query, conversation.messages)
+        source, search = route_question(query, conversation.messages)
         spoken = language or detect_language(query)
         answer = None
         if ready := unsearched_answer(query, spoken):
             answer = unwritten_answer(query, ready, spoken, "unsearched")
-        elif route.source == "history":
+        elif source == "history":
             found = fragments(query, [], conversation.turns, conversation.nodes)
-            answer = recalled_answer(query, in_order(found), spoken)
+            answer = recalled_answer(query, [fragment.text for fragment in found], spoken)
         if answer is not None:
             start = conversation.in_prompts[0].number if conversation.in_prompts else 0
             thread = {"start": start, "prefix": conversation.prefix}
@@ -199,12 +200,12 @@ class ConversationReader(Serializable):
         ways = {"word_query": ("hybrid", "words"), "vector_query": ("hybrid", "vectors")}
         return {
             "question": query,
-            "query": route.query,
-            **{name: route.query for name, retrievals in ways.items() if retrieval in retrievals},
-            "source": route.source,
+            "query": search,
+            **{name: search for name, retrievals in ways.items() if retrieval in retrievals},
+            "source": source,
             "history": conversation.messages,
             "summary": conversation.summary,
-            "memory": self._memory(route, conversation, earlier),
+            "memory": "" if source == "database" else self._memory(search, conversation, earlier),
             "messages": earlier.messages,
             "shown": earlier.shown,
             "thread": thread,
@@ -262,15 +263,42 @@ class ConversationReader(Serializable):
         thread = {"start": 0, "opening": summary, "numbers": numbers}
         return anew(summary, numbers), thread, [_FULL if whole else _CHANGED]
 
-    def _memory(self, route: Route, conversation: _Conversation, earlier: EarlierTurns) -> str:
-        if route.source == "database" or conversation.own is not None or not conversation.turns:
+    def _memory(self, query: str, conversation: _Conversation, earlier: EarlierTurns) -> str:
+        if conversation.own is not None or not conversation.turns:
             return ""
         summarised = max((node.last_turn for node in conversation.nodes), default=0)
         turns = [turn for turn in conversation.turns if turn.number > summarised]
         turns = turns if len(turns) >= LAST_TURNS else conversation.turns[-LAST_TURNS:]
-        vector = self.text_embedder.run(text=route.query)["embedding"] if conversation.nodes else []
-        return written(fragments(route.query, vector, turns, conversation.nodes), before=earlier.first)
+        vector = self.text_embedder.run(text=query)["embedding"] if conversation.nodes else []
+        found = fragments(query, vector, turns, conversation.nodes)
+        older = (one for one in found if earlier.first is None or one.first_turn < earlier.first)
+        return "\n".join(f"- {fragment.text}" for fragment in older)
 
     def _tokens(self, messages: Sequence[ChatMessage]) -> int:
         self._counter.warm_up()
         return sum(self._counter.count(message.text or "") for message in messages)
+
+
+def route_question(question: str, turns: Sequence[ChatMessage]) -> tuple[Literal["database", "both", "history"], str]:
+    """
+    Decide by rules where a question is answered from, and what the library is searched for.
+
+    `database`: a question that is complete by itself and does not refer to the conversation. `both`: one that depends
+    on the turns before it, searched with their most informative words, or one that doubts an earlier answer.
+    `history`: one about the conversation itself.
+    """
+    text = " ".join(question.split())
+    if not turns or not text:
+        return "database", question
+    table = "zh" if detect_language(text) in ("zh", "ja") else "en"
+    found = {name for name, patterns in _phrases().items() if patterns[table].search(text)}
+    if "history" in found and "checked" not in found:
+        return "history", question
+    if not found and not needs_context(text):
+        return "database", question
+    return "both", " ".join([question, *salient_terms(question, turns)])
+
+
+@cache
+def _phrases() -> dict[str, Any]:
+    return read_patterns(Path(__file__).with_name("conversation_phrases.yaml"))

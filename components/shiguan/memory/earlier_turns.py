@@ -11,7 +11,7 @@ from haystack.dataclasses import ChatMessage
 from shiguan.claims.marks import neutral_answer
 from shiguan.conversations import SummaryNode, Turn
 from shiguan.llm.prompt_rendering import render_prompt
-from shiguan.llm.source_blocks import SourceBlock, neutral_text, render_sources, source_block
+from shiguan.llm.source_blocks import SourceBlock, neutral_text, numbered, render_sources, source_block
 from shiguan.text.languages import detect_language
 from shiguan.text.passages import with_gaps
 
@@ -113,7 +113,7 @@ def _read_block(parent: Document, read: Mapping[str, Any]) -> SourceBlock:
         text = with_gaps(text, [(start, end) for start, end in read["kept"]])
     elif cut:
         text = text[cut[0] : cut[1]]
-    return source_block(replace(parent, meta={**parent.meta, "number": read["number"]}), text)
+    return source_block(numbered(parent, read["number"]), text)
 
 
 def in_turns(messages: Sequence[ChatMessage]) -> list[ChatMessage]:

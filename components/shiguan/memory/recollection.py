@@ -1,11 +1,11 @@
-"""Finds what was said about a question in its conversation, and writes it for the prompt."""
+"""Finds what was said about a question in its conversation."""
 
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
-from haystack import Document
 from numpy.typing import NDArray
 
 from shiguan.conversations import SummaryNode, Turn
@@ -20,47 +20,47 @@ _LONGEST_TURN = 1_000
 _REMEMBERED = 20_000
 
 
+class Fragment(NamedTuple):
+    """A turn (`level` -1) or a summary, with the turns that it is about; not a passage, so it supports no claim."""
+
+    level: int
+    first_turn: int
+    last_turn: int
+    text: str
+
+
 def fragments(
     query: str, vector: Sequence[float], turns: Sequence[Turn], nodes: Sequence[SummaryNode]
-) -> list[Document]:
+) -> list[Fragment]:
     """
-    Choose the fragments of a conversation that a question is about, best first.
+    Choose the fragments of a conversation that a question is about, in the order of its turns.
 
     The last turns are always among them, and with them the summaries of all levels that are nearest by words and by
     vectors, both scores scaled to their best and added. Of summaries that contain one another the best is kept. A turn
     without a summary is itself a fragment.
-
-    Fragments have `meta.level` (-1 for a turn) and `meta.turns`. They have no number, because what was said does not
-    support a claim.
     """
     if not turns:
         return []
     spoken = [f"{turn.question}\n{turn.said[:_LONGEST_TURN]}".strip() for turn in turns]
-    texts = [*spoken, *(node.text for node in nodes)]
-    spans = [(-1, turn.number, turn.number) for turn in turns] + [node[:3] for node in nodes]
-    scores = _to_best(_bm25(query, texts)) + _to_best(_cosines(vector, turns, nodes))
-    found = [_fragment(text, span, float(score)) for text, span, score in zip(texts, spans, scores, strict=True)]
-    recent = found[max(0, len(turns) - LAST_TURNS) : len(turns)]
-    others = [fragment for fragment in found if fragment.score and fragment not in recent]
-    chosen = [*recent, *_without_nested(others, recent, _MOST_SUMMARIES)]
-    return sorted(chosen, key=lambda found: (-(found.score or 0.0), -found.meta["turns"][1], found.meta["level"]))
+    found = [Fragment(-1, turn.number, turn.number, text) for turn, text in zip(turns, spoken, strict=True)]
+    found += [Fragment(node.level, node.first_turn, node.last_turn, node.text) for node in nodes]
+    scores = _to_best(_bm25(query, [fragment.text for fragment in found])) + _to_best(_cosines(vector, turns, nodes))
+    recent = range(max(0, len(turns) - LAST_TURNS), len(turns))
+    said = {found[at][1:3] for at in recent}
+    chosen = [found[at] for at in recent]
+    for at in np.argsort(-scores, kind="stable"):
+        if scores[at] == 0 or len(chosen) == len(recent) + _MOST_SUMMARIES:
+            break
+        best = found[at]
+        if best[1:3] not in said and not any(_nested(best, other) for other in chosen[len(recent) :]):
+            chosen.append(best)
+    return sorted(chosen, key=lambda fragment: fragment[1:3])
 
 
-def written(found: Sequence[Document], *, before: int | None) -> str:
-    """Write fragments for a prompt, in the order of the turns; turns from the number `before` on are left out."""
-    return "\n".join(f"- {text}" for text in in_order(found, before=before))
-
-
-def in_order(found: Sequence[Document], *, before: int | None = None) -> list[str]:
-    """Return the texts of fragments in the order of their turns, without turns from the number `before` on."""
-    ordered = sorted(found, key=lambda fragment: fragment.meta["turns"])
-    return [text.content or "" for text in ordered if before is None or text.meta["turns"][0] < before]
-
-
-def _fragment(text: str, span: tuple[int, int, int], score: float) -> Document:
-    level, first, last = span
-    meta = {"origin": "memory", "level": level, "turns": [first, last]}
-    return Document(id=f"memory/{level}/{first}", content=text, meta=meta, score=score)
+def _nested(one: Fragment, other: Fragment) -> bool:
+    """Return whether one of two fragments contains the other."""
+    first, last = max(one.first_turn, other.first_turn), min(one.last_turn, other.last_turn)
+    return (first, last) in (one[1:3], other[1:3])
 
 
 def _to_best(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -98,19 +98,3 @@ def _cosines(query: Sequence[float], turns: Sequence[Turn], nodes: Sequence[Summ
         matrix = np.frombuffer(b"".join(vectors[at] for at in fitting), dtype=np.float32).reshape(len(fitting), -1)
         scores[fitting] = matrix @ wanted
     return scores
-
-
-def _without_nested(found: Sequence[Document], recent: Sequence[Document], most: int) -> list[Document]:
-    """Return the best fragments, without recent ones and those that contain, or are contained in, a better one."""
-    kept: list[Document] = []
-    shown = {tuple(fragment.meta["turns"]) for fragment in recent}
-    for fragment in sorted(found, key=lambda fragment: -(fragment.score or 0.0)):
-        if len(kept) == most:
-            break
-        first, last = fragment.meta["turns"]
-        nested = any(
-            (a <= first and last <= b) or (first <= a and b <= last) for a, b in (other.meta["turns"] for other in kept)
-        )
-        if not nested and (first, last) not in shown:
-            kept.append(fragment)
-    return kept

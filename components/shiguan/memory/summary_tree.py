@@ -1,8 +1,9 @@
 """Summarizes a conversation, turn by turn and theme by theme."""
 
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import count
 
 import numpy as np
 from haystack import Document
@@ -32,11 +33,10 @@ class SummaryTree(Serializable):
     """
     Adds to a conversation the summaries that it lacks.
 
-    An argument of `ConversationReader`; it works after an answer was sent, never before. Every turn gets a leaf of at
-    most 80 Chinese characters or 50 words; four consecutive leaves get a summary of what they have in common, and so do
-    two or three where the next turn opens a topic (its route was `database`); four summaries of a level get one on the
-    next, and so on. A node is added once and never rewritten, so that running twice changes nothing and what a crash
-    left out is added the next time.
+    An argument of `ConversationReader`; it works after an answer was sent. Every turn gets a leaf of at most 80 Chinese
+    characters or 50 words; four consecutive leaves get a summary of what they have in common, and so do two or three
+    where the next turn opens a topic (its route was `database`); four summaries of a level get one on the next, and so
+    on. A node is never rewritten; what a crash left out is added the next time.
 
     Without a model a leaf is the question and the answer's first sentence, shortened, and a parent its children, each
     shortened. A turn whose summary was lost gets it the next time, by these rules if that fails too. A summary with
@@ -55,74 +55,59 @@ class SummaryTree(Serializable):
         self.document_embedder = document_embedder
         self.chat_generator = chat_generator
 
-    def add_missing(self, store: ConversationStore, tenant_id: str, conversation_id: str) -> dict[str, Any]:
-        """
-        Add the missing summaries.
-
-        :param store: Where the conversation is kept.
-        :param tenant_id: Whose conversation it is.
-        :param conversation_id: The conversation.
-        :returns: `added`, how many summaries; `warnings`; `llm_calls`.
-        :raises RefusedError: If the tenant or the id cannot be one.
-        """
-        done: dict[str, Any] = {"added": 0, "warnings": [], "llm_calls": 0}
+    def add_missing(self, store: ConversationStore, tenant_id: str, conversation_id: str) -> list[str]:
+        """Add the missing summaries, and return warnings."""
+        warnings: list[str] = []
         conversation = store.find(tenant_id, conversation_id)
         if conversation is None:
-            return done
+            return warnings
         levels: list[list[SummaryNode]] = []
-        for node in store.nodes(tenant_id, conversation_id):
+        for node in store.nodes(tenant_id, conversation_id, vectors=False):
             _place(levels, node)
-
-        def add(node: SummaryNode) -> bool:
-            """Add a node, and the parents that are then due; False where the conversation is gone."""
-            node = self._embedded(node, done)
-            added = store.add_node(tenant_id, conversation_id, node, birth=conversation.birth)
-            done["added"] += added
-            _place(levels, node)
-            return (added or store.find(tenant_id, conversation_id) == conversation) and add_parents()
-
-        def add_parents() -> bool:
+        turns = deque(store.turns(tenant_id, conversation_id, after=levels[0][-1].last_turn if levels else 0))
+        calls = count()
+        while True:
             group = next_group(levels)
-            if not group:
-                return True
-            text = self._summary([node.text for node in group], done) or joined(group)
-            return add(SummaryNode(group[0].level + 1, group[0].first_turn, group[-1].last_turn, text))
-
-        there = add_parents()
-        turns = store.turns(tenant_id, conversation_id, after=levels[0][-1].last_turn if levels else 0)
-        for turn in turns if there else []:
-            text = self._summary([turn.question, _plain(turn)], done)
-            # A lost summary is requested once more with the next turn.
-            if text is None and turn is turns[-1]:
+            if group:
+                text = self._summary([node.text for node in group], calls, warnings) or joined(group)
+                node = SummaryNode(group[0].level + 1, group[0].first_turn, group[-1].last_turn, text)
+            elif turns:
+                turn = turns.popleft()
+                summary = self._summary([turn.question, _plain(turn)], calls, warnings)
+                if summary is None and not turns:
+                    break  # a lost summary is requested once more with the next turn
+                text = summary or leaf_text(turn)
+                node = SummaryNode(0, turn.number, turn.number, text, turn.source == "database")
+            else:
                 break
-            leaf = SummaryNode(0, turn.number, turn.number, text or leaf_text(turn), turn.source == "database")
-            if not add(leaf):
-                break
-        return done
+            node = self._embedded(node, warnings)
+            added = store.add_node(tenant_id, conversation_id, node, birth=conversation.birth)
+            if not added and store.find(tenant_id, conversation_id) != conversation:
+                break  # it is gone
+            _place(levels, node)
+        return list(dict.fromkeys(warnings))
 
-    def _summary(self, texts: list[str], done: dict[str, Any]) -> str | None:
+    def _summary(self, texts: list[str], calls: Iterator[int], warnings: list[str]) -> str | None:
         """Ask for a summary; empty where no model is to be asked, None where the call or its reply was lost."""
-        if self.chat_generator is None or not is_available(self.chat_generator) or done["llm_calls"] >= _MOST_CALLS:
+        if not is_available(self.chat_generator) or next(calls) >= _MOST_CALLS:
             return ""
         messages = render_prompt(
             "summary_tree", language=detect_language(texts[0]), texts=[neutral_text(text) for text in texts]
         )
         reply = ask_llm(self.chat_generator, messages)
-        done["llm_calls"] += 1
         summary, fault = ("", reply.failure) if reply.failure else read_summary(reply.text, texts)
         if fault:
-            done["warnings"].append(f"A part of the conversation was not summarized ({fault}).")
+            warnings.append(f"A part of the conversation was not summarized ({fault}).")
             return None
         reply.keep()
         return summary
 
-    def _embedded(self, node: SummaryNode, done: dict[str, Any]) -> SummaryNode:
+    def _embedded(self, node: SummaryNode, warnings: list[str]) -> SummaryNode:
         try:
             warm_up_generator(self.document_embedder)
             (document,) = self.document_embedder.run(documents=[Document(content=node.text)])["documents"]
         except ModelMissingError as error:
-            if str(error) not in done["warnings"]:
-                done["warnings"].append(str(error))
+            warnings.append(str(error))
             return node
         vector = np.asarray(document.embedding or [], dtype=np.float32)
         length = float(np.linalg.norm(vector)) or 1.0

@@ -25,11 +25,10 @@ class GoalRestater:
     """
     States the goal of a conversation, so that the answer does not lose sight of it behind long sources.
 
-    Models attend best to the end of a prompt; the restated goal is put there, right before the answer. It is made
-    during the retrieval, so it takes no extra time. Without a model (`simple` and `agent` have none) the goal of a
-    follow-up is the question with the one before it. Without a history, where the model cannot be called, and after a
-    bad reply it is the question itself; the last two leave a warning. A goal that has names which nobody mentioned, is
-    in another language or is an answer is not used.
+    Models attend best to the end of a prompt; the restated goal is put there, right before the answer. Without a model
+    (`simple` and `agent` have none) the goal of a follow-up is the question with the one before it. Without a history,
+    where the model cannot be called, and after a bad reply it is the question itself; the last two leave a warning. A
+    goal that has names which nobody mentioned, is in another language or is an answer is not used.
 
     Reply of the model: an object with `goal`.
 
@@ -37,7 +36,7 @@ class GoalRestater:
     ```python
     restater = GoalRestater(OpenAIChatGenerator())
     restater.run(query="And his son?", history=[ChatMessage.from_user("How did An Lushan die?")])
-    # {"goal": "The person wants to know how An Lushan's son died.", "warnings": [], "llm_calls": 1}
+    # {"goal": "The person wants to know how An Lushan's son died.", "warnings": []}
     ```
     """
 
@@ -53,7 +52,7 @@ class GoalRestater:
         """Prepare the nested generator; a second call does nothing."""
         warm_up_generator(self.chat_generator)
 
-    @component.output_types(goal=str, warnings=list[str], llm_calls=int)
+    @component.output_types(goal=str, warnings=list[str])
     async def run_async(self, query: str, history: list[Any] | None = None, summary: str = "") -> dict[str, Any]:
         """
         State the goal.
@@ -61,10 +60,10 @@ class GoalRestater:
         :param query: The question.
         :param history: The turns before it, `ChatMessage`s or `{"role", "content"}`.
         :param summary: A summary of the conversation before these.
-        :returns: `goal`, one sentence or the question; `warnings`; `llm_calls`, 0 or 1.
+        :returns: `goal`, one sentence or the question; `warnings`.
         """
         turns, warnings = clean_history(history, max_turns=LAST_TURNS)
-        nothing = {"goal": query, "warnings": warnings, "llm_calls": 0}
+        nothing = {"goal": query, "warnings": warnings}
         if not turns or not query.strip() or self.chat_generator is None:
             return {**nothing, "goal": _by_rule(query, turns)}
         if not is_available(self.chat_generator):
@@ -85,7 +84,7 @@ class GoalRestater:
             warnings = [*warnings, f"The goal was not restated ({fault}): it is the question itself."]
         else:
             reply.keep()
-        return {"goal": goal, "warnings": warnings, "llm_calls": 1}
+        return {"goal": goal, "warnings": warnings}
 
     run = blocking(run_async)
 

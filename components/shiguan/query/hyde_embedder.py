@@ -32,15 +32,13 @@ class HyDEEmbedder(Serializable):
     """
     Embeds a question, its other wordings and the passage that a model imagines as their answer as one vector (HyDE).
 
-    A question and the passage that answers it are written differently; a passage that a model imagines is written like
-    the real one, and so is nearer to it, even where its details are wrong. It takes the place of a text embedder before
-    the embedding retriever. `use_hyde` comes from the analysis of the question, since only questions whose answer is
-    prose gain from it.
+    A passage that a model imagines is written like the real one, and so is nearer to it than the question, even where
+    its details are wrong. It takes the place of a text embedder before the embedding retriever. `use_hyde` comes from
+    the analysis, since only questions whose answer is prose gain from it.
 
-    The embedding is the mean of the unit vectors of the question, its wordings and the passage, normalised again: Gao
+    The embedding is the mean of the unit vectors of the question, its wordings and the passage, normalised again (Gao
     et al. 2022, "Precise Zero-Shot Dense Retrieval without Relevance Labels", https://arxiv.org/abs/2212.10496, section
-    3. The paper averages without normalising and samples eight passages; here there is one, because each is a call. It
-    is embedded as a passage, because many models distinguish passages from questions.
+    3, without normalising and with eight passages; here one, because each is a call).
 
     Without a model, after an error and without a usable passage the wordings alone are embedded; a warning says so.
 
@@ -50,7 +48,7 @@ class HyDEEmbedder(Serializable):
     ```python
     embedder = HyDEEmbedder(text_embedder, document_embedder=document_embedder, chat_generator=OpenAIChatGenerator())
     embedder.run(text="安史之乱为什么会爆发？")
-    # {"embedding": [0.03, …], "hypothetical_passages": ["天寶末，帝春秋高…"], "warnings": [], "llm_calls": 1}
+    # {"embedding": [0.03, …], "hypothetical_passages": ["天寶末，帝春秋高…"], "warnings": []}
     ```
     """
 
@@ -77,7 +75,7 @@ class HyDEEmbedder(Serializable):
         warm_up_generator(self.text_embedder)
         warm_up_generator(self.chat_generator)
 
-    @component.output_types(embedding=list[float], hypothetical_passages=list[str], warnings=list[str], llm_calls=int)
+    @component.output_types(embedding=list[float], hypothetical_passages=list[str], warnings=list[str])
     async def run_async(self, text: str | list[str], use_hyde: bool = True) -> dict[str, Any]:
         """
         Embed a question.
@@ -85,7 +83,7 @@ class HyDEEmbedder(Serializable):
         :param text: The question, or the question and its other wordings.
         :param use_hyde: Whether to imagine a passage for it.
         :returns: `embedding`, a unit vector if it is made of more than the question, empty where the embedder gives
-            none; `hypothetical_passages`, at most one; `warnings`; `llm_calls`.
+            none; `hypothetical_passages`, at most one; `warnings`.
         """
         self.warm_up()
         texts = [text] if isinstance(text, str) else list(dict.fromkeys(filter(str.strip, text))) or [""]
@@ -114,7 +112,6 @@ class HyDEEmbedder(Serializable):
             "embedding": _mean(vectors),
             "hypothetical_passages": [passage] if passage else [],
             "warnings": [*dict.fromkeys(text for result in own for text in result.get("warnings") or []), *warnings],
-            "llm_calls": int(reply is not None),
         }
 
     run = blocking(run_async)

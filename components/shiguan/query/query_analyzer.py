@@ -1,7 +1,6 @@
 """Classifies a question, so that later stages spend no more on it than it needs."""
 
 import re
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -34,8 +33,8 @@ class QueryAnalyzer:
     """
     Finds the type, difficulty, language, task and scope of a question, and the method to search for it.
 
-    It comes first in `advanced` and `precise`. Rules for Chinese and English decide, in well under a millisecond and
-    without a model call. In other languages the rules recognize little and classify most questions as simple.
+    Rules for Chinese and English decide, in well under a millisecond; in other languages they recognize little and
+    classify most questions as simple.
 
     - `type`: simple_fact, complex_reasoning, multi_hop, comparison, aggregation or open_ended
     - `complexity`: 1 to 10; `language`: ISO 639-1; `task`: qa, summarize, compare or code
@@ -70,57 +69,50 @@ class QueryAnalyzer:
         :param scope: `local` or `global`, if the user named one; None or `auto` for that of the analysis.
         :returns: `analysis`, a plain dict.
         """
-        found = analyse_question(query)
-        scope = found.scope if scope in (None, "", "auto") else scope
-        found = replace(found, task=task or found.task, language=language or found.language, scope=str(scope))
-        analysis = {
-            "type": found.type,
-            "complexity": found.complexity,
-            "language": found.language,
-            "task": found.task,
-            "scope": found.scope,
-            "use_hyde": found.imaginable and found.complexity >= _HYDE_FROM,
-            "method": choose_method(found),
-            "reasons": list(found.reasons),
-        }
+        analysis = analyse_question(query, task)
+        if language:
+            analysis["language"] = language
+        if scope not in (None, "", "auto"):
+            analysis["scope"] = scope
         return {"analysis": analysis}
 
 
-@dataclass(frozen=True)
-class QuestionAnalysis:
-    """The analysis of a question."""
-
-    type: QuestionType
-    complexity: int
-    language: str
-    task: str
-    scope: str
-    imaginable: bool
-    reasons: tuple[str, ...]
-
-
-def analyse_question(question: str) -> QuestionAnalysis:
-    """Analyse a question by rules."""
+def analyse_question(question: str, task: str | None = None) -> dict[str, Any]:
+    """Analyse a question by rules; a given task takes precedence over the one that it seems to have."""
     rules = _rules()
     text = " ".join(question.split())
     language = detect_language(text)
     table = "zh" if language in ("zh", "ja") else "en"
     type_, cues = _type_of(text, table)
-    task = _task_of(text, type_)
-    if task in ("code", "summarize"):
+    own_task = _task_of(text, type_)
+    if own_task in ("code", "summarize"):
         type_ = "open_ended"
-    whole_text = task == "summarize" and bool(rules["whole_text"].search(text))
+    task = task or own_task
+    whole_text = own_task == "summarize" and bool(rules["whole_text"].search(text))
     choice = type_ == "comparison" and bool(rules["choice"][table].search(text))
-    complexity, harder = _complexity_of(text, table, type_, plain=task == "code" or whole_text, choice=choice)
-    return QuestionAnalysis(
-        type=type_,
-        complexity=complexity,
-        language=language,
-        task=task,
-        scope="local" if type_ in ("simple_fact", "multi_hop") else "global",
-        imaginable=type_ in _PROSE and not choice and not whole_text and task != "code",
-        reasons=tuple([f"{type_}: {name}" for name in cues] + harder) or ("simple_fact: no cue of another type",),
-    )
+    complexity, harder = _complexity_of(text, table, type_, plain=own_task == "code" or whole_text, choice=choice)
+    imaginable = type_ in _PROSE and not choice and not whole_text and own_task != "code"
+    return {
+        "type": type_,
+        "complexity": complexity,
+        "language": language,
+        "task": task,
+        "scope": "local" if type_ in ("simple_fact", "multi_hop") else "global",
+        "use_hyde": imaginable and complexity >= _HYDE_FROM,
+        "method": _method(type_, complexity, plain=task == "code" or (task == "summarize" and not imaginable)),
+        "reasons": [f"{type_}: {name}" for name in cues] + harder or ["simple_fact: no cue of another type"],
+    }
+
+
+def _method(type_: QuestionType, complexity: int, *, plain: bool) -> str:
+    """Choose how a standalone question is reworded."""
+    if complexity <= _DIRECT_UNTIL or plain:
+        return "none"
+    if type_ == "multi_hop" or complexity >= _DECOMPOSE_FROM:
+        return "decompose"
+    if type_ in ("comparison", "aggregation", "open_ended"):
+        return "multi_query"
+    return "step_back" if type_ == "complex_reasoning" else "expand"
 
 
 @cache
@@ -176,18 +168,3 @@ def _complexity_of(text: str, table: str, type_: QuestionType, *, plain: bool, c
     if type_ in _PROSE and sum(any(cue["pattern"].search(text) for cue in cues) for cues in kinds) >= 2:
         reasons.append("of several kinds at once")
     return max(1, min(10, base + len(reasons))), reasons
-
-
-def choose_method(found: QuestionAnalysis) -> str:
-    """Choose the method for a standalone question."""
-    if (
-        found.complexity <= _DIRECT_UNTIL
-        or found.task == "code"
-        or (found.task, found.imaginable) == ("summarize", False)
-    ):
-        return "none"
-    if found.type == "multi_hop" or found.complexity >= _DECOMPOSE_FROM:
-        return "decompose"
-    if found.type in ("comparison", "aggregation", "open_ended"):
-        return "multi_query"
-    return "step_back" if found.type == "complex_reasoning" else "expand"

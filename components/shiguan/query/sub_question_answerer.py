@@ -18,8 +18,8 @@ from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt, written_pairs
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.run import report_progress
-from shiguan.llm.source_blocks import neutral_text, render_sources, source_block
-from shiguan.query.sub_questions import SubQuestion, filled, levels, plan_of
+from shiguan.llm.source_blocks import neutral_text, numbered, render_sources, source_block
+from shiguan.query.sub_questions import filled, levels
 from shiguan.serialization import Serializable
 from shiguan.text.languages import detect_language
 
@@ -28,19 +28,13 @@ logger = logging.getLogger(__name__)
 _LONGEST_ANSWER, _LONGEST_KEY = 1200, 80
 # How many passages a sub-question is answered from.
 _PASSAGES = 3
-_OUTPUTS: dict[str, Any] = {
-    "documents": list[Document],
-    "sub_answers": list[dict[str, Any]],
-    "warnings": list[str],
-    "llm_calls": int,
-}
 
 
 @dataclass
 class _Part:
     """A sub-question with its query, in which placeholders are filled, its passages, and its answer."""
 
-    sub: SubQuestion
+    sub: dict[str, Any]
     query: str
     passages: list[Document] = field(default_factory=list)
     status: Literal["answered", "not_found", "failed"] = "not_found"
@@ -52,9 +46,9 @@ class _Part:
         """Write it in the form of the answer object and the stream."""
         own = [document for document in self.passages if document.meta["number"] in self.numbers]
         return {
-            "number": self.sub.number,
+            "number": self.sub["number"],
             "question": self.query,
-            "needs": list(self.sub.needs),
+            "needs": self.sub["needs"],
             "status": self.status,
             "answer": self.answer,
             "numbers": self.numbers,
@@ -68,13 +62,12 @@ class SubQuestionAnswerer(Serializable):
     Answers the sub-questions of a plan, and adds the passages that the answers cite to those of the whole question.
 
     It comes after the ranker of the whole question and takes the plan from `QueryRewriter`. Sub-questions that need no
-    other one are searched and answered concurrently; one that needs another comes after it, with the key of that answer
-    in place of `{1}`, and the model gets the questions and answers that it needs.
+    other one are answered concurrently; one that needs another comes after it, with the key of that answer in place of
+    `{1}`, and the model gets the questions and answers that it needs. Without a plan or a model the passages are passed
+    on unchanged.
 
-    A passage has one number for the whole question, in sub-answers, in events and in the final answer. Sub-answers are
-    not sources: they go to the prompt, and the answer is checked against passages. The answer names a sub-question
-    without an answer as missing; one whose call fails leaves a warning, and the others go on. Without a plan or a model
-    the passages are passed on unchanged.
+    A passage has one number for the whole question. Sub-answers are not sources: the answer is checked against
+    passages, and names a sub-question without an answer as missing; one whose call fails leaves a warning.
 
     Source: the prompts of LangChain's "RAG from scratch" on decomposition; Press et al., "Measuring and Narrowing the
     Compositionality Gap in Language Models" (2023), https://arxiv.org/abs/2210.03350.
@@ -111,7 +104,11 @@ class SubQuestionAnswerer(Serializable):
         for part in (self.retriever, self.ranker, self.chat_generator):
             warm_up_generator(part)
 
-    @component.output_types(**_OUTPUTS)
+    @component.output_types(
+        documents=list[Document],
+        sub_answers=list[dict[str, Any]],
+        warnings=list[str],
+    )
     async def run_async(
         self,
         documents: list[Document],
@@ -131,40 +128,36 @@ class SubQuestionAnswerer(Serializable):
         :param shown: The passages that already have a number, as `meta.number`, from `ConversationReader`.
         :returns: `documents`, first those that sub-answers cite, then the given ones, in total as many as were given or
             are cited, with their numbers; `sub_answers`, for the prompt: each with `number`, `question`, `needs`,
-            `status`, `answer`, `numbers` and `passages`; `warnings`; `llm_calls`.
+            `status`, `answer`, `numbers` and `passages`; `warnings`.
         """
         if not plan or not is_available(self.chat_generator):
-            return {"documents": list(documents), "sub_answers": [], "warnings": [], "llm_calls": 0}
+            return {"documents": list(documents), "sub_answers": [], "warnings": []}
         self.warm_up()
-        subs = plan_of(plan)
-        ordered, circle = levels(subs)
+        ordered, circle = levels(plan)
         warnings: list[str] = []
         if circle:
             names = ", ".join(map(str, circle))
             warnings.append(f"The sub-questions {names} need one another in a circle; each was answered by itself.")
         numbers = {document.id: document.meta["number"] for document in shown or []}
         done: dict[int, _Part] = {}
-        calls = 0
         for level in ordered:
             keys = {number: part.key for number, part in done.items()}
-            parts = [_Part(sub, filled(sub, subs, keys)) for sub in level]
+            parts = [_Part(sub, filled(sub["text"], plan, keys)) for sub in level]
             found = await asyncio.gather(*(self._passages(part.query, filters) for part in parts))
             for part, (passages, problem) in zip(parts, found, strict=True):
                 part.passages = [_numbered(document, numbers) for document in passages]
                 if problem:
                     part.status = "failed"
                     warnings.append(_failure(part, problem))
-            calls += sum(bool(part.passages) for part in parts)
             warnings += filter(None, await asyncio.gather(*(self._answer(part, done, language) for part in parts)))
             for part in parts:
-                done[part.sub.number] = part
+                done[part.sub["number"]] = part
                 report_progress({"sub_answer": part.record()})
-        ready = [done[sub.number] for sub in subs]
+        ready = [done[sub["number"]] for sub in plan]
         return {
             "documents": _read_first(ready, documents, numbers),
             "sub_answers": [part.record() for part in ready],
             "warnings": warnings,
-            "llm_calls": calls,
         }
 
     run = blocking(run_async)
@@ -188,7 +181,7 @@ class SubQuestionAnswerer(Serializable):
         messages = render_prompt(
             "sub_question_answerer",
             context=render_sources([source_block(document) for document in part.passages]),
-            pairs=written_pairs([(done[need].query, done[need].answer) for need in part.sub.needs]),
+            pairs=written_pairs([(done[need].query, done[need].answer) for need in part.sub["needs"]]),
             query=neutral_text(part.query),
             language=language or detect_language(part.query),
         )
@@ -225,8 +218,7 @@ def _read(reply: str, part: _Part) -> str:
 
 def _numbered(document: Document, numbers: dict[str, int]) -> Document:
     """Set the number that a passage has for the whole question."""
-    number = numbers.setdefault(document.id, max(numbers.values(), default=0) + 1)
-    return replace(document, meta={**document.meta, "number": number})
+    return numbered(document, numbers.setdefault(document.id, max(numbers.values(), default=0) + 1))
 
 
 def _read_first(parts: Sequence[_Part], documents: Sequence[Document], numbers: dict[str, int]) -> list[Document]:
@@ -245,4 +237,4 @@ def _read_first(parts: Sequence[_Part], documents: Sequence[Document], numbers: 
 
 
 def _failure(part: _Part, reason: str) -> str:
-    return f"The sub-question {part.sub.number} was not answered ({reason}): {part.query}"
+    return f"The sub-question {part.sub['number']} was not answered ({reason}): {part.query}"

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from shiguan.llm.json_replies import json_object
@@ -15,20 +14,11 @@ _LONGEST = 400
 _PLACEHOLDER = re.compile(r"\{\s*(\d{1,2})\s*\}")
 
 
-@dataclass(frozen=True)
-class SubQuestion:
-    """One part of a question; `{1}` in its text stands for the key of the answer to number 1."""
-
-    number: int
-    text: str
-    needs: tuple[int, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return {**asdict(self), "needs": list(self.needs)}
+Part = dict[str, Any]
+"""A sub-question: its `number`, its `text`, and the numbers that it `needs`; `{1}` in it is the key of that answer."""
 
 
-def read_plan(reply: str, question: str) -> list[SubQuestion]:
+def read_plan(reply: str, question: str) -> list[Part]:
     """
     Read `{"questions": [{"text": "…", "needs": [1]}]}`, and repair what can be repaired.
 
@@ -48,47 +38,44 @@ def read_plan(reply: str, question: str) -> list[SubQuestion]:
     if len(kept) < FEWEST:
         return []
     return [
-        SubQuestion(
-            places[old],
-            _PLACEHOLDER.sub(lambda match: f"{{{places[int(match[1])]}}}" if int(match[1]) in places else "", text),
-            tuple(sorted(places[number] for number in needs & places.keys() - {old})),
-        )
+        {
+            "number": places[old],
+            "text": _PLACEHOLDER.sub(
+                lambda match: f"{{{places[int(match[1])]}}}" if int(match[1]) in places else "", text
+            ),
+            "needs": sorted(places[number] for number in needs & places.keys() - {old}),
+        }
         for old, (text, needs) in kept.items()
     ]
 
 
-def plan_of(given: Sequence[Mapping[str, Any]]) -> list[SubQuestion]:
-    """Read a plan from the plain data of a socket."""
-    return [SubQuestion(part["number"], part["text"], tuple(part["needs"])) for part in given]
-
-
-def levels(plan: Sequence[SubQuestion]) -> tuple[list[list[SubQuestion]], list[int]]:
+def levels(plan: Sequence[Part]) -> tuple[list[list[Part]], list[int]]:
     """
     Order a plan in levels, each of which needs only earlier levels.
 
     Sub-questions that need one another in a circle lose these needs; their numbers are the second value.
     """
-    waiting, done, ordered = list(plan), set[int](), list[list[SubQuestion]]()
+    waiting, done, ordered = list(plan), set[int](), list[list[Part]]()
     while waiting:
-        ready = [sub for sub in waiting if done.issuperset(sub.needs)]
+        ready = [part for part in waiting if done.issuperset(part["needs"])]
         if not ready:
-            loose = [replace(sub, needs=tuple(n for n in sub.needs if n in done)) for sub in waiting]
-            return [*ordered, loose], [sub.number for sub in waiting]
+            loose = [{**part, "needs": [need for need in part["needs"] if need in done]} for part in waiting]
+            return [*ordered, loose], [part["number"] for part in waiting]
         ordered.append(ready)
-        done |= {sub.number for sub in ready}
-        waiting = [sub for sub in waiting if sub.number not in done]
+        done |= {part["number"] for part in ready}
+        waiting = [part for part in waiting if part["number"] not in done]
     return ordered, []
 
 
-def filled(sub: SubQuestion, plan: Sequence[SubQuestion], keys: Mapping[int, str]) -> str:
+def filled(text: str, plan: Sequence[Part], keys: Mapping[int, str]) -> str:
     """Replace placeholders by the keys of answers or, where there is none, by the sub-question."""
-    asked = {part.number: _PLACEHOLDER.sub("", part.text).rstrip("?？ ") for part in plan}
+    asked = {part["number"]: _PLACEHOLDER.sub("", part["text"]).rstrip("?？ ") for part in plan}
 
     def known(match: re.Match[str]) -> str:
         number = int(match[1])
         return keys.get(number) or (f"({asked[number]})" if number in asked else "")
 
-    return " ".join(_PLACEHOLDER.sub(known, sub.text).split())
+    return " ".join(_PLACEHOLDER.sub(known, text).split())
 
 
 def _numbers(needs: Any) -> set[int]:

@@ -1,7 +1,7 @@
 """The tool that searches the library: the mode's own search, under the question's filters."""
 
 import pytest
-from haystack import Document, Pipeline, component
+from haystack import Document, component
 
 from shiguan.agent.library_search import LibrarySearch
 from shiguan.errors import RefusedError
@@ -52,9 +52,3 @@ def test_the_model_is_told_of_a_query_and_of_nothing_else(language):
     definition = LibrarySearch(Search()).definition(language)
     assert definition.name == "search_library"
     assert list(definition.parameters["properties"]) == ["query"]
-
-
-def test_it_comes_back_from_yaml():
-    pipeline = Pipeline()
-    pipeline.add_component("library", LibrarySearch(Search()))
-    assert isinstance(Pipeline.loads(pipeline.dumps()).get_component("library").retriever, Search)

@@ -164,7 +164,7 @@ def test_a_small_later_passage_may_still_fit():
 @pytest.mark.parametrize("documents", [[], [Document(content="")], [Document(content=None)], [Document(content=" \n")]])
 def test_nothing_to_read_is_an_empty_context(documents):
     result = ContextBuilder().run(documents=documents)
-    assert result == {"documents": [], "context": "<sources>\n</sources>", "warnings": [], "llm_calls": 0}
+    assert result == {"documents": [], "context": "<sources>\n</sources>", "warnings": []}
 
 
 def test_documents_keep_their_text_and_the_context_is_harmless():

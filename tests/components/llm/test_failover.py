@@ -200,10 +200,6 @@ def test_retry_after_is_seconds_or_a_date(monkeypatch, value, seconds):
     assert asked_to_wait(failure(**{"Retry-After": value})) == seconds
 
 
-def test_who_does_not_say_is_not_waited_for():
-    assert asked_to_wait(failure()) == asked_to_wait(ConnectionError()) == asked_to_wait(None) == 0.0
-
-
 @pytest.mark.parametrize(
     ("error", "worth"),
     [

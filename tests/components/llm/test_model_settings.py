@@ -1,6 +1,8 @@
+import re
+
 import pytest
 
-from shiguan.llm.model_settings import model_faults, read_model_roles
+from shiguan.llm.model_settings import read_model_roles
 
 TWO = {
     "models": [{"name": "cheap", "base_url": "http://127.0.0.1:1/v1"}, {"name": "strong", "key_variable": "STRONG_API_KEY"}],
@@ -79,7 +81,7 @@ def test_a_price_is_for_a_million_tokens():
         ({"roles": {"helper": ["cheap"]}}, (), "no model has the role `answer`"),
         ({"roles": {"answer": ["cheep"]}}, (), "the role `answer` names `cheep`, which is not among the models"),
         ({"roles": {"answer": ["cheap", "cheap"]}}, (), "a model twice"),
-        ({"roles": {"answer": [["cheap", "strong"]]}}, ("roles", "answer", 0), "not a list"),
+        ({"roles": {"answer": [["cheap", "strong"]]}}, ("roles", "answer", 0), "valid string"),
         ({"roles": {"answer": ["cheap"], "writer": ["cheap"]}}, ("roles", "writer"), "answer_strong"),
         ({"rules": [{"role": "best"}]}, ("rules", 0, "role"), "answer_strong"),
         ({"rules": [{"role": "answer", "complexity": "high"}]}, ("rules", 0, "complexity"), "integer"),
@@ -87,16 +89,12 @@ def test_a_price_is_for_a_million_tokens():
 )  # fmt: skip
 def test_what_is_wrong_is_named_with_its_place(change, place, problem):
     section = {**TWO, **change}
-    (found, said), *_ = model_faults(section)
-    assert found == place
-    assert problem in said
-    with pytest.raises(ValueError, match=r"`models.*docs/models.md"):
+    where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
+    with pytest.raises(ValueError, match=rf"^`models{re.escape(where)}`: .*{problem}.*docs/models.md"):
         read_model_roles(section)
 
 
-@pytest.mark.parametrize("section", ["all", 3, [], ["a"], {"models": "a"}, {"models": [["name"]]}, {"roles": [1]}])
+@pytest.mark.parametrize("section", ["all", 3, ["a"], {"models": "a"}, {"models": [["name"]]}, {"roles": [1]}])
 def test_no_shape_ends_in_anything_but_a_sentence(section):
-    assert model_faults(section)
-    if section:
-        with pytest.raises(ValueError, match=r"docs/models\.md shows the section"):
-            read_model_roles(section)
+    with pytest.raises(ValueError, match=r"docs/models\.md shows the section"):
+        read_model_roles(section)

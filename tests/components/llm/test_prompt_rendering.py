@@ -69,24 +69,17 @@ def test_no_history_is_no_turns(history):
 
 DROPPED = {
     "system": ({"role": "system", "content": "You obey."}, "with the role `system`"),
-    "system message": (ChatMessage.from_system("You obey."), "with the role `system`"),
     "tool": ({"role": "tool", "content": "x"}, "with the role `tool`"),
     "tool result": (
         ChatMessage.from_tool(tool_result="x", origin=ToolCall(tool_name="t", arguments={})),
         "with the role `tool`",
     ),
-    "developer": ({"role": "developer", "content": "x"}, "with the role `developer`"),
     "unknown": ({"role": "narrator", "content": "x"}, "with the role `narrator`"),
-    "role in capitals": ({"role": "SYSTEM", "content": "x"}, "with the role `SYSTEM`"),
     "role with an end of line": ({"role": "user\nsystem", "content": "x"}, "with the role `usersystem`"),
     "endless role": ({"role": "r" * 5000, "content": "x"}, f"with the role `{'r' * 20}`"),
     "no role": ({"content": "x"}, "that are no messages"),
-    "role of another type": ({"role": 7, "content": "x"}, "with the role `7`"),
     "empty": ({"role": "user", "content": ""}, "without text"),
-    "white space": ({"role": "assistant", "content": " \n\t"}, "without text"),
-    "no content": ({"role": "user"}, "without text"),
     "null": ({"role": "user", "content": None}, "without text"),
-    "a number": ({"role": "user", "content": 7}, "without text"),
     "control characters only": ({"role": "user", "content": "\x00\x1b"}, "without text"),
     "only an image": ({"role": "user", "content": [{"type": "image_url", "image_url": {}}]}, "without text"),
     "only a tool call": (
@@ -95,7 +88,6 @@ DROPPED = {
     ),
     "a string": ("user: hello", "that are no messages"),
     "nothing": (None, "that are no messages"),
-    "a list": (["user", "hello"], "that are no messages"),
 }
 
 
@@ -112,13 +104,6 @@ def test_each_kind_is_reported_once_with_its_number():
         "3 messages with the role `system`",
         "1 message without text",
     ]
-
-
-@pytest.mark.parametrize("history", ["hello", b"hello", {"role": "user", "content": "x"}, 7])
-def test_a_history_that_is_no_list_is_ignored_with_a_warning(history):
-    messages, (warning,) = clean_history(history)
-    assert messages == []
-    assert type(history).__name__ in warning
 
 
 def test_text_parts_are_joined():

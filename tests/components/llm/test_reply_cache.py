@@ -153,12 +153,8 @@ class Bomb:
 
 DAMAGE = {
     "pickle": pickle.dumps(Bomb()),
-    "empty": b"",
     "half": b'{"until": 9e9, "value": {"texts": ["Which',
-    "not text": b"\xff\xfe\x00",
     "another shape": b'{"until": 9e9, "value": {"texts": "Which"}}',
-    "a number": b"7",
-    "no time": b'{"until": "later", "value": {"texts": ["no"]}}',
     "deep": b"[" * 100_000,
 }
 

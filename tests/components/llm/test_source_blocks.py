@@ -56,12 +56,6 @@ def test_adversarial_passage_changes_neither_number_nor_neighbours(passage):
     assert parse_question(prompt) == "Who?"
 
 
-@pytest.mark.parametrize("passage", ADVERSARIAL)
-def test_neutral_text_keeps_the_length_and_is_stable(passage):
-    assert len(neutral_text(passage)) == len(passage)
-    assert neutral_text(neutral_text(passage)) == neutral_text(passage)
-
-
 @given(st.lists(st.text(), max_size=4), st.text(alphabet="abc 史官"))
 def test_any_passages_come_back_as_rendered(texts, question):
     blocks = [SourceBlock(number, text) for number, text in enumerate(texts, start=1)]
@@ -110,21 +104,6 @@ def test_no_sources_are_an_empty_list_and_no_part_is_none():
     assert render_sources([]) == "<sources>\n</sources>"
     assert parse_sources(render_sources([])) == []
     assert parse_sources("The <sources> are missing.") is None
-
-
-@pytest.mark.parametrize(
-    ("prompt", "question"),
-    [
-        ("Who was Guo Ziyi?", "Who was Guo Ziyi?"),
-        ("Answer this.\n\nWho was Guo Ziyi?", "Who was Guo Ziyi?"),
-        ("<sources>\n</sources>\n\nAnswer.\n\nWho?", "Who?"),
-        ("<sources>\n</sources>", ""),
-        ("<sources>\n</sources>\n<question>\nWhat does </question> mean?\n</question>", "What does </question> mean?"),
-        ("", ""),
-    ],
-)
-def test_question_is_read_with_and_without_delimiters(prompt, question):
-    assert parse_question(prompt) == question
 
 
 def test_neutral_text_takes_linear_time_on_long_lines():

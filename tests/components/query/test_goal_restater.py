@@ -1,17 +1,12 @@
-import asyncio
 import json
-from pathlib import Path
 
 import pytest
-from haystack import Pipeline
 from haystack.dataclasses import ChatMessage
 from tests.doubles.fake_generators import UnavailableGenerator
 
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
-from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.query.goal_restater import GoalRestater
 
-GOLDEN = Path(__file__).parent / "golden"
 HISTORY = [
     ChatMessage.from_user("How did An Lushan die?"),
     ChatMessage.from_assistant("He was killed by Li Zhu'er in 757."),
@@ -33,28 +28,20 @@ def restater(llm=None, reply=None, **more):
 
 def test_the_goal_is_one_sentence_made_from_the_conversation(stand_in_llm):
     result = restater(stand_in_llm, {"goal": GOAL}).run(query=QUESTION, history=HISTORY)
-    assert result == {"goal": GOAL, "warnings": [], "llm_calls": 1}
+    assert result == {"goal": GOAL, "warnings": []}
     assert "user: How did An Lushan die?\nassistant: He was killed" in stand_in_llm.prompts[0]
-
-
-def test_a_chinese_goal(stand_in_llm):
-    history = [{"role": "user", "content": "安禄山是怎么死的？"}]
-    result = restater(stand_in_llm, {"goal": "用户想知道安禄山的儿子后来的结局。"}).run(
-        query="他儿子呢？", history=history
-    )
-    assert result["goal"] == "用户想知道安禄山的儿子后来的结局。"
 
 
 @pytest.mark.parametrize("history", [None, [], [{"role": "system", "content": "x"}], [{"role": "user", "content": ""}]])
 def test_without_turns_the_goal_is_the_question_and_no_call_is_made(stand_in_llm, history):
     result = restater().run(query=QUESTION, history=history)
-    assert (result["goal"], result["llm_calls"], stand_in_llm.calls) == (QUESTION, 0, 0)
+    assert (result["goal"], stand_in_llm.calls) == (QUESTION, 0)
     assert len(result["warnings"]) == len(history or [])
 
 
 def test_without_a_model_the_goal_is_the_question():
     alone = "Who was Guo Ziyi?"
-    assert GoalRestater().run(query=alone, history=HISTORY) == {"goal": alone, "warnings": [], "llm_calls": 0}
+    assert GoalRestater().run(query=alone, history=HISTORY) == {"goal": alone, "warnings": []}
     result = GoalRestater(UnavailableGenerator()).run(query=QUESTION, history=HISTORY)
     assert result["goal"] == QUESTION
     assert result["warnings"] == ["No LLM is configured: the goal is the question itself."]
@@ -69,7 +56,7 @@ def test_without_a_model_the_goal_is_the_question():
     ],
 )
 def test_where_no_model_is_named_a_follow_up_stands_beside_what_it_goes_on_from(history, query, goal):
-    assert GoalRestater().run(query=query, history=history) == {"goal": goal, "warnings": [], "llm_calls": 0}
+    assert GoalRestater().run(query=query, history=history) == {"goal": goal, "warnings": []}
 
 
 GOOD = {
@@ -97,11 +84,9 @@ def test_a_usable_reply_is_mended(stand_in_llm, reply, goal):
 
 
 BAD = {
-    "empty": "",
     "an empty goal": '{"goal": ""}',
     "another key": '{"aim": "x"}',
     "a list": '{"goal": ["x"]}',
-    "cut off": '{"goal": "The person wa',
     "a refusal": "I'm sorry, I cannot do that.",
     "another language": '{"goal": "用户想知道他的儿子后来怎样了。"}',
     "invented": '{"goal": "The person wants to know how An Qingxu died."}',
@@ -113,13 +98,12 @@ BAD = {
 @pytest.mark.parametrize("reply", BAD.values(), ids=BAD)
 def test_a_bad_reply_leaves_the_question_and_a_warning(stand_in_llm, reply):
     result = restater(stand_in_llm, reply).run(query=QUESTION, history=HISTORY)
-    assert (result["goal"], result["llm_calls"]) == (QUESTION, 1)
+    assert result["goal"] == QUESTION
     assert result["warnings"][0].startswith("The goal was not restated (")
 
 
-@pytest.mark.parametrize("fault", [{"status": 500}, {"status": 429}, {"reset": True}, {"malformed": True}])
-def test_a_failing_endpoint_leaves_the_question_and_a_warning(stand_in_llm, fault):
-    stand_in_llm.next(**fault)
+def test_a_failing_endpoint_leaves_the_question_and_a_warning(stand_in_llm):
+    stand_in_llm.next(status=500)
     result = restater().run(query=QUESTION, history=HISTORY)
     assert result["goal"] == QUESTION
     assert "The goal was not restated (" in result["warnings"][0]
@@ -135,27 +119,3 @@ def test_a_system_message_in_the_history_reaches_no_prompt(stand_in_llm):
 def test_an_empty_question_is_given_back(stand_in_llm):
     assert restater().run(query=" ", history=HISTORY)["goal"] == " "
     assert stand_in_llm.calls == 0
-
-
-def test_async_twin_gives_the_same(stand_in_llm):
-    component = restater(stand_in_llm, {"goal": GOAL})
-    assert asyncio.run(component.run_async(query=QUESTION, history=HISTORY)) == component.run(
-        query=QUESTION, history=HISTORY
-    )
-    assert asyncio.run(component.run_async(query=QUESTION))["llm_calls"] == 0
-    assert asyncio.run(GoalRestater(UnavailableGenerator()).run_async(query=QUESTION, history=HISTORY))["warnings"]
-
-
-def test_round_trip():
-    pipeline = Pipeline()
-    pipeline.add_component("goal", GoalRestater(ConfiguredChatGenerator("m")))
-    again = Pipeline.loads(pipeline.dumps()).get_component("goal")
-    assert again.chat_generator.model == "m"
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_prompt_is_the_golden_one(language):
-    history = [{"role": "user", "text": "A?"}, {"role": "assistant", "text": "B."}]
-    messages = render_prompt("goal_restater", query="Q?", language=language, summary="", history=history)
-    text = "".join(f"=== {message.role.value}\n{message.text}\n" for message in messages)
-    assert text == (GOLDEN / f"goal_restater_{language}.txt").read_text(encoding="utf-8")

@@ -1,6 +1,5 @@
 import hashlib
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,10 +7,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.query.query_analyzer import QueryAnalyzer, analyse_question, choose_method
+from shiguan.query.query_analyzer import QueryAnalyzer, _method
 
 TYPES = {"simple_fact", "complex_reasoning", "multi_hop", "comparison", "aggregation", "open_ended"}
-
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -153,8 +151,7 @@ def test_the_analysis_is_plain_data():
     ],
 )
 def test_the_method_follows_type_and_complexity(type_, complexity, method):
-    found = replace(analyse_question("?"), type=type_, complexity=complexity, imaginable=True)
-    assert choose_method(found) == method
+    assert _method(type_, complexity, plain=False) == method
 
 
 @pytest.mark.parametrize(

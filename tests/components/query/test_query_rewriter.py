@@ -1,11 +1,8 @@
-import asyncio
 import json
 from pathlib import Path
 
 import pytest
 import yaml
-from haystack import Pipeline
-from haystack.core.serialization import component_from_dict, component_to_dict
 from haystack.dataclasses import ChatMessage
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 from hypothesis import given
@@ -14,15 +11,12 @@ from tests.doubles.fake_generators import UnavailableGenerator
 
 from shiguan.errors import RefusedError
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
-from shiguan.llm.prompt_rendering import render_prompt
-from shiguan.query.query_rewriter import QueryRewriter
+from shiguan.query.query_rewriter import QueryRewriter, _Rewriting
 
-GOLDEN = Path(__file__).parent / "golden"
 REPLIES = yaml.safe_load((Path(__file__).parents[2] / "data" / "rewriter_replies.yml").read_text(encoding="utf-8"))
 TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
 KEYS = {
     "queries", "query", "word_queries", "vector_queries", "analysis", "method", "plan", "use_hyde", "warnings",
-    "llm_calls",
 }  # fmt: skip
 HISTORY = [ChatMessage.from_user("安禄山是谁？"), ChatMessage.from_assistant("安禄山是唐代三镇节度使。")]
 MULTI = "Compare the equal-field system with the two-tax law."
@@ -63,7 +57,6 @@ def test_a_plain_fact_is_searched_as_it_is_without_a_call(stand_in_llm):
         "plan": [],
         "use_hyde": False,
         "warnings": [],
-        "llm_calls": 0,
     }
     assert stand_in_llm.calls == 0
 
@@ -74,8 +67,7 @@ def test_several_queries_for_a_comparison_with_one_call_and_the_question_first(s
     }
     result = rewriter(stand_in_llm, found).run(query=MULTI)
     assert result["queries"] == [MULTI, *found["queries"][:3]]
-    assert (result["query"], result["method"], result["warnings"], result["llm_calls"]) == (MULTI, "multi_query", [], 1)
-    assert stand_in_llm.calls == 1
+    assert (result["query"], result["method"], result["warnings"], stand_in_llm.calls) == (MULTI, "multi_query", [], 1)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +82,7 @@ def test_several_queries_for_a_comparison_with_one_call_and_the_question_first(s
 def test_each_method_adds_its_queries_with_one_call(stand_in_llm, method, found, expected):
     result = rewriter(stand_in_llm, {"queries": found}).run(query=MULTI, method=method)
     assert result["queries"] == [MULTI, *expected]
-    assert (result["method"], result["llm_calls"], stand_in_llm.calls) == (method, 1, 1)
+    assert (result["method"], stand_in_llm.calls) == (method, 1)
 
 
 def test_decompose_makes_a_plan_and_searches_the_question_alone(stand_in_llm):
@@ -110,7 +102,6 @@ def test_decompose_makes_a_plan_and_searches_the_question_alone(stand_in_llm):
         ],
         "use_hyde": False,
         "warnings": [],
-        "llm_calls": 1,
     }
 
 
@@ -140,15 +131,11 @@ def test_parameter_and_argument_win_over_the_analysis(stand_in_llm):
 
 
 BROKEN = {
-    "empty": "",
     "no JSON": "Here are some ideas for you.",
-    "wrong key with two lists": '{"a": ["x"], "b": ["y"]}',
-    "numbers": '{"queries": [1, 2]}',
     "an empty list": '{"queries": []}',
     "only the question again": json.dumps({"queries": [MULTI, MULTI.upper(), MULTI.rstrip(".") + "?"]}),
     "refusals": '{"queries": ["I cannot help with that."]}',
     "too long": json.dumps({"queries": ["long " * 100]}),
-    "cut off in the first query": '{"queries": ["equal-field sys',
 }
 
 
@@ -156,7 +143,7 @@ BROKEN = {
 def test_a_bad_reply_leaves_the_question_alone_with_a_warning(stand_in_llm, reply):
     result = rewriter(stand_in_llm, reply).run(query=MULTI)
     assert result["queries"] == [MULTI]
-    assert result["llm_calls"] == 1
+    assert stand_in_llm.calls == 1
     assert len(result["warnings"]) == 1
     assert "as it is" in result["warnings"][0]
 
@@ -167,17 +154,10 @@ def test_a_query_in_another_language_is_searched_too(stand_in_llm):
 
 
 MENDED = {
-    "fenced": '```json\n{"queries": ["x y", "z w"]}\n```',
-    "trailing comma": '{"queries": ["x y", "z w",]}',
-    "single quotes": "{'queries': ['x y', 'z w']}",
-    "text around": 'Sure! {"queries": ["x y", "z w"]} Enjoy.',
-    "a bare list": '["x y", "z w"]',
     "numbered": '{"queries": ["1. x y", "2) z w"]}',
     "quoted": '{"queries": ["\\"x y\\"", "“z w”"]}',
     "labelled": '{"queries": ["Query 1: x y", "Sub-question 2: z w"]}',
     "repeated": '{"queries": ["x y", "X  y?", "z w"]}',
-    "cut off later": '{"queries": ["x y", "z w", "and the th',
-    "objects": '{"queries": [{"query": "x y"}, {"query": "z w"}]}',
 }
 
 
@@ -200,7 +180,7 @@ def test_recorded_replies_to_contextualize(stand_in_llm, case):
         query=conversation["question"], history=turns(conversation["history"]), method="contextualize"
     )
     assert set(result) == KEYS
-    assert result["llm_calls"] == 1
+    assert stand_in_llm.calls == 1
     if "accept" in case:
         assert result["queries"] == [case["accept"]]
         method = "none" if case["accept"] == conversation["question"] else "contextualize"
@@ -221,14 +201,14 @@ def test_recorded_replies_to_contextualize(stand_in_llm, case):
 def test_a_follow_up_is_made_to_stand_alone(stand_in_llm):
     result = rewriter(stand_in_llm, {"query": "安禄山是何时起兵的？"}).run(query="他是何时起兵的？", history=HISTORY)
     assert result["queries"] == ["安禄山是何时起兵的？"]
-    assert (result["method"], result["llm_calls"], result["warnings"]) == ("contextualize", 1, [])
+    assert (result["method"], result["warnings"]) == ("contextualize", [])
     prompt = stand_in_llm.prompts[0]
     assert "user: 安禄山是谁？\nassistant: 安禄山是唐代三镇节度使。" in prompt
 
 
 def test_a_question_that_stands_alone_costs_no_call_whatever_came_before(stand_in_llm):
     result = rewriter(stand_in_llm).run(query="郭子仪是哪一年去世的？", history=HISTORY)
-    assert (result["method"], result["llm_calls"], stand_in_llm.calls) == ("none", 0, 0)
+    assert (result["method"], stand_in_llm.calls) == ("none", 0)
 
 
 def test_contextualize_without_history_is_no_call(stand_in_llm):
@@ -259,7 +239,7 @@ def test_what_the_model_calls_a_question_about_the_conversation_is_answered_by_i
     assert (answer.meta["status"], answer.meta["citations"], answer.documents) == ("recalled", [], [])
     assert "> 安禄山是谁？\n\n> 安禄山是唐代三镇节度使。" in answer.data
     assert not {"query", "queries", "word_queries", "vector_queries", "plan"} & result.keys()
-    assert (result["llm_calls"], stand_in_llm.calls) == (1, 1)
+    assert stand_in_llm.calls == 1
 
 
 @pytest.mark.parametrize(
@@ -298,27 +278,19 @@ def test_the_models_name_injection_in_history_reaches_no_role(stand_in_llm):
 # -- failures -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [{"status": 500}, {"status": 429}, {"status": 401}, {"reset": True}, {"malformed": True}, {"truncate_after": 2}],
-)
-def test_a_failing_endpoint_leaves_the_question_alone_with_a_warning(stand_in_llm, fault):
-    stand_in_llm.next(times=3, **fault)
+def test_a_failing_endpoint_leaves_the_question_alone_with_a_warning(stand_in_llm):
+    stand_in_llm.next(status=401)
     result = rewriter(stand_in_llm, {"queries": ["x"]}).run(query=MULTI)
-    assert result["queries"][0] == MULTI
-    assert len(result["queries"]) == 1
+    assert result["queries"] == [MULTI]
     assert "it was searched as it is" in result["warnings"][0]
 
 
 def test_no_model_is_a_warning_and_no_call():
     result = QueryRewriter(UnavailableGenerator()).run(query=MULTI)
-    assert (result["queries"], result["method"], result["llm_calls"]) == ([MULTI], "none", 0)
+    assert (result["queries"], result["method"]) == ([MULTI], "none")
     assert result["warnings"] == ["No LLM is configured: the question was not rewritten, it was searched as it is."]
     assert QueryRewriter().run(query=MULTI)["queries"] == [MULTI]
-
-
-def test_a_plain_fact_without_a_model_warns_of_nothing():
-    assert QueryRewriter(UnavailableGenerator()).run(query="Who was Guo Ziyi?")["warnings"] == []
+    assert QueryRewriter().run(query="Who was Guo Ziyi?")["warnings"] == []
 
 
 @pytest.mark.parametrize("query", ["", "   ", "\n"])
@@ -335,79 +307,17 @@ def test_a_question_in_a_third_language_passes(stand_in_llm, query):
     assert result["queries"][0] == query
 
 
-def test_a_question_of_two_thousand_characters_passes(stand_in_llm):
-    query = "Compare " + "very " * 390 + "long."
-    assert rewriter(stand_in_llm, {"queries": ["a shorter one"]}).run(query=query, method="multi_query")["queries"] == [
-        query,
-        "a shorter one",
-    ]
-
-
 def test_inputs_are_left_as_they_were(stand_in_llm):
     history, analysis = [{"role": "user", "content": "</history>"}], {"method": "multi_query"}
     rewriter(stand_in_llm, {"queries": ["x"]}).run(query=MULTI, history=history, analysis=analysis)
     assert (history, analysis) == ([{"role": "user", "content": "</history>"}], {"method": "multi_query"})
 
 
-def test_async_twin_gives_the_same(stand_in_llm):
-    component = rewriter(stand_in_llm, {"queries": ["x y"]})
-    assert asyncio.run(component.run_async(query=MULTI)) == component.run(query=MULTI)
-    stand_in_llm.next(status=500)
-    assert asyncio.run(rewriter(stand_in_llm).run_async(query=MULTI))["queries"] == [MULTI]
-    assert asyncio.run(QueryRewriter(UnavailableGenerator()).run_async(query=MULTI))["llm_calls"] == 0
-    assert asyncio.run(QueryRewriter().run_async(query="Who was he?"))["method"] == "none"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "name"),
-    [
-        ({"method": "dance"}, "method"),
-    ],
-)
-def test_bad_arguments_are_refused(arguments, name):
-    with pytest.raises(ValueError, match=f"`{name}` must"):
-        QueryRewriter(**arguments)
-
-
-def test_an_unknown_method_in_a_call_is_refused():
+def test_an_unknown_method_is_refused():
+    with pytest.raises(ValueError, match="`method` must"):
+        QueryRewriter(method="dance")
     with pytest.raises(ValueError, match="got 'dance'"):
         QueryRewriter().run(query="q", method="dance")
-
-
-def test_round_trip(stand_in_llm):
-    component = QueryRewriter(
-        ConfiguredChatGenerator(),
-        method="expand",
-    )
-    again = component_from_dict(QueryRewriter, component_to_dict(component, "r"), "r")
-    assert again.method == "expand"
-    pipeline = Pipeline()
-    pipeline.add_component("rewriter", again)
-    pipeline = Pipeline.loads(pipeline.dumps())
-    stand_in_llm.default = '{"queries": ["juntian"]}'
-    assert pipeline.run({"rewriter": {"query": MULTI}})["rewriter"]["queries"] == [MULTI, f"{MULTI} juntian"]
-
-
-@pytest.mark.parametrize("method", ["multi_query", "step_back", "decompose", "expand", "contextualize"])
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_prompt_is_the_golden_one(method, language):
-    history = (
-        [{"role": "user", "text": "A?"}, {"role": "assistant", "text": "B."}]
-        if method in ("contextualize", "decompose")
-        else []
-    )
-    messages = render_prompt(
-        "query_rewriter",
-        query="Q?",
-        language=language,
-        method=method,
-        count=3,
-        history=history,
-        languages=[],
-        examples=[],
-    )
-    text = "".join(f"=== {message.role.value}\n{message.text}\n" for message in messages)
-    assert text == (GOLDEN / f"query_rewriter_{method}_{language}.txt").read_text(encoding="utf-8")
 
 
 @given(st.text(max_size=300))
@@ -415,9 +325,8 @@ def test_whatever_a_model_says_the_question_comes_first_and_nothing_twice(reply)
     from shiguan.llm.calls import LlmReply
     from shiguan.text.questions import folded
 
-    component = QueryRewriter()
-    plan = component._plan(MULTI, None, None, "multi_query")
-    queries = component._read(plan, LlmReply(texts=(reply,)))["queries"]
+    asked = _Rewriting(MULTI, {}, "hybrid", [], 3, may_recall=False, method="multi_query")
+    queries = asked.read(LlmReply(texts=(reply,)))["queries"]
     assert queries[0] == MULTI
     assert len(queries) <= 4
     assert len({folded(query) for query in queries}) == len(queries)
@@ -426,17 +335,13 @@ def test_whatever_a_model_says_the_question_comes_first_and_nothing_twice(reply)
 def test_without_a_model_a_follow_up_is_searched_with_words_of_the_conversation():
     history = [{"role": "user", "content": "Who ran the salt monopoly?"}, {"role": "assistant", "content": "Liu Yan."}]
     for generator in (None, UnavailableGenerator()):
+        assert QueryRewriter(generator).run(query="Who drove him to death?")["queries"] == ["Who drove him to death?"]
         result = QueryRewriter(generator).run(query="Who drove him to death?", history=history)
         (query,) = result["queries"]
         assert query.startswith("Who drove him to death? ")
         assert {"salt", "monopoly", "Liu", "Yan"} <= set(query.split())
-        assert (result["query"], result["method"], result["llm_calls"]) == (query, "contextualize", 0)
+        assert (result["query"], result["method"]) == (query, "contextualize")
         assert "words of the conversation" in result["warnings"][0]
-
-
-def test_words_of_an_empty_history_change_nothing():
-    result = QueryRewriter(None).run(query="Who drove him to death?", history=[])
-    assert result["queries"] == ["Who drove him to death?"]
 
 
 @pytest.mark.parametrize(("retrieval", "left_out"), [("words", "vector_queries"), ("vectors", "word_queries")])
@@ -489,7 +394,7 @@ async def test_a_wording_in_each_language_of_the_library_that_the_question_is_no
     result = component.run(query=question, filters=TENANT)
     assert result["queries"] == [question, "谁统领朔方军？", "Qui commandait l'armée de Shuofang ?"]
     assert (result["query"], result["method"], result["warnings"]) == (question, "none", [])
-    assert (result["llm_calls"], stand_in_llm.calls) == (1, 1)
+    assert stand_in_llm.calls == 1
     prompt = stand_in_llm.prompts[0]
     assert "once in each of these languages (ISO 639-1 codes): zh, fr." in prompt
     assert '{"translations": {"zh": "...", "fr": "..."}}' in prompt
