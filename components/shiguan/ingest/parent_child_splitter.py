@@ -114,7 +114,7 @@ class ParentChildSplitter:
         :param documents: Blocks in reading order, stamped with `tenant_id` and `source_id`; those of one source are
             consecutive. Blocks without text are left out.
         :returns: `parents` and `children` in reading order; `produced`, their ids, for `OrphanRemover`; `warnings` if
-            tokens could not be counted.
+            tokens could not be counted, or pages of a PDF have no text.
         :raises ValueError: If a block has no `tenant_id` or `source_id`.
         """
         self.warm_up()
@@ -144,8 +144,18 @@ class ParentChildSplitter:
             "parents": parents,
             "children": children,
             "produced": produced,
-            "warnings": list(self._counter.warnings),
+            "warnings": [*self._counter.warnings, *_unread_pages(documents)],
         }
+
+
+def _unread_pages(documents: list[Document]) -> Iterator[str]:
+    for document in documents:
+        pages = (document.content or "").split("\f") if document.meta.get("page_labels") else []
+        if empty := sum(not page.strip() for page in pages):
+            yield (
+                f"{document.meta['source']}: {empty} of {len(pages)} pages have no text; run text recognition on the "
+                "file if they are pictures."
+            )
 
 
 def _groups(documents: list[Document]) -> Iterator[_Group]:

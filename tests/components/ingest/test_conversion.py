@@ -1,3 +1,4 @@
+import io
 import json
 import os
 import signal
@@ -6,6 +7,7 @@ import sys
 import threading
 from pathlib import Path
 
+import pypdf
 import pytest
 from haystack.dataclasses import ByteStream
 
@@ -53,6 +55,19 @@ def test_a_relative_path_is_looked_up_from_where_the_caller_is_now(reading, tmp_
 def test_a_missing_file_is_skipped_with_its_reason(reading):
     [entry] = reading.convert(Path("missing.txt"), lambda: None)["skipped"]
     assert entry == {"source": "missing.txt", "cause": "there is no such file", "next_step": "Check the path"}
+
+
+def test_a_file_whose_converter_found_no_text_is_reported(reading):
+    buffer = io.BytesIO()
+    writer = pypdf.PdfWriter()
+    writer.add_blank_page(100, 100)
+    writer.write(buffer)
+    for data, name in ((buffer.getvalue(), "scan.pdf"), (b"---\ntitle: x\n---\n", "a.md")):
+        answer = read(reading, data, name)
+        assert (answer["documents"], [entry["cause"] for entry in answer["skipped"]]) == (
+            [],
+            ["no text was found in it"],
+        )
 
 
 def test_what_takes_too_long_is_ended_by_the_system_and_the_next_file_is_read(reading, monkeypatch):
@@ -161,7 +176,7 @@ def test_a_plain_script_may_ingest_and_its_end_ends_what_it_started(tmp_path):
 
 
 def test_a_definition_and_an_answer_are_plain_data(reading):
-    assert json.loads(reading._definition)["metadata"]["outputs"] == {"documents": "conversion_inspector.documents"}
+    assert json.loads(reading._definition)["metadata"]["outputs"] == {"documents": "joiner.documents"}
 
 
 @pytest.mark.slow
