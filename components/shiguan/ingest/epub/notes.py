@@ -50,14 +50,6 @@ class BookFile:
     cfi: str = ""
 
 
-@dataclass(eq=False)
-class Link:
-    """A link with a fragment, and the element it leads to."""
-
-    element: Element
-    target: Element | None = None
-
-
 def is_mark(link: Element) -> bool:
     """Return whether a link's text is a note mark and not part of the sentence: a number, a letter, a star, 注1."""
     text = element_text(link)
@@ -159,19 +151,17 @@ class NoteIndex:
         self.dangling = 0
         # Every element in the order of the book: its file, its path in it, and its number.
         self._places: dict[Element, tuple[BookFile, str, int]] = {}
-        self._links: list[Link] = []
-        self._typed: list[Element] = []
+        # The links with a fragment, and the elements that they lead to.
+        self._links: dict[Element, Element | None] = {}
         self._walk(files, resolve)
         self._back_links: set[Element] = set()
         self._plain: dict[Element, tuple[bool, bool]] = {}
-        for element in self._typed:
-            self._add(element, typed=True)
-        self._into_block: dict[Element, list[Link]] = {}
-        for link in self._links:
-            if link.target is not None:
-                self._into_block.setdefault(block_of(link.target), []).append(link)
-        for link in self._links:
-            self._judge(link)
+        self._into_block: dict[Element, list[Element]] = {}
+        for link, target in self._links.items():
+            if target is not None:
+                self._into_block.setdefault(block_of(target), []).append(link)
+        for link, target in self._links.items():
+            self._judge(link, target)
         for mark, note in self.marks.items():
             # A mark inside a note is resolved when that note is written.
             note.wanted = note.wanted or not any(node in self.notes for node in mark.iterancestors())
@@ -205,12 +195,12 @@ class NoteIndex:
                         # If an id occurs twice, reading systems go to the first.
                         ids.setdefault((file.href, element_id), element)
                 if element.tag == "a" and "#" in element.get("href", ""):
-                    self._links.append(Link(element))
+                    self._links[element] = None
                 if element.tag not in ("a", "span", "sup") and tokens(element, "type", "role") & _NOTES:
-                    self._typed.append(element)
+                    self._add(element, typed=True)
         for link in self._links:
-            place = resolve(self._places[link.element][0].href, link.element.get("href", ""))
-            link.target = ids.get(place) if place is not None else None
+            place = resolve(self._places[link][0].href, link.get("href", ""))
+            self._links[link] = ids.get(place) if place is not None else None
 
     def _add(self, element: Element, *, typed: bool) -> Note:
         if element not in self.notes:
@@ -218,26 +208,23 @@ class NoteIndex:
             self.notes[element] = Note(element, file, path, typed)
         return self.notes[element]
 
-    def _judge(self, link: Link) -> None:
-        says_so = says_mark(link.element)
-        if link.target is None:
+    def _judge(self, link: Element, target: Element | None) -> None:
+        says_so = says_mark(link)
+        if target is None:
             self.dangling += says_so
             return
-        if says_back(link.element) or (not says_so and not is_mark(link.element)):
+        if says_back(link) or (not says_so and not is_mark(link)):
             return
-        element = self._note_element(link.target)
-        if element is None or contains(element, link.element):
+        element = self._note_element(target)
+        if element is None or contains(element, link):
             return
-        backs = [
-            back
-            for back in self._into_block.get(block_of(link.element), ())[:_MAX_BACK_LINKS]
-            if contains(element, back.element) and looks_like_back(back.element)
-        ]
+        links_here = self._into_block.get(block_of(link), ())[:_MAX_BACK_LINKS]
+        backs = [back for back in links_here if contains(element, back) and looks_like_back(back)]
         if not says_so and element not in self.notes and not self._is_plain_note(link, element, bool(backs)):
             return
         note = self._add(element, typed=False)
-        self._back_links.update(with_wrapper(back.element) for back in backs)
-        self.marks[with_wrapper(link.element) if is_mark(link.element) else link.element] = note
+        self._back_links.update(map(with_wrapper, backs))
+        self.marks[with_wrapper(link) if is_mark(link) else link] = note
 
     def _note_element(self, target: Element) -> Element | None:
         """Find the whole note around, at or after the element that a link leads to."""
@@ -259,7 +246,7 @@ class NoteIndex:
             holder = parent
         return None if holder.tag in _TOO_BIG or holder.tag in _HEADINGS else holder
 
-    def _is_plain_note(self, link: Link, element: Element, leads_back: bool) -> bool:
+    def _is_plain_note(self, link: Element, element: Element, leads_back: bool) -> bool:
         if element not in self._plain:
             fits = (
                 element.tag in _PLAIN_NOTES
@@ -270,5 +257,5 @@ class NoteIndex:
         fits, listed = self._plain[element]
         if listed:
             # Two links that lead to each other: the note is the one in the list.
-            return not in_note_list(link.element)
-        return fits and leads_back and self._places[element][2] > self._places[link.element][2]
+            return not in_note_list(link)
+        return fits and leads_back and self._places[element][2] > self._places[link][2]

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from shiguan.ingest.epub.notes import BookFile, Note
-from shiguan.ingest.epub.package import PageTarget
+from shiguan.ingest.epub.package import Landmark
 from shiguan.ingest.epub.roles import is_page_class, is_page_type
 from shiguan.ingest.epub.trees import Element, element_text
 from shiguan.text.places import page_label
@@ -18,7 +18,7 @@ _WIDEST_GAP = 10
 
 
 def begin_pages(
-    files: Sequence[BookFile], listed: Sequence[PageTarget], notes: Sequence[Note]
+    files: Sequence[BookFile], listed: Sequence[Landmark], notes: Sequence[Note]
 ) -> tuple[dict[Element, str], list[str]]:
     """
     Return the elements at which pages begin, and what is wrong with the book's page list; also set the pages of notes.
@@ -86,7 +86,7 @@ def _place_notes(files: Sequence[BookFile], begins: dict[Element, str], notes: S
                 by_element[element].page = page
 
 
-def _faults(listed: Sequence[PageTarget], places: dict[tuple[str, str], str], met: set[tuple[str, str]]) -> list[str]:
+def _faults(listed: Sequence[Landmark], places: dict[tuple[str, str], str], met: set[tuple[str, str]]) -> list[str]:
     labels = Counter(filter(None, places.values()))
     faults = {
         "{} of its entries lead nowhere": sum((target.href, target.fragment) not in met for target in listed),
