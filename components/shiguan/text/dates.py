@@ -228,7 +228,8 @@ def _western(plain: str) -> Iterator[Mention]:
                 )
             elif parts.get("decade"):
                 first = int(parts["decade"])
-                yield _time(match, When(first, first + (99 if first % 100 == 0 else 9), "decade"))
+                when = When(first, first + (99 if first % 100 == 0 else 9), "decade")
+                yield Mention(match.start(), match.end(), match[0], (when,))
             else:
                 year = parts.get("ad") or parts["year"]
                 to = parts["to"]
@@ -242,15 +243,12 @@ def _year(number: int, before_christ: bool) -> int:
     return 1 - number if before_christ else number
 
 
-def _time(match: re.Match[str], when: When) -> Mention:
-    return Mention(match.start(), match.end(), match[0], (when,))
-
-
 def _century(match: re.Match[str], number: int, before_christ: bool, decade: str | None) -> Mention:
     first = -100 * number + 1 if before_christ else 100 * (number - 1) + 1
+    when = When(first, first + 99, "century")
     if decade:
-        return _time(match, When(first - 1 + counted(decade), first + 8 + counted(decade), "decade"))
-    return _time(match, When(first, first + 99, "century"))
+        when = When(first - 1 + counted(decade), first + 8 + counted(decade), "decade")
+    return Mention(match.start(), match.end(), match[0], (when,))
 
 
 def _mention(match: re.Match[str], years: Sequence[int], parts: dict[str, Any]) -> Mention:

@@ -33,13 +33,12 @@ def _cues() -> dict[str, Any]:
 
 def needs_context(question: str, *, has_history: bool = True) -> bool:
     """
-    Return whether a question has to be read with the turns before it, judged by what it lacks.
+    Return whether a question has to be read with the turns before it.
 
     It has to if it has a pronoun without an antecedent, a word that opens an addition ("And…", "那…"), something left
     out ("the other one", "呢？"), an aspect of an unnamed thing ("What are the symptoms?"), hardly any words, or if it
-    is about the user's own matters. A question that is complete by itself does not, whether it has a name or not: of
-    those of four public sets 1 to 4 % are mistaken for a follow-up, of the follow-ups of TREC CAsT that people had to
-    reword 84 % are recognized.
+    is about the user's own matters. Of complete questions of four public sets 1 to 4 % are mistaken for a follow-up,
+    of the follow-ups of TREC CAsT that people had to reword 84 % are recognized.
     """
     text = " ".join(question.split())
     if not has_history or not text:
@@ -112,10 +111,9 @@ def salient_terms(question: str, turns: Sequence[ChatMessage], limit: int = 6) -
     """
     Return the most informative words of the turns before a question that it does not have itself.
 
-    A word's weight is its rarity in general, summed over the turns that have it: the user's own turns count in full,
-    the assistant's less, older ones less. The assistant's words in a script other than the question's do not count: it
-    quoted a bilingual page. On half of the conversations of MT-RAG the last turn with four to twelve such words found
-    passages better than with the whole question before it; six is in the middle.
+    A word's weight is its rarity, summed over the turns that have it. The assistant's words in a script other than the
+    question's do not count: it quoted a bilingual page. On half of the conversations of MT-RAG the last turn with four
+    to twelve such words found passages better than with the whole question before it; six is in the middle.
     """
     known, wide = set(terms(question)), has_han(question)
     weights: dict[str, float] = {}

@@ -43,11 +43,10 @@ _SAMPLE = 4000
 
 def detect_language(text: str) -> str:
     """
-    Detect the language of a question or passage.
+    Detect the language of a question or passage by its first 4,000 characters.
 
-    Decides by script, so that one word is enough for Chinese or Arabic; among languages in the Latin script the one
-    with the most function words wins, and text without any (a name, a title) counts as English. Classical and modern,
-    traditional and simplified Chinese are all `zh`. Only the first 4,000 characters are read.
+    Decides by script; among languages in the Latin script the one with the most function words wins, and text without
+    any (a name, a title) counts as English. Classical and modern, traditional and simplified Chinese are all `zh`.
     """
     sample = text[:_SAMPLE]
     counts = {code: len(pattern.findall(sample)) for code, pattern in _SCRIPTS}
@@ -59,27 +58,14 @@ def detect_language(text: str) -> str:
     if counts["ja"] > _KANA_SHARE * (counts["ja"] + counts["zh"]) and counts["ja"] + counts["zh"] >= _SHARE * letters:
         return "ja"
     code = max(counts, key=lambda c: counts[c])
-    if _asks_in_latin(sample, counts[code]):
-        return _latin_language(sample)
-    if code != "ja" and counts[code] >= _SHARE * letters:
+    words = Counter(_LATIN_WORD.findall(sample.lower()))
+    votes = {own: sum(words[word] for word in table) for own, table in _FUNCTION_WORDS.items()}
+    # "Who was 郭子仪?" is English, "什么是 machine learning" is not: function words show the language of the text
+    # itself, and two characters make about one word.
+    quotes = any(votes.values()) and words.total() >= counts[code] / 2
+    if code != "ja" and not quotes and counts[code] >= _SHARE * letters:
         return code
-    return _latin_language(sample)
-
-
-def _asks_in_latin(text: str, characters: int) -> bool:
-    """
-    Return whether a text in the Latin script only quotes another one: "Who was 郭子仪?" is English, "什么是 machine
-    learning" is not. Two characters make about one word; the function words show the language of the text itself.
-    """
-    words = _LATIN_WORD.findall(text.lower())
-    has_function_words = any(word in table for table in _FUNCTION_WORDS.values() for word in words)
-    return has_function_words and len(words) >= characters / 2
-
-
-def _latin_language(text: str) -> str:
-    words = Counter(_LATIN_WORD.findall(text.lower()))
-    votes = {code: sum(words[word] for word in table) for code, table in _FUNCTION_WORDS.items()}
-    best = max(votes, key=lambda code: votes[code])
+    best = max(votes, key=lambda own: votes[own])
     return best if votes[best] > votes["en"] else "en"
 
 
@@ -129,8 +115,7 @@ def character_weight(character: str) -> float:
     """
     Weight a character of a modern sentence for comparison with a classical one.
 
-    Modern words are mostly classical ones with a second character added (勤奋 for 勤), so a retelling keeps single
-    characters, and not the pairs by which two modern texts are compared.
+    Modern words are mostly classical ones with a second character (勤奋 for 勤), so a retelling keeps single ones.
     """
     if character in _GRAMMAR:
         return 0.0

@@ -30,10 +30,8 @@ class SharedDocument(Document):
     """
     A document whose deep copies share its content, embedding and nested meta, and own only the meta dictionary.
 
-    Haystack deep-copies every component's inputs, so that no component can change what another one sees; for the
-    thousands of passages of a book that takes longer than reading it. Components do not change a document's content or
-    embedding in place, nor values nested in its meta, so these may be shared; a component that sets a meta key of its
-    own copy does not change others.
+    Haystack deep-copies every component's inputs; for the thousands of passages of a book that takes longer than
+    reading it. Components do not change what is shared in place.
     """
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -68,11 +66,7 @@ def passage_terms(text: str) -> tuple[str, ...]:
 
 @lru_cache(_REMEMBERED)
 def shingles(text: str) -> frozenset[tuple[str, ...]]:
-    """
-    Cut a text into overlapping runs of three search terms.
-
-    Search terms fold case, width and traditional characters, so the same passage in two scripts is one passage.
-    """
+    """Cut a text into overlapping runs of three search terms, which are the same in simplified and traditional."""
     words = passage_terms(text)
     if not words:
         return frozenset([(text.strip(),)])
@@ -123,8 +117,7 @@ def window_spans(text: str, matches: Sequence[Span], budget: int, counts: Count)
             for side, at in ((1, window[1] + 1), (0, window[0] - 1)):
                 # If another window has the sentence, this window continues after it in the next turn.
                 if at in room.taken or room.take(at):
-                    window[side] = at
-                    growing = True
+                    window[side], growing = at, True
     if room.taken:
         return joined_spans(sentences, room.taken)
     # Not even one whole sentence fits, or none was wanted.

@@ -75,10 +75,9 @@ def terms(text: str) -> list[str]:
 @lru_cache(4 * _CACHED_WORDS)
 def term_index(term: str) -> int:
     """
-    Return the number of a term in sparse vectors.
+    Return the number of a term in sparse vectors: a checksum, the same in every process without a dictionary.
 
-    A checksum of the term, so that it needs no dictionary and is the same in every process. Two of 300,000 terms share
-    a number about ten times (birthday problem over 2**32), which shifts a score by at most one term's weight.
+    Of 300,000 terms about ten pairs share a number, which shifts a score by at most one term's weight.
     """
     return zlib.crc32(term.encode("utf-8", "surrogatepass"))
 
@@ -229,12 +228,7 @@ def rarity(term: str) -> float:
 
 
 def question_subject(question: str) -> str:
-    """
-    Remove the words that only make a text a question.
-
-    English ones are stop words of the search terms anyway; Chinese ones are replaced here by a space, so that no pair
-    of characters is formed across them.
-    """
+    """Replace the words that only make a text a question by a space, across which no pair of characters is formed."""
     subject = _FRAME.sub(" ", question)
     return subject if has_subject(question) else question
 

@@ -77,24 +77,11 @@ def test_path_and_bytes_give_the_same_documents(tmp_path):
     assert [d.to_dict() for d in from_path] == [d.to_dict() for d in from_bytes["documents"]]
 
 
-def test_given_meta_is_added_and_own_keys_are_kept_apart():
-    stream = ByteStream(EpubBuilder().build(), meta={"file_path": "book.epub", "shelf": "A"})
-    given = {"title": "Better title", "section": "mine"}
-    result = EPUBToDocument().run(sources=[stream], meta=given)
-    meta = result["documents"][0].meta
-    assert (meta["shelf"], meta["title"], meta["section"], meta["user_section"]) == (
-        "A",
-        "Better title",
-        ["One"],
-        "mine",
-    )
-    assert result["warnings"] == ["book.epub: the meta key `section` is the converter's own; yours is `user_section`."]
-    assert given == {"title": "Better title", "section": "mine"}
-
-
-def test_meta_list_of_another_length_is_refused():
-    with pytest.raises(ValueError, match="length"):
-        EPUBToDocument().run(sources=[ByteStream(b"")], meta=[{}, {}])
+def test_meta_of_a_stream_is_added_but_for_the_converters_own_keys():
+    given = {"file_path": "book.epub", "shelf": "A", "title": "Better title", "section": "mine", "pages": [[0, "9"]]}
+    meta = EPUBToDocument().run(sources=[ByteStream(EpubBuilder().build(), meta=given)])["documents"][0].meta
+    assert (meta["shelf"], meta["title"], meta["section"]) == ("A", "Better title", ["One"])
+    assert "pages" not in meta
 
 
 def test_title_falls_back_to_the_file_name():

@@ -160,7 +160,7 @@ class ChapterReader:
             # "2<sup>2</sup>⁄<sub>3</sub>" is not 22⁄3.
             self._gap = self._gap or (" " if self._block.ends_with_digit else "")
         elif name == "math" and frame.shown:
-            self._say_formula(formula_text(element), frame)
+            self._put(formula_text(element), frame)
             self._formula_words = " ".join(element.get("alttext", "").split())
             # Its letters count for anchors, but must not be repeated in a block.
             frame.muted = True
@@ -307,16 +307,14 @@ class ChapterReader:
         inline = running or begins_word or frame.heading
         if formula := picture_formula(element):
             if element.get("alt", "").strip() != self._formula_words:
-                self._say_formula(formula, frame)
+                self._put(formula, frame)
             return
         alt = alternative_text(element, inline=inline, repeated=self._repeated)
         if not alt or alt == self._formula_words:
             return
         if frame.heading or len(alt) <= _SHORT_ALT:
             # A letter drawn as a picture: an initial, a rare character, a title in ornamental type.
-            block = self._open_block(frame, self._next_position())
-            block.add(alt, gap=self._gap if block.length else "", node=frame.cfi)
-            self._gap = ""
+            self._put(alt, frame)
             return
         label = f"[图：{alt}]" if detect_language(alt) == "zh" else f"[Image: {alt}]"
         if self._block is not None and running and frame.lines is None:
@@ -329,7 +327,8 @@ class ChapterReader:
             builder.add(label, node=frame.cfi)
             self._emit(builder)
 
-    def _say_formula(self, text: str, frame: Frame) -> None:
+    def _put(self, text: str, frame: Frame) -> None:
+        """Add a text that is not that of a node: a formula, or a letter drawn as a picture."""
         if text:
             block = self._open_block(frame, self._next_position())
             block.add(text, gap=self._gap if block.length else self._gap.lstrip(), node=frame.cfi)
