@@ -1,7 +1,6 @@
 """What a reader gets from a book: order, headings, notes, kinds, languages, places."""
 
 import pytest
-from haystack import Pipeline
 from haystack.dataclasses import ByteStream
 from tests.doubles.epub_builder import PARAGRAPH, EpubBuilder, chapter, nav_point
 
@@ -38,20 +37,6 @@ def li(label, href="", children=""):
 # The component
 
 
-def test_defaults_leave_front_matter_out():
-    assert EPUBToDocument().include_front_matter is False
-
-
-def test_no_sources_give_no_documents():
-    assert EPUBToDocument().run(sources=[]) == {"documents": [], "skipped": [], "warnings": []}
-
-
-def test_yaml_round_trip_keeps_the_parameter():
-    pipeline = Pipeline()
-    pipeline.add_component("epub", EPUBToDocument(include_front_matter=True))
-    assert Pipeline.loads(pipeline.dumps()).get_component("epub").include_front_matter is True
-
-
 def test_meta_names_source_title_author_language_and_place():
     (document,) = convert(EpubBuilder(language="en-GB", creators=["Ann Author", "Bo Writer"]))
     assert document.content == "The garrison of Fanyang marched south before dawn."
@@ -67,14 +52,6 @@ def test_meta_names_source_title_author_language_and_place():
         "cfi": [(0, "/6/2!/4/4/1", 0)],
         "work": {"title": "The Test Book", "author": ["Ann Author", "Bo Writer"]},
     }
-
-
-def test_path_and_bytes_give_the_same_documents(tmp_path):
-    path = tmp_path / "book.epub"
-    path.write_bytes(EpubBuilder().build())
-    from_path = EPUBToDocument().run(sources=[str(path)])["documents"]
-    from_bytes = EPUBToDocument().run(sources=[ByteStream(path.read_bytes(), meta={"file_path": str(path)})])
-    assert [d.to_dict() for d in from_path] == [d.to_dict() for d in from_bytes["documents"]]
 
 
 def test_meta_of_a_stream_is_added_but_for_the_converters_own_keys():

@@ -173,7 +173,3 @@ def test_a_file_that_is_named_twice_is_read_once(tmp_path):
     result = inspect(tmp_path / "a.txt", str(tmp_path / "." / "a.txt"))
     assert len(result["sources"]) == 1
     assert result["warnings"] == ["a.txt: named twice; read once."]
-
-
-def test_no_sources_give_no_sources():
-    assert inspect() == {"sources": [], "skipped": [], "warnings": []}
