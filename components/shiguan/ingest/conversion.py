@@ -86,22 +86,19 @@ def _pipeline(definition: str) -> Any:
 
 def _converted(definition: str, source: "Path | ByteStream") -> dict[str, Any]:
     try:
-        return _answer(_pipeline(definition), source)
+        pipeline = _pipeline(definition)
+        data: dict[str, dict[str, Any]] = {}
+        for target in pipeline.metadata["inputs"]["sources"]:
+            component, socket = target.split(".")
+            data.setdefault(component, {})[socket] = [source]
+        results = pipeline.run(data, include_outputs_from=set(pipeline.graph.nodes))
     except Exception as error:
         reason = error.__cause__ or error
         if isinstance(reason, MemoryError):
             raise
         stage = getattr(error, "component_name", None) or "conversion"
         return _failed(f"the stage `{stage}` failed: {type(reason).__name__}: {reason}", stage)
-
-
-def _answer(pipeline: Any, source: "Path | ByteStream") -> dict[str, list[Any]]:
-    data: dict[str, dict[str, Any]] = {}
-    for target in pipeline.metadata["inputs"]["sources"]:
-        component, socket = target.split(".")
-        data.setdefault(component, {})[socket] = [source]
     sender, socket = pipeline.metadata["outputs"]["documents"].split(".")
-    results = pipeline.run(data, include_outputs_from=set(pipeline.graph.nodes))
     documents = results.get(sender, {}).get(socket, [])
     found = [
         (document.id, document.content, document.meta) for document in documents if (document.content or "").strip()
