@@ -83,7 +83,7 @@ class EPUBToDocument:
             try:
                 with opened(source, name) as file:
                     archive = SafeArchive(file.read(), source=name)
-                book = read_book(archive, include_front_matter=self.include_front_matter)
+                book, blocks = read_book(archive, include_front_matter=self.include_front_matter)
             except SourceError as error:
                 logger.warning("Skipped {source}: {cause}", source=name, cause=error.cause)
                 skipped.append(error.record)
@@ -105,5 +105,5 @@ class EPUBToDocument:
             if book.work:
                 base["work"] = book.work
             base |= {key: value for key, value in own.items() if key not in _OWN_KEYS}
-            documents += [Document(content=block.content, meta=base | block.meta) for block in book.blocks]
+            documents += [Document(content=block.content, meta=base | block.meta) for block in blocks]
         return {"documents": documents, "skipped": skipped, "warnings": warnings}

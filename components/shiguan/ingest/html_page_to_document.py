@@ -55,14 +55,14 @@ class HtmlPageToDocument:
             title = _title(stream.data)
             try:
                 # The inspector recoded the page; with a mark the encoding that it states is ignored.
-                book = read_page(_MARK + stream.data.removeprefix(_MARK), name)
+                blocks, problems = read_page(_MARK + stream.data.removeprefix(_MARK), name)
             except SourceError as error:
                 next_step = "Check that it holds text and not only scripts or pictures"
                 skipped.append(SourceError(name, "no text was found in the page", next_step).record)
                 logger.debug("Nothing read from {source}: {error}", source=name, error=str(error))
                 continue
-            warnings += book.warnings
-            for block in book.blocks:
+            warnings += problems
+            for block in blocks:
                 meta = {**stream.meta, **title, **block.meta}
                 # A page is one file, which needs no name and no place in a reading order.
                 meta["anchor"] = {"path": block.anchor["path"], "offset": block.anchor["offset"]}
