@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shiguan.ingest.epub.notes import Note
-from shiguan.text.languages import detect_language
+from shiguan.text.languages import detect_language, same_script
 from shiguan.text.places import Mark, Run, runs_of
 
 # Enough characters to detect a script.
@@ -115,7 +115,7 @@ class BlockBuilder:
         if not content:
             return None
         # Converters often state English for every book; a wrong language is worse than none, which would be detected.
-        agrees = seen == "und" or _SCRIPTS.get(seen) == _SCRIPTS.get(self.language)
+        agrees = seen == "und" or same_script(seen, self.language)
         language = self.language if agrees else ""
         block = Block(content, self.kind, language, dict(self.anchor), notes, self.kept)
         block.pages = [mark for mark in pages if mark[0] < len(content)] if any(label for _, label in pages) else []
@@ -129,14 +129,3 @@ def _placed(piece: str, at: int, node: str, raw: str | None, gap: int) -> list[R
         return [(max(at + gap, 0), node, -1)]
     runs = [(at + gap + place, node, offset) for place, _, offset in runs_of(raw, piece[gap:], node)]
     return [(max(place, 0), path, offset + max(-place, 0)) for place, path, offset in runs]
-
-
-# Languages that are not in the Latin script.
-_SCRIPTS = {
-    code: script
-    for script, codes in {
-        "han": "zh ja", "hangul": "ko", "arabic": "ar fa ur ps ug", "hebrew": "he yi",
-        "cyrillic": "ru uk be bg sr mk kk mn", "greek": "el grc", "devanagari": "hi mr ne sa", "thai": "th",
-    }.items()
-    for code in codes.split()
-}  # fmt: skip

@@ -1,34 +1,22 @@
 """Finds the notes of a book: the links that lead to them, their marks, and the place where each is inserted."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from shiguan.ingest.epub.package import Resolve
 from shiguan.ingest.epub.pictures import formula_text
 from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element, element_text, tokens, walk
+from shiguan.resources import read_patterns
 
 _NOTES = frozenset("footnote endnote rearnote note doc-footnote doc-endnote".split())
 NOTE_LISTS = frozenset("footnotes endnotes rearnotes notes doc-endnotes doc-footnotes".split())
-_MARK = re.compile(
-    r"[\[(（【〔〈{]*\s*(?:\d{1,4}|[*†‡§¶#※＊]{1,4}|[a-zA-Z]|[ivxlcIVXLC]{1,6}|[\u2460-\u2473\u24ea-\u24ff]"
-    r"|[\u2070\u00b9\u00b2\u00b3\u2074-\u2079]{1,4}|(?:注|註|注释|註釋|note|n\.?)\s*[\d一二三四五六七八九十]{0,4})"
-    r"\s*[\])）】〕〉}.。]*",
-    re.IGNORECASE,
-)
-_BACK_ARROW = re.compile(r"[\s\[(]*(?:[↑↩↵⏎←⇑^▲▴\ufe0e\ufe0f]+|back|return|返回|回到正文)[\s\])]*", re.IGNORECASE)
-_NOTE_CLASS = re.compile(
-    r"(?:foot|end|rear)[-_]?notes?|^notes?(?:[-_]?(?:list|body|text|content|p|para))?$|^fn\d*$|^fnote|duokan-footnote"
-)
+_MARK, _BACK, _NOTE_CLASS, _LEADING = read_patterns(Path(__file__).with_name("notes.yaml")).values()
 _BACK_ROLES = frozenset("backlink doc-backlink".split())
 _MARK_ROLES = frozenset("noteref doc-noteref".split())
 _AROUND_MARK = "[]()（）【】〔〕 ."
 _INLINE_WRAPPERS = frozenset("sup span small b i em".split())
 _SHORT = 12
-_LEADING_MARK = re.compile(
-    r"^\s*[\[(（【〔]?\s*(?:\d{1,4}|[*†‡§¶※＊]{1,4}|[\u2460-\u2473])\s*[\])）】〕.:：、]?\s+"
-    r"|^\s*[\[(（【〔]\s*\d{0,4}\s*[\])）】〕]\s*|^\s*[.:：、．)\]]\s+"
-)
 _PLAIN_NOTES = frozenset("p li dd div aside td tr blockquote section article text note".split())
 _TOO_BIG = frozenset("html body main nav table ol ul dl".split())
 _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
@@ -68,7 +56,7 @@ def looks_like_back(link: Element) -> bool:
 
 def says_back(link: Element) -> bool:
     """Return whether a link in a note is the way back beyond doubt, wherever it leads."""
-    return bool(tokens(link, "type", "role") & _BACK_ROLES) or bool(_BACK_ARROW.fullmatch(element_text(link)))
+    return bool(tokens(link, "type", "role") & _BACK_ROLES) or bool(_BACK.fullmatch(element_text(link)))
 
 
 def in_note_list(element: Element) -> bool:
@@ -181,7 +169,7 @@ class NoteIndex:
             return "" if note.placed or nesting >= _MAX_NESTING else f" ({self.text_of(note, nesting + 1)})"
 
         text = element_text(note.element, instead)
-        return _LEADING_MARK.sub("", text, count=1).strip() or text
+        return _LEADING.sub("", text, count=1).strip() or text
 
     def _walk(self, files: Iterable[BookFile], resolve: Resolve) -> None:
         ids: dict[tuple[str, str], Element] = {}
