@@ -18,11 +18,9 @@ from shiguan.ingest.file_types import (
     HTML,
     JSONL,
     PDF,
-    SUPPORTED,
+    TABLE,
     FileType,
-    advice,
     decode_text,
-    disagreement,
     identify,
     opened,
     type_by_name,
@@ -34,6 +32,10 @@ _CHARSET = re.compile(rb"(?:charset|encoding)\s*=\s*[\"']?\s*([A-Za-z0-9_-]{2,20
 MAX_BYTES = 512 * 1024 * 1024
 """The largest file that is read."""
 
+_SUPPORTED = ".epub, .pdf, .docx, .html, .md, .txt, .jsonl and .jsonl.gz"
+_ADVICE: dict[str, str] = {suffix: advice for advice, suffixes in TABLE["advice"].items() for suffix in suffixes}
+_MAGIC = [(mark.encode("latin-1"), phrase) for mark, phrase in TABLE["magic"].items()]
+_HEAD = 1024
 _AGAIN = "Copy or download the file again"
 # The errors of a damaged PDF.
 _DAMAGED = (
@@ -105,7 +107,8 @@ class SourceInspector:
             if kind is None:
                 suffix = Path(name).suffix
                 what = f"files of the kind `{suffix}` cannot be read" if suffix else "its name has no known ending"
-                raise SourceError(name, f"{what}; readable are {SUPPORTED}", advice(name))
+                advice = _ADVICE.get(suffix.lower(), f"Convert it to one of {_SUPPORTED}")
+                raise SourceError(name, f"{what}; readable are {_SUPPORTED}", advice)
             size = file.seek(0, os.SEEK_END)
             if size > MAX_BYTES:
                 raise SourceError(name, f"the file has {size:,} bytes, the limit is {MAX_BYTES:,}", "Split it")
@@ -122,13 +125,17 @@ class SourceInspector:
 
 
 def _check_content(data: bytes, name: str, kind: FileType) -> None:
-    other = disagreement(data, kind)
-    if other is not None:
-        raise SourceError(
-            name,
-            f"its name says {kind.name}, but its content is {other}",
-            "Give it the ending that fits its content, or get the right file",
-        )
+    head = data[:_HEAD]
+    found = next((phrase for mark, phrase in _MAGIC if head.startswith(mark)), None)
+    if found is None and b"%PDF-" in head:
+        found = "a PDF"
+    if found is None and head.lstrip(b"\xef\xbb\xbf \t\r\n")[:14].lower().startswith((b"<!doctype html", b"<html")):
+        found = "an HTML page"
+    if head[60:68] == b"BOOKMOBI":
+        found = "a Kindle book"
+    if found not in kind.content:
+        cause = f"its name says {kind.name}, but its content is {found or 'something else'}"
+        raise SourceError(name, cause, "Give it the ending that fits its content, or get the right file")
     if kind is DOCX and SafeArchive(data, source=name).find("word/document.xml") is None:
         raise SourceError(name, "it is a zip archive, but not a DOCX", "Save it as DOCX in a word processor")
 
