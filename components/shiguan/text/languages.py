@@ -110,12 +110,9 @@ def character_weight(character: str) -> float:
     """
     if character in _GRAMMAR:
         return 0.0
-    try:
-        encoded = character.encode("gb2312")
-    except UnicodeEncodeError:
-        return _RARE
+    encoded = character.encode("gb2312", "ignore")
     # Level one ends with row 55.
-    return _COMMON if encoded[0] < 0xD8 else _RARE
+    return _COMMON if encoded and encoded[0] < 0xD8 else _RARE
 
 
 def search_weights(question: str) -> dict[str, float]:

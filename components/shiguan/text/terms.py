@@ -133,11 +133,10 @@ def _stemmer() -> Any:
 @cache
 def _folding() -> dict[int, str | None]:
     """
-    Build the table of characters that are folded to another one.
+    Build the table of characters that are folded to another one, by OpenCC's tables.
 
-    Traditional characters become the first simplified form of OpenCC's character table. The forms of Hong Kong, Taiwan
-    and Japan are folded through their traditional form, unless the character is an everyday one of simplified Chinese
-    (in GB 2312), which must not change: 予 is not 豫 in a Chinese text.
+    The forms of Hong Kong, Taiwan and Japan are folded through their traditional form, unless the character is an
+    everyday one of simplified Chinese (in GB 2312), which must not change: 予 is not 豫 in a Chinese text.
     """
     simplified = {a: b for a, b in _pairs("TSCharacters") if a != b}
     variants = [
@@ -147,7 +146,7 @@ def _folding() -> dict[int, str | None]:
     ]
     table: dict[int, str | None] = {}
     for form, target in variants:
-        if form not in simplified and form != target and not _everyday(form):
+        if form not in simplified and form != target and not form.encode("gb2312", "ignore"):
             table[ord(form)] = target
     table |= {ord(a): b for a, b in simplified.items()}
     # Some targets are variants themselves; one step must give the last form.
@@ -166,7 +165,7 @@ def _pairs(name: str) -> list[tuple[str, str]]:
 
 
 def packaged_table(module: str, name: str, package: str) -> str:
-    """Read a table from a file of another package, whose import may read megabytes more."""
+    """Read a table of another package, without importing that."""
     return packaged_path(module, name, package).read_text(encoding="utf-8")
 
 
@@ -182,14 +181,6 @@ def packaged_path(module: str, name: str, package: str) -> Path:
             f"with `pip install --force-reinstall {package}`."
         ) from error
     return path
-
-
-def _everyday(character: str) -> bool:
-    try:
-        character.encode("gb2312")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 _FRAME = read_patterns(Path(__file__).with_name("rarity.yaml"))["frame"]
