@@ -14,10 +14,11 @@ from shiguan.ingest.epub.pages import begin_pages
 from shiguan.ingest.epub.pictures import repeated_alternatives
 from shiguan.ingest.epub.roles import Roles, leave_out
 from shiguan.ingest.epub.sections import SectionTracker
-from shiguan.ingest.epub.trees import Element, parse_xhtml
+from shiguan.ingest.epub.trees import Element, element_text, parse_xhtml
 
 _MAX_CHAPTER_BYTES = 64 * 1024 * 1024
 _MAX_NOTE_FILES = 200
+_LONGEST_TITLE = 500
 _NEXT_STEP = "Get an undamaged copy of the book"
 
 
@@ -31,15 +32,16 @@ def read_book(archive: SafeArchive, *, include_front_matter: bool = False) -> tu
     return package, _blocks(package, files, notes, include=include_front_matter)
 
 
-def read_page(data: bytes, source: str) -> tuple[list[Block], list[str]]:
-    """Read a page as the only chapter of a book without metadata, into blocks and warnings."""
+def read_page(data: bytes, source: str) -> tuple[Package, list[Block]]:
+    """Read a page as the only chapter of a book that has no metadata but a title."""
     root, problems = parse_xhtml(data) if len(data) <= _MAX_CHAPTER_BYTES else (None, [])
     if root is None:
         raise SourceError(source, "the page cannot be read", _NEXT_STEP)
     package = Package(source, lambda base, href: Target(base, unquote(href[1:])) if href.startswith("#") else None)
     package.warnings += [f"{source}: the page was mended: {'; '.join(problems)}."] if problems else []
     files = [BookFile("", 0, root)]
-    return _blocks(package, files, files, include=False), package.warnings
+    package.title = next((element_text(title) for title in root.iter("title")), "")[:_LONGEST_TITLE]
+    return package, _blocks(package, files, files, include=False)
 
 
 def _blocks(package: Package, files: list[BookFile], notes: list[BookFile], *, include: bool) -> list[Block]:
