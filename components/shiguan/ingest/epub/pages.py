@@ -52,7 +52,8 @@ def begin_pages(
     weak = {"named"} if named < _FEWEST_NAMED or named < len(marks) else set()
     chosen = [(element, label) for element, label, how in marks if label and how not in weak]
     begins = dict(_with_gaps(chosen))
-    _place_notes(files, begins, notes)
+    if begins and notes:
+        _place_notes(files, begins, notes)
     return begins, _faults(listed, places, met)
 
 
@@ -78,7 +79,7 @@ def _with_gaps(marks: Sequence[tuple[Element, str]]) -> list[tuple[Element, str]
 def _place_notes(files: Sequence[BookFile], begins: dict[Element, str], notes: Sequence[Note]) -> None:
     by_element = {note.element: note for note in notes}
     page = ""
-    for file in files if by_element and begins else ():
+    for file in files:
         page = "" if file.spine is None else page
         for element in file.root.iter():
             page = begins.get(element, page)
