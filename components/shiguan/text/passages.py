@@ -1,5 +1,6 @@
 """Passages on their way to a prompt: passed on without copies, compared, and cut where they do not fit."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Self
@@ -203,23 +204,17 @@ def cut_span(text: str, matches: Sequence[Span], budget: int, count: Callable[[s
     for touched in places[1:]:
         if fits(min(touched[0], first), max(touched[-1], last)):
             first, last = min(touched[0], first), max(touched[-1], last)
-    growing = True
-    while growing:
-        growing = False
-        if last + 1 < len(sentences) and fits(first, last + 1):
-            last, growing = last + 1, True
-        if first > 0 and fits(first - 1, last):
-            first, growing = first - 1, True
+    before = (-1, -1)
+    while before != (first, last):
+        before = first, last
+        last += last + 1 < len(sentences) and fits(first, last + 1)
+        first -= first > 0 and fits(first - 1, last)
     return sentences[first][0], sentences[last][1]
 
 
 def _cut_hard(text: str, span: Span, budget: int, count: Callable[[str], int]) -> Span:
     # No tokenizer makes tokens this long on average, and counting the rest of a huge line would be slow.
-    start, low, high = span[0], span[0] + 1, min(span[1], span[0] + 20 * budget)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if count(text[start:middle]) <= budget:
-            low = middle
-        else:
-            high = middle - 1
-    return start, low
+    start = span[0]
+    ends = range(start + 1, max(start + 1, min(span[1], start + 20 * budget)) + 1)
+    fitting = bisect_right(ends, budget, key=lambda end: count(text[start:end]))
+    return start, ends[max(fitting - 1, 0)]
