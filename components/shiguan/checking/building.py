@@ -32,6 +32,8 @@ HAYSTACK_ROLES = {
 """The roles of Haystack's own components, which do not have the attribute `tenant_role`."""
 
 _RETRIEVERS = "haystack.components.retrievers."
+# What comes with every question.
+_ALWAYS = frozenset({"query", "tenant_id"})
 HAYSTACK_READERS_INSIDE = {
     f"{_RETRIEVERS}text_embedding_retriever.TextEmbeddingRetriever": ("retriever",),
     f"{_RETRIEVERS}multi_retriever.MultiRetriever": ("retrievers",),
@@ -272,8 +274,14 @@ def check_starvation(built: BuiltPipeline) -> Iterator[Finding]:
     definition = built.definition
     for part in definition.components.values():
         for name, socket in built.inputs(part.name).items():
-            if socket.is_mandatory and not definition.count_feeds((part.name, name)):
+            if not socket.is_mandatory:
+                continue
+            given = definition.input_names((part.name, name))
+            if not definition.count_feeds((part.name, name)):
                 yield flaw(part.place, f"Nothing is connected to `{part.name}.{name}`, so `{part.name}` never runs.")
+            elif definition.answers and not definition.senders((part.name, name)) and not _ALWAYS & given.keys():
+                left_out = ", ".join(f"`{option}`" for option in given)
+                yield flaw(part.place, f"`{part.name}.{name}` is required, and a question may come without {left_out}.")
     for loop in built.loops:
         if not any(built.greedy(name) for name in loop):
             yield flaw(("connections",), f"The components {listed(loop)} wait for one another.")

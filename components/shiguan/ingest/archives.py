@@ -36,10 +36,6 @@ class SafeArchive:
     Refused as a whole: more than 10,000 entries, more than 512 MiB unpacked, an entry above 8 MiB packed more than a
     hundredfold, entries that share bytes, names that leave the archive, symbolic links, passwords. The sizes in the
     directory are only claims, so the bytes that come out are counted as well.
-
-    ```python
-    container = SafeArchive(data, source="book.epub").read("META-INF/container.xml")
-    ```
     """
 
     def __init__(self, data: bytes, source: str) -> None:
@@ -66,9 +62,9 @@ class SafeArchive:
                     size += len(chunk)
                     self._unpacked += len(chunk)
                     if self._unpacked > MAX_UNPACKED_BYTES:
-                        raise self._bomb(f"unpacks to more than {MAX_UNPACKED_BYTES // 2**20} MiB")
+                        raise _bomb(self.source, f"unpacks to more than {MAX_UNPACKED_BYTES // 2**20} MiB")
                     if size > RATIO_FLOOR_BYTES and size > MAX_RATIO * packed:
-                        raise self._bomb(f"entry `{name}` is packed more than {MAX_RATIO} to 1")
+                        raise _bomb(self.source, f"entry `{name}` is packed more than {MAX_RATIO} to 1")
                     if size > max_bytes:
                         cause = f"entry `{name}` is larger than {max_bytes:,} bytes"
                         raise SourceError(self.source, cause, "Split it into smaller files")
@@ -80,27 +76,24 @@ class SafeArchive:
 
     def _check(self, infos: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
         if len(infos) > MAX_ENTRIES:
-            raise self._bomb(f"holds {len(infos):,} entries, the limit is {MAX_ENTRIES:,}")
+            raise _bomb(self.source, f"holds {len(infos):,} entries, the limit is {MAX_ENTRIES:,}")
         if sum(info.file_size for info in infos) > MAX_UNPACKED_BYTES:
-            raise self._bomb(f"unpacks to more than {MAX_UNPACKED_BYTES // 2**20} MiB")
+            raise _bomb(self.source, f"unpacks to more than {MAX_UNPACKED_BYTES // 2**20} MiB")
         entries: dict[str, zipfile.ZipInfo] = {}
         for info in infos:
             name = self._safe_name(info)
             if info.flag_bits & 0x1:
                 raise SourceError(self.source, "the zip archive is protected by a password", "Unlock it first")
             if info.file_size > RATIO_FLOOR_BYTES and info.file_size > MAX_RATIO * max(info.compress_size, 1):
-                raise self._bomb(f"entry `{name}` is packed more than {MAX_RATIO} to 1")
+                raise _bomb(self.source, f"entry `{name}` is packed more than {MAX_RATIO} to 1")
             if not name.endswith("/"):
                 entries[name] = info
-        self._check_overlap(infos)
-        return entries
-
-    def _check_overlap(self, infos: list[zipfile.ZipInfo]) -> None:
         end = -1
         for info in sorted(infos, key=lambda i: i.header_offset):
             if info.header_offset < end:
-                raise self._bomb(f"entry `{info.filename}` shares its bytes with another")
+                raise _bomb(self.source, f"entry `{info.filename}` shares its bytes with another")
             end = info.header_offset + _LOCAL_HEADER_BYTES + info.compress_size
+        return entries
 
     def _safe_name(self, info: zipfile.ZipInfo) -> str:
         # Some Windows tools write backslashes; they count as separators, so that they cannot hide an escape.
@@ -114,8 +107,9 @@ class SafeArchive:
             raise SourceError(self.source, cause, "Do not trust this file; get it from another place")
         return name
 
-    def _bomb(self, what: str) -> SourceError:
-        return SourceError(self.source, f"looks like a zip bomb: {what}", "Do not trust this file; check its origin")
+
+def _bomb(source: str, what: str) -> SourceError:
+    return SourceError(source, f"looks like a zip bomb: {what}", "Do not trust this file; check its origin")
 
 
 def _open_zip(data: bytes, source: str) -> zipfile.ZipFile:
@@ -141,8 +135,7 @@ def _check_directory(tail: bytes, source: str) -> None:
         return
     _, _, _, _, count, size, _, _ = _END_RECORD.unpack_from(tail, at)
     if (count > MAX_ENTRIES and count != _ZIP64_MARK) or size > _MAX_DIRECTORY_BYTES:
-        cause = f"looks like a zip bomb: holds {count:,} entries, the limit is {MAX_ENTRIES:,}"
-        raise SourceError(source, cause, "Do not trust this file; check its origin")
+        raise _bomb(source, f"holds {count:,} entries, the limit is {MAX_ENTRIES:,}")
 
 
 def _fold(name: str) -> str:

@@ -20,8 +20,6 @@ from shiguan.text.times import WHEN_FROM, WHEN_TO, When, month_name, time_meta
 # passages with any date; and this share of the years does not run backwards. In the Old History of Tang, .17 to .64 of
 # the sentences of annals begin with a month or day, .08 of lives and treatises except those on heaven and portents.
 _FEWEST, _OF_SENTENCES, _OF_PASSAGES, _FORWARD = 5, 7, 3, 0.8
-
-
 _CHANGE = re.compile(r"改元(?:曰|为|号)?(\w\w)(?![一二三四五六七八九十元])")
 # A new era begins at most this many years after the last year that was read.
 _LONGEST_GAP = 3
@@ -137,49 +135,45 @@ class _Reckoning:
 
     def _below(self, plain: str, at: int) -> When | None:
         """Read a date whose year, or month, is that of the text before."""
-        parts = self.reads_at(plain, at)
-        if parts is None or self._now is None:
+        parts = _parts_at(plain, at)
+        if not parts or self._now is None:
             return None
         year, written = self._now.first, False
         if parts["number"]:
             found = self._reign.year(counted(parts["number"])) if self._reign else None
             if found is None or found < year:
-                self._now = (
-                    None  # a year of another reign, which was not recognized: no year is better than a wrong one
-                )
+                # A year of another reign, which was not recognized: no year is better than a wrong one.
+                self._now = None
                 return None
             year, written, self._year = found, True, f"{self._reign.name}{parts['year']}"  # type: ignore[union-attr]
-        when: When | None = When(year, year, calendar=self._now.calendar, label=self._year)
         if parts["alone"] and not (parts["month"] or parts["year"]):
-            when = replace(self._now, label=f"{self._now.label}{parts['alone']}")
-        elif when is not None:
-            when, _ = within_year(when, parts)
-            if when is None:
-                return None
-            if not parts["number"] and (when.month or 12) < (self._now.month or 0):
-                self._now = None  # a new year has begun that was not recognized
-                return None
-            self._set(year, when.month, leap=when.leap)
-            tail = "".join(parts[part] or "" for part in ("season", "month", "day"))
-            when = replace(when, label=f"{self._year}{tail}")
-        return replace(when, how="written" if written else "carried") if when else None
+            return replace(self._now, how="carried", label=f"{self._now.label}{parts['alone']}")
+        when, _ = within_year(When(year, year, calendar=self._now.calendar), parts)
+        if when is None:
+            return None
+        if not parts["number"] and (when.month or 12) < (self._now.month or 0):
+            self._now = None  # a new year has begun that was not recognized
+            return None
+        self._set(year, when.month, leap=when.leap)
+        tail = "".join(parts[part] or "" for part in ("season", "month", "day"))
+        return replace(when, how="written" if written else "carried", label=f"{self._year}{tail}")
 
-    def reads_at(self, plain: str, at: int) -> dict[str, str] | None:
-        """Return the parts of a date without a reign that begins at a place."""
-        found = BELOW.match(plain, at)
-        parts = found.groupdict() if found else {}
-        return parts if any(parts.values()) else None
+
+def _parts_at(plain: str, at: int) -> dict[str, str]:
+    """Return the parts of a date without a reign that begins at a place; none if there is no date."""
+    found = BELOW.match(plain, at)
+    parts = found.groupdict() if found else {}
+    return parts if any(parts.values()) else {}
 
 
 def _is_annal(texts: list[str], found: list[list[Mention]]) -> bool:
     sentences = below = begun = 0
     years: list[int] = []
-    reckoning = _Reckoning()
     for text, mentions in zip(texts, found, strict=True):
         plain, starts = fold_han(text), _starts(text)
         whole = {found.start: found.times[0] for found in mentions if found.at_head and len(found.times) == 1}
         years += [when.first for when in whole.values()]
-        closer = [at for at in starts if (whole[at].month if at in whole else _closer(reckoning.reads_at(plain, at)))]
+        closer = [at for at in starts if (whole[at].month if at in whole else _has_month(_parts_at(plain, at)))]
         sentences += len(starts)
         below += len(closer)
         begun += starts[:1] == closer[:1] != [] or starts[:1] == sorted(whole)[:1] != []
@@ -192,5 +186,5 @@ def _is_annal(texts: list[str], found: list[list[Mention]]) -> bool:
     )
 
 
-def _closer(parts: dict[str, str] | None) -> bool:
-    return parts is not None and bool(parts["month"] or parts["alone"])
+def _has_month(parts: dict[str, str]) -> bool:
+    return bool(parts.get("month") or parts.get("alone"))

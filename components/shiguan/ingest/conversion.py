@@ -19,6 +19,11 @@ _MEMORY, _MEMORY_PER_BYTE = 768 * 1024**2, 16
 # The answer is held by the library's own process; 30 times a book's bytes is already a lot.
 _ANSWER, _ANSWER_PER_BYTE = 32 * 1024**2, 64
 _NEXT_STEP = "Check where the file comes from; if it is an honest one, split it, or report the fault"
+# Haystack's converters only log a file that they cannot read.
+_NO_TEXT = {
+    "cause": "no text was found in it",
+    "next_step": "If its pages are pictures, run text recognition (OCR) on it; else check that it holds running text",
+}
 
 
 class Conversion:
@@ -81,24 +86,24 @@ def _pipeline(definition: str) -> Any:
 
 def _converted(definition: str, source: "Path | ByteStream") -> dict[str, Any]:
     try:
-        return _answer(_pipeline(definition), source)
+        pipeline = _pipeline(definition)
+        data: dict[str, dict[str, Any]] = {}
+        for target in pipeline.metadata["inputs"]["sources"]:
+            component, socket = target.split(".")
+            data.setdefault(component, {})[socket] = [source]
+        results = pipeline.run(data, include_outputs_from=set(pipeline.graph.nodes))
     except Exception as error:
         reason = error.__cause__ or error
         if isinstance(reason, MemoryError):
             raise
         stage = getattr(error, "component_name", None) or "conversion"
         return _failed(f"the stage `{stage}` failed: {type(reason).__name__}: {reason}", stage)
-
-
-def _answer(pipeline: Any, source: "Path | ByteStream") -> dict[str, list[Any]]:
-    data: dict[str, dict[str, Any]] = {}
-    for target in pipeline.metadata["inputs"]["sources"]:
-        component, socket = target.split(".")
-        data.setdefault(component, {})[socket] = [source]
     sender, socket = pipeline.metadata["outputs"]["documents"].split(".")
-    results = pipeline.run(data, include_outputs_from=set(pipeline.graph.nodes))
-    found = [(document.id, document.content, document.meta) for document in results.get(sender, {}).get(socket, [])]
+    documents = results.get(sender, {}).get(socket, [])
+    found = [
+        (document.id, document.content, document.meta) for document in documents if (document.content or "").strip()
+    ]
     skipped, warnings = (
         [entry for stage in results.values() for entry in stage.get(kind, [])] for kind in ("skipped", "warnings")
     )
-    return {"documents": found, "skipped": skipped, "warnings": warnings}
+    return {"documents": found, "skipped": skipped if found or skipped else [_NO_TEXT], "warnings": warnings}

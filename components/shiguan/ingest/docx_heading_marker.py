@@ -9,11 +9,12 @@ from typing import Any
 import docx
 from docx.oxml.ns import qn
 from docx.text.paragraph import Paragraph
-from haystack import component, logging
+from haystack import component
 from haystack.components.converters.utils import get_bytestream_from_source
 from haystack.dataclasses import ByteStream
 
-logger = logging.getLogger(__name__)
+from shiguan.errors import SourceError
+from shiguan.ingest.file_types import identify
 
 _HEADING_STYLE = re.compile(r"heading ([1-9])$", re.IGNORECASE)
 _DEEPEST = 6
@@ -30,46 +31,52 @@ class DocxHeadingMarker:
 
     That converter returns only the paragraphs' words, one per line, so a book would lose its chapters. Here a heading
     gets `#` signs by its level, in a copy in memory, and every paragraph a blank line after it;
-    `MarkdownSectionSplitter` reads both. A file that cannot be opened is passed on, for the converter to refuse.
+    `MarkdownSectionSplitter` reads both.
     """
 
     tenant_role = "inspects"
 
-    @component.output_types(sources=list[ByteStream])
-    def run(self, sources: list[str | Path | ByteStream]) -> dict[str, list[ByteStream]]:
+    @component.output_types(sources=list[ByteStream], skipped=list[dict[str, str]])
+    def run(self, sources: list[str | Path | ByteStream]) -> dict[str, Any]:
         """
         Mark headings.
 
         :param sources: DOCX files.
-        :returns: The same files with marked headings, in the same order.
+        :returns: `sources`: the files with marked headings, in the same order; `skipped`, those that cannot be opened.
         """
-        return {"sources": [_marked(get_bytestream_from_source(source)) for source in sources]}
+        marked: list[ByteStream] = []
+        skipped: list[dict[str, str]] = []
+        for source in map(get_bytestream_from_source, sources):
+            try:
+                marked.append(_marked(source))
+            except MemoryError:
+                raise
+            except Exception:  # whatever a damaged file causes in the parser
+                step = "Open it in a word processor and save it again"
+                skipped.append(SourceError(identify(source)[1], "the DOCX is damaged", step).record)
+        return {"sources": marked, "skipped": skipped}
 
 
 def _marked(source: ByteStream) -> ByteStream:
-    try:
-        document = docx.Document(io.BytesIO(source.data))
-        levels: dict[str | None, int] = {}
-        for paragraph in document.paragraphs:
-            # Cached, because looking up a style searches all of them.
-            style = paragraph._p.style
-            if style not in levels:
-                levels[style] = _level(paragraph)
-            level = levels[style]
-            if level and paragraph.text.strip():
-                first = paragraph.runs[0] if paragraph.runs else paragraph.add_run("")
-                first.text = "#" * level + " " + first.text
-            paragraph.add_run("\n")
-        for span in document.element.body.iter(qn("w:gridSpan")):
-            # The converter writes the cell once for each column that it spans.
-            columns = span.get(qn("w:val"), "")[:9]
-            if columns.isdecimal() and int(columns) > _MOST_COLUMNS:
-                span.set(qn("w:val"), str(_MOST_COLUMNS))
-        marked = io.BytesIO()
-        document.save(marked)
-    except Exception as error:  # whatever a damaged file causes in the parser, the converter reports it
-        logger.debug("Headings of {source} not marked: {error}", source=source.meta.get("source"), error=repr(error))
-        return source
+    document = docx.Document(io.BytesIO(source.data))
+    levels: dict[str | None, int] = {}
+    for paragraph in document.paragraphs:
+        # Cached, because looking up a style searches all of them.
+        style = paragraph._p.style
+        if style not in levels:
+            levels[style] = _level(paragraph)
+        level = levels[style]
+        if level and paragraph.text.strip():
+            first = paragraph.runs[0] if paragraph.runs else paragraph.add_run("")
+            first.text = "#" * level + " " + first.text
+        paragraph.add_run("\n")
+    for span in document.element.body.iter(qn("w:gridSpan")):
+        # The converter writes the cell once for each column that it spans.
+        columns = span.get(qn("w:val"), "")[:9]
+        if columns.isdecimal() and int(columns) > _MOST_COLUMNS:
+            span.set(qn("w:val"), str(_MOST_COLUMNS))
+    marked = io.BytesIO()
+    document.save(marked)
     return replace(source, data=marked.getvalue())
 
 

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 from haystack import Document, component, logging
-from haystack.components.converters.utils import normalize_metadata
 from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
@@ -38,8 +37,7 @@ class EPUBToDocument:
     - `source`, `file_path`, `title`, `author`, `language` (ISO 639-1; absent where the book states none, or states it
       for text in another script)
     - `section`: headings, outermost first
-    - `kind`: `text`, `quote`, `footnote` (if nothing refers to it), `caption`, `table`, `list` (of places in the book:
-      links or names with pages)
+    - `kind`: `text`, `quote`, `footnote` (if nothing refers to it), `caption`, `table`
     - `anchor`: `href` (name of the file inside the archive), `spine` (index in the reading order), `path` (an XPath of
       local names in that file: `/html/body/section[1]/p[2]`) and `offset` (code points into that element's text as
       `shiguan.ingest.epub.trees.element_text` defines it: white space in single spaces, without ruby readings).
@@ -68,28 +66,24 @@ class EPUBToDocument:
         self.include_front_matter = include_front_matter
 
     @component.output_types(documents=list[Document], skipped=list[dict[str, str]], warnings=list[str])
-    def run(
-        self, sources: list[str | Path | ByteStream], meta: dict[str, Any] | list[dict[str, Any]] | None = None
-    ) -> dict[str, Any]:
+    def run(self, sources: list[str | Path | ByteStream]) -> dict[str, Any]:
         """
         Convert books.
 
-        :param sources: paths or contents of EPUB files.
-        :param meta: to add to all documents, or one dictionary per source; keys of the converter's own are renamed to
-            `user_<key>`.
+        :param sources: paths or contents of EPUB files. The meta of a byte stream goes into its documents,
+            unless a key is the converter's own.
         :returns: `documents` in reading order; `skipped`, one `{"source", "cause", "next_step"}` per file that could
             not be read; `warnings`, sentences on what was repaired or left out.
-        :raises ValueError: if `meta` is a list whose length differs from that of `sources`.
         """
         documents: list[Document] = []
         skipped: list[dict[str, str]] = []
         warnings: list[str] = []
-        for source, given in zip(sources, normalize_metadata(meta, len(sources)), strict=True):
+        for source in sources:
             file_path, name, own = identify(source)
             try:
                 with opened(source, name) as file:
                     archive = SafeArchive(file.read(), source=name)
-                book = read_book(archive, include_front_matter=self.include_front_matter)
+                book, blocks = read_book(archive, include_front_matter=self.include_front_matter)
             except SourceError as error:
                 logger.warning("Skipped {source}: {cause}", source=name, cause=error.cause)
                 skipped.append(error.record)
@@ -103,10 +97,6 @@ class EPUBToDocument:
                 skipped.append({"source": name, "cause": cause, "next_step": "Check the file, and report the fault"})
                 continue
             warnings += book.warnings
-            extra = {**own, **given}
-            for key in sorted(_OWN_KEYS & extra.keys()):
-                warnings.append(f"{name}: the meta key `{key}` is the converter's own; yours is `user_{key}`.")
-                extra[f"user_{key}"] = extra.pop(key)
             base: dict[str, Any] = {"source": name, "title": book.title or Path(name).stem}
             if file_path:
                 base["file_path"] = file_path
@@ -114,7 +104,6 @@ class EPUBToDocument:
                 base["author"] = ", ".join(book.authors)
             if book.work:
                 base["work"] = book.work
-            documents += [
-                Document(content=block.content, meta={**base, **block.meta, **extra}) for block in book.blocks
-            ]
+            base |= {key: value for key, value in own.items() if key not in _OWN_KEYS}
+            documents += [Document(content=block.content, meta=base | block.meta) for block in blocks]
         return {"documents": documents, "skipped": skipped, "warnings": warnings}

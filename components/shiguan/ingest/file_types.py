@@ -1,4 +1,4 @@
-"""Names and opens sources, detects what kind of file each really is, and decodes text."""
+"""The kinds of files that can be ingested; names and opens sources, and decodes text."""
 
 import codecs
 import io
@@ -25,15 +25,9 @@ class FileType(NamedTuple):
     content: list[str | None]
 
 
-_TABLE = read_table(Path(__file__).with_name("file_types.yaml"))
-_KINDS = [FileType(**kind) for kind in _TABLE["kinds"]]
+TABLE = read_table(Path(__file__).with_name("file_types.yaml"))
+_KINDS = [FileType(**kind) for kind in TABLE["kinds"]]
 EPUB, PDF, DOCX, HTML, MARKDOWN, TEXT, JSONL, _ = _KINDS
-SUPPORTED = ".epub, .pdf, .docx, .html, .md, .txt, .jsonl and .jsonl.gz"
-"""The kinds that can be ingested, as a phrase."""
-
-_ADVICE: dict[str, str] = {suffix: advice for advice, suffixes in _TABLE["advice"].items() for suffix in suffixes}
-_MAGIC = [(mark.encode("latin-1"), phrase) for mark, phrase in _TABLE["magic"].items()]
-_HEAD = 1024
 
 
 def identify(source: str | Path | ByteStream) -> tuple[str, str, dict[str, Any]]:
@@ -70,24 +64,6 @@ def type_by_name(name: str, mime_type: str | None = None) -> FileType | None:
     """Return the kind by the file's name, or by a stated MIME type where the name has no known ending."""
     named = (kind for kind in _KINDS if name.lower().endswith(tuple(kind.endings)))
     return next(named, None) or next((kind for kind in _KINDS if kind.mime_type == mime_type), None)
-
-
-def advice(name: str) -> str:
-    """Return what to do with a file that is not supported."""
-    return _ADVICE.get(Path(name.lower()).suffix, f"Convert it to one of {SUPPORTED}")
-
-
-def disagreement(data: bytes, kind: FileType) -> str | None:
-    """Return what a file's first bytes show it to be, if that is not the kind of its name."""
-    head = data[:_HEAD]
-    found = next((phrase for mark, phrase in _MAGIC if head.startswith(mark)), None)
-    if found is None and b"%PDF-" in head:
-        found = "a PDF"
-    if found is None and head.lstrip(b"\xef\xbb\xbf \t\r\n")[:14].lower().startswith((b"<!doctype html", b"<html")):
-        found = "an HTML page"
-    if head[60:68] == b"BOOKMOBI":
-        found = "a Kindle book"
-    return None if found in kind.content else found or "something else"
 
 
 _BOMS = (

@@ -1,8 +1,6 @@
 """Converts HTML pages to documents, one per paragraph, quote, caption, table or note."""
 
 import codecs
-import html
-import re
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,6 @@ from shiguan.text.passages import SharedDocument
 logger = logging.getLogger(__name__)
 
 _MARK = codecs.BOM_UTF8
-_TITLE = re.compile(r"<title[^>]*>([^<]{1,500})</title>", re.IGNORECASE)
 
 
 @component
@@ -52,17 +49,17 @@ class HtmlPageToDocument:
         for source in sources:
             stream = get_bytestream_from_source(source)
             name = identify(stream)[1]
-            title = _title(stream.data)
             try:
                 # The inspector recoded the page; with a mark the encoding that it states is ignored.
-                book = read_page(_MARK + stream.data.removeprefix(_MARK), name)
+                page, blocks = read_page(_MARK + stream.data.removeprefix(_MARK), name)
             except SourceError as error:
                 next_step = "Check that it holds text and not only scripts or pictures"
                 skipped.append(SourceError(name, "no text was found in the page", next_step).record)
                 logger.debug("Nothing read from {source}: {error}", source=name, error=str(error))
                 continue
-            warnings += book.warnings
-            for block in book.blocks:
+            warnings += page.warnings
+            title = {"title": page.title} if page.title else {}
+            for block in blocks:
                 meta = {**stream.meta, **title, **block.meta}
                 # A page is one file, which needs no name and no place in a reading order.
                 meta["anchor"] = {"path": block.anchor["path"], "offset": block.anchor["offset"]}
@@ -70,9 +67,3 @@ class HtmlPageToDocument:
                     meta["notes"] = [{"start": note["start"], "end": note["end"]} for note in block.notes]
                 documents.append(SharedDocument(content=block.content, meta=meta))
         return {"documents": documents, "skipped": skipped, "warnings": warnings}
-
-
-def _title(data: bytes) -> dict[str, str]:
-    found = _TITLE.search(data[:20_000].decode("utf-8", "replace"))
-    title = " ".join(html.unescape(found[1]).split()) if found else ""
-    return {"title": title} if title else {}

@@ -60,7 +60,7 @@ class JSONLToDocument:
             try:
                 with opened(source, name) as file:
                     data = file.read()
-                rows, faults, renamed = self._rows(data, base)
+                rows, faults, renamed = _rows(data, base)
             except SourceError as error:
                 skipped.append(error.record)
                 continue
@@ -72,62 +72,60 @@ class JSONLToDocument:
                 faults[_REPORTED:] = [(rest, "Mend the rows named here first and run again")]
             skipped += [{"source": name, "cause": cause, "next_step": step} for cause, step in faults]
             warnings += [
-                f"{base['source']}: {count:,} rows have `{key}`, a name that is ours, in their meta; it is kept as "
-                f"`user_{key}`."
+                f"{name}: {count:,} rows have `{key}`, a name that is ours, in their meta; it is kept as `user_{key}`."
                 for key, count in sorted(renamed.items())
             ]
         return {"documents": documents, "skipped": skipped, "warnings": warnings}
 
-    def _rows(self, data: bytes, base: dict[str, Any]) -> tuple[list[Document], list[tuple[str, str]], Counter[str]]:
-        documents: list[Document] = []
-        faults: list[tuple[str, str]] = []
-        renamed: Counter[str] = Counter()
-        lines_of: dict[str, int] = {}
-        for number, line in enumerate(self._lines(data, base["source"]), start=1):
-            try:
-                row = _parse(line)
-                if row is None:
-                    continue
-                record = _record_id(row)
-                if record is not None and record in lines_of:
-                    raise _RowError(
-                        f"its id `{record}` is that of line {lines_of[record]}", "Give every row an id of its own"
-                    )
-                meta = _meta(row, renamed)
-            except _RowError as fault:
-                cause, next_step = fault.args
-                faults.append((f"line {number}: {cause}", next_step))
-                continue
-            meta.update(base)
-            if record is None:
-                meta["line"] = number
-            else:
-                meta["record_id"] = record
-                lines_of[record] = number
-            title = row.get("title")
-            if title and title.strip():
-                meta["title"] = title.strip()
-            documents.append(SharedDocument(content=row["text"], meta=meta))
-        return documents, faults, renamed
 
-    def _lines(self, data: bytes, source: str) -> Iterator[bytes]:
-        if not data.startswith(b"\x1f\x8b"):
-            yield from io.BytesIO(data.removeprefix(b"\xef\xbb\xbf"))
-            return
-        total = 0
+def _rows(data: bytes, base: dict[str, Any]) -> tuple[list[Document], list[tuple[str, str]], Counter[str]]:
+    documents: list[Document] = []
+    faults: list[tuple[str, str]] = []
+    renamed: Counter[str] = Counter()
+    lines_of: dict[str, int] = {}
+    for number, line in enumerate(_lines(data, base["source"]), start=1):
         try:
-            with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-                while line := file.readline(_LONGEST_ROW + 1):
-                    total += len(line)
-                    if total > MAX_UNPACKED_BYTES or (total > RATIO_FLOOR_BYTES and total > MAX_RATIO * len(data)):
-                        cause = f"it unpacks to more than {MAX_UNPACKED_BYTES // 2**20} MiB or a hundredfold"
-                        raise SourceError(source, cause, "Split it into smaller files")
-                    if len(line) > _LONGEST_ROW:
-                        cause = f"a row is longer than {_LONGEST_ROW:,} bytes"
-                        raise SourceError(source, cause, "Split it into several rows")
-                    yield line
-        except (OSError, EOFError, zlib.error) as error:
-            raise SourceError(source, f"the gzip archive is damaged ({error})", "Copy or download it again") from error
+            row = _parse(line)
+            if row is None:
+                continue
+            record = _record_id(row)
+            if record in lines_of:
+                cause = f"its id `{record}` is that of line {lines_of[record]}"
+                raise _RowError(cause, "Give every row an id of its own")
+            meta = _meta(row, renamed)
+        except _RowError as fault:
+            cause, next_step = fault.args
+            faults.append((f"line {number}: {cause}", next_step))
+            continue
+        meta |= base
+        if record:
+            meta["record_id"], lines_of[record] = record, number
+        else:
+            meta["line"] = number
+        if title := (row.get("title") or "").strip():
+            meta["title"] = title
+        documents.append(SharedDocument(content=row["text"], meta=meta))
+    return documents, faults, renamed
+
+
+def _lines(data: bytes, source: str) -> Iterator[bytes]:
+    if not data.startswith(b"\x1f\x8b"):
+        yield from io.BytesIO(data.removeprefix(b"\xef\xbb\xbf"))
+        return
+    total = 0
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            while line := file.readline(_LONGEST_ROW + 1):
+                total += len(line)
+                if total > MAX_UNPACKED_BYTES or (total > RATIO_FLOOR_BYTES and total > MAX_RATIO * len(data)):
+                    cause = f"it unpacks to more than {MAX_UNPACKED_BYTES // 2**20} MiB or a hundredfold"
+                    raise SourceError(source, cause, "Split it into smaller files")
+                if len(line) > _LONGEST_ROW:
+                    cause = f"a row is longer than {_LONGEST_ROW:,} bytes"
+                    raise SourceError(source, cause, "Split it into several rows")
+                yield line
+    except (OSError, EOFError, zlib.error) as error:
+        raise SourceError(source, f"the gzip archive is damaged ({error})", "Copy or download it again") from error
 
 
 class _RowError(Exception):
@@ -167,10 +165,8 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"JSON has no {name}")
 
 
-def _record_id(row: dict[str, Any]) -> str | None:
-    value = row.get("id")
-    if value is None or value == "":
-        return None
+def _record_id(row: dict[str, Any]) -> str:
+    value = "" if row.get("id") is None else row["id"]
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise _RowError("its `id` is neither a string nor a number", "Use a string")
     try:

@@ -1,6 +1,9 @@
 """Removes the passages that only an older version of a file had."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Self
 
 from haystack import component
@@ -19,6 +22,11 @@ class ProducedIds:
     files: frozenset[tuple[str, str]]
     parents: frozenset[str]
     children: frozenset[str]
+
+    def filters(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield each tenant with the filter for all passages of its files."""
+        for tenant_id, files in groupby(sorted(self.files), key=itemgetter(0)):
+            yield tenant_id, of_tenant(tenant_id, where("meta.file_id", "in", [file_id for _, file_id in files]))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
@@ -61,15 +69,11 @@ class OrphanRemover:
         :returns: `removed`, how many documents were deleted from both stores.
         """
         del parents_written, children_written
-        files: dict[str, set[str]] = {}
-        for tenant_id, file_id in produced.files:
-            files.setdefault(tenant_id, set()).add(file_id)
         removed = 0
         # Children first: otherwise a child could be found whose parent is gone.
         for store, kept in ((self.child_store, produced.children), (self.parent_store, produced.parents)):
-            for tenant_id, file_ids in sorted(files.items()):
-                stored = store.list_ids(of_tenant(tenant_id, where("meta.file_id", "in", sorted(file_ids))))
-                orphans = [each for each in stored if each not in kept]
+            for tenant_id, of_files in produced.filters():
+                orphans = [each for each in store.list_ids(of_files) if each not in kept]
                 for start in range(0, len(orphans), _BATCH):
                     store.delete_by_filter(of_tenant(tenant_id, where("id", "in", orphans[start : start + _BATCH])))
                 removed += len(orphans)

@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from haystack import Document, component
@@ -114,7 +116,7 @@ class ParentChildSplitter:
         :param documents: Blocks in reading order, stamped with `tenant_id` and `source_id`; those of one source are
             consecutive. Blocks without text are left out.
         :returns: `parents` and `children` in reading order; `produced`, their ids, for `OrphanRemover`; `warnings` if
-            tokens could not be counted.
+            tokens could not be counted, or pages of a PDF have no text.
         :raises ValueError: If a block has no `tenant_id` or `source_id`.
         """
         self.warm_up()
@@ -144,8 +146,18 @@ class ParentChildSplitter:
             "parents": parents,
             "children": children,
             "produced": produced,
-            "warnings": list(self._counter.warnings),
+            "warnings": [*self._counter.warnings, *_unread_pages(documents)],
         }
+
+
+def _unread_pages(documents: list[Document]) -> Iterator[str]:
+    for document in documents:
+        pages = (document.content or "").split("\f") if document.meta.get("page_labels") else []
+        if empty := sum(not page.strip() for page in pages):
+            yield (
+                f"{document.meta['source']}: {empty} of {len(pages)} pages have no text; run text recognition on the "
+                "file if they are pictures."
+            )
 
 
 def _groups(documents: list[Document]) -> Iterator[_Group]:
@@ -221,17 +233,16 @@ def _documents(
     group: _Group, passages: list[Passage], positions: Counter[tuple[str, str]]
 ) -> Iterator[tuple[Document, list[Document]]]:
     """Create the documents of one group's passages, each parent with its children."""
-    meta, parts = group.meta, group.parts
+    meta = group.meta
     common = {name: meta[name] for name in _OF_THE_SOURCE if name in meta}
     own = {name: value for name, value in meta.items() if name not in common and name not in _OF_THE_BLOCK}
     seed = hashlib.sha256(json.dumps([common, own], sort_keys=True, default=str, ensure_ascii=True).encode())
     parent_count, child_count = (meta["source_id"], "parents"), (meta["source_id"], "children")
-    part = 0
     for passage in passages:
-        while part + 1 < len(parts) and parts[part]["end"] <= passage.start:
-            part += 1
+        first = bisect_right(group.parts, passage.start, key=itemgetter("end"))
+        parts = group.parts[first : bisect_left(group.parts, passage.end, key=itemgetter("start"))]
         content = group.text[passage.start : passage.end]
-        blocks = _blocks_within(parts, part, passage)
+        blocks = [_block(part, passage) for part in parts if part["start"] < part["end"]]
         start = group.offset + passage.start
         parent_id = _identifier(seed, "parent", positions[parent_count], content)
         placed = {
@@ -245,15 +256,10 @@ def _documents(
         }
         if blocks[0]["anchor"].get("page") is None:
             placed["paragraph"] = 1 + paragraphs_before(group.text, passage.start)
-        if pages := _marks(parts[part:], passage, "pages"):
-            placed["pages"] = [[at, label] for at, (label,) in pages]
-        if runs := _marks(parts[part:], passage, "cfi"):
-            # A node is written only where it differs from the one before.
-            nodes = ["", *(node for _, (node, _) in runs)]
-            placed["cfi"] = [
-                [at, "" if node == before else node, place]
-                for before, (at, (node, place)) in zip(nodes, runs, strict=False)
-            ]
+        if pages := _pages(parts, passage):
+            placed["pages"] = pages
+        if runs := _runs(parts, passage):
+            placed["cfi"] = runs
         if meta.get("work"):
             placed["work"] = meta["work"]
         parent = SharedDocument(id=parent_id, content=content, meta={**own, **common, **placed})
@@ -275,53 +281,52 @@ def _documents(
         yield parent, children
 
 
-def _blocks_within(parts: list[dict[str, Any]], first: int, passage: Passage) -> list[dict[str, Any]]:
-    """Cut the blocks to one parent, with offsets in its content and anchors moved to where each now begins."""
-    found = []
-    for part in parts[first:]:
-        if part["start"] >= passage.end:
-            break
-        start, end = max(part["start"], passage.start), min(part["end"], passage.end)
-        if start >= end:
-            continue
-        skipped = start - part["start"]
-        block = {
-            "start": start - passage.start,
-            "end": end - passage.start,
-            "kind": part["kind"],
-            "anchor": {**part["anchor"], "offset": part["anchor"].get("offset", 0) + skipped},
-        }
-        shift = part["start"] - passage.start
-        notes = [
-            {**note, "start": note["start"] + shift, "end": note["end"] + shift}
-            for note in part.get("notes", ())
-            if note["start"] < skipped + end - start and note["end"] > skipped
-        ]
-        if notes:
-            block["notes"] = notes
-        found.append(block)
-    return found
+def _block(part: dict[str, Any], passage: Passage) -> dict[str, Any]:
+    """Cut a block to one parent, with offsets in its content and the anchor moved to where the block now begins."""
+    start, end = max(part["start"], passage.start), min(part["end"], passage.end)
+    anchor, shift = part["anchor"], part["start"] - passage.start
+    block = {
+        "start": start - passage.start,
+        "end": end - passage.start,
+        "kind": part["kind"],
+        "anchor": {**anchor, "offset": anchor.get("offset", 0) + start - part["start"]},
+    }
+    notes = [
+        {**note, "start": note["start"] + shift, "end": note["end"] + shift}
+        for note in part.get("notes", ())
+        if note["start"] < end - part["start"] and note["end"] > start - part["start"]
+    ]
+    return block | ({"notes": notes} if notes else {})
 
 
-def _marks(parts: list[dict[str, Any]], passage: Passage, name: str) -> list[tuple[int, tuple[Any, ...]]]:
-    """Cut the marks of blocks to one parent; the mark that holds where the parent begins is put at its beginning."""
-    found: list[tuple[int, tuple[Any, ...]]] = []
+def _pages(parts: list[dict[str, Any]], passage: Passage) -> list[list[Any]]:
+    """Return where pages begin in one parent; the page that it begins on begins at its beginning."""
+    found: list[list[Any]] = []
     for part in parts:
-        if part["start"] >= passage.end:
-            break
-        marks = part.get(name) or ([(0, "")] if name == "pages" and found else [])
-        for at, *values in marks:
+        # A block without pages, below one with pages, is on an unknown page.
+        for at, label in part.get("pages") or ([(0, "")] if found else []):
             place = part["start"] + at - passage.start
-            mark: tuple[int, tuple[Any, ...]]
-            if place < 0 and name == "cfi" and values[1] >= 0:
-                mark = (0, (values[0], values[1] - place))
-            else:
-                mark = (max(place, 0), tuple(values))
             if place <= 0:
                 found = []
             if place < passage.end - passage.start:
-                found.append(mark)
-    return found if name != "pages" or any(label for _, (label,) in found) else []
+                found.append([max(place, 0), label])
+    return found if any(label for _, label in found) else []
+
+
+def _runs(parts: list[dict[str, Any]], passage: Passage) -> list[list[Any]]:
+    """Return the runs of one parent (see `places.Run`); a node is written only where it differs from the one before."""
+    found: list[tuple[int, str, int]] = []
+    for part in parts:
+        for at, node, offset in part.get("cfi", ()):
+            place = part["start"] + at - passage.start
+            if place <= 0:
+                found = []
+            if place < passage.end - passage.start:
+                found.append((max(place, 0), node, offset - min(place, 0) if offset >= 0 else offset))
+    nodes = ["", *(node for _, node, _ in found)]
+    return [
+        [at, "" if node == before else node, offset] for before, (at, node, offset) in zip(nodes, found, strict=False)
+    ]
 
 
 def _kind(blocks: list[dict[str, Any]], start: int, end: int) -> str:

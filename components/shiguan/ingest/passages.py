@@ -5,6 +5,8 @@ import unicodedata
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import NamedTuple
 
 from shiguan.models.token_counter import TokenCounter
@@ -241,9 +243,7 @@ def partition(sizes: Sequence[int], cuts: Sequence[float], *, low: int, high: in
     of a group is the minimum over a sliding window, and the whole takes linear time for any sizes.
     """
     count = len(sizes)
-    total = [0] * (count + 1)
-    for index, size in enumerate(sizes):
-        total[index + 1] = total[index] + size
+    total = list(accumulate(sizes, initial=0))
     width = max(high - low, 1)
     # A group of size s in a window costs offset + slope * s.
     windows = [
@@ -270,29 +270,30 @@ def partition(sizes: Sequence[int], cuts: Sequence[float], *, low: int, high: in
     return ends[::-1]
 
 
+@dataclass
 class _Window:
     """Finds the best start of a group whose size is in one part of the range, as the end moves to the right."""
 
-    def __init__(self, smallest: int, largest: int, offset: float, slope: float, total: list[int]) -> None:
-        self._smallest, self._largest = smallest, largest
-        self._offset, self._slope = offset, slope
-        self._total = total
-        self._next = 0
-        self._queue: deque[tuple[float, int]] = deque()
+    smallest: int
+    largest: int
+    offset: float
+    slope: float
+    total: list[int]
+    start: int = 0
+    queue: deque[tuple[float, int]] = field(default_factory=deque)
 
     def best_start(self, end: int, best: list[float]) -> tuple[float, int]:
-        total, queue = self._total, self._queue
+        total, queue = self.total, self.queue
         here = total[end]
-        while self._next < end and here - total[self._next] >= self._smallest:
-            start = self._next
-            value = best[start] - self._slope * total[start]
+        while self.start < end and here - total[self.start] >= self.smallest:
+            value = best[self.start] - self.slope * total[self.start]
             while queue and queue[-1][0] >= value:
                 queue.pop()
-            queue.append((value, start))
-            self._next += 1
-        while queue and here - total[queue[0][1]] > self._largest:
+            queue.append((value, self.start))
+            self.start += 1
+        while queue and here - total[queue[0][1]] > self.largest:
             queue.popleft()
         if not queue:
             return float("inf"), -1
         value, start = queue[0]
-        return value + self._offset + self._slope * here, start
+        return value + self.offset + self.slope * here, start

@@ -1,12 +1,15 @@
 """Checks every file before anything reads it, and says in a sentence what is wrong."""
 
+import io
 import os
 import re
 from pathlib import Path
 from typing import Any
 
+import pypdf
 from haystack import component
 from haystack.dataclasses import ByteStream
+from pypdf.errors import PyPdfError
 
 from shiguan.errors import SourceError
 from shiguan.ingest.archives import SafeArchive
@@ -14,21 +17,31 @@ from shiguan.ingest.file_types import (
     DOCX,
     HTML,
     JSONL,
-    SUPPORTED,
+    PDF,
+    TABLE,
     FileType,
-    advice,
     decode_text,
-    disagreement,
     identify,
     opened,
     type_by_name,
-)  # fmt: skip
+)
+from shiguan.text.places import page_label
+from shiguan.text.works import work_of
 
 _CHARSET = re.compile(rb"(?:charset|encoding)\s*=\s*[\"']?\s*([A-Za-z0-9_-]{2,20})")
 MAX_BYTES = 512 * 1024 * 1024
 """The largest file that is read."""
 
+_SUPPORTED = ".epub, .pdf, .docx, .html, .md, .txt, .jsonl and .jsonl.gz"
+_ADVICE: dict[str, str] = {suffix: advice for advice, suffixes in TABLE["advice"].items() for suffix in suffixes}
+_MAGIC = [(mark.encode("latin-1"), phrase) for mark, phrase in TABLE["magic"].items()]
+_HEAD = 1024
 _AGAIN = "Copy or download the file again"
+# The errors of a damaged PDF.
+_DAMAGED = (
+    PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, OSError, RecursionError,
+    NotImplementedError, ArithmeticError, AssertionError,
+)  # fmt: skip
 
 
 @component
@@ -37,11 +50,13 @@ class SourceInspector:
     Turns paths and byte streams into typed, checked sources, and explains those that cannot be read.
 
     It comes first in the index pipeline, before the file router. Missing and empty files, folders, wrong extensions,
-    unknown kinds, text in an uncertain encoding and files above the limit are left out and listed in `skipped`; the
-    rest goes on. Text in an encoding other than UTF-8 is recoded, with a warning, so that every converter reads UTF-8.
+    unknown kinds, text in an uncertain encoding, damaged and locked PDFs and files above the limit are left out and
+    listed in `skipped`; the rest goes on. Text in an encoding other than UTF-8 is recoded, with a warning, so that
+    every converter reads UTF-8.
 
     The meta of every source that goes on has `file_path` as given and `source_key`, by which `SourceStamper` recognizes
-    the file: the resolved absolute path, or the name of a byte stream.
+    the file: the resolved absolute path, or the name of a byte stream. A PDF also has the labels of its pages
+    (`page_labels`) and its bibliographic data (`work`).
 
     Example:
     ```python
@@ -92,7 +107,8 @@ class SourceInspector:
             if kind is None:
                 suffix = Path(name).suffix
                 what = f"files of the kind `{suffix}` cannot be read" if suffix else "its name has no known ending"
-                raise SourceError(name, f"{what}; readable are {SUPPORTED}", advice(name))
+                advice = _ADVICE.get(suffix.lower(), f"Convert it to one of {_SUPPORTED}")
+                raise SourceError(name, f"{what}; readable are {_SUPPORTED}", advice)
             size = file.seek(0, os.SEEK_END)
             if size > MAX_BYTES:
                 raise SourceError(name, f"the file has {size:,} bytes, the limit is {MAX_BYTES:,}", "Split it")
@@ -103,19 +119,47 @@ class SourceInspector:
         _check_content(data, name, kind)
         if kind.is_text:
             data = _as_utf8(data, name, kind, warnings)
+        if kind is PDF:
+            meta |= _meta_of_pdf(data, name)
         return ByteStream(data, meta={**meta, "file_path": path, "source_key": key}, mime_type=kind.mime_type)
 
 
 def _check_content(data: bytes, name: str, kind: FileType) -> None:
-    other = disagreement(data, kind)
-    if other is not None:
-        raise SourceError(
-            name,
-            f"its name says {kind.name}, but its content is {other}",
-            "Give it the ending that fits its content, or get the right file",
-        )
+    head = data[:_HEAD]
+    found = next((phrase for mark, phrase in _MAGIC if head.startswith(mark)), None)
+    if found is None and b"%PDF-" in head:
+        found = "a PDF"
+    if found is None and head.lstrip(b"\xef\xbb\xbf \t\r\n")[:14].lower().startswith((b"<!doctype html", b"<html")):
+        found = "an HTML page"
+    if head[60:68] == b"BOOKMOBI":
+        found = "a Kindle book"
+    if found not in kind.content:
+        cause = f"its name says {kind.name}, but its content is {found or 'something else'}"
+        raise SourceError(name, cause, "Give it the ending that fits its content, or get the right file")
     if kind is DOCX and SafeArchive(data, source=name).find("word/document.xml") is None:
         raise SourceError(name, "it is a zip archive, but not a DOCX", "Save it as DOCX in a word processor")
+
+
+def _meta_of_pdf(data: bytes, name: str) -> dict[str, Any]:
+    """Read the page labels and metadata of a PDF; if these are damaged, its pages still count."""
+    try:
+        reader = pypdf.PdfReader(io.BytesIO(data))
+        locked = reader.is_encrypted and not reader.decrypt("")
+        pages = 0 if locked else len(reader.pages)
+    except _DAMAGED as error:
+        raise SourceError(name, "the PDF is damaged", "Get another copy, or print it to a new PDF") from error
+    if locked:
+        raise SourceError(name, "the PDF is locked by a password", "Remove the password and ingest it again")
+    if pages == 0:
+        raise SourceError(name, "the PDF has no pages", "Get another copy")
+    try:
+        labels = [page_label(str(label)) for label in reader.page_labels]
+        given: Any = reader.metadata or {}
+        title, author = (str(given.get(key) or "") for key in ("/Title", "/Author"))
+    except _DAMAGED:
+        return {}
+    work = work_of({"title": title, "author": re.split(r"\s*;\s*", author)})
+    return {"page_labels": labels} | ({"work": work} if work else {})
 
 
 def _as_utf8(data: bytes, name: str, kind: FileType, warnings: list[str]) -> bytes:

@@ -63,21 +63,16 @@ class SourceStamper:
 
 def _stamped(block: Document, tenant_id: str, language: str) -> Document:
     key = _key(block)
-    row: tuple[str, ...] = ()
-    if block.meta.get("record_id") is not None:
-        row = "id", str(block.meta["record_id"])
-    elif "line" in block.meta:
-        row = "line", str(block.meta["line"])
+    rows = ((name, block.meta.get(own)) for name, own in (("id", "record_id"), ("line", "line")))
+    row = next(((name, str(value)) for name, value in rows if value is not None), ())
     file_id, source_id = _hash(tenant_id, key), _hash(tenant_id, key, *row)
     source = block.meta.get("source") or Path(key).name
     meta: dict[str, Any] = {name: value for name, value in block.meta.items() if name not in _DROPPED}
     meta |= {"tenant_id": tenant_id, "source_id": source_id, "file_id": file_id, "source": source, "language": language}
     docx = block.meta.get("docx") or {}
-    if docx and (work := work_of({"title": docx.get("title"), "author": docx.get("author")})):
+    if work := work_of({name: docx.get(name) for name in ("title", "author")}):
         meta["work"] = work
-    if not meta.get("title"):
-        own_title = docx.get("title")
-        meta["title"] = own_title or Path(source.removesuffix(".gz")).stem
+    meta["title"] = meta.get("title") or docx.get("title") or Path(source.removesuffix(".gz")).stem
     # The id of a block is never stored; keeping the old id avoids hashing the whole content again.
     return SharedDocument(id=block.id, content=block.content, meta=meta)
 

@@ -70,13 +70,7 @@ class VectorWriter(Serializable):
         :returns: `written`, how many vectors; `missing`, how many children of these files still have none; `warnings`.
         """
         del removed
-        files: dict[str, list[str]] = {}
-        for tenant_id, file_id in sorted(produced.files):
-            files.setdefault(tenant_id, []).append(file_id)
-        done = [
-            self.complete(of_tenant(tenant_id, where("meta.file_id", "in", file_ids)), progress=progress)
-            for tenant_id, file_ids in files.items()
-        ]
+        done = [self.complete(of_files, progress=progress) for _, of_files in produced.filters()]
         return {
             "written": sum(each["written"] for each in done),
             "missing": sum(each["missing"] for each in done),
@@ -112,9 +106,7 @@ class VectorWriter(Serializable):
         left = len(ids[most:]) if most is not None else 0
         written, ids = 0, ids[:most]
         for start in range(0, len(ids), _SLICE):
-            slice_ = where("id", "in", ids[start : start + _SLICE])
-            wanted = all_of(filters, slice_)
-            documents = store.filter_documents(wanted)
+            documents = store.filter_documents(all_of(filters, where("id", "in", ids[start : start + _SLICE])))
             # A batch costs as much as its longest member.
             documents.sort(key=lambda document: len(document.content or ""))
             embedded: list[Document] = []

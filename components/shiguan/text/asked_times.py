@@ -61,35 +61,33 @@ def years_between(text: str) -> tuple[int, int]:
         calendars, or the first is later than the last.
     """
     ends = [end.strip() for end in text.split("..")]
-    if len(ends) > 2 or not all(ends):
-        raise RefusedError(_message(text, "it is not a year or two with `..` between them"))
-    found = [_read_end(text, end) for end in ends]
-    if len({when.calendar for when in found}) > 1:
-        raise RefusedError(_message(text, "its ends are of two calendars"))
-    first, last = found[0].first, found[-1].last
-    if last < first:
-        raise RefusedError(_message(text, f"it runs backwards, from {western_of(found[0])} to {western_of(found[-1])}"))
-    return first, last
+    try:
+        if len(ends) > 2 or not all(ends):
+            raise ValueError("it is not a year or two with `..` between them")
+        found = [_read_end(end) for end in ends]
+        if len({when.calendar for when in found}) > 1:
+            raise ValueError("its ends are of two calendars")
+        if found[-1].last < found[0].first:
+            raise ValueError(f"it runs backwards, from {western_of(found[0])} to {western_of(found[-1])}")
+    except ValueError as fault:
+        raise RefusedError(
+            f"`when` is {text[:100]!r}: {fault}. Expected a year or two, the earlier first, both of one calendar, such "
+            "as `755`, `755..763`, `140 BC..87 BC` or `天宝十四载..广德元年`."
+        ) from None
+    return found[0].first, found[-1].last
 
 
-def _read_end(text: str, end: str) -> When:
+def _read_end(end: str) -> When:
     if re.fullmatch(r"\d{1,4}", end, re.ASCII):
         end = f"{end}年" if len(end) > 2 else f"公元{end}年"
     elif re.fullmatch(r"-\d+", end):
-        raise RefusedError(_message(text, f"`{end}` may be two different years"))
+        raise ValueError(f"`{end}` may be two different years")
     mentions: list[Mention] = find_dates(end)
     if len(mentions) != 1 or mentions[0].end - mentions[0].start < len(end):
-        raise RefusedError(_message(text, f"`{end}` is not one date"))
+        raise ValueError(f"`{end}` is not one date")
     if not mentions[0].times:
-        raise RefusedError(_message(text, mentions[0].fault))
+        raise ValueError(mentions[0].fault)
     if len(mentions[0].times) > 1:
         years = ", ".join(map(western_of, mentions[0].times))
-        raise RefusedError(_message(text, f"`{end}` may be {years}; write the dynasty before it, such as 齐建元元年"))
+        raise ValueError(f"`{end}` may be {years}; write the dynasty before it, such as 齐建元元年")
     return mentions[0].times[0]
-
-
-def _message(text: str, fault: str) -> str:
-    return (
-        f"`when` is {text[:100]!r}: {fault}. Expected a year or two, the earlier first, both of one calendar, such as "
-        "`755`, `755..763`, `140 BC..87 BC` or `天宝十四载..广德元年`."
-    )

@@ -37,15 +37,10 @@ class ContentWord:
 @lru_cache(_SENTENCES)
 def content_words(sentence: str, *, translated: bool = False, names: bool = True) -> tuple[ContentWord, ...]:
     """
-    Return the content words of a sentence, without numbers and function words, each once.
+    Return the content words of a sentence in order, without numbers and function words, each once.
 
-    Chinese words are those of the dictionary, the longest first; what it does not have, mostly names, is split into
-    single characters, which have less weight.
-
-    :param sentence: The sentence.
-    :param translated: Whether to add translations from the dictionary, for texts in the other language.
-    :param names: Whether capitalised names count as words, too.
-    :returns: The words in their order.
+    Chinese words are those of the dictionary, the longest first; what it lacks, mostly names, is split into characters,
+    which have less weight. `translated` adds translations as forms; without `names`, names are left out.
     """
     plain = without_quantities(sentence)
     leave = frozenset() if names else frozenset(term for name in names_of(sentence) for term in terms(name))
@@ -55,11 +50,10 @@ def content_words(sentence: str, *, translated: bool = False, names: bool = True
         if leave.issuperset(parts) or not telling:
             continue
         forms = [_form(parts), *(_form(terms(meaning)) for meaning in meanings if translated and terms(meaning))]
-        is_long = is_wide(parts[0]) and len(parts) > 1
-        weight = (
-            1.0 if is_long else max(map(rarity, parts)) if is_wide(parts[0]) else math.sqrt(max(map(rarity, parts)))
-        )
-        word = "".join(parts) if is_wide(parts[0]) else " ".join(parts)
+        wide, weight = is_wide(parts[0]), max(map(rarity, parts))
+        is_long = wide and len(parts) > 1
+        weight = 1.0 if is_long else weight if wide else math.sqrt(weight)
+        word = ("" if wide else " ").join(parts)
         found.setdefault(word, ContentWord(word, weight, tuple(forms), telling if is_long else frozenset()))
     return tuple(found.values())
 

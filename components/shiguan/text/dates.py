@@ -61,25 +61,21 @@ _CUE = (
 _NO_THINGS = (
     r"(?![\w%]|[.,]\d|\s(?:[a-z]{3,}s|people|men|women|feet|percent|per\scent|[mb]illion|thousand|hundred)(?!\w))"
 )
-_ENGLISH = tuple(
-    re.compile(pattern, re.IGNORECASE if flag else 0)
-    for pattern, flag in (
-        (rf"(?<!\d){_DAY_OF_MONTH}\s(?:of\s)?{_MONTH},?\s(?P<year>\d{{1,4}}){_ERA}?(?!\d)", False),
-        (rf"{_MONTH}\s(?:{_DAY_OF_MONTH},?\s)?(?P<year>\d{{3,4}}){_ERA}?(?!\d)", False),
-        (r"(?<![\d-])(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)(?![\d-])", False),
-        (
-            rf"(?<!\w)(?P<century>\d{{1,2}}(?=st|nd|rd|th)|{'|'.join(_ORDINALS)})(?:st|nd|rd|th)?[\s-]centur(?:y|ies){_ERA}?",
-            True,
-        ),
-        (r"(?<!\w)the\s(?P<decade>[12]\d\d0)s(?!\w)", True),
-        (rf"(?<![\d.,-])(?P<year>\d{{1,4}})\s?(?:[-–—]|to|until)\s?(?P<to>\d{{1,4}}){_ERA}", True),
-        (rf"(?<![\d.,-])(?:A\.?D\.?\s(?P<ad>\d{{1,4}})(?!\d)|(?P<year>\d{{1,4}}){_ERA})", False),
-        (
-            rf"(?:{_CUE}|(?<=\()(?:r\.\s)?)(?P<year>\d{{3,4}})(?:(?:\s?[-–—]\s?|\s(?:to|until|and)\s)(?P<to>\d{{2,4}}))?{_NO_THINGS}",
-            True,
-        ),
+_ENGLISH = [
+    re.compile(pattern)
+    for pattern in (
+        rf"(?<!\d){_DAY_OF_MONTH}\s(?:of\s)?{_MONTH},?\s(?P<year>\d{{1,4}}){_ERA}?(?!\d)",
+        rf"{_MONTH}\s(?:{_DAY_OF_MONTH},?\s)?(?P<year>\d{{3,4}}){_ERA}?(?!\d)",
+        r"(?<![\d-])(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)(?![\d-])",
+        r"(?i)(?<!\w)(?P<century>\d{1,2}(?=st|nd|rd|th)|"
+        rf"{'|'.join(_ORDINALS)})(?:st|nd|rd|th)?[\s-]centur(?:y|ies){_ERA}?",
+        r"(?i)(?<!\w)the\s(?P<decade>[12]\d\d0)s(?!\w)",
+        rf"(?i)(?<![\d.,-])(?P<year>\d{{1,4}})\s?(?:[-–—]|to|until)\s?(?P<to>\d{{1,4}}){_ERA}",
+        rf"(?<![\d.,-])(?:A\.?D\.?\s(?P<ad>\d{{1,4}})(?!\d)|(?P<year>\d{{1,4}}){_ERA})",
+        rf"(?i)(?:{_CUE}|(?<=\()(?:r\.\s)?)(?P<year>\d{{3,4}})"
+        rf"(?:(?:\s?[-–—]\s?|\s(?:to|until|and)\s)(?P<to>\d{{2,4}}))?{_NO_THINGS}",
     )
-)
+]
 _LENGTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _SPECIAL = {"正": 1, "元": 1, "腊": 12}
 _HEAD = re.compile(r"(?:^|[。！？；!?\n”」』])[\s【\[（(○◎《「]*$")
@@ -232,7 +228,8 @@ def _western(plain: str) -> Iterator[Mention]:
                 )
             elif parts.get("decade"):
                 first = int(parts["decade"])
-                yield _time(match, When(first, first + (99 if first % 100 == 0 else 9), "decade"))
+                when = When(first, first + (99 if first % 100 == 0 else 9), "decade")
+                yield Mention(match.start(), match.end(), match[0], (when,))
             else:
                 year = parts.get("ad") or parts["year"]
                 to = parts["to"]
@@ -246,15 +243,12 @@ def _year(number: int, before_christ: bool) -> int:
     return 1 - number if before_christ else number
 
 
-def _time(match: re.Match[str], when: When) -> Mention:
-    return Mention(match.start(), match.end(), match[0], (when,))
-
-
 def _century(match: re.Match[str], number: int, before_christ: bool, decade: str | None) -> Mention:
     first = -100 * number + 1 if before_christ else 100 * (number - 1) + 1
+    when = When(first, first + 99, "century")
     if decade:
-        return _time(match, When(first - 1 + counted(decade), first + 8 + counted(decade), "decade"))
-    return _time(match, When(first, first + 99, "century"))
+        when = When(first - 1 + counted(decade), first + 8 + counted(decade), "decade")
+    return Mention(match.start(), match.end(), match[0], (when,))
 
 
 def _mention(match: re.Match[str], years: Sequence[int], parts: dict[str, Any]) -> Mention:

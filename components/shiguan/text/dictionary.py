@@ -3,7 +3,7 @@
 import re
 import sqlite3
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Set
+from collections.abc import Collection, Iterator, Sequence, Set
 from functools import cache, lru_cache
 from threading import Lock
 
@@ -29,7 +29,7 @@ _ARTICLE = re.compile(r"(?:to be|to|the|an?) ")
 _RUN = re.compile(f"[{HAN}]+")
 
 # The longest entries that are looked up, the characters of a text that are read, and the translations of a word.
-_LONGEST = {"zh": 8, "en": 4}
+_LONGEST = {"chinese": 8, "stems": 4}
 _MOST_READ = 2000
 _MOST_MEANINGS = 5
 
@@ -43,14 +43,9 @@ def translated_terms(text: str, language: str, into: str) -> dict[str, float]:
     """
     Return the translations of a question's words as terms of the other language, with their weights.
 
-    Words are the longest that the dictionary has, from left to right. All translations of a word, at most five, share
-    its weight of 1, so that a word with many meanings counts no more than one with a single one (Pirkola, "The Effects
-    of Query Structure and Dictionary Setups in Dictionary-Based Cross-Language Information Retrieval", SIGIR 1998).
-    Languages other than `zh` and `en` have no dictionary.
-
-    ```python
-    translated_terms("鲸", "zh", "en")  # {"whale": 1.0}
-    ```
+    All translations of a word, at most five, share its weight of 1, so that a word with many meanings counts no more
+    than one with a single one (Pirkola, "The Effects of Query Structure and Dictionary Setups in Dictionary-Based
+    Cross-Language Information Retrieval", SIGIR 1998). Languages other than `zh` and `en` have no dictionary.
     """
     weights: dict[str, float] = defaultdict(float)
     for _, meanings in translations(text, language, into):
@@ -77,11 +72,7 @@ def translations(text: str, language: str, into: str) -> list[tuple[list[str], l
 
 
 def dictionary_words(text: str, *, translated: bool) -> Iterator[tuple[list[str], list[str]]]:
-    """
-    Cut a text into words, each as a list of characters or stems with its meanings.
-
-    A Chinese character without an entry is a word of its own; English words have meanings only if `translated`.
-    """
+    """Cut a text into words, each as characters or stems with its meanings, English ones only if `translated`."""
     text = text[:_MOST_READ]
     if _RUN.search(text):
         yield from _chinese_words(text)
@@ -90,17 +81,16 @@ def dictionary_words(text: str, *, translated: bool) -> Iterator[tuple[list[str]
 
 
 def _chinese_words(text: str) -> Iterator[tuple[list[str], list[str]]]:
-    return _words(list(map(list, _RUN.findall(fold_text(text)))), "", "chinese", "english", _LONGEST["zh"])
+    return _words(_RUN.findall(fold_text(text)), "", "chinese", "english")
 
 
 def _english_words(text: str) -> Iterator[tuple[list[str], list[str]]]:
-    return _words([terms(text)], " ", "stems", "chinese", _LONGEST["en"])
+    return _words([terms(text)], " ", "stems", "chinese")
 
 
-def _words(
-    runs: list[list[str]], space: str, of: str, into: str, longest: int
-) -> Iterator[tuple[list[str], list[str]]]:
+def _words(runs: Sequence[Sequence[str]], space: str, of: str, into: str) -> Iterator[tuple[list[str], list[str]]]:
     """Cut runs into words, the longest first, each with its translations."""
+    longest = _LONGEST[of]
     pieces = {
         space.join(run[at:end])
         for run in runs
@@ -113,7 +103,7 @@ def _words(
         while at < len(run):
             ends = range(min(at + longest, len(run)), at, -1)
             end = next((end for end in ends if space.join(run[at:end]) in found), at + 1)
-            yield run[at:end], found.get(space.join(run[at:end]), [])
+            yield list(run[at:end]), found.get(space.join(run[at:end]), [])
             at = end
 
 
@@ -177,5 +167,5 @@ def _rows(table: str) -> Iterator[tuple[str, str, str, int]]:
         for place, phrase in enumerate(filter(None, phrases)):
             english = _ARTICLE.sub("", phrase, count=1) if _ARTICLE.match(phrase) else phrase
             stems = terms(english)
-            if 0 < len(stems) <= _LONGEST["en"]:
+            if 0 < len(stems) <= _LONGEST["stems"]:
                 yield fold_text(entry[1]), english, " ".join(stems), place

@@ -2,9 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 from haystack.dataclasses import ChatMessage
 
@@ -26,20 +24,17 @@ _POSSESSIVES = frozenset({"his", "its", "their"})
 _DEMONSTRATIVES = frozenset({"this", "these", "those", "that"})
 
 
-@cache
-def _cues() -> dict[str, Any]:
-    return read_patterns(Path(__file__).with_name("follow_ups.yaml"))
+_CUES = read_patterns(Path(__file__).with_name("follow_ups.yaml"))
 
 
 def needs_context(question: str, *, has_history: bool = True) -> bool:
     """
-    Return whether a question has to be read with the turns before it, judged by what it lacks.
+    Return whether a question has to be read with the turns before it.
 
     It has to if it has a pronoun without an antecedent, a word that opens an addition ("And…", "那…"), something left
     out ("the other one", "呢？"), an aspect of an unnamed thing ("What are the symptoms?"), hardly any words, or if it
-    is about the user's own matters. A question that is complete by itself does not, whether it has a name or not: of
-    those of four public sets 1 to 4 % are mistaken for a follow-up, of the follow-ups of TREC CAsT that people had to
-    reword 84 % are recognized.
+    is about the user's own matters. Of complete questions of four public sets 1 to 4 % are mistaken for a follow-up,
+    of the follow-ups of TREC CAsT that people had to reword 84 % are recognized.
     """
     text = " ".join(question.split())
     if not has_history or not text:
@@ -49,54 +44,51 @@ def needs_context(question: str, *, has_history: bool = True) -> bool:
 
 
 def _depends_zh(text: str) -> bool:
-    cues = _cues()
-    if any(cues[name].search(text) for name in ("openers_zh", "ending_zh", "side_zh")):
+    if any(_CUES[name].search(text) for name in ("openers_zh", "ending_zh", "side_zh")):
         return True
     if len(_HAN.findall(text)) <= _SHORT_ZH and not _LATIN.search(text):
         return True
-    for pronoun in cues["pointers_zh"].finditer(text):
-        before = cues["lead_zh"].sub("", text[: pronoun.start()], count=1)
+    for pronoun in _CUES["pointers_zh"].finditer(text):
+        before = _CUES["lead_zh"].sub("", text[: pronoun.start()], count=1)
         if len(_NAMED_ZH.findall(before)) < _ANTECEDENT_ZH and "“”" not in before:
             return True
     return False
 
 
 def _depends_en(text: str) -> bool:
-    cues = _cues()
-    if any(cues[name].search(text) for name in ("openers_en", "missing_en", "bare_side_en")):
+    if any(_CUES[name].search(text) for name in ("openers_en", "missing_en", "bare_side_en")):
         return True
     asked = re.sub(r"^tell me (?:more )?(?:about )?", "", text, flags=re.IGNORECASE)
-    if cues["talk_en"].search(asked) or _lacks_antecedent(text):
+    if _CUES["talk_en"].search(asked) or _lacks_antecedent(text):
         return True
-    named = cues["name_en"].search(text) or re.search(r"\d", text)
-    return not named and not cues["explain_en"].search(text) and sum(map(rarity, set(terms(asked)))) <= _LITTLE
+    named = _CUES["name_en"].search(text) or re.search(r"\d", text)
+    return not named and not _CUES["explain_en"].search(text) and sum(map(rarity, set(terms(asked)))) <= _LITTLE
 
 
 def _lacks_antecedent(text: str) -> bool:
     """Return whether an English question has a pronoun that cannot refer to a name or noun before it."""
-    cues = _cues()
-    if cues["side_of_it_en"].search(text) and not cues["name_en"].search(text):
+    if _CUES["side_of_it_en"].search(text) and not _CUES["name_en"].search(text):
         return True
-    return any(_is_lost(text, pronoun) for pronoun in cues["pronoun_en"].finditer(text))
+    return any(_is_lost(text, pronoun) for pronoun in _CUES["pronoun_en"].finditer(text))
 
 
 def _is_lost(text: str, pronoun: re.Match[str]) -> bool:
-    cues, before, after, word = _cues(), text[: pronoun.start()], text[pronoun.end() :], pronoun[0].lower()
-    noun = cues["noun_en"]
-    if cues["name_en"].search(before) or cues["dummy_en"].match(text, pronoun.start()):
+    before, after, word = text[: pronoun.start()], text[pronoun.end() :], pronoun[0].lower()
+    noun = _CUES["noun_en"]
+    if _CUES["name_en"].search(before) or _CUES["dummy_en"].match(text, pronoun.start()):
         return False
-    if word in _SUBJECTS and cues["auxiliary_en"].search(before):
+    if word in _SUBJECTS and _CUES["auxiliary_en"].search(before):
         # The subject of the question: what is asked for ("which year") is not an antecedent, but a clause before it may
         # have one.
         return not noun.search(before.rpartition(",")[0])
     bound_to_noun = bool(re.match(r"\s+[A-Za-z]", after))
     if word in _POSSESSIVES or (word in {*_DEMONSTRATIVES, "her"} and bound_to_noun):
         return not noun.search(before)
-    clauses = [match.start() for match in cues["clause_en"].finditer(before)]
+    clauses = [match.start() for match in _CUES["clause_en"].finditer(before)]
     if clauses and noun.search(before[: clauses[-1]]):
         return False
     # Within one clause an object is not its subject, unless the sentence asks nothing until later.
-    return bool(cues["asking_en"].search(text)) or not noun.search(before)
+    return bool(_CUES["asking_en"].search(text)) or not noun.search(before)
 
 
 # Words of the assistant count less than the user's; each exchange counts less than the one after it.
@@ -112,10 +104,9 @@ def salient_terms(question: str, turns: Sequence[ChatMessage], limit: int = 6) -
     """
     Return the most informative words of the turns before a question that it does not have itself.
 
-    A word's weight is its rarity in general, summed over the turns that have it: the user's own turns count in full,
-    the assistant's less, older ones less. The assistant's words in a script other than the question's do not count: it
-    quoted a bilingual page. On half of the conversations of MT-RAG the last turn with four to twelve such words found
-    passages better than with the whole question before it; six is in the middle.
+    A word's weight is its rarity, summed over the turns that have it. The assistant's words in a script other than the
+    question's do not count: it quoted a bilingual page. On half of the conversations of MT-RAG the last turn with four
+    to twelve such words found passages better than with the whole question before it; six is in the middle.
     """
     known, wide = set(terms(question)), has_han(question)
     weights: dict[str, float] = {}

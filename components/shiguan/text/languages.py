@@ -8,28 +8,20 @@ from pathlib import Path
 from shiguan.resources import read_table
 from shiguan.text.terms import is_wide, terms
 
-HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_TABLE = read_table(Path(__file__).with_name("languages.yaml"))
+HAN: str = _TABLE["scripts"]["zh"]
 """The Han characters, with the sign that repeats one and the round zero, for the brackets of a regular expression."""
 
 _HAN_CHARACTER = re.compile(f"[{HAN}]")
-
 _SCRIPTS: list[tuple[str, re.Pattern[str]]] = [
-    ("ja", re.compile(r"[\u3041-\u30ff\u31f0-\u31ff\uff66-\uff9d]")),
-    ("ko", re.compile(r"[\uac00-\ud7af\u1100-\u11ff]")),
-    ("zh", re.compile(f"[{HAN}]")),
-    ("ar", re.compile(r"[\u0600-\u06ff\u0750-\u077f\u08a0-\u08ff]")),
-    ("he", re.compile(r"[\u0590-\u05ff]")),
-    ("ru", re.compile(r"[\u0400-\u04ff]")),
-    ("el", re.compile(r"[\u0370-\u03ff]")),
-    ("hi", re.compile(r"[\u0900-\u097f]")),
-    ("th", re.compile(r"[\u0e00-\u0e7f]")),
+    (code, re.compile(f"[{characters}]")) for code, characters in _TABLE["scripts"].items()
 ]
 _LATIN_LETTER = re.compile(r"[A-Za-z\u00c0-\u024f]")
 _LATIN_WORD = re.compile(r"[a-z\u00df-\u024f]+")
-
 _FUNCTION_WORDS: dict[str, frozenset[str]] = {
-    code: frozenset(words.split()) for code, words in read_table(Path(__file__).with_name("languages.yaml")).items()
+    code: frozenset(words.split()) for code, words in _TABLE["function_words"].items()
 }
+_WRITTEN_IN: dict[str, str] = {code: script for script, codes in _TABLE["written_in"].items() for code in codes.split()}
 
 DETECTED = frozenset(code for code, _ in _SCRIPTS) | _FUNCTION_WORDS.keys()
 """The languages that can be detected."""
@@ -43,11 +35,10 @@ _SAMPLE = 4000
 
 def detect_language(text: str) -> str:
     """
-    Detect the language of a question or passage.
+    Detect the language of a question or passage by its first 4,000 characters.
 
-    Decides by script, so that one word is enough for Chinese or Arabic; among languages in the Latin script the one
-    with the most function words wins, and text without any (a name, a title) counts as English. Classical and modern,
-    traditional and simplified Chinese are all `zh`. Only the first 4,000 characters are read.
+    Decides by script; among languages in the Latin script the one with the most function words wins, and text without
+    any (a name, a title) counts as English. Classical and modern, traditional and simplified Chinese are all `zh`.
     """
     sample = text[:_SAMPLE]
     counts = {code: len(pattern.findall(sample)) for code, pattern in _SCRIPTS}
@@ -59,47 +50,33 @@ def detect_language(text: str) -> str:
     if counts["ja"] > _KANA_SHARE * (counts["ja"] + counts["zh"]) and counts["ja"] + counts["zh"] >= _SHARE * letters:
         return "ja"
     code = max(counts, key=lambda c: counts[c])
-    if _asks_in_latin(sample, counts[code]):
-        return _latin_language(sample)
-    if code != "ja" and counts[code] >= _SHARE * letters:
+    words = Counter(_LATIN_WORD.findall(sample.lower()))
+    votes = {own: sum(words[word] for word in table) for own, table in _FUNCTION_WORDS.items()}
+    # "Who was 郭子仪?" is English, "什么是 machine learning" is not: function words show the language of the text
+    # itself, and two characters make about one word.
+    quotes = any(votes.values()) and words.total() >= counts[code] / 2
+    if code != "ja" and not quotes and counts[code] >= _SHARE * letters:
         return code
-    return _latin_language(sample)
-
-
-def _asks_in_latin(text: str, characters: int) -> bool:
-    """
-    Return whether a text in the Latin script only quotes another one: "Who was 郭子仪?" is English, "什么是 machine
-    learning" is not. Two characters make about one word; the function words show the language of the text itself.
-    """
-    words = _LATIN_WORD.findall(text.lower())
-    has_function_words = any(word in table for table in _FUNCTION_WORDS.values() for word in words)
-    return has_function_words and len(words) >= characters / 2
-
-
-def _latin_language(text: str) -> str:
-    words = Counter(_LATIN_WORD.findall(text.lower()))
-    votes = {code: sum(words[word] for word in table) for code, table in _FUNCTION_WORDS.items()}
-    best = max(votes, key=lambda code: votes[code])
+    best = max(votes, key=lambda own: votes[own])
     return best if votes[best] > votes["en"] else "en"
 
 
-# Characters that nearly every modern sentence has, and that classical prose does not use in this way.
-_MODERN = frozenset("的了们这那着吗呢吧很么啊她它")
+_MODERN, _CLASSICAL = frozenset(_TABLE["modern"]), frozenset(_TABLE["classical"])
 _CLASSICAL_SAMPLE = 2000
 _FEWEST = 12
 _MODERN_SHARE = 0.012
-_CLASSICAL = frozenset("之其者也曰乃遂以于矣焉哉乎尔吾汝弗勿岂皆既谓")
 _CLASSICAL_SHARE = 0.03
-# Characters that a modern sentence needs for its grammar; a classical one says the same without them.
-_GRAMMAR = frozenset(
-    "的了在是我有和就不人都一上也很到说要去你会着没看好自己这他她那们把被让使给对从向以于为与而其之所者并但却又还因如果虽然即便后"
-    "来时候当等个些什么怎样地得过起出可能够已经正将曾再最更非常十分"
-)
+_GRAMMAR = frozenset("".join(_TABLE["grammar"].split()))
 # The weights of a pair, whose characters are searched too, and of a term with modern grammar (docs/decisions/0012).
 _PAIR, _GRAMMAR_TERM = 0.5, 0.3
 _HAN_PAIR = re.compile(f"[{HAN}]{{2}}")
 # A character outside the commonest 3,755 (level one of GB 2312) is mostly a name or an informative word.
 _RARE, _COMMON = 1.6, 1.0
+
+
+def same_script(language: str, other: str) -> bool:
+    """Return whether two languages are written in the same script."""
+    return _WRITTEN_IN.get(language) == _WRITTEN_IN.get(other)
 
 
 @cache
@@ -129,17 +106,13 @@ def character_weight(character: str) -> float:
     """
     Weight a character of a modern sentence for comparison with a classical one.
 
-    Modern words are mostly classical ones with a second character added (勤奋 for 勤), so a retelling keeps single
-    characters, and not the pairs by which two modern texts are compared.
+    Modern words are mostly classical ones with a second character (勤奋 for 勤), so a retelling keeps single ones.
     """
     if character in _GRAMMAR:
         return 0.0
-    try:
-        encoded = character.encode("gb2312")
-    except UnicodeEncodeError:
-        return _RARE
+    encoded = character.encode("gb2312", "ignore")
     # Level one ends with row 55.
-    return _COMMON if encoded[0] < 0xD8 else _RARE
+    return _COMMON if encoded and encoded[0] < 0xD8 else _RARE
 
 
 def search_weights(question: str) -> dict[str, float]:

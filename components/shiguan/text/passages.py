@@ -1,5 +1,6 @@
 """Passages on their way to a prompt: passed on without copies, compared, and cut where they do not fit."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Self
@@ -30,10 +31,8 @@ class SharedDocument(Document):
     """
     A document whose deep copies share its content, embedding and nested meta, and own only the meta dictionary.
 
-    Haystack deep-copies every component's inputs, so that no component can change what another one sees; for the
-    thousands of passages of a book that takes longer than reading it. Components do not change a document's content or
-    embedding in place, nor values nested in its meta, so these may be shared; a component that sets a meta key of its
-    own copy does not change others.
+    Haystack deep-copies every component's inputs; for the thousands of passages of a book that takes longer than
+    reading it. Components do not change what is shared in place.
     """
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -68,11 +67,7 @@ def passage_terms(text: str) -> tuple[str, ...]:
 
 @lru_cache(_REMEMBERED)
 def shingles(text: str) -> frozenset[tuple[str, ...]]:
-    """
-    Cut a text into overlapping runs of three search terms.
-
-    Search terms fold case, width and traditional characters, so the same passage in two scripts is one passage.
-    """
+    """Cut a text into overlapping runs of three search terms, which are the same in simplified and traditional."""
     words = passage_terms(text)
     if not words:
         return frozenset([(text.strip(),)])
@@ -123,8 +118,7 @@ def window_spans(text: str, matches: Sequence[Span], budget: int, counts: Count)
             for side, at in ((1, window[1] + 1), (0, window[0] - 1)):
                 # If another window has the sentence, this window continues after it in the next turn.
                 if at in room.taken or room.take(at):
-                    window[side] = at
-                    growing = True
+                    window[side], growing = at, True
     if room.taken:
         return joined_spans(sentences, room.taken)
     # Not even one whole sentence fits, or none was wanted.
@@ -210,23 +204,17 @@ def cut_span(text: str, matches: Sequence[Span], budget: int, count: Callable[[s
     for touched in places[1:]:
         if fits(min(touched[0], first), max(touched[-1], last)):
             first, last = min(touched[0], first), max(touched[-1], last)
-    growing = True
-    while growing:
-        growing = False
-        if last + 1 < len(sentences) and fits(first, last + 1):
-            last, growing = last + 1, True
-        if first > 0 and fits(first - 1, last):
-            first, growing = first - 1, True
+    before = (-1, -1)
+    while before != (first, last):
+        before = first, last
+        last += last + 1 < len(sentences) and fits(first, last + 1)
+        first -= first > 0 and fits(first - 1, last)
     return sentences[first][0], sentences[last][1]
 
 
 def _cut_hard(text: str, span: Span, budget: int, count: Callable[[str], int]) -> Span:
     # No tokenizer makes tokens this long on average, and counting the rest of a huge line would be slow.
-    start, low, high = span[0], span[0] + 1, min(span[1], span[0] + 20 * budget)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if count(text[start:middle]) <= budget:
-            low = middle
-        else:
-            high = middle - 1
-    return start, low
+    start = span[0]
+    ends = range(start + 1, max(start + 1, min(span[1], start + 20 * budget)) + 1)
+    fitting = bisect_right(ends, budget, key=lambda end: count(text[start:end]))
+    return start, ends[max(fitting - 1, 0)]

@@ -46,8 +46,7 @@ def place_of(meta: Mapping[str, Any], text: str, span: tuple[int, int], offset: 
     """
     Describe a span of a passage by everything that its source has: page, paragraph, CFI, quotation.
 
-    `offset` is where the text begins in the stored passage. What a source lacks, or an older library that did not
-    store places, is left out.
+    `offset` is where the text begins in the stored passage.
     """
     start, end = span
     found: dict[str, Any] = {}
@@ -68,7 +67,6 @@ def place_of(meta: Mapping[str, Any], text: str, span: tuple[int, int], offset: 
 
 
 def paragraphs_before(text: str, at: int) -> int:
-    """Count the paragraphs that end before a place."""
     return sum(1 for _ in _PARAGRAPH.finditer(text, 0, at))
 
 
@@ -110,11 +108,6 @@ def _runs_within(runs: Sequence[Sequence[Any]], start: int, end: int) -> list[tu
     return found
 
 
-def utf16_length(text: str) -> int:
-    """Count UTF-16 units, as EPUB CFI does."""
-    return len(text) + sum(char > _WIDEST for char in text)
-
-
 def runs_of(raw: str, written: str, path: str) -> list[Run]:
     """
     Map the written text of a node to its raw text: white space is collapsed, and some characters are dropped.
@@ -131,7 +124,7 @@ def runs_of(raw: str, written: str, path: str) -> list[Run]:
         while raw[source] != char and not (char.isspace() and raw[source].isspace()):
             source += 1
         if not goes_on or source != before:
-            units += utf16_length(raw[before:source])
+            units += source - before + sum(char > _WIDEST for char in raw[before:source])
             runs.append((at, path, units))
         goes_on = char <= _WIDEST
         units += 1 + (not goes_on)

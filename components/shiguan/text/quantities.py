@@ -47,8 +47,6 @@ _PERCENT = re.compile(r"per\s?cent|percentage", re.IGNORECASE)
 # 2018–19: the second year of a span is written with its last two digits.
 _YEAR_BEFORE = re.compile(r"(?<!\d)([12]\d)\d\d\s?[-–—/]$", re.ASCII)
 _MONTH = re.compile(rf"\b({'|'.join(_MONTHS)})\b\.?", re.IGNORECASE)
-
-
 _COMPARABLE = ({"number", "year"}, {"number", "day"}, {"ordinal", "day"})
 
 

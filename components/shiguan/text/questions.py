@@ -2,9 +2,8 @@
 
 import re
 import unicodedata
-from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from shiguan.resources import read_patterns
 from shiguan.text.languages import detect_language, has_han
@@ -15,16 +14,15 @@ from shiguan.text.terms import terms
 Shape = Literal["time", "number", "person", "place", "reason", "manner", "definition"]
 
 
-@cache
-def _cues(table: str) -> dict[str, Any]:
-    return read_patterns(Path(__file__).with_name(f"{table}.yaml"))
+_SHAPES = read_patterns(Path(__file__).with_name("question_shapes.yaml"))
+_REPLIES = read_patterns(Path(__file__).with_name("rewritten_questions.yaml"))
 
 
 def question_shapes(question: str) -> list[Shape]:
     """Return the kinds of answer that a question asks for."""
-    if _cues("question_shapes")["introduce"].search(question.strip()):
+    if _SHAPES["introduce"].search(question.strip()):
         return ["definition"]
-    rules = _cues("question_shapes")["asked"]["zh" if has_han(question) else "en"]
+    rules = _SHAPES["asked"]["zh" if has_han(question) else "en"]
     found = [shape for shape, pattern in rules.items() if pattern.search(question.strip())]
     return [shape for shape in found if not (shape == "manner" and len(found) > 1)]
 
@@ -37,11 +35,11 @@ def has_shape(sentence: str, shape: Shape, question: str) -> bool:
         if shape == "number":
             return any(quantity.kind in ("number", "percent", "year") for quantity in new)
         dated = any(_is_date(quantity, sentence) for quantity in new)
-        return dated or bool(_cues("question_shapes")["given"]["time"].search(sentence))
+        return dated or bool(_SHAPES["given"]["time"].search(sentence))
     if shape == "person":
-        names = _cues("question_shapes")["capitalised"].findall(sentence)
+        names = _SHAPES["capitalised"].findall(sentence)
         return has_han(sentence) or any(name.lower() not in question.lower() for name in names)
-    return bool(_cues("question_shapes")["given"][shape].search(sentence))
+    return bool(_SHAPES["given"][shape].search(sentence))
 
 
 def _is_date(quantity: Quantity, sentence: str) -> bool:
@@ -52,9 +50,7 @@ def _is_date(quantity: Quantity, sentence: str) -> bool:
     value = max(quantity.values)
     written = quantity.end - quantity.start == len(str(int(value)))
     before = sentence[max(0, quantity.start - 8) : quantity.start]
-    return written and (
-        999 < value < 2100 or (99 < value <= 999 and bool(_cues("question_shapes")["before_year"].search(before)))
-    )
+    return written and (999 < value < 2100 or (99 < value <= 999 and bool(_SHAPES["before_year"].search(before))))
 
 
 _WHICH = re.compile(r"(?<=哪)[一1](?=[年月日天])")
@@ -69,7 +65,6 @@ _ABBREVIATION = re.compile(r"\b(?:[A-Z]\.){2,6}|\b[A-Z]{2,6}\b")
 _CAPITALISED_RUN = re.compile(r"[A-Z][\w'’-]*(?: (?:of |and |for |the )?[A-Z][\w'’-]*){1,7}")
 _OWN_SCRIPT = {"zh", "ja", "ko", "ar", "he", "ru", "el", "hi", "th"}
 _FEWEST_WORDS = 5
-# Rewriting replaces pronouns; only the other words of a question must stay.
 _POINTING = re.compile(r"[他她它牠其这這那此该該们們的了呢吗嗎是有在为為什么麼哪何谁誰如怎样樣]")
 _NOT_WORDS = re.compile(r"[\W_]+")
 
@@ -79,7 +74,7 @@ def cleaned_question(text: str) -> str:
     line = " ".join(text.split())
     for _ in range(3):
         before = line
-        line = _cues("rewritten_questions")["label"].sub("", line.strip("*_` "), count=1).strip()
+        line = _REPLIES["label"].sub("", line.strip("*_` "), count=1).strip()
         if len(line) > 2 and _QUOTES.get(line[0]) == line[-1] and line[0] not in line[1:-1]:
             line = line[1:-1].strip()
         if line == before:
@@ -92,7 +87,7 @@ def is_question(text: str) -> bool:
     if _ENDS_IN_QUESTION.search(text):
         return True
     language = "zh" if detect_language(text) in ("zh", "ja") else "en"
-    return bool(_cues("rewritten_questions")["question"][language].search(text))
+    return bool(_REPLIES["question"][language].search(text))
 
 
 def fault_of_rewrite(rewrite: str, question: str, context: str) -> str:
@@ -101,11 +96,16 @@ def fault_of_rewrite(rewrite: str, question: str, context: str) -> str:
         return "it is empty"
     if _refuses(rewrite, question):
         return "it is a refusal"
-    fault = _fault(rewrite, question, max(_LONGEST_QUERY, _GROWTH * len(question)))
-    if not fault and not is_question(rewrite) and is_question(question):
-        fault = "it is not a question, perhaps an answer"
-    fault = fault or _invention(rewrite, f"{context}\n{question}")
-    return fault or ("it asks something else" if _drops_the_question(rewrite, question) else "")
+    if fault := _fault(rewrite, question, max(_LONGEST_QUERY, _GROWTH * len(question))):
+        return fault
+    if not is_question(rewrite) and is_question(question):
+        return "it is not a question, perhaps an answer"
+    if fault := _invention(rewrite, f"{context}\n{question}"):
+        return fault
+    # Rewriting replaces pronouns; a quarter of the other words of a question must stay.
+    asked = set(terms(_POINTING.sub(" ", question)))
+    drops = len(asked) > 2 and len(asked & set(terms(rewrite))) < 0.25 * len(asked)
+    return "it asks something else" if drops else ""
 
 
 def fault_of_goal(goal: str, question: str, context: str) -> str:
@@ -118,7 +118,7 @@ def fault_of_goal(goal: str, question: str, context: str) -> str:
 
 
 def _refuses(text: str, question: str) -> bool:
-    refusal = _cues("rewritten_questions")["refusal"]
+    refusal = _REPLIES["refusal"]
     return bool(refusal.search(text)) and not refusal.search(question)
 
 
@@ -142,21 +142,18 @@ def usable_queries(found: list[str], question: str, *, most: int) -> list[str]:
     for text in found:
         query = cleaned_question(text)
         key = folded(query)
-        if not key or key in seen or len(query) > _LONGEST_QUERY:
-            continue
-        if _refuses(query, question):
-            continue
-        seen.add(key)
-        kept.append(query)
+        if key and key not in seen and len(query) <= _LONGEST_QUERY and not _refuses(query, question):
+            seen.add(key)
+            kept.append(query)
     return kept[:most]
 
 
 def cleaned_passage(reply: str, max_characters: int) -> str:
     """Extract the passage from a reply."""
     text = _FENCE.sub("", reply)
-    text = _cues("rewritten_questions")["passage_label"].sub("", text.strip(), count=1)
+    text = _REPLIES["passage_label"].sub("", text.strip(), count=1)
     text = " ".join(text.split()).strip("\"“”'` ")
-    if len(text) < _SHORTEST_PASSAGE or _cues("rewritten_questions")["passage_refusal"].search(text):
+    if len(text) < _SHORTEST_PASSAGE or _REPLIES["passage_refusal"].search(text):
         return ""
     return text[:max_characters]
 
@@ -193,10 +190,3 @@ def _spelt_out(text: str, context: str) -> set[str]:
                 if "".join(word[0] for word in capitalised[start:end]) in short:
                     words.update(capitalised[start:end])
     return words
-
-
-def _drops_the_question(rewrite: str, question: str) -> bool:
-    asked = set(terms(_POINTING.sub(" ", question)))
-    if len(asked) < 3:
-        return False
-    return len(asked & set(terms(rewrite))) < 0.25 * len(asked)

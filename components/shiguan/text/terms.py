@@ -75,10 +75,9 @@ def terms(text: str) -> list[str]:
 @lru_cache(4 * _CACHED_WORDS)
 def term_index(term: str) -> int:
     """
-    Return the number of a term in sparse vectors.
+    Return the number of a term in sparse vectors: a checksum, the same in every process without a dictionary.
 
-    A checksum of the term, so that it needs no dictionary and is the same in every process. Two of 300,000 terms share
-    a number about ten times (birthday problem over 2**32), which shifts a score by at most one term's weight.
+    Of 300,000 terms about ten pairs share a number, which shifts a score by at most one term's weight.
     """
     return zlib.crc32(term.encode("utf-8", "surrogatepass"))
 
@@ -134,11 +133,10 @@ def _stemmer() -> Any:
 @cache
 def _folding() -> dict[int, str | None]:
     """
-    Build the table of characters that are folded to another one.
+    Build the table of characters that are folded to another one, by OpenCC's tables.
 
-    Traditional characters become the first simplified form of OpenCC's character table. The forms of Hong Kong, Taiwan
-    and Japan are folded through their traditional form, unless the character is an everyday one of simplified Chinese
-    (in GB 2312), which must not change: 予 is not 豫 in a Chinese text.
+    The forms of Hong Kong, Taiwan and Japan are folded through their traditional form, unless the character is an
+    everyday one of simplified Chinese (in GB 2312), which must not change: 予 is not 豫 in a Chinese text.
     """
     simplified = {a: b for a, b in _pairs("TSCharacters") if a != b}
     variants = [
@@ -148,7 +146,7 @@ def _folding() -> dict[int, str | None]:
     ]
     table: dict[int, str | None] = {}
     for form, target in variants:
-        if form not in simplified and form != target and not _everyday(form):
+        if form not in simplified and form != target and not form.encode("gb2312", "ignore"):
             table[ord(form)] = target
     table |= {ord(a): b for a, b in simplified.items()}
     # Some targets are variants themselves; one step must give the last form.
@@ -167,7 +165,7 @@ def _pairs(name: str) -> list[tuple[str, str]]:
 
 
 def packaged_table(module: str, name: str, package: str) -> str:
-    """Read a table from a file of another package, whose import may read megabytes more."""
+    """Read a table of another package, without importing that."""
     return packaged_path(module, name, package).read_text(encoding="utf-8")
 
 
@@ -183,14 +181,6 @@ def packaged_path(module: str, name: str, package: str) -> Path:
             f"with `pip install --force-reinstall {package}`."
         ) from error
     return path
-
-
-def _everyday(character: str) -> bool:
-    try:
-        character.encode("gb2312")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 _FRAME = read_patterns(Path(__file__).with_name("rarity.yaml"))["frame"]
@@ -229,12 +219,7 @@ def rarity(term: str) -> float:
 
 
 def question_subject(question: str) -> str:
-    """
-    Remove the words that only make a text a question.
-
-    English ones are stop words of the search terms anyway; Chinese ones are replaced here by a space, so that no pair
-    of characters is formed across them.
-    """
+    """Replace the words that only make a text a question by a space, across which no pair of characters is formed."""
     subject = _FRAME.sub(" ", question)
     return subject if has_subject(question) else question
 

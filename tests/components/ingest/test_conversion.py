@@ -1,3 +1,4 @@
+import io
 import json
 import os
 import signal
@@ -6,6 +7,7 @@ import sys
 import threading
 from pathlib import Path
 
+import pypdf
 import pytest
 from haystack.dataclasses import ByteStream
 
@@ -50,9 +52,17 @@ def test_a_relative_path_is_looked_up_from_where_the_caller_is_now(reading, tmp_
     assert reading.convert(Path("b.txt"), lambda: None)["documents"][0][1] == HONEST
 
 
-def test_a_missing_file_is_skipped_with_its_reason(reading):
-    [entry] = reading.convert(Path("missing.txt"), lambda: None)["skipped"]
-    assert entry == {"source": "missing.txt", "cause": "there is no such file", "next_step": "Check the path"}
+def test_a_file_whose_converter_found_no_text_is_reported(reading):
+    buffer = io.BytesIO()
+    writer = pypdf.PdfWriter()
+    writer.add_blank_page(100, 100)
+    writer.write(buffer)
+    for data, name in ((buffer.getvalue(), "scan.pdf"), (b"---\ntitle: x\n---\n", "a.md")):
+        answer = read(reading, data, name)
+        assert (answer["documents"], [entry["cause"] for entry in answer["skipped"]]) == (
+            [],
+            ["no text was found in it"],
+        )
 
 
 def test_what_takes_too_long_is_ended_by_the_system_and_the_next_file_is_read(reading, monkeypatch):
@@ -158,10 +168,6 @@ def test_a_plain_script_may_ingest_and_its_end_ends_what_it_started(tmp_path):
     with pytest.raises(ProcessLookupError):
         while True:
             os.kill(reader, 0)
-
-
-def test_a_definition_and_an_answer_are_plain_data(reading):
-    assert json.loads(reading._definition)["metadata"]["outputs"] == {"documents": "conversion_inspector.documents"}
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
 import io
 
 import docx
-from haystack import Pipeline
 from haystack.components.converters.docx import DOCXToDocument
 from haystack.dataclasses import ByteStream
 
@@ -47,16 +46,7 @@ def test_the_source_keeps_type_and_meta_and_is_not_changed():
     assert marked.data != before
 
 
-def test_a_damaged_file_passes_through_for_the_converter_to_refuse():
-    source = ByteStream(b"PK\x03\x04 broken")
-    assert DocxHeadingMarker().run([source])["sources"] == [source]
-
-
-def test_no_sources_give_no_sources():
-    assert DocxHeadingMarker().run([]) == {"sources": []}
-
-
-def test_the_marker_comes_back_from_yaml():
-    pipeline = Pipeline()
-    pipeline.add_component("marker", DocxHeadingMarker())
-    assert isinstance(Pipeline.loads(pipeline.dumps()).get_component("marker"), DocxHeadingMarker)
+def test_a_damaged_file_is_named_and_the_others_go_on():
+    result = DocxHeadingMarker().run([ByteStream(b"PK\x03\x04 broken", meta={"file_path": "b.docx"}), file()])
+    assert len(result["sources"]) == 1
+    assert [(entry["source"], entry["cause"]) for entry in result["skipped"]] == [("b.docx", "the DOCX is damaged")]

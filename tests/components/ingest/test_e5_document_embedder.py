@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from haystack import Document, Pipeline
+from haystack import Document
 
 from shiguan.errors import ModelMissingError
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
@@ -31,10 +31,6 @@ def test_named_meta_fields_are_embedded_before_the_content():
     assert embedded.content == "守睢阳。"
 
 
-def test_no_documents_are_no_documents():
-    assert E5DocumentEmbedder().run(documents=[]) == {"documents": []}
-
-
 def test_missing_weights_are_an_error_that_says_what_to_install(monkeypatch):
     monkeypatch.setattr(weights, "PACKAGE", "no_such_package")
     engine_module._load.cache_clear()
@@ -43,10 +39,3 @@ def test_missing_weights_are_an_error_that_says_what_to_install(monkeypatch):
         embedder.warm_up()
     with pytest.raises(ModelMissingError):
         embedder.run(documents=[Document(content="a")])
-
-
-def test_round_trip_through_yaml():
-    pipeline = Pipeline()
-    pipeline.add_component("embedder", E5DocumentEmbedder(meta_fields_to_embed=["title"]))
-    embedder = Pipeline.loads(pipeline.dumps()).get_component("embedder")
-    assert embedder.meta_fields_to_embed == ["title"]

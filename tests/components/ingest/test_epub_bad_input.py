@@ -158,26 +158,13 @@ def test_bad_book_is_skipped_with_its_cause_and_the_others_go_in(make, cause):
     assert "Error" not in entry["cause"]
 
 
-@pytest.mark.parametrize(
-    ("make", "cause"),
-    [
-        pytest.param(lambda folder: folder / "none.epub", "there is no such file", id="missing"),
-        pytest.param(lambda folder: folder, "it is a folder", id="folder"),
-        pytest.param(lambda folder: f"{folder}/nul\0.epub", "there is no such file", id="nul-in-the-name"),
-    ],
-)
-def test_path_that_cannot_be_read_is_skipped(make, cause, tmp_path):
-    (entry,) = EPUBToDocument().run(sources=[make(tmp_path)])["skipped"]
-    assert cause in entry["cause"]
-
-
 def broken_chapter(data, **options):
     chapters = {"ch1.xhtml": data, "ch2.xhtml": chapter("<h1>Two</h1>" + PARAGRAPH)}
     return EpubBuilder(chapters=chapters, **options).build()
 
 
 GB = "安禄山起兵于范阳，河北诸郡望风瓦解，天下承平日久，人不知战。" * 8
-WRITTEN = "range of hills beyond the river"
+XHTML = '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.1//EN" "http://www.w3.org/TR/xhtml11/DTD/xhtml11.dtd">'
 READ = {
     "wrong-mimetype": (lambda: with_files(mimetype="application/zip"), TEXT, None),
     "no-mimetype": (lambda: with_files(mimetype=None), TEXT, None),
@@ -230,6 +217,22 @@ READ = {
         "not well-formed",
     ),
     "unknown-encoding": (lambda: broken_chapter(chapter("<p>Plain</p>").replace("UTF-8", "x-nope")), "Plain", None),
+    "prefixed-elements": (
+        lambda: broken_chapter('<h:html xmlns:h="http://www.w3.org/1999/xhtml"><h:Body><h:p>Prefixed</h:p></h:Body></h:html>'),
+        "Prefixed",
+        None,
+    ),
+    "big5-declared": (
+        lambda: broken_chapter(chapter("<p>國破山河在</p>").replace("UTF-8", "Big5").encode("big5")), "國破山河在", None,
+    ),
+    "public-doctype": (
+        lambda: broken_chapter(chapter("<p>a&nbsp;b</p>").replace("<html", f"{XHTML}<html", 1)), "a b", None,
+    ),
+    "unfinished-doctype": (
+        lambda: broken_chapter('<!DOCTYPE html [<!ENTITY a "b <html><body><p>here</p></body></html>'), "here", "entities of its own",
+    ),
+    "markup-from-entities": (lambda: broken_chapter(chapter("<p>&LT;b&GT; &AMP;</p>")), "<b> &", None),
+    "package-cut-off": (lambda: with_files(**{"EPUB__book.opf": EpubBuilder().opf().replace("</package>", "")}), TEXT, None),
     "html-entities": (lambda: broken_chapter(chapter("<p>&eacute;t&eacute;&nbsp;&mdash; noir</p>")), "été — noir", None),
     "duplicate-ids": (lambda: broken_chapter(chapter("<p id='a'>One</p><p id='a'>Two</p>")), "Two", None),
     "deep-nesting": (lambda: broken_chapter(chapter("<div>" * 1500 + "deep" + "</div>" * 1500)), "deep", None),

@@ -13,12 +13,12 @@ from tests.doubles.epub_cfi import CfiReader
 
 from shiguan.claims.citations import cited_place
 from shiguan.engine.answer_object import reference_list
-from shiguan.ingest.conversion_inspector import ConversionInspector
 from shiguan.ingest.docx_heading_marker import DocxHeadingMarker
 from shiguan.ingest.epub_to_document import EPUBToDocument
 from shiguan.ingest.file_types import DOCX, PDF
 from shiguan.ingest.markdown_section_splitter import MarkdownSectionSplitter
 from shiguan.ingest.parent_child_splitter import ParentChildSplitter
+from shiguan.ingest.source_inspector import SourceInspector
 from shiguan.ingest.source_stamper import SourceStamper
 from shiguan.text.places import page_label
 
@@ -165,10 +165,10 @@ def test_a_pdf_has_the_labels_of_its_pages():
     writer.add_metadata({"/Title": "An \u202eatlas", "/Author": "Ann Author; Bo Writer"})
     buffer = io.BytesIO()
     writer.write(buffer)
-    stream = ByteStream(buffer.getvalue(), meta={"source_key": "a", "file_path": "a.pdf"}, mime_type=PDF.mime_type)
-    document = Document(content="first\fsecond\fthird\fon sixty-four", meta={"source_key": "a", "source": "a.pdf"})
-    inspected = ConversionInspector().run([document], [stream])["documents"]
-    [parent] = ParentChildSplitter().run(SourceStamper().run(inspected, tenant_id="t")["documents"])["parents"]
+    stream = ByteStream(buffer.getvalue(), meta={"file_path": "a.pdf"}, mime_type=PDF.mime_type)
+    [source] = SourceInspector().run([stream])["sources"]
+    document = Document(content="first\fsecond\fthird\fon sixty-four", meta=source.meta)
+    [parent] = ParentChildSplitter().run(SourceStamper().run([document], tenant_id="t")["documents"])["parents"]
     places = [
         cited_place(parent, (at, at + 5)) for at in map(parent.content.index, ("first", "second", "third", "sixty"))
     ]

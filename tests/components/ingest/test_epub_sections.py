@@ -8,19 +8,6 @@ def entry(label, href="", fragment="", parent=None):
     return NavEntry(label, href, fragment, parent)
 
 
-def test_nothing_known_is_an_empty_path():
-    tracker = SectionTracker([])
-    tracker.start_file("a")
-    assert tracker.path() == []
-
-
-def test_path_is_a_new_list_each_time():
-    tracker = SectionTracker([entry("One", "a")])
-    tracker.start_file("a")
-    tracker.path().append("spoilt")
-    assert tracker.path() == ["One"]
-
-
 def test_fuller_of_label_and_heading_is_shown():
     for label, heading, shown in [
         ("Chapter 1. Loomings", "LOOMINGS", ["Chapter 1. Loomings"]),
@@ -65,14 +52,3 @@ def test_heading_that_the_label_already_says_is_not_repeated():
     assert tracker.path() == ["本纪 卷九 玄宗下"]
     tracker.add_heading("肃宗", 2, 1, "/html/body/section[1]")
     assert tracker.path() == ["本纪 卷九 玄宗下", "肃宗"]
-
-
-def test_text_after_a_section_belongs_to_the_outer_one():
-    tracker = SectionTracker([])
-    tracker.start_file("a")
-    tracker.add_heading("Outer", 1, 0, "/html/body")
-    tracker.path()
-    tracker.add_heading("Inner", 1, 1, "/html/body/section[1]")
-    assert tracker.path() == ["Outer", "Inner"]
-    tracker.end_section(0)
-    assert tracker.path() == ["Outer"]

@@ -17,11 +17,6 @@ def test_readings_scripts_and_media_are_no_text():
     assert element_text(root) == "abcd"
 
 
-def test_tail_of_the_element_is_not_its_text():
-    root = etree.fromstring("<p><b>in</b>out</p>")
-    assert element_text(root[0]) == "in"
-
-
 def test_paths_count_siblings_of_a_name():
     root = etree.fromstring("<html><head/><body><p/><div><p/></div><p/></body></html>")
     assert [path for event, _, path in walk(root) if event == "start"] == [

@@ -1,7 +1,6 @@
 """What a reader gets from a book: order, headings, notes, kinds, languages, places."""
 
 import pytest
-from haystack import Pipeline
 from haystack.dataclasses import ByteStream
 from tests.doubles.epub_builder import PARAGRAPH, EpubBuilder, chapter, nav_point
 
@@ -38,20 +37,6 @@ def li(label, href="", children=""):
 # The component
 
 
-def test_defaults_leave_front_matter_out():
-    assert EPUBToDocument().include_front_matter is False
-
-
-def test_no_sources_give_no_documents():
-    assert EPUBToDocument().run(sources=[]) == {"documents": [], "skipped": [], "warnings": []}
-
-
-def test_yaml_round_trip_keeps_the_parameter():
-    pipeline = Pipeline()
-    pipeline.add_component("epub", EPUBToDocument(include_front_matter=True))
-    assert Pipeline.loads(pipeline.dumps()).get_component("epub").include_front_matter is True
-
-
 def test_meta_names_source_title_author_language_and_place():
     (document,) = convert(EpubBuilder(language="en-GB", creators=["Ann Author", "Bo Writer"]))
     assert document.content == "The garrison of Fanyang marched south before dawn."
@@ -69,32 +54,11 @@ def test_meta_names_source_title_author_language_and_place():
     }
 
 
-def test_path_and_bytes_give_the_same_documents(tmp_path):
-    path = tmp_path / "book.epub"
-    path.write_bytes(EpubBuilder().build())
-    from_path = EPUBToDocument().run(sources=[str(path)])["documents"]
-    from_bytes = EPUBToDocument().run(sources=[ByteStream(path.read_bytes(), meta={"file_path": str(path)})])
-    assert [d.to_dict() for d in from_path] == [d.to_dict() for d in from_bytes["documents"]]
-
-
-def test_given_meta_is_added_and_own_keys_are_kept_apart():
-    stream = ByteStream(EpubBuilder().build(), meta={"file_path": "book.epub", "shelf": "A"})
-    given = {"title": "Better title", "section": "mine"}
-    result = EPUBToDocument().run(sources=[stream], meta=given)
-    meta = result["documents"][0].meta
-    assert (meta["shelf"], meta["title"], meta["section"], meta["user_section"]) == (
-        "A",
-        "Better title",
-        ["One"],
-        "mine",
-    )
-    assert result["warnings"] == ["book.epub: the meta key `section` is the converter's own; yours is `user_section`."]
-    assert given == {"title": "Better title", "section": "mine"}
-
-
-def test_meta_list_of_another_length_is_refused():
-    with pytest.raises(ValueError, match="length"):
-        EPUBToDocument().run(sources=[ByteStream(b"")], meta=[{}, {}])
+def test_meta_of_a_stream_is_added_but_for_the_converters_own_keys():
+    given = {"file_path": "book.epub", "shelf": "A", "title": "Better title", "section": "mine", "pages": [[0, "9"]]}
+    meta = EPUBToDocument().run(sources=[ByteStream(EpubBuilder().build(), meta=given)])["documents"][0].meta
+    assert (meta["shelf"], meta["title"], meta["section"]) == ("A", "Better title", ["One"])
+    assert "pages" not in meta
 
 
 def test_title_falls_back_to_the_file_name():

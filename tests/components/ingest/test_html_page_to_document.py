@@ -1,5 +1,4 @@
 import pytest
-from haystack import Pipeline
 from haystack.dataclasses import ByteStream
 
 from shiguan.ingest.html_page_to_document import HtmlPageToDocument
@@ -26,11 +25,6 @@ def test_headings_quotes_and_bold_words_are_kept_and_menus_left_out():
     assert result["documents"][0].meta["file_path"] == "a.html"
 
 
-def test_tag_soup_is_read():
-    contents = [document.content for document in read("<p>One<p>Two <i>and</b> three")["documents"]]
-    assert contents == ["One", "Two and three"]
-
-
 def test_the_words_below_more_levels_than_a_parser_reads_are_kept_and_told_of():
     deep = "<div>" * 3_000 + "<p>deep</p>" + "</div>" * 3_000
     result = read(f"<html><body><p>first</p>{deep}<p>last</p></body></html>")
@@ -43,13 +37,3 @@ def test_the_words_below_more_levels_than_a_parser_reads_are_kept_and_told_of():
 def test_a_page_without_text_is_named(page):
     (entry,) = read(page)["skipped"]
     assert (entry["source"], entry["cause"]) == ("a.html", "no text was found in the page")
-
-
-def test_no_pages_give_no_documents():
-    assert HtmlPageToDocument().run([]) == {"documents": [], "skipped": [], "warnings": []}
-
-
-def test_the_converter_comes_back_from_yaml():
-    pipeline = Pipeline()
-    pipeline.add_component("converter", HtmlPageToDocument())
-    assert isinstance(Pipeline.loads(pipeline.dumps()).get_component("converter"), HtmlPageToDocument)

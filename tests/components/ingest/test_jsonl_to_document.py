@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import pytest
-from haystack import Pipeline
 from haystack.dataclasses import ByteStream
 
 from shiguan.ingest import jsonl_to_document
@@ -167,17 +166,3 @@ def test_many_bad_rows_are_counted_instead_of_listed():
 
 def test_a_file_without_rows_is_named():
     assert read(b"\n\n")["skipped"][0]["cause"] == "the file holds no rows"
-
-
-def test_a_missing_file_is_named(tmp_path):
-    assert "there is no such file" in JSONLToDocument().run([tmp_path / "gone.jsonl"])["skipped"][0]["cause"]
-
-
-def test_no_sources_give_no_documents():
-    assert JSONLToDocument().run([]) == {"documents": [], "skipped": [], "warnings": []}
-
-
-def test_the_converter_comes_back_from_yaml():
-    pipeline = Pipeline()
-    pipeline.add_component("converter", JSONLToDocument())
-    assert isinstance(Pipeline.loads(pipeline.dumps()).get_component("converter"), JSONLToDocument)

@@ -1,5 +1,5 @@
 import pytest
-from haystack import Document, Pipeline
+from haystack import Document
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,10 +58,6 @@ def test_headings_in_code_are_none():
     assert sections(text) == [(["A"], text[4:])]
 
 
-def test_an_unclosed_code_block_runs_to_the_end():
-    assert sections("# A\n```\n# b\nText.") == [(["A"], "```\n# b\nText.")]
-
-
 def test_front_matter_is_left_out():
     assert sections("---\ntitle: x\n---\nText.") == [([], "Text.")]
 
@@ -100,13 +96,3 @@ def test_sections_are_exact_slices_in_order(text):
 
 def test_a_line_of_five_million_characters_is_no_burden():
     assert len(cut("# " + "a  #" * 1_250_000 + "\n" + "-" * 1_000_000)) == 1
-
-
-def test_no_documents_give_no_documents():
-    assert MarkdownSectionSplitter().run([]) == {"documents": []}
-
-
-def test_the_splitter_comes_back_from_yaml():
-    pipeline = Pipeline()
-    pipeline.add_component("splitter", MarkdownSectionSplitter())
-    assert isinstance(Pipeline.loads(pipeline.dumps()).get_component("splitter"), MarkdownSectionSplitter)

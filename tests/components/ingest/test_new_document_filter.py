@@ -1,4 +1,4 @@
-from haystack import Document, Pipeline
+from haystack import Document
 
 from shiguan.ingest.new_document_filter import NewDocumentFilter
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
@@ -19,10 +19,3 @@ def test_stored_documents_are_dropped(tmp_path):
 def test_no_documents_are_no_documents(tmp_path):
     store = QdrantEdgeDocumentStore("new", path=str(tmp_path), embedding_dim=None)
     assert NewDocumentFilter(store).run([]) == {"documents": [], "known": 0}
-
-
-def test_the_filter_comes_back_from_yaml_with_its_store():
-    pipeline = Pipeline()
-    pipeline.add_component("filter", NewDocumentFilter(QdrantEdgeDocumentStore("somewhere", embedding_dim=None)))
-    again = Pipeline.loads(pipeline.dumps()).get_component("filter")
-    assert again.document_store.name == "somewhere"

@@ -1,5 +1,5 @@
 import pytest
-from haystack import Document, Pipeline
+from haystack import Document
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 
 from shiguan.ingest.orphan_remover import OrphanRemover, ProducedIds
@@ -64,11 +64,3 @@ def test_children_go_before_their_parents():
         store.write_documents([stored("x")])
     assert remove(pair, [("t", "f")], [], []) == 2
     assert order == ["children", "parents"]
-
-
-def test_the_remover_comes_back_from_yaml_with_its_stores():
-    pipeline = Pipeline()
-    stores = [QdrantEdgeDocumentStore(name, embedding_dim=None) for name in ("pp", "cc")]
-    pipeline.add_component("remover", OrphanRemover(stores[0], child_store=stores[1]))
-    again = Pipeline.loads(pipeline.dumps()).get_component("remover")
-    assert (again.parent_store.name, again.child_store.name) == ("pp", "cc")

@@ -2,7 +2,7 @@ import gzip
 import json
 
 import pytest
-from haystack import Document, Pipeline
+from haystack import Document
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -121,12 +121,6 @@ def test_a_parent_never_crosses_a_section_even_when_both_are_tiny():
     assert [p.meta["position"] for p in result["parents"]] == [0, 1]
 
 
-def test_a_parent_never_crosses_records():
-    result = split(block(TEN, source="1"), block(TEN, source="2"))
-    assert [p.meta["position"] for p in result["parents"]] == [0, 0]
-    assert result["parents"][0].id != result["parents"][1].id
-
-
 def test_a_huge_sentence_is_cut_at_commas_and_only_as_often_as_needed():
     clause = "玄宗幸蜀郭子儀守朔，"  # ten tokens
     text = clause * 29 + "玄宗幸蜀郭子儀守朔。"
@@ -235,13 +229,6 @@ def test_nothing_gives_nothing(blocks):
     assert (result["parents"], result["children"], result["warnings"]) == ([], [], [])
 
 
-def test_blocks_are_not_changed():
-    given_block = block(TEN * 100, anchor={"offset": 3}, notes=[{"start": 0, "end": 1}])
-    before = given_block.to_dict()
-    split(given_block)
-    assert given_block.to_dict() == before
-
-
 @pytest.mark.parametrize("missing", ["tenant_id", "source_id"])
 def test_a_block_without_a_stamp_is_refused(missing):
     document = block(TEN)
@@ -272,13 +259,6 @@ def test_a_missing_tokenizer_counts_characters_and_warns(monkeypatch):
     result = ParentChildSplitter().run([block(TEN * 100)])
     assert [p.meta["tokens"] for p in result["parents"]] == [500, 500]
     assert "characters" in result["warnings"][0]
-
-
-def test_the_splitter_comes_back_from_yaml_as_it_was():
-    pipeline = Pipeline()
-    pipeline.add_component("splitter", ParentChildSplitter(200, parent_max_tokens=400, child_min_tokens=20))
-    again = Pipeline.loads(pipeline.dumps()).get_component("splitter")
-    assert (again.parent_min_tokens, again.parent_max_tokens, again.child_min_tokens) == (200, 400, 20)
 
 
 def test_the_space_between_two_sentences_counts_for_the_child_that_has_both():
@@ -353,3 +333,10 @@ def test_real_books_are_split_into_exact_slices_of_the_right_size(public_data, n
             if part["anchor"]["offset"] == 0 and part["start"] > 0:
                 original = anchors[json.dumps(part["anchor"], sort_keys=True)]
                 assert original.content.startswith(parent.content[part["start"] : part["end"]])
+
+
+def test_pages_of_a_pdf_without_text_give_a_warning():
+    meta = {"tenant_id": "t", "source_id": "s", "source": "a.pdf", "page_labels": ["1", "2", "3", "4"]}
+    assert ParentChildSplitter().run([Document(content="one\f\fthree\f ", meta=meta)])["warnings"] == [
+        "a.pdf: 2 of 4 pages have no text; run text recognition on the file if they are pictures."
+    ]

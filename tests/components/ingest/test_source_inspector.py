@@ -1,6 +1,7 @@
 import io
 import zipfile
 
+import pypdf
 import pytest
 from haystack.dataclasses import ByteStream
 
@@ -20,6 +21,17 @@ def zip_of(**entries):
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in entries.items():
             archive.writestr(name.replace("__", "/"), data)
+    return buffer.getvalue()
+
+
+def pdf(*, pages=1, password=None):
+    writer = pypdf.PdfWriter()
+    for _ in range(pages):
+        writer.add_blank_page(100, 100)
+    if password:
+        writer.encrypt(password)
+    buffer = io.BytesIO()
+    writer.write(buffer)
     return buffer.getvalue()
 
 
@@ -49,6 +61,9 @@ REFUSED = {
     "text with zero bytes": ("a.txt", b"abc\0def\0\0ghi" * 20, "NUL bytes", "UTF-8"),
     "utf-8 text with one zero byte": ("a.txt", "安禄山\0反。".encode(), "NUL bytes", "UTF-8"),
     "text in no encoding": ("a.txt", bytes(range(128, 256)) * 4, "not certain", "UTF-8"),
+    "pdf that is locked": ("a.pdf", pdf(password="secret"), "locked by a password", "Remove the password"),
+    "pdf that is damaged": ("a.pdf", b"%PDF-1.4\ngarbage", "the PDF is damaged", "another copy"),
+    "pdf without pages": ("a.pdf", pdf(pages=0), "the PDF has no pages", "another copy"),
     "old word file": ("a.doc", b"x", "the kind `.doc`", "DOCX"),
     "kindle file": ("a.mobi", b"x", "the kind `.mobi`", "EPUB"),
     "json file": ("a.json", b"{}", "the kind `.json`", "JSONL"),
@@ -58,6 +73,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize(("name", "data", "cause", "step"), REFUSED.values(), ids=REFUSED.keys())
 def test_a_bad_file_is_named_with_cause_and_next_step_and_the_others_go_on(tmp_path, name, data, cause, step):
     bad = tmp_path / name
@@ -157,7 +173,3 @@ def test_a_file_that_is_named_twice_is_read_once(tmp_path):
     result = inspect(tmp_path / "a.txt", str(tmp_path / "." / "a.txt"))
     assert len(result["sources"]) == 1
     assert result["warnings"] == ["a.txt: named twice; read once."]
-
-
-def test_no_sources_give_no_sources():
-    assert inspect() == {"sources": [], "skipped": [], "warnings": []}

@@ -1,5 +1,5 @@
 import pytest
-from haystack import Document, Pipeline
+from haystack import Document
 
 from shiguan.ingest.source_stamper import SourceStamper
 
@@ -81,23 +81,7 @@ def test_the_title_of_a_compressed_file_is_its_name_without_both_endings():
     assert stamped.meta["title"] == "corpus"
 
 
-def test_blocks_are_not_changed():
-    given = block()
-    stamp(given)
-    assert given == block()
-
-
-def test_no_blocks_give_no_blocks():
-    assert stamp() == []
-
-
 @pytest.mark.parametrize("tenant_id", ["", "  "])
 def test_an_empty_tenant_is_refused(tenant_id):
     with pytest.raises(ValueError, match="`tenant_id` is empty"):
         stamp(block(), tenant_id=tenant_id)
-
-
-def test_the_stamper_comes_back_from_yaml():
-    pipeline = Pipeline()
-    pipeline.add_component("stamper", SourceStamper())
-    assert isinstance(Pipeline.loads(pipeline.dumps()).get_component("stamper"), SourceStamper)

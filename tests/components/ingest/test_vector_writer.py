@@ -1,12 +1,10 @@
-import json
 from dataclasses import replace
 
 import pytest
-from haystack import Document, Pipeline
+from haystack import Document
 
 from shiguan.errors import ModelMissingError, StoreFullError
 from shiguan.ingest import vector_writer
-from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
 from shiguan.ingest.orphan_remover import ProducedIds
 from shiguan.ingest.vector_writer import VectorWriter
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
@@ -139,16 +137,3 @@ def test_another_embedders_vectors_are_kept_where_the_new_weights_are_missing(st
     result = writer.complete(None, replace_others=True)
     assert result["warnings"][0].startswith("The weights are not installed")
     assert store.list_ids_without_vector() == []
-
-
-def test_it_comes_back_from_yaml_with_its_embedder_and_its_store():
-    pipeline = Pipeline()
-    embedder = E5DocumentEmbedder(meta_fields_to_embed=["title"])
-    pipeline.add_component(
-        "writer", VectorWriter(embedder, document_store=QdrantEdgeDocumentStore("somewhere").unscoped())
-    )
-    dumped = pipeline.dumps()
-    again = Pipeline.loads(dumped)
-    assert again.dumps() == dumped
-    assert again.get_component("writer").document_embedder.meta_fields_to_embed == ["title"]
-    assert json.loads(json.dumps(again.to_dict())) == again.to_dict()

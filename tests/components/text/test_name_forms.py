@@ -1,8 +1,6 @@
 """Names of a sentence, and texts that have them in another script."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from shiguan.text.name_forms import named_text, names_of
 
@@ -38,10 +36,3 @@ def test_names_are_found(sentence, names):
 )
 def test_a_name_is_found_as_spelled_translated_in_pinyin_or_by_its_consonants(name, text, has):
     assert named_text(text).has(name) is has
-
-
-@given(st.text(), st.text())
-def test_any_text_has_the_names_that_it_says(sentence, more):
-    for name in names_of(sentence):
-        assert name in sentence
-        assert isinstance(named_text(more).has(name), bool)

@@ -1,7 +1,5 @@
 from copy import deepcopy
-from dataclasses import replace
 
-from haystack import Document
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,11 +37,6 @@ def test_every_match_gets_a_window_while_it_fits():
     assert shown(window_spans(TEXT, ends, 4, words)) == "One two.\n…"
 
 
-def test_a_text_without_sentences_has_no_spans():
-    assert window_spans("", [], 5, words) == window_spans(" ", [(0, 1)], 5, words) == []
-    assert with_gaps("", []) == ""
-
-
 @given(
     st.text(alphabet="ab 。.!\n"),
     st.lists(st.tuples(st.integers(-3, 50), st.integers(-3, 50)), max_size=3),
@@ -62,10 +55,6 @@ def number_of_words(text):
     return len(text.split())
 
 
-def test_without_matches_the_beginning_is_kept():
-    assert TEXT[slice(*cut_span(TEXT, [], 4, number_of_words))] == "One two. Three four."
-
-
 def test_grows_around_the_match():
     at = TEXT.index("Five")
     assert TEXT[slice(*cut_span(TEXT, [(at, at + 4)], 6, number_of_words))] == "Three four. Five six. Seven eight."
@@ -74,10 +63,6 @@ def test_grows_around_the_match():
 def test_reaches_for_the_second_match_first():
     matches = [(0, 3), (TEXT.index("Five"), TEXT.index("Five") + 4)]
     assert TEXT[slice(*cut_span(TEXT, matches, 6, number_of_words))] == "One two. Three four. Five six."
-
-
-def test_a_match_of_several_sentences_is_kept_whole():
-    assert TEXT[slice(*cut_span(TEXT, [(9, 43)], 6, number_of_words))] == "Three four. Five six. Seven eight."
 
 
 def test_one_long_sentence_is_cut_hard():
@@ -100,13 +85,6 @@ def test_a_copy_shares_what_is_large_and_owns_its_meta():
     assert twin.meta["blocks"] is document.meta["blocks"]
     twin.meta["own"] = 1
     assert "own" not in document.meta
-
-
-def test_it_is_a_document_for_everyone_else():
-    document = SharedDocument(content="x", meta={"a": 1})
-    assert isinstance(document, Document)
-    assert type(replace(document, embedding=[1.0])) is SharedDocument
-    assert Document.from_dict(document.to_dict()).id == Document(content="x", meta={"a": 1}).id
 
 
 def test_produced_ids_are_never_copied():

@@ -44,10 +44,6 @@ def test_question_asks_for_its_kind_of_answer(question, shape):
     assert question_shapes(question)[0] == shape
 
 
-def test_questions_without_a_telling_word_ask_for_nothing_special():
-    assert question_shapes("Tell me about salt.") == []
-
-
 @pytest.mark.parametrize(
     ("sentence", "shape", "question", "expected"),
     [

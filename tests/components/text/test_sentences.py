@@ -119,11 +119,6 @@ def test_a_number_sign_within_a_line_is_no_heading():
     assert sentences("in C # one\n\nnext") == ["in C # one", "next"]
 
 
-@pytest.mark.parametrize("text", ["", " \n\t\u3000 "])
-def test_text_without_characters_has_no_sentences(text):
-    assert sentence_spans(text) == []
-
-
 PIECES = st.sampled_from(
     [
         *"aB1 .!?。！？；…，\"'”“’()（）[]】\n\t\u3000",

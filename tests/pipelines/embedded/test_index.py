@@ -12,7 +12,7 @@ from shiguan.engine.loading import load_pipeline
 from shiguan.ingest import vector_writer
 from shiguan.resources import resource_folder
 
-STAGES = {"source_inspector", "epub_converter", "jsonl_converter", "conversion_inspector", "splitter", "child_writer",
+STAGES = {"source_inspector", "epub_converter", "jsonl_converter", "splitter", "child_writer",
           "orphan_remover", "vector_writer"}  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shiguan.ingest.epub.notes import Note
-from shiguan.text.languages import detect_language
+from shiguan.text.languages import detect_language, same_script
 from shiguan.text.places import Mark, Run, runs_of
 
 # Enough characters to detect a script.
@@ -34,30 +34,22 @@ class Block:
         return {"section": self.section, "kind": self.kind, "anchor": self.anchor, **stated}
 
 
+@dataclass
 class BlockBuilder:
     """Collects the pieces of one block: its text, and notes where they are referred to."""
 
-    def __init__(
-        self,
-        kind: str,
-        anchor: dict[str, Any],
-        language: str,
-        *,
-        page: str = "",
-        preformatted: bool = False,
-        kept: bool = False,
-    ) -> None:
-        self.kind = kind
-        self.length = 0
-        self.notes: list[tuple[Note, str]] = []
-        self._anchor = anchor
-        self._language = language
-        self._preformatted = preformatted
-        self._kept = kept
-        self._pieces: list[str | tuple[Note, str]] = []
-        # The pieces before which a page begins; the node of each piece, with the node's text if that is the piece.
-        self._pages: list[tuple[int, str]] = [(0, page)]
-        self._nodes: dict[int, tuple[str, str | None, int]] = {}
+    kind: str
+    anchor: dict[str, Any]
+    language: str
+    page: str = ""
+    preformatted: bool = False
+    kept: bool = False
+    length: int = 0
+    notes: list[tuple[Note, str]] = field(default_factory=list)
+    _pieces: list[str | tuple[Note, str]] = field(default_factory=list)
+    # The pieces before which a page begins; the node of each piece, with the node's text if that is the piece.
+    _pages: list[tuple[int, str]] = field(default_factory=list)
+    _nodes: dict[int, tuple[str, str | None, int]] = field(default_factory=dict)
 
     def add(self, text: str, *, gap: str = "", node: str = "", raw: str | None = None) -> None:
         """Add a gap and a text; `node` is the CFI of its node, `raw` the node's text if the text is taken from it."""
@@ -79,17 +71,17 @@ class BlockBuilder:
 
     def text(self) -> str:
         text = "".join(piece for piece in self._pieces if isinstance(piece, str))
-        return text.strip("\n").rstrip() if self._preformatted else text.strip()
+        return text.strip("\n").rstrip() if self.preformatted else text.strip()
 
     def build(self) -> Block | None:
         """Finish the block, still without its section; None where there is nothing to show."""
         plain = self.text()
-        seen = detect_language(plain[:_SAMPLE]) if self.notes or self._language else "und"
+        seen = detect_language(plain[:_SAMPLE]) if self.notes or self.language else "und"
         chinese = seen == "zh"
         content, notes = "", []
         pages: list[Mark] = []
         runs: list[Run] = []
-        turns = iter([*self._pages, (len(self._pieces), "")])
+        turns = iter([(0, self.page), *self._pages, (len(self._pieces), "")])
         turn = next(turns)
         page = ""
         after_note = False
@@ -101,7 +93,7 @@ class BlockBuilder:
             if isinstance(piece, str):
                 if after_note and not chinese and piece[:1].isalnum():
                     content += " "
-                shown = piece if content else piece.lstrip("\n" if self._preformatted else None)
+                shown = piece if content else piece.lstrip("\n" if self.preformatted else None)
                 if number in self._nodes:
                     runs += _placed(piece, len(content) - (len(piece) - len(shown)), *self._nodes[number])
                 content += shown
@@ -123,9 +115,9 @@ class BlockBuilder:
         if not content:
             return None
         # Converters often state English for every book; a wrong language is worse than none, which would be detected.
-        agrees = seen == "und" or _SCRIPTS.get(seen) == _SCRIPTS.get(self._language)
-        language = self._language if agrees else ""
-        block = Block(content, self.kind, language, dict(self._anchor), notes, self._kept)
+        agrees = seen == "und" or same_script(seen, self.language)
+        language = self.language if agrees else ""
+        block = Block(content, self.kind, language, dict(self.anchor), notes, self.kept)
         block.pages = [mark for mark in pages if mark[0] < len(content)] if any(label for _, label in pages) else []
         block.cfi = runs
         return block
@@ -137,14 +129,3 @@ def _placed(piece: str, at: int, node: str, raw: str | None, gap: int) -> list[R
         return [(max(at + gap, 0), node, -1)]
     runs = [(at + gap + place, node, offset) for place, _, offset in runs_of(raw, piece[gap:], node)]
     return [(max(place, 0), path, offset + max(-place, 0)) for place, path, offset in runs]
-
-
-# Languages that are not in the Latin script.
-_SCRIPTS = {
-    code: script
-    for script, codes in {
-        "han": "zh ja", "hangul": "ko", "arabic": "ar fa ur ps ug", "hebrew": "he yi",
-        "cyrillic": "ru uk be bg sr mk kk mn", "greek": "el grc", "devanagari": "hi mr ne sa", "thai": "th",
-    }.items()
-    for code in codes.split()
-}  # fmt: skip

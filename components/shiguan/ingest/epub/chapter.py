@@ -3,10 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from shiguan.ingest.epub.blocks import Block, BlockBuilder
-from shiguan.ingest.epub.lists import link_lists
 from shiguan.ingest.epub.notes import NOTE_LISTS, BookFile, NoteIndex, is_mark
 from shiguan.ingest.epub.package import primary_language
 from shiguan.ingest.epub.pictures import (
@@ -73,6 +72,7 @@ _CELLS = frozenset(("td", "th"))
 _SHORT_ALT = 2
 
 
+@dataclass
 class ChapterReader:
     """
     Turns the trees of a book's files, in reading order, into blocks.
@@ -82,40 +82,29 @@ class ChapterReader:
     two pieces (space, line end, cell border) waits in `_gap` until more text of the same block comes.
     """
 
-    def __init__(
-        self,
-        language: str,
-        *,
-        sections: SectionTracker,
-        notes: NoteIndex,
-        roles: Roles,
-        repeated: frozenset[str],
-        pages: Mapping[Element, str],
-    ) -> None:
-        self.blocks: list[Block] = []
-        self.headings: list[Block] = []
-        self.left_out: Counter[str] = Counter()
-        self._language = language
-        self._sections = sections
-        self._notes = notes
-        self._roles = roles
-        # Alternative texts that are repeated often.
-        self._repeated = repeated
-        # The pages that begin at elements, the page that began last, and the alternative text of the last formula.
-        self._pages = pages
-        self._page = ""
-        self._formula_words = ""
-        self._gap = ""
-        self._block: BlockBuilder | None = None
+    language: str
+    sections: SectionTracker
+    notes: NoteIndex
+    roles: Roles
+    # Alternative texts that are repeated often, and the pages that begin at elements.
+    repeated: frozenset[str]
+    pages: Mapping[Element, str]
+    blocks: list[Block] = field(default_factory=list)
+    headings: list[Block] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    # The page that began last, and the alternative text of the last formula.
+    _page: str = ""
+    _formula_words: str = ""
+    _gap: str = ""
+    _block: BlockBuilder | None = None
 
     def read(self, file: BookFile, *, left_out: str) -> None:
         """Read a file; with `left_out`, the kind of a part that is not text of the book, it is only counted."""
         self._file = file
-        self._link_lists = link_lists(file.root)
         self._position = 0
         self._space = False
-        self._sections.start_file(file.href)
-        frames = [Frame(file.root, left_out=left_out, language=self._language)]
+        self.sections.start_file(file.href)
+        frames = [Frame(file.root, left_out=left_out, language=self.language)]
         for event, element, path in walk(file.root):
             if event == "start":
                 frames.append(self._open(element, path, frames[-1]))
@@ -144,14 +133,14 @@ class ChapterReader:
         self._judge(element, name, frame)
         for key in ("id", "name"):
             if element_id := element.get(key):
-                self._sections.start_element(element_id)
+                self.sections.start_element(element_id)
         if frame.is_block:
             self._boundary(frame, parent, entering=True)
             frame.start = self._position + 1 if self._position else 0
             frame.host = frame
             self._enter_block(element, frame, parent)
-        if element in self._pages:
-            self._page = self._pages[element]
+        if element in self.pages:
+            self._page = self.pages[element]
             if self._block is not None:
                 self._block.begin_page(self._page)
         if name == "br":
@@ -162,7 +151,7 @@ class ChapterReader:
             # "2<sup>2</sup>⁄<sub>3</sub>" is not 22⁄3.
             self._gap = self._gap or (" " if self._block.ends_with_digit else "")
         elif name == "math" and frame.shown:
-            self._say_formula(formula_text(element), frame)
+            self._put(formula_text(element), frame)
             self._formula_words = " ".join(element.get("alttext", "").split())
             # Its letters count for anchors, but must not be repeated in a block.
             frame.muted = True
@@ -174,8 +163,6 @@ class ChapterReader:
         types = tokens(element, "type", "role")
         if types & NOTE_LISTS:
             frame.kind = "footnote"
-        elif element in self._link_lists and frame.kind == "text":
-            frame.kind = "list"
         frame.depth += name in SECTIONS
         frame.no_headings = frame.no_headings or name in _NO_HEADINGS
         if name == "blockquote" or "epigraph" in types:
@@ -189,7 +176,7 @@ class ChapterReader:
         elif name == "table":
             frame.table = is_data_table(element)
             if frame.table:
-                frame.kind = "table" if frame.kind not in ("footnote", "list") else frame.kind
+                frame.kind = "table" if frame.kind != "footnote" else frame.kind
                 frame.lines = frame
         elif name == "pre":
             frame.preformatted = True
@@ -201,7 +188,7 @@ class ChapterReader:
             frame.captioned = any(True for _ in element.iter("figcaption"))
 
     def _judge(self, element: Element, name: str, frame: Frame) -> None:
-        note = self._notes.notes.get(element)
+        note = self.notes.notes.get(element)
         if note is not None and not frame.muted:
             if note.placed or note.wanted:
                 frame.muted, note.left_out = True, bool(frame.left_out)
@@ -209,7 +196,7 @@ class ChapterReader:
                 note.placed = True
                 frame.kind, frame.left_out = "footnote", "" if note.typed else frame.left_out
                 frame.lines, frame.no_headings = None, True
-        elif element in self._notes.marks:
+        elif element in self.notes.marks:
             frame.muted = frame.muted or is_mark(element)
         elif is_page_mark(element, name) or element.get("hidden") is not None:
             frame.muted = True
@@ -217,9 +204,9 @@ class ChapterReader:
             frame.muted = frame.muted or self._is_repetition(element, name)
         elif name in ("title", "desc") and is_placeholder(element_text(element)):
             frame.muted = True
-        elif self._roles.keeps(element):
+        elif self.roles.keeps(element):
             frame.left_out, frame.kept = "", True
-        elif kind := self._roles.leaves_out(element, self._file.href):
+        elif kind := self.roles.leaves_out(element, self._file.href):
             frame.left_out, frame.kept = kind, False
 
     def _is_repetition(self, element: Element, name: str) -> bool:
@@ -230,16 +217,16 @@ class ChapterReader:
         return before is not None and has_formula(before)
 
     def _close(self, element: Element, frame: Frame, parent: Frame) -> None:
-        note = self._notes.marks.get(element)
+        note = self.notes.marks.get(element)
         if note is not None and parent.shown and not note.placed:
-            self._open_block(parent, self._next_position()).add_note(note, self._notes.text_of(note))
+            self._open_block(parent, self._next_position()).add_note(note, self.notes.text_of(note))
         if not frame.is_block:
             return
         if frame.heading and not parent.heading:
             self._finish_heading(str(element.tag), frame)
         self._boundary(frame, parent, entering=False)
         if element.tag in SECTIONS:
-            self._sections.end_section(parent.depth)
+            self.sections.end_section(parent.depth)
 
     def _say(self, text: str | None, frame: Frame) -> None:
         if not text or frame.uncounted:
@@ -311,16 +298,14 @@ class ChapterReader:
         inline = running or begins_word or frame.heading
         if formula := picture_formula(element):
             if element.get("alt", "").strip() != self._formula_words:
-                self._say_formula(formula, frame)
+                self._put(formula, frame)
             return
-        alt = alternative_text(element, inline=inline, repeated=self._repeated)
+        alt = alternative_text(element, inline=inline, repeated=self.repeated)
         if not alt or alt == self._formula_words:
             return
         if frame.heading or len(alt) <= _SHORT_ALT:
             # A letter drawn as a picture: an initial, a rare character, a title in ornamental type.
-            block = self._open_block(frame, self._next_position())
-            block.add(alt, gap=self._gap if block.length else "", node=frame.cfi)
-            self._gap = ""
+            self._put(alt, frame)
             return
         label = f"[图：{alt}]" if detect_language(alt) == "zh" else f"[Image: {alt}]"
         if self._block is not None and running and frame.lines is None:
@@ -333,7 +318,8 @@ class ChapterReader:
             builder.add(label, node=frame.cfi)
             self._emit(builder)
 
-    def _say_formula(self, text: str, frame: Frame) -> None:
+    def _put(self, text: str, frame: Frame) -> None:
+        """Add a text that is not that of a node: a formula, or a letter drawn as a picture."""
         if text:
             block = self._open_block(frame, self._next_position())
             block.add(text, gap=self._gap if block.length else self._gap.lstrip(), node=frame.cfi)
@@ -347,7 +333,7 @@ class ChapterReader:
 
     def _emit(self, builder: BlockBuilder) -> None:
         if block := builder.build():
-            block.section = self._sections.path()
+            block.section = self.sections.path()
             self.blocks.append(block)
 
     def _finish_heading(self, name: str, frame: Frame) -> None:
@@ -362,7 +348,7 @@ class ChapterReader:
         if text:
             heading = block.build()
             self.headings += [heading] if heading else []
-            self._sections.add_heading(text, int(name[1]), frame.depth, frame.path.rpartition("/")[0])
+            self.sections.add_heading(text, int(name[1]), frame.depth, frame.path.rpartition("/")[0])
         for note, note_text in block.notes:
             # A heading has no notes in it; those that it refers to come right after it.
             builder = BlockBuilder("footnote", note.anchor, frame.language, page=note.page)

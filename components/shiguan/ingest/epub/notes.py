@@ -1,34 +1,22 @@
 """Finds the notes of a book: the links that lead to them, their marks, and the place where each is inserted."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from shiguan.ingest.epub.package import Resolve
 from shiguan.ingest.epub.pictures import formula_text
 from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element, element_text, tokens, walk
+from shiguan.resources import read_patterns
 
 _NOTES = frozenset("footnote endnote rearnote note doc-footnote doc-endnote".split())
 NOTE_LISTS = frozenset("footnotes endnotes rearnotes notes doc-endnotes doc-footnotes".split())
-_MARK = re.compile(
-    r"[\[(（【〔〈{]*\s*(?:\d{1,4}|[*†‡§¶#※＊]{1,4}|[a-zA-Z]|[ivxlcIVXLC]{1,6}|[\u2460-\u2473\u24ea-\u24ff]"
-    r"|[\u2070\u00b9\u00b2\u00b3\u2074-\u2079]{1,4}|(?:注|註|注释|註釋|note|n\.?)\s*[\d一二三四五六七八九十]{0,4})"
-    r"\s*[\])）】〕〉}.。]*",
-    re.IGNORECASE,
-)
-_BACK_ARROW = re.compile(r"[\s\[(]*(?:[↑↩↵⏎←⇑^▲▴\ufe0e\ufe0f]+|back|return|返回|回到正文)[\s\])]*", re.IGNORECASE)
-_NOTE_CLASS = re.compile(
-    r"(?:foot|end|rear)[-_]?notes?|^notes?(?:[-_]?(?:list|body|text|content|p|para))?$|^fn\d*$|^fnote|duokan-footnote"
-)
+_MARK, _BACK, _NOTE_CLASS, _LEADING = read_patterns(Path(__file__).with_name("notes.yaml")).values()
 _BACK_ROLES = frozenset("backlink doc-backlink".split())
 _MARK_ROLES = frozenset("noteref doc-noteref".split())
 _AROUND_MARK = "[]()（）【】〔〕 ."
 _INLINE_WRAPPERS = frozenset("sup span small b i em".split())
 _SHORT = 12
-_LEADING_MARK = re.compile(
-    r"^\s*[\[(（【〔]?\s*(?:\d{1,4}|[*†‡§¶※＊]{1,4}|[\u2460-\u2473])\s*[\])）】〕.:：、]?\s+"
-    r"|^\s*[\[(（【〔]\s*\d{0,4}\s*[\])）】〕]\s*|^\s*[.:：、．)\]]\s+"
-)
 _PLAIN_NOTES = frozenset("p li dd div aside td tr blockquote section article text note".split())
 _TOO_BIG = frozenset("html body main nav table ol ul dl".split())
 _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
@@ -50,14 +38,6 @@ class BookFile:
     cfi: str = ""
 
 
-@dataclass(eq=False)
-class Link:
-    """A link with a fragment, and the element it leads to."""
-
-    element: Element
-    target: Element | None = None
-
-
 def is_mark(link: Element) -> bool:
     """Return whether a link's text is a note mark and not part of the sentence: a number, a letter, a star, 注1."""
     text = element_text(link)
@@ -76,7 +56,7 @@ def looks_like_back(link: Element) -> bool:
 
 def says_back(link: Element) -> bool:
     """Return whether a link in a note is the way back beyond doubt, wherever it leads."""
-    return bool(tokens(link, "type", "role") & _BACK_ROLES) or bool(_BACK_ARROW.fullmatch(element_text(link)))
+    return bool(tokens(link, "type", "role") & _BACK_ROLES) or bool(_BACK.fullmatch(element_text(link)))
 
 
 def in_note_list(element: Element) -> bool:
@@ -159,19 +139,17 @@ class NoteIndex:
         self.dangling = 0
         # Every element in the order of the book: its file, its path in it, and its number.
         self._places: dict[Element, tuple[BookFile, str, int]] = {}
-        self._links: list[Link] = []
-        self._typed: list[Element] = []
+        # The links with a fragment, and the elements that they lead to.
+        self._links: dict[Element, Element | None] = {}
         self._walk(files, resolve)
         self._back_links: set[Element] = set()
         self._plain: dict[Element, tuple[bool, bool]] = {}
-        for element in self._typed:
-            self._add(element, typed=True)
-        self._into_block: dict[Element, list[Link]] = {}
-        for link in self._links:
-            if link.target is not None:
-                self._into_block.setdefault(block_of(link.target), []).append(link)
-        for link in self._links:
-            self._judge(link)
+        self._into_block: dict[Element, list[Element]] = {}
+        for link, target in self._links.items():
+            if target is not None:
+                self._into_block.setdefault(block_of(target), []).append(link)
+        for link, target in self._links.items():
+            self._judge(link, target)
         for mark, note in self.marks.items():
             # A mark inside a note is resolved when that note is written.
             note.wanted = note.wanted or not any(node in self.notes for node in mark.iterancestors())
@@ -191,7 +169,7 @@ class NoteIndex:
             return "" if note.placed or nesting >= _MAX_NESTING else f" ({self.text_of(note, nesting + 1)})"
 
         text = element_text(note.element, instead)
-        return _LEADING_MARK.sub("", text, count=1).strip() or text
+        return _LEADING.sub("", text, count=1).strip() or text
 
     def _walk(self, files: Iterable[BookFile], resolve: Resolve) -> None:
         ids: dict[tuple[str, str], Element] = {}
@@ -205,12 +183,12 @@ class NoteIndex:
                         # If an id occurs twice, reading systems go to the first.
                         ids.setdefault((file.href, element_id), element)
                 if element.tag == "a" and "#" in element.get("href", ""):
-                    self._links.append(Link(element))
+                    self._links[element] = None
                 if element.tag not in ("a", "span", "sup") and tokens(element, "type", "role") & _NOTES:
-                    self._typed.append(element)
+                    self._add(element, typed=True)
         for link in self._links:
-            place = resolve(self._places[link.element][0].href, link.element.get("href", ""))
-            link.target = ids.get(place) if place is not None else None
+            place = resolve(self._places[link][0].href, link.get("href", ""))
+            self._links[link] = ids.get(place) if place is not None else None
 
     def _add(self, element: Element, *, typed: bool) -> Note:
         if element not in self.notes:
@@ -218,26 +196,23 @@ class NoteIndex:
             self.notes[element] = Note(element, file, path, typed)
         return self.notes[element]
 
-    def _judge(self, link: Link) -> None:
-        says_so = says_mark(link.element)
-        if link.target is None:
+    def _judge(self, link: Element, target: Element | None) -> None:
+        says_so = says_mark(link)
+        if target is None:
             self.dangling += says_so
             return
-        if says_back(link.element) or (not says_so and not is_mark(link.element)):
+        if says_back(link) or (not says_so and not is_mark(link)):
             return
-        element = self._note_element(link.target)
-        if element is None or contains(element, link.element):
+        element = self._note_element(target)
+        if element is None or contains(element, link):
             return
-        backs = [
-            back
-            for back in self._into_block.get(block_of(link.element), ())[:_MAX_BACK_LINKS]
-            if contains(element, back.element) and looks_like_back(back.element)
-        ]
+        links_here = self._into_block.get(block_of(link), ())[:_MAX_BACK_LINKS]
+        backs = [back for back in links_here if contains(element, back) and looks_like_back(back)]
         if not says_so and element not in self.notes and not self._is_plain_note(link, element, bool(backs)):
             return
         note = self._add(element, typed=False)
-        self._back_links.update(with_wrapper(back.element) for back in backs)
-        self.marks[with_wrapper(link.element) if is_mark(link.element) else link.element] = note
+        self._back_links.update(map(with_wrapper, backs))
+        self.marks[with_wrapper(link) if is_mark(link) else link] = note
 
     def _note_element(self, target: Element) -> Element | None:
         """Find the whole note around, at or after the element that a link leads to."""
@@ -259,7 +234,7 @@ class NoteIndex:
             holder = parent
         return None if holder.tag in _TOO_BIG or holder.tag in _HEADINGS else holder
 
-    def _is_plain_note(self, link: Link, element: Element, leads_back: bool) -> bool:
+    def _is_plain_note(self, link: Element, element: Element, leads_back: bool) -> bool:
         if element not in self._plain:
             fits = (
                 element.tag in _PLAIN_NOTES
@@ -270,5 +245,5 @@ class NoteIndex:
         fits, listed = self._plain[element]
         if listed:
             # Two links that lead to each other: the note is the one in the list.
-            return not in_note_list(link.element)
-        return fits and leads_back and self._places[element][2] > self._places[link.element][2]
+            return not in_note_list(link)
+        return fits and leads_back and self._places[element][2] > self._places[link][2]

@@ -4,12 +4,13 @@ import posixpath
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from shiguan.errors import SourceError
 from shiguan.ingest.archives import SafeArchive
-from shiguan.ingest.epub.trees import Element, element_text, local_name, parse_xhtml, parse_xml, tokens
+from shiguan.ingest.epub.trees import Element, element_text, parse_xhtml, parse_xml, tokens
 from shiguan.text.works import work_of
 
 _CONTAINER = "META-INF/container.xml"
@@ -50,20 +51,12 @@ Resolve = Callable[[str, str], Target | None]
 
 
 class Landmark(NamedTuple):
-    """A place that the book names by its role: cover, toc, bodymatter."""
-
-    href: str
-    fragment: str
-    kinds: frozenset[str]
-    label: str
-
-
-class PageTarget(NamedTuple):
-    """A line of a page list: where the printed page of that label begins; unknown without a file."""
+    """A place that the book names: by its role (cover, bodymatter), or as a printed page; unknown without a file."""
 
     href: str
     fragment: str
     label: str
+    kinds: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +88,7 @@ class Package:
     spine: list[tuple[int, str, bool]] = field(default_factory=list)
     nav: list[NavEntry] = field(default_factory=list)
     landmarks: list[Landmark] = field(default_factory=list)
-    pages: list[PageTarget] = field(default_factory=list)
+    pages: list[Landmark] = field(default_factory=list)
     # The spine as the book's CFIs have it.
     cfi: str = "/6"
     warnings: list[str] = field(default_factory=list)
@@ -106,7 +99,7 @@ class Package:
         return [landmark for landmark in self.landmarks if landmark.kinds & _TEXT_START]
 
 
-def read_nav(root: Element, base: str, find: Resolve) -> tuple[list[NavEntry], list[Landmark], list[PageTarget]]:
+def _read_nav(root: Element, base: str, package: Package) -> None:
     """Read an EPUB 3 navigation document."""
 
     def lines(node: Element) -> list[Element]:
@@ -122,21 +115,20 @@ def read_nav(root: Element, base: str, find: Resolve) -> tuple[list[NavEntry], l
     toc = next((nav for nav in navs if "toc" in tokens(nav, "type", "role")), None)
     if toc is None:
         toc = next((nav for nav in navs if not tokens(nav, "type")), None)
-    links = [link for nav in navs if "landmarks" in tokens(nav, "type") for link in nav.iter("a")]
-    landmarks = [
-        Landmark(*target, tokens(link, "type"), element_text(link))
-        for link in links
-        if (target := find(base, link.get("href", "")))
-    ]
-    pages = [link for nav in navs if tokens(nav, "type", "role") & _PAGE_LISTS for link in nav.iter("a")]
-    listed = [
-        PageTarget(*(find(base, link.get("href", "")) or ("", "")), element_text(link)) for link in pages[:_MAX_ENTRIES]
-    ]
-    return _entries(toc, lines, words, base, find), landmarks, listed
+    for nav in navs:
+        places = (
+            Landmark(*_place(package, base, link.get("href", "")), element_text(link), tokens(link, "type"))
+            for link in islice(nav.iter("a"), _MAX_ENTRIES)
+        )
+        if "landmarks" in tokens(nav, "type"):
+            package.landmarks += [place for place in places if place.href]
+        elif tokens(nav, "type", "role") & _PAGE_LISTS:
+            package.pages += places
+    package.nav = _entries(toc, lines, words, base, package)
 
 
-def read_ncx(root: Element, base: str, find: Resolve) -> tuple[list[NavEntry], list[PageTarget]]:
-    """Read an EPUB 2 table of contents."""
+def _read_ncx(root: Element, base: str, package: Package) -> None:
+    """Read an EPUB 2 table of contents, and its page list, unless the book has those of EPUB 3."""
 
     def points(node: Element) -> list[Element]:
         return [child for child in node if child.tag == "navpoint"]
@@ -145,11 +137,15 @@ def read_ncx(root: Element, base: str, find: Resolve) -> tuple[list[NavEntry], l
         label = next((element_text(node) for node in point if node.tag == "navlabel"), "")
         return label, next((node.get("src", "") for node in point if node.tag == "content"), "")
 
-    pages = []
-    for _, target in zip(range(_MAX_ENTRIES), root.iter("pagetarget"), strict=False):
-        label, link = words(target)
-        pages.append(PageTarget(*(find(base, link) or ("", "")), label or target.get("value", "")))
-    return _entries(next(root.iter("navmap"), None), points, words, base, find), pages
+    package.nav = package.nav or _entries(next(root.iter("navmap"), None), points, words, base, package)
+    if not package.pages:
+        for target in islice(root.iter("pagetarget"), _MAX_ENTRIES):
+            label, link = words(target)
+            package.pages.append(Landmark(*_place(package, base, link), label or target.get("value", "")))
+
+
+def _place(package: Package, base: str, link: str) -> tuple[str, str]:
+    return (package.find(base, link) if link else None) or ("", "")
 
 
 def _entries(
@@ -157,7 +153,7 @@ def _entries(
     below: Callable[[Element], list[Element]],
     words: Callable[[Element], tuple[str, str] | None],
     base: str,
-    find: Resolve,
+    package: Package,
 ) -> list[NavEntry]:
     """Read the lines of a table of contents; the lines below one without words belong to the line above it."""
     entries: list[NavEntry] = []
@@ -166,8 +162,7 @@ def _entries(
     while pending and len(entries) < _MAX_ENTRIES:
         node, entry = pending.pop()
         if label := words(node):
-            target = find(base, label[1]) if label[1] else None
-            entry = NavEntry(label[0], *(target or ("", "")), entry)
+            entry = NavEntry(label[0], *_place(package, base, label[1]), entry)
             entries.append(entry)
         if entry is not None and entry.depth < _MAX_DEPTH:
             pending.extend((child, entry) for child in reversed(below(node)))
@@ -273,7 +268,7 @@ def _read_metadata(opf: Element, package: Package) -> None:
         if _text(node) and _text(node) not in people.setdefault(role.lower(), []):
             people[role.lower()].append(_text(node))
     package.authors = people.get("aut", [])
-    dates = sorted(opf.iter("date"), key=lambda node: _attribute(node, "event") not in ("publication", ""))
+    dates = sorted(opf.iter("date"), key=lambda node: bool(tokens(node, "event") - {"publication"}))
     given = {
         meta.get("property") or meta.get("name") or "": _text(meta) or meta.get("content") for meta in opf.iter("meta")
     }
@@ -350,7 +345,7 @@ def _read_navigation(
         if "nav" in tokens(item, "properties") and (found := read(item)):
             root, _ = parse_xhtml(found[1])
             if root is not None:
-                package.nav, package.landmarks, package.pages = read_nav(root, found[0], package.find)
+                _read_nav(root, found[0], package)
             break
     spine = next(opf.iter("spine"), None)
     ncx_id = spine.get("toc", "") if spine is not None else ""
@@ -360,17 +355,10 @@ def _read_navigation(
     if not (package.nav and package.pages) and ncx is not None and (found := read(ncx)):
         root = parse_xml(found[1])
         if root is not None:
-            nav, pages = read_ncx(root, found[0], package.find)
-            package.nav, package.pages = package.nav or nav, package.pages or pages
+            _read_ncx(root, found[0], package)
     for reference in opf.iter("reference"):
-        target = package.find(opf_name, reference.get("href", ""))
-        if target is not None:
-            kinds = frozenset(reference.get("type", "").lower().split())
-            package.landmarks.append(Landmark(*target, kinds, reference.get("title", "")))
-
-
-def _attribute(node: Element, name: str) -> str:
-    return next((str(value) for key, value in node.attrib.items() if local_name(str(key)) == name), "")
+        if target := package.find(opf_name, reference.get("href", "")):
+            package.landmarks.append(Landmark(*target, reference.get("title", ""), tokens(reference, "type")))
 
 
 def _text(node: Element) -> str:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from shiguan.ingest.epub.notes import BookFile, Note
-from shiguan.ingest.epub.package import PageTarget
+from shiguan.ingest.epub.package import Landmark
 from shiguan.ingest.epub.roles import is_page_class, is_page_type
 from shiguan.ingest.epub.trees import Element, element_text
 from shiguan.text.places import page_label
@@ -18,7 +18,7 @@ _WIDEST_GAP = 10
 
 
 def begin_pages(
-    files: Sequence[BookFile], listed: Sequence[PageTarget], notes: Sequence[Note]
+    files: Sequence[BookFile], listed: Sequence[Landmark], notes: Sequence[Note]
 ) -> tuple[dict[Element, str], list[str]]:
     """
     Return the elements at which pages begin, and what is wrong with the book's page list; also set the pages of notes.
@@ -52,7 +52,8 @@ def begin_pages(
     weak = {"named"} if named < _FEWEST_NAMED or named < len(marks) else set()
     chosen = [(element, label) for element, label, how in marks if label and how not in weak]
     begins = dict(_with_gaps(chosen))
-    _place_notes(files, begins, notes)
+    if begins and notes:
+        _place_notes(files, begins, notes)
     return begins, _faults(listed, places, met)
 
 
@@ -78,7 +79,7 @@ def _with_gaps(marks: Sequence[tuple[Element, str]]) -> list[tuple[Element, str]
 def _place_notes(files: Sequence[BookFile], begins: dict[Element, str], notes: Sequence[Note]) -> None:
     by_element = {note.element: note for note in notes}
     page = ""
-    for file in files if by_element and begins else ():
+    for file in files:
         page = "" if file.spine is None else page
         for element in file.root.iter():
             page = begins.get(element, page)
@@ -86,7 +87,7 @@ def _place_notes(files: Sequence[BookFile], begins: dict[Element, str], notes: S
                 by_element[element].page = page
 
 
-def _faults(listed: Sequence[PageTarget], places: dict[tuple[str, str], str], met: set[tuple[str, str]]) -> list[str]:
+def _faults(listed: Sequence[Landmark], places: dict[tuple[str, str], str], met: set[tuple[str, str]]) -> list[str]:
     labels = Counter(filter(None, places.values()))
     faults = {
         "{} of its entries lead nowhere": sum((target.href, target.fragment) not in met for target in listed),

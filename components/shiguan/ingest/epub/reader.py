@@ -2,61 +2,49 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import unquote
 
 from shiguan.errors import SourceError
 from shiguan.ingest.archives import SafeArchive
 from shiguan.ingest.epub.blocks import Block, BlockBuilder
 from shiguan.ingest.epub.chapter import ChapterReader
-from shiguan.ingest.epub.lists import mark_lists
 from shiguan.ingest.epub.notes import BookFile, NoteIndex
 from shiguan.ingest.epub.package import Package, Target, read_package
 from shiguan.ingest.epub.pages import begin_pages
 from shiguan.ingest.epub.pictures import repeated_alternatives
 from shiguan.ingest.epub.roles import Roles, leave_out
 from shiguan.ingest.epub.sections import SectionTracker
-from shiguan.ingest.epub.trees import Element, parse_xhtml
+from shiguan.ingest.epub.trees import Element, element_text, parse_xhtml
 
 _MAX_CHAPTER_BYTES = 64 * 1024 * 1024
 _MAX_NOTE_FILES = 200
+_LONGEST_TITLE = 500
 _NEXT_STEP = "Get an undamaged copy of the book"
 
 
-@dataclass
-class Book:
-    """A book that was read: what it says about itself, its blocks in reading order, and warnings."""
-
-    title: str
-    authors: list[str]
-    language: str
-    blocks: list[Block]
-    warnings: list[str]
-    work: dict[str, Any] = field(default_factory=dict)
-
-
-def read_book(archive: SafeArchive, *, include_front_matter: bool = False) -> Book:
+def read_book(archive: SafeArchive, *, include_front_matter: bool = False) -> tuple[Package, list[Block]]:
+    """Read what a book says about itself, and its blocks in reading order."""
     package = read_package(archive)
     files = list(_files(archive, package))
     if not files:
         raise SourceError(archive.source, "none of the files in its reading order can be read", _NEXT_STEP)
     notes = [*files, *_note_files(archive, files, package)]
-    return _book(package, files, notes, include=include_front_matter)
+    return package, _blocks(package, files, notes, include=include_front_matter)
 
 
-def read_page(data: bytes, source: str) -> Book:
-    """Read a page as the only chapter of a book without metadata."""
+def read_page(data: bytes, source: str) -> tuple[Package, list[Block]]:
+    """Read a page as the only chapter of a book that has no metadata but a title."""
     root, problems = parse_xhtml(data) if len(data) <= _MAX_CHAPTER_BYTES else (None, [])
     if root is None:
         raise SourceError(source, "the page cannot be read", _NEXT_STEP)
     package = Package(source, lambda base, href: Target(base, unquote(href[1:])) if href.startswith("#") else None)
     package.warnings += [f"{source}: the page was mended: {'; '.join(problems)}."] if problems else []
     files = [BookFile("", 0, root)]
-    return _book(package, files, files, include=False)
+    package.title = next((element_text(title) for title in root.iter("title")), "")[:_LONGEST_TITLE]
+    return package, _blocks(package, files, files, include=False)
 
 
-def _book(package: Package, files: list[BookFile], notes: list[BookFile], *, include: bool) -> Book:
+def _blocks(package: Package, files: list[BookFile], notes: list[BookFile], *, include: bool) -> list[Block]:
     source, warnings = package.source, package.warnings
     blocks, left = _read(package, files, notes, include=include)
     if not blocks and not include:
@@ -69,7 +57,7 @@ def _book(package: Package, files: list[BookFile], notes: list[BookFile], *, inc
     if left and package.spine:
         parts = ", ".join(f"{name} ({size:,} characters)" for name, size in left.items())
         warnings.append(f"{source}: left out as no text of the book: {parts}; `include_front_matter: true` keeps all.")
-    return Book(package.title, package.authors, package.language, blocks, warnings, package.work)
+    return blocks
 
 
 def _files(archive: SafeArchive, package: Package) -> Iterator[BookFile]:
@@ -107,9 +95,7 @@ def _read(
     pages, faults = begin_pages(note_files, package.pages, list(notes.notes.values()))
     if faults and not include:
         package.warnings.append(f"{package.source}: its list of pages is not to be trusted: {'; '.join(faults)}.")
-    reader = ChapterReader(
-        package.language, sections=sections, notes=notes, roles=roles, repeated=repeated, pages=pages
-    )
+    reader = ChapterReader(package.language, sections, notes, roles, repeated, pages)
     for file in files:
         outside = not (file.linear or include)
         left_out = "outside the reading order" if outside else roles.leaves_out_file(file.href, file.root)
@@ -125,7 +111,6 @@ def _read(
         else:
             most = f"{package.source}: most of its text looks like {' and '.join(parts)}; it was kept."
             package.warnings.append(most)
-    mark_lists(blocks)
     # A book of nothing but headings is shown as such, rather than refused.
     return blocks or reader.headings, left
 

@@ -23,6 +23,11 @@ class _Heading:
     absorbed: bool = False
     joined: bool = False
 
+    def goes_on_with(self, text: str, level: int, depth: int, parent_path: str) -> bool:
+        """Return whether a heading right after this one is its second line."""
+        beside = (self.parent_path, self.depth) == (parent_path, depth) and level <= self.level
+        return beside and not self.joined and len(self.text) + len(text) < _MAX_JOINED
+
 
 class SectionTracker:
     """
@@ -63,20 +68,17 @@ class SectionTracker:
 
     def add_heading(self, text: str, level: int, depth: int, parent_path: str) -> None:
         self._orphans = []
-        last = self._headings[-1] if self._headings else None
-        neighbour = last is not None and not self._text_since_heading and last.parent_path == parent_path
-        if last is not None and neighbour and not self._awaits_heading and last.depth == depth and level <= last.level:
-            joined = f"{last.text} {text}"
-            if not last.joined and len(joined) <= _MAX_JOINED:
-                last.text, last.level, last.joined = joined, level, True
-                self._pop_above(depth, level, keep=last)
-                return
+        last = self._headings[-1] if self._headings and not self._text_since_heading else None
+        if last is not None and not self._awaits_heading and last.goes_on_with(text, level, depth, parent_path):
+            last.text, last.level, last.joined = f"{last.text} {text}", level, True
+            self._pop_above(depth, level, keep=last)
+            return
         self._pop_above(depth, level)
         heading = _Heading(text, depth, level, self._href, parent_path)
         if self._awaits_heading and self._entry is not None:
             # A part whose first chapter is at the same place shares the place but not the heading.
             self._matches[self._entry] = heading
-        elif not self._text_since_heading and last is not None and self._entry is not None:
+        elif last is not None and self._entry is not None:
             heading.absorbed = _letters(text) in _letters(self._entry.label)
         self._awaits_heading = False
         self._headings.append(heading)
@@ -111,11 +113,7 @@ class SectionTracker:
         self._awaits_heading = True
 
     def _pop_above(self, depth: int, level: int, keep: _Heading | None = None) -> None:
-        self._headings = [
-            heading
-            for heading in self._headings
-            if heading is keep or heading.depth < depth or (heading.depth == depth and heading.level < level)
-        ]
+        self._headings = [h for h in self._headings if h is keep or (h.depth, h.level) < (depth, level)]
 
     def _open_entries(self) -> list[NavEntry]:
         """Return the entries that still hold here, without those whose heading has ended."""
@@ -130,7 +128,7 @@ class SectionTracker:
                 foreign = self._entry_href != self._href and chain[-1] is self._entry
                 if not (foreign and self._headings):
                     break
-            elif any(heading is open_heading for open_heading in self._headings):
+            elif heading in self._headings:
                 break
             elif heading.href != self._href:
                 first = self._headings[0] if self._headings else None

@@ -1,0 +1,39 @@
+"""What every stage of the index that reads files or their blocks keeps."""
+
+import pytest
+from haystack import Pipeline
+
+from shiguan.ingest.docx_heading_marker import DocxHeadingMarker
+from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
+from shiguan.ingest.epub_to_document import EPUBToDocument
+from shiguan.ingest.html_page_to_document import HtmlPageToDocument
+from shiguan.ingest.jsonl_to_document import JSONLToDocument
+from shiguan.ingest.markdown_section_splitter import MarkdownSectionSplitter
+from shiguan.ingest.parent_child_splitter import ParentChildSplitter
+from shiguan.ingest.source_inspector import SourceInspector
+
+SMALL = {"parent_min_tokens": 200, "parent_max_tokens": 400, "child_min_tokens": 20, "child_max_tokens": 60}
+STAGES = [
+    DocxHeadingMarker(), E5DocumentEmbedder(meta_fields_to_embed=["title"]), EPUBToDocument(include_front_matter=True),
+    HtmlPageToDocument(), JSONLToDocument(), MarkdownSectionSplitter(), ParentChildSplitter(**SMALL), SourceInspector(),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: type(stage).__name__)
+def test_nothing_gives_nothing(stage):
+    result = stage.run([])
+    produced = result.pop("produced", None)
+    assert produced is None or not (produced.files or produced.parents or produced.children)
+    assert not any(result.values())
+
+
+@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: type(stage).__name__)
+def test_a_stage_comes_back_from_yaml_as_it_was(stage):
+    pipeline = Pipeline()
+    pipeline.add_component("stage", type(stage)(**stage_parameters(stage)))
+    again = Pipeline.loads(pipeline.dumps()).get_component("stage")
+    assert stage_parameters(again) == stage_parameters(stage)
+
+
+def stage_parameters(stage):
+    return {name: value for name, value in vars(stage).items() if not name.startswith("_")}
