@@ -194,7 +194,7 @@ class CitationExtractor:
         weak = sum(verdict in ("unsupported", "contradicted") for verdict in verdicts)
         if weak:
             warnings.append(f"{weak} of the answer's {len(verdicts)} sentences are not supported by the sources.")
-        citations = [citation.to_dict() for citation in citations_of(cited, places, numbered)]
+        citations = citations_of(cited, places, numbered)
         records = {
             "citations": citations,
             "claims": [claim.record(at, shown) for claim, at in zip(cited, places, strict=True) if claim.support],

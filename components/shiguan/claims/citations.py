@@ -3,10 +3,10 @@
 import html
 import re
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import isfinite, isnan
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from haystack import Document
 
@@ -18,7 +18,6 @@ from shiguan.text.places import place_of
 from shiguan.text.terms import is_wide, terms
 
 Format = Literal["markdown", "html", "plain"]
-Key = TypeVar("Key", bound=Hashable)
 
 # Confidence = 0.4 document score + 0.4 similarity + 0.2 frequency of the passage in the answer (three times is often).
 _SCORE_SHARE, _SIMILARITY_SHARE, _FREQUENCY_SHARE, _OFTEN = 0.4, 0.4, 0.2, 3
@@ -30,38 +29,9 @@ _MARKS: dict[Format, str] = {
     "html": '<sup class="citation"><a href="#source-{0}">[{0}]</a></sup>',
     "plain": "",
 }
-# `origin` is set where the passage is not from the library; the others where the source has them.
-_WHERE_KNOWN = frozenset(("origin", "page", "paragraph", "cfi", "selector"))
 # Nobody would read more.
 _MOST_DISAGREEMENTS = 5
 _STOP = re.compile(r"[.!?。！？…;；:：\"”’」』)）\]】*\x60]*$")
-
-
-@dataclass(frozen=True)
-class Citation:
-    """A claim's place in the answer, the exact place that is cited for it, and the verdict."""
-
-    number: int
-    claim: dict[str, int]
-    parent_id: str
-    source: str
-    title: str
-    section: list[str]
-    anchor: dict[str, Any] | None
-    start: int
-    end: int
-    quote: str
-    confidence: float
-    verdict: Verdict
-    origin: str | None = None
-    page: str | None = None
-    paragraph: int | None = None
-    cfi: str | None = None
-    selector: dict[str, str] | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Write the citation in the form of the answer object, without what its source lacks."""
-        return {name: value for name, value in asdict(self).items() if name not in _WHERE_KNOWN or value is not None}
 
 
 UNSUPPORTED_MARK = "⚠"
@@ -79,7 +49,6 @@ class CitedClaim:
 
     @property
     def numbers(self) -> list[int]:
-        """The numbers of the passages that it cites in the answer."""
         return [number for number, _ in self.found]
 
     @property
@@ -108,16 +77,16 @@ class CitedClaim:
         return [change_record(self.claim, self.change, self.numbers, reason)]
 
     def record(self, place: tuple[int, int], shown: str) -> dict[str, Any]:
-        """Write the claim with its verdict, in the form of the answer object."""
-        support = self.support or Support(0.0, "unsupported", _NOTHING_STATED)
+        """Write a claim that states something with its verdict, in the form of the answer object."""
+        assert self.support is not None
         return {
             "start": place[0],
             "end": place[1],
             "text": shown[place[0] : place[1]],
             "numbers": self.numbers,
-            "verdict": support.verdict,
-            "score": round(support.score, 4),
-            "reason": support.reason,
+            "verdict": self.support.verdict,
+            "score": round(self.support.score, 4),
+            "reason": self.support.reason,
             "change": self.change,
         }
 
@@ -199,30 +168,27 @@ def _true_marks(stated: str, support: Support, found: Mapping[int, Support], che
 
 def citations_of(
     cited: Sequence[CitedClaim], places: Sequence[tuple[int, int]], numbered: Mapping[int, Document]
-) -> list[Citation]:
-    """Write the citations of an answer."""
+) -> list[dict[str, Any]]:
+    """Write the citations of an answer, in the form of the answer object."""
     scores = scaled_scores({number: document.score for number, document in numbered.items()})
-    frequency = Counter(number for claim in cited for number, _ in claim.found)
-    citations = []
-    for claim, (start, end) in zip(cited, places, strict=True):
-        for number, support in claim.found:
-            document = numbered[number]
-            confidence = (
+    frequency = Counter(number for claim in cited for number in claim.numbers)
+    return [
+        {
+            "number": number,
+            "claim": {"start": start, "end": end},
+            **cited_place(numbered[number], (support.start, support.end)),
+            "confidence": round(
                 _SCORE_SHARE * scores[number]
                 + _SIMILARITY_SHARE * support.similarity
-                + _FREQUENCY_SHARE * min(frequency[number] / _OFTEN, 1.0)
-            )
-            citations.append(
-                Citation(
-                    number=number,
-                    claim={"start": start, "end": end},
-                    **cited_place(document, (support.start, support.end)),
-                    confidence=round(confidence, 4),
-                    verdict=support.verdict,
-                    origin="tool" if is_of_tool(document) else None,
-                )
-            )
-    return citations
+                + _FREQUENCY_SHARE * min(frequency[number] / _OFTEN, 1.0),
+                4,
+            ),
+            "verdict": support.verdict,
+            **({"origin": "tool"} if is_of_tool(numbered[number]) else {}),
+        }
+        for claim, (start, end) in zip(cited, places, strict=True)
+        for number, support in claim.found
+    ]
 
 
 def cited_place(document: Document, span: tuple[int, int]) -> dict[str, Any]:
@@ -321,22 +287,19 @@ def anchor_at(meta: Mapping[str, Any], start: int) -> dict[str, Any] | None:
     return _moved(meta.get("anchor"), 0)
 
 
-def scaled_scores(scores: Mapping[Key, float | None]) -> dict[Key, float]:
+def scaled_scores(scores: Mapping[int, float | None]) -> dict[int, float]:
     """Scale scores to 0..1: by the largest above 1, or from lowest to highest if some are negative (logits)."""
     known = [score for score in scores.values() if score is not None and isfinite(score)]
     low, high = (min(known), max(known)) if known else (0.0, 1.0)
 
     def scaled(score: float | None) -> float:
-        if score is None or isnan(score):
+        if score is None or isnan(score) or low == high < 0:
             return _UNKNOWN
-        if low < 0:
-            # Halved, because the difference of two floats may overflow.
-            value = (score / 2 - low / 2) / (high / 2 - low / 2) if high > low else _UNKNOWN
-        else:
-            value = score / high if high > 1 else score
+        # Halved, because the difference of two floats may overflow.
+        value = (score / 2 - low / 2) / (high / 2 - low / 2) if low < 0 else score / max(high, 1.0)
         return min(max(value, 0.0), 1.0)
 
-    return {key: scaled(score) for key, score in scores.items()}
+    return {number: scaled(score) for number, score in scores.items()}
 
 
 def _plain(sentence: str) -> str:

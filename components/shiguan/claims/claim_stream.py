@@ -85,7 +85,7 @@ class ClaimStream:
                 "index": sum(earlier.support is not None for earlier in self._checked[:index]),
                 **cited.record(places[index], shown),
                 "citations": [
-                    {name: value for name, value in citation.to_dict().items() if name != "confidence"}
+                    {name: value for name, value in citation.items() if name != "confidence"}
                     for citation in citations_of([cited], [places[index]], self._numbered)
                 ],
             }
