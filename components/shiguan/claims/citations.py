@@ -11,7 +11,7 @@ from typing import Any, Literal
 from haystack import Document
 
 from shiguan.claims.checker import ClaimChecker
-from shiguan.claims.claim_support import Support, Verdict
+from shiguan.claims.claim_support import Support
 from shiguan.claims.claims import Claim, ClaimedText
 from shiguan.claims.disagreements import disagreements
 from shiguan.text.places import place_of
@@ -77,16 +77,16 @@ class CitedClaim:
         return [change_record(self.claim, self.change, self.numbers, reason)]
 
     def record(self, place: tuple[int, int], shown: str) -> dict[str, Any]:
-        """Write a claim that states something with its verdict, in the form of the answer object."""
-        assert self.support is not None
+        """Write the claim with its verdict, in the form of the answer object."""
+        support = self.support or Support(0.0, "unsupported", _NOTHING_STATED)
         return {
             "start": place[0],
             "end": place[1],
             "text": shown[place[0] : place[1]],
             "numbers": self.numbers,
-            "verdict": self.support.verdict,
-            "score": round(self.support.score, 4),
-            "reason": self.support.reason,
+            "verdict": support.verdict,
+            "score": round(support.score, 4),
+            "reason": support.reason,
             "change": self.change,
         }
 
