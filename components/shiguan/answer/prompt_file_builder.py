@@ -60,9 +60,10 @@ class PromptFileBuilder:
     takes the one named here, `{% include rules %}` that of the mode, `{% include task %}` and `{% include scope %}`
     those that the run asks for, by the inputs `task` and `scope` or an `analysis` with these keys, and
     `{% include working %}` asks for brief working before the answer where the analysis's `type` is complex_reasoning,
-    multi_hop or comparison, in a block that is cut out of the reply. A profile adds what a field asks of every answer, and a run may name
-    another one; examples show its form. All of these come before the sources and do not change from question to
-    question, so that a provider's prefix cache hits. `goal`, `feedback` and `memory` are made harmless like passages.
+    multi_hop or comparison, in a block that is cut out of the reply. A profile adds what a field asks of every answer,
+    and a run may name another one; examples show its form. All of these come before the sources and do not change from
+    question to question, so that a provider's prefix cache hits. `goal`, `feedback` and `memory` are made harmless like
+    passages.
 
     Earlier turns of a conversation, in `earlier`, come behind the system message, and what is asked now behind them, so
     that a prompt begins like the one before. In a loop everything that changes from round to round comes as `attempt`:
