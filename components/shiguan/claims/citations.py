@@ -53,7 +53,6 @@ class CitedClaim:
 
     @property
     def is_unsupported(self) -> bool:
-        """Whether the passages do not support it, which the text shows."""
         return self.support is not None and self.support.verdict in ("unsupported", "contradicted")
 
     @property
@@ -64,12 +63,9 @@ class CitedClaim:
             return "marked"
         if self.numbers == was:
             return ""
-        if set(self.numbers) < set(was):
-            return "dropped"
-        return "replaced" if was else "added"
+        return "dropped" if set(self.numbers) < set(was) else "replaced" if was else "added"
 
     def changes(self) -> list[dict[str, Any]]:
-        """Write how it was changed, in the form of the answer object."""
         if not self.change:
             return []
         own = self.support is not None and self.change in ("marked", "added")
@@ -193,9 +189,8 @@ def citations_of(
 
 def cited_place(document: Document, span: tuple[int, int]) -> dict[str, Any]:
     """Describe a place of a passage as citations do; in a cut passage, positions are those of the stored parent."""
-    meta, offset = document.meta, _offset(document)
+    meta, offset, (start, end) = document.meta, _offset(document), span
     section = meta.get("section") or []
-    start, end = span
     return {
         "parent_id": document.id,
         "source": meta.get("source", ""),
@@ -247,7 +242,8 @@ def write_cited(
             homes[owner] = position
     for home, more in zip(homes, missing, strict=True):
         marks.setdefault(home, []).extend(more)
-    signs = {own.claim.start + _before_stop(own.claim.text) for own in cited if own.is_unsupported}
+    # The sign stands before the stop; the pattern matches the empty string.
+    signs = {own.claim.start + _STOP.search(own.claim.text).start() for own in cited if own.is_unsupported}  # type: ignore[union-attr]
     out: list[str] = []
     length = at = 0
     start_of: dict[int, int] = {}
@@ -266,16 +262,10 @@ def write_cited(
 
 
 def escaped(text: str, form: Format) -> str:
-    """Write the words of an answer in its format."""
     return html.escape(text).replace("\n", "<br>\n") if form == "html" else text
 
 
-def _before_stop(sentence: str) -> int:
-    return len(sentence) - len(_STOP.search(sentence)[0])  # type: ignore[index]
-
-
 def is_of_tool(document: Document) -> bool:
-    """Return whether a passage comes from outside the library."""
     return document.meta.get("origin") == "tool"
 
 
@@ -308,17 +298,14 @@ def _plain(sentence: str) -> str:
 
 def _graded(verdict: Mapping[str, Any], support: Support, offset: int = 0) -> Support:
     """Replace a verdict and its span by those of a grader."""
-    span = verdict.get("support")
-    start, end = (span["start"] - offset, span["end"] - offset) if span else (support.start, support.end)
-    return replace(
-        support, verdict=verdict["verdict"], score=verdict["score"], reason=verdict["reason"], start=start, end=end
-    )
+    found = {name: verdict[name] for name in ("verdict", "score", "reason")}
+    span = {name: place - offset for name, place in (verdict.get("support") or {}).items()}
+    return replace(support, **found, **span)
 
 
 def _offset(document: Document) -> int:
     """Return the position in the stored passage at which its cut begins."""
-    cut: list[int] = document.meta.get("cut") or [0]
-    return cut[0]
+    return int((document.meta.get("cut") or [0])[0])
 
 
 def _moved(anchor: Any, by: int) -> dict[str, Any] | None:

@@ -32,7 +32,6 @@ class ClaimStream:
     """Yields each sentence with the verdict that it has in the whole answer, as soon as the next one has begun."""
 
     def __init__(self, documents: Sequence[Document], question: str = "") -> None:
-        """Prepare to check an answer against its passages."""
         self._numbered = numbered_passages(documents)
         self._checker = checker_of(self._numbered, question)
         self._text = ""
