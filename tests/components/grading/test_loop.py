@@ -141,15 +141,6 @@ def test_after_three_attempts_the_unsupported_rest_is_removed(kind):
 
 
 @kinds
-def test_an_answer_of_which_nothing_is_left_is_refused(kind):
-    result, _, generator = ask(kind, ["Dragons ate the moon over Kaifeng [1]."])
-    (reply,) = result["grader"]["replies"]
-    assert len(generator.prompts) == 3
-    assert reply.text == "The sources do not say this."
-    assert reply.meta["grounding"]["status"] == "refused"
-
-
-@kinds
 def test_the_best_attempt_wins_over_the_last(kind):
     good = "An Lushan rose at Fanyang in 755 [1]. Dragons ate the moon over Kaifeng [1]."
     result, _, _ = ask(kind, ["Unicorns sang [1].", good, "Ghosts wrote every poem of Chang'an [1]."])
