@@ -167,10 +167,11 @@ def _has(statement: Statement, of: Statement, name: Span) -> bool:
     text = of.text[slice(*name)]
     if of.wide:
         # A surname may have taken one character too many: 武阳古桥 is the bridge at Wuyang.
-        own, heard = set(sounds_of_text(text)), [_heard(statement.text[slice(*one)]) for one in statement.names]
+        own, heard = set(sounds_of_text(text)), [_heard(statement.text[slice(*one)])[0] for one in statement.names]
         return named_text(statement.text).has(text) or any(one and one <= own for one in heard)
     if statement.wide:
-        return named_text(statement.text).has(text)
+        sounds, meanings = _heard(text)
+        return (bool(sounds) and sounds <= statement.sounds) or any(meaning in statement.plain for meaning in meanings)
     last = terms(re.split(r"[\s.]", text)[-1])
     if last and len(last[0]) > 2 and statement.terms.issuperset(last):
         return True
@@ -178,8 +179,10 @@ def _has(statement: Statement, of: Statement, name: Span) -> bool:
 
 
 @lru_cache(4096)
-def _heard(name: str) -> frozenset[str]:
-    return frozenset(sounds_of_names(name))
+def _heard(name: str) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Give how a Latin name sounds in Han characters, and what the dictionary has for it as a whole."""
+    words = list(dictionary_words(name, translated=True))
+    return frozenset(sounds_of_names(name)), tuple(map(fold_text, words[0][1])) if len(words) == 1 else ()
 
 
 def _common_names(one: Statement, other: Statement) -> list[Span]:

@@ -11,7 +11,7 @@ from shiguan.resources import read_patterns, read_table
 from shiguan.text.dictionary import dictionary_words
 from shiguan.text.languages import HAN, character_weight, fold_han
 from shiguan.text.name_forms import CLEAR_SURNAMES
-from shiguan.text.names import SURNAMES, capitalised_words
+from shiguan.text.names import SURNAMES, capitalised_words, sounds_of_text
 from shiguan.text.quantities import COUNTED, FULL_MONTHS, Quantity, quantities
 from shiguan.text.terms import fold_text, rarity, terms
 
@@ -89,6 +89,10 @@ class Statement:
     @cached_property
     def plain(self) -> str:
         return fold_text(self.text)
+
+    @cached_property
+    def sounds(self) -> frozenset[str]:
+        return frozenset(sounds_of_text(self.folded))
 
     @cached_property
     def numbers(self) -> list[Quantity]:
