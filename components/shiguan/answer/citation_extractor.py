@@ -6,7 +6,6 @@ from typing import Any, get_args
 
 from haystack import Document, GeneratedAnswer, component
 from haystack.dataclasses import ChatMessage
-from haystack.document_stores.types import DocumentStore
 
 from shiguan.answer.answerability import CLOSEST_BELOW, NOTHING_BELOW
 from shiguan.answer.question_names import absent_names
@@ -38,13 +37,12 @@ class CitationExtractor:
     Checks an answer sentence by sentence and cites the passage that supports each.
 
     It is the last stage. It does not depend on the language model's formatting: prompt markup and lead-ins are removed,
-    marks in many spellings are read and written uniformly. A mark is true or it is not there: a mark whose passage does
+    marks in many spellings are read and written uniformly. A mark is true or it is not there: one whose passage does
     not exist or does not support its sentence is replaced by one that does, or else dropped; a sentence without a mark
     gets that of a passage that supports it; a sentence that nothing supports is shown with `⚠`. Each citation has the
     exact span of the stored passage (`parent.content[start:end] == quote`), a confidence from 0 to 1, and the verdict
-    of its passage on the claim; the claim has the verdict of all passages. Both come from the check that
-    `HallucinationGrader` uses, whose own verdicts count where it runs before. What states nothing (a heading, a
-    courtesy, an admitted gap) has no verdict and no mark, and a not-found answer has no citations.
+    of its passage on the claim; the claim has the verdict of all passages. Verdicts of `HallucinationGrader` count
+    where it runs before. What states nothing (a heading, a courtesy, an admitted gap) has no verdict and no mark.
 
     Without a reply, because there is no model or none could be reached, the answer is up to three quotations, status
     `quoted`: windows of whole sentences around what is closest to the question, word for word, in the order of the
@@ -55,9 +53,7 @@ class CitationExtractor:
     nowhere, with names like them, and `waiting`, how many passages have no vector yet.
 
     Where cited or quoted places of different passages give different numbers, dates or names for the same thing, both
-    are listed in `disagreements`, by rule and without a model.
-
-    The answer's `data` is the text in the chosen format, and `claim` offsets are offsets in it.
+    are listed in `disagreements`. The answer's `data` is in the chosen format, and `claim` offsets are offsets in it.
 
     Example:
     ```python
@@ -140,77 +136,90 @@ class CitationExtractor:
         if self.claim_matcher is not None and documents:
             documents = self.claim_matcher.compared(documents, filters)
         numbered = numbered_passages(documents)
-        messages = [ChatMessage.from_assistant(reply) if isinstance(reply, str) else reply for reply in replies]
-        found = [self._answer(_naming_gaps(reply, language), numbered, query, language) for reply in messages]
-        warnings = [warning for _, more in found for warning in more]
-        for answer, _ in found:
-            answer.meta["confidence"] = confidence
-        return {"answers": [answer for answer, _ in found], "warnings": list(dict.fromkeys(warnings))}
+        answers, warnings = [], dict[str, None]()
+        for reply in replies:
+            message = ChatMessage.from_assistant(reply) if isinstance(reply, str) else reply
+            message = _naming_gaps(message, language)
+            text, meta, more = self._checked(message, numbered, query, language)
+            meta = self._meta(message, language) | meta | {"confidence": confidence}
+            answers.append(GeneratedAnswer(data=text, query=query, documents=list(numbered.values()), meta=meta))
+            warnings |= dict.fromkeys(more)
+        return {"answers": answers, "warnings": list(warnings)}
 
     @wraps(run)
     async def run_async(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Run outside the event loop; the check stops if the question is cancelled meanwhile."""
         return await check_in_thread(partial(self.run, *args, **kwargs))
 
-    def _answer(
-        self,
-        reply: ChatMessage,
-        numbered: dict[int, Document],
-        query: str,
-        language: str,
-    ) -> tuple[GeneratedAnswer, list[str]]:
+    def _checked(
+        self, reply: ChatMessage, numbered: dict[int, Document], query: str, language: str
+    ) -> tuple[str, dict[str, Any], list[str]]:
+        """Return the text that is shown, what the check found, and warnings; nothing is found in a not-found answer."""
         warnings = []
-        graded = verdicts_by_sentence(reply.meta.get("verdicts") or [])
         if reply.meta.get("finish_reason") == "length":
             warnings.append("The answer was cut off at the model's length limit. Raise its limit or ask more narrowly.")
         checker = checker_of(numbered, query)
         parts = checker.split((reply.text or "").strip())
-        if not parts.claims and not any(map(str.isalpha, reply.text or "")):
-            raise no_answer_error(reply)
+        not_found = escaped(not_found_sentence(self.mode, language), self.format)
         if not parts.claims:
+            if not any(map(str.isalpha, reply.text or "")):
+                raise no_answer_error(reply)
             warnings.append(
                 "The model's reply held no answer, only markup or the question. Ask again, or take another model."
             )
-            reply = ChatMessage.from_assistant(not_found_sentence(self.mode, language), meta=reply.meta)
-            return self._not_found(reply, numbered, query, language), warnings
+            return not_found, {}, warnings
         if parts.is_cut:
             warnings.append(
                 f"The reply was too long; only its first {MOST_CLAIMS} sentences or {MOST_CHARACTERS:,} characters are "
                 "shown. Ask more narrowly, or lower the model's `max_tokens`."
             )
         if checker.says_nothing(parts):
-            if any(map(checker.stated, parts.claims)):  # "the sources do not say why he did that" claims that he did
-                reply = ChatMessage.from_assistant(not_found_sentence(self.mode, language), meta=reply.meta)
-            return self._not_found(reply, numbered, query, language), warnings
+            # "The sources do not say why he did that" claims that he did.
+            claims_more = any(map(checker.stated, parts.claims))
+            sentence = escaped(split_claims(reply.text or "").text.strip(), self.format)
+            return not_found if claims_more else sentence, {}, warnings
         unknown = sorted({number for _, numbers in parts.marks for number in numbers} - numbered.keys())
         if unknown:
             warnings.append(
                 f"The answer cited {', '.join(f'[{number}]' for number in unknown)}, but there are only "
                 f"{len(numbered)} sources; these marks were removed."
             )
+        graded = verdicts_by_sentence(reply.meta.get("verdicts") or [])
         cited = [cite_claim(claim, checker, numbered, graded) for claim in parts.claims]
         shown, places = write_cited(parts, cited, self.format)
-        verdicts = [claim.support.verdict for claim in cited if claim.support]
-        weak = sum(verdict in ("unsupported", "contradicted") for verdict in verdicts)
+        stated = [(claim, place) for claim, place in zip(cited, places, strict=True) if claim.support]
+        weak = sum(claim.is_unsupported for claim in cited)
         if weak:
-            warnings.append(f"{weak} of the answer's {len(verdicts)} sentences are not supported by the sources.")
-        citations = [citation.to_dict() for citation in citations_of(cited, places, numbered)]
-        records = {
+            warnings.append(f"{weak} of the answer's {len(stated)} sentences are not supported by the sources.")
+        citations = citations_of(cited, places, numbered)
+        removed = (reply.meta.get("grounding") or {}).get("removed", ())
+        found = {
+            "status": "answered",
             "citations": citations,
-            "claims": [claim.record(at, shown) for claim, at in zip(cited, places, strict=True) if claim.support],
-            "changes": [change for claim in cited for change in claim.changes()],
+            "claims": [claim.record(place, shown) for claim, place in stated],
+            "changes": [*removed, *(change for claim in cited for change in claim.changes())],
             "disagreements": disagreements_of(citations, list(numbered.values())),
         }
-        return self._generated(shown, reply, numbered, query, language, records=records), warnings
+        return shown, found, warnings
+
+    def _meta(self, reply: ChatMessage, language: str) -> dict[str, Any]:
+        """Describe a not-found answer with what the reply brings."""
+        grounding = reply.meta.get("grounding") or {}
+        meta: dict[str, Any] = {
+            "status": "refused" if grounding.get("status") == "refused" else "not_found",
+            "language": language,
+            "format": self.format,
+            "citations": [],
+            "claims": [],
+            "changes": [*grounding.get("removed", ())],
+            "disagreements": [],
+            "model": "",
+            "usage": {},
+        }
+        return meta | {name: reply.meta[name] for name in _COPIED if name in reply.meta}
 
     def _quoted(
-        self,
-        documents: Sequence[Document],
-        query: str,
-        language: str,
-        filters: dict[str, Any] | None,
-        *,
-        confidence: float | None,
+        self, documents: Sequence[Document], query: str, language: str, filters: Any, *, confidence: float | None
     ) -> GeneratedAnswer:
         """Quote what was found this time; passages that come only from earlier turns have no score."""
         found = [document for document in documents if document.score is not None] or list(documents)
@@ -227,41 +236,11 @@ class CitationExtractor:
             text, citations = write_quotations(quoted, status, language, confidence or 0.0, self.format)
         else:
             text, citations = escaped(not_found_sentence(self.mode, language), self.format), []
-        waiting = _waiting(store, filters) if status != "quoted" else 0
+        count = getattr(store, "count_without_vector", None) if filters and status != "quoted" else None
         about = {"format": self.format, "citations": citations, "changes": [], "confidence": confidence}
+        about |= {"absent": absent, "waiting": int(count(filters)) if count is not None else 0}
         about["disagreements"] = disagreements_of(citations, found)
-        return unwritten_answer(query, text, language, status, found, **about, absent=absent, waiting=waiting)
-
-    def _not_found(
-        self, reply: ChatMessage, numbered: dict[int, Document], query: str, language: str
-    ) -> GeneratedAnswer:
-        sentence = split_claims(reply.text or "").text.strip()
-        return self._generated(escaped(sentence, self.format), reply, numbered, query, language)
-
-    def _generated(
-        self,
-        text: str,
-        reply: ChatMessage,
-        numbered: dict[int, Document],
-        query: str,
-        language: str,
-        *,
-        records: dict[str, list[dict[str, Any]]] | None = None,
-    ) -> GeneratedAnswer:
-        """Create the answer object; without records it is the not-found sentence."""
-        empty: dict[str, list[dict[str, Any]]] = {"citations": [], "claims": [], "changes": [], "disagreements": []}
-        grounding = reply.meta.get("grounding") or {}
-        meta: dict[str, Any] = {
-            "status": "answered" if records else "refused" if grounding.get("status") == "refused" else "not_found",
-            "language": language,
-            "format": self.format,
-            **(records or empty),
-        }
-        meta["changes"] = [*grounding.get("removed", ()), *meta["changes"]]
-        meta |= {name: reply.meta[name] for name in _COPIED if name in reply.meta}
-        meta.setdefault("model", "")
-        meta.setdefault("usage", {})
-        return GeneratedAnswer(data=text, query=query, documents=list(numbered.values()), meta=meta)
+        return unwritten_answer(query, text, language, status, found, **about)
 
 
 def _naming_gaps(reply: ChatMessage, language: str) -> ChatMessage:
@@ -272,9 +251,3 @@ def _naming_gaps(reply: ChatMessage, language: str) -> ChatMessage:
         return reply
     opening = "资料没有说明：" if language == "zh" else "The sources do not say: "
     return ChatMessage.from_assistant(f"{reply.text}\n\n{opening}{' '.join(missing)}", meta=reply.meta)
-
-
-def _waiting(store: DocumentStore | None, filters: dict[str, Any] | None) -> int:
-    """Count the passages that a vector search does not find yet."""
-    count = getattr(store, "count_without_vector", None)
-    return int(count(filters)) if count is not None and filters else 0

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from haystack import Document
@@ -11,7 +12,7 @@ from haystack import Document
 from shiguan.claims.citations import Format, cited_place, escaped
 from shiguan.claims.disagreements import disagreements
 from shiguan.llm.source_blocks import neutral_attribute
-from shiguan.resources import read_table, resource_folder
+from shiguan.resources import read_patterns, read_table, resource_folder
 from shiguan.text.dictionary import translated_terms
 from shiguan.text.languages import detect_language, fold_han
 from shiguan.text.passages import shingles, similarity
@@ -35,26 +36,6 @@ _FEWEST, _SENTENCES, _SHORT, _LONGEST = 2, 4, 400, 900
 # The kinds of answer that a sentence shows by itself, how many sentences from the closest one it may be, and how much
 # of the share of the question's words each sentence of that distance costs.
 _SHOWN, _REACH, _AWAY = ("time", "number", "reason"), 6, 0.1
-# A sentence whose subject is in the one before it: "It is 5,464 kilometres long."
-_POINTS_BACK = re.compile(
-    r"^[\s\"'“”‘’「『(（]*(?:(?:he|she|it|they|his|her|its|their|this|these|that|those|such|the (?:former|latter))\b"
-    r"|[他她它牠祂其此这這该該]|于是|於是|因此|所以|后来|後來|然而|但|同年|是年|是岁|是歲)",
-    re.IGNORECASE,
-)
-# A note, or the rest of one, which belongs to the sentence before it.
-_IN_BRACKETS = re.compile(r"\[?[^\[\]]*\]")
-# The one person or thing that a question asks to introduce, and how a passage does so.
-_THING = re.compile(
-    r"^(?:who|what) (?:is|was|are|were) (?:(?:the|an?) )?([^?]{2,60}?)\s*\?*$"
-    r"|^([^，,的]{1,12}?)(?:是谁|是何人|是什么人?|何许人也|何人也?)[？?]*$"
-    r"|^(?:什么是|何谓|谁是)([^，,的]{1,12}?)[？?]*$",
-    re.IGNORECASE,
-)
-_INTRODUCTION = (
-    r"\bNAME(?:\s?\([^)]*\))?(?:,? (?:who|which))?,? (?:is|was|are|were|means|refers to) (?:an?|the|one)\b"
-    r"|(?:^|[。！？\n])\s*NAME(?:（[^）]*）)?(?:，|者，)?(?:(?:本|字|名)[^，。]{1,6}，)*"
-    r"(?:[^，。]{1,12}(?:人|也|之子|子|女)也?[，。；]|(?:是|为|乃|即|指)(?!所))"
-)
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 # How a quotation's number and its closest sentence are written.
 _STYLES: dict[Format, tuple[str, str]] = {
@@ -89,11 +70,10 @@ class Quotation:
 
 def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
     """
-    Quote what is closest to a question, in the order of the passages.
+    Quote what is closest to a question, in the order of the passages; what introduces the thing asked about first.
 
-    A passage gives a second quotation where that matched better than the best place of the next passage. A passage that
-    introduces the person or thing asked about comes first, quoted where it does so. Places that matched much worse
-    than the best are left out, and so are the same words of another edition, unless it disagrees.
+    A passage gives a second quotation where that matched better than the best place of the next passage. Places that
+    matched much worse than the best are left out, and so are the same words of another edition, unless it disagrees.
     """
     introduces = _introduction(question)
     if introduces is not None:
@@ -149,7 +129,7 @@ def _quotation(
     document: Document, match: Span, taken: Sequence[Span], question: str, weights: Mapping[str, float]
 ) -> Quotation:
     """Choose whole sentences with a match, what the first of them refers back to, and the sentence that answers."""
-    text, shapes = document.content or "", question_shapes(question)
+    text, shapes, patterns = document.content or "", question_shapes(question), _patterns()
     sentences = sentence_spans(text)
     free = [at for at, span in enumerate(sentences) if not any(_common(span, window) for window in taken)]
     touched = [at for at in free if _common(sentences[at], match)] or free or [0]
@@ -160,8 +140,8 @@ def _quotation(
         count, size = last - first + 1, _size(window)
         sides = [first - 1, last + 1] if marked < first else [last + 1, first - 1]
         sides = [at for at in sides if 0 <= at < len(sentences)]
-        within = first and _IN_BRACKETS.match(window)
-        if within or (first and _POINTS_BACK.match(text[slice(*sentences[first])])):
+        within = first and patterns["in_brackets"].match(window)
+        if within or (first and patterns["points_back"].match(text[slice(*sentences[first])])):
             sides = [first - 1]
         sides = [at for at in sides if at in free]
         enough = count >= _SENTENCES and size >= _SHORT and not within
@@ -205,7 +185,6 @@ def _says_the_same(*pair: Quotation) -> bool:
 
 
 def _common(first: Span, second: Span) -> int:
-    """Return how many characters two spans have in common."""
     return max(0, min(first[1], second[1]) - max(first[0], second[0]))
 
 
@@ -215,11 +194,12 @@ def _size(text: str) -> int:
 
 
 def _introduction(question: str) -> re.Pattern[str] | None:
-    thing = _THING.search(fold_han(question.strip()))
+    """Find how a passage introduces the one person or thing that a question asks to introduce."""
+    thing = _patterns()["thing"].search(fold_han(question.strip()))
     if thing is None:
         return None
     name = next(group for group in thing.groups() if group).strip()
-    return re.compile(_INTRODUCTION.replace("NAME", re.escape(name)), re.IGNORECASE)
+    return re.compile(_patterns()["introduction"].pattern.replace("NAME", re.escape(name)), re.IGNORECASE)
 
 
 def _asked_words(text: str, sentence: Span, weights: Mapping[str, float]) -> list[Span]:
@@ -233,10 +213,8 @@ def _asked_words(text: str, sentence: Span, weights: Mapping[str, float]) -> lis
             pairs = ((at, at + 2) for at in range(match.start(), match.end() - 1))
             found = [pair for pair in pairs if not asked.isdisjoint(terms(text[slice(*pair)])[2:])]
         for start, end in found:
-            if spans and start <= spans[-1][1]:
-                spans[-1] = (spans[-1][0], end)
-            else:
-                spans.append((start, end))
+            joined = spans.pop()[0] if spans and start <= spans[-1][1] else start
+            spans.append((joined, end))
     return spans
 
 
@@ -265,3 +243,8 @@ def write_quotations(
 @cache
 def _sentences() -> dict[str, dict[str, str]]:
     return read_table(resource_folder("prompts") / "quotations.yml")
+
+
+@cache
+def _patterns() -> dict[str, re.Pattern[str]]:
+    return read_patterns(Path(__file__).with_suffix(".yaml"))

@@ -86,7 +86,6 @@ class CheckedClaim:
 
     @property
     def is_grounded(self) -> bool:
-        """Whether the passages support it at least in part."""
         return self.support.verdict in ("supported", "partial")
 
 
@@ -122,7 +121,7 @@ class ClaimChecker:
         nearest: Mapping[int, Callable[[str], Nearest | None]] | None = None,
         question: str = "",
     ) -> None:
-        """Set the passages by number, the functions that find their place nearest to a claim, and the question."""
+        """Set the passages by number, what finds the place in each that is nearest to a claim, and the question."""
         self._nearest = nearest or {}
         self.question = question
         self.numbers = tuple(passages)
@@ -147,21 +146,19 @@ class ClaimChecker:
         if whole.verdict == "supported" and whole.exact:
             return []
         runs: list[tuple[int, int, bool]] = []
-        for first, end in spans:
-            start = first
+        for start, end in spans:
             clause = replace(claim, text=claim.text[start:end])
             part = self.stated(clause)
-            if is_label(claim.text, end) and part:
-                good = self._evidence.has_together(subject_words(part, translated=False), quantities(part))
-            elif not part:
+            if not part:
                 good = runs[-1][2] if runs else True
+            elif is_label(claim.text, end):
+                good = self._evidence.has_together(subject_words(part, translated=False), quantities(part))
             elif whole.verdict in ("supported", "partial"):
                 good = not missing_content(self._read(part), in_clause=True)
             else:
                 good = self.verdict(clause, part).verdict in ("supported", "partial")
-            if runs and runs[-1][2] == good:
-                start = runs.pop()[0]
-            runs.append((start, end, good))
+            joins = bool(runs) and runs[-1][2] == good
+            runs.append((runs.pop()[0] if joins else start, end, good))
         if whole.verdict == "contradicted" and between and not runs[0][2]:
             return self._cut_at_gaps(claim)  # the part before the comma says who or when, which the rest is about
         return [(start, end) for start, end, _ in runs] if len(runs) > 1 else []
@@ -262,12 +259,11 @@ class ClaimChecker:
 
     def supporting(self, stated: str, likely: Support) -> int | None:
         """Find a passage that supports a claim by itself, the likely one first."""
-        order = sorted(range(len(self.numbers)), key=lambda place: place != likely.passage)
-        numbers = (self.numbers[place] for place in order)
+        first = self.numbers[likely.passage] if likely.passage >= 0 else None
+        numbers = sorted(self.numbers, key=lambda number: number != first)
         return next((number for number in numbers if self.relation(stated, number).verdict == "supported"), None)
 
     def quote(self, support: Support) -> str:
-        """Return the words of the passage that support the claim."""
         return self._texts[support.passage][support.start : support.end] if support.passage >= 0 else ""
 
     def together(self, stated: str, numbers: Sequence[int]) -> list[int]:
@@ -302,7 +298,14 @@ class ClaimChecker:
         strange = [name for name in names if not named_text(text).has(name)]
         # If all names are there, they make up for words that the dictionary lacks.
         named = bool(names) and not strange
-        if missing := _numbers_missing(reading, text) or ([] if named else list(reading.stray_numbers)):
+        # A number may be a part of a word of the passages, such as 四音符.
+        present = numerals(text)
+        missing = [
+            number
+            for number in reading.foreign_numbers
+            if all(found.values.isdisjoint(present) for found in quantities(number))
+        ]
+        if missing := missing or ([] if named else list(reading.stray_numbers)):
             return replace(support, reason=f"no passage has {', '.join(missing[:3])} beside it", exact=True)
         if 2 * len(strange) > len(names):
             return replace(support, score=0.0, reason=f"no passage has {', '.join(strange[:3])}")
@@ -321,9 +324,8 @@ class ClaimChecker:
             content = reading.content + nearness * _NEARNESS / _CONTENT_SCALE
             score = PARTIAL + _CONTENT_SCALE * (max(content, least if named else 0.0) - least)
         verdict: Verdict = "partial" if score >= PARTIAL else "unsupported"
-        reason = (
-            f"the passages are in another language; {'something' if score >= PARTIAL else 'nothing'} like it is there"
-        )
+        like = "something" if verdict == "partial" else "nothing"
+        reason = f"the passages are in another language; {like} like it is there"
         return replace(support, score=max(0.0, min(score, SUPPORTED - 0.01)), verdict=verdict, reason=reason)
 
     def _by_marks(self, claim: Claim, stated: str, support: Support) -> Support:
@@ -343,7 +345,9 @@ class ClaimChecker:
             return support
         across = [own for own in found if own.foreign and own.verdict == "partial"]
         if not across and not support.exact:
-            others = (self.relation(stated, number) for number in self._foreign_to(stated) if number not in cited)
+            language, languages = detect_language(stated), zip(self.numbers, self._evidence.language_of, strict=True)
+            foreign = (number for number, other in languages if other != language and number not in cited)
+            others = (self.relation(stated, number) for number in foreign)
             across = [other for other in others if other.foreign and other.score >= PARTIAL + _UNMARKED]
         if across:
             return max(across, key=lambda own: own.score)
@@ -352,19 +356,7 @@ class ClaimChecker:
             return replace(support, verdict="unsupported", reason=reason)
         return support
 
-    def _foreign_to(self, stated: str) -> list[int]:
-        """Find the passages that are in another language than a claim."""
-        language = detect_language(stated)
-        languages = zip(self.numbers, self._evidence.language_of, strict=True)
-        return [number for number, other in languages if other != language]
-
 
 @lru_cache(maxsize=64)
 def _alone(text: str) -> Evidence:
     return Evidence([text])
-
-
-def _numbers_missing(reading: Reading, text: str) -> list[str]:
-    """Return the missing numbers, except those that are part of a word of the passages, such as 四音符."""
-    present = numerals(text)
-    return [n for n in reading.foreign_numbers if all(found.values.isdisjoint(present) for found in quantities(n))]

@@ -3,22 +3,21 @@
 import html
 import re
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import isfinite, isnan
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from haystack import Document
 
 from shiguan.claims.checker import ClaimChecker
-from shiguan.claims.claim_support import Support, Verdict
+from shiguan.claims.claim_support import Support
 from shiguan.claims.claims import Claim, ClaimedText
 from shiguan.claims.disagreements import disagreements
 from shiguan.text.places import place_of
 from shiguan.text.terms import is_wide, terms
 
 Format = Literal["markdown", "html", "plain"]
-Key = TypeVar("Key", bound=Hashable)
 
 # Confidence = 0.4 document score + 0.4 similarity + 0.2 frequency of the passage in the answer (three times is often).
 _SCORE_SHARE, _SIMILARITY_SHARE, _FREQUENCY_SHARE, _OFTEN = 0.4, 0.4, 0.2, 3
@@ -30,38 +29,9 @@ _MARKS: dict[Format, str] = {
     "html": '<sup class="citation"><a href="#source-{0}">[{0}]</a></sup>',
     "plain": "",
 }
-# `origin` is set where the passage is not from the library; the others where the source has them.
-_WHERE_KNOWN = frozenset(("origin", "page", "paragraph", "cfi", "selector"))
 # Nobody would read more.
 _MOST_DISAGREEMENTS = 5
 _STOP = re.compile(r"[.!?。！？…;；:：\"”’」』)）\]】*\x60]*$")
-
-
-@dataclass(frozen=True)
-class Citation:
-    """A claim's place in the answer, the exact place that is cited for it, and the verdict."""
-
-    number: int
-    claim: dict[str, int]
-    parent_id: str
-    source: str
-    title: str
-    section: list[str]
-    anchor: dict[str, Any] | None
-    start: int
-    end: int
-    quote: str
-    confidence: float
-    verdict: Verdict
-    origin: str | None = None
-    page: str | None = None
-    paragraph: int | None = None
-    cfi: str | None = None
-    selector: dict[str, str] | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Write the citation in the form of the answer object, without what its source lacks."""
-        return {name: value for name, value in asdict(self).items() if name not in _WHERE_KNOWN or value is not None}
 
 
 UNSUPPORTED_MARK = "⚠"
@@ -79,12 +49,10 @@ class CitedClaim:
 
     @property
     def numbers(self) -> list[int]:
-        """The numbers of the passages that it cites in the answer."""
         return [number for number, _ in self.found]
 
     @property
     def is_unsupported(self) -> bool:
-        """Whether the passages do not support it, which the text shows."""
         return self.support is not None and self.support.verdict in ("unsupported", "contradicted")
 
     @property
@@ -95,12 +63,9 @@ class CitedClaim:
             return "marked"
         if self.numbers == was:
             return ""
-        if set(self.numbers) < set(was):
-            return "dropped"
-        return "replaced" if was else "added"
+        return "dropped" if set(self.numbers) < set(was) else "replaced" if was else "added"
 
     def changes(self) -> list[dict[str, Any]]:
-        """Write how it was changed, in the form of the answer object."""
         if not self.change:
             return []
         own = self.support is not None and self.change in ("marked", "added")
@@ -199,37 +164,33 @@ def _true_marks(stated: str, support: Support, found: Mapping[int, Support], che
 
 def citations_of(
     cited: Sequence[CitedClaim], places: Sequence[tuple[int, int]], numbered: Mapping[int, Document]
-) -> list[Citation]:
-    """Write the citations of an answer."""
+) -> list[dict[str, Any]]:
+    """Write the citations of an answer, in the form of the answer object."""
     scores = scaled_scores({number: document.score for number, document in numbered.items()})
-    frequency = Counter(number for claim in cited for number, _ in claim.found)
-    citations = []
-    for claim, (start, end) in zip(cited, places, strict=True):
-        for number, support in claim.found:
-            document = numbered[number]
-            confidence = (
+    frequency = Counter(number for claim in cited for number in claim.numbers)
+    return [
+        {
+            "number": number,
+            "claim": {"start": start, "end": end},
+            **cited_place(numbered[number], (support.start, support.end)),
+            "confidence": round(
                 _SCORE_SHARE * scores[number]
                 + _SIMILARITY_SHARE * support.similarity
-                + _FREQUENCY_SHARE * min(frequency[number] / _OFTEN, 1.0)
-            )
-            citations.append(
-                Citation(
-                    number=number,
-                    claim={"start": start, "end": end},
-                    **cited_place(document, (support.start, support.end)),
-                    confidence=round(confidence, 4),
-                    verdict=support.verdict,
-                    origin="tool" if is_of_tool(document) else None,
-                )
-            )
-    return citations
+                + _FREQUENCY_SHARE * min(frequency[number] / _OFTEN, 1.0),
+                4,
+            ),
+            "verdict": support.verdict,
+            **({"origin": "tool"} if is_of_tool(numbered[number]) else {}),
+        }
+        for claim, (start, end) in zip(cited, places, strict=True)
+        for number, support in claim.found
+    ]
 
 
 def cited_place(document: Document, span: tuple[int, int]) -> dict[str, Any]:
     """Describe a place of a passage as citations do; in a cut passage, positions are those of the stored parent."""
-    meta, offset = document.meta, _offset(document)
+    meta, offset, (start, end) = document.meta, _offset(document), span
     section = meta.get("section") or []
-    start, end = span
     return {
         "parent_id": document.id,
         "source": meta.get("source", ""),
@@ -281,7 +242,8 @@ def write_cited(
             homes[owner] = position
     for home, more in zip(homes, missing, strict=True):
         marks.setdefault(home, []).extend(more)
-    signs = {own.claim.start + _before_stop(own.claim.text) for own in cited if own.is_unsupported}
+    # The sign stands before the stop; the pattern matches the empty string.
+    signs = {own.claim.start + _STOP.search(own.claim.text).start() for own in cited if own.is_unsupported}  # type: ignore[union-attr]
     out: list[str] = []
     length = at = 0
     start_of: dict[int, int] = {}
@@ -300,16 +262,10 @@ def write_cited(
 
 
 def escaped(text: str, form: Format) -> str:
-    """Write the words of an answer in its format."""
     return html.escape(text).replace("\n", "<br>\n") if form == "html" else text
 
 
-def _before_stop(sentence: str) -> int:
-    return len(sentence) - len(_STOP.search(sentence)[0])  # type: ignore[index]
-
-
 def is_of_tool(document: Document) -> bool:
-    """Return whether a passage comes from outside the library."""
     return document.meta.get("origin") == "tool"
 
 
@@ -321,22 +277,19 @@ def anchor_at(meta: Mapping[str, Any], start: int) -> dict[str, Any] | None:
     return _moved(meta.get("anchor"), 0)
 
 
-def scaled_scores(scores: Mapping[Key, float | None]) -> dict[Key, float]:
+def scaled_scores(scores: Mapping[int, float | None]) -> dict[int, float]:
     """Scale scores to 0..1: by the largest above 1, or from lowest to highest if some are negative (logits)."""
     known = [score for score in scores.values() if score is not None and isfinite(score)]
     low, high = (min(known), max(known)) if known else (0.0, 1.0)
 
     def scaled(score: float | None) -> float:
-        if score is None or isnan(score):
+        if score is None or isnan(score) or low == high < 0:
             return _UNKNOWN
-        if low < 0:
-            # Halved, because the difference of two floats may overflow.
-            value = (score / 2 - low / 2) / (high / 2 - low / 2) if high > low else _UNKNOWN
-        else:
-            value = score / high if high > 1 else score
+        # Halved, because the difference of two floats may overflow.
+        value = (score / 2 - low / 2) / (high / 2 - low / 2) if low < 0 else score / max(high, 1.0)
         return min(max(value, 0.0), 1.0)
 
-    return {key: scaled(score) for key, score in scores.items()}
+    return {number: scaled(score) for number, score in scores.items()}
 
 
 def _plain(sentence: str) -> str:
@@ -345,17 +298,14 @@ def _plain(sentence: str) -> str:
 
 def _graded(verdict: Mapping[str, Any], support: Support, offset: int = 0) -> Support:
     """Replace a verdict and its span by those of a grader."""
-    span = verdict.get("support")
-    start, end = (span["start"] - offset, span["end"] - offset) if span else (support.start, support.end)
-    return replace(
-        support, verdict=verdict["verdict"], score=verdict["score"], reason=verdict["reason"], start=start, end=end
-    )
+    found = {name: verdict[name] for name in ("verdict", "score", "reason")}
+    span = {name: place - offset for name, place in (verdict.get("support") or {}).items()}
+    return replace(support, **found, **span)
 
 
 def _offset(document: Document) -> int:
     """Return the position in the stored passage at which its cut begins."""
-    cut: list[int] = document.meta.get("cut") or [0]
-    return cut[0]
+    return int((document.meta.get("cut") or [0])[0])
 
 
 def _moved(anchor: Any, by: int) -> dict[str, Any] | None:

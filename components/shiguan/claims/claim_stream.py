@@ -32,7 +32,6 @@ class ClaimStream:
     """Yields each sentence with the verdict that it has in the whole answer, as soon as the next one has begun."""
 
     def __init__(self, documents: Sequence[Document], question: str = "") -> None:
-        """Prepare to check an answer against its passages."""
         self._numbered = numbered_passages(documents)
         self._checker = checker_of(self._numbered, question)
         self._text = ""
@@ -85,7 +84,7 @@ class ClaimStream:
                 "index": sum(earlier.support is not None for earlier in self._checked[:index]),
                 **cited.record(places[index], shown),
                 "citations": [
-                    {name: value for name, value in citation.to_dict().items() if name != "confidence"}
+                    {name: value for name, value in citation.items() if name != "confidence"}
                     for citation in citations_of([cited], [places[index]], self._numbered)
                 ],
             }

@@ -4,11 +4,11 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from shiguan.claims.word_differences import Comparison, compare, unit_of
+from shiguan.claims.word_differences import NOT_COMPARED, Comparison, compare, unit_of
 from shiguan.text.content_words import ContentWord, content_words
 from shiguan.text.languages import HAN, character_weight, detect_language, is_classical
 from shiguan.text.name_forms import named_text, names_of
@@ -64,15 +64,15 @@ class Reading:
     """What the passages have of a claim."""
 
     claim: str
-    weight: float
-    sentence: float
-    window: float
-    passages: float
-    windows: tuple[Window, ...]
-    foreign_numbers: tuple[str, ...]
-    foreign_names: tuple[str, ...]
-    rival: str
-    comparison: Comparison
+    weight: float = 0.0
+    sentence: float = 0.0
+    window: float = 0.0
+    passages: float = 0.0
+    windows: tuple[Window, ...] = ()
+    foreign_numbers: tuple[str, ...] = ()
+    foreign_names: tuple[str, ...] = ()
+    rival: str = ""
+    comparison: Comparison = NOT_COMPARED
     content: float = 1.0
     """The largest share of its words, names and numbers aside, in neighbouring sentences where its names are."""
     stray_numbers: tuple[str, ...] = ()
@@ -93,15 +93,13 @@ class Evidence:
     """Some passages, split and counted once, with which any number of claims can be compared."""
 
     def __init__(self, passages: Sequence[str], *, widest: int = _WIDEST) -> None:
-        """Split the passages into sentences and count their words."""
         self.texts = list(passages)
         self._widest = widest
         self._sentences = [_split(text) for text in self.texts]
-        self._frequency = Counter(
-            word for passage in self._sentences for sentence in passage for word in sentence.words
-        )
-        self._total = sum(len(passage) for passage in self._sentences)
-        self._numbers = [number for passage in self._sentences for sentence in passage for number in sentence.numbers]
+        sentences = [sentence for passage in self._sentences for sentence in passage]
+        self._frequency = Counter(word for sentence in sentences for word in sentence.words)
+        self._total = len(sentences)
+        self._numbers = [number for sentence in sentences for number in sentence.numbers]
         self._all = "\n".join(self.texts)
         self.language_of = [detect_language(text) for text in self.texts]
         self.languages = frozenset(self.language_of)
@@ -114,24 +112,22 @@ class Evidence:
         claimed = quantities(claim)
         # Numbers are compared by value and not by spelling, so they are left out of the terms.
         asked = list(dict.fromkeys(terms(_without(claim, claimed))))
-        nothing = Reading(claim, 0.0, 0.0, 0.0, 0.0, (), (), (), "", Comparison(0.0, ()))
         if not self._total or not (asked or claimed):
-            return nothing
+            return Reading(claim)
         found = self._verbatim(claim)
         if found is not None:
-            return Reading(claim, 1.0, 1.0, 1.0, 1.0, (found,), (), (), "", Comparison(1.0, ()), verbatim=True)
+            return Reading(claim, 1.0, 1.0, 1.0, 1.0, (found,), verbatim=True)
         text = named_text(self._all)
         names = tuple(word for name in names_of(claim) for word in text.lacking(name) if self._is_foreign(word))
         weights = self._weights(asked, names)
         total = sum(weights.values()) + _NUMBER_WEIGHT * len(claimed)
         if not total:  # only function words such as 什么, which have no weight in a classical passage
-            return nothing
+            return Reading(claim)
         shares, windows = self._windows(weights, claimed, total)
         # One text may have a number as part of a word: 百人 for 一百人.
         named = numerals(self._all) if any(n.values for n in claimed if max(n.values) >= _NAMED) else frozenset()
         held = [
-            any(number.agrees_with(other) for other in self._numbers)
-            or any(value >= _NAMED and value in named for value in number.values)
+            _has(self._numbers, number) or any(value >= _NAMED and value in named for value in number.values)
             for number in claimed
         ]
         passages = sum(weight for word, weight in weights.items() if word in self._frequency)
@@ -158,17 +154,13 @@ class Evidence:
         if not sum(len(word.text) > 1 for word in words) and len(words) <= _FEW_CHARACTERS:
             words, scale = content_words(claim, translated=translated), _WITH_NAMES
         words = words or content_words(question, translated=True)
-        names = [name for name in names_of(claim) if any(named_text(text).has(name) for text in self.texts)]
-        places = [
-            place
-            for place, text in enumerate(self.texts)
-            if not names or any(named_text(text).has(name) for name in names)
-        ]
+        named = [any(named_text(text).has(name) for name in names_of(claim)) for text in self.texts]
         total = sum(word.weight for word in words)
         near_number = [0.0] * len(claimed)
         best, by_characters = 0.0, _BY_CHARACTERS[self._classical]
-        for place in places if total else ():
-            passage = self._sentences[place]
+        for passage, is_named in zip(self._sentences, named, strict=True):
+            if not total or (any(named) and not is_named):
+                continue
             found = [[word.said_by(s.words, by_characters=by_characters) for word in words] for s in passage]
             for first in range(len(passage)):
                 near = passage[first : first + self._widest]
@@ -176,12 +168,12 @@ class Evidence:
                 share = sum(word.weight * part for word, part in zip(words, shares, strict=True)) / total
                 best = max(best, share)
                 for at, number in enumerate(claimed):
-                    if share > near_number[at] and any(number.agrees_with(n) for s in near for n in s.numbers):
+                    if share > near_number[at] and any(_has(sentence.numbers, number) for sentence in near):
                         near_number[at] = share
         strays = [
             claim[number.start : number.end].strip()
             for number, share in zip(claimed, near_number, strict=True)
-            if share < _LEAST_NEAR and any(number.agrees_with(other) for other in self._numbers)
+            if share < _LEAST_NEAR and _has(self._numbers, number)
         ]
         return best * scale, tuple(strays)
 
@@ -190,7 +182,7 @@ class Evidence:
         width = 1 if numbers else self._widest
         return not (words or numbers) or any(
             all(any(word.said_by(sentence.words) for sentence in near) for word in words)
-            and all(any(number.agrees_with(n) for sentence in near for n in sentence.numbers) for number in numbers)
+            and all(any(_has(sentence.numbers, number) for sentence in near) for number in numbers)
             for passage in self._sentences
             for near in (passage[first : first + width] for first in range(len(passage)))
         )
@@ -234,12 +226,11 @@ class Evidence:
     ) -> tuple[list[float], list[Window]]:
         """Return the best share for one, two and three sentences, and the windows, best first."""
         shares = [0.0] * self._widest
-        ranked: list[tuple[float, int, Window]] = []
+        ranked: list[tuple[float, Window]] = []
         for index, passage in enumerate(self._sentences):
             shared = [weights.keys() & sentence.words for sentence in passage]
             agreeing = [
-                {at for at, number in enumerate(claimed) if any(number.agrees_with(n) for n in sentence.numbers)}
-                for sentence in passage
+                {at for at, number in enumerate(claimed) if _has(sentence.numbers, number)} for sentence in passage
             ]
             for first in range(len(passage)):
                 words: set[str] = set()
@@ -253,9 +244,9 @@ class Evidence:
                         covered = (sum(weights[word] for word in words) + _NUMBER_WEIGHT * len(held)) / total
                     shares[width] = max(shares[width], covered)
                     window = Window(index, passage[first].start, passage[place].end, covered)
-                    ranked.append((covered - _LENGTH_COST * width, -len(ranked), window))
-        ranked.sort(key=lambda item: (item[0], item[1]), reverse=True)
-        return shares, [window for _, _, window in ranked]
+                    ranked.append((covered - _LENGTH_COST * width, window))
+        ranked.sort(key=lambda item: item[0], reverse=True)
+        return shares, [window for _, window in ranked]
 
     def _rival(
         self, claim: str, weights: dict[str, float], claimed: Sequence[Quantity], windows: Sequence[Window]
@@ -271,27 +262,22 @@ class Evidence:
         found, stated = _seasons(text), _seasons(claim)
         if matter >= _SAME_MATTER and found and stated and not found.keys() & stated.keys():
             return f"another season: {next(iter(found.values()))}"
+        others = [other for other in near if not _has(claimed, other)]
         for number in claimed:
-            if any(number.agrees_with(other) for other in near):
+            if _has(near, number) or matter < (_SAME_SENTENCE if _has(self._numbers, number) else _SAME_MATTER):
                 continue
-            known = any(number.agrees_with(other) for other in self._numbers)
-            if matter < (_SAME_SENTENCE if known else _SAME_MATTER):
-                continue
-            others = [other for other in near if not any(other.agrees_with(own) for own in claimed)]
-            rivals = [other for other in others if _are_rivals((claim, number), (text, other))]
-            if rivals:
-                return f"another number: {text[rivals[0].start : rivals[0].end]}"
+            for other in others:
+                if _are_rivals((claim, number), (text, other)):
+                    return f"another number: {text[other.start : other.end]}"
         return ""
 
     def _lined_up(self, claim: str, windows: Sequence[Window]) -> Comparison:
-        best, best_value = Comparison(0.0, ()), 0.0
+        found = [(NOT_COMPARED, 0.0)]
         for window in windows[:_LINED_UP]:
             text = self.texts[window.passage][window.start : window.end]
             comparison = compare(claim, text, self.texts[window.passage])
-            value = comparison.repeated - _LINED_UP_COST * (len(sentence_spans(text)) - 1)
-            if value > best_value:
-                best, best_value = comparison, value
-        return best
+            found.append((comparison, comparison.repeated - _LINED_UP_COST * (len(sentence_spans(text)) - 1)))
+        return max(found, key=lambda pair: pair[1])[0]
 
 
 def find_verbatim(claim: str, passage: str) -> tuple[int, int] | None:
@@ -299,7 +285,7 @@ def find_verbatim(claim: str, passage: str) -> tuple[int, int] | None:
     wanted, _ = _bare(claim)
     if len(wanted) < _SHORTEST and not (len(wanted) >= _SHORTEST // 2 and _HAN_PAIR.search(wanted)):
         return None
-    letters, places = _bare_passage(passage)
+    letters, places = _bare(passage)
     at = letters.find(wanted)
     if at < 0:
         return None
@@ -317,6 +303,10 @@ def _split(text: str) -> tuple[_Sentence, ...]:
         _Sentence(start, end, frozenset(terms(text[start:end])), tuple(quantities(text[start:end])))
         for start, end in sentence_spans(text)
     )
+
+
+def _has(numbers: Iterable[Quantity], wanted: Quantity) -> bool:
+    return any(wanted.agrees_with(number) for number in numbers)
 
 
 def _seasons(text: str) -> dict[str, str]:
@@ -349,8 +339,9 @@ def _is_year(text: str, number: Quantity) -> bool:
     return likely and bool(_BEFORE_YEAR.search(text[max(0, number.start - 12) : number.start]))
 
 
+@lru_cache(maxsize=128)
 def _bare(text: str) -> tuple[str, list[int]]:
-    """Fold a text to its letters and digits, with the place of each in the text."""
+    """Fold a text to its letters and digits, with the place of each; every claim is searched for in the same ones."""
     letters: list[str] = []
     places: list[int] = []
     for place, character in enumerate(text):
@@ -364,10 +355,6 @@ def _bare(text: str) -> tuple[str, list[int]]:
         letters.pop()
         places.pop()
     return "".join(letters), places
-
-
-# Every claim of an answer is searched for in the same passages.
-_bare_passage = lru_cache(maxsize=64)(_bare)
 
 
 def _splits_word(text: str, at: int) -> bool:

@@ -34,10 +34,9 @@ class ClaimMatcher(Serializable):
     Lets the check of an answer compare a claim with passages in another language.
 
     An argument of `CitationExtractor` and of `HallucinationGrader`, so that an English answer on Chinese passages is
-    checked by more than its numbers. A claim is embedded and searched for among the children of the passages, under the
-    caller's filters; their stored vectors are used, so no passage is embedded again. Nothing is searched until the
-    check meets a claim in a language that none of the passages has. Without a vector for the claim or the children the
-    check relies on numbers and names.
+    checked by more than its numbers. A claim in a language that none of the passages has is embedded and searched for
+    among their children, under the caller's filters; no passage is embedded again. Without a vector for the claim or
+    the children the check relies on numbers and names.
     """
 
     tenant_readers = ("embedding_retriever",)
@@ -76,10 +75,13 @@ class ClaimMatcher(Serializable):
         :returns: Copies that can find the place in them that is nearest to a claim.
         :raises RefusedError: If there are no filters.
         """
-        search = _ChildSearch(
-            self, require_filters(filters, type(self).__name__), [document.id for document in documents]
-        )
-        return [_compared(document, search) for document in documents]
+        parents = [document.id for document in documents]
+        search = _ChildSearch(self, require_filters(filters, type(self).__name__), parents)
+        compared: list[Document] = []
+        for document in documents:
+            compared.append(object.__new__(ComparedDocument))
+            compared[-1].__dict__.update(document.__dict__, search=search)
+        return compared
 
 
 class ComparedDocument(SharedDocument):
@@ -118,9 +120,3 @@ class _ChildSearch:
             return []
         searched = {"query_embedding": embedding, "filters": self._filters, "top_k": _MOST_CHILDREN}
         return list(self.matcher.embedding_retriever.run(**searched)["documents"])
-
-
-def _compared(document: Document, search: _ChildSearch) -> ComparedDocument:
-    compared = object.__new__(ComparedDocument)
-    compared.__dict__.update(document.__dict__, search=search)
-    return compared

@@ -21,18 +21,9 @@ _PATH = Path(__file__).with_name("disagreements.yaml")
 TABLE: dict[str, Any] = read_patterns(_PATH) | {name: read_table(_PATH)[name] for name in ("doer", "place")}
 _HAN_RUN = re.compile(f"[{HAN}]+")
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
-# 户一千二百, 有子五人; and 年六十五, which is an age.
-_COUNTED_BEFORE = re.compile(r"((?<![\d零〇一二三四五六七八九十元当每是明今去同次其此])年|[^年\W\da-zA-Z])$")
 # A year at the end of a line that nothing leads to and no stop follows is a heading.
 _BEFORE_YEAR = "于在自至为是：:(（"
-# An item of a list; a year of a reign that is named further above or that is not in the table; the 2020 Olympics.
-_ITEM = re.compile(r"[.)．、）]\s*\D")
-_OF_REIGN = [re.compile(rf"[年载日](?:[春夏秋冬正闰\d一二三四五六七八九十{more})") for more in ("]", "，,、]|$")]
-_EDITION = re.compile(r"[12]\d{3}\s[A-Z]")
 _CLAUSE = re.compile(r"[,，;；:：、()（）]")
-_IN_YEAR = re.compile(
-    r"\b(?:in|year|since|by|until|till|before|after|from|to|of|ad|ce|winter|spring|summer|autumn)\s+$|[(（]$", re.I
-)
 # So many characters before and behind a number tell what it is, and so many words what it counts.
 _NEAR = 24
 # Sentences that share fewer of their terms are not compared; fewer shared ones are chance.
@@ -46,11 +37,6 @@ _CUES = {
     for name, words in (TABLE["doer"] | TABLE["place"]).items()
 }
 _CUE_TERMS = frozenset().union(*(known for known, _ in _CUES.values()))
-# A number is told by one of these at the least.
-_TELLS = re.compile(
-    r"\d|[二三四五六七八九十百千万元]|(?:ty|teen|hundred|thousand|million|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b",
-    re.I,
-)
 
 
 @dataclass(frozen=True)
@@ -87,7 +73,7 @@ class Statement:
         self.text = text
         self.terms = frozenset(terms(text))
         self.wide = bool(_HAN_RUN.search(text))
-        self.tells = bool(_TELLS.search(text)) or not _CUE_TERMS.isdisjoint(self.terms)
+        self.tells = bool(TABLE["number"].search(text)) or not _CUE_TERMS.isdisjoint(self.terms)
 
     def may_match(self, other: "Statement") -> bool:
         """Tell whether it is worth while to read more of two sentences: most pairs end here."""
@@ -110,7 +96,7 @@ class Statement:
 
     @cached_property
     def numbers(self) -> list[Quantity]:
-        return quantities(self.text) if _TELLS.search(self.text) else []
+        return quantities(self.text) if TABLE["number"].search(self.text) else []
 
     @cached_property
     def amounts(self) -> list["Amount"]:
@@ -118,7 +104,7 @@ class Statement:
 
     @cached_property
     def names(self) -> list[Span]:
-        found = _han_names(self.folded) if self.wide else _latin_names(self.text)
+        found = list(_han_names(self.folded)) if self.wide else _latin_names(self.text)
         return [one for one in found if not any(q.start < one[1] and one[0] < q.end for q in self.numbers)]
 
     @cached_property
@@ -127,7 +113,12 @@ class Statement:
         taken = [(one.start, one.end + (self.text[one.end : one.end + 1] in COUNTED)) for one in self.numbers]
         taken += [match.span() for match in TABLE["light"].finditer(self.text)]
         taken += self.names
-        found = _han_words(self.folded) if self.wide else _latin_words(self.text)
+        if self.wide:
+            pieces = ((self.folded[slice(*span)], span) for span, _ in _segments(self.folded))
+            found = [Word(word, span, sum(map(character_weight, word))) for word, span in pieces]
+        else:
+            matches = ((match, term) for match in _WORD.finditer(self.text) for term in terms(match[0]))
+            found = [Word(term, match.span(), rarity(term)) for match, term in matches]
         return [one for one in found if one.weight and not any(s < one.span[1] and one.span[0] < e for s, e in taken)]
 
     @cached_property
@@ -172,38 +163,30 @@ def western_years(text: str, number: Quantity) -> frozenset[float]:
         late = re.match(r".?(?:闰|閏)?十[一二]月", text[number.end :]) and len(number.values) > 1
         return years | {year + 1 for year in years} if late else years
     likely = number.kind == "number" and all(100 <= value <= 2100 and value.is_integer() for value in number.values)
-    if not (likely and text[number.start : number.end].isdigit()) or not _IN_YEAR.search(text[: number.start][-_NEAR:]):
+    leads = TABLE["in_year"].search(text[: number.start][-_NEAR:])
+    if not (likely and leads and text[number.start : number.end].isdigit()):
         return frozenset()
     # In 450 the city fell; with a garrison of 450 men.
     counts = re.match(r"\s+([a-z]\w*)", text[number.end :])
     return frozenset() if counts and terms(counts[1]) and not counts[1].endswith("ed") else number.values
 
 
-def _latin_names(text: str) -> Iterator[Span]:
-    start = end = -1
-    at = 0
+def _latin_names(text: str) -> list[Span]:
     words = capitalised_words(text)
     # What opens a sentence has a capital in any case; a word that is in no list of words is a name.
     opening = _WORD.match(text)
     if opening and opening[0][0].isupper() and not text.startswith(tuple(words[:1])):
         words[:0] = [opening[0]] if any(rarity(term) > _IN_NO_LIST for term in terms(opening[0])) else []
+    names: list[Span] = []
+    at = 0
     for word in words:
-        begin = text.index(word, at)
-        at = begin + len(word)
-        if end >= 0 and text[end:begin] != " ":
-            yield start, end
-            start = begin
-        elif end < 0:
-            start = begin
-        end = at
-    if end >= 0:
-        yield start, end
-
-
-def _latin_words(text: str) -> Iterator[Word]:
-    for match in _WORD.finditer(text):
-        for term in terms(match[0]):
-            yield Word(term, match.span(), rarity(term))
+        start = text.index(word, at)
+        at = start + len(word)
+        if names and text[names[-1][1] : start] == " ":
+            names[-1] = (names[-1][0], at)
+        else:
+            names.append((start, at))
+    return names
 
 
 @lru_cache(1024)
@@ -251,12 +234,6 @@ def _is_given(word: str, place: int) -> bool:
     return all(map(character_weight, word)) and not TABLE["light"].search(word)
 
 
-def _han_words(folded: str) -> Iterator[Word]:
-    for span, _ in _segments(folded):
-        word = folded[slice(*span)]
-        yield Word(word, span, sum(map(character_weight, word)))
-
-
 def _amount(statement: Statement, number: Quantity) -> "Amount":
     text = statement.text
     years = western_years(text, number)
@@ -268,7 +245,7 @@ def _amount(statement: Statement, number: Quantity) -> "Amount":
     measure, size = next(sizes, ("", 1.0))
     hedges = {name for name in ("about", "above", "below") if TABLE[name].search(before)}
     hedges |= {name for name, one in (("above", "and_more"), ("about", "or_so")) if TABLE[one].match(after)}
-    counted = _COUNTED_BEFORE.search(before)
+    counted = TABLE["counted_before"].search(before)
     if counted and any(one.search(counted[1]) for one in TABLE["counted"].values()):
         behind = counted[1]
     thing = behind[:4] if _HAN_RUN.search(behind[:4]) else " ".join(behind.split()[:3])
@@ -281,11 +258,12 @@ def _amount(statement: Statement, number: Quantity) -> "Amount":
 def _sort(statement: Statement, number: Quantity, before: str, after: str) -> str:
     """Tell parts of dates from amounts, and both from numbers that only name something: Line 8, 8号线."""
     label, opens = re.search(r"\b([A-Z]\w*)[ -]$", before), not _WORD.search(before) or before[-1:] in "，,；;。（("
+    of_reign = "opens_reign_year" if opens else "reign_year"
     if (
         (TABLE["naming"]["before"].search(before) or TABLE["naming"]["behind"].match(after))
-        or (opens and _ITEM.match(after))
-        or (number.kind in ("year", "day") and before[-1:] != "月" and _OF_REIGN[opens].match(after))
-        or _EDITION.match(statement.text[number.start :])
+        or (opens and TABLE["naming"]["item"].match(after))
+        or (number.kind in ("year", "day") and before[-1:] != "月" and TABLE["naming"][of_reign].match(after))
+        or TABLE["naming"]["edition"].match(statement.text[number.start :])
         or (number.kind == "number" and label and terms(label[1]) and label[1] not in FULL_MONTHS.values())
     ):
         return "ordinal"

@@ -61,6 +61,9 @@ class Comparison:
     differences: tuple[Difference, ...]
 
 
+NOT_COMPARED = Comparison(0.0, ())
+
+
 @dataclass(frozen=True)
 class _Token:
     key: str
@@ -72,44 +75,11 @@ class _Token:
         return len(self.key) == 1 and is_wide(self.key)
 
 
-@dataclass(frozen=True)
-class _Aligned:
-    """A claim and a span with their tokens."""
-
-    claim: str
-    span: str
-    passage: str
-    first: Sequence[_Token]
-    second: Sequence[_Token]
-
-    def parts(
-        self, start: int, end: int, other_start: int, other_end: int
-    ) -> tuple[Sequence[_Token], Sequence[_Token]]:
-        """Return the tokens of the claim (left) and of the span (right) that replace each other."""
-        first, second = self.first, self.second
-        if end - start == other_end - other_start == 1 and first[start].is_han and second[other_start].is_han:
-            # 河南 and 河北 differ as words, so a single character takes a shared neighbour along.
-            if start and other_start and first[start - 1].is_han and first[start - 1].key not in _PARTICLES:
-                start, other_start = start - 1, other_start - 1
-            elif end < len(first) and other_end < len(second) and first[end].is_han:
-                end, other_end = end + 1, other_end + 1
-        left, right = first[start:end], second[other_start:other_end]
-        # Where the claim begins or ends, the rest of the span is on the other side: only its nearest tokens count.
-        if end == len(first):
-            before = second[other_start - 1].end if other_start else 0
-            if _BREAK.search(self.span[before : right[0].start]):
-                return left, ()
-            right = right[: len(left) + 1]
-        elif start == 0:
-            right = right[-len(left) - 1 :]
-        return left, right
-
-
 def compare(claim: str, span: str, passage: str = "") -> Comparison:
     """Align a claim with a span; words left out or added are not differences, replaced words are."""
     first, second = _tokens(claim), _tokens(span)
     if len(first) < _FEWEST or not second or max(len(claim), len(span)) > _LONGEST:
-        return Comparison(0.0, ())
+        return NOT_COMPARED
     matcher = SequenceMatcher(None, [t.key for t in first], [t.key for t in second], autojunk=False)
     blocks = [block for block in matcher.get_matching_blocks() if block.size]
     same = sum(block.size for block in blocks)
@@ -117,13 +87,13 @@ def compare(claim: str, span: str, passage: str = "") -> Comparison:
     if repeated < REPEATED:
         return Comparison(repeated, ())
     found: list[Difference] = []
-    aligned = _Aligned(claim, span, passage, first, second)
     for tag, *place in matcher.get_opcodes():
         if tag == "replace":
-            left, right = aligned.parts(*place)
+            left, right = _replacing(span, first, second, place)
             if right and len(right) <= len(left) + _LONGER_BY:
                 nearly = repeated >= _NEARLY_VERBATIM or same >= _REST_VERBATIM * (len(first) - len(left))
-                found.extend(_replaced(aligned, left, right, repeated, verbatim=nearly))
+                difference = _replaced((claim, left), (span, right), passage, repeated, verbatim=nearly)
+                found += [difference] if difference else []
     begin, end = blocks[0].b, blocks[-1].b + blocks[-1].size
     inside = span[second[begin].start : second[end - 1].end]
     claimed, stated = negations(claim), negations(inside)
@@ -139,6 +109,28 @@ def compare(claim: str, span: str, passage: str = "") -> Comparison:
     return Comparison(repeated, tuple(sorted(found, key=lambda difference: order.index(difference.kind))))
 
 
+def _replacing(
+    span: str, first: Sequence[_Token], second: Sequence[_Token], place: Sequence[int]
+) -> tuple[Sequence[_Token], Sequence[_Token]]:
+    """Return the tokens of the claim (left) and of the span (right) that replace each other."""
+    start, end, begin, stop = place
+    if end - start == stop - begin == 1 and first[start].is_han and second[begin].is_han:
+        # 河南 and 河北 differ as words, so a single character takes a shared neighbour along.
+        if start and begin and first[start - 1].is_han and first[start - 1].key not in _PARTICLES:
+            start, begin = start - 1, begin - 1
+        elif end < len(first) and stop < len(second) and first[end].is_han:
+            end, stop = end + 1, stop + 1
+    left, right = first[start:end], second[begin:stop]
+    # Where the claim begins or ends, the rest of the span is on the other side: only its nearest tokens count.
+    if end == len(first):
+        if _BREAK.search(span[second[begin - 1].end if begin else 0 : right[0].start]):
+            return left, ()
+        right = right[: len(left) + 1]
+    elif start == 0:
+        right = right[-len(left) - 1 :]
+    return left, right
+
+
 @lru_cache(maxsize=1024)
 def _tokens(text: str) -> tuple[_Token, ...]:
     found = []
@@ -148,29 +140,30 @@ def _tokens(text: str) -> tuple[_Token, ...]:
     return tuple(found)
 
 
-def _replaced(
-    aligned: _Aligned, left: Sequence[_Token], right: Sequence[_Token], repeated: float, *, verbatim: bool
-) -> list[Difference]:
-    claim, span = aligned.claim, aligned.span
-    claimed, found = claim[left[0].start : left[-1].end], span[right[0].start : right[-1].end]
+_Part = tuple[str, Sequence[_Token]]
+"""A text and some of its neighbouring tokens."""
+
+
+def _replaced(claimed: _Part, found: _Part, passage: str, repeated: float, *, verbatim: bool) -> Difference | None:
+    """Return what a part of the span says differently than the part of the claim in its place."""
+    (claim, left), (span, right) = claimed, found
+    words = claim[left[0].start : left[-1].end], span[right[0].start : right[-1].end]
     number = _other_number(claim, span, left, right)
     if number:
-        return [number]
-    if are_opposites(claimed, found) or _opposite_cores(left, right):
-        return [Difference("opposite", claimed, found)]
+        return number
+    if are_opposites(*words) or _opposite_cores(left, right):
+        return Difference("opposite", *words)
     if not _has_content(left) or not _has_content(right) or _moved(claim, span, left, right):
-        return []
-    if _has_name(claim, left, claim + aligned.passage) and _has_name(span, right, span + aligned.passage):
+        return None
+    if _has_name(claim, left, claim + passage) and _has_name(span, right, span + passage):
         # 安禄山 and 禄山, or a name with a title and without, name the same person.
-        if _shares_word(left, right):
-            return []
-        return [Difference("name" if verbatim else "word", claimed, found)]
+        return None if _shares_word(left, right) else Difference("name" if verbatim else "word", *words)
     if all(token.is_han for token in (*left, *right)):
-        return [Difference("word", claimed, found)] if len(left) > 1 and not _shares_word(left, right) else []
-    # In a sentence repeated nearly word for word, another word is hardly chance; it may still be a synonym.
-    if repeated >= _SAME_STATEMENT and len(left) == len(right) == 1:
-        return [Difference("word", claimed, found)]
-    return []
+        other = len(left) > 1 and not _shares_word(left, right)
+    else:
+        # In a sentence repeated nearly word for word, another word is hardly chance; it may still be a synonym.
+        other = repeated >= _SAME_STATEMENT and len(left) == len(right) == 1
+    return Difference("word", *words) if other else None
 
 
 def _opposite_cores(left: Sequence[_Token], right: Sequence[_Token]) -> bool:
@@ -257,11 +250,10 @@ def are_opposites(first: str, second: str) -> bool:
 
 
 @cache
-def _denials() -> dict[str, Any]:
-    table = read_patterns(_WORDS)
-    return {name: table[name] for name in ("denies", "denies_nothing")}
+def _patterns() -> dict[str, Any]:
+    return read_patterns(_WORDS)
 
 
 def negations(sentence: str) -> int:
     """Count the denying words of a sentence."""
-    return len(_denials()["denies"].findall(_denials()["denies_nothing"].sub(" ", sentence)))
+    return len(_patterns()["denies"].findall(_patterns()["denies_nothing"].sub(" ", sentence)))

@@ -45,7 +45,6 @@ class CheckedAnswer:
 
     @property
     def is_not_found(self) -> bool:
-        """Whether it only says that the sources do not answer."""
         return not self.claims and is_not_found(self.parts.text)
 
     @property
@@ -55,39 +54,22 @@ class CheckedAnswer:
         return [claim for claim in claims if claim.support.foreign or claim.support.score < _SURE]
 
 
-@dataclass(frozen=True)
-class Grade:
-    """Four marks from 0 to 10, who gave them, and what the answer lacks."""
-
-    marks: dict[str, float]
-    judge: str = "local"
-    judged: int = 0
-    feedback: str = ""
-    suggestions: tuple[str, ...] = ()
-    missing: str = ""
-
-    @property
-    def overall(self) -> float:
-        """The average."""
-        return sum(self.marks.values()) / len(self.marks)
-
-
 @component
 class AnswerGrader:
     """
     Gives an answer four marks from 0 to 10, with at most one call of a language model.
 
     The marks are `support` (do the passages say so), `relevance` (does it answer the question), `completeness` (does it
-    give every relevant point) and `clarity` (is it plain and without repetition). The local check comes first: only
-    where it is unsure about a claim or about the answer's relevance is a model asked, once for everything: the marks,
-    the verdicts on the unsure claims, what is missing and how to do better. An answer whose average is below the
-    threshold, or any mark below half of it, does not pass; one whose relevance is below half of it does not answer.
-    `HallucinationGrader` uses this grader and acts on its grade.
+    give every relevant point) and `clarity` (is it plain and without repetition). Only where the local check is unsure
+    about a claim or about the answer's relevance is a model asked, once for everything: the marks, the verdicts on the
+    unsure claims, what is missing and how to do better. An answer whose average is below the threshold, or any mark
+    below half of it, does not pass; one whose relevance is below half of it does not answer. `HallucinationGrader`
+    acts on this grade. Without a model, or with a broken reply, the marks are those of the local check; they are
+    coarse, have `judge: "local"`, and never fail an answer.
 
     The model is asked for JSON: `{"claims": [{"id": 1, "verdict": "supported", "source": 1, "quote": "…", "reason":
     "…"}], "support": 9, "relevance": 8, "completeness": 7, "clarity": 8, "missing": "…", "feedback": "…",
-    "suggestions": ["…"]}`. Without a model, or with a broken reply, the marks are those of the local check; they are
-    coarse, have `judge: "local"`, and never fail an answer.
+    "suggestions": ["…"]}`.
 
     Example:
     ```python
@@ -112,7 +94,6 @@ class AnswerGrader:
         self.threshold = threshold
 
     def warm_up(self) -> None:
-        """Prepare the judge; a second call does nothing."""
         warm_up_generator(self.chat_generator)
 
     @component.output_types(grade=dict[str, Any], warnings=list[str], llm_calls=int)
@@ -140,35 +121,37 @@ class AnswerGrader:
     async def graded(self, answer: CheckedAnswer) -> tuple[dict[str, Any], CheckedAnswer, list[str], int]:
         """Return the grade, the answer with the model's verdicts, warnings, and the number of calls."""
         self.warm_up()
-        local = local_grade(answer)
+        local = local_marks(answer)
         if not is_available(self.chat_generator):
             asked = self.chat_generator is not None and answer.claims
             warnings = [f"{NO_LLM}: the answer was checked locally."] if asked else []
-            return self._record(local), answer, warnings, 0
+            return self._grade(local), answer, warnings, 0
         empty = not answer.parts.claims or answer.is_not_found
-        if empty or not (answer.unsure or local.marks["relevance"] < _SURE_RELEVANCE):
-            return self._record(local), answer, [], 0
+        if empty or not (answer.unsure or local["relevance"] < _SURE_RELEVANCE):
+            return self._grade(local), answer, [], 0
         reply = await ask_llm_async(self.chat_generator, grade_messages(answer), helper=False)
-        found = read_grade(reply.text, answer, local)
+        found = read_grade(reply.text, answer)
         if found is None:
             why = reply.failure or "its reply was not the JSON that was asked for"
             warning = f"The LLM did not grade the answer ({why}); it was checked locally."
-            return self._record(local), answer, [warning], 1
-        return self._record(found[0]), found[1], [], 1
+            return self._grade(local), answer, [warning], 1
+        marks, words, answer = found
+        return self._grade(marks or local, by_model=bool(marks), **words), answer, [], 1
 
-    def _record(self, grade: Grade) -> dict[str, Any]:
-        """Write a grade as plain data."""
-        by_model, lowest = grade.judge == "llm", min(grade.marks.values())
+    def _grade(self, marks: dict[str, float], *, by_model: bool = False, **words: Any) -> dict[str, Any]:
+        """Write a grade: marks from 0 to 10, who gave them, and what the answer lacks."""
+        overall, least = sum(marks.values()) / len(marks), self.threshold / 2
         return {
-            "judge": grade.judge,
-            "judged": grade.judged,
-            "passed": not by_model or (grade.overall >= self.threshold and lowest >= self.threshold / 2),
-            "answers": not by_model or grade.marks["relevance"] >= self.threshold / 2,
-            "overall": round(grade.overall, 2),
-            **grade.marks,
-            "missing": grade.missing,
-            "feedback": grade.feedback,
-            "suggestions": list(grade.suggestions),
+            "judge": "llm" if by_model else "local",
+            "judged": 0,
+            "passed": not by_model or (overall >= self.threshold and min(marks.values()) >= least),
+            "answers": not by_model or marks["relevance"] >= least,
+            "overall": round(overall, 2),
+            **marks,
+            "missing": "",
+            "feedback": "",
+            "suggestions": [],
+            **words,
         }
 
 
@@ -189,15 +172,14 @@ def check_answer(
     wanted = checker.windows(read) if checker.needs_similarities(read, _SURE) else []
     similarities, warnings = try_similarities(embedder, wanted)
     claims = checker.judge(read, similarities)
-    return CheckedAnswer(
-        question, language or detect_language(question), parts, list(numbered.values()), claims
-    ), warnings
+    language = language or detect_language(question)
+    return CheckedAnswer(question, language, parts, list(numbered.values()), claims), warnings
 
 
-def local_grade(answer: CheckedAnswer) -> Grade:
+def local_marks(answer: CheckedAnswer) -> dict[str, float]:
     """Mark an answer coarsely without a model: relevance is the share of the question's words, weighted by rarity."""
     if not answer.parts.claims or answer.is_not_found:
-        return Grade(dict.fromkeys(_ASPECTS, 0.0))
+        return dict.fromkeys(_ASPECTS, 0.0)
     weights = question_weights(answer.question)
     words = set(terms(answer.parts.text)).union(*(terms(claim.quote) for claim in answer.claims))
     share = covered(weights, words) if weights else 1.0
@@ -207,7 +189,7 @@ def local_grade(answer: CheckedAnswer) -> Grade:
     scores = [claim.support.score for claim in answer.claims]
     sentences = [" ".join(terms(claim.text)) for claim in answer.parts.claims]
     marks = (sum(scores) / len(scores) if scores else 1.0, share, share, len(set(sentences)) / len(sentences))
-    return Grade({aspect: round(10 * mark, 1) for aspect, mark in zip(_ASPECTS, marks, strict=True)})
+    return {aspect: round(10 * mark, 1) for aspect, mark in zip(_ASPECTS, marks, strict=True)}
 
 
 def grade_messages(answer: CheckedAnswer) -> list[ChatMessage]:
@@ -226,15 +208,16 @@ def grade_messages(answer: CheckedAnswer) -> list[ChatMessage]:
     )
 
 
-def read_grade(reply: str, answer: CheckedAnswer, local: Grade) -> tuple[Grade, CheckedAnswer] | None:
-    """Read a model's marks, all of them or none, and combine its verdicts with the local ones; None without either."""
+def read_grade(reply: str, answer: CheckedAnswer) -> tuple[dict[str, float], dict[str, Any], CheckedAnswer] | None:
+    """Read a model's marks, all of them or none, what the answer lacks, and its verdicts; None without marks or any."""
     found = json_object(reply, _ASPECTS[1]) or {}
-    marks = {aspect: json_number(found.get(aspect), low=0, high=10) for aspect in _ASPECTS}
-    given = found.get("claims")
-    items = [item for item in given if isinstance(item, dict)] if isinstance(given, list) else []
+    given = {aspect: json_number(found.get(aspect), low=0, high=10) for aspect in _ASPECTS}
+    marks = {aspect: mark for aspect, mark in given.items() if mark is not None}
+    marks = marks if len(marks) == len(_ASPECTS) else {}
+    claims = found.get("claims")
+    items = [item for item in claims if isinstance(item, dict)] if isinstance(claims, list) else []
     by_id = {int(place): item for item in items if (place := json_number(item.get("id"), low=1, high=1e6)) is not None}
-    complete = {aspect: mark for aspect, mark in marks.items() if mark is not None}
-    if len(complete) < len(_ASPECTS) and not by_id:
+    if not marks and not by_id:
         return None
     judged = {
         claim.index: _combined(claim, by_id[place], answer.documents)
@@ -243,16 +226,13 @@ def read_grade(reply: str, answer: CheckedAnswer, local: Grade) -> tuple[Grade, 
     }
     suggestions = found.get("suggestions")
     texts = map(_line, suggestions if isinstance(suggestions, list) else [suggestions])
-    grade = replace(
-        local,
-        judged=len(judged),
-        feedback=_line(found.get("feedback")),
-        suggestions=tuple(text for text in texts if text)[:_MOST_SUGGESTIONS],
-        missing=_line(found.get("missing")),
-    )
-    if len(complete) == len(_ASPECTS):
-        grade = replace(grade, marks=complete, judge="llm")
-    return grade, replace(answer, claims=[judged.get(claim.index, claim) for claim in answer.claims])
+    words = {
+        "judged": len(judged),
+        "missing": _line(found.get("missing")),
+        "feedback": _line(found.get("feedback")),
+        "suggestions": [text for text in texts if text][:_MOST_SUGGESTIONS],
+    }
+    return marks, words, replace(answer, claims=[judged.get(claim.index, claim) for claim in answer.claims])
 
 
 def _line(value: Any) -> str:
@@ -278,14 +258,11 @@ def _combined(claim: CheckedClaim, item: dict[str, Any], documents: Sequence[Doc
 
 
 def _quoted(item: dict[str, Any], documents: Sequence[Document]) -> tuple[int, int, int]:
-    quote = item.get("quote")
-    if not isinstance(quote, str) or not quote.strip():
-        return -1, 0, 0
-    number = item.get("source")
-    first = number - 1 if isinstance(number, int) and 1 <= number <= len(documents) else 0
-    order = [first, *(place for place in range(len(documents)) if place != first)]
-    for place in order if documents else []:
-        span = find_verbatim(quote.strip().strip("“”\"'…"), documents[place].content or "")
-        if span:
-            return place, *span
+    """Find the words that a model quotes: the passage, the named one first, and the span in it."""
+    quote, number = item.get("quote"), item.get("source")
+    if isinstance(quote, str) and quote.strip():
+        for place in sorted(range(len(documents)), key=lambda place: place + 1 != number):
+            span = find_verbatim(quote.strip().strip("“”\"'…"), documents[place].content or "")
+            if span:
+                return place, *span
     return -1, 0, 0

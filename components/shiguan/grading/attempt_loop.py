@@ -17,9 +17,8 @@ class AttemptLoop:
     Opens each round of a self-correcting loop.
 
     In Haystack a component outside a loop sends to a component inside it only once. In later rounds the receiver would
-    not run, and the pipeline would end without an answer; or worse, it would run with a default, and a retriever
-    without its tenant's `filters` would search everybody's documents. So everything that a stage inside the loop takes
-    from outside comes in here in the first round, is kept in the `Attempt`, and goes out again in every round.
+    not run, or run with a default: a retriever without its tenant's `filters` would search everybody's documents. So
+    all that stages inside the loop take from outside comes in here, is kept in the `Attempt`, and goes out each round.
 
         QueryRewriter → AttemptLoop → … → RelevanceGrader → … → HallucinationGrader → replies
                              └──────────── retry ──┴────────── retry ───┘

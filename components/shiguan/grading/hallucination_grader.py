@@ -1,6 +1,5 @@
 """Checks every claim of an answer against the passages, and starts another attempt where they do not agree."""
 
-from dataclasses import replace
 from typing import Any, get_args
 
 from haystack import Document, component, logging
@@ -11,8 +10,8 @@ from shiguan.claims.checker import check_in_thread
 from shiguan.claims.nearness import ClaimMatcher
 from shiguan.errors import ModelMissingError
 from shiguan.grading.answer_grader import AnswerGrader, check_answer
-from shiguan.grading.attempts import Attempt
-from shiguan.grading.grading_round import GradingRound, OnUnsupported, decide, finished
+from shiguan.grading.attempts import Attempt, GradedAnswer
+from shiguan.grading.decision import OnUnsupported, Policy, decide, finished
 from shiguan.llm.calls import blocking, warm_up_generator
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.serialization import Serializable
@@ -28,20 +27,16 @@ class HallucinationGrader(Serializable):
     It comes after the generator and before the citations. Every sentence that states something gets a verdict:
     `supported`, `partial`, `unsupported` or `contradicted`, with a score from 0 to 1, the supporting span and a reason.
     The local check weights words by rarity, asks the embedder, and compares numbers, dates, names, opposites and
-    denials exactly. With an `answer_grader` a language model decides the claims that the local check is unsure of, and
-    whether the answer answers the question, in one more call.
+    denials exactly. With an `answer_grader` a language model decides what it is unsure of, in one more call.
 
     In a loop, if a claim is unsupported or contradicted, or the answer does not pass, and attempts are left, only the
     output `retry` is sent: the next `Attempt`, with queries made of what is missing for the question (never of the
-    refused claim), feedback and suggestions for the prompt, and the passages read so far. This also happens once if the
-    first answer is that the sources do not say, though the passages seem to. Otherwise, and always outside a loop,
-    `replies`, `documents` and `verdicts` are sent, with the best attempt. Its unsupported claims are left for
-    `CitationExtractor` to mark, or removed, or the whole answer is refused; an answer that does not answer is refused.
-    The reply's `meta["grounding"]` shows what happened: `status` (`accepted`, `marked`, `removed`, `refused`,
-    `not_found`), `attempts`, `chosen`, `history`, `removed`, `grade`, `llm_calls`; `CitationExtractor` shows its
-    `meta["verdicts"]`.
-
-    All attempts and grades together take at most four successive model calls.
+    refused claim), feedback for the prompt, and the passages read so far. This also happens once if the first answer is
+    that the sources do not say, though the passages seem to. Otherwise, and always outside a loop, the best attempt is
+    sent. Its unsupported claims are left for `CitationExtractor` to mark, or removed, or the whole answer is refused;
+    an answer that does not answer is refused. The reply's `meta["grounding"]` shows what happened: `status`
+    (`accepted`, `marked`, `removed`, `refused`, `not_found`), `attempts`, `chosen`, `history`, `removed`, `grade`,
+    `llm_calls`. All attempts and grades together take at most four successive model calls.
 
     Example:
     ```python
@@ -81,9 +76,7 @@ class HallucinationGrader(Serializable):
         if not 1 <= max_attempts <= 3:
             raise ValueError(f"`max_attempts` must be 1 to 3, got {max_attempts}.")
         if on_unsupported not in get_args(OnUnsupported):
-            raise ValueError(
-                f"`on_unsupported` must be one of {', '.join(get_args(OnUnsupported))}, got `{on_unsupported}`."
-            )
+            raise ValueError(f"`on_unsupported` must be mark, remove or refuse, got `{on_unsupported}`.")
         not_found_sentence(mode, "en")
         self.document_embedder = document_embedder
         self.answer_grader = answer_grader
@@ -93,7 +86,6 @@ class HallucinationGrader(Serializable):
         self.mode = mode
 
     def warm_up(self) -> None:
-        """Load the embedder and prepare the judge; a second call does nothing."""
         try:
             warm_up_generator(self.document_embedder)
         except ModelMissingError as error:  # every check warns that it had no embedder
@@ -136,28 +128,22 @@ class HallucinationGrader(Serializable):
             `llm_calls`, the calls of the judge in all rounds so far.
         """
         self.warm_up()
+        policy = Policy(self.max_attempts, self.on_unsupported, self.mode)
         if not replies:
-            return self._without_reply(documents, attempt)
+            if attempt is None or attempt.best is None:
+                return {"replies": [], "documents": documents, "verdicts": [], "warnings": [], "llm_calls": 0}
+            return finished(attempt.best, attempt.history, attempt.llm_calls, attempt.warnings, policy)
         question, embedder = query or (attempt.question if attempt else ""), self.document_embedder
         compared = self.claim_matcher.compared(documents, filters) if self.claim_matcher and documents else documents
         answer, warnings = await check_in_thread(
             lambda: check_answer(replies[0], compared, question, language, embedder=embedder)
         )
-        this = GradingRound(
-            attempt, replies[0], answer, warnings=warnings, sent=list(sent or []), confidence=confidence
-        )
+        grade: dict[str, Any] = {}
+        calls = 0
         if self.answer_grader is not None:
             grade, answer, more, calls = await self.answer_grader.graded(answer)
-            grade = {**grade, "claims": len(answer.claims)}
-            this = replace(this, answer=answer, grade=grade, warnings=[*warnings, *more], llm_calls=calls)
-        return decide(this, max_attempts=self.max_attempts, on_unsupported=self.on_unsupported, mode=self.mode)
-
-    def _without_reply(self, documents: list[Document], attempt: Attempt | None) -> dict[str, Any]:
-        """Return the best earlier attempt, because the model could not be reached in this one."""
-        best = attempt.best if attempt else None
-        if attempt is None or best is None:
-            return {"replies": [], "documents": documents, "verdicts": [], "warnings": [], "llm_calls": 0}
-        how: dict[str, Any] = {"on_unsupported": self.on_unsupported, "mode": self.mode}
-        return finished(best, attempt.history, attempt.llm_calls, attempt.warnings, **how)
+            grade, warnings = {**grade, "claims": len(answer.claims)}, [*warnings, *more]
+        this = GradedAnswer(attempt.number if attempt else 1, replies[0], answer, grade)
+        return decide(this, attempt, policy, sent=sent or (), confidence=confidence, llm_calls=calls, warnings=warnings)
 
     run = blocking(run_async)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from typing import Any, Literal, get_args
+from typing import Any
 
 from haystack import Document, component
 
@@ -12,10 +12,9 @@ from shiguan.grading.attempts import Attempt
 from shiguan.text.passages import terms_of
 from shiguan.text.terms import covered, question_subject, question_weights, terms
 
-Method = Literal["words", "scores"]
 _WORD = re.compile(r"[^\W_]+")
-# How many passages may be read in one round.
-_MOST = 10
+# How many passages may be read in one round, and the overall score below which the question is searched for once more.
+_MOST, _RELEVANT = 10, 4.0
 
 
 @component
@@ -24,10 +23,10 @@ class RelevanceGrader:
     Decides whether the passages are relevant enough before an answer is written from them; no model is asked.
 
     It comes after the ranker. Every passage gets a score from 0 to 10, and so do all together: from the question's
-    words that they have, weighted by rarity (`words`), or from the scores of a cross-encoder, 0 to 1 (`scores`). Below
-    the threshold, and only once for a question, the output `retry` is sent instead of `documents`: the same attempt,
-    with a search for the words of the question that no passage has. It goes to `AttemptLoop`. Where no passage has any
-    of the words (they may be in another language) nothing can be judged, and the passages pass.
+    words that they have, weighted by rarity. Below 4, and only once for a question, the output `retry` is sent instead
+    of `documents`: the same attempt, with a search for the words of the question that no passage has. It goes to
+    `AttemptLoop`. Where no passage has any of the words (they may be in another language) nothing can be judged, and
+    the passages pass.
 
     In a later round of the loop new and earlier passages alternate, each once, those that supported something first:
     neither a bad search nor passages that did not help can fill all ten places. The scores of searches for different
@@ -36,26 +35,10 @@ class RelevanceGrader:
     Example:
     ```python
     RelevanceGrader().run(documents=documents, query="When did An Lushan rise?")["relevance"]
-    # {"method": "words", "overall": 8.0, "passages": [{"id": "…", "score": 8.0}], "reformulated": ""}
     ```
     """
 
     tenant_role = "retries"
-
-    def __init__(self, method: Method = "words", *, threshold: float = 4.0) -> None:
-        """
-        Set the method and the threshold.
-
-        :param method: `words` or `scores`.
-        :param threshold: The overall score, 0 to 10, below which the question is searched for once more.
-        :raises ValueError: If an argument is out of its range.
-        """
-        if method not in get_args(Method):
-            raise ValueError(f"`method` must be one of {', '.join(get_args(Method))}, got `{method}`.")
-        if not 0 <= threshold <= 10:
-            raise ValueError(f"`threshold` must be 0 to 10, got {threshold}.")
-        self.method = method
-        self.threshold = threshold
 
     @component.output_types(documents=list[Document], retry=Attempt, relevance=dict[str, Any])
     def run(self, documents: list[Document], query: str = "", *, attempt: Attempt | None = None) -> dict[str, Any]:
@@ -66,24 +49,19 @@ class RelevanceGrader:
         :param query: The user's question; that of the attempt if empty.
         :param attempt: The round of the loop; None outside a loop, where nothing is searched again.
         :returns: `documents`, with `meta.relevance`; or `retry`, the attempt with other queries and these passages.
-            Besides these, `relevance` (`method`, `overall`, `passages` with `id` and `score`, `reformulated`).
+            Besides these, `relevance` (`overall`, `passages` with `id` and `score`, `reformulated`).
         """
         query = query or (attempt.question if attempt else "")
         documents = _merged(documents, attempt.documents if attempt else ())
         weights = question_weights(query)
         words = [terms_of(document) for document in documents]
         known = set[str]().union(*words)
-        if self.method == "words":
-            scores = [round(10 * covered(weights, own), 2) for own in words]
-            overall = round(10 * covered(weights, known), 2)
-        else:
-            scores = [round(10 * min(max(document.score or 0.0, 0.0), 1.0), 2) for document in documents]
-            overall = max(scores, default=0.0)
+        scores = [round(10 * covered(weights, own), 2) for own in words]
+        overall = round(10 * covered(weights, known), 2)
         lacking = " ".join(word for word in _WORD.findall(question_subject(query)) if not known.issuperset(terms(word)))
         allowed = attempt is not None and not attempt.searched_again
-        again = allowed and 0 < overall < self.threshold and bool(terms(lacking))
+        again = allowed and 0 < overall < _RELEVANT and bool(terms(lacking))
         relevance = {
-            "method": self.method,
             "overall": overall,
             "passages": [{"id": found.id, "score": score} for found, score in zip(documents, scores, strict=True)],
             "reformulated": lacking if again else "",

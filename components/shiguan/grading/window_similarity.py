@@ -25,7 +25,6 @@ logger = logging.getLogger(__name__)
 def try_similarities(
     embedder: DocumentEmbedder | None, pairs: Sequence[tuple[str, Sequence[str]]]
 ) -> tuple[list[float | None], list[str]]:
-    """Compare where there is an embedder, and warn where it fails."""
     if embedder is None or not pairs:
         return [None] * len(pairs), []
     try:

@@ -27,7 +27,6 @@ class Attribution:
     """The names of a library's works, authors and headings."""
 
     def __init__(self, metas: Iterable[Mapping[str, Any]]) -> None:
-        """Read the names of works, authors and headings from the meta of passages."""
         self._names: dict[str, dict[str, tuple[Folded, set[str]]]] = {"source": {}, "author": {}, "section": {}}
         for meta in metas:
             source, author = str(meta.get("source") or ""), str(meta.get("author") or "")
@@ -48,12 +47,10 @@ class Attribution:
 
     def allows(self, named: str, place: Mapping[str, Any], passage: str = "", *, in_context: bool = False) -> bool:
         """
-        Return whether a place is the one that a text names.
+        Return whether a cited place of the library is the one that a text names.
 
-        :param named: The words of the text.
-        :param place: A citation of the library with its `author`.
-        :param passage: The folded text around that place: a work named there is the one that is quoted.
-        :param in_context: Whether the words are a whole sentence: then only known names and titles in 《》 count.
+        A work named in `passage`, the folded text around the place, is the one that is quoted. `in_context` the words
+        are a whole sentence: then only known names and titles in 《》 count.
         """
         values = {"source": [place["source"]], "author": [place.get("author") or ""], "section": place["section"]}
         known = False
@@ -69,7 +66,8 @@ class Attribution:
             known = True
             page = (place["anchor"] or {}).get("page")
             there = ({page} if page else set()) if kind == "page" else _numbers(pattern, " ".join(place["section"]))
-            if (there and there.isdisjoint(wanted)) or (not there and self._counts(pattern)):
+            headings = (value for _, values in self._names["section"].values() for value in values)
+            if there.isdisjoint(wanted) and (there or any(_numbers(pattern, heading) for heading in headings)):
                 return False
         titles = _TITLE.findall(named) if in_context else [named]
         return known or all(fold(title).key in passage for title in titles)
@@ -78,18 +76,13 @@ class Attribution:
         """Find the library's names that occur in a text, or that contain a part of it."""
         text, names = fold(named), self._names[field]
         least = 15 if in_context and field == "section" else 6
-        found = [
-            key for key, (name, _) in names.items() if size_of(key) >= least and any(True for _ in name.find(text))
-        ]
+        found = [key for key, (name, _) in names.items() if size_of(key) >= least and name.is_in(text)]
         found = [key for key in found if not any(key != other and key in other for other in found)]
         if not found:
             pieces = [fold(piece) for piece in (_TITLE.findall(named) if in_context else _APART.split(named))]
             pieces = [piece for piece in pieces if size_of(piece.key) >= (6 if field != "section" else 12)]
-            found = [key for key, (name, _) in names.items() if any(True for piece in pieces for _ in piece.find(name))]
+            found = [key for key, (name, _) in names.items() if any(piece.is_in(name) for piece in pieces)]
         return {value for key in found for value in names[key][1]}
-
-    def _counts(self, pattern: re.Pattern[str]) -> bool:
-        return any(_numbers(pattern, value) for _, values in self._names["section"].values() for value in values)
 
 
 def _numbers(pattern: re.Pattern[str], text: str) -> set[float]:

@@ -56,6 +56,9 @@ class Folded:
                 yield at
             at = passage.key.find(self.key, at + 1)
 
+    def is_in(self, passage: "Folded") -> bool:
+        return next(self.find(passage), None) is not None
+
     def splits(self, at: int) -> bool:
         """Return whether a cut there would split a word, a number or a character."""
         if not 0 < at < len(self.key):

@@ -53,17 +53,14 @@ class Stretch:
 
     @cached_property
     def folded(self) -> Folded:
-        """Its characters that count."""
         parts = [fold(document.content or "") for document in self.documents]
         return parts[0] if len(parts) == 1 else joined(parts, self.starts)
 
     @cached_property
     def text(self) -> str:
-        """Its passages' texts."""
         return "\n".join(document.content or "" for document in self.documents)
 
     def section(self, at: int) -> Any:
-        """Return the section of one of its characters."""
         return self.documents[bisect_right(self.starts, self.folded.places[at]) - 1].meta.get("section")
 
     def place(self, start: int, end: int) -> dict[str, Any]:
@@ -82,7 +79,6 @@ class QuotationSearch:
     """Looks quotations up in the library of one tenant: finds candidates by words, then compares characters."""
 
     def __init__(self, stores: Mapping[str, Any], tenant_id: str) -> None:
-        """Set the stores of parents and children of a deployment, and the tenant."""
         self._parents, self._tenant = stores["parents"], tenant_id
         self._words = getattr(stores["children"], "words", stores["children"])
 
@@ -94,48 +90,31 @@ class QuotationSearch:
 
     def check(self, quotation: str, named: str = "", *, in_context: bool = False) -> dict[str, Any]:
         """
-        Find a quotation.
+        Find a quotation, given without its marks, where it is said to be; `in_context`, `named` is the text around it.
 
-        :param quotation: Its words, without the quotation marks.
-        :param named: The place that it is attributed to.
-        :param in_context: Whether that is the text around it, in which only names of the library are places.
-        :returns: `verdict`, `reason`, `places` (how many), `also` (the others), `difference`, `parts` and, flat, the
-            first place in the form of citations.
+        Returns `verdict`, `reason`, `places` (how many), `also` (the others), `difference`, `parts` and, flat, the
+        first place in the form of citations.
         """
         if len(quotation) > _LONG:
             pieces = _PIECES.findall(quotation)
-            return self._in_pieces([self.check(piece, named, in_context=in_context) for piece in pieces])
+            return _in_pieces([self.check(piece, named, in_context=in_context) for piece in pieces])
         whole = fold(quotation)
         parts = [fold(part) for part in _ELLIPSIS.split(_EDITORS.sub(_edited, quotation))]
         parts = [part for part in parts if part.key]
         if size_of(whole.key) < _SHORTEST:
             return _verdict("too_short", "too short to be looked up")
         found, stretches = self._found(quotation, whole, parts)
-        if found:
-            places = [stretch.place(start, end) for stretch, start, end in found]
-            there = [
-                place
-                for place, (stretch, start, end) in zip(places, found, strict=True)
-                if not named
-                or self.attribution.allows(
-                    named, place, stretch.folded.key[max(0, start - _NAMED) : end + _NAMED], in_context=in_context
-                )
-            ]
-            if not there:
-                return _verdict("misattributed", "it is elsewhere than the text says", places)
-            return _verdict("found", "word for word", [*there, *(place for place in places if place not in there)])
-        return self._unfound(parts or [whole], quotation, stretches)
-
-    @staticmethod
-    def _in_pieces(pieces: list[dict[str, Any]]) -> dict[str, Any]:
-        """Give a long quotation the verdict of its first piece that is not found, or else of the first piece."""
-        checked = [piece for piece in pieces if piece["verdict"] != "too_short"]
-        wrong = next((piece for piece in checked if piece["verdict"] != "found"), None)
-        sources = {piece["source"] for piece in checked}
-        if wrong is None and len(sources) > 1:
-            return {**checked[0], "verdict": "stitched", "reason": "parts of several places", "parts": checked}
-        found = wrong or (checked or pieces)[0]
-        return {**found, "difference": [edit for piece in pieces for edit in piece["difference"]]}
+        if not found:
+            return _unfound(parts or [whole], quotation, stretches)
+        places = [stretch.place(start, end) for stretch, start, end in found]
+        there = []
+        for place, (stretch, start, end) in zip(places, found, strict=True):
+            around = stretch.folded.key[max(0, start - _NAMED) : end + _NAMED]
+            if not named or self.attribution.allows(named, place, around, in_context=in_context):
+                there.append(place)
+        if not there:
+            return _verdict("misattributed", "it is elsewhere than the text says", places)
+        return _verdict("found", "word for word", [*there, *(place for place in places if place not in there)])
 
     def passages(self, text: str, count: int) -> list[Document]:
         """Return the passages that share the rarest words with a text, the best first."""
@@ -147,11 +126,11 @@ class QuotationSearch:
         while True:
             families = self._families(quotation, limit)
             read = {passage.id: passage for passage in self._read("id", families)}
-            stretches = self._stretches(read, families)
+            stretches = _stretches(read, families)
             found = [span for stretch in stretches for span in _exact(whole, parts, stretch)]
             more = [] if found else [passage for passage in self._beyond(whole, stretches) if passage.id not in read]
             if more:
-                stretches = self._stretches(read | {passage.id: passage for passage in more}, families)
+                stretches = _stretches(read | {passage.id: passage for passage in more}, families)
                 found = [span for stretch in stretches for span in _exact(whole, parts, stretch)]
             # A quotation that occurs in most of the passages found may occur in more.
             holding = {document.id for stretch, *_ in found for document in stretch.documents}
@@ -178,33 +157,13 @@ class QuotationSearch:
         """Read the neighbours of the passages whose edge a quotation may cross."""
         wanted: dict[str, set[int]] = {}
         for stretch, start, end in _cover(whole.key, stretches):
-            for document, step, over in (
-                (stretch.documents[0], -1, not start),
-                (stretch.documents[-1], 1, end == len(stretch.folded.key)),
-            ):
-                if over:
-                    wanted.setdefault(document.meta["source_id"], set()).add(
-                        int(document.meta.get("position", 0)) + step
-                    )
+            source = wanted.setdefault(stretch.documents[0].meta["source_id"], set())
+            if not start:
+                source.add(_position(stretch.documents[0]) - 1)
+            if end == len(stretch.folded.key):
+                source.add(_position(stretch.documents[-1]) + 1)
         same = [self._read("meta.position", at, where("meta.source_id", "==", name)) for name, at in wanted.items()]
         return [document for found in same for document in found]
-
-    @staticmethod
-    def _stretches(read: Mapping[str, Document], families: Iterable[str]) -> list[Stretch]:
-        """Group consecutive passages into stretches, the likeliest first."""
-        order = {name: rank for rank, name in enumerate(families)}
-        runs: list[list[Document]] = []
-        for parent in sorted(read.values(), key=lambda p: (p.meta["source_id"], int(p.meta.get("position", 0)))):
-            before = runs[-1][-1].meta if runs else {}
-            if (
-                before.get("source_id") == parent.meta["source_id"]
-                and before["position"] + 1 == parent.meta["position"]
-            ):
-                runs[-1].append(parent)
-            else:
-                runs.append([parent])
-        runs.sort(key=lambda run: min(order.get(passage.id, len(order)) for passage in run))
-        return [Stretch(run) for run in runs]
 
     def _read(self, field: str, values: Iterable[Any], *conditions: dict[str, Any]) -> Iterator[Document]:
         ordered = list(values)
@@ -212,27 +171,57 @@ class QuotationSearch:
             batch = where(field, "in", ordered[start : start + _BATCH])
             yield from self._parents.filter_documents(of_tenant(self._tenant, batch, *conditions))
 
-    def _unfound(self, parts: list[Folded], quotation: str, stretches: list[Stretch]) -> dict[str, Any]:
-        """Return the verdict on a quotation that is nowhere word for word: stitched, altered or absent."""
-        groups = _grouped([span for part in parts for span in _cover(part.key, stretches)])
-        size = sum(len(part.key) for part in parts)
-        large = [group for group in groups if sum(size_of(s.folded.key[a:b]) for s, a, b in group) >= _PART]
-        if len(large) > 1 and sum(end - start for group in large for _, start, end in group) >= _WHOLE * size:
-            places = [group[0][0].place(group[0][1], group[-1][2]) for group in large]
-            return {**_verdict("stitched", "parts of several places", places), "parts": places}
-        key = "".join(part.key for part in parts)
-        best: tuple[float, Span | None] = (_ALTERED, None)
-        for stretch in stretches[: 3 if len(key) > 500 else _HITS]:
-            near = fuzz.partial_ratio_alignment(key, stretch.folded.key, score_cutoff=best[0])
-            if near is not None and near.score > best[0] and near.dest_end > near.dest_start:
-                best = near.score, (stretch, near.dest_start, near.dest_end)
-        if best[1] is None:
-            return _verdict("absent", "nothing in the library is like it")
-        stretch, start, end = best[1]
-        first, last = stretch.folded.span(max(0, start - _SLACK), min(len(stretch.folded.key), end + _SLACK))
-        edits, (begin, stop) = differences(quotation, stretch.text[first:last])
-        place = stretch.place(stretch.folded.after(first + begin), stretch.folded.after(first + stop))
-        return {**_verdict("altered", "not word for word", [place]), "difference": edits}
+
+def _stretches(read: Mapping[str, Document], families: Iterable[str]) -> list[Stretch]:
+    """Group consecutive passages into stretches, the likeliest first."""
+    order = {name: rank for rank, name in enumerate(families)}
+    runs: list[list[Document]] = []
+    for parent in sorted(read.values(), key=lambda parent: (parent.meta["source_id"], _position(parent))):
+        last = runs[-1][-1] if runs else None
+        follows = last is not None and last.meta["source_id"] == parent.meta["source_id"]
+        if last is not None and follows and _position(last) + 1 == _position(parent):
+            runs[-1].append(parent)
+        else:
+            runs.append([parent])
+    runs.sort(key=lambda run: min(order.get(passage.id, len(order)) for passage in run))
+    return [Stretch(run) for run in runs]
+
+
+def _position(passage: Document) -> int:
+    return int(passage.meta.get("position", 0))
+
+
+def _unfound(parts: list[Folded], quotation: str, stretches: list[Stretch]) -> dict[str, Any]:
+    """Return the verdict on a quotation that is nowhere word for word: stitched, altered or absent."""
+    groups = _grouped([span for part in parts for span in _cover(part.key, stretches)])
+    size = sum(len(part.key) for part in parts)
+    large = [group for group in groups if sum(size_of(s.folded.key[a:b]) for s, a, b in group) >= _PART]
+    if len(large) > 1 and sum(end - start for group in large for _, start, end in group) >= _WHOLE * size:
+        places = [group[0][0].place(group[0][1], group[-1][2]) for group in large]
+        return {**_verdict("stitched", "parts of several places", places), "parts": places}
+    key = "".join(part.key for part in parts)
+    least, best = _ALTERED * 1.0, None
+    for stretch in stretches[: 3 if len(key) > 500 else _HITS]:
+        near = fuzz.partial_ratio_alignment(key, stretch.folded.key, score_cutoff=least)
+        if near is not None and near.score > least and near.dest_end > near.dest_start:
+            least, best = near.score, (stretch, near.dest_start, near.dest_end)
+    if best is None:
+        return _verdict("absent", "nothing in the library is like it")
+    stretch, start, end = best
+    first, last = stretch.folded.span(max(0, start - _SLACK), min(len(stretch.folded.key), end + _SLACK))
+    edits, (begin, stop) = differences(quotation, stretch.text[first:last])
+    place = stretch.place(stretch.folded.after(first + begin), stretch.folded.after(first + stop))
+    return {**_verdict("altered", "not word for word", [place]), "difference": edits}
+
+
+def _in_pieces(pieces: list[dict[str, Any]]) -> dict[str, Any]:
+    """Give a long quotation the verdict of its first piece that is not found, or else of the first piece."""
+    checked = [piece for piece in pieces if piece["verdict"] != "too_short"]
+    wrong = next((piece for piece in checked if piece["verdict"] != "found"), None)
+    if wrong is None and len({piece["source"] for piece in checked}) > 1:
+        return {**checked[0], "verdict": "stitched", "reason": "parts of several places", "parts": checked}
+    found = wrong or (checked or pieces)[0]
+    return {**found, "difference": [edit for piece in pieces for edit in piece["difference"]]}
 
 
 def differences(quotation: str, around: str) -> tuple[list[dict[str, str]], tuple[int, int]]:
@@ -319,13 +308,8 @@ def _grouped(spans: Sequence[Span]) -> list[list[Span]]:
     """Group spans that are in one place."""
     groups: list[list[Span]] = []
     for stretch, start, end in spans:
-        last = groups[-1][-1] if groups else None
-        if (
-            last is not None
-            and last[0] is stretch
-            and start >= last[1]
-            and size_of(stretch.folded.key[last[2] : start]) <= _NEAR
-        ):
+        before, begin, stop = groups[-1][-1] if groups else (None, 0, 0)
+        if before is stretch and start >= begin and size_of(stretch.folded.key[stop:start]) <= _NEAR:
             groups[-1].append((stretch, start, end))
         else:
             groups.append([(stretch, start, end)])

@@ -2,8 +2,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from haystack import Document, Pipeline
-from haystack.core.serialization import component_from_dict, component_to_dict
+from haystack import Document
 from haystack.dataclasses import ChatMessage
 
 from shiguan.answer.prompt_file_builder import PromptFileBuilder
@@ -50,14 +49,6 @@ def test_simple_prompt_has_system_sources_task_and_the_question_last(language):
 def test_other_modes_have_their_own_not_found_sentence():
     builder = PromptFileBuilder(template="{{ not_found }}", mode="precise")
     assert builder.run(language="zh")["prompt"][0].text == "资料未载。"
-
-
-def test_messages_carry_the_prompts_name_hash_and_language():
-    messages = PromptFileBuilder(prompt="simple").run(context="", query="q", language="en")["prompt"]
-    for message in messages:
-        assert message.meta["prompt"] == "simple"
-        assert len(message.meta["prompt_hash"]) == 12
-        assert message.meta["language"] == "en"
 
 
 def test_sockets_are_the_templates_variables():
@@ -180,14 +171,3 @@ def test_unknown_mode_is_refused():
 def test_broken_template_is_refused_at_once():
     with pytest.raises(ConfigurationError, match="not a valid template"):
         PromptFileBuilder(template="{% if x %}")
-
-
-def test_round_trip_and_use_in_a_pipeline():
-    builder = PromptFileBuilder(prompt="simple", mode="precise")
-    again = component_from_dict(PromptFileBuilder, component_to_dict(builder, "prompt"), "prompt")
-    assert (again.prompt, again.template, again.mode) == ("simple", None, "precise")
-    pipeline = Pipeline()
-    pipeline.add_component("prompt", again)
-    pipeline = Pipeline.loads(pipeline.dumps())
-    result = pipeline.run({"prompt": {"context": "c", "query": "q", "language": "zh"}})
-    assert "资料未载。" in result["prompt"]["prompt"][0].text

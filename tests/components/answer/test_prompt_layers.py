@@ -3,12 +3,11 @@ from pathlib import Path
 import pytest
 from haystack import Document, Pipeline
 from haystack.core.serialization import component_from_dict, component_to_dict
-from tests.doubles.prompt_reading import parse_question, parse_sources
 
 from shiguan.answer.prompt_file_builder import PromptFileBuilder
 from shiguan.context.context_builder import ContextBuilder
 from shiguan.errors import ConfigurationError
-from shiguan.llm.prompts import KINDS, list_layers, load_layer, load_prompt, not_found_sentence
+from shiguan.llm.prompts import KINDS, list_layers, list_prompts, load_layer, load_prompt, not_found_sentence
 
 GOLDEN = Path(__file__).parent / "golden"
 DOCUMENTS = [
@@ -32,11 +31,7 @@ def rendered(messages):
 
 
 def build(prompt, language="en", **inputs):
-    options = {
-        name: inputs.pop(name)
-        for name in ("persona", "rules", "profile", "examples", "mode", "task", "scope")
-        if name in inputs
-    }
+    options = {name: inputs.pop(name) for name in ("persona", "profile", "examples", "mode") if name in inputs}
     values = {"context": CONTEXT, "query": QUERIES[language], "goal": "", "language": language, **inputs}
     return PromptFileBuilder(prompt=prompt, **options).run(**values)["prompt"]
 
@@ -135,20 +130,20 @@ def test_another_language_gets_the_english_words():
 # -- which layers ------------------------------------------------------------------------------------------------------
 
 
-def test_task_and_scope_come_from_the_run_then_the_analysis_then_the_parameters():
-    builder = PromptFileBuilder(prompt="advanced", task="summarize")
+def test_task_and_scope_come_from_the_run_then_the_analysis():
+    builder = PromptFileBuilder(prompt="advanced")
     values = {"context": CONTEXT, "query": "q", "goal": "", "language": "en"}
 
     def used(**inputs):
         return [name for name in builder.run(**values, **inputs)["prompt"][0].meta["prompt_layers"] if "/" in name][2:4]
 
-    assert used() == ["task/summarize", "scope/local"]
+    assert used() == ["task/qa", "scope/local"]
     assert used(analysis={"type": "comparison", "task": "compare", "scope": "global"}) == [
         "task/compare",
         "scope/global",
     ]
     assert used(analysis={"task": "compare"}, task="code", scope="global") == ["task/code", "scope/global"]
-    assert used(analysis=None, task=None) == ["task/summarize", "scope/local"]
+    assert used(analysis=None, task=None) == ["task/qa", "scope/local"]
 
 
 def test_persona_is_the_one_named_then_the_profiles_then_the_court_historian():
@@ -164,14 +159,15 @@ def test_layers_can_be_exchanged_one_by_one():
     plain, other = build("simple")[0].text, build("simple", persona="teacher")[0].text
     assert plain.split("\n\n", 1)[1] == other.split("\n\n", 1)[1]
     assert plain.split("\n\n", 1)[0] != other.split("\n\n", 1)[0]
-    assert build("advanced", rules="simple")[0].text.split("\n\n")[1].startswith("Rules:\n1. Everything between")
-    assert "usually in one to four sentences" in build("advanced", rules="simple")[0].text
+    assert build("advanced", mode="simple")[0].text.split("\n\n")[1].startswith("Rules:\n1. Everything between")
+    assert "usually in one to four sentences" in build("advanced", mode="simple")[0].text
 
 
 def test_messages_carry_the_hash_of_every_layer():
     messages = build("precise", profile="history", examples="cited")
     for message in messages:
-        assert message.meta["prompt"] == "precise"
+        assert (message.meta["prompt"], len(message.meta["prompt_hash"])) == ("precise", 12)
+        assert message.meta["language"] == "en"
         layers = message.meta["prompt_layers"]
         assert {
             "persona/historian",
@@ -241,17 +237,9 @@ def test_sockets_are_the_same_whatever_the_layers():
     assert "feedback" not in PromptFileBuilder(prompt="advanced").__haystack_input__._sockets_dict
 
 
-@pytest.mark.parametrize("name", list_layers())
-def test_every_layer_says_what_it_is_for(name):
-    head = load_layer(name).split("-#}")[0]
-    assert head.startswith("{#- Purpose:")
-    assert "Variables:" in head
-    assert "Reply contract:" in head
-
-
-@pytest.mark.parametrize("name", ["simple", "advanced", "precise", "context_builder"])
-def test_every_prompt_says_what_it_is_for(name):
-    head = load_prompt(name).split("-#}")[0]
+@pytest.mark.parametrize("text", [*map(load_layer, list_layers()), *map(load_prompt, list_prompts())])
+def test_every_layer_and_prompt_says_what_it_is_for(text):
+    head = text.split("-#}")[0]
     assert head.startswith("{#- Purpose:")
     assert "Variables:" in head
     assert "Reply contract:" in head
@@ -260,9 +248,11 @@ def test_every_prompt_says_what_it_is_for(name):
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "working"])
 def test_every_layer_of_a_kind_renders_in_both_languages(kind):
     for name in list_layers(kind):
-        builder = PromptFileBuilder(prompt="precise", **{kind: name})
+        option = {"persona": "persona", "rules": "mode"}.get(kind)
+        builder = PromptFileBuilder(prompt="precise", **({option: name} if option else {}))
         for language in ("en", "zh", "fr"):
-            messages = builder.run(context=CONTEXT, query="q", goal="", language=language)["prompt"]
+            inputs = {"language": language} if option else {"language": language, kind: name}
+            messages = builder.run(context=CONTEXT, query="q", goal="", **inputs)["prompt"]
             assert [message.role.value for message in messages] == ["system", "user"]
         text = load_layer(f"{kind}/{name}")
         assert any("\u4e00" <= character <= "\u9fff" for character in text)
@@ -290,9 +280,6 @@ def test_working_is_not_asked_for_elsewhere():
     ("options", "message"),
     [
         ({"persona": "pirate"}, "There is no persona `pirate`. Known: historian, jurist, shiguan, teacher"),
-        ({"rules": "none"}, "There is no rules `none`. Known: advanced, agent, precise, simple"),
-        ({"task": "guess"}, "There is no task `guess`. Known: code, compare, qa, summarize"),
-        ({"scope": "../../not_found"}, "There is no scope"),
         ({"profile": "medicine"}, "There is no `medicine` in prompts/profiles. Known: history, legal"),
         ({"examples": "many"}, "There is no `many` in prompts/examples. Known: analysis, cited"),
         ({"profile": {"rule": {}}}, "It takes `persona`, `rules`, `sections`"),
@@ -306,14 +293,21 @@ def test_what_does_not_exist_or_has_another_shape_is_refused_at_once(options, me
         PromptFileBuilder(prompt="precise", **options)
 
 
-def test_an_unknown_task_of_a_run_is_refused_with_the_known_ones():
-    with pytest.raises(ConfigurationError, match="There is no task `guess`"):
-        build("precise", analysis={"task": "guess"})
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ({"analysis": {"task": "guess"}}, "There is no task `guess`. Known: code, compare, qa, summarize"),
+        ({"scope": "../../not_found"}, "There is no scope"),
+    ],
+)
+def test_an_unknown_layer_of_a_run_is_refused_with_the_known_ones(inputs, message):
+    with pytest.raises(ConfigurationError, match=message):
+        build("precise", **inputs)
 
 
-@pytest.mark.parametrize("option", ["persona", "rules", "profile", "examples"])
+@pytest.mark.parametrize("option", ["persona", "profile", "examples"])
 def test_a_template_without_the_place_for_a_layer_says_so(option):
-    name = {"persona": "teacher", "rules": "simple", "profile": "legal", "examples": "cited"}[option]
+    name = {"persona": "teacher", "profile": "legal", "examples": "cited"}[option]
     with pytest.raises(ValueError, match=f"has no place for `{option}`"):
         PromptFileBuilder(template="{{ query }}", **{option: name})
 
@@ -344,34 +338,12 @@ def test_names_of_layers_are_plain_variables_where_they_are_not_included():
 
 
 def test_round_trip_keeps_every_layer():
-    builder = PromptFileBuilder(
-        prompt="precise",
-        persona="teacher",
-        profile={"rules": {"en": ["x"]}},
-        examples="cited",
-        task="compare",
-        scope="global",
-    )
+    builder = PromptFileBuilder("precise", persona="teacher", profile={"rules": {"en": ["x"]}}, examples="cited")
     again = component_from_dict(PromptFileBuilder, component_to_dict(builder, "prompt"), "prompt")
-    assert (again.mode, again.persona, again.rules) == (None, "teacher", None)
+    assert (again.mode, again.persona) == (None, "teacher")
     assert (again.profile, again.examples) == ({"rules": {"en": ["x"]}}, "cited")
     pipeline = Pipeline()
     pipeline.add_component("prompt", again)
     pipeline = Pipeline.loads(pipeline.dumps())
     values = {"context": CONTEXT, "query": "q", "goal": "", "language": "en"}
     assert pipeline.run({"prompt": values})["prompt"]["prompt"] == builder.run(**values)["prompt"]
-
-
-# -- read back ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("prompt", ["advanced", "precise"])
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_sources_and_question_can_be_read_from_these_prompts(prompt, language):
-    context = ContextBuilder().run(documents=DOCUMENTS)["context"]
-    inputs = {"feedback": "Sentence 1: another year."} if prompt == "precise" else {}
-    messages = build(
-        prompt, language, context=context, goal="To find the year 999.", examples="cited", profile="legal", **inputs
-    )
-    assert [block.number for block in parse_sources(messages[-1].text)] == [1, 2]
-    assert parse_question(messages[-1].text) == QUERIES[language]

@@ -1,9 +1,10 @@
-"""Which sentences of an answer need a source."""
+"""Which sentences of an answer need a source, and which answers only say that there is none."""
 
 import pytest
 
 from shiguan.claims.checker import ClaimChecker
-from shiguan.claims.claim_kinds import claim_kind, stated_part
+from shiguan.claims.claim_kinds import claim_kind, is_not_found, stated_part
+from shiguan.llm.prompts import not_found_sentence
 
 
 @pytest.mark.parametrize(
@@ -61,3 +62,28 @@ def test_only_the_clause_that_admits_a_gap_needs_no_source(sentence, stated):
 )
 def test_what_stands_before_or_behind_a_statement_is_left_out(sentence, stated):
     assert stated_part(sentence).rstrip(".。") == stated.rstrip(".。")
+
+
+@pytest.mark.parametrize("mode", ["simple", "advanced", "precise"])
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("frame", ["{}", "“{}”", "**{}**", "{} [1]", "{}[1][2]", "【1】{}", "  {}\n", "{}!!", "> {}"])
+def test_the_sentence_is_recognised_however_it_is_wrapped(mode, language, frame):
+    assert is_not_found(frame.format(not_found_sentence(mode, language)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[1]",
+        "The sources answer this question.",
+        "安祿山反。",
+        "The sources do not answer this question, but he rose in 755.",
+    ],
+)
+def test_other_texts_are_answers(text):
+    assert not is_not_found(text)
+
+
+def test_traditional_characters_make_no_difference():
+    assert is_not_found("所給資料中沒有這個問題的答案。")

@@ -79,17 +79,9 @@ def test_the_stream_gives_what_the_whole_answer_has(form, key):
     ("reply", "text"),
     [
         ("An Lushan rose at Fanyang in 755 [doc_1].", "An Lushan rose at Fanyang in 755 [1]."),
-        ("An Lushan rose at Fanyang in 755 [Source 1].", "An Lushan rose at Fanyang in 755 [1]."),
-        ("An Lushan rose at Fanyang in 755 (Source: 1).", "An Lushan rose at Fanyang in 755 [1]."),
-        ("An Lushan rose at Fanyang in 755【1】.", "An Lushan rose at Fanyang in 755 [1]."),
-        ("An Lushan rose at Fanyang in 755 [1, 9].", "An Lushan rose at Fanyang in 755 [1]."),
         (
             "According to [doc_1], An Lushan rose at Fanyang in 755.",
             "According to the source [1], An Lushan rose at Fanyang in 755.",
-        ),
-        (
-            "As passage [1] says, An Lushan rose at Fanyang in 755.",
-            "As the source [1] says, An Lushan rose at Fanyang in 755.",
         ),
         ("根据[doc_3]，安禄山反于范阳。", "根据资料[3]，安禄山反于范阳。"),
         ("Here is the answer: An Lushan rose at Fanyang in 755 [1].", "An Lushan rose at Fanyang in 755 [1]."),

@@ -11,7 +11,6 @@ from haystack.dataclasses import ChatMessage
 from shiguan.claims.checker import CheckedClaim
 from shiguan.claims.claim_support import Support
 from shiguan.claims.evidence import Reading
-from shiguan.claims.word_differences import Comparison
 from shiguan.errors import AnswerError, ConfigurationError, RefusedError
 from shiguan.grading.attempt_loop import AttemptLoop
 from shiguan.grading.attempts import Attempt
@@ -141,15 +140,6 @@ def test_after_three_attempts_the_unsupported_rest_is_removed(kind):
 
 
 @kinds
-def test_an_answer_of_which_nothing_is_left_is_refused(kind):
-    result, _, generator = ask(kind, ["Dragons ate the moon over Kaifeng [1]."])
-    (reply,) = result["grader"]["replies"]
-    assert len(generator.prompts) == 3
-    assert reply.text == "The sources do not say this."
-    assert reply.meta["grounding"]["status"] == "refused"
-
-
-@kinds
 def test_the_best_attempt_wins_over_the_last(kind):
     good = "An Lushan rose at Fanyang in 755 [1]. Dragons ate the moon over Kaifeng [1]."
     result, _, _ = ask(kind, ["Unicorns sang [1].", good, "Ghosts wrote every poem of Chang'an [1]."])
@@ -184,8 +174,7 @@ def judge_by_first_word(self, read, similarities=None):
 @pytest.mark.slow
 def test_ten_thousand_random_outcomes_never_take_more_than_three_generations_and_always_give_one_answer(monkeypatch):
     """The loop as the pipeline runs it, without its machinery: an attempt goes in again as it came out."""
-    read_nothing = Reading("", 0.0, 0.0, 0.0, 0.0, (), (), (), "", Comparison(0.0, ()))
-    monkeypatch.setattr("shiguan.claims.checker.Evidence.read", lambda *_: read_nothing)
+    monkeypatch.setattr("shiguan.claims.checker.Evidence.read", lambda *_: Reading(""))
     monkeypatch.setattr("shiguan.claims.checker.ClaimChecker.judge", judge_by_first_word)
     generator = random.Random(755)
     documents = [Document(content="Some passage that stands here.", meta={"number": 1})]
@@ -225,8 +214,7 @@ def test_ten_thousand_random_outcomes_never_take_more_than_three_generations_and
 
 @kinds
 def test_random_outcomes_end_with_one_answer_in_the_real_pipeline(kind, monkeypatch):
-    read_nothing = Reading("", 0.0, 0.0, 0.0, 0.0, (), (), (), "", Comparison(0.0, ()))
-    monkeypatch.setattr("shiguan.claims.checker.Evidence.read", lambda *_: read_nothing)
+    monkeypatch.setattr("shiguan.claims.checker.Evidence.read", lambda *_: Reading(""))
     monkeypatch.setattr("shiguan.claims.checker.ClaimChecker.judge", judge_by_first_word)
     generator = random.Random(757)
     for _ in range(25):

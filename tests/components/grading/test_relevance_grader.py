@@ -1,7 +1,7 @@
 """Scores for passages, and the one better search."""
 
 import pytest
-from haystack import Document, Pipeline
+from haystack import Document
 
 from shiguan.grading.attempts import Attempt
 from shiguan.grading.relevance_grader import RelevanceGrader
@@ -22,15 +22,9 @@ def test_words_of_the_question_give_the_scores_and_the_order_stays():
     assert "relevance" not in WRONG.meta
 
 
-def test_the_scores_of_a_ranker_are_taken_as_they_are():
-    result = RelevanceGrader("scores").run([RIGHT, WRONG], QUESTION)
-    assert [one["score"] for one in result["relevance"]["passages"]] == [9.0, 2.0]
-    assert result["relevance"]["overall"] == 9.0
-
-
 def test_the_words_that_no_passage_has_are_searched_for_once():
     question = "Which hills did Guo Ziyi climb?"
-    grader = RelevanceGrader(threshold=9)
+    grader = RelevanceGrader()
     result = grader.run([WRONG], attempt=attempt(question))
     assert "documents" not in result
     retry = result["retry"]
@@ -50,7 +44,7 @@ def test_where_no_passage_has_any_word_of_the_question_nothing_is_searched_for_a
 
 
 def test_outside_a_loop_nothing_is_asked_again():
-    assert len(RelevanceGrader(threshold=10).run([WRONG], "Which hills did Guo Ziyi climb?")["documents"]) == 1
+    assert len(RelevanceGrader().run([WRONG], "Which hills did Guo Ziyi climb?")["documents"]) == 1
 
 
 def test_new_and_earlier_passages_take_turns_each_once_and_whole():
@@ -71,16 +65,3 @@ def test_at_most_ten_passages_are_read_in_a_round():
     found = RelevanceGrader().run(new, QUESTION, attempt=attempt(documents=earlier))["documents"]
     assert [one.id for one in found] == [f"{name} {n}" for n in range(5) for name in ("old", "new")]
     assert len(RelevanceGrader().run([*new, *earlier], QUESTION)["documents"]) == 10
-
-
-@pytest.mark.parametrize("options", [{"method": "llm"}, {"threshold": 11}])
-def test_bad_arguments_are_refused(options):
-    with pytest.raises(ValueError, match="must be"):
-        RelevanceGrader(**options)
-
-
-def test_it_survives_yaml():
-    pipeline = Pipeline()
-    pipeline.add_component("grader", RelevanceGrader("scores", threshold=5))
-    again = Pipeline.loads(pipeline.dumps()).get_component("grader")
-    assert (again.method, again.threshold) == ("scores", 5)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shiguan.claims.claims import split_claims
-from shiguan.grading.grading_round import without_claims
+from shiguan.grading.decision import without_claims
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,14 @@
+"""What is written of the citations of an answer: marks, signs, places, anchors and scores."""
+
 import html
+import math
 from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.claims.citations import CitedClaim, Format
+from shiguan.claims.citations import CitedClaim, Format, anchor_at, scaled_scores
 from shiguan.claims.citations import write_cited as write_cited_claims
 from shiguan.claims.claim_support import Support
 from shiguan.claims.claims import find_marks, split_claims
@@ -87,3 +90,55 @@ def test_places_are_valid_and_only_known_numbers_are_written(form, answer):
         assert html.unescape(bare).count("<") == parts.text.count("<")
     if form == "markdown" and not find_marks(parts.text):
         assert all(number in (1, 2) for mark in find_marks(text) for number in mark.numbers)
+
+
+BLOCKS = [
+    {"start": 0, "end": 10, "kind": "text", "anchor": {"href": "a.xhtml", "offset": 0}},
+    {"start": 12, "end": 20, "kind": "text", "anchor": {"href": "b.xhtml", "offset": 7}},
+]
+
+
+def test_offset_moves_within_the_block():
+    assert anchor_at({"blocks": BLOCKS}, 3) == {"href": "a.xhtml", "offset": 3}
+    assert anchor_at({"blocks": BLOCKS}, 15) == {"href": "b.xhtml", "offset": 10}
+
+
+def test_a_place_between_blocks_has_the_parents_anchor():
+    assert anchor_at({"blocks": BLOCKS, "anchor": {"href": "a.xhtml"}}, 11) == {"href": "a.xhtml"}
+
+
+def test_pages_have_no_offset_to_move():
+    assert anchor_at({"anchor": {"page": 4}}, 100) == {"page": 4}
+
+
+def test_nothing_known_is_none():
+    assert anchor_at({}, 0) is None
+
+
+def test_the_stored_anchor_is_not_changed():
+    anchor_at({"blocks": BLOCKS}, 3)
+    assert BLOCKS[0]["anchor"] == {"href": "a.xhtml", "offset": 0}
+
+
+@pytest.mark.parametrize(
+    ("scores", "scaled"),
+    [
+        ([], []),
+        ([0.8, 0.2], [0.8, 0.2]),
+        ([12.0, 6.0, 0.0], [1.0, 0.5, 0.0]),
+        ([-2.0, 0.0, 2.0], [0.0, 0.5, 1.0]),
+        ([-2.0, -2.0], [0.5, 0.5]),
+        ([None, 0.4], [0.5, 0.4]),
+        ([None, None], [0.5, 0.5]),
+        ([0.7, 0.7], [0.7, 0.7]),
+        ([math.nan, 1.0], [0.5, 1.0]),
+        ([math.inf, 0.5], [1.0, 0.5]),
+    ],
+)
+def test_scores_come_to_one_scale(scores, scaled):
+    assert list(scaled_scores(dict(enumerate(scores))).values()) == scaled
+
+
+@given(st.lists(st.none() | st.floats()))
+def test_any_scores_end_between_zero_and_one(scores):
+    assert all(0.0 <= score <= 1.0 for score in scaled_scores(dict(enumerate(scores))).values())

@@ -1,0 +1,220 @@
+"""What follows from a graded answer: another attempt with better queries, or the best answer so far."""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from itertools import compress
+from typing import Any, Literal
+
+from haystack import Document
+from haystack.dataclasses import ChatMessage
+
+from shiguan.claims.checker import CheckedClaim, stated_claim
+from shiguan.claims.citations import UNSUPPORTED_MARK, change_record
+from shiguan.claims.claims import ClaimedText
+from shiguan.grading.attempts import Attempt, GradedAnswer
+from shiguan.llm.calls import budget_allows, no_answer_error
+from shiguan.llm.prompts import not_found_sentence
+from shiguan.llm.source_blocks import neutral_text
+from shiguan.text.languages import HAN
+from shiguan.text.terms import is_wide, question_subject, terms
+
+OnUnsupported = Literal["mark", "remove", "refuse"]
+MOST_CALLS = 4
+"""Successive model calls within the loop; with a reworded question and a hypothetical passage before it, six."""
+
+_MOST_CLAIMS, _LONGEST_CLAIM, _LONGEST_WISH = 6, 300, 600
+_FEEDBACK = {
+    "en": ("The sources do not support these sentences of it:", "What it lacked: ", "“{claim}” ({reason})"),
+    "zh": ("下列句子没有资料支持：", "所缺：", "“{claim}”（{reason}）"),
+}
+_TOKEN = re.compile(rf"[{HAN}]+|[^\W_{HAN}]+")
+_EMPTY_ITEM = re.compile(r"^[ \t]*(?:[-*+•·]|\d{1,2}[.)、])[ \t]*(?:\[[\d\],\[ ]*\][ \t]*)?$", re.MULTILINE)
+_BLANK_LINES = re.compile(r"\n{3,}")
+_SPACES = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
+_HEADING = re.compile(r"^(?:#{1,6}\s.*|\*\*[^*\n]+\*\*[:：]?|[^\n.!?。！？]{0,80}[:：])$")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How many attempts there are, what becomes of unsupported claims, and whose not-found sentence is used."""
+
+    max_attempts: int
+    on_unsupported: OnUnsupported
+    mode: str
+
+
+def decide(
+    this: GradedAnswer,
+    attempt: Attempt | None,
+    policy: Policy,
+    *,
+    sent: Sequence[ChatMessage],
+    confidence: float | None,
+    llm_calls: int,
+    warnings: Sequence[str],
+) -> dict[str, Any]:
+    """Return the answer, or start another attempt."""
+    doubtful = this.is_doubtful(confidence)
+    history = [*(attempt.history if attempt else ()), this.record(attempt.query if attempt else this.checked.question)]
+    best = attempt.best if attempt else None
+    # Of two equally good attempts the later one wins: it had feedback on what the first one lacked.
+    best = this if best is None or this.value >= best.value else best
+    llm_calls += attempt.llm_calls if attempt else 0
+    warnings = list(dict.fromkeys([*(attempt.warnings if attempt else ()), *warnings]))
+    # Another attempt takes one more call, and another one to grade it.
+    needed = this.number + llm_calls + (2 if this.grade else 1)
+    good = this.is_accepted and not doubtful
+    if attempt is None or good or this.number >= policy.max_attempts or needed > MOST_CALLS or not budget_allows():
+        return finished(best, history, llm_calls, warnings, policy)
+    state = {"history": tuple(history), "best": best, "llm_calls": llm_calls, "warnings": tuple(warnings)}
+    retry = replace(_next(attempt, this, sent, reworded=doubtful), **state)  # type: ignore[arg-type]
+    return {"retry": retry, "llm_calls": llm_calls, "warnings": warnings}
+
+
+def _next(attempt: Attempt, this: GradedAnswer, sent: Sequence[ChatMessage], *, reworded: bool) -> Attempt:
+    answer = this.checked
+    queries = retry_queries(attempt.question, answer.documents, this.ungrounded, str(this.grade.get("missing") or ""))
+    if reworded and len(queries) == 1:
+        # The content words, without those that make them a question.
+        subject = " ".join(word for word in question_subject(attempt.question).split() if terms(word))
+        queries = tuple(dict.fromkeys([attempt.question, subject or queries[0]]))
+    grounded = (claim.support.passage for claim in answer.claims if claim.is_grounded)
+    useful = {answer.documents[passage].id for passage in grounded if passage >= 0}
+    documents = {document.id: document for document in answer.documents}
+    wishes = [str(this.grade.get("feedback") or ""), *this.grade.get("suggestions", ())]
+    return replace(
+        attempt,
+        number=this.number + 1,
+        queries=queries,
+        documents=tuple(sorted(documents.values(), key=lambda document: document.id not in useful)),
+        feedback=feedback_text(this.ungrounded, answer.language, wishes),
+        messages=(*sent, ChatMessage.from_assistant(this.reply.text or "…")) if sent else (),
+        shown=tuple(answer.documents) if sent else attempt.shown,
+    )
+
+
+def retry_queries(
+    question: str, passages: Sequence[Document], refused: Sequence[CheckedClaim], missing: str = ""
+) -> tuple[str, ...]:
+    """Search next for words of the question that no passage has and what a grader misses, never for a refused claim."""
+    read = set[str]().union(*(terms(passage.content or "") for passage in passages))
+    uncovered = [word for word in _TOKEN.findall(question_subject(question)) if not read.issuperset(terms(word))]
+    asked = set(terms(question))
+    invented = set[str]().union(*(terms(claim.stated) for claim in refused)) - asked
+    wanted = " ".join(_without(missing[:_LONGEST_CLAIM], invented).split())
+    queries = [question, " ".join(uncovered), wanted if set(terms(wanted)) - asked else ""]
+    return tuple(dict.fromkeys(query for query in queries if terms(query))) or (question,)
+
+
+def _without(text: str, invented: set[str]) -> str:
+    """Remove words from a text: Latin ones, and Han characters in pairs."""
+    kept = list(text)
+    for token in _TOKEN.finditer(text):
+        size = min(2, len(token[0])) if is_wide(token[0][0]) else len(token[0])
+        for at in range(token.start(), token.end() - size + 1):
+            if any(term in invented for term in terms(text[at : at + size])[-1:]):
+                kept[at : at + size] = " " * size
+    return "".join(kept)
+
+
+def feedback_text(claims: Sequence[CheckedClaim], language: str, lacks: Sequence[str] = ()) -> str:
+    """Write what was wrong with an answer, quoted as data, and how a grader would improve it, for the generator."""
+    intro, lacked, item = _FEEDBACK["zh" if language == "zh" else "en"]
+    lines = [intro] if claims else []
+    for claim in claims[:_MOST_CLAIMS]:
+        text = neutral_text(" ".join(claim.claim.text.split()))[:_LONGEST_CLAIM]
+        lines.append("- " + item.format(claim=text, reason=neutral_text(claim.support.reason)))
+    wishes = [neutral_text(" ".join(text.split()))[:_LONGEST_WISH] for text in lacks if text.strip()]
+    return "\n".join([*lines, *(f"- {text}" if at else lacked + text for at, text in enumerate(wishes))])
+
+
+def finished(
+    best: GradedAnswer, history: Sequence[dict[str, Any]], llm_calls: int, warnings: Sequence[str], policy: Policy
+) -> dict[str, Any]:
+    """Return the best attempt, its unsupported claims marked or removed, or withhold it."""
+    reply, answer, grade = best.reply, best.checked, best.grade
+    if not any(map(str.isalpha, reply.text or "")):
+        raise no_answer_error(reply)
+    text, status, warning = (reply.text or "").strip(), "accepted", ""
+    refused = {claim.index: claim for claim in best.ungrounded}
+    tries = f"{len(history)} {'attempt' if len(history) == 1 else 'attempts'}"
+    count = f"{len(refused)} {'sentence' if len(refused) == 1 else 'sentences'}"
+    withheld = f"The answer was withheld after {tries}: "
+    if answer.is_not_found:
+        status = "not_found"
+    elif not answer.claims:
+        text, status, warning = "", "refused", f"{withheld}it states nothing."
+    elif not grade.get("answers", True):
+        text, status, warning = "", "refused", f"{withheld}it does not answer the question."
+        refused = {claim.index: claim for claim in answer.claims}
+    elif refused and policy.on_unsupported == "mark":
+        status, warning = "marked", f"{count} marked {UNSUPPORTED_MARK}: the sources do not support them."
+    elif refused:
+        text = without_claims(answer.parts, refused) if policy.on_unsupported == "remove" else ""
+        status, warning = "removed", f"{count} removed from the answer: the sources do not support them."
+        if not text:
+            status, warning = "refused", f"{withheld}the sources do not support {count} of it."
+    elif not best.is_accepted:
+        warning = "The answer stayed below the grader's threshold after its last attempt."
+    removed = refused.values() if status in ("removed", "refused") else ()
+    grounding = {
+        "status": status,
+        "attempts": len(history),
+        "chosen": best.number,
+        "history": history,
+        "removed": [change_record(claim.claim, "removed", (), claim.support.reason) for claim in removed],
+        "llm_calls": llm_calls,
+        "grade": {name: value for name, value in grade.items() if name not in ("feedback", "suggestions", "missing")},
+    }
+    verdicts = best.verdicts()
+    meta = {**reply.meta, "grounding": grounding, "verdicts": verdicts}
+    final = ChatMessage.from_assistant(text or not_found_sentence(policy.mode, answer.language), meta=meta)
+    return {
+        "replies": [final],
+        "documents": answer.documents,
+        "verdicts": verdicts,
+        "llm_calls": llm_calls,
+        "warnings": [*warnings, *([warning] if warning else [])],
+    }
+
+
+def without_claims(parts: ClaimedText, removed: Collection[int]) -> str:
+    """Write an answer without some claims, their marks, and list items and headings that become empty."""
+    left = [claim for index, claim in enumerate(parts.claims) if index not in removed]
+    if not any(stated_claim(claim) for claim in left):
+        return ""
+    alive = bytearray(b"\1" * len(parts.text))
+    for index in removed:
+        if index < len(parts.claims):
+            start, end = parts.claims[index].start, _end(parts, index)
+            alive[start:end] = bytes(end - start)
+    pieces: list[str] = []
+    at = 0
+    for place, numbers in [*parts.marks, (len(parts.text), ())]:
+        pieces.extend(compress(parts.text[at:place], alive[at:place]))
+        if not place or alive[place - 1]:
+            pieces.extend(f"[{number}]" for number in numbers)
+        at = place
+    return _tidy("".join(pieces))
+
+
+def _end(parts: ClaimedText, index: int) -> int:
+    """Return the position up to which the marks after a claim belong to it."""
+    end = parts.claims[index].end
+    following = parts.claims[index + 1].start if index + 1 < len(parts.claims) else len(parts.text)
+    own = [at for at, _ in parts.marks if end <= at <= following and not parts.text[end:at].strip()]
+    # A mark right before the next sentence belongs to that sentence only if it begins a new line.
+    return max((at for at in own if "\n" not in parts.text[end:at]), default=end)
+
+
+def _tidy(text: str) -> str:
+    lines = _EMPTY_ITEM.sub("", _SPACES.sub(" ", text)).split("\n")
+    kept: list[str] = []
+    for line in reversed(lines):
+        below = next((other for other in reversed(kept) if other.strip()), "")
+        # A heading over nothing, or over the next heading, announces what was removed.
+        if _HEADING.match(line.strip()) and line.strip() and (not below or _HEADING.match(below.strip())):
+            continue
+        kept.append(line.rstrip())
+    return _BLANK_LINES.sub("\n\n", "\n".join(reversed(kept))).strip()
