@@ -23,7 +23,7 @@ from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.resources import resource_folder
 from shiguan.serving.authentication import DEFAULT_TENANT, KeyRing, check_open_host, is_loopback
 from shiguan.serving.gate import MOST_HEAD_BYTES, Connection
-from shiguan.serving.keys import KeyFile, KeyRecord, audit, last_used, new_key, shown, used_path
+from shiguan.serving.keys import KeyFile, KeyRecord, audit, last_used, new_key
 from shiguan.serving.settings import ServingSettings
 
 # Proxies drop an idle connection after 60 s (nginx). If the server were first, a question sent meanwhile would be lost.
@@ -203,13 +203,13 @@ def add_key(options: argparse.Namespace) -> int:
     line = f"Key {record.id} ({record.role}, tenant {record.tenant}) is in {file.path}. It is shown only now."
     if options.print_hash:
         line = f"Entry for SHIGUAN_API_KEYS: {entry}"
-    print_result(options, {"key": key, **shown(record), **({"entry": entry} if options.print_hash else {})}, key, line)
+    print_result(options, {"key": key, **record.shown(), **({"entry": entry} if options.print_hash else {})}, key, line)
     return 0
 
 
 def list_keys(options: argparse.Namespace) -> int:
     file = _key_file()
-    records, used = file.read(), last_used(used_path(file.path))
+    records, used = file.read(), last_used(file.path)
     lines = []
     for record in records:
         state = f"revoked {record.revoked}" if record.revoked else f"made {record.created}"
@@ -217,7 +217,7 @@ def list_keys(options: argparse.Namespace) -> int:
         state += f", last used {used[record.id]}" if record.id in used else ""
         name = f"  {record.name}" if record.name else ""
         lines.append(f"{record.id}  {record.prefix}...  {record.role:<7}  {record.tenant}  {state}{name}")
-    listed = {"keys": [{**shown(record), "last_used": used.get(record.id)} for record in records]}
+    listed = {"keys": [{**record.shown(), "last_used": used.get(record.id)} for record in records]}
     print_result(
         options, listed, *(lines or ["There are no keys. Make one with `shiguan keys add --tenant NAME --role write`."])
     )
@@ -228,7 +228,7 @@ def revoke_key(options: argparse.Namespace) -> int:
     record = _key_file().revoke(options.id)
     _audit("key revoke", record)
     line = f"Revoked {record.id} ({record.role}, tenant {record.tenant}). It is refused from the next request on."
-    print_result(options, shown(record), line)
+    print_result(options, record.shown(), line)
     return 0
 
 

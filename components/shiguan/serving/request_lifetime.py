@@ -27,18 +27,18 @@ class Admission:
     """
     Counts requests, turns away at once what would only wait, and ends all of them when the server shuts down.
 
-    Of at most `max_in_flight` in the server `max_running` run, and the others wait in their order; a tenant may have
-    `max_per_tenant`. All of it happens on the event loop, so plain numbers are enough.
+    Of at most `max_in_flight` in the server half run, and the others wait in their order; a tenant may have half. All
+    of it happens on the event loop, so plain numbers are enough.
     """
 
     def __init__(self, settings: ServingSettings) -> None:
         self.max_in_flight = settings.max_in_flight
-        self.max_per_tenant = settings.max_per_tenant
+        self.half = max(1, settings.max_in_flight // 2)
         self.in_flight = 0
         self.stopping = False
         self.ends: set[Callable[[str], None]] = set()
         self._of_tenant: Counter[str] = Counter()
-        self._turns = asyncio.Semaphore(settings.max_running)
+        self._turns = asyncio.Semaphore(self.half)
 
     def stop(self) -> None:
         self.stopping = True
@@ -55,7 +55,7 @@ class Admission:
             raise ApiError(
                 "overloaded", message=f"The server has {self.in_flight} requests at once.", headers=_RETRY_AFTER
             )
-        if limited and self._of_tenant[tenant_id] >= self.max_per_tenant:
+        if limited and self._of_tenant[tenant_id] >= self.half:
             telemetry.REJECTED.labels("tenant_limit").inc()
             raise ApiError(
                 "too_many_requests",

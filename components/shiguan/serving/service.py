@@ -146,8 +146,8 @@ class Service:
         engine = await asyncio.to_thread(Engine, self.settings)
         # Only the extra `transformers` installs it, and then Haystack has imported it.
         torch = sys.modules.get("torch")
-        if torch is not None:
-            torch.set_num_threads(self.settings.torch_threads)
+        if torch is not None and "OMP_NUM_THREADS" not in os.environ:
+            torch.set_num_threads(1)  # more of them spin on busy cores
         use_engine(engine)
         jobs = IngestJobs(library, self.settings.spool_path, max_pending=self.settings.max_pending_jobs)
         app.state.ingest_jobs = jobs
@@ -182,7 +182,7 @@ class Service:
             self.begin_shutdown()
             if saving is not None:
                 saving.cancel()
-            await asyncio.to_thread(self.keys.use.save)
+            await asyncio.to_thread(self.keys.save_use)
             await open_until_the_end.aclose()
             await asyncio.to_thread(jobs.stop)
             use_engine(None)
@@ -191,7 +191,7 @@ class Service:
     async def _save_use(self) -> None:
         while True:
             await asyncio.sleep(_SAVE_SECONDS)
-            await asyncio.to_thread(self.keys.use.save)
+            await asyncio.to_thread(self.keys.save_use)
 
     def _open_library(self) -> Library:
         library = Library(self.settings.deployment, data_dir=self.settings.data_dir)

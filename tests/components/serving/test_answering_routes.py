@@ -119,10 +119,11 @@ async def test_one_slow_question_of_a_batch_fails_alone(served):
     assert all(result["answer"]["status"] == "answered" for result in results[1:])
 
 
-async def test_a_batch_asks_so_many_at_a_time_and_keeps_the_order(served):
+async def test_a_batch_asks_so_many_at_a_time_and_keeps_the_order(served, monkeypatch):
+    monkeypatch.setattr(engine_module, "_BATCH_AT_ONCE", 3)
     names = [f"q{number}" for number in range(9)]
     PLANS.update(dict.fromkeys(names, HANGING))
-    call = served(batch_concurrency=3)("/api/v1/rag/batch", {"requests": [{"query": name} for name in names]})
+    call = served()("/api/v1/rag/batch", {"requests": [{"query": name} for name in names]})
     await until(lambda: len(AT_WORK) == 3)
     for _ in range(50):
         await asyncio.sleep(0)
