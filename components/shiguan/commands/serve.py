@@ -14,12 +14,13 @@ from types import ModuleType
 from typing import Any
 
 import uvicorn
+from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors.multiprocess import Multiprocess
 
 from shiguan.commands.models import awaited_models
 from shiguan.commands.options import print_line, print_result
 from shiguan.engine.loading import list_modes, load_stores
-from shiguan.errors import ConfigurationError, RefusedError
+from shiguan.errors import ConfigurationError, RefusedError, ShiguanError
 from shiguan.resources import resource_folder
 from shiguan.serving.authentication import DEFAULT_TENANT, KeyRing, check_open_host, is_loopback
 from shiguan.serving.gate import MOST_HEAD_BYTES, Connection
@@ -92,7 +93,11 @@ def _run_workers(workers: int, listening: socket.socket, on_ready: Callable[[str
 def _application() -> Any:
     """Build the application in a worker, which inherits only the environment."""
     _log_more()
-    return _application_module().create(ServingSettings.from_environment())
+    try:
+        return _application_module().create(ServingSettings.from_environment())
+    except ShiguanError as error:
+        print_line(f"shiguan: {error}", error=True)
+        sys.exit(STARTUP_FAILURE)  # the supervisor gives up
 
 
 def _config(application: Any, **more: Any) -> uvicorn.Config:

@@ -110,7 +110,14 @@ def install_gate(app: FastAPI, settings: ServingSettings, *, keys: KeyRing, admi
 
 
 class Connection(H11Protocol):
-    """A connection of uvicorn that refuses a too large head at once: h11 only measures unfinished ones."""
+    """
+    A connection of uvicorn that ends its request as soon as the server shuts down, not when the model has answered, and
+    refuses a too large head at once: h11 only measures unfinished ones.
+    """
+
+    def shutdown(self) -> None:
+        self.app_state["stop"]()
+        super().shutdown()
 
     def data_received(self, data: bytes) -> None:
         heads = self.conn.their_state is h11.IDLE

@@ -127,8 +127,9 @@ class KeyFile:
 
 
 def new_key(tenant: str, role: Role, name: str = "", *, days: int | None = None) -> tuple[str, KeyRecord]:
-    tenant = tenant.strip()
-    if role != "metrics" and not is_tenant(tenant):
+    if role == "metrics":
+        tenant = NO_TENANT
+    elif not is_tenant(tenant := tenant.strip()):
         raise RefusedError(
             f"The tenant must have 1 to {_LONGEST_NAME} printable characters without `,`, `:` and `*`. "
             "Name it with `--tenant NAME`."
@@ -139,7 +140,7 @@ def new_key(tenant: str, role: Role, name: str = "", *, days: int | None = None)
     record = KeyRecord(
         id=hash_of(key)[:_ID_LENGTH],
         hash=hash_of(key),
-        tenant=NO_TENANT if role == "metrics" else tenant,
+        tenant=tenant,
         role=role,
         name=name,
         prefix=key[:_SHOWN],

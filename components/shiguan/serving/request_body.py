@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from starlette.datastructures import Headers
-from starlette.types import Message, Receive, Scope
+from starlette.types import Message, Receive
 
 from shiguan.serving.error_replies import ApiError
 from shiguan.tenants import odd_value
@@ -77,16 +76,6 @@ class RequestBody:
             if not message.get("more_body", False):
                 self._complete.set()
         return message
-
-
-def check_length(scope: Scope, limit: int) -> None:
-    length = Headers(scope=scope).get("content-length")
-    if length is None:
-        return
-    if not (length.isascii() and length.isdigit()):
-        raise ApiError("bad_request", message="`Content-Length` is not a number.")
-    if int(length) > limit:
-        raise too_large(limit)
 
 
 def too_large(limit: int) -> ApiError:

@@ -25,7 +25,6 @@ from shiguan.serving.error_replies import as_api_error
 from shiguan.serving.gate import install_gate
 from shiguan.serving.keys import KeyFile
 from shiguan.serving.request_lifetime import Admission
-from shiguan.serving.service import include_routes
 from shiguan.serving.settings import ServingSettings
 
 TENANT = "tenant-123"
@@ -75,7 +74,7 @@ def served(library, model):
     key, metrics = (KeyFile(settings.keys_path).add(*one)[0] for one in ((TENANT, "read"), (None, "metrics")))
     app, readiness = FastAPI(), status_routes.Readiness()
     for routes in (status_routes, rag_routes, openai_routes):
-        include_routes(app, routes.router)
+        app.router.routes.extend(routes.router.routes)
     app.state.settings, app.state.readiness, app.state.modes = settings, readiness, ["simple", "advanced"]
     readiness.checks = {"models": bool}
     install_gate(app, settings, keys=KeyRing(settings), admission=Admission(settings))

@@ -19,7 +19,6 @@ from shiguan.serving.page_routes import describe
 from shiguan.serving.page_routes import router as page_router
 from shiguan.serving.rag_routes import router as rag_router
 from shiguan.serving.request_lifetime import Admission
-from shiguan.serving.service import include_routes
 from shiguan.serving.settings import ServingSettings
 from shiguan.serving.verify_routes import router as verify_router
 
@@ -51,7 +50,7 @@ def library(settings):
 def server(settings, library):
     app = FastAPI(openapi_url="/openapi.json")
     for router in (page_router, library_router, rag_router, verify_router):
-        include_routes(app, router)
+        app.router.routes.extend(router.routes)
     app.state.settings, app.state.ingest_jobs = settings, SimpleNamespace(library=library)
     describe(app)
     install_gate(app, settings, keys=KeyRing(settings), admission=Admission(settings))

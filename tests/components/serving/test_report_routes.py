@@ -12,7 +12,6 @@ from shiguan.serving.gate import install_gate
 from shiguan.serving.keys import KeyFile
 from shiguan.serving.request_lifetime import Admission
 from shiguan.serving.review_routes import router
-from shiguan.serving.service import include_routes
 from shiguan.serving.settings import ServingSettings
 
 PAGE = (
@@ -37,7 +36,7 @@ def ask(tmp_path):
     (folder / "acme" / "link.html").symlink_to(tmp_path / "secret.html")
     settings = ServingSettings(data_dir=tmp_path / "data", reports_dir=folder)
     app = FastAPI(openapi_url=None)
-    include_routes(app, router)
+    app.router.routes.extend(router.routes)
     app.state.settings = settings
     install_gate(app, settings, keys=KeyRing(settings), admission=Admission(settings))
     file, keys = KeyFile(settings.keys_path), {}
