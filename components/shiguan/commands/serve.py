@@ -22,7 +22,7 @@ from shiguan.commands.options import print_line, print_result
 from shiguan.engine.loading import list_modes, load_stores
 from shiguan.errors import ConfigurationError, RefusedError, ShiguanError
 from shiguan.resources import resource_folder
-from shiguan.serving.authentication import DEFAULT_TENANT, KeyRing, check_open_host, is_loopback
+from shiguan.serving.authentication import KeyRing, check_open_host
 from shiguan.serving.gate import MOST_HEAD_BYTES, Connection
 from shiguan.serving.keys import KeyFile, KeyRecord, audit, last_used, new_key
 from shiguan.serving.settings import ServingSettings
@@ -44,8 +44,6 @@ def serve(options: argparse.Namespace) -> int:
     settings = ServingSettings.from_environment()
     _check_workers(options.workers, settings.deployment)
     keyless = KeyRing(settings).keyless
-    if keyless and _offer_key(options, settings):
-        keyless = False
     check_open_host(options.host, keyless=keyless)
     with _bound(options.host, options.port) as listening:
         _print_loading(options, settings)
@@ -158,19 +156,6 @@ def _application_module() -> Any:
     module = ModuleType(loader.name)
     loader.exec_module(module)
     return module
-
-
-def _offer_key(options: argparse.Namespace, settings: ServingSettings) -> bool:
-    """Offer to make the first key at a terminal; without an answer access stays as it is."""
-    first = not settings.folder.exists() or not is_loopback(options.host)
-    if options.json or not first or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return False
-    print_line("No API keys yet: without one only this machine may ask. Make the first one now? [y/N] ")
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        return False
-    key, _ = KeyFile(settings.keys_path).add(DEFAULT_TENANT, "write", name="first")
-    print_line(f"The key, shown this once: {key}")
-    return True
 
 
 def _print_loading(options: argparse.Namespace, settings: ServingSettings) -> None:

@@ -76,8 +76,6 @@ class JobFolder:
     def __init__(self, path: Path) -> None:
         self.pending = path / "pending"
         self.finished = path / "finished"
-        self._last = 0
-        self._numbering = threading.Lock()
 
     def prepare(self) -> None:
         """Make the folders and remove what a crash left."""
@@ -94,7 +92,7 @@ class JobFolder:
     def add(self, tenant_id: str, source: str, content: BinaryIO) -> JobRecord:
         """Accept an upload; after this returns a crash does not lose it."""
         check_free_space(self.pending)
-        job_id = self._new_id()
+        job_id = f"{time.time_ns():016x}-{secrets.token_hex(8)}"
         data = self.pending / f"{job_id}.bin"
         try:
             with data.open("xb") as file:
@@ -144,11 +142,6 @@ class JobFolder:
                 continue
             if record is not None:
                 yield record
-
-    def _new_id(self) -> str:
-        with self._numbering:
-            self._last = max(self._last + 1, time.time_ns())
-            return f"{self._last:016x}-{secrets.token_hex(8)}"
 
 
 def _read(path: Path) -> JobRecord | None:

@@ -3,11 +3,10 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args, get_origin
+from typing import Annotated, Any, Literal, Self
 
 from platformdirs import user_data_path
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
-from pydantic.fields import FieldInfo
 
 from shiguan.errors import ConfigurationError
 
@@ -18,7 +17,7 @@ _LARGEST = 10**12
 def _origins(given: Any) -> tuple[str, ...]:
     origins = tuple(part.strip() for part in given.split(",") if part.strip()) if isinstance(given, str) else given
     if any(not origin.startswith(("http://", "https://")) for origin in origins):
-        raise ValueError("origins such as https://app.example.org, separated by commas; `*` is not accepted")
+        raise ValueError("expected origins such as https://app.example.org, separated by commas; `*` is not accepted")
     return tuple(origins)
 
 
@@ -93,10 +92,8 @@ class ServingSettings(BaseModel, frozen=True, extra="forbid"):
         except ValidationError as error:
             problem = error.errors()[0]
             name = str(problem["loc"][0])
-            field = cls.model_fields[name]
-            expected = problem["ctx"]["error"] if problem["type"] == "value_error" else _expected(field)
             raise ConfigurationError(
-                f"{_variable(name)} is `{texts[name]}`. Expected {expected}. {field.description}"
+                f"{_variable(name)} is `{texts[name]}`. {problem['msg']}. {cls.model_fields[name].description}"
             ) from None
 
     @property
@@ -114,14 +111,3 @@ class ServingSettings(BaseModel, frozen=True, extra="forbid"):
 
 def _variable(name: str) -> str:
     return f"SHIGUAN_{name.upper()}"
-
-
-def _expected(field: FieldInfo) -> str:
-    if get_origin(field.annotation) is Literal:
-        return " or ".join(f"`{one}`" for one in get_args(field.annotation))
-    low, high = (
-        next(getattr(limit, side) for limit in field.metadata if hasattr(limit, side)) for side in ("ge", "le")
-    )
-    if field.annotation is float:
-        return f"a number from {low:g} to {high:g}"
-    return f"a whole number from {low:,} " + ("up" if high == _LARGEST else f"to {high:,}")
