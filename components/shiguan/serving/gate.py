@@ -1,9 +1,11 @@
 """The middleware in front of the routes: each request's id, time, key and turn."""
 
+import json
 import re
 import time
 import uuid
 
+import h11
 from fastapi import FastAPI
 from haystack.tracing.tracer import tracer
 from starlette.datastructures import Headers, MutableHeaders
@@ -108,8 +110,21 @@ def install_gate(app: FastAPI, settings: ServingSettings, *, keys: KeyRing, admi
 
 
 class Connection(H11Protocol):
-    """A connection of uvicorn that ends its request as soon as the server shuts down, not when a model has answered."""
+    """
+    A connection of uvicorn that ends its request as soon as the server shuts down, not when a model has answered, and
+    refuses a too large head at once: h11 only measures unfinished ones.
+    """
 
     def shutdown(self) -> None:
         self.app_state["stop"]()
         super().shutdown()
+
+    def data_received(self, data: bytes) -> None:
+        heads = self.conn.their_state is h11.IDLE
+        if heads and len(data) > MOST_HEAD_BYTES and data.find(b"\r\n\r\n", 0, MOST_HEAD_BYTES) < 0:
+            body = json.dumps(ApiError("head_too_large").body()).encode()
+            head = "HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Type: application/json"
+            self.transport.write(f"{head}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+            self.transport.close()
+            return
+        super().data_received(data)

@@ -130,11 +130,14 @@ class RequestLifetime:
             if int(Headers(scope=scope).get("content-length", "0")) > body.limit:
                 raise too_large(body.limit)
             with self.admission.admitted(principal.tenant_id, limited=principal.key_id != "keyless"):
-                await self._run(self._work(scope, body, reply, seconds, whole=not upload), body, reply, seconds)
-        except Exception as error:
-            reported = counted(error)
+                work = self._work(scope, body, reply, seconds, whole=not upload)
+                error = await self._run(work, body, reply, seconds)
+        except ApiError as refused:
+            error = refused
+        if error is not None:
+            counted(error)
             if not reply.started:
-                await error_response(reported)(scope, receive, send)
+                await error_response(error)(scope, receive, send)
 
     async def _work(self, scope: Scope, body: RequestBody, reply: _Reply, seconds: float, *, whole: bool) -> None:
         deadline_of_request.set(asyncio.get_running_loop().time() + seconds)
@@ -142,7 +145,10 @@ class RequestLifetime:
             async with self.admission.turn():
                 await self.app(scope, body, reply)
 
-    async def _run(self, work: Coroutine[Any, Any, None], body: RequestBody, reply: _Reply, seconds: float) -> None:
+    async def _run(
+        self, work: Coroutine[Any, Any, None], body: RequestBody, reply: _Reply, seconds: float
+    ) -> BaseException | None:
+        """Give how the work failed, or was ended. Raised here, it would keep itself alive, and with it the body."""
         ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
         def end(reason: str) -> None:
@@ -159,14 +165,13 @@ class RequestLifetime:
             first: set[asyncio.Future[Any]] = {task, ended}
             await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
             if task.done() or reply.complete:
-                await task
-                return
+                await asyncio.wait({task})
+                return None if task.cancelled() else task.exception()
             reason = ended.result()
             telemetry.CANCELLED.labels(reason).inc()
             task.cancel(reason)
             await asyncio.wait({task}, timeout=_CANCEL_SECONDS)
-            if reason != "disconnect" and not reply.complete:
-                raise ApiError(reason)
+            return None if reason == "disconnect" or reply.complete else ApiError(reason)
         finally:
             reply.closed = True
             self.admission.ends.discard(end)
