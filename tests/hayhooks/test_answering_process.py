@@ -77,12 +77,6 @@ def test_a_question_gets_the_answer_object(server, mode):
     ]
 
 
-def test_sources_can_be_left_out(server):
-    answer = server.post("/api/v1/rag/query", json={"query": QUESTION, "include_sources": False}).json()
-    assert answer["documents"] == []
-    assert answer["citations"]
-
-
 def test_filters_and_top_k_hold(server):
     only = {"field": "meta.source", "operator": "==", "value": "wall.txt"}
     answer = server.post("/api/v1/rag/query", json={"query": QUESTION, "filters": only}).json()

@@ -92,32 +92,6 @@ def test_it_is_ready_when_it_answers_and_tells_without_a_key_only_that(ready, ke
     assert str(ready.data_dir) not in json.dumps(told)
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
-        ("POST", "/deploy_files"), ("POST", "/deploy-yaml"), ("POST", "/deploy"), ("POST", "/undeploy/simple"), ("GET", "/draw/simple"), ("GET", "/status"),
-        ("GET", "/traces"), ("GET", "/traces/"), ("POST", "/v1/files"), ("POST", "/v1/responses"), ("GET", "/models"),
-        ("POST", "/chat/completions"), ("POST", "/simple/chat"), ("GET", "/redoc"),
-        ("GET", "/sse"), ("POST", "/simple/run/"), ("GET", "//ready"), ("GET", "/../etc/passwd"),
-    ],
-)  # fmt: skip
-def test_what_hayhooks_would_open_is_not_there(ready, keys, method, path):
-    for who in (by(keys, "acme"), {}):
-        reply = ready.client.request(method, ready.url + path, **who)
-        assert reply.status_code == (404 if who else 401), (path, reply.text)
-        assert set(reply.json()["error"]) == {"type", "stage", "message", "next_step", "request_id"}
-
-
-def test_hayhooks_own_routes_work_with_a_key(ready, keys):
-    put(ready, keys, "acme", "guo.txt", GUO)
-    body = {"query": "When did Guo Ziyi retake Chang'an?"}
-    for mode in ("simple", "advanced", "precise"):
-        assert ready.post(f"/{mode}/run", json=body).status_code == 401
-        reply = ready.post(f"/{mode}/run", json=body, **by(keys, "reader"))
-        assert reply.status_code == 200, reply.text
-        assert "757" in reply.text
-
-
 def test_an_upload_is_ingested_answered_from_replaced_and_deleted(ready, keys):
     done = put(ready, keys, "acme", "guo.txt", GUO)
     assert (done["state"], done["result"]["sources"], done["result"]["parents"]) == ("done", 1, 1)
@@ -229,14 +203,6 @@ def test_the_name_of_an_upload_is_only_a_name(ready, keys):
     assert ready.delete("/api/v1/documents/" + "%E4%B9%A6%20%26%20%3Cb%3E.txt", **by(keys, "acme")).status_code == 200
 
 
-def test_a_key_counts_and_ceases_to_count_while_the_server_runs(ready, keys):
-    key, record = keys["file"].add("late", "read")
-    late = {"headers": {"X-API-Key": key}}
-    assert ready.get("/api/v1/documents", **late).json() == {"sources": []}
-    keys["file"].revoke(record.id)
-    assert ready.get("/api/v1/documents", **late).status_code == 401
-
-
 def test_a_full_server_answers_at_once_and_ends_calls_of_those_who_leave(ready, keys, llm):
     for tenant in ("load", "acme"):
         put(ready, keys, tenant, "guo.txt", GUO)
@@ -269,21 +235,6 @@ def test_a_full_server_answers_at_once_and_ends_calls_of_those_who_leave(ready, 
             break
         pause.wait(0.02)
     assert ask(ready, keys, "load").status_code == 200
-
-
-def test_a_model_that_hangs_is_given_up_and_its_call_ended(ready, keys, llm):
-    put(ready, keys, "acme", "guo.txt", GUO)
-    llm.time_to_first_token = 60
-    with ready.client.stream("POST", f"{ready.url}/api/v1/rag/query-stream",
-                             json={"query": "When did Guo Ziyi retake Chang'an?"}, **by(keys, "reader")) as stream:  # fmt: skip
-        whole = ask(ready, keys, "reader")
-        events = "".join(stream.iter_text())
-    assert whole.status_code == 504
-    assert whole.json()["error"]["type"] == "timeout"
-    assert events.count("event: error\n") == 1
-    assert "generation_complete" not in events
-    assert events.endswith("data: [DONE]\n\n")
-    assert llm.wait_for(lambda llm: llm.disconnects == 2, timeout=1.5)
 
 
 def test_numbers_are_read_with_a_key_of_their_own_and_name_nobody(ready, keys):
@@ -336,14 +287,6 @@ def test_a_second_server_on_the_same_folder_answers_too(ready, keys):
             assert "second.txt" in names(server, keys, "load")
         second.kill()
     assert ask(ready, keys, "load", "When was the wall pulled down?").status_code == 200
-
-
-def test_an_address_that_is_taken_is_told_of_before_anything_is_loaded(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("SHIGUAN_DATA_DIR", str(tmp_path))
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        assert main(["serve", "--port", str(port)]) == 2
-    assert f"127.0.0.1:{port} cannot be used" in capsys.readouterr().err
 
 
 def test_of_two_servers_that_race_for_a_port_one_serves_and_the_other_says_so(tmp_path):

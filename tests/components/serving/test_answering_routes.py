@@ -171,18 +171,6 @@ def test_a_deployment_that_does_not_exist_is_refused(tmp_path):
         Engine(ServingSettings(data_dir=tmp_path, deployment="nowhere"))
 
 
-async def test_generate_is_another_name_of_query_and_of_its_stream(served):
-    make = served()
-    answer = json.loads((await make("/api/v1/rag/generate", {"query": "Who?"}).done()).body)
-    assert answer["status"] == "answered"
-    assert "request_id" in answer
-    stream = (await make("/api/v1/rag/generate/stream", {"query": "Who?"}).done()).body.decode()
-    assert stream.count("event: generation_complete\n") == 1
-    wrong = await make("/api/v1/rag/generate", {"query": "Who?", "retrieval": "both"}).done()
-    assert wrong.status == 422
-    assert "'hybrid', 'words' or 'vectors'" in wrong.error["fields"][0]["problem"]
-
-
 async def test_a_wrong_option_of_openai_is_400_with_what_is_allowed(served):
     call = await served()("/v1/chat/completions", {**CHAT, "retrieval": "both"}).done()
     assert call.status == 400

@@ -100,11 +100,3 @@ async def test_a_list_comes_in_pages(served):
     assert ([one["number"] for one in last["feedback"]], last["next"]) == ([1], None)
     for query in ("limit=0", "limit=1001", "before=0", "before=x"):
         assert (await served("reader", query=query))[0] == 422, query
-
-
-def test_the_interface_is_described(served):
-    post = served.app.openapi()["paths"][PATH]["post"]
-    assert post["requestBody"]["content"]["application/json"]["example"]["kind"] == "wrong_citation"
-    judgement = served.app.openapi()["components"]["schemas"]["Judgement"]["properties"]
-    assert judgement["kind"]["enum"] == ["right", "wrong", "wrong_citation", "missing"]
-    assert judgement["note"]["maxLength"] == 2_000
