@@ -1,7 +1,6 @@
 """Authentication by API key, and the principal of each request."""
 
 import ipaddress
-import threading
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -144,7 +143,6 @@ class KeyRing:
         self._records: dict[str, KeyRecord] | None = dict(self._fixed) if self._fixed else None
         self._stamp: _Stamp | None = None
         self._broken = False
-        self._reading = threading.Lock()
         self._refresh()
         if self._broken:
             self._file.read()  # raises the reason
@@ -178,20 +176,14 @@ class KeyRing:
         stamp = self._current_stamp()
         if stamp == self._stamp:
             return
-        with self._reading:
-            if stamp == self._stamp:
-                return
-            broken = False
-            if stamp is None:
-                # The file was there and is gone: its keys are, too, but the server stays closed.
-                self._records = dict(self._fixed)
-            else:
-                try:
-                    self._records = {record.id: record for record in self._file.read()} | self._fixed
-                except Exception as error:
-                    broken = True
-                    logger.error("No key is accepted until the file is mended. {problem}", problem=str(error))
-            self._broken, self._stamp = broken, stamp
+        records, broken = self._records, False
+        try:
+            # Where the file was there and is gone, its keys are gone, too, but the server stays closed.
+            records = {record.id: record for record in self._file.read()} | self._fixed
+        except Exception as error:
+            broken = True
+            logger.error("No key is accepted until the file is mended. {problem}", problem=str(error))
+        self._broken, self._records, self._stamp = broken, records, stamp
 
     def _current_stamp(self) -> _Stamp | None:
         try:
