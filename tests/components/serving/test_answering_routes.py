@@ -4,19 +4,16 @@ import asyncio
 import json
 
 import pytest
-from fastapi import FastAPI
 from tests.doubles.asgi_caller import AsgiCall
 from tests.doubles.fake_modes import AT_WORK, CANCELLED, HANG, PLANS, Plan, fake_runner
+from tests.doubles.served_app import served_app
 
 from shiguan.errors import ConfigurationError
 from shiguan.serving import engine as engine_module
 from shiguan.serving import telemetry
-from shiguan.serving.authentication import KeyRing
 from shiguan.serving.engine import Engine, use_engine
-from shiguan.serving.gate import install_gate
 from shiguan.serving.openai_routes import router as openai_router
 from shiguan.serving.rag_routes import router as rag_router
-from shiguan.serving.request_lifetime import Admission
 from shiguan.serving.settings import ServingSettings
 
 HANGING = Plan(stage="generator", failure=HANG, tokens=2)
@@ -45,10 +42,7 @@ def served(tmp_path, monkeypatch):
 
     def make(**given):
         settings = ServingSettings(data_dir=tmp_path, **given)
-        app = FastAPI()
-        for router in (rag_router, openai_router):
-            app.router.routes.extend(router.routes)
-        install_gate(app, settings, keys=KeyRing(settings), admission=Admission(settings))
+        app = served_app(settings, rag_router, openai_router)
         use_engine(Engine(settings, modes=list(runners)))
 
         def call(path, body=None):

@@ -6,9 +6,9 @@ import re
 import httpx
 import openai
 import pytest
-from fastapi import FastAPI
 from haystack.dataclasses import ChatMessage
 from tests.doubles.asgi_caller import AsgiCall
+from tests.doubles.served_app import served_app
 from tests.doubles.stand_in_llm import StandInLlm
 from tests.doubles.stand_in_script import Fault
 
@@ -19,12 +19,9 @@ from shiguan.errors import EndpointError, RefusedError
 from shiguan.llm.calls import no_answer_error
 from shiguan.llm.failures import refusal_of
 from shiguan.serving import openai_routes, rag_routes, status_routes, telemetry
-from shiguan.serving.authentication import KeyRing
 from shiguan.serving.engine import Engine, ReceiptFolder, use_engine
 from shiguan.serving.error_replies import as_api_error
-from shiguan.serving.gate import install_gate
 from shiguan.serving.keys import KeyFile
-from shiguan.serving.request_lifetime import Admission
 from shiguan.serving.settings import ServingSettings
 
 TENANT = "tenant-123"
@@ -72,16 +69,14 @@ def served(library, model):
     """The modes, loaded once behind the real gate; `served(path, body)` gives the call, ended."""
     settings = ServingSettings(data_dir=library)
     key, metrics = (KeyFile(settings.keys_path).add(*one)[0] for one in ((TENANT, "read"), (None, "metrics")))
-    app, readiness = FastAPI(), status_routes.Readiness()
-    for routes in (status_routes, rag_routes, openai_routes):
-        app.router.routes.extend(routes.router.routes)
-    app.state.settings, app.state.readiness, app.state.modes = settings, readiness, ["simple", "advanced"]
+    readiness, modes = status_routes.Readiness(), ["simple", "advanced"]
     readiness.checks = {"models": bool}
-    install_gate(app, settings, keys=KeyRing(settings), admission=Admission(settings))
+    routers = [routes.router for routes in (status_routes, rag_routes, openai_routes)]
+    app = served_app(settings, *routers, readiness=readiness, modes=modes)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_BASE_URL", model.url)
         patch.setenv("OPENAI_API_KEY", "test")
-        engine = Engine(settings, modes=["simple", "advanced"])
+        engine = Engine(settings, modes=modes)
         engine.warm_up()
 
     async def call(path, body=None, *, role="read"):
