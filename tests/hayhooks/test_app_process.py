@@ -251,7 +251,7 @@ def test_numbers_are_read_with_a_key_of_their_own_and_name_nobody(ready, keys):
         'shiguan_tokens_total{kind="completion",mode="simple"}',
         'shiguan_llm_calls_total{mode="simple"}',
         'shiguan_ingest_jobs_total{state="done"}',
-        'shiguan_verdicts_total{mode="precise",verdict="supported"}',
+        'shiguan_verdicts_total{mode="simple",verdict="supported"}',
     ):
         assert series in text, series
     for name in ("acme", "beta", "guo.txt", "reader"):
