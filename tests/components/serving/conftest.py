@@ -23,6 +23,7 @@ from shiguan.serving.gate import install_gate
 from shiguan.serving.keys import KeyFile
 from shiguan.serving.request_lifetime import Admission
 from shiguan.serving.settings import ServingSettings
+from shiguan.serving.telemetry import current_request_id
 
 
 class Question(BaseModel):
@@ -69,17 +70,17 @@ def gated(tmp_path):  # noqa: C901
             return {"tenant": principal.tenant_id}
 
         @app.post("/wait")
-        async def wait(request: Request):
-            made.started.append(request.state.request_id)
+        async def wait():
+            made.started.append(current_request_id.get())
             try:
                 await made.release.wait()
             except asyncio.CancelledError:
-                made.cancelled.append(request.state.request_id)
+                made.cancelled.append(current_request_id.get())
                 raise
             return {"waited": True}
 
         @app.post("/stream")
-        async def stream(request: Request):
+        async def stream():
             async def events():
                 yield ServerEvent({}, "token", 1)
                 made.started.append("stream")
