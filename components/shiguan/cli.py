@@ -12,7 +12,7 @@ from typing import Any
 
 from shiguan import __version__
 from shiguan.commands.arguments import add_commands, describe
-from shiguan.commands.options import print_json, print_line
+from shiguan.commands.options import print_error, print_line
 from shiguan.errors import ConfigurationError, RefusedError, ShiguanError, StoreFormatError, StoreLockedError
 from shiguan.text.terminal import printable
 
@@ -26,10 +26,10 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return _run(options)
     except ShiguanError as error:
-        _report(str(error), as_json=options.json)
+        print_error(str(error), as_json=options.json)
         return 2 if isinstance(error, _REFUSALS) else 1
     except KeyboardInterrupt:
-        _report("Stopped. What was finished is kept; run the same command again to go on.", as_json=options.json)
+        print_error("Stopped. What was finished is kept; run the same command again to go on.", as_json=options.json)
         return 130
     except BrokenPipeError:
         # The reader has closed the pipe; Python would complain again when it flushes at exit.
@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("SHIGUAN_LOG_LEVEL", "").upper() == "DEBUG":
             raise
-        _report(
+        print_error(
             f"Something went wrong that Shiguan did not foresee: {type(error).__name__}: {error}. Set "
             "SHIGUAN_LOG_LEVEL=DEBUG and run again to see where, and report it.",
             as_json=options.json,
@@ -136,12 +136,6 @@ class _Formatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return printable(super().format(record))
-
-
-def _report(message: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json({"error": message})
-    print_line(f"shiguan: {message}", error=True)
 
 
 if __name__ == "__main__":
