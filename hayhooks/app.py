@@ -13,7 +13,7 @@ from shiguan.resources import resource_folder
 from shiguan.serving.authentication import Reader
 from shiguan.serving.document_routes import CurrentLibrary
 from shiguan.serving.engine import current_engine
-from shiguan.serving.service import Service, include_routes
+from shiguan.serving.service import Service
 from shiguan.serving.settings import ServingSettings
 from shiguan.serving.telemetry import log_handler, write_logs
 
@@ -69,7 +69,7 @@ async def why(body: Expectation, library: CurrentLibrary, asker: Reader) -> dict
 
 def create(settings: ServingSettings) -> FastAPI:
     """
-    Build the application of one deployment; its models are loaded when it starts.
+    Build the application of one deployment, with its models loaded.
 
     :param settings: The settings of the server.
     :returns: The ASGI application.
@@ -87,7 +87,7 @@ def create(settings: ServingSettings) -> FastAPI:
     _log_without_values(settings.log_format)
     # An address is right or wrong; a redirect would let a client send its body twice.
     application = FastAPI(docs_url=None, redoc_url=None, redirect_slashes=False)
-    include_routes(application, router)
+    application.router.routes.extend(router.routes)
     service.install(application, create_app())
     return application
 

@@ -137,8 +137,8 @@ def our_server(port: int, *, data_dir: Path, llm_url: str) -> Iterator[ServerPro
         ready="/health",
         environment={
             "SHIGUAN_API_KEYS": f"{TENANTS[0][0]}:read:{hashed}",
-            # The limit of one tenant would come before the limit of all, and all clients are one tenant here.
-            "SHIGUAN_MAX_PER_TENANT": "1000",
+            # All clients are one tenant here, which may have half.
+            "SHIGUAN_MAX_IN_FLIGHT": "400",
             **llm_environment(llm_url),
         },
     )

@@ -5,14 +5,14 @@ import gc
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from shiguan import __version__
-from shiguan.commands.arguments import DATA_DIR, GROUPS, PROMPTS, declare, describe
-from shiguan.commands.options import print_json, print_line
+from shiguan.commands.arguments import add_commands, describe
+from shiguan.commands.options import print_error, print_line
 from shiguan.errors import ConfigurationError, RefusedError, ShiguanError, StoreFormatError, StoreLockedError
 from shiguan.text.terminal import printable
 
@@ -20,15 +20,16 @@ _REFUSALS = (RefusedError, ConfigurationError, StoreLockedError, StoreFormatErro
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    options = _parser(arguments).parse_args(arguments)
     _quiet_libraries()
     try:
         return _run(options)
     except ShiguanError as error:
-        _report(str(error), as_json=options.json)
+        print_error(str(error), as_json=options.json)
         return 2 if isinstance(error, _REFUSALS) else 1
     except KeyboardInterrupt:
-        _report("Stopped. What was finished is kept; run the same command again to go on.", as_json=options.json)
+        print_error("Stopped. What was finished is kept; run the same command again to go on.", as_json=options.json)
         return 130
     except BrokenPipeError:
         # The reader has closed the pipe; Python would complain again when it flushes at exit.
@@ -37,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("SHIGUAN_LOG_LEVEL", "").upper() == "DEBUG":
             raise
-        _report(
+        print_error(
             f"Something went wrong that Shiguan did not foresee: {type(error).__name__}: {error}. Set "
             "SHIGUAN_LOG_LEVEL=DEBUG and run again to see where, and report it.",
             as_json=options.json,
@@ -100,7 +101,7 @@ def _with_commands(parser: argparse.ArgumentParser) -> Iterator[argparse.Argumen
                 yield from _with_commands(command)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="shiguan",
         description="Ask books and documents; every sentence of an answer names the passage that supports it.",
@@ -110,44 +111,8 @@ def _parser() -> argparse.ArgumentParser:
     shells = ("bash", "zsh", "fish", "tcsh", "powershell")
     text = 'print what completes commands with Tab, for the shell\'s start: eval "$(shiguan --print-completion bash)"'
     parser.add_argument("--print-completion", action=_Completion, choices=shells, metavar="SHELL", help=text)
-    top = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    groups: dict[str, Any] = {}
-
-    def add(
-        name: str,
-        command: str,
-        text: str,
-        *,
-        deployment: bool = True,
-        library: bool = True,
-        extra: str = "",
-    ) -> argparse.ArgumentParser:
-        group, _, own_name = name.rpartition(" ")
-        if group and group not in groups:
-            about = GROUPS[group]
-            groups[group] = top.add_parser(group, help=about, description=_sentence(about)).add_subparsers(
-                title="commands", metavar="COMMAND", required=True
-            )
-        sub: argparse.ArgumentParser = (groups[group] if group else top).add_parser(
-            own_name, help=text, description=_sentence(text)
-        )
-        sub.set_defaults(command=command, extra=f"[{extra}]" if extra else "")
-        sub.add_argument("--json", action="store_true", help="print JSON for programs instead of text for people")
-        if deployment:
-            sub.add_argument("--deployment", default="embedded", help="a folder of pipelines/ (default: embedded)")
-        if library:
-            sub.add_argument("--tenant", default="default", help="whose library (default: default)")
-            sub.add_argument("--data-dir", type=Path, help=DATA_DIR)
-        if library and deployment:
-            sub.add_argument("--prompts", type=Path, metavar="DIR", help=PROMPTS)
-        return sub
-
-    declare(add)
+    add_commands(parser, arguments[0] if arguments else None)
     return parser
-
-
-def _sentence(text: str) -> str:
-    return text[0].upper() + text[1:] + "."
 
 
 def _quiet_libraries() -> None:
@@ -171,12 +136,6 @@ class _Formatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return printable(super().format(record))
-
-
-def _report(message: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json({"error": message})
-    print_line(f"shiguan: {message}", error=True)
 
 
 if __name__ == "__main__":

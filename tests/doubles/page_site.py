@@ -15,7 +15,6 @@ from shiguan.engine.exports import FORMS, export_answer
 from shiguan.engine.receipts import Receipt, ShownAnswer
 from shiguan.serving.error_replies import ApiError, error_response
 from shiguan.serving.page_routes import router as page_router
-from shiguan.serving.service import include_routes
 from shiguan.serving.telemetry import in_request
 
 WAIT = "wait"
@@ -153,7 +152,7 @@ class PageSite:
 
     def _app(self) -> FastAPI:  # noqa: C901
         app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
-        include_routes(app, page_router)
+        app.router.routes.extend(page_router.routes)
 
         @app.middleware("http")
         async def key(request: Request, forward: Any) -> Response:

@@ -77,12 +77,6 @@ def test_a_question_gets_the_answer_object(server, mode):
     ]
 
 
-def test_sources_can_be_left_out(server):
-    answer = server.post("/api/v1/rag/query", json={"query": QUESTION, "include_sources": False}).json()
-    assert answer["documents"] == []
-    assert answer["citations"]
-
-
 def test_filters_and_top_k_hold(server):
     only = {"field": "meta.source", "operator": "==", "value": "wall.txt"}
     answer = server.post("/api/v1/rag/query", json={"query": QUESTION, "filters": only}).json()
@@ -155,14 +149,6 @@ def test_a_wrong_model_key_stands_in_the_log_with_what_to_do_and_without_a_text(
     assert "Check OPENAI_API_KEY" in server.errors
     assert QUESTION[:10] not in server.errors
     assert ANSWER[:10] not in server.errors
-
-
-def test_a_model_that_is_overloaded_for_a_moment_is_asked_again(server, llm):
-    llm.rule(QUESTION[:5], ANSWER)
-    llm.next(status=429, retry_after=0)
-    reply = server.post("/api/v1/rag/query", json={"query": QUESTION})
-    assert (reply.status_code, reply.json()["answer"]) == (200, ANSWER)
-    assert [call.status for call in llm.requests] == [429, 200]
 
 
 def test_a_batch_keeps_its_order_and_fails_by_item(server):
@@ -287,13 +273,6 @@ def test_a_streamed_completion_says_the_same(client):
     assert (chunks[-1].choices, chunks[-1].usage) == ([], whole.usage)
     without = list(client.chat.completions.create(**ASK, stream=True))
     assert all(chunk.usage is None for chunk in without)
-
-
-def test_what_the_sources_do_not_say_has_no_footnotes(client, llm):
-    llm.default = "The sources do not answer this question."
-    completion = client.chat.completions.create(**ASK)
-    assert completion.choices[0].message.content == "The sources do not answer this question."
-    assert (completion.shiguan["status"], completion.shiguan["citations"]) == ("not_found", [])
 
 
 def test_the_messages_before_the_question_are_its_history(client, llm):

@@ -41,7 +41,7 @@ def server(tmp_path_factory, llm, keys):
         tmp_path_factory.mktemp("served"),
         OPENAI_BASE_URL=llm.url, OPENAI_API_KEY="sk-never-in-a-log", OPENAI_MODEL="stand-in",
         SHIGUAN_KEYS_FILE=str(keys["file"].path), SHIGUAN_MAX_IN_FLIGHT=str(LIMIT), SHIGUAN_MAX_UPLOAD_BYTES="200000",
-        SHIGUAN_REQUEST_TIMEOUT="8", SHIGUAN_LLM_TIMEOUT="30", SHIGUAN_LOG_LEVEL="INFO",
+        SHIGUAN_REQUEST_TIMEOUT="8", SHIGUAN_LOG_LEVEL="INFO",
         SHIGUAN_LOG_FORMAT="json",
     ) as server:  # fmt: skip
         yield server
@@ -90,32 +90,6 @@ def test_it_is_ready_when_it_answers_and_tells_without_a_key_only_that(ready, ke
         "read",
     )
     assert str(ready.data_dir) not in json.dumps(told)
-
-
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
-        ("POST", "/deploy_files"), ("POST", "/deploy-yaml"), ("POST", "/deploy"), ("POST", "/undeploy/simple"), ("GET", "/draw/simple"), ("GET", "/status"),
-        ("GET", "/traces"), ("GET", "/traces/"), ("POST", "/v1/files"), ("POST", "/v1/responses"), ("GET", "/models"),
-        ("POST", "/chat/completions"), ("POST", "/simple/chat"), ("GET", "/redoc"),
-        ("GET", "/sse"), ("POST", "/simple/run/"), ("GET", "//ready"), ("GET", "/../etc/passwd"),
-    ],
-)  # fmt: skip
-def test_what_hayhooks_would_open_is_not_there(ready, keys, method, path):
-    for who in (by(keys, "acme"), {}):
-        reply = ready.client.request(method, ready.url + path, **who)
-        assert reply.status_code == (404 if who else 401), (path, reply.text)
-        assert set(reply.json()["error"]) == {"type", "stage", "message", "next_step", "request_id"}
-
-
-def test_hayhooks_own_routes_work_with_a_key(ready, keys):
-    put(ready, keys, "acme", "guo.txt", GUO)
-    body = {"query": "When did Guo Ziyi retake Chang'an?"}
-    for mode in ("simple", "advanced", "precise"):
-        assert ready.post(f"/{mode}/run", json=body).status_code == 401
-        reply = ready.post(f"/{mode}/run", json=body, **by(keys, "reader"))
-        assert reply.status_code == 200, reply.text
-        assert "757" in reply.text
 
 
 def test_an_upload_is_ingested_answered_from_replaced_and_deleted(ready, keys):
@@ -229,36 +203,30 @@ def test_the_name_of_an_upload_is_only_a_name(ready, keys):
     assert ready.delete("/api/v1/documents/" + "%E4%B9%A6%20%26%20%3Cb%3E.txt", **by(keys, "acme")).status_code == 200
 
 
-def test_a_key_counts_and_ceases_to_count_while_the_server_runs(ready, keys):
-    key, record = keys["file"].add("late", "read")
-    late = {"headers": {"X-API-Key": key}}
-    assert ready.get("/api/v1/documents", **late).json() == {"sources": []}
-    keys["file"].revoke(record.id)
-    assert ready.get("/api/v1/documents", **late).status_code == 401
-
-
 def test_a_full_server_answers_at_once_and_ends_calls_of_those_who_leave(ready, keys, llm):
-    put(ready, keys, "load", "guo.txt", GUO)
+    for tenant in ("load", "acme"):
+        put(ready, keys, tenant, "guo.txt", GUO)
     llm.time_to_first_token = 60
     address = httpx.URL(ready.url)
     body = json.dumps({"query": "When did Guo Ziyi retake Chang'an?"}).encode()
     head = (
-        f"POST /api/v1/rag/query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {keys['load']}\r\n"
+        "POST /api/v1/rag/query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     with contextlib.ExitStack() as connections:
-        for _ in range(LIMIT):
+        for number in range(LIMIT):
             connection = connections.enter_context(socket.create_connection((address.host, address.port)))
-            connection.sendall(head.encode() + body)
-        assert llm.wait_for(lambda llm: llm.in_flight == LIMIT, timeout=20)
+            connection.sendall(head.format(key=keys["load" if number % 2 else "acme"]).encode() + body)
+        assert llm.wait_for(lambda llm: llm.in_flight == LIMIT // 2, timeout=20)
         rejected = ask(ready, keys, "load")
         assert (rejected.status_code, rejected.json()["error"]["type"]) == (503, "overloaded")
         assert rejected.headers["retry-after"] == "1"
         assert ready.get("/health").status_code == ready.get("/ready").status_code == 200
         metrics = ready.get("/metrics", **by(keys, "metrics")).text
+        assert f"shiguan_waiting_requests {LIMIT // 2}.0" in metrics
         assert f"shiguan_in_flight_requests {LIMIT}.0" in metrics
         assert llm.disconnects == 0  # the others still wait for the model
-    ended = llm.wait_for(lambda llm: llm.disconnects == LIMIT, timeout=1.5)
+    ended = llm.wait_for(lambda llm: llm.disconnects == LIMIT // 2, timeout=1.5)
     assert ended
     llm.time_to_first_token = 0
     pause = threading.Event()
@@ -267,21 +235,6 @@ def test_a_full_server_answers_at_once_and_ends_calls_of_those_who_leave(ready, 
             break
         pause.wait(0.02)
     assert ask(ready, keys, "load").status_code == 200
-
-
-def test_a_model_that_hangs_is_given_up_and_its_call_ended(ready, keys, llm):
-    put(ready, keys, "acme", "guo.txt", GUO)
-    llm.time_to_first_token = 60
-    with ready.client.stream("POST", f"{ready.url}/api/v1/rag/query-stream",
-                             json={"query": "When did Guo Ziyi retake Chang'an?"}, **by(keys, "reader")) as stream:  # fmt: skip
-        whole = ask(ready, keys, "reader")
-        events = "".join(stream.iter_text())
-    assert whole.status_code == 504
-    assert whole.json()["error"]["type"] == "timeout"
-    assert events.count("event: error\n") == 1
-    assert "generation_complete" not in events
-    assert events.endswith("data: [DONE]\n\n")
-    assert llm.wait_for(lambda llm: llm.disconnects == 2, timeout=1.5)
 
 
 def test_numbers_are_read_with_a_key_of_their_own_and_name_nobody(ready, keys):
@@ -298,7 +251,7 @@ def test_numbers_are_read_with_a_key_of_their_own_and_name_nobody(ready, keys):
         'shiguan_tokens_total{kind="completion",mode="simple"}',
         'shiguan_llm_calls_total{mode="simple"}',
         'shiguan_ingest_jobs_total{state="done"}',
-        'shiguan_verdicts_total{mode="precise",verdict="supported"}',
+        'shiguan_verdicts_total{mode="simple",verdict="supported"}',
     ):
         assert series in text, series
     for name in ("acme", "beta", "guo.txt", "reader"):
@@ -334,14 +287,6 @@ def test_a_second_server_on_the_same_folder_answers_too(ready, keys):
             assert "second.txt" in names(server, keys, "load")
         second.kill()
     assert ask(ready, keys, "load", "When was the wall pulled down?").status_code == 200
-
-
-def test_an_address_that_is_taken_is_told_of_before_anything_is_loaded(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("SHIGUAN_DATA_DIR", str(tmp_path))
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        assert main(["serve", "--port", str(port)]) == 2
-    assert f"127.0.0.1:{port} cannot be used" in capsys.readouterr().err
 
 
 def test_of_two_servers_that_race_for_a_port_one_serves_and_the_other_says_so(tmp_path):

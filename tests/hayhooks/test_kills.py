@@ -8,29 +8,11 @@ import sys
 import threading
 
 import pytest
-from tests.doubles.receipts import receipt
 from tests.doubles.server_process import ROOT, ServerProcess
 from tests.doubles.stand_in_llm import StandInLlm
 
-from shiguan.engine.receipts import read_receipt
-from shiguan.serving.engine import ReceiptFolder
-from shiguan.serving.settings import ServingSettings
-
 pytestmark = pytest.mark.slow
 QUESTION = {"query": "When was the wall pulled down?", "mode": "simple", "conversation_id": "c"}
-WRITER = f"""
-import sys
-sys.path[:0] = [{str(ROOT)!r}]
-from pathlib import Path
-from tests.doubles.receipts import receipt
-from shiguan.serving.engine import ReceiptFolder
-from shiguan.serving.settings import ServingSettings
-
-folder = ReceiptFolder(ServingSettings(data_dir=Path(sys.argv[1])))
-for number in range(10**9):
-    folder.keep(receipt(question=f"Who was number {{number}}?" + "x" * 200_000))
-    print(number, flush=True)
-"""
 
 
 def test_a_kill_in_the_middle_of_a_stream_keeps_no_turn_and_no_broken_file(tmp_path):
@@ -75,19 +57,3 @@ def test_a_server_makes_the_vectors_that_a_killed_ingest_left_to_be_made(tmp_pat
                 break
             threading.Event().wait(0.05)
         assert source["vectors"] == source["words"] == source["units"] > 8
-
-
-@pytest.mark.parametrize("after", [1, 7, 23])
-def test_a_kill_while_receipts_are_written_leaves_whole_ones(tmp_path, after):
-    for _ in range(3):
-        with subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=ROOT
-        ) as process:
-            for _ in range(after):
-                assert process.stdout.readline().strip().isdecimal()
-            process.kill()
-    paths = list((tmp_path / "receipts").rglob("*.json"))
-    assert len(paths) >= after
-    assert [path.stem for path in paths if read_receipt(path).id != path.stem] == []
-    folder = ReceiptFolder(ServingSettings(data_dir=tmp_path))
-    assert folder.find("a", receipt(question="Who was number 0?" + "x" * 200_000).id) is not None

@@ -165,27 +165,3 @@ def test_what_is_no_message_of_the_protocol_is_refused_without_a_stack(served):
         assert "Traceback" not in reply.text
     assert server.client.get(f"{server.url}/mcp", headers=headers).status_code == 405
     assert server.client.get(f"{server.url}/ready").status_code == 200
-
-
-async def test_calls_count_for_the_rate_of_the_key(tmp_path):
-    library = ingested(tmp_path)
-
-    def start():
-        told = run_command("keys", "add", "--tenant", "a", "--role", "read", "--json", data_dir=library)
-        return ServerProcess(library, SHIGUAN_REQUESTS_PER_MINUTE="5").start(), {"a": json.loads(told.stdout)["key"]}
-
-    with ThreadPoolExecutor(1) as pool:
-        served = pool.submit(start).result()
-        try:
-            statuses = [_listed(served).status_code for _ in range(6)]
-        finally:
-            pool.submit(served[0].stop).result()
-    assert statuses == [200] * 5 + [429]
-
-
-def _listed(served):
-    server, keys = served
-    headers = {"Authorization": f"Bearer {keys['a']}", "Accept": "application/json, text/event-stream"}
-    return server.client.post(
-        f"{server.url}/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, headers=headers
-    )

@@ -1,7 +1,6 @@
 """Whatever material tells an obedient model to say: no false mark, no other role and no refused claim leaves the engine."""
 
 import asyncio
-import json
 import re
 
 import pytest
@@ -13,7 +12,7 @@ from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
 from shiguan.evaluation.report import write_report
 from shiguan.evaluation.tables import Report, Section, Table
-from shiguan.serving.openai_routes import ChatRequest, Completion, _lines, completion_chunks
+from shiguan.serving.openai_routes import ChatRequest, Completion, completion_chunks
 
 STEERING = {
     chr(c) for c in (*range(9), *range(11, 32), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
@@ -81,10 +80,8 @@ async def openai_text(events):
             yield event
 
     body = ChatRequest(model="shiguan-simple", messages=[{"role": "user", "content": "?"}])
-    lines = [line async for line in _lines(completion_chunks(again(), body, Completion("shiguan-simple")))]
-    deltas = [
-        json.loads(line.decode().partition("data: ")[2])["choices"][0]["delta"] for line in lines if b'"delta"' in line
-    ]
+    chunks = [chunk async for chunk in completion_chunks(again(), body, Completion("shiguan-simple"))]
+    deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
     assert {delta["role"] for delta in deltas if "role" in delta} == {"assistant"}
     return "".join(delta.get("content") or "" for delta in deltas)
 

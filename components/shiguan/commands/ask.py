@@ -15,6 +15,7 @@ from shiguan.commands.answer_view import AnswerView, print_passages
 from shiguan.commands.options import (
     open_library,
     open_runner,
+    print_error,
     print_json,
     print_line,
     print_result,
@@ -80,9 +81,7 @@ def chat(options: argparse.Namespace) -> int:
                 else:
                     loop.run(_show(runner, question, asked))
             except (RefusedError, AnswerError) as error:
-                if options.json:
-                    print_json({"error": str(error)})
-                print_line(f"shiguan: {error}", error=True)
+                print_error(str(error), as_json=options.json)
     return 0
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from shiguan.commands.options import open_library, print_json, print_line, print_result, tenant
+from shiguan.commands.options import open_library, print_error, print_json, print_result, tenant
 from shiguan.commands.terminal import IngestProgress, print_ingest_summary, source_lines
 from shiguan.engine.library import SUFFIXES, IngestedFile, Library
 from shiguan.errors import RefusedError
@@ -85,9 +85,7 @@ class _Run:
                 f"Stopped by {name}: {files} went in whole, of the next all that was written is safe, and the same "
                 "command continues from there."
             )
-        if self.options.json:
-            print_json({"error": message})
-        print_line(f"shiguan: {message}", error=True)
+        print_error(message, as_json=self.options.json)
         processes = sys.modules.get("shiguan.limited_process")
         if processes is not None:
             processes.end_all()

@@ -31,17 +31,12 @@ def mcp(options: argparse.Namespace) -> int:
         asked = await asyncio.to_thread(runner, mode)
         return await asked.ask_async(query, tenant_id=tenant_id, conversation_id=conversation_id)
 
-    def verify(text: str, *, tenant_id: str) -> dict[str, Any]:
-        return runner(mode).verify(text, tenant_id=tenant_id)
-
-    mode = first_mode(options.deployment)
     with opened:
-        searching = Runner(options.deployment, mode, data_dir=options.data_dir, retrieval_only=True)
-        opened.enter_context(searching).warm_up()
-        server = tool_server(library, modes, ask, searching.search, verify, tenant=lambda: whose)
+        first = runner(first_mode(options.deployment))
+        first.warm_up()
+        server = tool_server(library, modes, ask, first.search, first.verify, tenant=lambda: whose)
         # Standard output belongs to the protocol.
-        print_line(
-            f"The library of `{whose}` with {passages:,} passages is ready for MCP on stdin and stdout.", error=True
-        )
+        ready = f"The library of `{whose}` with {passages:,} passages is ready for MCP on stdin and stdout."
+        print_line(ready, error=True)
         server.run("stdio")
     return 0

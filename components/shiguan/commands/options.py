@@ -27,6 +27,13 @@ def print_line(text: str, *, error: bool = False) -> None:
     print(printable(text), file=sys.stderr if error else sys.stdout, flush=True)
 
 
+def print_error(message: str, *, as_json: bool) -> None:
+    """Report on standard error, and for programs as an object, too."""
+    if as_json:
+        print_json({"error": message})
+    print_line(f"shiguan: {message}", error=True)
+
+
 def print_result(options: argparse.Namespace, value: dict[str, Any], *shown: "RenderableType") -> None:
     """Print a value as JSON if `--json` is given, else lines and tables for people."""
     if options.json:

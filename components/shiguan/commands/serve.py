@@ -14,16 +14,17 @@ from types import ModuleType
 from typing import Any
 
 import uvicorn
+from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors.multiprocess import Multiprocess
 
 from shiguan.commands.models import awaited_models
 from shiguan.commands.options import print_line, print_result
 from shiguan.engine.loading import list_modes, load_stores
-from shiguan.errors import ConfigurationError, RefusedError
+from shiguan.errors import ConfigurationError, RefusedError, ShiguanError
 from shiguan.resources import resource_folder
-from shiguan.serving.authentication import DEFAULT_TENANT, KeyRing, check_open_host, is_loopback
+from shiguan.serving.authentication import KeyRing, check_open_host
 from shiguan.serving.gate import MOST_HEAD_BYTES, Connection
-from shiguan.serving.keys import KeyFile, KeyRecord, audit, last_used, new_key, shown, used_path
+from shiguan.serving.keys import KeyFile, KeyRecord, audit, last_used, new_key
 from shiguan.serving.settings import ServingSettings
 
 # Proxies drop an idle connection after 60 s (nginx). If the server were first, a question sent meanwhile would be lost.
@@ -43,8 +44,6 @@ def serve(options: argparse.Namespace) -> int:
     settings = ServingSettings.from_environment()
     _check_workers(options.workers, settings.deployment)
     keyless = KeyRing(settings).keyless
-    if keyless and _offer_key(options, settings):
-        keyless = False
     check_open_host(options.host, keyless=keyless)
     with _bound(options.host, options.port) as listening:
         _print_loading(options, settings)
@@ -92,7 +91,11 @@ def _run_workers(workers: int, listening: socket.socket, on_ready: Callable[[str
 def _application() -> Any:
     """Build the application in a worker, which inherits only the environment."""
     _log_more()
-    return _application_module().create(ServingSettings.from_environment())
+    try:
+        return _application_module().create(ServingSettings.from_environment())
+    except ShiguanError as error:
+        print_line(f"shiguan: {error}", error=True)
+        sys.exit(STARTUP_FAILURE)  # the supervisor gives up
 
 
 def _config(application: Any, **more: Any) -> uvicorn.Config:
@@ -155,19 +158,6 @@ def _application_module() -> Any:
     return module
 
 
-def _offer_key(options: argparse.Namespace, settings: ServingSettings) -> bool:
-    """Offer to make the first key at a terminal; without an answer access stays as it is."""
-    first = not settings.folder.exists() or not is_loopback(options.host)
-    if options.json or not first or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return False
-    print_line("No API keys yet: without one only this machine may ask. Make the first one now? [y/N] ")
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        return False
-    key, _ = KeyFile(settings.keys_path).add(DEFAULT_TENANT, "write", name="first")
-    print_line(f"The key, shown this once: {key}")
-    return True
-
-
 def _print_loading(options: argparse.Namespace, settings: ServingSettings) -> None:
     if not options.json:
         modes = ", ".join(list_modes().get(settings.deployment, []))
@@ -203,13 +193,13 @@ def add_key(options: argparse.Namespace) -> int:
     line = f"Key {record.id} ({record.role}, tenant {record.tenant}) is in {file.path}. It is shown only now."
     if options.print_hash:
         line = f"Entry for SHIGUAN_API_KEYS: {entry}"
-    print_result(options, {"key": key, **shown(record), **({"entry": entry} if options.print_hash else {})}, key, line)
+    print_result(options, {"key": key, **record.shown(), **({"entry": entry} if options.print_hash else {})}, key, line)
     return 0
 
 
 def list_keys(options: argparse.Namespace) -> int:
     file = _key_file()
-    records, used = file.read(), last_used(used_path(file.path))
+    records, used = file.read(), last_used(file.path)
     lines = []
     for record in records:
         state = f"revoked {record.revoked}" if record.revoked else f"made {record.created}"
@@ -217,7 +207,7 @@ def list_keys(options: argparse.Namespace) -> int:
         state += f", last used {used[record.id]}" if record.id in used else ""
         name = f"  {record.name}" if record.name else ""
         lines.append(f"{record.id}  {record.prefix}...  {record.role:<7}  {record.tenant}  {state}{name}")
-    listed = {"keys": [{**shown(record), "last_used": used.get(record.id)} for record in records]}
+    listed = {"keys": [{**record.shown(), "last_used": used.get(record.id)} for record in records]}
     print_result(
         options, listed, *(lines or ["There are no keys. Make one with `shiguan keys add --tenant NAME --role write`."])
     )
@@ -228,7 +218,7 @@ def revoke_key(options: argparse.Namespace) -> int:
     record = _key_file().revoke(options.id)
     _audit("key revoke", record)
     line = f"Revoked {record.id} ({record.role}, tenant {record.tenant}). It is refused from the next request on."
-    print_result(options, shown(record), line)
+    print_result(options, record.shown(), line)
     return 0
 
 

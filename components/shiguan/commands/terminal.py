@@ -1,9 +1,7 @@
 """Progress and lists for people, with colours only on a terminal."""
 
 import re
-import threading
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -31,7 +29,6 @@ if TYPE_CHECKING:  # what only checks a file does not wait for Haystack
 Item = TypeVar("Item")
 
 _MAX_LISTED = 20
-_STATUS_SECONDS = 10.0
 
 
 def source_lines(sources: list[dict[str, Any]]) -> Iterator[RenderableType]:
@@ -101,7 +98,7 @@ def track(items: Iterable[Item], description: str, total: int | None = None) -> 
 
 
 class IngestProgress:
-    """Shows how far an ingest is: on a terminal as bars, elsewhere as a line every ten seconds and one per file."""
+    """Shows how far an ingest is: on a terminal as bars, elsewhere as a line per file."""
 
     def __init__(self, files: list[Path], *, show: bool = True) -> None:
         self.files = files
@@ -110,13 +107,10 @@ class IngestProgress:
         self.bar = _progress(self.console, _Rate(), TimeRemainingColumn(), speed_estimate_period=120)
         self._file_task = self.bar.add_task(_short(self._file(0)), total=max(len(files), 1))
         self._passage_task = self.bar.add_task("words", total=None)
-        self._closed = threading.Event()
 
     def __enter__(self) -> Self:
         if self.show and self.console.is_terminal:
             self.bar.start()
-        elif self.show:
-            threading.Thread(target=self._print_status, name="progress", daemon=True).start()
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -124,7 +118,6 @@ class IngestProgress:
 
     def close(self) -> None:
         """Stop, and restore the terminal."""
-        self._closed.set()
         if self.bar.live.is_started:
             self.bar.stop()
 
@@ -149,23 +142,8 @@ class IngestProgress:
             line = f"{done}/{len(self.files)} {Path(result.file).name}: {result.parents:,} passages{missing}"
             self.console.print(escape(line), style="dim")
 
-    def status_line(self) -> str:
-        """Describe in a line how far the passages are, and how fast."""
-        task = self.bar.tasks[self._passage_task]
-        if not task.total:
-            waits = task.description.startswith("waiting")
-            return task.description if waits else f"reading and writing {task.description}"
-        line = f"{task.description} {task.completed:,.0f} of {task.total:,.0f}"
-        left = timedelta(seconds=task.time_remaining or 0)
-        return f"{line}, {task.speed:,.1f} a second, {left} left" if task.speed else line
-
     def _file(self, done: int) -> str:
         return self.files[done].name if done < len(self.files) else "the library"
-
-    def _print_status(self) -> None:
-        while not self._closed.wait(_STATUS_SECONDS):
-            file = self._file(int(self.bar.tasks[self._file_task].completed))
-            self.console.print(escape(f"{file}: {self.status_line()}"), style="dim")
 
 
 class _Rate(ProgressColumn):

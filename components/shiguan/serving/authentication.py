@@ -1,9 +1,8 @@
 """Authentication by API key, and the principal of each request."""
 
 import ipaddress
-import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -13,8 +12,9 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from shiguan.errors import ConfigurationError
+from shiguan.resources import utc_time
 from shiguan.serving.error_replies import ApiError, counted, error_response
-from shiguan.serving.keys import KeyFile, KeyRecord, KeyUse, hash_of, keys_of_environment
+from shiguan.serving.keys import KeyFile, KeyRecord, hash_of, keys_of_environment, save_last_used
 from shiguan.serving.settings import ServingSettings
 from shiguan.serving.telemetry import current_request, in_request
 
@@ -29,7 +29,6 @@ class Principal:
     tenant_id: str
     role: str
     key_id: str
-    use: KeyUse | None = field(default=None, compare=False, repr=False)
 
 
 def current_principal() -> Principal:
@@ -135,13 +134,12 @@ class KeyRing:
     """
 
     def __init__(self, settings: ServingSettings) -> None:
-        self.use = KeyUse(settings)
         self._file = KeyFile(settings.keys_path)
+        self._used: dict[str, str] = {}
         self._fixed = {record.id: record for record in keys_of_environment(settings.api_keys)}
         self._records: dict[str, KeyRecord] | None = dict(self._fixed) if self._fixed else None
         self._stamp: _Stamp | None = None
         self._broken = False
-        self._reading = threading.Lock()
         self._refresh()
         if self._broken:
             self._file.read()  # raises the reason
@@ -162,26 +160,27 @@ class KeyRing:
         record = (self._records or {}).get(hash_of(key)[:12])
         if record is None or not record.fits(key):
             return None
-        return Principal(tenant_id=record.tenant, role=record.role, key_id=record.id, use=self.use)
+        self._used[record.id] = utc_time()
+        return Principal(tenant_id=record.tenant, role=record.role, key_id=record.id)
+
+    def save_use(self) -> None:
+        """Save when the keys were last used."""
+        used, self._used = self._used, {}
+        if used:
+            save_last_used(self._file.path, used)
 
     def _refresh(self) -> None:
         stamp = self._current_stamp()
         if stamp == self._stamp:
             return
-        with self._reading:
-            if stamp == self._stamp:
-                return
-            broken = False
-            if stamp is None:
-                # The file was there and is gone: its keys are, too, but the server stays closed.
-                self._records = dict(self._fixed)
-            else:
-                try:
-                    self._records = {record.id: record for record in self._file.read()} | self._fixed
-                except Exception as error:
-                    broken = True
-                    logger.error("No key is accepted until the file is mended. {problem}", problem=str(error))
-            self._broken, self._stamp = broken, stamp
+        records, broken = self._records, False
+        try:
+            # Where the file was there and is gone, its keys are gone, too, but the server stays closed.
+            records = {record.id: record for record in self._file.read()} | self._fixed
+        except Exception as error:
+            broken = True
+            logger.error("No key is accepted until the file is mended. {problem}", problem=str(error))
+        self._broken, self._records, self._stamp = broken, records, stamp
 
     def _current_stamp(self) -> _Stamp | None:
         try:
@@ -250,7 +249,6 @@ class Authentication:
             )
         if scope["path"].startswith(UPLOAD_PATH) and scope["method"] in ("POST", "DELETE"):
             _check_may_write(principal)  # before the request takes a place that others wait for
-        self.keys.use.take(principal.key_id)
         return principal
 
 

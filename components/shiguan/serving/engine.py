@@ -33,6 +33,7 @@ from shiguan.serving.settings import ServingSettings
 MOST_TURNS = 100
 LONGEST_TURN = 20_000
 _MOST_QUESTIONS = 50
+_BATCH_AT_ONCE = 4
 
 
 class HistoryMessage(BaseModel, extra="forbid"):
@@ -203,7 +204,7 @@ class Engine:
         runner = self.runner(request.mode)
         options = {"limits": self._limits(), **request.options()}
         answer = await runner.ask_async(request.query, tenant_id=tenant_id, **options)
-        _count(answer)
+        telemetry.record_answer(answer)
         return request.shown(answer)
 
     async def stream(self, request: AnswerRequest, tenant_id: str) -> AsyncGenerator[AnswerEvent, None]:
@@ -213,20 +214,18 @@ class Engine:
             async for event in events:
                 if event.name == "generation_complete":
                     first = event.data["metadata"].get("time_to_first_token_ms")
-                    _count(event.data, first_token_seconds=None if first is None else first / 1000)
+                    telemetry.record_answer(event.data, first_token_seconds=None if first is None else first / 1000)
                     event = replace(event, data=request.shown(event.data))  # noqa: PLW2901
                 yield event
 
     async def batch(self, requests: Sequence[Mapping[str, Any]], tenant_id: str) -> list[dict[str, Any]]:
-        _spend(requests=len(requests) - 1)  # the batch itself was the first
-
         async def one(index: int, body: Mapping[str, Any]) -> dict[str, Any]:
             try:
                 return {"index": index, "answer": await self.ask(read_request(body), tenant_id)}
             except Exception as error:
                 return {"index": index, **counted(error).body()}
 
-        return await bounded([partial(one, *entry) for entry in enumerate(requests)], self.settings.batch_concurrency)
+        return await bounded([partial(one, *entry) for entry in enumerate(requests)], _BATCH_AT_ONCE)
 
     def search(self, query: str, tenant_id: str, **options: Any) -> tuple[list[Document], list[str]]:
         """Find the passages that an answer in the simplest mode would be written from; no model is asked."""
@@ -244,27 +243,16 @@ class Engine:
             runner.close()
 
     def _limits(self) -> TimeLimits:
-        deadline, left = telemetry.current_request().deadline, self.settings.request_timeout
-        if deadline is not None:
+        whole = left = self.settings.request_timeout
+        if (deadline := telemetry.current_request().deadline) is not None:
             left = deadline - asyncio.get_running_loop().time()
         return TimeLimits(
             request=max(left - _AHEAD, _LEAST),
-            llm=self.settings.llm_timeout,
-            helper=self.settings.rewriting_timeout,
-            retrieval=self.settings.retrieval_timeout,
+            # Of a minute the model may take half and other steps a sixth; whoever allows more time allows them more.
+            llm=max(30.0, whole / 2),
+            helper=max(10.0, whole / 6),
+            retrieval=max(10.0, whole / 6),
         )
-
-
-def _count(answer: dict[str, Any], **more: float | None) -> None:
-    telemetry.record_answer(answer, **more)
-    usage = answer["metadata"].get("usage") or {}
-    _spend(tokens=sum(usage.get(kind) or 0 for kind in ("prompt_tokens", "completion_tokens")))
-
-
-def _spend(**used: int) -> None:
-    principal = telemetry.current_request().principal
-    if principal is not None and principal.use is not None:
-        principal.use.spend(principal.key_id, **used)
 
 
 _current: list[Engine] = []

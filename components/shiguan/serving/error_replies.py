@@ -85,21 +85,6 @@ class ApiError(HTTPException):
         return {"error": error}
 
 
-# The exception, the kind of the reply, and its message if the stage is known. The message of an endpoint's error
-# names the endpoint and its reply, which only the operator may read.
-_TRANSLATIONS: tuple[tuple[type[Exception], str, str], ...] = (
-    (TimeoutError, "timeout", ""),
-    (StoreFullError, "storage_full", ""),
-    (StoreError, "store_unavailable", ""),
-    (
-        EndpointError,
-        "upstream_unavailable",
-        "The language model of the stage `{}` gave no usable answer.",
-    ),
-    (AnswerError, "answer_failed", "The stage `{}` failed; nothing was answered."),
-)
-
-
 _NOT_AGAIN = "Asking again changes nothing: the operator finds the cause in the server's log"
 _REFUSED = {
     "content": "Ask in other words.",
@@ -108,33 +93,43 @@ _REFUSED = {
 }
 
 
-def as_api_error(error: BaseException) -> ApiError:
-    """Translate an exception into what a caller may read: a message written for callers, else kind and stage."""
+def as_api_error(error: BaseException) -> ApiError:  # noqa: C901, PLR0912  # a table of cases
+    """
+    Translate an exception into what a caller may read: a message written for callers, else kind and stage. The message
+    of an endpoint's error names the endpoint and its reply, which only the operator may read.
+    """
     named = _STAGE.search(str(error))
     stage = getattr(error, "stage", None) or (named[1] if named else None)
-    if isinstance(error, ApiError):
-        return error
-    if isinstance(error, StarletteHTTPException):
-        return ApiError(_BY_STATUS.get(error.status_code, "bad_request" if error.status_code < 500 else "internal"))
-    if isinstance(error, RefusedError):
-        return ApiError("refused", message=str(error), stage=stage)
-    if isinstance(error, SourceError):
-        return ApiError("refused", message=f"{error.source}: {error.cause}.", next_step=f"{error.next_step}.")
-    if isinstance(error, EndpointError) and error.refusal:
-        return ApiError(
-            "upstream_refused",
-            message=f"{error.cause[:1].upper()}{error.cause[1:]}.",
-            stage=stage,
-            next_step=_REFUSED[error.refusal],
-        )
-    for raised, kind, message in _TRANSLATIONS:
-        if isinstance(error, raised):
-            return ApiError(kind, message=message.format(stage) if message and stage else None, stage=stage)
-    if isinstance(error, ConfigurationError):
-        return ApiError("internal", message="The server is not set up correctly.", stage=stage)
-    if isinstance(error, OSError) and error.errno in _FULL:
-        return ApiError("storage_full")
-    return ApiError("internal")
+    match error:
+        case ApiError():
+            return error
+        case StarletteHTTPException(status_code=status):
+            return ApiError(_BY_STATUS.get(status, "bad_request" if status < 500 else "internal"))
+        case RefusedError():
+            return ApiError("refused", message=str(error), stage=stage)
+        case SourceError():
+            return ApiError("refused", message=f"{error.source}: {error.cause}.", next_step=f"{error.next_step}.")
+        case EndpointError(refusal=str() as refusal) if refusal:
+            cause = f"{error.cause[:1].upper()}{error.cause[1:]}."
+            return ApiError("upstream_refused", message=cause, stage=stage, next_step=_REFUSED[refusal])
+        case TimeoutError():
+            return ApiError("timeout", stage=stage)
+        case StoreFullError():
+            return ApiError("storage_full", stage=stage)
+        case StoreError():
+            return ApiError("store_unavailable", stage=stage)
+        case EndpointError():
+            unusable = f"The language model of the stage `{stage}` gave no usable answer."
+            return ApiError("upstream_unavailable", message=unusable if stage else None, stage=stage)
+        case AnswerError():
+            failed = f"The stage `{stage}` failed; nothing was answered."
+            return ApiError("answer_failed", message=failed if stage else None, stage=stage)
+        case ConfigurationError():
+            return ApiError("internal", message="The server is not set up correctly.", stage=stage)
+        case OSError(errno=number) if number in _FULL:
+            return ApiError("storage_full")
+        case _:
+            return ApiError("internal")
 
 
 def counted(error: BaseException) -> ApiError:

@@ -29,7 +29,7 @@ _METHODS = ("GET", "POST", "PATCH", "DELETE")
 
 class RequestIdentity:
     """
-    ASGI middleware: `request.state.request_id`, the `X-Request-ID` of the reply, the count and the time.
+    ASGI middleware: the id of a request, in `current_request` and the reply's `X-Request-ID`, count and time.
 
     A plain id that the caller sends is kept, so that it can be followed through a proxy. A failure without a reply
     becomes a 500, and is logged without the words of the request.
@@ -47,7 +47,6 @@ class RequestIdentity:
             return
         given = Headers(scope=scope).get("x-request-id", "")
         request_id = given if _GIVEN.fullmatch(given) else uuid.uuid4().hex
-        scope["state"] = {**scope.get("state", {}), "request_id": request_id}
         started = time.perf_counter()
         status = 0
 
@@ -109,7 +108,14 @@ def install_gate(app: FastAPI, settings: ServingSettings, *, keys: KeyRing, admi
 
 
 class Connection(H11Protocol):
-    """A connection of uvicorn that refuses a too large head at once: h11 only measures unfinished ones."""
+    """
+    A connection of uvicorn that ends its request as soon as the server shuts down, not when a model has answered, and
+    refuses a too large head at once: h11 only measures unfinished ones.
+    """
+
+    def shutdown(self) -> None:
+        self.app_state["stop"]()
+        super().shutdown()
 
     def data_received(self, data: bytes) -> None:
         heads = self.conn.their_state is h11.IDLE

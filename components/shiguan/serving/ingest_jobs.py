@@ -75,8 +75,6 @@ class JobFolder:
     def __init__(self, path: Path) -> None:
         self.pending = path / "pending"
         self.finished = path / "finished"
-        self._last = 0
-        self._numbering = threading.Lock()
 
     def prepare(self) -> None:
         """Make the folders and remove what a crash left."""
@@ -93,7 +91,7 @@ class JobFolder:
     def add(self, tenant_id: str, source: str, content: BinaryIO) -> JobRecord:
         """Accept an upload; after this returns a crash does not lose it."""
         check_free_space(self.pending)
-        job_id = self._new_id()
+        job_id = f"{time.time_ns():016x}-{secrets.token_hex(8)}"
         data = self.pending / f"{job_id}.bin"
         try:
             with data.open("xb") as file:
@@ -143,11 +141,6 @@ class JobFolder:
                 continue
             if record is not None:
                 yield record
-
-    def _new_id(self) -> str:
-        with self._numbering:
-            self._last = max(self._last + 1, time.time_ns())
-            return f"{self._last:016x}-{secrets.token_hex(8)}"
 
 
 def _read(path: Path) -> JobRecord | None:
@@ -217,13 +210,13 @@ class IngestJobs:
             raise as_api_error(error) from error
         for earlier in self._waiting(tenant_id, source):
             if earlier.id < record.id and earlier.state == "queued":
-                self._finish(replace(earlier, state="superseded"))
+                self._keep(replace(earlier, state="superseded"))
         self._wake.set()
         return record
 
     def cancel(self, tenant_id: str, source: str) -> int:
         """Remove a source from the queue; a running ingest of it ends at its next step."""
-        return sum(self._finish(replace(record, state="cancelled")) for record in self._waiting(tenant_id, source))
+        return sum(self._keep(replace(record, state="cancelled")) for record in self._waiting(tenant_id, source))
 
     def _waiting(self, tenant_id: str, source: str) -> list[JobRecord]:
         return [record for record in self.folder.waiting() if (record.tenant_id, record.source) == (tenant_id, source)]
@@ -316,14 +309,11 @@ class IngestJobs:
     def _ingest(self, record: JobRecord) -> None:
         if record.attempts >= _MOST_ATTEMPTS:
             # It ended the process each time, or its end could not be recorded.
-            self._finish(replace(record, state="failed", error=_reported(ApiError("internal"))))
+            self._keep(replace(record, state="failed", error=_reported(ApiError("internal"))))
             return
         record = replace(record, state="running", attempts=record.attempts + 1, started=time.time())
-        with self._changing:
-            # It may have been deleted or replaced since it was looked at.
-            if not self.folder.is_pending(record.id):
-                return
-            self.folder.save(record)
+        if not self._keep(record):
+            return  # it was deleted or replaced since it was looked at
         try:
             content = (self.folder.pending / f"{record.id}.bin").read_bytes()
         except FileNotFoundError:
@@ -340,53 +330,51 @@ class IngestJobs:
         try:
             stream = ByteStream(content, meta={"file_name": record.source})
             [done] = self.library.ingest([stream], tenant_id=record.tenant_id, progress=listen)
+            ended = self._ended(record, done)
         except _IngestStoppedError:
-            self._after_stop(record)
+            ended = record  # begins again with the next server
         except Exception as error:
             logger.warning("Upload {job} failed: {kind}", job=record.id, kind=type(error).__name__)
-            self._again(record, as_api_error(error))
-        else:
-            self._conclude(record, done)
+            ended = self._failed(record, as_api_error(error))
         finally:
             self._progress.pop(record.id, None)
-
-    def _conclude(self, record: JobRecord, done: IngestedFile) -> None:
-        broken = next((entry["stage"] for entry in done.skipped if "stage" in entry), None)
-        if broken is not None:
-            self._again(record, ApiError("internal", message=f"The stage `{broken}` failed.", stage=broken))
-            return
-        result = {name: value for name, value in asdict(done).items() if name != "file"}
-        ended = replace(record, state="done", result=result, error=None)
-        if done.skipped and not done.sources:
-            entry = done.skipped[0]
-            error = ApiError("refused", message=f"{entry['cause']}.", next_step=f"{entry['next_step']}.")
-            ended = replace(ended, state="failed", error=_reported(error))
-        if not self._finish(ended):
-            self._after_stop(record)
-
-    def _again(self, record: JobRecord, error: ApiError) -> None:
-        pause = min(_FIRST_PAUSE * 2 ** (record.attempts - 1), _LONGEST_PAUSE)
-        if error.kind in _LASTING:
-            record, pause = replace(record, attempts=record.attempts - 1), _LASTING_PAUSE
-        if any(other.id > record.id for other in self._waiting(record.tenant_id, record.source)):
-            self._finish(replace(record, state="superseded"))
-        elif record.attempts >= _MOST_ATTEMPTS:
-            self._finish(replace(record, state="failed", error=_reported(error)))
-        else:
-            with self._changing:
-                if self.folder.is_pending(record.id):
-                    again = replace(record, state="queued", not_before=time.time() + pause, error=_reported(error))
-                    self.folder.save(again)
-
-    def _after_stop(self, record: JobRecord) -> None:
-        """Finish a deletion that came while its source was ingested."""
-        if not self.folder.is_pending(record.id):
+        if not self._keep(ended):
+            # It was deleted while it was ingested.
             with contextlib.suppress(ShiguanError):
                 self.library.delete(record.source, tenant_id=record.tenant_id)
 
-    def _finish(self, record: JobRecord) -> bool:
+    def _ended(self, record: JobRecord, done: IngestedFile) -> JobRecord:
+        broken = next((entry["stage"] for entry in done.skipped if "stage" in entry), None)
+        if broken is not None:
+            failure = ApiError("internal", message=f"The stage `{broken}` failed.", stage=broken)
+            return self._failed(record, failure)
+        result = {name: value for name, value in asdict(done).items() if name != "file"}
+        if done.skipped and not done.sources:
+            entry = done.skipped[0]
+            error = ApiError("refused", message=f"{entry['cause']}.", next_step=f"{entry['next_step']}.")
+            return replace(record, state="failed", result=result, error=_reported(error))
+        return replace(record, state="done", result=result, error=None)
+
+    def _failed(self, record: JobRecord, error: ApiError) -> JobRecord:
+        """Try again later, unless a newer upload of the source waits or this one has failed too often."""
+        if any(other.id > record.id for other in self._waiting(record.tenant_id, record.source)):
+            return replace(record, state="superseded")
+        pause = min(_FIRST_PAUSE * 2 ** (record.attempts - 1), _LONGEST_PAUSE)
+        if error.kind in _LASTING:
+            record, pause = replace(record, attempts=record.attempts - 1), _LASTING_PAUSE
+        elif record.attempts >= _MOST_ATTEMPTS:
+            return replace(record, state="failed", error=_reported(error))
+        return replace(record, state="queued", not_before=time.time() + pause, error=_reported(error))
+
+    def _keep(self, record: JobRecord) -> bool:
+        """Record how far an upload is, or how it ended; false if it was removed meanwhile."""
         with self._changing:
-            ended = self.folder.is_pending(record.id) and self.folder.finish(record)
+            if not self.folder.is_pending(record.id):
+                return False
+            if record.state in ("queued", "running"):
+                self.folder.save(record)
+                return True
+            ended = self.folder.finish(record)
         if ended:
             telemetry.JOBS.labels(record.state).inc()
             for path in sorted(self.folder.finished.glob("*.json"))[:-_KEPT_FINISHED]:

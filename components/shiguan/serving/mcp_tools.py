@@ -54,15 +54,9 @@ def tool_server(
     words_of: Callable[[Exception], str] = words_of,
 ) -> MCPServer[Any]:
     """
-    Make the server of the tools; its transport is the caller's.
+    Make the server of the tools; its transport is the caller's, and `tenant` gives the tenant of the current call.
 
-    :param library: What passages and sources are read from.
-    :param modes: The modes that can be asked; `simple` or the first is the default.
-    :param ask_library: Takes question, mode, conversation and tenant.
-    :param search_library: `Runner.search`.
-    :param verify_text: `Runner.verify`.
-    :param tenant: Gives the tenant of the current call.
-    :param words_of: Gives the message for an error.
+    `ask_library` takes question, mode, conversation and tenant; the others are methods of a `Runner`.
     """
     server: MCPServer[Any] = MCPServer("shiguan", version=__version__, instructions=_ABOUT, log_level="WARNING")
     default = "simple" if "simple" in modes else modes[0]

@@ -16,7 +16,7 @@ from shiguan.engine.pipeline_run import MAX_QUESTION
 from shiguan.serving.authentication import Reader
 from shiguan.serving.engine import LONGEST_TURN, MOST_TURNS, AnswerRequest, HistoryMessage, current_engine
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields
-from shiguan.serving.rag_routes import DONE, EventStreamResponse, sse
+from shiguan.serving.event_stream import EventStreamResponse, ServerEvent
 from shiguan.serving.telemetry import current_request
 
 MODEL_PREFIX = "shiguan-"
@@ -203,7 +203,8 @@ async def chat_completions(request: Request, asker: Reader) -> Response:
         completion = Completion(body.model)
         if body.stream:
             events = current_engine().stream(question, asker.tenant_id)
-            return EventStreamResponse(_lines(completion_chunks(events, body, completion)))
+            chunks = completion_chunks(events, body, completion)
+            return EventStreamResponse(_server_events(chunks), error_body=lambda error: _error_reply(error)[0])
         answer = await current_engine().ask(question, asker.tenant_id)
     except Exception as error:
         return _refusal(error)
@@ -258,14 +259,10 @@ async def completion_chunks(
                 raise counted(event.error)
 
 
-async def _lines(chunks: AsyncGenerator[dict[str, Any], None]) -> AsyncGenerator[bytes, None]:
+async def _server_events(chunks: AsyncGenerator[dict[str, Any], None]) -> AsyncGenerator[ServerEvent, None]:
     async with aclosing(chunks):
-        try:
-            async for chunk in chunks:
-                yield sse(chunk)
-        except ApiError as error:
-            yield sse(_error_reply(error)[0], event="error")
-    yield DONE
+        async for chunk in chunks:
+            yield ServerEvent(chunk)
 
 
 def _refusal(error: Exception) -> JSONResponse:
@@ -273,7 +270,7 @@ def _refusal(error: Exception) -> JSONResponse:
     return JSONResponse(body, status_code=reply.status_code, headers=dict(reply.headers or {}))
 
 
-def _error_reply(error: Exception) -> tuple[dict[str, Any], ApiError]:
+def _error_reply(error: BaseException) -> tuple[dict[str, Any], ApiError]:
     """Give an error the fields of the OpenAI API and of this server."""
     if isinstance(error, ValidationError):
         wrong = invalid_fields(error)

@@ -3,11 +3,10 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args, get_origin
+from typing import Annotated, Any, Literal, Self
 
 from platformdirs import user_data_path
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
-from pydantic.fields import FieldInfo
 
 from shiguan.errors import ConfigurationError
 
@@ -18,12 +17,11 @@ _LARGEST = 10**12
 def _origins(given: Any) -> tuple[str, ...]:
     origins = tuple(part.strip() for part in given.split(",") if part.strip()) if isinstance(given, str) else given
     if any(not origin.startswith(("http://", "https://")) for origin in origins):
-        raise ValueError("origins such as https://app.example.org, separated by commas; `*` is not accepted")
+        raise ValueError("expected origins such as https://app.example.org, separated by commas; `*` is not accepted")
     return tuple(origins)
 
 
 _Count = Annotated[int, Field(ge=1, le=100_000)]
-_Share = Annotated[int, Field(ge=0, le=_LARGEST)]
 _Bytes = Annotated[int, Field(ge=1024, le=_LARGEST)]
 _Seconds = Annotated[float, Field(ge=0.05, le=86_400)]
 
@@ -50,23 +48,16 @@ class ServingSettings(BaseModel, frozen=True, extra="forbid"):
         (), description="Web origins that a browser may ask from, separated by commas. None by default."
     )
     max_in_flight: _Count = Field(
-        200, description="Requests in the server at once, waiting ones included; more get 503 at once."
+        200,
+        description="Requests in the server at once; more get 503 at once. Half of them run and the others wait; with "
+        "keys one tenant may have half of them, and more get 429.",
     )
-    max_running: _Count = Field(100, description="How many of these run at once; the others wait their turn.")
-    max_per_tenant: _Count = Field(
-        100, description="How many of these one tenant may have; more get 429. Only where there are keys."
+    request_timeout: _Seconds = Field(
+        60.0,
+        description="Seconds until a request is given up with 504. The LLM may take 30 s of them for an answer, "
+        "finding passages and each helping call 10 s, or half and a sixth where that is more.",
     )
-    requests_per_minute: _Share = Field(
-        0, description="Requests of one key in a minute, each question of a batch; more get 429. 0: no limit."
-    )
-    tokens_per_minute: _Share = Field(
-        0, description="Tokens of the LLM that the answers of one key may take in a minute. 0: no limit."
-    )
-    request_timeout: _Seconds = Field(60.0, description="Seconds until a request is given up with 504.")
     upload_timeout: _Seconds = Field(600.0, description="The same for an upload.")
-    llm_timeout: _Seconds = Field(30.0, description="Seconds for one call of the LLM.")
-    retrieval_timeout: _Seconds = Field(10.0, description="Seconds for finding passages.")
-    rewriting_timeout: _Seconds = Field(10.0, description="Seconds for rewording a question.")
     max_body_bytes: _Bytes = Field(2 * _MIB, description="The largest body of a request other than an upload.")
     max_upload_bytes: _Bytes = Field(100 * _MIB, description="The largest upload.")
     max_pending_jobs: _Count = Field(
@@ -84,13 +75,6 @@ class ServingSettings(BaseModel, frozen=True, extra="forbid"):
     feedback_days: Annotated[int, Field(ge=0, le=36500)] = Field(
         0, description="Days for which feedback is kept; 0 for as long as there is room. It holds question and answer."
     )
-    batch_concurrency: Annotated[int, Field(ge=1, le=50)] = Field(
-        4, description="Questions of one batch that are answered side by side."
-    )
-    torch_threads: Annotated[int, Field(ge=1, le=256)] = Field(
-        1,
-        description="Threads of one call of a torch model (extra `transformers`). More than one spins on busy cores.",
-    )
     log_format: Literal["text", "json"] = Field(
         "text", description="How log lines are written: text, or json without what errors and debugging quote."
     )
@@ -104,16 +88,13 @@ class ServingSettings(BaseModel, frozen=True, extra="forbid"):
         environment = os.environ if environment is None else environment
         texts = {name: environment.get(_variable(name), "").strip() for name in cls.model_fields}
         try:
-            settings = cls.model_validate({name: text for name, text in texts.items() if text})
+            return cls.model_validate({name: text for name, text in texts.items() if text})
         except ValidationError as error:
             problem = error.errors()[0]
             name = str(problem["loc"][0])
-            field = cls.model_fields[name]
-            expected = problem["ctx"]["error"] if problem["type"] == "value_error" else _expected(field)
             raise ConfigurationError(
-                f"{_variable(name)} is `{texts[name]}`. Expected {expected}. {field.description}"
+                f"{_variable(name)} is `{texts[name]}`. {problem['msg']}. {cls.model_fields[name].description}"
             ) from None
-        return settings.model_copy(update={"max_running": min(settings.max_running, settings.max_in_flight)})
 
     @property
     def folder(self) -> Path:
@@ -130,14 +111,3 @@ class ServingSettings(BaseModel, frozen=True, extra="forbid"):
 
 def _variable(name: str) -> str:
     return f"SHIGUAN_{name.upper()}"
-
-
-def _expected(field: FieldInfo) -> str:
-    if get_origin(field.annotation) is Literal:
-        return " or ".join(f"`{one}`" for one in get_args(field.annotation))
-    low, high = (
-        next(getattr(limit, side) for limit in field.metadata if hasattr(limit, side)) for side in ("ge", "le")
-    )
-    if field.annotation is float:
-        return f"a number from {low:g} to {high:g}"
-    return f"a whole number from {low:,} " + ("up" if high == _LARGEST else f"to {high:,}")

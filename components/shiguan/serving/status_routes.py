@@ -31,24 +31,19 @@ class Readiness:
     def __init__(self) -> None:
         self.stopping = False
         self.checks: dict[str, Callable[[], Any]] = {}
-        self._results: dict[str, str] = {}
+        self._states: dict[str, str] = {}
         self._looked = float("-inf")
-        self._looking: asyncio.Task[None] | None = None
+        self._looking = asyncio.Lock()
 
     async def ready(self) -> tuple[bool, dict[str, str]]:
         """Check every part; whether all are well, and the state of each."""
-        if time.monotonic() - self._looked > _FRESH_SECONDS:
-            if self._looking is None or self._looking.done():
-                self._looking = asyncio.create_task(self._look())
-            # A probe that is cancelled must not cancel the check for the others.
-            await asyncio.shield(self._looking)
-        parts = dict(self._results)
-        return bool(parts) and not self.stopping and all(state == "ok" for state in parts.values()), parts
-
-    async def _look(self) -> None:
-        states = await asyncio.gather(*(self._state(part, check) for part, check in self.checks.items()))
-        self._results = dict(zip(self.checks, states, strict=True))
-        self._looked = time.monotonic()
+        async with self._looking:
+            if time.monotonic() - self._looked > _FRESH_SECONDS:
+                states = await asyncio.gather(*(self._state(part, check) for part, check in self.checks.items()))
+                self._states = dict(zip(self.checks, states, strict=True))
+                self._looked = time.monotonic()
+        good = bool(self._states) and not self.stopping and set(self._states.values()) == {"ok"}
+        return good, dict(self._states)
 
     async def _state(self, part: str, check: Callable[[], Any]) -> str:
         try:

@@ -16,8 +16,7 @@ from shiguan.engine.verification import MOST_CHARACTERS, read_document
 from shiguan.errors import RefusedError
 from shiguan.serving.authentication import Reader
 from shiguan.serving.engine import current_engine
-from shiguan.serving.error_replies import counted
-from shiguan.serving.rag_routes import DONE, EventStreamResponse, sse
+from shiguan.serving.event_stream import EventStreamResponse, ServerEvent
 
 router = APIRouter(prefix="/api/v1/verify", tags=["library"])
 
@@ -44,7 +43,7 @@ async def verify(body: VerifyRequest, reader: Reader) -> Response:
         raise RefusedError("Expected either `text` or `quotes`. Give one of them.")
     check = partial(current_engine().verify, given, reader.tenant_id)
     if body.stream:
-        return EventStreamResponse(_streamed(check))
+        return EventStreamResponse(_server_events(check))
     stop = Event()
     try:
         return JSONResponse(await asyncio.to_thread(check, lambda *_: _go_on(stop)))
@@ -69,27 +68,21 @@ def _go_on(stop: Event) -> None:
         raise CheckStoppedError
 
 
-async def _streamed(check: Callable[..., dict[str, Any]]) -> AsyncGenerator[bytes, None]:
-    events: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue()
+async def _server_events(check: Callable[..., dict[str, Any]]) -> AsyncGenerator[ServerEvent, None]:
+    items: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
     loop, stop = asyncio.get_running_loop(), Event()
 
     def put(item: dict[str, Any], number: int, count: int) -> None:
         _go_on(stop)
-        loop.call_soon_threadsafe(events.put_nowait, ("item", {**item, "number": number, "count": count}))
+        loop.call_soon_threadsafe(items.put_nowait, {**item, "number": number, "count": count})
 
-    async def work() -> None:
-        try:
-            found = await asyncio.to_thread(check, put)
-            events.put_nowait(("generation_complete", {**found, "items": len(found["items"])}))
-        except Exception as error:
-            events.put_nowait(("error", counted(error).body()))
-
-    working, name = asyncio.create_task(work()), "item"
+    checking = asyncio.create_task(asyncio.to_thread(check, put))
+    checking.add_done_callback(lambda _: items.put_nowait(None))
     try:
-        while name == "item":
-            name, data = await events.get()
-            yield sse({"type": name, **data}, event=name)
+        while (item := await items.get()) is not None:
+            yield ServerEvent({"type": "item", **item}, "item")
+        found = await checking
+        yield ServerEvent({"type": "generation_complete", **found, "items": len(found["items"])}, "generation_complete")
     finally:
         stop.set()
-        working.cancel()
-    yield DONE
+        checking.cancel()

@@ -1,20 +1,16 @@
 """`shiguan serve` at its door."""
 
 import argparse
-import io
 import socket
-import sys
 from pathlib import Path
 
 import pytest
 
 from shiguan.cli import main
 from shiguan.commands.models import awaited_models
-from shiguan.commands.serve import _bound, _check_workers, _config, _offer_key, _print_loading
+from shiguan.commands.serve import _bound, _check_workers, _config, _print_loading
 from shiguan.errors import ConfigurationError
 from shiguan.models.weights import FILE, SHA256
-from shiguan.serving.authentication import KeyRing
-from shiguan.serving.keys import KeyFile
 from shiguan.serving.settings import ServingSettings
 
 
@@ -41,53 +37,11 @@ def test_several_workers_are_let_through_where_stores_are_servers():
     assert _check_workers(4, "elasticsearch_qdrant") is None
 
 
-@pytest.fixture
-def terminal(monkeypatch):
-    """A person at a terminal who answers."""
-
-    def answers(text, *, is_terminal=True):
-        given = io.StringIO(text)
-        given.isatty = lambda: is_terminal
-        monkeypatch.setattr(sys, "stdin", given)
-        monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal, raising=False)
-
-    return answers
-
-
-def options(host="127.0.0.1", json=False):
-    return argparse.Namespace(host=host, json=json)
-
-
-def test_the_first_start_offers_a_key_and_shows_it_once(tmp_path, terminal, capsys):
-    settings = ServingSettings(data_dir=tmp_path / "new")
-    terminal("y\n")
-    assert _offer_key(options(), settings) is True
-    shown = capsys.readouterr().out
-    [record] = KeyFile(settings.keys_path).read()
-    assert (record.tenant, record.role) == ("default", "write")
-    assert record.fits(shown.split("shown this once: ")[1].strip())
-    assert KeyRing(settings).keyless is False
-
-
-@pytest.mark.parametrize("answer", ["\n", "n\n", "", "yeah\n"])
-def test_without_a_yes_no_key_is_made(tmp_path, terminal, answer):
-    settings = ServingSettings(data_dir=tmp_path / "new")
-    terminal(answer)
-    assert _offer_key(options(), settings) is False
-    assert not settings.keys_path.exists()
-
-
-def test_nobody_is_asked_without_a_terminal_for_json_or_where_a_library_is(tmp_path, terminal):
-    terminal("y\n", is_terminal=False)
-    assert _offer_key(options(), ServingSettings(data_dir=tmp_path / "new")) is False
-    terminal("y\n")
-    assert _offer_key(options(json=True), ServingSettings(data_dir=tmp_path / "new")) is False
-    assert _offer_key(options(), ServingSettings(data_dir=tmp_path)) is False
-    assert _offer_key(options(host="0.0.0.0"), ServingSettings(data_dir=tmp_path)) is True
+OPTIONS = argparse.Namespace(host="127.0.0.1", json=False)
 
 
 def test_what_is_loaded_is_said_at_once(tmp_path, capsys):
-    _print_loading(options(), ServingSettings(data_dir=tmp_path))
+    _print_loading(OPTIONS, ServingSettings(data_dir=tmp_path))
     said = capsys.readouterr().out
     assert said.startswith("Loading embedded (")
     assert "simple" in said
@@ -98,11 +52,11 @@ def test_the_first_start_says_which_weights_it_prepares_and_later_ones_do_not(tm
     monkeypatch.setenv("SHIGUAN_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr("shiguan.models.weights.weights_file", lambda: tmp_path / FILE)
     (tmp_path / FILE).touch()
-    _print_loading(options(), ServingSettings(data_dir=tmp_path))
+    _print_loading(OPTIONS, ServingSettings(data_dir=tmp_path))
     (said,) = capsys.readouterr().out.splitlines()[1:]
     assert said == "First start: intfloat/multilingual-e5-small is prepared, once; this takes some seconds."
     (tmp_path / "cache" / f"e5-{SHA256[:12]}-2").mkdir(parents=True)
-    _print_loading(options(), ServingSettings(data_dir=tmp_path))
+    _print_loading(OPTIONS, ServingSettings(data_dir=tmp_path))
     assert len(capsys.readouterr().out.splitlines()) == 1
 
 

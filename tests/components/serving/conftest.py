@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import pytest
 from fastapi import Depends, FastAPI, Request
 from pydantic import BaseModel, Field
-from starlette.responses import StreamingResponse
 from tests.doubles.asgi_caller import AsgiCall
 
 from shiguan.errors import AnswerError, RefusedError, StoreLockedError
@@ -18,6 +17,7 @@ from shiguan.serving.authentication import (
     reading_principal,
     writing_principal,
 )
+from shiguan.serving.event_stream import EventStreamResponse, ServerEvent
 from shiguan.serving.gate import install_gate
 from shiguan.serving.keys import KeyFile
 from shiguan.serving.request_lifetime import Admission
@@ -69,46 +69,37 @@ def gated(tmp_path):  # noqa: C901
             return {"tenant": principal.tenant_id}
 
         @app.post("/wait")
-        async def wait(request: Request):
-            made.started.append(request.state.request_id)
+        async def wait():
+            made.started.append(current_request().id)
             try:
                 await made.release.wait()
             except asyncio.CancelledError:
-                made.cancelled.append(request.state.request_id)
+                made.cancelled.append(current_request().id)
                 raise
             return {"waited": True}
 
         @app.post("/stream")
-        async def stream(request: Request):
+        async def stream():
             async def events():
-                yield b"id: 1\nevent: token\ndata: {}\n\n"
+                yield ServerEvent({}, "token", 1)
                 made.started.append("stream")
                 try:
                     await made.release.wait()
                 except asyncio.CancelledError:
                     made.cancelled.append("stream")
                     raise
-                yield b"id: 2\nevent: generation_complete\ndata: {}\n\n"
-                yield b"data: [DONE]\n\n"
+                yield ServerEvent({}, "generation_complete", 2)
 
-            return StreamingResponse(events(), media_type="text/event-stream")
+            return EventStreamResponse(events())
 
         @app.post("/broken-stream/{after}")
         async def broken_stream(after: int):
-            parts = [
-                b"event: token\ndata: {}\n\n",
-                b"event: generation_comp",
-                b"lete\ndata: {}\n\n",
-                b"data: [DO",
-                b"NE]\n\n",
-            ]
-
             async def events():
-                for part in parts[:after]:
-                    yield part
+                for name in ("token", "generation_complete")[:after]:
+                    yield ServerEvent({}, name)
                 raise RuntimeError("the text of a document")
 
-            return StreamingResponse(events(), media_type="text/event-stream; charset=utf-8")
+            return EventStreamResponse(events())
 
         @app.post("/fail/{kind}")
         async def fail(kind: str):

@@ -59,6 +59,11 @@ def test_a_wrong_field_is_named_and_its_value_is_not_repeated(field, value):
     assert told.fields[0]["field"].split(".")[0] == field
 
 
+@pytest.mark.parametrize("given", [{"top_k": 1}, {"top_k": 50}, {"temperature": 0.0}, {"temperature": 2.0}])
+def test_the_ends_of_a_range_are_in_it(given):
+    assert AnswerRequest.model_validate({"query": "问" * 2000, **given}).given() == given
+
+
 def test_everything_that_may_come_with_a_question_is_handed_on():
     request = AnswerRequest.model_validate(
         {

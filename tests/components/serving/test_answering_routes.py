@@ -4,19 +4,16 @@ import asyncio
 import json
 
 import pytest
-from fastapi import FastAPI
 from tests.doubles.asgi_caller import AsgiCall
 from tests.doubles.fake_modes import AT_WORK, CANCELLED, HANG, PLANS, Plan, fake_runner
+from tests.doubles.served_app import served_app
 
 from shiguan.errors import ConfigurationError
 from shiguan.serving import engine as engine_module
 from shiguan.serving import telemetry
-from shiguan.serving.authentication import KeyRing
 from shiguan.serving.engine import Engine, use_engine
-from shiguan.serving.gate import install_gate
 from shiguan.serving.openai_routes import router as openai_router
 from shiguan.serving.rag_routes import router as rag_router
-from shiguan.serving.request_lifetime import Admission
 from shiguan.serving.settings import ServingSettings
 
 HANGING = Plan(stage="generator", failure=HANG, tokens=2)
@@ -45,10 +42,7 @@ def served(tmp_path, monkeypatch):
 
     def make(**given):
         settings = ServingSettings(data_dir=tmp_path, **given)
-        app = FastAPI()
-        for router in (rag_router, openai_router):
-            app.router.routes.extend(router.routes)
-        install_gate(app, settings, keys=KeyRing(settings), admission=Admission(settings))
+        app = served_app(settings, rag_router, openai_router)
         use_engine(Engine(settings, modes=list(runners)))
 
         def call(path, body=None):
@@ -119,10 +113,11 @@ async def test_one_slow_question_of_a_batch_fails_alone(served):
     assert all(result["answer"]["status"] == "answered" for result in results[1:])
 
 
-async def test_a_batch_asks_so_many_at_a_time_and_keeps_the_order(served):
+async def test_a_batch_asks_so_many_at_a_time_and_keeps_the_order(served, monkeypatch):
+    monkeypatch.setattr(engine_module, "_BATCH_AT_ONCE", 3)
     names = [f"q{number}" for number in range(9)]
     PLANS.update(dict.fromkeys(names, HANGING))
-    call = served(batch_concurrency=3)("/api/v1/rag/batch", {"requests": [{"query": name} for name in names]})
+    call = served()("/api/v1/rag/batch", {"requests": [{"query": name} for name in names]})
     await until(lambda: len(AT_WORK) == 3)
     for _ in range(50):
         await asyncio.sleep(0)
@@ -168,18 +163,6 @@ def test_an_answer_that_was_withheld_is_counted_as_refused():
 def test_a_deployment_that_does_not_exist_is_refused(tmp_path):
     with pytest.raises(ConfigurationError, match="no deployment `nowhere`"):
         Engine(ServingSettings(data_dir=tmp_path, deployment="nowhere"))
-
-
-async def test_generate_is_another_name_of_query_and_of_its_stream(served):
-    make = served()
-    answer = json.loads((await make("/api/v1/rag/generate", {"query": "Who?"}).done()).body)
-    assert answer["status"] == "answered"
-    assert "request_id" in answer
-    stream = (await make("/api/v1/rag/generate/stream", {"query": "Who?"}).done()).body.decode()
-    assert stream.count("event: generation_complete\n") == 1
-    wrong = await make("/api/v1/rag/generate", {"query": "Who?", "retrieval": "both"}).done()
-    assert wrong.status == 422
-    assert "'hybrid', 'words' or 'vectors'" in wrong.error["fields"][0]["problem"]
 
 
 async def test_a_wrong_option_of_openai_is_400_with_what_is_allowed(served):

@@ -7,20 +7,17 @@ from contextlib import suppress
 from urllib.parse import quote
 
 import pytest
-from fastapi import FastAPI
 from tests.doubles.asgi_caller import AsgiCall
+from tests.doubles.served_app import served_app
 from tests.doubles.small_library import TENANT, small_library
 
 from shiguan.conversations import Turn
 from shiguan.engine.loading import load_pipeline
 from shiguan.errors import RefusedError
-from shiguan.serving.authentication import KeyRing
 from shiguan.serving.engine import Engine, current_engine, use_engine
-from shiguan.serving.gate import install_gate
 from shiguan.serving.keys import KeyFile
 from shiguan.serving.openai_routes import router as openai_router
 from shiguan.serving.rag_routes import router as rag_router
-from shiguan.serving.request_lifetime import Admission
 from shiguan.serving.review_routes import router as conversation_router
 from shiguan.serving.settings import ServingSettings
 
@@ -36,11 +33,7 @@ def settings(tmp_path_factory):
 @pytest.fixture
 def server(settings):
     """Calls the server with the key of a tenant and role; gives the status and the body."""
-    app = FastAPI()
-    for router in (conversation_router, rag_router, openai_router):
-        app.include_router(router)
-    app.state.settings = settings
-    install_gate(app, settings, keys=KeyRing(settings), admission=Admission(settings))
+    app = served_app(settings, conversation_router, rag_router, openai_router)
     file = KeyFile(settings.keys_path)
     keys = {who: file.add(*who, "")[0] for who in ((TENANT, "write"), (TENANT, "read"), ("b", "write"))}
     engine = Engine(settings, modes=["simple"])

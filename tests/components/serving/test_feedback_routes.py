@@ -3,17 +3,12 @@
 import json
 
 import pytest
-from fastapi import FastAPI
 from tests.doubles.asgi_caller import AsgiCall
 from tests.doubles.receipts import receipt
+from tests.doubles.served_app import served_app
 
-from shiguan.serving.authentication import KeyRing
 from shiguan.serving.engine import ReceiptFolder
-from shiguan.serving.error_replies import install_error_replies
-from shiguan.serving.gate import install_gate
 from shiguan.serving.keys import KeyFile
-from shiguan.serving.page_routes import describe
-from shiguan.serving.request_lifetime import Admission
 from shiguan.serving.review_routes import router
 from shiguan.serving.settings import ServingSettings
 
@@ -32,12 +27,7 @@ def served(tmp_path):
     settings = ServingSettings(data_dir=tmp_path)
     for one in (MINE, THEIRS):
         ReceiptFolder(settings).keep(one)
-    app = FastAPI()
-    app.router.routes.extend(router.routes)
-    install_error_replies(app)
-    describe(app)
-    install_gate(app, settings, keys=KeyRing(settings), admission=Admission(settings))
-    app.state.settings = settings
+    app = served_app(settings, router)
 
     async def call(key, body=None, query=""):
         headers = {"Authorization": f"Bearer {tokens[key]}"} if key else {}
@@ -47,7 +37,6 @@ def served(tmp_path):
         ).done(30)
         return called.status, json.loads(called.body)
 
-    call.app = app
     return call
 
 
@@ -100,11 +89,3 @@ async def test_a_list_comes_in_pages(served):
     assert ([one["number"] for one in last["feedback"]], last["next"]) == ([1], None)
     for query in ("limit=0", "limit=1001", "before=0", "before=x"):
         assert (await served("reader", query=query))[0] == 422, query
-
-
-def test_the_interface_is_described(served):
-    post = served.app.openapi()["paths"][PATH]["post"]
-    assert post["requestBody"]["content"]["application/json"]["example"]["kind"] == "wrong_citation"
-    judgement = served.app.openapi()["components"]["schemas"]["Judgement"]["properties"]
-    assert judgement["kind"]["enum"] == ["right", "wrong", "wrong_citation", "missing"]
-    assert judgement["note"]["maxLength"] == 2_000

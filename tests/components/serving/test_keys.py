@@ -10,11 +10,9 @@ from shiguan.cli import main
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.serving import keys as keys_module
 from shiguan.serving.authentication import KeyRing, Principal
-from shiguan.serving.engine import _count
 from shiguan.serving.error_replies import ApiError
-from shiguan.serving.keys import KeyFile, KeyUse, audit, hash_of, keys_of_environment
+from shiguan.serving.keys import KeyFile, audit, hash_of, keys_of_environment, last_used, save_last_used
 from shiguan.serving.settings import ServingSettings
-from shiguan.serving.telemetry import in_request
 
 
 @pytest.fixture
@@ -206,76 +204,6 @@ def test_a_key_without_a_tenant_is_refused(tmp_path, monkeypatch, capsys):
     assert "--tenant" in capsys.readouterr().err
 
 
-@pytest.fixture
-def clock(monkeypatch):
-    now = [1000.0]
-    monkeypatch.setattr(keys_module.time, "monotonic", lambda: now[0])
-    return now
-
-
-def use(tmp_path, **given):
-    return KeyUse(ServingSettings(data_dir=tmp_path, **given))
-
-
-def retry_after(keys, key="a"):
-    with pytest.raises(ApiError) as raised:
-        keys.take(key)
-    assert raised.value.status_code == 429
-    return int(raised.value.headers["Retry-After"])
-
-
-def test_a_key_has_its_requests_of_a_minute_and_they_come_back_evenly(tmp_path, clock):
-    keys = use(tmp_path, requests_per_minute=6)
-    for _ in range(6):
-        keys.take("a")
-    assert retry_after(keys) == 10
-    keys.take("b")  # another key has its own
-    clock[0] += 9.5
-    assert retry_after(keys) == 1
-    clock[0] += 0.5
-    keys.take("a")
-    assert retry_after(keys) == 10
-    clock[0] += 3600
-    for _ in range(6):  # never more than a minute's share
-        keys.take("a")
-    assert retry_after(keys) == 10
-
-
-def test_questions_of_a_batch_count_one_by_one(tmp_path, clock):
-    keys = use(tmp_path, requests_per_minute=60)
-    keys.take("a")
-    keys.spend("a", requests=69)
-    assert retry_after(keys) == 11
-
-
-def test_tokens_may_be_overdrawn_once_and_are_waited_for(tmp_path, clock):
-    keys = use(tmp_path, tokens_per_minute=600)
-    keys.take("a")
-    principal = Principal("acme", "read", "a", use=keys)
-    with in_request(principal=principal):
-        _count({"mode": "simple", "metadata": {"usage": {"prompt_tokens": 800, "completion_tokens": 100}}})
-    assert retry_after(keys) == 30
-    clock[0] += 30
-    keys.take("a")
-
-
-def test_without_limits_nothing_is_refused(tmp_path):
-    keys = use(tmp_path)
-    for _ in range(1000):
-        keys.take("a")
-        keys.spend("a", tokens=10**9)
-
-
-async def test_the_server_answers_429_with_when_to_come_again(gated):
-    made = gated(requests_per_minute=2)
-    key, _ = made.keys.add("acme", "read")
-    headers = {"X-API-Key": key, "Content-Type": "application/json"}
-    calls = [await made.call("/ask", headers=headers, body=b'{"query": "a"}').done() for _ in range(3)]
-    assert [call.status for call in calls] == [200, 200, 429]
-    assert calls[2].error["type"] == "too_many_requests"
-    assert calls[2].headers["retry-after"] == "30"
-
-
 def test_a_key_ends_with_its_last_day(tmp_path, monkeypatch):
     file = KeyFile(tmp_path / "keys.json")
     key, record = file.add("acme", "read", days=30)
@@ -291,8 +219,8 @@ def test_keys_are_listed_with_their_end_and_their_last_use(tmp_path, capsys, mon
     assert main(["keys", "add", "--tenant", "acme", "--role", "read", "--days", "7", "--json"]) == 0
     made = json.loads(capsys.readouterr().out)
     keys = KeyRing(ServingSettings(data_dir=tmp_path))
-    keys.use.take(made["id"])
-    keys.use.save()
+    assert keys.principal(made["key"]) is not None
+    keys.save_use()
     assert main(["keys", "list", "--json"]) == 0
     [listed] = json.loads(capsys.readouterr().out)["keys"]
     assert listed["expires"] == made["expires"] > made["created"]
@@ -302,16 +230,14 @@ def test_keys_are_listed_with_their_end_and_their_last_use(tmp_path, capsys, mon
     assert main(["keys", "add", "--tenant", "a", "--role", "read", "--days", "7", "--print-hash"]) == 2
 
 
-def test_a_later_use_that_another_process_wrote_stays(tmp_path):
-    keys = use(tmp_path)
-    keys.path.write_text('{"a": "2999-01-01T00:00:00Z", "b": "2001-01-01T00:00:00Z"}')
-    keys.take("a")
-    keys.save()
-    assert json.loads(keys.path.read_text()) == {"a": "2999-01-01T00:00:00Z", "b": "2001-01-01T00:00:00Z"}
-    keys.path.write_text("[")
-    keys.take("a")
-    keys.save()
-    assert list(json.loads(keys.path.read_text())) == ["a"]
+def test_a_later_use_that_another_process_wrote_stays(file):
+    used = file.path.with_name("keys-used.json")
+    used.write_text('{"a": "2999-01-01T00:00:00Z", "b": "2001-01-01T00:00:00Z"}')
+    save_last_used(file.path, {"a": "2026-01-01T00:00:00Z"})
+    assert last_used(file.path) == {"a": "2999-01-01T00:00:00Z", "b": "2001-01-01T00:00:00Z"}
+    used.write_text("[")
+    save_last_used(file.path, {"a": "2026-01-01T00:00:00Z"})
+    assert list(last_used(file.path)) == ["a"]
 
 
 def test_the_trail_says_who_asked_what_and_is_turned_over(tmp_path, monkeypatch):

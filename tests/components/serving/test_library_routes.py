@@ -5,21 +5,17 @@ from types import SimpleNamespace
 from urllib.parse import urlencode
 
 import pytest
-from fastapi import FastAPI
 from tests.doubles.asgi_caller import AsgiCall
+from tests.doubles.served_app import served_app
 from tests.doubles.small_library import TENANT, TEXTS, small_library
 
 from shiguan.engine.library import Library
-from shiguan.serving.authentication import KeyRing
 from shiguan.serving.document_routes import router as library_router
 from shiguan.serving.engine import Engine, use_engine
-from shiguan.serving.gate import install_gate
 from shiguan.serving.keys import KeyFile
 from shiguan.serving.page_routes import describe
 from shiguan.serving.page_routes import router as page_router
 from shiguan.serving.rag_routes import router as rag_router
-from shiguan.serving.request_lifetime import Admission
-from shiguan.serving.service import include_routes
 from shiguan.serving.settings import ServingSettings
 from shiguan.serving.verify_routes import router as verify_router
 
@@ -49,12 +45,9 @@ def library(settings):
 
 @pytest.fixture
 def server(settings, library):
-    app = FastAPI(openapi_url="/openapi.json")
-    for router in (page_router, library_router, rag_router, verify_router):
-        include_routes(app, router)
-    app.state.settings, app.state.ingest_jobs = settings, SimpleNamespace(library=library)
+    routers = (page_router, library_router, rag_router, verify_router)
+    app = served_app(settings, *routers, ingest_jobs=SimpleNamespace(library=library))
     describe(app)
-    install_gate(app, settings, keys=KeyRing(settings), admission=Admission(settings))
     file = KeyFile(settings.keys_path)
     keys = {who: file.add(who, "read")[0] for who in (TENANT, "b")}
     engine = Engine(settings, modes=["simple"])

@@ -4,15 +4,11 @@ import json
 import os
 
 import pytest
-from fastapi import FastAPI
 from tests.doubles.asgi_caller import AsgiCall
+from tests.doubles.served_app import served_app
 
-from shiguan.serving.authentication import KeyRing
-from shiguan.serving.gate import install_gate
 from shiguan.serving.keys import KeyFile
-from shiguan.serving.request_lifetime import Admission
 from shiguan.serving.review_routes import router
-from shiguan.serving.service import include_routes
 from shiguan.serving.settings import ServingSettings
 
 PAGE = (
@@ -36,10 +32,7 @@ def ask(tmp_path):
     (tmp_path / "secret.html").write_text("secret", encoding="utf-8")
     (folder / "acme" / "link.html").symlink_to(tmp_path / "secret.html")
     settings = ServingSettings(data_dir=tmp_path / "data", reports_dir=folder)
-    app = FastAPI(openapi_url=None)
-    include_routes(app, router)
-    app.state.settings = settings
-    install_gate(app, settings, keys=KeyRing(settings), admission=Admission(settings))
+    app = served_app(settings, router)
     file, keys = KeyFile(settings.keys_path), {}
 
     async def call(path, tenant="acme"):

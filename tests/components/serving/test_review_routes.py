@@ -11,19 +11,16 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from fastapi import FastAPI
 from tests.doubles.asgi_caller import AsgiCall
 from tests.doubles.receipts import receipt
+from tests.doubles.served_app import served_app
 from tests.doubles.small_library import TENANT, small_library
 
 from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
 from shiguan.errors import StoreFullError
-from shiguan.serving.authentication import KeyRing
 from shiguan.serving.engine import Engine, ReceiptFolder
-from shiguan.serving.gate import install_gate
 from shiguan.serving.keys import KeyFile
-from shiguan.serving.request_lifetime import Admission
 from shiguan.serving.review_routes import router as receipt_router
 from shiguan.serving.settings import ServingSettings
 
@@ -147,11 +144,8 @@ def served(tmp_path):
     tokens = {name: keys.add(name, "read")[0] for name in (TENANT, "b")}
     tokens["metrics"] = keys.add("", "metrics")[0]
     settings = ServingSettings(data_dir=data)
-    app = FastAPI()
-    app.router.routes.extend(receipt_router.routes)
-    install_gate(app, settings, keys=KeyRing(settings), admission=Admission(settings))
-    app.state.settings = settings
-    app.state.ingest_jobs = type("Jobs", (), {"library": Library(data_dir=data)})
+    jobs = type("Jobs", (), {"library": Library(data_dir=data)})
+    app = served_app(settings, receipt_router, ingest_jobs=jobs)
 
     async def get(receipt_id, tenant):
         headers = {"Authorization": f"Bearer {tokens[tenant]}"} if tenant else {}

@@ -14,7 +14,7 @@ from tests.doubles.small_library import TENANT, TEXTS, small_library
 from shiguan.engine.runner import Runner
 from shiguan.errors import AnswerError
 from shiguan.resources import resource_folder
-from shiguan.serving.telemetry import TextlessTracer, current_request, in_request, log_handler, traces, write_logs
+from shiguan.serving.telemetry import TextlessTracer, current_request, in_request, traces, write_logs
 from shiguan.stores.embedded.shards import close_all_shards
 
 QUESTION = "Where did An Lushan rise, asks the emperor?"
@@ -241,7 +241,3 @@ def test_without_a_handler_of_ours_text_goes_where_it_went(monkeypatch):
     monkeypatch.setattr(logging.getLogger(), "handlers", theirs)
     write_logs("text")
     assert logging.getLogger().handlers is theirs
-
-
-def test_a_handler_of_json_lines_is_at_info():
-    assert log_handler("json").level == logging.INFO

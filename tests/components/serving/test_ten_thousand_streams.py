@@ -1,7 +1,6 @@
 """Ten thousand streams, each spoiled in its own way or left by its listener: each ends once, and leaves nothing behind."""
 
 import asyncio
-import json
 import random
 
 import pytest
@@ -9,7 +8,8 @@ from tests.doubles.fake_modes import FAILURES, HANG, PLANS, STAGES, TOKENS, Plan
 
 from shiguan.serving import engine as engine_module
 from shiguan.serving.engine import AnswerRequest, Engine
-from shiguan.serving.rag_routes import _written
+from shiguan.serving.event_stream import ServerEvent
+from shiguan.serving.rag_routes import _server_events
 from shiguan.serving.settings import ServingSettings
 
 
@@ -32,21 +32,17 @@ def engine(monkeypatch, tmp_path):
     return Engine(settings, modes=list(runners))
 
 
-async def listen(engine: Engine, seed: int) -> list[bytes]:
+async def listen(engine: Engine, seed: int) -> list[ServerEvent]:
     """Listen as a server's reply does, or go away in the middle."""
     plan = PLANS[f"q{seed}"]
     events = engine.stream(AnswerRequest(query=f"q{seed}", mode="precise" if seed % 3 == 0 else "simple"), "a")
-    parts, heard = _written(events), []
+    parts, heard = _server_events(events), []
     async for part in parts:
         heard.append(part)
         if len(heard) == plan.leaves_after:
             break
     await parts.aclose()
     return heard
-
-
-def names(parts: list[bytes]) -> list[str]:
-    return [line[7:] for part in parts for line in part.decode().split("\n") if line.startswith("event: ")]
 
 
 @pytest.mark.slow
@@ -61,19 +57,16 @@ async def test_every_stream_ends_in_exactly_one_terminal_event(engine, block):
     async def worker():
         for seed in waiting:
             heard = await listen(engine, seed)
-            told = names(heard)
+            told = [event.name for event in heard]
             ends = [name for name in told if name in ("generation_complete", "error")]
-            if heard[-1] != b"data: [DONE]\n\n":
-                assert len(heard) == PLANS[f"q{seed}"].leaves_after, seed
+            if len(heard) == PLANS[f"q{seed}"].leaves_after:
                 assert len(ends) <= 1, seed
                 endings["left"] += 1
                 continue
             assert len(ends) == 1, (seed, told)
             assert told[-1] == ends[0], (seed, told)
-            ids = [int(part.split(b"\n")[0][4:]) for part in heard[:-1]]
-            assert ids == list(range(1, len(heard))), seed
-            last = json.loads(heard[-2].decode().split("data: ")[1])
-            assert ("answer" in last) != ("error" in last), seed
+            assert [event.id for event in heard] == list(range(1, len(heard) + 1)), seed
+            assert ("answer" in heard[-1].data) != ("error" in heard[-1].data), seed
             endings[ends[0]] += 1
 
     await asyncio.gather(*(worker() for _ in range(20)))
