@@ -21,7 +21,7 @@ import yaml
 from haystack.core.component import Component
 
 from shiguan.checking.parameters import ENGINE_OPTIONS
-from shiguan.checking.reading import opening_comment
+from shiguan.engine.loading import describe_mode
 from shiguan.engine.options import AskOptions, allowed_values
 
 DOCS = Path(__file__).resolve().parent
@@ -41,10 +41,8 @@ def modes_page() -> str:
         "which feeds every reader. A mode of your own: [your_own_mode.md](your_own_mode.md).\n",
     ]
     for mode in MODES:
-        path = PIPELINES / "embedded" / f"{mode}.yml"
-        text = path.read_text(encoding="utf-8")
-        comment = opening_comment(text).replace("\n", " ")
-        definition = yaml.safe_load(text)
+        comment = describe_mode("embedded", mode).replace("\n", " ")
+        definition = yaml.safe_load((PIPELINES / "embedded" / f"{mode}.yml").read_text(encoding="utf-8"))
         parts += [
             f"## {mode}\n",
             f"[`pipelines/embedded/{mode}.yml`](../pipelines/embedded/{mode}.yml)\n",
