@@ -37,7 +37,8 @@ class EPUBToDocument:
     - `source`, `file_path`, `title`, `author`, `language` (ISO 639-1; absent where the book states none, or states it
       for text in another script)
     - `section`: headings, outermost first
-    - `kind`: `text`, `quote`, `footnote` (if nothing refers to it), `caption`, `table`
+    - `kind`: `text`, `quote`, `footnote` (if nothing refers to it), `caption`, `table`, `list` (of places in the book:
+      links or names with pages)
     - `anchor`: `href` (name of the file inside the archive), `spine` (index in the reading order), `path` (an XPath of
       local names in that file: `/html/body/section[1]/p[2]`) and `offset` (code points into that element's text as
       `shiguan.ingest.epub.trees.element_text` defines it: white space in single spaces, without ruby readings).

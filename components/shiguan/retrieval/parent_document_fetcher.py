@@ -14,6 +14,9 @@ logger = logging.getLogger(__name__)
 
 # The meta fields for a child's parent that splitters write: ours, and Haystack's `HierarchicalDocumentSplitter`.
 _PARENT_ID_FIELDS = ("parent_id", "__parent_id")
+# An index or a table of figures has the words of many questions and the answer of none. A share suits every scale of
+# scores, ranks too.
+_OF_A_LIST = 0.5
 
 
 @component
@@ -24,7 +27,8 @@ class ParentDocumentFetcher:
     It comes after the fusion. Children are small so that they match precisely; the LLM reads their parents, each of
     which holds a complete thought. A parent has the score of its best child and the spans that matched, so that later
     stages know which sentences matched. It is fetched under the caller's filters and must belong to the tenant of its
-    children: an id of another tenant's library finds nothing.
+    children: an id of another tenant's library finds nothing. Lists of places in a book (`meta.kind` is `list`, see
+    docs/books.md) count half.
 
     Works with the children of `ParentChildSplitter`, of Haystack's `HierarchicalDocumentSplitter`, or any documents
     that name their parent in their meta. Documents without a parent are returned themselves.
@@ -110,7 +114,7 @@ class ParentDocumentFetcher:
             )
         for warning in warnings:
             logger.warning("{warning}", warning=warning)
-        return {"documents": found, "warnings": warnings}
+        return {"documents": sorted(found, key=lambda parent: -(parent.score or 0.0)), "warnings": warnings}
 
     @component.output_types(documents=list[Document], warnings=list[str])
     async def run_async(
@@ -143,7 +147,8 @@ def _with_matches(parent: Document, children: Sequence[Document]) -> Document:
         for child in children
         if {"start", "end"} <= child.meta.keys()
     ]
+    score = children[0].score
+    if score is not None and parent.meta.get("kind") == "list":
+        score -= abs(score) * (1 - _OF_A_LIST)
     # Whole passages go through several components; sharing their text avoids a copy at each.
-    return SharedDocument(
-        id=parent.id, content=parent.content, score=children[0].score, meta={**parent.meta, "matches": matches}
-    )
+    return SharedDocument(id=parent.id, content=parent.content, score=score, meta={**parent.meta, "matches": matches})

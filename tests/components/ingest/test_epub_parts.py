@@ -81,6 +81,55 @@ def test_list_by_another_name_is_left_out(title):
     assert f"“{title.casefold()}” (80 characters)" in warnings[0]
 
 
+def kinds(*chapters):
+    files = {f"c{i}.xhtml": chapter(body) for i, body in enumerate(chapters)}
+    documents = EPUBToDocument().run(sources=[ByteStream(EpubBuilder(chapters=files).build())])["documents"]
+    return [(one.meta["kind"], one.content.split("\n")[0]) for one in documents]
+
+
+LINKED = "".join(f"<li><a href='c0.xhtml#t{i}'>Theorem {i} on kernels</a> (p. {i})</li>" for i in range(6))
+ENTRIES = "".join(
+    f"<p>{name}, 1{i}, 4{i}–5{i}</p>" for i, name in enumerate("Abel Bolza Cauchy Dini Euler Fermat".split())
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param(f"<p>In this chapter:</p><ul>{LINKED}</ul>", ["text", "list"], id="links"),
+        pytest.param(f"<h3>Names</h3>{ENTRIES}<p>Galois, see Abel</p><p>Hilbert, 7n</p>", ["list"] * 8, id="pages"),
+        pytest.param(
+            "<h3>Figures</h3>" + "".join(f"<p>The map of {name} … {12 + i}</p>" for i, name in enumerate("ABCDEFGH")),
+            ["list"] * 8,
+            id="rising-pages",
+        ),
+        pytest.param(f"<p>See <a href='c0.xhtml#t1'>1</a>.</p><ul>{'<li>grain and horses</li>' * 8}</ul>",
+                     ["text", "text"], id="a-list-of-things"),
+        pytest.param("<ul>" + "".join(f"<li><a href='https://a.org/{i}'>A page</a></li>" for i in range(8)) + "</ul>",
+                     ["text"], id="links-out-of-the-book"),
+        pytest.param("".join(f"<p>Battle of {name}, 1{i}66</p>" for i, name in enumerate("ABCDEFGH")),
+                     ["text"] * 8, id="years"),
+        pytest.param("".join(f"<p>x + {i} = {i + 4}</p>" for i in range(9)), ["text"] * 9, id="sums"),
+        pytest.param("<table>" + "".join(f"<tr><td>Fanyang, {i}</td><td>{i}</td></tr>" for i in range(9)) + "</table>",
+                     ["table"], id="a-table"),
+        pytest.param("".join(f"<p>He counted the horses and found {i}.</p>" for i in range(12, 21)),
+                     ["text"] * 9, id="sentences"),
+    ],
+)  # fmt: skip
+def test_list_of_places_in_the_book_is_no_prose(body, expected):
+    found = kinds(story(), f"<h1>Two</h1>{body}", story())
+    assert [kind for kind, _ in found[1:-1]] == expected
+
+
+def test_list_by_its_title_that_is_kept_is_no_prose():
+    theorems = "".join(f"<p>Theorem {i}. The {word} of a product of two square matrices is a product.</p>" for i, word in
+                       enumerate("rank trace kernel image order".split()))  # fmt: skip
+    found = kinds(
+        story(), f"<h1>List of Theorems</h1>{theorems}", story(), "<h1>索引</h1><p>一个索引是一棵树。</p>", story()
+    )
+    assert [kind for kind, _ in found] == ["text", *["list"] * 5, "text", "text", "text"]
+
+
 def test_imprint_without_a_title_goes_from_its_first_mark_to_its_last():
     contents, warnings = convert([f"<p>献给母亲</p>{IMPRINT_ZH}<p>致谢</p>", story()])
     assert contents == ["献给母亲", "致谢", LONG.strip()]

@@ -50,6 +50,15 @@ def test_many_poor_matches_do_not_outweigh_one_good_one(store):
     assert fetched(store, *poor, child("good", "p2", 0.81))[0] == ["p2", "p1"]
 
 
+@pytest.mark.parametrize(("of_the_list", "expected"), [(0.9, 0.45), (0.03, 0.015), (-1.0, -1.5)])
+def test_a_list_of_places_in_a_book_counts_half(store, of_the_list, expected):
+    store.write_documents([Document(id="index", content="Abel, 12", meta={"tenant_id": "a", "kind": "list"})])
+    children = [child("c1", "index", of_the_list), child("c2", "p1", of_the_list - abs(of_the_list) / 10)]
+    documents = ParentDocumentFetcher(store).run(documents=children, filters=TENANT)["documents"]
+    assert [document.id for document in documents] == ["p1", "index"]
+    assert documents[1].score == pytest.approx(expected)
+
+
 def test_no_children_give_no_parents_and_no_call(store):
     assert ParentDocumentFetcher(store).run(documents=[]) == {"documents": [], "warnings": []}
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from shiguan.ingest.epub.blocks import Block, BlockBuilder
+from shiguan.ingest.epub.lists import link_lists
 from shiguan.ingest.epub.notes import NOTE_LISTS, BookFile, NoteIndex, is_mark
 from shiguan.ingest.epub.package import primary_language
 from shiguan.ingest.epub.pictures import (
@@ -101,6 +102,7 @@ class ChapterReader:
     def read(self, file: BookFile, *, left_out: str) -> None:
         """Read a file; with `left_out`, the kind of a part that is not text of the book, it is only counted."""
         self._file = file
+        self._link_lists = link_lists(file.root)
         self._position = 0
         self._space = False
         self.sections.start_file(file.href)
@@ -163,6 +165,8 @@ class ChapterReader:
         types = tokens(element, "type", "role")
         if types & NOTE_LISTS:
             frame.kind = "footnote"
+        elif element in self._link_lists and frame.kind == "text":
+            frame.kind = "list"
         frame.depth += name in SECTIONS
         frame.no_headings = frame.no_headings or name in _NO_HEADINGS
         if name == "blockquote" or "epigraph" in types:
@@ -176,7 +180,7 @@ class ChapterReader:
         elif name == "table":
             frame.table = is_data_table(element)
             if frame.table:
-                frame.kind = "table" if frame.kind != "footnote" else frame.kind
+                frame.kind = "table" if frame.kind not in ("footnote", "list") else frame.kind
                 frame.lines = frame
         elif name == "pre":
             frame.preformatted = True

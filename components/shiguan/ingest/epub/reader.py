@@ -8,6 +8,7 @@ from shiguan.errors import SourceError
 from shiguan.ingest.archives import SafeArchive
 from shiguan.ingest.epub.blocks import Block, BlockBuilder
 from shiguan.ingest.epub.chapter import ChapterReader
+from shiguan.ingest.epub.lists import mark_lists
 from shiguan.ingest.epub.notes import BookFile, NoteIndex
 from shiguan.ingest.epub.package import Package, Target, read_package
 from shiguan.ingest.epub.pages import begin_pages
@@ -111,6 +112,7 @@ def _read(
         else:
             most = f"{package.source}: most of its text looks like {' and '.join(parts)}; it was kept."
             package.warnings.append(most)
+    mark_lists(blocks)
     # A book of nothing but headings is shown as such, rather than refused.
     return blocks or reader.headings, left
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shiguan.ingest.epub.blocks import Block
+from shiguan.ingest.epub.lists import is_contents
 from shiguan.ingest.epub.package import Package
 from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element, element_text, tokens
 from shiguan.resources import read_patterns
@@ -29,9 +30,6 @@ _NUMBER = re.compile(
 )
 _LAID_OUT = frozenset("table blockquote section h1 h2 h3 h4 h5 h6 figure".split())
 _HOLDERS = frozenset("section div p aside blockquote li article".split())
-_OUTWARD = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
-# A file is contents if it has this many links to other files, and they are this share of its text.
-_LINKS, _LINKED = 5, 0.7
 _SHORT_LINE = 60
 _MIN_LINES = 3
 
@@ -85,7 +83,7 @@ class Roles:
         """Return the kind of a whole file that is not text of the book, or nothing."""
         if self._include:
             return ""
-        return self._targets.get((href, "")) or ("contents" if _is_contents(root) else "")
+        return self._targets.get((href, "")) or ("contents" if is_contents(root) else "")
 
     def leaves_out(self, element: Element, href: str) -> str:
         """Return the kind of an element that is not text of the book, or nothing."""
@@ -105,14 +103,6 @@ class Roles:
         """Return whether an element is text even inside a part that is left out."""
         types = tokens(element, "type", "role")
         return bool(types & KEPT) and not kind_of(types, "roles") and element.tag in _HOLDERS
-
-
-def _is_contents(root: Element) -> bool:
-    """Return whether a file, with no role stated, is a list of links to other files."""
-    hrefs = ((link, link.get("href", "")) for link in root.iter("a"))
-    links = [link for link, href in hrefs if href and not href.startswith("#") and not _OUTWARD.match(href)]
-    body = next(root.iter("body"), root)
-    return len(links) >= _LINKS and sum(len(element_text(a)) for a in links) >= _LINKED * len(element_text(body))
 
 
 def is_page_mark(element: Element, name: str) -> bool:
@@ -180,6 +170,8 @@ _IMPRINT = "imprint"
 _END_SHARE, _END = 10, 2000
 # A title that a book repeats more often belongs to its text: an anthology introduces each of its authors.
 _MOST_ALIKE = 2
+# A list has at least this many lines.
+_MIN_LISTED = 5
 # Files, each with a title in it.
 _Titles = Collection[tuple[str, str]]
 _BETWEEN_HAN = re.compile(r"(?<=[\u4e00-\u9fff])\s+(?=[\u4e00-\u9fff])")
@@ -194,6 +186,8 @@ def plain_title(title: str) -> str:
 def leave_out(blocks: Sequence[Block], lines: _Titles, headings: _Titles) -> tuple[list[Block], Counter[str]]:
     """
     Remove the parts that titles and words show not to be text of the book, and return their lengths by name.
+
+    A list by its title that is not removed (in the middle of the book, with longer lines) gets the kind `list`.
 
     A title counts only in the file that has its heading or that its line of the table of contents leads to: the next
     file, if it has no heading of its own, is also below that heading, but may be a chapter.
@@ -214,6 +208,9 @@ def leave_out(blocks: Sequence[Block], lines: _Titles, headings: _Titles) -> tup
                 start, end = _imprint(run)
             elif often[title] <= _MOST_ALIKE and _fits(run, title, kind):
                 end = len(run)
+        if title and not end and _is_listing(run, kind):
+            for block in run:
+                block.kind = "list" if block.kind == "text" else block.kind
         before += text
         gone = [block for block in run[start:end] if not block.kept]
         if gone:
@@ -246,6 +243,12 @@ def _fits(run: Sequence[Block], title: str, kind: str) -> bool:
     text = "\n".join(block.content for block in run)
     short = size <= known.get("line", size) * len(text.split("\n"))
     return short and (kind_of_title(title) == kind or bool(evidence(text)))
+
+
+def _is_listing(run: Sequence[Block], kind: str) -> bool:
+    """Return whether the text below the title of a list may be one, with lines of up to twice the usual length."""
+    lines = sum(block.content.count("\n") + 1 for block in run)
+    return lines >= _MIN_LISTED and _size(run) <= 2 * cues()[kind].get("line", 0) * lines
 
 
 def _imprint(run: Sequence[Block]) -> tuple[int, int]:
