@@ -25,6 +25,9 @@ def hostile_sources():
     yield "classes.epub", _book('<p class="' + "fn " * 200_000 + f'">{TEXT}</p>')
     yield "nested.epub", _book("<div>" * 5_000 + f"<p>{TEXT}</p>" + "</div>" * 5_000)
     yield "nested_inline.epub", _book("<p>" + "<i>" * 5_000 + TEXT + "</i>" * 5_000 + "</p>")
+    marks = "".join(f'<p>Ship {n}.<a epub:type="noteref" href="#n{n}">{n}</a></p>' for n in range(10_000))
+    notes = "".join(f'<aside epub:type="footnote" id="n{n}"><p>Note {n}.</p></aside>' for n in range(10_000))
+    yield "notes.epub", _book(f"<p>{TEXT}</p>{marks}{notes}")
     yield (
         "nested_notes.epub",
         _book('<aside epub:type="footnote" id="n">' * 2_000 + f"<p>{TEXT}</p>" + "</aside>" * 2_000),

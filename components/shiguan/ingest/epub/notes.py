@@ -102,21 +102,12 @@ class Note:
     element: Element
     file: BookFile
     path: str
+    cfi: str
     typed: bool
     wanted: bool = False
     placed: bool = False
     left_out: bool = False
     page: str = ""
-
-    @property
-    def cfi(self) -> str:
-        """The CFI of the note."""
-        steps: list[str] = []
-        node = self.element if self.file.cfi else self.file.root
-        while (parent := node.getparent()) is not None:
-            steps.append(f"/{2 * parent.index(node) + 2}")
-            node = parent
-        return self.file.cfi + "".join(reversed(steps))
 
     @property
     def anchor(self) -> dict[str, object]:
@@ -137,8 +128,8 @@ class NoteIndex:
         self.notes: dict[Element, Note] = {}
         self.marks: dict[Element, Note] = {}
         self.dangling = 0
-        # Every element in the order of the book: its file, its path in it, and its number.
-        self._places: dict[Element, tuple[BookFile, str, int]] = {}
+        # Every element in the order of the book: its file, its path in it, its number, and its number in its parent.
+        self._places: dict[Element, tuple[BookFile, str, int, int]] = {}
         # The links with a fragment, and the elements that they lead to.
         self._links: dict[Element, Element | None] = {}
         self._walk(files, resolve)
@@ -174,10 +165,14 @@ class NoteIndex:
     def _walk(self, files: Iterable[BookFile], resolve: Resolve) -> None:
         ids: dict[tuple[str, str], Element] = {}
         for file in files:
+            numbers = [0]
             for event, element, path in walk(file.root):
                 if event == "end":
+                    numbers.pop()
                     continue
-                self._places[element] = file, path, len(self._places)
+                numbers[-1] += 1
+                self._places[element] = file, path, len(self._places), numbers[-1]
+                numbers.append(0)
                 for key in ("id", "name"):
                     if element_id := element.get(key, ""):
                         # If an id occurs twice, reading systems go to the first.
@@ -192,9 +187,14 @@ class NoteIndex:
 
     def _add(self, element: Element, *, typed: bool) -> Note:
         if element not in self.notes:
-            file, path, _ = self._places[element]
-            self.notes[element] = Note(element, file, path, typed)
+            file, path, _, _ = self._places[element]
+            self.notes[element] = Note(element, file, path, self._cfi(element) if file.cfi else "", typed)
         return self.notes[element]
+
+    def _cfi(self, element: Element) -> str:
+        # The root of a file has no step. `parent.index` would look through all that comes before, for every note.
+        steps = [f"/{2 * self._places[node][3]}" for node in (element, *element.iterancestors())][:-1]
+        return self._places[element][0].cfi + "".join(reversed(steps))
 
     def _judge(self, link: Element, target: Element | None) -> None:
         says_so = says_mark(link)
