@@ -218,9 +218,9 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
         return self._count("without a vector", filters) if self._count("without a vector", None) else 0
 
     @shared
-    def holds(self, filters: dict[str, Any]) -> bool:
-        """Whether any document matches; counted once after each write."""
-        return bool(self._count("all", filters))
+    def count_matching(self, filters: dict[str, Any]) -> int:
+        """Count the documents that match; counted once after each write."""
+        return self._count("all", filters)
 
     @shared
     def count_by_file(self, filters: dict[str, Any] | None = None) -> dict[str, tuple[int, int]]:
