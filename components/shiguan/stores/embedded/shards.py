@@ -30,6 +30,7 @@ from shiguan.stores.embedded.points import (
     mismatch,
     other_vectors,
     read_record,
+    release_index_files,
     torn,
 )
 from shiguan.stores.embedded.reading import count_vectors
@@ -39,7 +40,6 @@ logger = logging.getLogger(__name__)
 
 EXACT_BELOW = 20_000  # documents whose vectors are compared by all of their numbers at once
 _LOCK_FILE = "lock"
-_FIRST = "shard-1"
 # The first shard until the format file names it.
 _CREATING = "creating"
 
@@ -234,7 +234,6 @@ class Shard:
             self.stale_statistics = stale
         old_edge.close()
         shutil.rmtree(old_path, ignore_errors=True)
-        logger.debug("{points} quantized vectors in {folder} are in use", points=points, folder=str(self.folder))
 
     def builder_ended(self, builder: IndexBuilder) -> None:
         """React to the end of a build, successful or not."""
@@ -289,6 +288,7 @@ class Shard:
         record["written_since"] = max(outside, record.get("written_since", 0))
         for operation in expected.field_indexes():
             edge.update(operation)
+        release_index_files(self.folder)
         return edge
 
     def _clear_leftovers(self) -> None:
@@ -309,7 +309,7 @@ class Shard:
         EdgeShard.create(str(self.folder / _CREATING), self.format.engine_config()).close()
         # The embedder is written down with its first vectors.
         self.format = replace(self.format, embedding_model=None)
-        self._record = {"format_version": FORMAT_VERSION, "shard": _FIRST, "format": asdict(self.format)}
+        self._record = {"format_version": FORMAT_VERSION, "shard": "shard-1", "format": asdict(self.format)}
         self._save_record()
         return self._record
 
