@@ -275,14 +275,16 @@ def load_stores(
     from haystack.core.serialization import default_from_dict, import_class_by_name  # noqa: PLC0415
 
     stores = {}
+    files: dict[str, dict[str, Any]] = {}
     for kind in kinds:
         file, component, parameter = _STORES[kind]
-        # Opening a store must not import the converters and embedders that filled it.
         file = file or first_mode(deployment)
-        definition = read_definition(deployment, file, build=False)
-        _set_data_dir(definition, data_dir)
+        if file not in files:
+            # Opening a store must not import the converters and embedders that filled it.
+            files[file] = read_definition(deployment, file, build=False)
+            _set_data_dir(files[file], data_dir)
         try:
-            spec = definition["components"][component]["init_parameters"][parameter]
+            spec = files[file]["components"][component]["init_parameters"][parameter]
         except (KeyError, TypeError) as error:
             raise ConfigurationError(
                 f"{deployment}/{file}.yml has no component `{component}` with a `{parameter}`. Add it: it says where "
