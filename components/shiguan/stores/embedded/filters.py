@@ -56,9 +56,7 @@ def _comparison(condition: dict[str, Any]) -> Any:
     equal = [_equal(field, value)] if operator in ("==", "!=") else _one_of(field, value)
     if operator in ("!=", "not in"):
         return Filter(must_not=equal)
-    if len(equal) == 1:
-        return equal[0]
-    return Filter(should=equal) if equal else _NOTHING
+    return equal[0] if len(equal) == 1 else Filter(should=equal) if equal else _NOTHING
 
 
 def _field(name: str) -> str:

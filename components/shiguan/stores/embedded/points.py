@@ -99,10 +99,9 @@ class ShardFormat:
         """Index the meta fields that are filtered often."""
         # A parent has no parent, and an empty index costs every process 5 MB.
         fields = (*_KEYWORD_FIELDS, "parent_id") if self.embedding_dim else _KEYWORD_FIELDS
-        params = [KeywordIndexParams(is_tenant=field == "tenant_id") for field in fields]
         return [
-            UpdateOperation.create_field_index(meta_path(field), each)
-            for field, each in zip(fields, params, strict=True)
+            UpdateOperation.create_field_index(meta_path(field), KeywordIndexParams(is_tenant=field == "tenant_id"))
+            for field in fields
         ]
 
     def point(self, document: Document, order: int) -> Point:

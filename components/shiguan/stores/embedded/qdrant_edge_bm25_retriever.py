@@ -72,7 +72,8 @@ class EdgeRetriever:
     def _without(self, filters: dict[str, Any], known: list[Any]) -> dict[str, Any] | None:
         """Write the filter for the other languages; None if nothing is in another one."""
         rest = all_of(filters, where("meta.language", "not in", known))
-        languages, documents = self.document_store.count_languages(rest), self.document_store.count_matching(rest)
+        store = self.document_store
+        languages, documents = store.count_languages(rest), store.count_documents_by_filter(rest)
         if len(languages) == 1 and sum(languages.values()) == documents:
             # The engine compares vectors of one language in half the time that it takes for all but some.
             return all_of(filters, where("meta.language", "==", *languages))

@@ -128,24 +128,16 @@ def _grouped(metas: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def search_terms(
-    edge: EdgeShard,
-    query: str,
-    filters: dict[str, Any] | None,
-    *,
-    live_statistics: bool,
-    top_k: int,
-    also: Mapping[str, float] | None = None,
+    edge: EdgeShard, query: str, filters: dict[str, Any] | None, *, top_k: int, also: Mapping[str, float] | None = None
 ) -> list[Document]:
     """Find documents by words; see `QdrantEdgeDocumentStore.bm25_retrieval`."""
     vector = points.bm25_query_vector(query, also)
     if vector is None:
         translate(filters)  # a malformed filter is an error whatever the question
         return []
-    # The rarity of a word counts only the tenant's own documents: a score reveals nothing about another's. Without a
-    # tenant, for maintenance, the engine would count deleted documents until it is opened again.
-    tenant = tenant_condition(filters)
-    corpus = translate(tenant) if tenant else Filter() if live_statistics else None
-    params = None if corpus is None else SearchParams(idf=IdfParams(corpus=corpus))
+    # The rarity of a word counts only the tenant's own documents: a score reveals nothing about another's. Left to
+    # itself the engine would also count deleted ones.
+    params = SearchParams(idf=IdfParams(corpus=translate(tenant_condition(filters)) or Filter()))
     # All that match are scored however many are asked for, and scores of words are often equal.
     nearest = Query.Nearest(vector, using=points.BM25)
     return _search(edge, nearest, translate(filters), params, top_k=top_k, first=4 * top_k)

@@ -46,16 +46,21 @@ def scaled(documents: Sequence[Document], least_deviation: float = 0.0) -> list[
             above = (raw - raw.min()) / max(deviation, least_deviation)
             for at, score in zip(own, above.tolist(), strict=True):
                 scores[at] = score
-    second = [0.0] * len(documents)
-    for family in _grouped(documents, _parent).values():
-        if len(family) > 1:
-            best, next_best, *_ = sorted((scores[at] for at in family), reverse=True)
-            for at in family:
-                second[at] = next_best if scores[at] == best else scores[at]
+    families = _grouped(documents, _parent)
     return [
-        rescored(document, score + _SECOND_MATCH * other, **{RAW_SCORE: document.score})
-        for document, score, other in zip(documents, scores, second, strict=True)
+        rescored(
+            document,
+            score + _SECOND_MATCH * _second_match([scores[at] for at in families[_parent(document)]], score),
+            **{RAW_SCORE: document.score},
+        )
+        for document, score in zip(documents, scores, strict=True)
     ]
+
+
+def _second_match(family: Sequence[float], score: float) -> float:
+    """Find the score of the best other child of the same passage, at most the child's own."""
+    first, second, *_ = [*sorted(family, reverse=True), 0.0]
+    return min(second if score == first else first, score)
 
 
 def _grouped(documents: Sequence[Document], key: Callable[[Document], Any]) -> dict[Any, list[int]]:
