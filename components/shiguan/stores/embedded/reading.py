@@ -40,6 +40,8 @@ _LANGUAGE = PayloadSelector.Include([points.meta_path("language")])
 _FEW = 20
 # Three times as many as asked for are found by four bits of each number and compared by all of them.
 _BY_QUANTIZED = SearchParams(quantization=QuantizationSearchParams(rescore=True, oversampling=3.0))
+# So many more are asked for at first: one list of words in seven ends among equal scores, none of 358 among eleven.
+_SPARE = 10
 # Among more documents than this with the same score, the engine chooses which ones come first.
 _MOST_TIES = 5000
 
@@ -138,9 +140,7 @@ def search_terms(
     # The rarity of a word counts only the tenant's own documents: a score reveals nothing about another's. Left to
     # itself the engine would also count deleted ones.
     params = SearchParams(idf=IdfParams(corpus=translate(tenant_condition(filters)) or Filter()))
-    # All that match are scored however many are asked for, and scores of words are often equal.
-    nearest = Query.Nearest(vector, using=points.BM25)
-    return _search(edge, nearest, translate(filters), params, top_k=top_k, first=4 * top_k)
+    return _search(edge, Query.Nearest(vector, using=points.BM25), translate(filters), params, top_k=top_k)
 
 
 def known_terms(edge: EdgeShard, terms: Iterable[str], language: str, filters: dict[str, Any] | None) -> set[str]:
@@ -175,17 +175,16 @@ def search_vectors(
 ) -> list[Document]:
     """Find documents by an embedding; see `QdrantEdgeDocumentStore.embedding_retrieval`."""
     params = _BY_QUANTIZED if quantized else SearchParams(exact=True)
-    nearest = Query.Nearest(vector, using=points.DENSE)
-    return _search(edge, nearest, translate(filters), params, top_k=top_k, first=top_k)
+    return _search(edge, Query.Nearest(vector, using=points.DENSE), translate(filters), params, top_k=top_k)
 
 
 def _search(
-    edge: EdgeShard, query: Query, condition: Filter | None, params: SearchParams | None, *, top_k: int, first: int
+    edge: EdgeShard, query: Query, condition: Filter | None, params: SearchParams | None, *, top_k: int
 ) -> list[Document]:
     if top_k < 1:
         raise ValueError(f"`top_k` must be positive, got {top_k}")
     # More than asked for show whether the last one has equals; then all of them are needed to choose by id.
-    limit = first + 1
+    limit = top_k + _SPARE
     while True:
         hits: list[Any] = edge.query(QueryRequest(query=query, limit=limit, filter=condition, params=params))
         tied = len(hits) == limit and hits[-1].score == hits[top_k - 1].score
