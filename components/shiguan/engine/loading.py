@@ -263,12 +263,14 @@ def load_stores(deployment: str, *, conversations: bool = False, data_dir: str |
     if conversations:
         places["conversations"] = f"{CONVERSATION}.conversation_store"
     stores = {}
+    files: dict[str, dict[str, Any]] = {}
     for kind, place in places.items():
         file, (name, parameter) = first_mode(deployment) if kind == "conversations" else "index", place.split(".")
-        # Opening a store must not import the converters and embedders that filled it.
-        definition = read_definition(deployment, file, build=False)
-        _set_data_dir(definition, data_dir)
-        spec = (definition["components"].get(name, {}).get("init_parameters") or {}).get(parameter)
+        if file not in files:
+            # Opening a store must not import the converters and embedders that filled it.
+            files[file] = read_definition(deployment, file, build=False)
+            _set_data_dir(files[file], data_dir)
+        spec = (files[file]["components"].get(name, {}).get("init_parameters") or {}).get(parameter)
         if spec is not None:
             stores[kind] = default_from_dict(import_class_by_name(spec["type"]), spec)
         elif kind != "conversations":

@@ -55,8 +55,11 @@ class ModePipeline(AsyncPipeline):
 
     @staticmethod
     def _calculate_priority(comp: dict[str, Any], comp_inputs: dict[str, list[dict[str, Any]]]) -> ComponentPriority:
-        # Whenever a component ends Haystack looks at all of them. One that ran and got no new input since is blocked.
+        # Whenever a component ends Haystack looks at all of them, and most are blocked: one that ran and got no new
+        # input since, and one that still waits for an input.
         if comp["visits"] and not any(given["sender"] for values in comp_inputs.values() for given in values):
+            return ComponentPriority.BLOCKED
+        if any(socket.is_mandatory and not comp_inputs.get(name) for name, socket in comp["input_sockets"].items()):
             return ComponentPriority.BLOCKED
         return AsyncPipeline._calculate_priority(comp, comp_inputs)
 

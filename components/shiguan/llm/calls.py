@@ -43,7 +43,7 @@ def estimate_tokens(text: list[ChatMessage] | str) -> int:
     (o200k_base 1.11) and .92 for four characters of English (docs/models.md).
     """
     texts = [text] if isinstance(text, str) else [part for message in text for part in [*message.texts, "." * 24]]
-    plain = sum(letter < "\x80" for part in texts for letter in part)
+    plain = sum(len(part.encode("ascii", "ignore")) for part in texts)
     return -(-8 * (sum(map(len, texts)) - plain) // 5) + -(-plain // 4)
 
 

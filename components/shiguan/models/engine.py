@@ -149,8 +149,6 @@ class E5Encoder:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         self._session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-        # The session keeps the graph's 22 MB for a change of providers, of which there is one here.
-        self._session._model_bytes = None
         # What making it took, as much again, glibc keeps for itself until it is asked; others have no such call.
         with suppress(AttributeError, OSError, TypeError):
             ctypes.CDLL(None).malloc_trim(0)

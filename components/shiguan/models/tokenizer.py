@@ -1,5 +1,6 @@
 """Cuts text into the embedder's tokens: a Unigram model (Kudo 2018, https://arxiv.org/abs/1804.10959) in numpy."""
 
+import mmap
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -32,7 +33,7 @@ class Tokenizer:
     No piece has a space but at its beginning, so every text, which begins with one, is a path of its own.
     """
 
-    def __init__(self, weights: Weights, trie: bytes) -> None:
+    def __init__(self, weights: Weights, trie: bytes | mmap.mmap) -> None:
         self._folds = weights.folds
         self._unknown = weights.unknown_id
         self._scores = weights.piece_scores
@@ -195,5 +196,8 @@ def tokenizer() -> Tokenizer:
     """Give the process's tokenizer; `ModelMissingError` where the weights are not installed."""
     path = weights_file()
     # First, since it checks the weights; whatever reads them afterwards reads what is expected.
-    trie = made_file("pieces.bin", path, lambda: piece_trie(Weights(path)))
-    return Tokenizer(Weights(path), trie)
+    made = made_file("pieces.bin", path, lambda: piece_trie(Weights(path)))
+    if isinstance(made, bytes):
+        return Tokenizer(Weights(path), made)
+    with made.open("rb") as file:
+        return Tokenizer(Weights(path), mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))

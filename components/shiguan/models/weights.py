@@ -44,8 +44,7 @@ def weights_file() -> Path:
 
 def check_hash(path: Path) -> None:
     """Read the whole file and compare its hash with the one that this project was measured with."""
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+    found = _hash(path)
     if found != SHA256:
         raise ModelMissingError(
             f"The embedder's weights `{path}` have SHA-256 {found}, expected {SHA256}: they are damaged or another "
@@ -137,46 +136,46 @@ RECIPE = 2
 _INSTALLATIONS = 8
 
 
-def made_file(name: str, weights: Path, make: Callable[[], bytes]) -> bytes:
+def made_file(name: str, weights: Path, make: Callable[[], bytes]) -> Path | bytes:
     """
-    Give the content of a file that is made from the weights, from the cache folder where that has it whole.
+    Give a file that is made from the weights, whole, in the cache folder; its content where that cannot be written.
 
     Beside the file lies a record of its hash and, for the last few installations, of the weights' path, size and time
     when they were hashed. So the weights, 72 MB, are hashed when something is made from them and after the package was
     installed again; at other starts only what was made. What does not fit its hash is made again. Both files are
     written aside and renamed, and making is deterministic, so processes that make the same file at once write the same.
-    Where nothing can be written, the content lives in memory alone.
     """
     folder = cache_folder() / f"e5-{SHA256[:12]}-{RECIPE}"
-    record_path = folder / f"{name}.json"
+    path, record_path = folder / name, folder / f"{name}.json"
     stamp = _stamp(weights)
     record = _record(record_path)
-    try:
-        content = (folder / name).read_bytes()
-    except OSError:
-        content = b""
     hashed = weights_of if isinstance(weights_of := record.get("weights"), list) else []
-    whole = bool(content) and record.get("sha256") == _hash(content)
+    try:
+        whole = record.get("sha256") == _hash(path)
+    except OSError:
+        whole = False
     if whole and stamp in hashed:
-        return content
+        return path
     check_hash(weights)
+    content = b""
     if not whole:
-        logger.info("Preparing `{file}`, once; this takes a few seconds.", file=str(folder / name))
+        logger.info("Preparing `{file}`, once; this takes a few seconds.", file=str(path))
         content = make()
-    record = {"sha256": _hash(content), "weights": [stamp, *hashed][:_INSTALLATIONS]}
+        record = {"sha256": hashlib.sha256(content).hexdigest()}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not whole:
-            write_whole(folder / name, content)
-        write_json(record_path, record)
+            write_whole(path, content)
+        write_json(record_path, record | {"weights": [stamp, *hashed][:_INSTALLATIONS]})
     except OSError as error:
         logger.warning(
             "`{file}` could not be kept ({error}), so every start prepares it again. Make room, or point "
             "SHIGUAN_CACHE_DIR to a folder that can be written.",
-            file=str(folder / name),
+            file=str(path),
             error=str(error),
         )
-    return content
+        return path if whole else content
+    return path
 
 
 def _stamp(weights: Path) -> dict[str, Any]:
@@ -192,5 +191,6 @@ def _record(path: Path) -> dict[str, Any]:
     return record if isinstance(record, dict) else {}
 
 
-def _hash(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any, Self
 
 from haystack import Document
+from haystack.dataclasses.document import _BackwardCompatible
 
 from shiguan.text.sentences import sentence_spans
 from shiguan.text.terms import terms
@@ -27,7 +28,19 @@ _REMEMBERED = 256
 """How many texts' shingles are cached, about 40 KB for a long passage: many questions read the same passages."""
 
 
-class SharedDocument(Document):
+class _Directly(_BackwardCompatible):
+    """Makes documents without looking at each field that is set, as Haystack does for each copy in `replace` too."""
+
+    def __call__(self, *given: Any, **fields: Any) -> Any:
+        known = not given and fields.get("id") and "meta" in fields and fields.keys() <= _NOTHING.keys()
+        if not known or fields.get("embedding") is not None or not isinstance(fields.get("content"), str | None):
+            return super().__call__(*given, **fields)
+        made: Any = object.__new__(self)  # type: ignore[arg-type]
+        made.__dict__.update(_NOTHING, **fields)
+        return made
+
+
+class SharedDocument(Document, metaclass=_Directly):
     """
     A document whose deep copies share its content, embedding and nested meta, and own only the meta dictionary.
 
@@ -40,13 +53,6 @@ class SharedDocument(Document):
         twin.__dict__.update(self.__dict__)
         twin.__dict__["meta"] = dict(self.meta)
         return twin
-
-    @classmethod
-    def hit(cls, document_id: str, score: float, meta: dict[str, Any]) -> Self:
-        """Create a search result without a text, quickly: a question creates two hundred of them."""
-        found = object.__new__(cls)
-        found.__dict__.update(_NOTHING, id=document_id, score=score, meta=meta)
-        return found
 
 
 _NOTHING = vars(Document(id="nothing"))

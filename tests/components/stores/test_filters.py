@@ -8,6 +8,7 @@ from haystack.errors import FilterError
 from haystack.utils.filters import document_matches_filter
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from qdrant_edge import FieldCondition, Filter, MatchValue
 
 from shiguan.stores.embedded.filters import translate
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
@@ -171,3 +172,13 @@ def test_a_document_that_cannot_be_compared_does_not_break_the_query_of_others(s
     store.delete_all_documents()
     store.write_documents([Document(id="1", meta={"n": 4}), Document(id="2", meta={"n": "soon"}), Document(id="3")])
     assert store.list_ids({"field": "meta.n", "operator": ">", "value": 3}) == ["1"]
+
+
+def test_a_filter_that_every_vector_is_asked_for_has_no_layers_that_say_nothing():
+    tenant = {"field": "meta.tenant_id", "operator": "==", "value": "t"}
+    plain = Filter(must=[FieldCondition("m.tenant_id", match=MatchValue("t"))])
+    assert repr(translate(tenant)) == repr(plain)
+    assert repr(translate({"operator": "AND", "conditions": [tenant]})) == repr(plain)
+    assert repr(translate({"operator": "AND", "conditions": [{"operator": "AND", "conditions": [tenant]}]})) == repr(
+        plain
+    )

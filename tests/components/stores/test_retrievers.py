@@ -179,6 +179,29 @@ def test_every_language_has_a_list_of_its_own(store):
     assert [d.id for d in vectors.run([1.0, 0.0], tenant("one"))["documents"]] == ["e0", "e1", "n", "z2"]
 
 
+def test_the_last_language_is_named_unless_some_documents_have_none(store, monkeypatch):
+    def write(id_, vector, language):
+        store.write_documents([Document(id=id_, embedding=vector, meta={"tenant_id": "one", "language": language})])
+
+    asked = []
+    search = type(store).embedding_retrieval
+
+    def noted(self, embedding, filters, **named):
+        asked.append([(last["operator"], last["value"]) for last in filters.get("conditions", [])[1:]])
+        return search(self, embedding, filters, **named)
+
+    monkeypatch.setattr(type(store), "embedding_retrieval", noted)
+    vectors = QdrantEdgeEmbeddingRetriever(store, top_k=1)
+    write("e", [1.0, 0.1], "en")
+    write("z", [0.1, 1.0], "zh")
+    assert ids(vectors.run([1.0, 0.0], tenant("one"))) == ["e", "z"]
+    assert asked == [[], [("==", "zh")]]
+    asked.clear()
+    write("n", [0.5, 1.0], None)
+    assert ids(vectors.run([1.0, 0.0], tenant("one"))) == ["e", "n"]
+    assert asked == [[], [("not in", ["en"])]]
+
+
 @pytest.fixture
 def bilingual(store):
     rows = [

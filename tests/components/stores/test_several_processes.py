@@ -94,7 +94,6 @@ CALLS = {
     "other_vectors": ["another"],
     "vector_warnings": [None],
     "count_without_vector": [None],
-    "holds": [{"field": "meta.tenant_id", "operator": "==", "value": "t"}],
     "count_by_file": [],
     "count_languages": [None],
     "list_files": [{"field": "meta.tenant_id", "operator": "==", "value": "v"}],

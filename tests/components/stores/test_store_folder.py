@@ -621,6 +621,20 @@ def test_deleted_documents_do_not_count_in_the_idf(tmp_path):
         store.close()
 
 
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="the system does not list what a process holds")
+def test_an_opened_folder_leaves_the_files_of_its_field_indexes_on_the_disk(tmp_path):
+    make(tmp_path).write_documents(documents(3))
+    close_all_shards()
+    make(tmp_path).count_documents()
+    held, file = 0, ""
+    for line in Path("/proc/self/smaps").read_text(encoding="utf-8").splitlines():
+        if line.startswith("Rss:"):
+            held += int(line.split()[1]) if str(tmp_path) in file and "/payload_index/" in file else 0
+        elif not line.split()[0].endswith(":"):
+            file = line
+    assert held < 100  # KiB; the engine alone leaves 25,000 of five fields
+
+
 def test_the_data_folder_may_have_any_name(tmp_path):
     store = make(tmp_path / "数据 folder")
     store.write_documents(documents(1))

@@ -26,10 +26,14 @@ def translate(filters: dict[str, Any] | None) -> Filter | None:
     The result follows `haystack.utils.filters.document_matches_filter`, except that true and false equal no number, and
     that a value that cannot be compared (a text with a number) does not match.
     """
-    return _logic_or_comparison(filters) if filters else None
+    if not filters:
+        return None
+    found = _condition(filters)
+    return found if isinstance(found, Filter) else Filter(must=[found])
 
 
-def _logic_or_comparison(condition: Any) -> Filter:
+def _condition(condition: Any) -> Any:
+    # Every filter inside another one is asked for each vector that is compared, so none stands there without need.
     try:
         check_condition(condition)
     except RefusedError as error:
@@ -37,21 +41,22 @@ def _logic_or_comparison(condition: Any) -> Filter:
     if "field" in condition:
         return _comparison(condition)
     operator = condition["operator"]
-    parts: list[Any] = [_logic_or_comparison(part) for part in condition["conditions"]]
+    parts: list[Any] = [_condition(part) for part in condition["conditions"]]
     if operator == "OR":
         return Filter(should=parts) if parts else _NOTHING
-    both = Filter(must=parts)
-    return both if operator == "AND" else Filter(must_not=[both])
+    if operator == "AND":
+        return parts[0] if len(parts) == 1 else Filter(must=parts)
+    return Filter(must_not=[Filter(must=parts)])
 
 
-def _comparison(condition: dict[str, Any]) -> Filter:
+def _comparison(condition: dict[str, Any]) -> Any:
     operator, value, field = condition["operator"], condition["value"], _field(condition["field"])
     if operator in _RANGES:
         return _range(field, operator, value)
     equal = [_equal(field, value)] if operator in ("==", "!=") else _one_of(field, value)
-    if operator in ("==", "in"):
-        return Filter(should=equal) if equal else _NOTHING
-    return Filter(must_not=equal)
+    if operator in ("!=", "not in"):
+        return Filter(must_not=equal)
+    return equal[0] if len(equal) == 1 else Filter(should=equal) if equal else _NOTHING
 
 
 def _field(name: str) -> str:

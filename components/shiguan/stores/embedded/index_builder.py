@@ -43,7 +43,6 @@ class IndexBuilder:
         self._process: subprocess.Popen[bytes] | None = None
         self._starting = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="shiguan-index", daemon=True)
-        self._deleted = False
         self.failed = False
 
     def start(self) -> None:
@@ -72,7 +71,7 @@ class IndexBuilder:
         building = self._shard.folder / BUILDING
         try:
             shutil.rmtree(building, ignore_errors=True)
-            points = self._shard.copy_to(building, self)
+            points = self._shard.copy_to(building)
             if self._index(building):
                 self._replace(building, points)
         except Exception as error:
@@ -117,7 +116,7 @@ class IndexBuilder:
                     changed, self._changed = self._changed, set()
                     if len(changed) <= _FEW:
                         self._carry_over(changed, edge)
-                        self._shard.swap(edge, target, points, stale=self._deleted)
+                        self._shard.swap(edge, target, points)
                         swapped = True
                 if not swapped:
                     self._carry_over(changed, edge)
@@ -137,5 +136,4 @@ class IndexBuilder:
                 edge.update(UpdateOperation.upsert_points(moved))
             gone = [point_id for point_id in batch if point_id not in present]
             if gone:
-                self._deleted = True
                 edge.update(UpdateOperation.delete_points([*gone]))

@@ -218,11 +218,6 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
         return self._count("without a vector", filters) if self._count("without a vector", None) else 0
 
     @shared
-    def holds(self, filters: dict[str, Any]) -> bool:
-        """Whether any document matches; counted once after each write."""
-        return bool(self._count("all", filters))
-
-    @shared
     def count_by_file(self, filters: dict[str, Any] | None = None) -> dict[str, tuple[int, int]]:
         """Count the documents of each file; counted once after each write."""
 
@@ -330,8 +325,8 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
 
     @shared
     def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
-        with self._shard.read() as edge:
-            return int(edge.count(CountRequest(exact=True, filter=translate(filters))))
+        """Count the documents that match; counted once after each write."""
+        return self._count("all", filters)
 
     @shared
     def delete_documents(self, document_ids: list[str]) -> None:
@@ -369,8 +364,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
                 "children, or set `bm25: true` and ingest again into another folder."
             )
         with self._shard.read() as edge:
-            live = self._shard.stale_statistics
-            return reading.search_terms(edge, query, filters, live_statistics=live, top_k=top_k, also=also)
+            return reading.search_terms(edge, query, filters, top_k=top_k, also=also)
 
     @shared
     def known_terms(self, terms: Iterable[str], language: str, filters: dict[str, Any] | None = None) -> set[str]:

@@ -40,6 +40,8 @@ _LANGUAGE = PayloadSelector.Include([points.meta_path("language")])
 _FEW = 20
 # Three times as many as asked for are found by four bits of each number and compared by all of them.
 _BY_QUANTIZED = SearchParams(quantization=QuantizationSearchParams(rescore=True, oversampling=3.0))
+# So many more are asked for at first: one list of words in seven ends among equal scores, none of 358 among eleven.
+_SPARE = 10
 # Among more documents than this with the same score, the engine chooses which ones come first.
 _MOST_TIES = 5000
 
@@ -128,27 +130,17 @@ def _grouped(metas: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def search_terms(
-    edge: EdgeShard,
-    query: str,
-    filters: dict[str, Any] | None,
-    *,
-    live_statistics: bool,
-    top_k: int,
-    also: Mapping[str, float] | None = None,
+    edge: EdgeShard, query: str, filters: dict[str, Any] | None, *, top_k: int, also: Mapping[str, float] | None = None
 ) -> list[Document]:
     """Find documents by words; see `QdrantEdgeDocumentStore.bm25_retrieval`."""
     vector = points.bm25_query_vector(query, also)
     if vector is None:
         translate(filters)  # a malformed filter is an error whatever the question
         return []
-    # The rarity of a word counts only the tenant's own documents: a score reveals nothing about another's. Without a
-    # tenant, for maintenance, the engine would count deleted documents until it is opened again.
-    tenant = tenant_condition(filters)
-    corpus = translate(tenant) if tenant else Filter() if live_statistics else None
-    params = None if corpus is None else SearchParams(idf=IdfParams(corpus=corpus))
-    # All that match are scored however many are asked for, and scores of words are often equal.
-    nearest = Query.Nearest(vector, using=points.BM25)
-    return _search(edge, nearest, translate(filters), params, top_k=top_k, first=4 * top_k)
+    # The rarity of a word counts only the tenant's own documents: a score reveals nothing about another's. Left to
+    # itself the engine would also count deleted ones.
+    params = SearchParams(idf=IdfParams(corpus=translate(tenant_condition(filters)) or Filter()))
+    return _search(edge, Query.Nearest(vector, using=points.BM25), translate(filters), params, top_k=top_k)
 
 
 def known_terms(edge: EdgeShard, terms: Iterable[str], language: str, filters: dict[str, Any] | None) -> set[str]:
@@ -183,17 +175,16 @@ def search_vectors(
 ) -> list[Document]:
     """Find documents by an embedding; see `QdrantEdgeDocumentStore.embedding_retrieval`."""
     params = _BY_QUANTIZED if quantized else SearchParams(exact=True)
-    nearest = Query.Nearest(vector, using=points.DENSE)
-    return _search(edge, nearest, translate(filters), params, top_k=top_k, first=top_k)
+    return _search(edge, Query.Nearest(vector, using=points.DENSE), translate(filters), params, top_k=top_k)
 
 
 def _search(
-    edge: EdgeShard, query: Query, condition: Filter | None, params: SearchParams | None, *, top_k: int, first: int
+    edge: EdgeShard, query: Query, condition: Filter | None, params: SearchParams | None, *, top_k: int
 ) -> list[Document]:
     if top_k < 1:
         raise ValueError(f"`top_k` must be positive, got {top_k}")
     # More than asked for show whether the last one has equals; then all of them are needed to choose by id.
-    limit = first + 1
+    limit = top_k + _SPARE
     while True:
         hits: list[Any] = edge.query(QueryRequest(query=query, limit=limit, filter=condition, params=params))
         tied = len(hits) == limit and hits[-1].score == hits[top_k - 1].score
@@ -209,7 +200,7 @@ def _search(
         whole = QueryRequest(query=query, limit=limit, filter=condition, params=params, with_payload=_LIGHT)
         rows = [(hit.score, hit.payload) for hit in edge.query(whole)]
     rows.sort(key=lambda row: (-row[0], row[1][points.ID]))
-    return [SharedDocument.hit(payload[points.ID], score, points.meta_of(payload)) for score, payload in rows[:top_k]]
+    return [SharedDocument(id=one[points.ID], score=score, meta=points.meta_of(one)) for score, one in rows[:top_k]]
 
 
 def pages(edge: EdgeShard, condition: Filter | None, with_payload: Any, with_vector: Any = False) -> Iterator[Any]:

@@ -15,7 +15,8 @@ less likely to have matched by accident. This belongs to each list and not to th
 together that any passage found twice would come first (docs/decisions/0012-one-fusion.md has the table).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from haystack.dataclasses import Document
@@ -37,24 +38,22 @@ _SECOND_MATCH = 0.2
 
 def scaled(documents: Sequence[Document], least_deviation: float = 0.0) -> list[Document]:
     """Copy documents with their scores scaled within each language, from 0, and the raw score in `meta`."""
-    raw = np.array([document.score or 0.0 for document in documents])
-    languages = np.array([str(document.meta.get("language")) for document in documents])
-    scores = np.full(len(documents), _WITHOUT_SPREAD)
-    for language in np.unique(languages):
-        own = languages == language
-        deviation = raw[own].std()
-        if deviation > _NOISE * np.abs(raw[own]).max():
-            scores[own] = (raw[own] - raw[own].min()) / max(deviation, least_deviation)
-    families: dict[str, list[float]] = {}
-    for document, score in zip(documents, scores.tolist(), strict=True):
-        families.setdefault(_parent(document), []).append(score)
+    scores = [_WITHOUT_SPREAD] * len(documents)
+    for own in _grouped(documents, lambda document: document.meta.get("language")).values():
+        raw = np.array([documents[at].score or 0.0 for at in own])
+        deviation = raw.std()
+        if deviation > _NOISE * np.abs(raw).max():
+            above = (raw - raw.min()) / max(deviation, least_deviation)
+            for at, score in zip(own, above.tolist(), strict=True):
+                scores[at] = score
+    families = _grouped(documents, _parent)
     return [
         rescored(
             document,
-            score + _SECOND_MATCH * _second_match(families[_parent(document)], score),
+            score + _SECOND_MATCH * _second_match([scores[at] for at in families[_parent(document)]], score),
             **{RAW_SCORE: document.score},
         )
-        for document, score in zip(documents, scores.tolist(), strict=True)
+        for document, score in zip(documents, scores, strict=True)
     ]
 
 
@@ -62,6 +61,13 @@ def _second_match(family: Sequence[float], score: float) -> float:
     """Find the score of the best other child of the same passage, at most the child's own."""
     first, second, *_ = [*sorted(family, reverse=True), 0.0]
     return min(second if score == first else first, score)
+
+
+def _grouped(documents: Sequence[Document], key: Callable[[Document], Any]) -> dict[Any, list[int]]:
+    places: dict[Any, list[int]] = {}
+    for at, document in enumerate(documents):
+        places.setdefault(key(document), []).append(at)
+    return places
 
 
 def _parent(document: Document) -> str:

@@ -30,6 +30,7 @@ from shiguan.stores.embedded.points import (
     mismatch,
     other_vectors,
     read_record,
+    release_index_files,
     torn,
 )
 from shiguan.stores.embedded.reading import count_vectors
@@ -39,7 +40,6 @@ logger = logging.getLogger(__name__)
 
 EXACT_BELOW = 20_000  # documents whose vectors are compared by all of their numbers at once
 _LOCK_FILE = "lock"
-_FIRST = "shard-1"
 # The first shard until the format file names it.
 _CREATING = "creating"
 
@@ -49,7 +49,6 @@ class Shard:
 
     def __init__(self, folder: Path, expected: ShardFormat) -> None:
         self.folder = folder
-        self.stale_statistics = False
         self.counts: dict[str, Any] = {}
         self._record: dict[str, Any] = {}
         self._process = os.getpid()
@@ -166,7 +165,6 @@ class Shard:
         """Delete points, unless there is no room to record that; called inside `write`."""
         check_free_space(self.folder, FOR_DELETING)
         edge.update(UpdateOperation.delete_points([*point_ids]))
-        self.stale_statistics = True
         if self._builder is not None:
             self._builder.note(point_ids)
 
@@ -205,14 +203,13 @@ class Shard:
                 self._builder.start()
             return self._builder
 
-    def copy_to(self, target: Path, builder: IndexBuilder) -> int:
-        """Copy the engine's folder for a build, and report every later write to the build."""
+    def copy_to(self, target: Path) -> int:
+        """Copy the engine's folder for a build; every later write is reported to the build."""
         with self.write() as edge:
             edge.flush()
             current = self.folder / self._record["shard"]
             size = sum(path.stat().st_size for path in current.rglob("*") if path.is_file())
             check_free_space(self.folder, FOR_WRITING + 2 * size)
-            builder.note([])
             shutil.copytree(current, target)
             self._record["written_since"] = 0
             return count_vectors(edge)
@@ -222,7 +219,7 @@ class Shard:
         number = int(self._record["shard"].rpartition("-")[2]) + 1
         return self.folder / f"shard-{number}"
 
-    def swap(self, edge: EdgeShard, path: Path, points: int, *, stale: bool) -> None:
+    def swap(self, edge: EdgeShard, path: Path, points: int) -> None:
         """Replace this shard with another; called inside `write`."""
         edge.flush()
         old_edge, old_path = self._engine(), self.folder / self._record["shard"]
@@ -231,10 +228,8 @@ class Shard:
         with self._readers:
             self._readers.wait_for(lambda: not self._reading)
             self._edge = edge
-            self.stale_statistics = stale
         old_edge.close()
         shutil.rmtree(old_path, ignore_errors=True)
-        logger.debug("{points} quantized vectors in {folder} are in use", points=points, folder=str(self.folder))
 
     def builder_ended(self, builder: IndexBuilder) -> None:
         """React to the end of a build, successful or not."""
@@ -289,6 +284,7 @@ class Shard:
         record["written_since"] = max(outside, record.get("written_since", 0))
         for operation in expected.field_indexes():
             edge.update(operation)
+        release_index_files(self.folder)
         return edge
 
     def _clear_leftovers(self) -> None:
@@ -309,7 +305,7 @@ class Shard:
         EdgeShard.create(str(self.folder / _CREATING), self.format.engine_config()).close()
         # The embedder is written down with its first vectors.
         self.format = replace(self.format, embedding_model=None)
-        self._record = {"format_version": FORMAT_VERSION, "shard": _FIRST, "format": asdict(self.format)}
+        self._record = {"format_version": FORMAT_VERSION, "shard": "shard-1", "format": asdict(self.format)}
         self._save_record()
         return self._record
 
