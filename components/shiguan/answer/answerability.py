@@ -37,6 +37,8 @@ _DENIED = re.compile(
     r"|n['’]t\b|\bnon-|[不没沒未非无無]",
     re.IGNORECASE,
 )
+_MOST_WORDS = 0.8
+"""The share of the words of the sentences with most of them that others need to be read as well."""
 _NOT_DENIED = 0.1
 """The highest probability where no passage denies what a question denies: about the share of these that are right."""
 
@@ -151,15 +153,16 @@ def signals_of(question: str, documents: Sequence[Document], nearest: Sequence[D
 
 
 def _denies_alone(question: str, documents: Sequence[Document]) -> bool:
-    """Return whether a question denies something and the two sentences with most of its words deny nothing."""
+    """Return whether a question denies something, and no two sentences with most of its words deny anything."""
     if not _DENIES.search(question):
         return False
-    pairs = []
+    weights, pairs = question_weights(question), dict[str, float]()
     for text in (document.content or "" for document in documents[:_READ]):
         spans = sentence_spans(text)
-        pairs += [text[start:end] for (start, _), (_, end) in zip(spans, spans[1:] or spans, strict=False)]
-    weights = question_weights(question)
-    return not _DENIED.search(max(pairs, key=lambda pair: covered(weights, terms(pair)), default=""))
+        for (start, _), (_, end) in zip(spans, spans[1:] or spans, strict=False):
+            pairs[text[start:end]] = covered(weights, terms(text[start:end]))
+    most = _MOST_WORDS * max(pairs.values(), default=0.0)
+    return not any(_DENIED.search(pair) for pair, share in pairs.items() if share >= most)
 
 
 def _asks_in_other_money(question: str, documents: Sequence[Document]) -> bool:
