@@ -48,5 +48,5 @@ class QdrantEdgeEmbeddingRetriever(EdgeRetriever):
             documents = best_first(scaled(documents, LEAST_DEVIATION_OF_COSINES))
         warnings = store.vector_warnings(filters)
         if documents and not warnings:
-            documents[0] = rescored(documents[0], documents[0].score, **{ALL_EMBEDDED: True})
+            documents[0] = rescored(documents[0], documents[0].score or 0.0, **{ALL_EMBEDDED: True})
         return {"documents": documents, "warnings": warnings}
