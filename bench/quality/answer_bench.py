@@ -12,7 +12,7 @@ from bench.quality.book_questions import BOOK_FILES, BookQuestion, contains_quot
 from bench.quality.retrieval_bars import BOOKS, stamped_folder
 from haystack import Document
 
-from shiguan.answer.answerability import Signals, signals_of
+from shiguan.answer.answerability import Signals, highest_probability, signals_of
 from shiguan.answer.quotations import quotations
 from shiguan.engine.runner import Runner
 from shiguan.evaluation.answer_metrics import contains_answer
@@ -58,10 +58,11 @@ def in_half(key: str, half: int | None) -> bool:
 
 @dataclass(frozen=True)
 class Observation:
-    """What was shown for a question without a model, and the signals of whether it answers."""
+    """What was shown for a question without a model, the signals of whether it answers, and the limit by the rules."""
 
     case: Case
     signals: Signals
+    highest: float
     quotes: tuple[str, ...]
     passages: tuple[str, ...]
 
@@ -121,7 +122,8 @@ class Bench:
                 quoted = quotations(documents, case.text)
                 shown = tuple((one.document.content or "")[slice(*one.window)] for one in quoted)
                 read = tuple(document.content or "" for document in documents)
-                yield Observation(case, signals_of(case.text, documents, found[NEAREST] or []), shown, read)
+                signals = signals_of(case.text, documents, found[NEAREST] or [])
+                yield Observation(case, signals, highest_probability(case.text, documents), shown, read)
 
     @contextmanager
     def mode(self, corpus: str, mode: str = "simple") -> Iterator[Runner]:

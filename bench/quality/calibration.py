@@ -15,10 +15,11 @@ says so little that weights fitted on them would call two in five passages that 
 
 All sets weigh the same, the books as much as twelve. What is reported is never of a question that the weights were
 fitted with: each set, and each book, is judged by weights that are fitted on the others. The first table says what each
-kind of question gets: quotations, the closest passages, or nothing. The second compares the probability for the
+kind of question gets: quotations, the closest passages, or nothing; the second what else could be had, with a threshold
+for each language, for so many answerable ones that are not quoted. The third compares the probability for the
 questions on books with the share that was answered, in five bins of as many questions each, with the mean gap between
 the two (expected calibration error) beside what a perfectly calibrated probability would get with as many questions;
-the third has the risk, the share not answered, when only the surest are answered. The same is fitted for searching by
+the fourth has the risk, the share not answered, when only the surest are answered. The same is fitted for searching by
 words alone. The text goes between two marks of the file named by `--write`.
 """
 
@@ -58,6 +59,7 @@ ELSEWHERE = (
 FAR_ACROSS = (("en_squad2", "zh_cmrc2018/corpus"), ("zh_cmrc2018", "en_squad2/corpus"))
 SAMPLE, ON_BOOKS = 150, 75
 BOOK_WEIGHT, RIDGE, BINS = 12.0, 1.0, 5
+FAR, NEAR = "far: another set's questions", "near: about the same matters"
 BEGIN, END = "<!-- calibration: begin -->", "<!-- calibration: end -->"
 
 
@@ -155,7 +157,7 @@ def left_out(rows: Sequence[Labelled]) -> "np.ndarray":
         model = fit([row for row in rows if row.fold != fold])
         for place, row in enumerate(rows):
             if row.fold == fold:
-                found[place] = model.probability(row.observation.signals)
+                found[place] = min(model.probability(row.observation.signals), row.observation.highest)
     return found
 
 
@@ -164,21 +166,27 @@ def statuses(rows: Sequence[Labelled], p: "np.ndarray") -> str:
     chinese = np.array([row.observation.signals.chinese > 0 for row in rows])
     kinds = np.array([row.kind for row in rows])
     books = np.array([row.on_books for row in rows])
+    english_ones, chinese_ones = (kinds == OWN) & ~chinese, (kinds == OWN) & chinese
     groups = {
-        "answerable, English": (kinds == OWN) & ~chinese,
-        "answerable, Chinese": (kinds == OWN) & chinese,
+        "answerable, English": english_ones,
+        "answerable, Chinese": chinese_ones,
         "of these on books, English": (kinds == OWN) & ~chinese & books,
         "of these on books, Chinese": (kinds == OWN) & chinese & books,
         "nothing answers": np.isin(kinds, (FOREIGN, UNANSWERABLE)),
-        "far: another set's questions": kinds == FOREIGN,
+        FAR: kinds == FOREIGN,
         "far, and in another language": kinds == ACROSS,
-        "near: about the same matters": kinds == UNANSWERABLE,
+        NEAR: kinds == UNANSWERABLE,
     }
     lines = ["| left out | questions | quoted | closest | not found |", "|---|---:|---:|---:|---:|"]
     for name, group in groups.items():
         of = p[group]
         quoted, nothing = (of >= CLOSEST_BELOW).mean(), (of < NOTHING_BELOW).mean()
         lines.append(f"| {name} | {len(of)} | {quoted:.2f} | {1 - quoted - nothing:.2f} | {nothing:.2f} |")
+    lines += ["", "| not quoted: answerable, each language | nothing answers | far | near |", "|---:|---:|---:|---:|"]
+    for share in (0.10, 0.15, 0.20, 0.25):
+        below = p < np.where(chinese, np.quantile(p[chinese_ones], share), np.quantile(p[english_ones], share))
+        kept = [below[groups[name]].mean() for name in ("nothing answers", FAR, NEAR)]
+        lines.append(f"| {share:.2f} | {' | '.join(f'{one:.2f}' for one in kept)} |")
     return "\n".join(lines)
 
 

@@ -10,8 +10,9 @@ from haystack import Document
 
 from shiguan.text.dictionary import with_translated
 from shiguan.text.languages import detect_language, has_han
-from shiguan.text.passages import terms_of
-from shiguan.text.terms import covered, question_weights
+from shiguan.text.passages import ALL_EMBEDDED, terms_of
+from shiguan.text.sentences import sentence_spans
+from shiguan.text.terms import covered, question_weights, terms
 
 _READ = 3
 """How many passages are read: as many as are quoted at most."""
@@ -27,7 +28,19 @@ _MONEY = {
     r"(?:yen\b|日[元圆圓])": "[¥￥円]",
     r"(?:renminbi|rmb\b|人民[币幣])": "[¥￥元]",
 }
-_ASKED = r"(?:\b(?:in|into|how (?:many|much in))(?: [a-z0-9]+){0,2} |[多几幾]少?[万萬亿億]?|[折合当當]成?)"
+_ASKED_IN = r"(?:\b(?:in|into|how (?:many|much in))(?: [a-z0-9]+){0,2} |[多几幾]少?[万萬亿億]?|[折合当當]成?)"
+
+# What a question denies, and what a passage says that can answer it.
+_DENIES = re.compile(r"\b(?:not|never|cannot|except)\b|n['’]t\b|\bnon-", re.IGNORECASE)
+_DENIED = re.compile(
+    r"\b(?:not?|never|cannot|none|neither|nor|without|except|unlike|unable|fail\w*|refus\w*|lack\w*)\b"
+    r"|n['’]t\b|\bnon-|[不没沒未非无無]",
+    re.IGNORECASE,
+)
+_MOST_WORDS = 0.8
+"""The share of the words of the sentences with most of them that others need to be read as well."""
+_NOT_DENIED = 0.1
+"""The highest probability where no passage denies what a question denies: about the share of these that are right."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +55,8 @@ class Signals:
     :param agreement: How near the passage with most of them is by its vectors: its best cosine over the best of all.
     :param chinese: Whether the question is in Han characters, whose words and cosines have a different scale.
     :param same_language: The share of the passages that are in the question's language.
+    :param language_gap: How much higher the best cosine of all languages is than that of the first passage's language:
+        what another language of the library has is nearer.
     """
 
     cosine: float
@@ -49,6 +64,7 @@ class Signals:
     agreement: float
     chinese: float
     same_language: float
+    language_gap: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -67,30 +83,43 @@ class Calibration:
 
 # Printed by `python -m bench.quality.calibration`: fitted on public paragraph sets and half of the questions on books.
 FITTED: Final = Calibration(
-    bias=-37.699,
-    weights=Signals(cosine=42.307, coverage=1.289, agreement=2.232, chinese=-0.728, same_language=-1.921),
+    bias=-34.333,
+    weights=Signals(
+        cosine=39.784, coverage=1.513, agreement=1.706, chinese=-0.487, same_language=-2.761, language_gap=-42.712
+    ),
 )
 # The same where the passages have no vectors: the weights are missing, or the passages are not embedded yet.
 FITTED_BY_WORDS: Final = Calibration(
-    bias=-3.181,
-    weights=Signals(cosine=0.0, coverage=4.261, agreement=0.0, chinese=1.324, same_language=-1.189),
+    bias=-2.789,
+    weights=Signals(cosine=0.0, coverage=4.032, agreement=0.0, chinese=1.142, same_language=-1.362),
 )
 
 
 CLOSEST_BELOW = 0.3
 """The probability below which passages are shown as the closest ones, because it is doubtful that they answer."""
-NOTHING_BELOW = 0.02
+NOTHING_BELOW = 0.03
 """The probability below which nothing is near. docs/quality.md shows how many answerable questions each costs."""
 
 
 def probability(question: str, documents: Sequence[Document], nearest: Sequence[Document]) -> float:
     """Return the probability, 0 to 1, that the first passages hold an answer to a question."""
-    if not documents or _asks_in_other_money(question, documents):
+    if not documents:
         return 0.0
-    # If the first passage is not among the nearest, it may have no vectors yet: those of others say nothing about it.
-    if all(documents[0].id != str(child.meta.get("parent_id") or child.id) for child in nearest):
-        return FITTED_BY_WORDS.probability(signals_of(question, documents, []))
-    return FITTED.probability(signals_of(question, documents, nearest))
+    # If the first passage is not among the nearest and others wait for their vectors, it may have none yet: then what
+    # is nearest says nothing about it. Where all have theirs it is far from the question, which says much.
+    waiting = not (nearest and nearest[0].meta.get(ALL_EMBEDDED))
+    if waiting and all(documents[0].id != str(child.meta.get("parent_id") or child.id) for child in nearest):
+        fitted = FITTED_BY_WORDS.probability(signals_of(question, documents, []))
+    else:
+        fitted = FITTED.probability(signals_of(question, documents, nearest))
+    return min(fitted, highest_probability(question, documents))
+
+
+def highest_probability(question: str, documents: Sequence[Document]) -> float:
+    """Return the highest probability that the rules allow, whatever the signals are."""
+    if _asks_in_other_money(question, documents):
+        return 0.0
+    return _NOT_DENIED if _denies_alone(question, documents) else 1.0
 
 
 def signals_of(question: str, documents: Sequence[Document], nearest: Sequence[Document]) -> Signals:
@@ -119,12 +148,26 @@ def signals_of(question: str, documents: Sequence[Document], nearest: Sequence[D
         agreement=cosines.get(read[widest].id, 0.0) / highest if read and highest else 0.0,
         chinese=float(has_han(question)),
         same_language=sum(_language(document) == language for document in read) / len(read) if read else 0.0,
+        language_gap=highest - within.get(first, highest),
     )
+
+
+def _denies_alone(question: str, documents: Sequence[Document]) -> bool:
+    """Return whether a question denies something, and no two sentences with most of its words deny anything."""
+    if not _DENIES.search(question):
+        return False
+    weights, pairs = question_weights(question), dict[str, float]()
+    for text in (document.content or "" for document in documents[:_READ]):
+        spans = sentence_spans(text)
+        for (start, _), (_, end) in zip(spans, spans[1:] or spans, strict=False):
+            pairs[text[start:end]] = covered(weights, terms(text[start:end]))
+    most = _MOST_WORDS * max(pairs.values(), default=0.0)
+    return not any(_DENIED.search(pair) for pair, share in pairs.items() if share >= most)
 
 
 def _asks_in_other_money(question: str, documents: Sequence[Document]) -> bool:
     """Return whether a question asks for an amount in money that no passage mentions, so that none can answer it."""
-    asked = [f"{name}|{sign}" for name, sign in _MONEY.items() if re.search(_ASKED + name, question, re.IGNORECASE)]
+    asked = [f"{name}|{sign}" for name, sign in _MONEY.items() if re.search(_ASKED_IN + name, question, re.IGNORECASE)]
     text = "\n".join(document.content or "" for document in documents)
     return any(not re.search(money, text, re.IGNORECASE) for money in asked)
 

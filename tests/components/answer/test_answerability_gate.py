@@ -10,8 +10,9 @@ from shiguan.answer.answerability_gate import AnswerabilityGate, near_names
 from shiguan.errors import ConfigurationError
 
 
-def near(cosine, parent="p1"):
-    return Document(id=f"c{parent}{cosine}", score=cosine, meta={"parent_id": parent, "language": "en"})
+def near(cosine, parent="p1", language="en", **meta):
+    meta = {"parent_id": parent, "language": language, **meta}
+    return Document(id=f"c{parent}{cosine}", score=cosine, meta=meta)
 
 
 def run(documents, query=QUERY, *, cosines=(0.93, 0.8), needs_documents=True, **more):
@@ -72,6 +73,37 @@ def test_where_no_vector_tells_of_the_passages_their_words_decide(nearest):
     assert gate.run([passage()], "What is the capital of France?", nearest=nearest)["confidence"] < 0.15
 
 
+def test_a_passage_that_is_not_among_the_nearest_is_far_once_every_passage_has_its_vector():
+    """With its words alone it may be likely; that its vector is farther than fifty others says that it is not."""
+    words = run([passage()], cosines=())["confidence"]
+    gate = AnswerabilityGate()
+    waiting = gate.run([passage()], QUERY, nearest=[near(0.82, "another")])["confidence"]
+    complete = gate.run([passage()], QUERY, nearest=[near(0.82, "another", all_embedded=True)])["confidence"]
+    assert complete < 0.3 < waiting == words
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "denied"),
+    [
+        ("Who did not take Chang'an back in 757?", "In 757 Guo Ziyi took Chang'an back.", False),
+        ("Who didn’t take Chang'an back in 757?", "In 757 Guo Ziyi took Chang'an back.", False),
+        ("Which non-Tang army took Chang'an back in 757?", "In 757 Guo Ziyi took Chang'an back.", False),
+        ("Who did not take Chang'an back in 757?", "In 757 Guo Ziyi failed to take Chang'an back.", True),
+        ("Who did not take Chang'an back in 757?", "757年郭子仪没有收复长安。", True),
+        ("Who took Chang'an back in 757?", "In 757 Guo Ziyi took Chang'an back.", True),
+        ("Note: who took Chang'an back in 757?", "In 757 Guo Ziyi took Chang'an back.", True),
+    ],
+)
+def test_a_question_that_denies_is_hardly_answered_by_a_sentence_that_does_not(question, said, denied):
+    text = f"The city was large. {said} He had horsemen. The rebels never rested."
+    likely = run([passage(text, sentence=said)], question, cosines=(0.95,))["confidence"]
+    assert likely > 0.3 if denied else likely == 0.1
+
+
+def test_a_question_that_denies_of_a_passage_without_sentences_is_hardly_answered():
+    assert run([Document(id="p1", content="", meta={"language": "en"})], "Who was not there?")["confidence"] <= 0.1
+
+
 def test_a_cosine_that_was_scaled_counts_as_it_was():
     scaled = [Document(id="c", score=1.0, meta={"parent_id": "p1", "language": "en", "raw_score": 0.93}), near(0.8)]
     assert AnswerabilityGate().run([passage()], QUERY, nearest=scaled)["confidence"] == run([passage()])["confidence"]
@@ -109,6 +141,18 @@ def test_the_cosine_is_of_the_first_passages_language_and_more_in_another_than_t
     assert signals_of("鲸在哪里？", [chinese], found).cosine == 0.8
     assert signals_of(QUERY, [chinese], [near(0.9, "p2")]).cosine == pytest.approx(0.97)
     assert signals_of(QUERY, [chinese], []).cosine == 0.0
+
+
+def test_the_gap_is_what_another_language_has_nearer_than_that_of_the_first_passage():
+    found = [near(0.9, "p2", "zh"), near(0.8)]
+    assert signals_of(QUERY, [passage()], found).language_gap == pytest.approx(0.1)
+    assert signals_of(QUERY, [passage()], [near(0.9), near(0.8, "p2", "zh")]).language_gap == 0.0
+    assert signals_of(QUERY, [passage()], [near(0.9, "p2", "zh")]).language_gap == 0.0
+    gap = (
+        run([passage()])["confidence"]
+        - AnswerabilityGate().run([passage()], QUERY, nearest=[near(0.96, "p2", "zh"), near(0.93)])["confidence"]
+    )
+    assert gap > 0.1
 
 
 def test_words_are_covered_in_translation_too():

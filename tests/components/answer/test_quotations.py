@@ -22,7 +22,7 @@ def run(documents, query=QUERY, *, confidence=0.9, form="markdown", **more):
 
 @pytest.mark.parametrize(
     ("confidence", "status"),
-    [(0.3, "quoted"), (0.29, "closest"), (0.02, "closest"), (0.019, "not_found"), (None, "quoted")],
+    [(0.3, "quoted"), (0.29, "closest"), (0.03, "closest"), (0.029, "not_found"), (None, "quoted")],
 )
 def test_passages_that_hardly_answer_are_the_closest_ones_and_those_that_do_not_are_not_shown(confidence, status):
     answer = run([passage()], confidence=confidence)

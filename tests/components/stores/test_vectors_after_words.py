@@ -114,6 +114,18 @@ def test_a_search_says_how_many_of_its_own_tenants_units_have_no_vector(store):
     assert warnings("u") == []
 
 
+def test_the_nearest_child_says_whether_every_passage_has_its_vector(store):
+    retriever = QdrantEdgeEmbeddingRetriever(store, scale_score=True)
+
+    def marked():
+        return [hit.meta.get("all_embedded") for hit in retriever.run([1.0, 0.0], tenant("t"))["documents"]]
+
+    store.write_vectors([embedded(name, [1.0, at]) for at, name in enumerate("ab")], model="m")
+    assert marked() == [None, None]
+    store.write_vectors([embedded("c", [1.0, 2.0])], model="m")
+    assert marked() == [True, None, None]
+
+
 def test_questions_between_two_writes_count_once(store, monkeypatch):
     counted = []
 

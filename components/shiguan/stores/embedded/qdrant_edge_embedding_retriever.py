@@ -7,6 +7,7 @@ from haystack.dataclasses import Document
 
 from shiguan.stores.embedded.qdrant_edge_bm25_retriever import EdgeRetriever, best_first
 from shiguan.stores.embedded.score_scale import LEAST_DEVIATION_OF_COSINES, scaled
+from shiguan.text.passages import ALL_EMBEDDED, rescored
 
 
 @component
@@ -33,8 +34,9 @@ class QdrantEdgeEmbeddingRetriever(EdgeRetriever):
         :param query_embedding: Shape: (embedding_dim,). An empty one finds nothing: no model embedded the question.
         :param filters: What may be found, from `TenantFilter`; without it nothing is searched.
         :param top_k: How many documents of a language at most, for this call.
-        :returns: `documents`: the best first, equal scores by id. Scores are cosines (-1 to 1), or scaled; `warnings`:
-            a sentence where passages have no vector yet, or one of another embedder.
+        :returns: `documents`: the best first, equal scores by id. Scores are cosines (-1 to 1), or scaled; the
+            first has `meta["all_embedded"]` if every passage has its vector. `warnings`: a sentence where passages have
+            no vector yet, or one of another embedder.
         :raises FilterError: If the filter is malformed.
         :raises RefusedError: If it names no tenant.
         """
@@ -44,4 +46,7 @@ class QdrantEdgeEmbeddingRetriever(EdgeRetriever):
         documents = self.search_each_language(store.embedding_retrieval, query_embedding, filters, top_k)
         if self.scale_score:
             documents = best_first(scaled(documents, LEAST_DEVIATION_OF_COSINES))
-        return {"documents": documents, "warnings": store.vector_warnings(filters)}
+        warnings = store.vector_warnings(filters)
+        if documents and not warnings:
+            documents[0] = rescored(documents[0], documents[0].score or 0.0, **{ALL_EMBEDDED: True})
+        return {"documents": documents, "warnings": warnings}
