@@ -278,10 +278,11 @@ def test_where_similarities_are_not_needed_none_changes_a_verdict(sentences, dat
     assert unsure[0] == unsure[1]
 
 
+@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_untouched_evidence_is_supported_and_a_changed_number_is_not(public_data, language):
+def test_untouched_evidence_is_supported_and_a_changed_number_is_not(public_data, language, every):
     with gzip.open(public_data / "evidence_expmrc" / f"{language}.jsonl.gz", "rt", encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
+        rows = [json.loads(line) for line in lines][::every]
 
     def is_supported(claim, source):
         return all(one.support.verdict == YES for one in ClaimChecker({1: source}).check(split_claims(claim)))
@@ -296,7 +297,7 @@ def test_untouched_evidence_is_supported_and_a_changed_number_is_not(public_data
             at = digits[0]
             other = claim[:at] + str(int(claim[at]) + 1) + claim[at + 1 :]
             changed.append(not is_supported(other, row["source"]))
-    assert len(changed) > 50
+    assert len(changed) > 50 / every
     assert sum(changed) >= 0.95 * len(changed)
 
 
