@@ -54,7 +54,8 @@ class Signals:
         in translation.
     :param agreement: How near the passage with most of them is by its vectors: its best cosine over the best of all.
     :param chinese: Whether the question is in Han characters, whose words and cosines have a different scale.
-    :param same_language: The share of the passages that are in the question's language.
+    :param same_language: Whether the first passage is in the question's language. What stands behind it in another
+        language of the library says nothing.
     :param language_gap: How much higher the best cosine of all languages is than that of the first passage's language:
         what another language of the library has is nearer.
     """
@@ -83,19 +84,19 @@ class Calibration:
 
 # Printed by `python -m bench.quality.calibration`: fitted on public paragraph sets and half of the questions on books.
 FITTED: Final = Calibration(
-    bias=-34.333,
+    bias=-33.985,
     weights=Signals(
-        cosine=39.784, coverage=1.513, agreement=1.706, chinese=-0.487, same_language=-2.761, language_gap=-42.712
+        cosine=39.845, coverage=1.436, agreement=1.613, chinese=-0.289, same_language=-2.977, language_gap=-60.292
     ),
 )
 # The same where the passages have no vectors: the weights are missing, or the passages are not embedded yet.
 FITTED_BY_WORDS: Final = Calibration(
-    bias=-2.789,
-    weights=Signals(cosine=0.0, coverage=4.032, agreement=0.0, chinese=1.142, same_language=-1.362),
+    bias=-3.03,
+    weights=Signals(cosine=0.0, coverage=3.03, agreement=0.0, chinese=1.073, same_language=0.21),
 )
 
 
-CLOSEST_BELOW = 0.3
+CLOSEST_BELOW = 0.33
 """The probability below which passages are shown as the closest ones, because it is doubtful that they answer."""
 NOTHING_BELOW = 0.03
 """The probability below which nothing is near. docs/quality.md shows how many answerable questions each costs."""
@@ -147,7 +148,7 @@ def signals_of(question: str, documents: Sequence[Document], nearest: Sequence[D
         coverage=covered(weights, known),
         agreement=cosines.get(read[widest].id, 0.0) / highest if read and highest else 0.0,
         chinese=float(has_han(question)),
-        same_language=sum(_language(document) == language for document in read) / len(read) if read else 0.0,
+        same_language=float(bool(read) and first == language),
         language_gap=highest - within.get(first, highest),
     )
 

@@ -22,6 +22,8 @@ _PRIVATE = 0xE000
 """The first of Unicode's private-use characters."""
 # Languages that write a name with the same characters, and those in which its dictionary has it.
 _IN_HAN, _READ = frozenset({"zh", "ja"}), frozenset({"zh", "ja", "en"})
+# Passages that are shown; those after them may be in any language of the library.
+_SHOWN = 3
 _SHORT_NAME = 2  # characters
 # Two syllables sound alike too often.
 _HAN_NAME_SIZES = (4, 3)
@@ -43,17 +45,18 @@ def absent_names(
     """
     Find the names of a question that occur nowhere in a library, each as `term`, with names like it as `near`.
 
-    None is returned where passages in another language may have a name in a form that is not known here.
+    None is returned where what is shown is in a language that may have a name in a form that is not known here.
     """
     language = detect_language(question)
-    languages = {language, *(str(passage.meta.get("language", language)) for passage in passages)}
-    if not hasattr(store, "known_terms") or not (len(languages) == 1 or (language in _IN_HAN and languages <= _READ)):
+    searched = _READ if language in _IN_HAN else frozenset({language})
+    shown = {str(passage.meta.get("language", language)) for passage in passages[:_SHOWN]}
+    if not hasattr(store, "known_terms") or not shown <= searched:
         return []
     named = {name: own for name, own in _names_by_terms(question).items() if own}
     read = set[str]().union(*map(terms_of, passages)) if named else set()
     names = {name: own for name, own in named.items() if read.isdisjoint(own)}
     asked = {term for own in names.values() for term in own}
-    known = set[str]().union(*(store.known_terms(asked, each, filters) for each in languages)) if names else set()
+    known = set[str]().union(*(store.known_terms(asked, each, filters) for each in searched)) if names else set()
     missing = [name for name, own in names.items() if known.isdisjoint(own)]
     near = _near(question, passages) if missing else {}
     return [{"term": name, "near": [near[name]] if name in near else []} for name in missing]

@@ -134,6 +134,12 @@ def test_signals_are_what_they_are_called():
     assert 0.7 < found.coverage < 1
 
 
+def test_what_stands_behind_the_first_passage_in_another_language_changes_nothing_of_the_languages():
+    other = passage("南海有鲸。", sentence="南海有鲸。", language="zh")
+    found = [signals_of(QUERY, some, [near(0.9)]) for some in ([passage()], [passage(), other, other], [other])]
+    assert [one.same_language for one in found] == [1.0, 1.0, 0.0]
+
+
 def test_the_cosine_is_of_the_first_passages_language_and_more_in_another_than_the_questions():
     chinese = passage("南海有鲸。", sentence="南海有鲸。", language="zh")
     found = [Document(id="c", score=0.8, meta={"parent_id": "p1", "language": "zh"}), near(0.9, "p2")]
