@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from shiguan.engine.runner import Runner
 
 __all__ = ["Runner", "ShiguanError", "__version__", "load_pipeline"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> Any:
