@@ -8,6 +8,7 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.machinery import SourceFileLoader
 from types import ModuleType
@@ -91,8 +92,11 @@ def _run_workers(workers: int, listening: socket.socket, on_ready: Callable[[str
 def _application() -> Any:
     """Build the application in a worker, which inherits only the environment."""
     _log_more()
+    # A worker calls this inside its event loop, in which modes cannot be warmed up: they run loops of their own.
+    with ThreadPoolExecutor(1) as thread:
+        building = thread.submit(lambda: _application_module().create(ServingSettings.from_environment()))
     try:
-        return _application_module().create(ServingSettings.from_environment())
+        return building.result()
     except ShiguanError as error:
         print_line(f"shiguan: {error}", error=True)
         sys.exit(STARTUP_FAILURE)  # the supervisor gives up
