@@ -2,7 +2,6 @@
 
 import json
 import threading
-from itertools import groupby
 
 import pytest
 from haystack import Document
@@ -202,19 +201,6 @@ def test_slices_are_copied_side_by_side_and_ids_are_read_as_they_are_needed(
         assert copy.target["parents"].count_documents() == 600
     finally:
         copy.close()
-
-
-@pytest.mark.transformers  # the target names sentence-transformers models
-def test_the_graphs_of_a_copy_are_made_after_its_vectors(elasticsearch, qdrant, library, embedder):
-    main(["stores", "init"])
-    assert main(["stores", "copy"]) == 0
-    steps = [
-        request.body["optimizers_config"]["indexing_threshold"] if request.method == "PATCH" else "vectors"
-        for request in qdrant.requests
-        if request.method == "PATCH" or (request.method == "PUT" and request.path.endswith("/points"))
-    ]
-    # Off while words are copied, and again while vectors are made.
-    assert [step for step, _ in groupby(steps)] == [0, 10_000, 0, "vectors", 10_000]
 
 
 def test_a_deployment_is_not_copied_to_itself():
