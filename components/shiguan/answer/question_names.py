@@ -68,7 +68,9 @@ def _names_by_terms(question: str) -> dict[str, list[str]]:
     for characters, meanings in dictionary_words(question, translated=False) if has_han(question) else ():
         # Contemporaries call a dynasty and its rulers, 秦朝 and 唐宪宗, just 秦 and 宪宗.
         if len(characters) > _SHORT_NAME and meanings and all(meaning[:1].isupper() for meaning in meanings):
-            found["".join(characters)] = ["".join(characters[-2:]), *terms(" ".join(meanings))]
+            # Not the first word, which of a person is the surname, and that of many others.
+            words = [terms(meaning) for meaning in meanings]
+            found["".join(characters)] = ["".join(characters[-2:]), *(one for own in words for one in own[1:] or own)]
     return found
 
 

@@ -260,6 +260,7 @@ def test_what_is_near_does_not_answer_for_a_name_that_stands_nowhere():
         ("朱元璋是怎样取得天下的？", [], ["朱元璋"]),
         ("朱元璋是怎样取得天下的？", ["元璋"], []),
         ("朱元璋是怎样取得天下的？", ["yuanzhang"], []),  # by an English passage
+        ("朱元璋是怎样取得天下的？", ["zhu"], ["朱元璋"]),  # somebody of the same surname
         ("武则天何时即位？", ["则天"], []),  # her annals call her 则天
         ("秦朝是怎样灭亡的？", [], []),  # its annals call it 秦
         ("郭子儀何時收長安？", [], []),  # in the passage
