@@ -14,8 +14,8 @@ from shiguan.text.passages import ALL_EMBEDDED, terms_of
 from shiguan.text.sentences import sentence_spans
 from shiguan.text.terms import covered, question_weights, terms
 
-_READ = 3
-"""How many passages are read: as many as are quoted at most."""
+MOST_QUOTED = 3
+"""How many quotations there are at most; as many passages are read to estimate whether they answer."""
 
 # Of .05 to .1 the value that, with the other signals, best predicted whether an answer was shown (docs/quality.md);
 # .02 more or less changes little.
@@ -127,7 +127,7 @@ def signals_of(question: str, documents: Sequence[Document], nearest: Sequence[D
     """Read the signals from the passages, best first, and from the children nearest by their vectors."""
     weights = question_weights(question)
     language = detect_language(question)
-    read = documents[:_READ]
+    read = documents[:MOST_QUOTED]
     first = _language(read[0]) if read else language
     cosines: dict[str, float] = {}
     within: dict[str, float] = {}
@@ -158,7 +158,7 @@ def _denies_alone(question: str, documents: Sequence[Document]) -> bool:
     if not _DENIES.search(question):
         return False
     weights, pairs = question_weights(question), dict[str, float]()
-    for text in (document.content or "" for document in documents[:_READ]):
+    for text in (document.content or "" for document in documents[:MOST_QUOTED]):
         spans = sentence_spans(text)
         for (start, _), (_, end) in zip(spans, spans[1:] or spans, strict=False):
             pairs[text[start:end]] = covered(weights, terms(text[start:end]))

@@ -8,6 +8,7 @@ from typing import Any
 from haystack import Document
 from haystack.document_stores.types import DocumentStore
 
+from shiguan.answer.answerability import MOST_QUOTED
 from shiguan.text.dictionary import dictionary_words
 from shiguan.text.languages import HAN, detect_language, fold_han, has_han
 from shiguan.text.names import foreign_names, looks_like_name, reading
@@ -22,8 +23,6 @@ _PRIVATE = 0xE000
 """The first of Unicode's private-use characters."""
 # Languages that write a name with the same characters, and those in which its dictionary has it.
 _IN_HAN, _READ = frozenset({"zh", "ja"}), frozenset({"zh", "ja", "en"})
-# Passages that are shown; those after them may be in any language of the library.
-_SHOWN = 3
 _SHORT_NAME = 2  # characters
 # Two syllables sound alike too often.
 _HAN_NAME_SIZES = (4, 3)
@@ -49,7 +48,8 @@ def absent_names(
     """
     language = detect_language(question)
     searched = _READ if language in _IN_HAN else frozenset({language})
-    shown = {str(passage.meta.get("language", language)) for passage in passages[:_SHOWN]}
+    # Passages after those that are shown may be in any language of the library.
+    shown = {str(passage.meta.get("language", language)) for passage in passages[:MOST_QUOTED]}
     if not hasattr(store, "known_terms") or not shown <= searched:
         return []
     named = {name: own for name, own in _names_by_terms(question).items() if own}

@@ -9,6 +9,7 @@ from typing import Any
 
 from haystack import Document
 
+from shiguan.answer.answerability import MOST_QUOTED
 from shiguan.claims.citations import Format, cited_place, escaped
 from shiguan.claims.disagreements import disagreements
 from shiguan.llm.source_blocks import neutral_attribute
@@ -18,15 +19,15 @@ from shiguan.text.languages import detect_language, fold_han
 from shiguan.text.passages import shingles, similarity
 from shiguan.text.questions import has_shape, question_shapes
 from shiguan.text.sentences import sentence_spans
-from shiguan.text.terms import covered, is_wide, question_weights, rarity, terms
+from shiguan.text.terms import covered, is_wide, question_weights, rarity, size_of, terms
 
 Span = tuple[int, int]
 
 QUOTING = ("quoted", "closest")
 """The statuses of answers that only quote passages; with `closest`, no passage clearly answers."""
 
-_MOST, _NEARLY = 3, 0.4
-"""How many quotations there are at most, and the share of the best match's score that each must reach."""
+_NEARLY = 0.4
+"""The share of the best match's score that each quotation must reach."""
 # From this similarity of term shingles on, 0 to 1, a quotation repeats an earlier one.
 _SAME = 0.5
 
@@ -95,7 +96,7 @@ def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
             quotation = _quotation(document, span, taken, question, weights[at])
             if not any(_says_the_same(quotation, other) for other in found):
                 found.append(quotation)
-                if len(found) == _MOST:
+                if len(found) == MOST_QUOTED:
                     return found
     return found
 
@@ -137,7 +138,7 @@ def _quotation(
     marked = _answering([text[slice(*span)] for span in sentences], touched, question, weights)
     while True:
         window = text[sentences[first][0] : sentences[last][1]]
-        count, size = last - first + 1, _size(window)
+        count, size = last - first + 1, size_of(window)
         sides = [first - 1, last + 1] if marked < first else [last + 1, first - 1]
         sides = [at for at in sides if 0 <= at < len(sentences)]
         within = first and patterns["in_brackets"].match(window)
@@ -148,7 +149,7 @@ def _quotation(
         answers = first <= marked <= last and all(has_shape(window, x, question) for x in shapes)
         if not sides or size >= _LONGEST or (enough and shapes and answers):
             break
-        if count >= _FEWEST and size + _size(text[slice(*sentences[sides[0]])]) > _LONGEST:
+        if count >= _FEWEST and size + size_of(text[slice(*sentences[sides[0]])]) > _LONGEST:
             break
         first, last = min(first, sides[0]), max(last, sides[0])
     marked = min(max(marked, first), last)
@@ -186,11 +187,6 @@ def _says_the_same(*pair: Quotation) -> bool:
 
 def _common(first: Span, second: Span) -> int:
     return max(0, min(first[1], second[1]) - max(first[0], second[0]))
-
-
-def _size(text: str) -> int:
-    """Measure a text in Latin characters: a wide character says as much as three."""
-    return len(text) + 2 * sum(map(is_wide, text))
 
 
 def _introduction(question: str) -> re.Pattern[str] | None:

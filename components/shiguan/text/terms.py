@@ -204,6 +204,11 @@ def is_wide(character: str) -> bool:
     return character > "\u2e7f"
 
 
+def size_of(text: str) -> int:
+    """Measure a text in Latin characters: a wide character says as much as three."""
+    return len(text) + 2 * sum(map(is_wide, text))
+
+
 def rarity(term: str) -> float:
     """
     Weight a term by its rarity in general, independently of the texts at hand.

@@ -6,8 +6,8 @@ from pathlib import PurePath
 from typing import Any
 
 from shiguan.text.quantities import numerals
-from shiguan.text.terms import fold_text
-from shiguan.verify.folded import NUMERALS, Folded, fold, size_of
+from shiguan.text.terms import fold_text, size_of
+from shiguan.verify.folded import NUMERALS, Folded, fold
 
 _WORD_NUMBER = r"(\d+|[ivxlc]+)\b"
 _NUMBER = rf"(\d+|[{''.join(NUMERALS)}]+)"

@@ -11,7 +11,7 @@ from string import ascii_letters
 from unicodedata import category, combining, normalize
 
 from shiguan.resources import read_table
-from shiguan.text.terms import UNSPACED, fold_text, is_wide
+from shiguan.text.terms import UNSPACED, fold_text
 
 _VARIANTS = {ord(pair[0]): pair[1] for pair in read_table(Path(__file__).with_name("variants.yaml"))["han"].split()}
 NUMERALS = frozenset("〇零一二三四五六七八九十百千万亿两廿卅卌壹贰叁肆伍陆柒捌玖拾佰仟")
@@ -73,11 +73,6 @@ class Folded:
     def after(self, place: int) -> int:
         """Return the index of the first character that counts at or after a place in the text."""
         return bisect_left(self.places, place)
-
-
-def size_of(key: str) -> int:
-    """Measure characters that count: a wide one counts as three."""
-    return len(key) + 2 * sum(map(is_wide, key))
 
 
 def joined(parts: list[Folded], starts: list[int]) -> Folded:

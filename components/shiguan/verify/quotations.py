@@ -15,9 +15,9 @@ from rapidfuzz.distance import Levenshtein, Prefix
 from shiguan.claims.citations import cited_place
 from shiguan.claims.word_differences import negations
 from shiguan.tenants import of_tenant, where
-from shiguan.text.terms import is_wide
+from shiguan.text.terms import is_wide, size_of
 from shiguan.verify.attribution import Attribution
-from shiguan.verify.folded import NUMERALS, Folded, fold, joined, size_of
+from shiguan.verify.folded import NUMERALS, Folded, fold, joined
 
 # Sizes are those of `size_of`.
 _SHORTEST, _PIECE = 10, 240
