@@ -84,6 +84,8 @@ def _differences(one: Statement, other: Statement) -> Iterator[tuple[Disagreemen
     cues = one.cues.keys() & other.cues.keys()
     if not (conflicts or cues) or not _common_names(one, other):
         return
+    if any(a and b and a.isdisjoint(b) for a, b in zip(one.marked, other.marked, strict=True)):
+        return  # different works, or different counties
     strange = _strange_names(one, other)
     if not conflicts and len(strange[0]) == len(strange[1]) == 1:
         mine, theirs = strange[0][0], strange[1][0]
@@ -97,9 +99,11 @@ def _differences(one: Statement, other: Statement) -> Iterator[tuple[Disagreemen
     if not paired or (len(conflicts) > 1 and not (cues and conflicts[0][0] == "date")):
         return
     kind, a, b = min(paired, key=lambda conflict: conflict[1].sort != "year")
-    again = kind == "date" and all(TABLE["again_and_again"].search(of.folded) for of in (one, other))
+    again = kind == "date" and any(TABLE["again_and_again"].search(of.folded) for of in (one, other))
     if again or (a.sort in ("month", "day") and not _in_one_year(one, other, once=bool(cues))):
         return  # it may have been so at both dates
+    if kind == "number" and all(TABLE["many_times"].search(of.folded) for of in (one, other)):
+        return
     if kind == "number" and any(x.years for x in one.amounts) != any(y.years for y in other.amounts):
         return  # one says when it was so, and it may have been otherwise at another time
     across, counted = one.wide != other.wide, kind == "number" and bool(a.thing) and not a.measure
@@ -173,9 +177,10 @@ def _has(statement: Statement, of: Statement, name: Span) -> bool:
         sounds, meanings = _heard(text)
         return (bool(sounds) and sounds <= statement.sounds) or any(meaning in statement.plain for meaning in meanings)
     last = terms(re.split(r"[\s.]", text)[-1])
-    if last and len(last[0]) > 2 and statement.terms.issuperset(last):
+    names = [statement.text[slice(*span)] for span in statement.names]
+    if last and len(last[0]) > 2 and any(last[0] in terms(name) for name in names):
         return True
-    return any(_sound(statement.text[slice(*span)]) == _sound(text) for span in statement.names)
+    return any(_sound(name) == _sound(text) for name in names)
 
 
 @lru_cache(4096)

@@ -22,6 +22,7 @@ DIFFER = [
     ("name", "宋景文葬于永宁。", "宋景文葬于安乐。", "永宁", "安乐"),
     ("name", "兰溪古桥由张伟明修建。", "刘承德修建了兰溪古桥。", "张伟明", "刘承德"),
     ("name", "The old bridge at Wuyang was built by Cui Wenbo.", "武阳古桥由许昭先修建。", "Cui Wenbo", "许昭先"),
+    ("number", "《白沙志》六卷孔衍撰。", "《白沙志》十四卷孔衍撰。", "六", "十四"),
     ("name", "Guo Huaiyi was buried in Yongning.", "郭怀义葬于清河。", "Yongning", "清河"),
 ]  # fmt: skip
 ALIKE = [
@@ -55,6 +56,35 @@ ALIKE = [
     ("高祖文皇帝上之下开皇十三年", "高祖文皇帝上之下开皇十九年春，正月，癸酉，赦天下。"),
     ("Emperor Taizong was born in 598.", "皇帝玄宗生于685年。"),
     ("General Guo Ziyi died in 781.", "将军李光弼死于764年。"),
+    (
+        "The building was listed on the Register of Astrey in 1902.",
+        "The building was listed on the Register of Astrey in 1907.",
+    ),
+    ("In 1902 it was listed on the Register of Astrey.", "In 1907 it was listed on the Register of Astrey."),
+    (
+        "The 1900 Astrey Census reported that Thornby had a population of 4,665.",
+        "The population was 2,304 at the 1900 census.",
+    ),
+    (
+        "Astrey Shores State Park\n7101 State Route #3Thornby, NY 13142",
+        "Sandy Astrey State Park\n3387 County Route 15Thornby, NY 13142",
+    ),
+    (
+        "Built by Edith Harrow, the mill opened as Thornby Mill # 1 in 1903.",
+        "Built by Edith Harrow, the mill opened as Thornby Mill # 2 in 1903.",
+    ),
+    ("* Thornby: a farm with 2 mills.", "* Thornby: a farm with 1 mill."),
+    ("《南史》八十卷李延寿撰。", "《北史》一百卷李延寿撰。"),
+    ("又六十卷干宝撰，刘协注。", "《司徒仪注》五卷干宝撰。"),
+    ("神龙二年，清河置象山县。", "贞观四年，清河置丹山县。"),
+    ("武德四年，省兰溪入清河。", "武德七年，省兰溪县并入清河。"),
+    (
+        "八月，京城霖雨，米贵，令出太仓米十万石，减价粜与贫人。",
+        "是秋，京城霖雨，物价暴贵，令出太仓米一百万石，开十场贱粜以济贫民。",
+    ),
+    ("高丽兵披靡，大军乘之，高丽兵大溃，斩首二万馀级。", "进至积利城下，高丽兵万馀人出战，海岸击破之，斩首二千级。"),
+    ("起昭阳大渊献，尽阏逢困敦七月，凡一年有奇。", "起上章涒滩，尽昭阳大渊献，凡四年。"),
+    ("天授元年，封夏官尚书。", "长寿元年正月戊辰，夏官尚书杨执柔同凤阁鸾台平章事。"),
     ("Tesla was granted patents for a transmitter in 1900.", "特斯拉于1943年1月7日去世。"),
 ]
 
@@ -78,8 +108,8 @@ def test_what_only_looks_different_is_not_found(one, other):
 
 def test_entries_about_different_things_are_not_compared():
     texts = (
-        "The Millford line. It has 8 stations between Astrey and Thornby.",
-        "The Wenlow line. It has 12 stations between Astrey and Thornby.",
+        "The Millford line. Trains stop at 8 stations between Astrey and Thornby.",
+        "The Wenlow line. Trains stop at 12 stations between Astrey and Thornby.",
     )
     assert disagreements(texts)
     assert disagreements(texts, ("Millford", "Wenlow")) == []
