@@ -41,18 +41,22 @@ class Account:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """Two quotations that give different numbers, dates or names for the same thing."""
+    """Two quotations that give different numbers, dates or names for the same thing; perhaps, where it is not sure."""
 
     kind: DisagreementKind
     values: tuple[str, str]
     accounts: tuple[Account, Account]
+    sure: bool = True
 
 
-def disagreements(quotations: Sequence[str], titles: Sequence[str] = ()) -> list[Disagreement]:
+def disagreements(
+    quotations: Sequence[str], titles: Sequence[str] = (), *, doubtful: bool = False
+) -> list[Disagreement]:
     """
     Find what quotations of different passages say differently; at most one difference for two sentences.
 
-    The titles of their sources, where they are given, tell what an entry of an encyclopedia is about.
+    The titles of their sources, where they are given, tell what an entry of an encyclopedia is about. With `doubtful`,
+    differences that may be about two things are found as well, behind the others.
     """
     subjects = [
         fold_text(title) if fold_text(title) in fold_text(text) else ""
@@ -64,51 +68,59 @@ def disagreements(quotations: Sequence[str], titles: Sequence[str] = ()) -> list
         for span in sentence_spans(text)
         if span[1] - span[0] <= _LONGEST and (statement := statement_of(text[slice(*span)])).tells
     ][:_MOST]
-    found: dict[tuple[Any, ...], Disagreement] = {}
+    found: list[Disagreement] = []
     for (number, span, one), (at, place, other) in combinations(sentences, 2):
         if number == at or one.text == other.text or not one.may_match(other):
             continue
         if subjects[number] not in other.plain or subjects[at] not in one.plain:
             continue
-        for kind, mine, theirs in _differences(one, other):
+        for kind, mine, theirs, sure in _differences(one, other):
             values = one.text[slice(*mine)], other.text[slice(*theirs)]
             sides = (number, span, mine), (at, place, theirs)
             accounts = tuple(Account(which, of, (of[0] + start, of[0] + end)) for which, of, (start, end) in sides)
-            found.setdefault((kind, *sorted(values)), Disagreement(kind, values, accounts))  # type: ignore[arg-type]
-    return list(found.values())
+            if sure or doubtful:
+                found.append(Disagreement(kind, values, accounts, sure))  # type: ignore[arg-type]
+    return sorted(found, key=lambda one: not one.sure)
 
 
-def _differences(one: Statement, other: Statement) -> Iterator[tuple[DisagreementKind, Span, Span]]:
-    """Say what two sentences give differently, where they speak of one thing and differ in nothing else."""
+def _differences(one: Statement, other: Statement) -> Iterator[tuple[DisagreementKind, Span, Span, bool]]:
+    """Say what two sentences give differently, and whether it is sure that they speak of one thing, at one time."""
     conflicts = _conflicts(one, other)
     cues = one.cues.keys() & other.cues.keys()
-    if not (conflicts or cues) or not _common_names(one, other):
+    if not (conflicts or cues):
         return
-    if any(a and b and a.isdisjoint(b) for a, b in zip(one.marked, other.marked, strict=True)):
-        return  # different works, or different counties
     strange = _strange_names(one, other)
-    if not conflicts and len(strange[0]) == len(strange[1]) == 1:
+    apart = any(a and b and a != b for a, b in zip(one.marked, other.marked, strict=True))
+    apart = apart or not _common_names(one, other)
+    if not conflicts and len(strange[0]) == len(strange[1]) == 1 and _same_matter(one, other):
         mine, theirs = strange[0][0], strange[1][0]
         opposed = any(are_opposites(a.key, b.key) for a in one.words for b in other.words if a.key != b.key)
-        if _fill_one_place(one, mine, other, theirs) and not opposed and _same_matter(one, other):
-            yield "name", mine, theirs
-    if all(strange) or len({kind for kind, _, _ in conflicts}) != 1 or one.bound != other.bound:
-        return
+        yield "name", mine, theirs, not (apart or opposed) and _fill_one_place(one, mine, other, theirs)
     paired = [c for c in conflicts if sum(c[1] is d[1] or c[2] is d[2] for d in conflicts) == 1]
-    # Where several things differ, it is not the same thing; but a date has several parts.
-    if not paired or (len(conflicts) > 1 and not (cues and conflicts[0][0] == "date")):
+    if not paired or len({kind for kind, _, _ in conflicts}) != 1:
         return
     kind, a, b = min(paired, key=lambda conflict: conflict[1].sort != "year")
-    again = kind == "date" and any(TABLE["again_and_again"].search(of.folded) for of in (one, other))
-    if again or (a.sort in ("month", "day") and not _in_one_year(one, other, once=bool(cues))):
-        return  # it may have been so at both dates
-    if kind == "number" and all(TABLE["many_times"].search(of.folded) for of in (one, other)):
-        return
-    if kind == "number" and any(x.years for x in one.amounts) != any(y.years for y in other.amounts):
-        return  # one says when it was so, and it may have been otherwise at another time
+    sure = not (apart or all(strange)) and one.bound == other.bound
+    # Where several things differ, it is not the same thing; but a date has several parts.
+    sure = sure and (len(conflicts) == 1 or bool(cues and kind == "date"))
+    sure = sure and not _may_be_twice(one, a, other, b, cues=bool(cues))
     across, counted = one.wide != other.wide, kind == "number" and bool(a.thing) and not a.measure
-    if _same_matter(one, other, counted=counted) and (across or not _both_say_more(one, a.span, other, b.span)):
-        yield kind, a.span, b.span
+    if _same_matter(one, other, counted=counted):
+        yield kind, a.span, b.span, sure and (across or not _both_say_more(one, a.span, other, b.span))
+
+
+def _may_be_twice(one: Statement, a: Amount, other: Statement, b: Amount, *, cues: bool) -> bool:
+    """Tell whether it may have been so at one time, and otherwise at another."""
+
+    def found(table: str) -> list[bool]:
+        return [bool(TABLE[table].search(of.folded)) for of in (one, other)]
+
+    if a.sort in ("month", "day") and not _in_one_year(one, other, once=cues):
+        return True
+    if a.sort in ("year", "month", "day"):
+        return any(found("again_and_again"))
+    years = [any(amount.years for amount in of.amounts) for of in (one, other)]
+    return years[0] != years[1] or all(found("many_times"))
 
 
 def _in_one_year(one: Statement, other: Statement, *, once: bool) -> bool:
