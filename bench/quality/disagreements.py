@@ -5,9 +5,14 @@ Measures how well sources that disagree are found: 200 pairs that do and 400 tha
 
 Half of the pairs are made from topics that may be looked at while the rule is changed (`looked_at` in
 `disagreements.yaml`). The other half has topics of its own; its numbers are printed and its pairs are not.
+
+Below stands what becomes of them in `precise`, where the grader's model judges the pairs: an answer says both
+sentences, and a scripted judge is right in so many of ten cases. It is asked where the rule reports a pair, or where
+something else has to be judged as well; then it is asked about pairs of which the rule is not sure, too.
 """
 
 import argparse
+import json
 import random
 import re
 import statistics
@@ -19,9 +24,12 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from haystack import Document
+from haystack.dataclasses import ChatMessage
 from opencc import OpenCC
 
 from shiguan.claims.disagreements import disagreements
+from shiguan.grading.answer_grader import check_answer, read_grade
 
 SEED = 20261123
 HALVES = ("looked_at", "held")
@@ -302,6 +310,47 @@ def pairs() -> list[Pair]:
     return [pair for half in HALVES for pair in Maker(half).pairs()]
 
 
+@dataclass(frozen=True)
+class Judge:
+    """A scripted judge of pairs: how often it is right, and whether something else has to be judged in its call."""
+
+    right: float
+    asked_anyway: bool
+
+    def reports(self, pair: Pair) -> bool:
+        """Let the grader judge an answer that says what both quotations of a pair say."""
+        draw = random.Random(f"{SEED}-{pair.texts}")
+        numbered = list(enumerate(pair.texts, start=1))
+        documents = [Document(id=f"p{number}", content=text, meta={"number": number}) for number, text in numbered]
+        reply = ChatMessage.from_assistant("\n\n".join(f"{text} [{number}]" for number, text in numbered))
+        checked, _ = check_answer(reply, documents, "", pair.languages[0])
+        if self.asked_anyway or any(one["disagree"] for one in checked.pairs):
+            said = [pair.disagrees == (draw.random() < self.right) for _ in checked.pairs]
+            pairs = [{"id": number, "disagree": one} for number, one in enumerate(said, start=1)]
+            marks = dict.fromkeys(("support", "relevance", "completeness", "clarity"), 9)
+            graded = read_grade(json.dumps({**marks, "pairs": pairs}), checked)
+            checked = graded[2] if graded else checked
+        return any(one["disagree"] for one in checked.pairs)
+
+
+def print_judges() -> None:
+    """Print what is found and what is a false alarm with judges that are right more or less often."""
+    made = pairs()
+    for asked_anyway in (False, True):
+        print("judged anyway" if asked_anyway else "judged where the rule reports a pair")
+        for right in (1.0, 0.9, 0.7, 0.5):
+            judge = Judge(right, asked_anyway)
+            reported = [(pair, judge.reports(pair)) for pair in made]
+            shares = [
+                statistics.mean(hit for pair, hit in reported if (pair.half, pair.disagrees) == (half, disagrees))
+                for half in HALVES
+                for disagrees in (True, False)
+            ]
+            print(
+                f"  right in {right:.1f}: found {shares[0]:.3f} {shares[2]:.3f}, alarms {shares[1]:.3f} {shares[3]:.3f}"
+            )
+
+
 def main() -> None:
     """Print what is found and what is a false alarm, and pairs of the half that may be looked at which are wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -326,6 +375,7 @@ def main() -> None:
             print(f"  {kind:18} {said:4} of {made:4} = {said / made:.3f}")
     p95 = statistics.quantiles(times, n=20)[18]
     print(f"ms of processor a pair: median {statistics.median(times):.2f}, p95 {p95:.2f}")
+    print_judges()
     for pair, found in wrong[: options.show]:
         print(pair.kind, *pair.texts, *((one.kind, one.values) for one in found), sep="\n    ")
 

@@ -204,13 +204,15 @@ def cited_place(document: Document, span: tuple[int, int]) -> dict[str, Any]:
     }
 
 
-def disagreements_of(citations: Sequence[Mapping[str, Any]], documents: Sequence[Document]) -> list[dict[str, Any]]:
-    """Find cited places of different passages that disagree, each with its sentence and its place."""
+def compared_places(
+    citations: Sequence[Mapping[str, Any]], documents: Sequence[Document], *, doubtful: bool = False
+) -> list[dict[str, Any]]:
+    """Pair cited places of different passages that disagree or, if asked for, perhaps do, each with its sentence."""
     passages = {document.id: document for document in documents}
     cited = list({(c["parent_id"], c["start"], c["end"]): c for c in citations}.values())
-    found: list[dict[str, Any]] = []
-    shown: set[tuple[Any, ...]] = set()
-    for disagreement in disagreements([c["quote"] for c in cited], [c["title"] or "" for c in cited]):
+    quotes, titles = [c["quote"] for c in cited], [c["title"] or "" for c in cited]
+    found = []
+    for disagreement in disagreements(quotes, titles, doubtful=doubtful):
         places = []
         for account in disagreement.accounts:
             citation = cited[account.quotation]
@@ -220,12 +222,32 @@ def disagreements_of(citations: Sequence[Mapping[str, Any]], documents: Sequence
             edition = (document.meta.get("work") or {}).get("edition")
             value = [citation["start"] + at for at in account.value]
             places.append({"number": citation["number"], **place, "edition": edition, "value": value})
-        new = {(disagreement.kind, place["parent_id"], *place["value"]) for place in places}
+        if places[0]["parent_id"] != places[1]["parent_id"]:
+            pair = {"kind": disagreement.kind, "values": list(disagreement.values), "places": places}
+            found.append({**pair, "disagree": disagreement.sure})
+    return found
+
+
+def disagreements_of(
+    citations: Sequence[Mapping[str, Any]],
+    documents: Sequence[Document],
+    judged: Sequence[Mapping[str, Any]] = (),
+) -> list[dict[str, Any]]:
+    """Find cited places of different passages that disagree, by rule or, where a model has judged them, as it says."""
+    decided = {_values_of(pair): pair["disagree"] for pair in judged}
+    found: dict[tuple[str, ...], dict[str, Any]] = {}
+    shown: set[tuple[Any, ...]] = set()
+    for pair in compared_places(citations, documents, doubtful=bool(judged)):
+        by_rule, new = pair.pop("disagree"), _values_of(pair)
         # Two pairs show all of three accounts.
-        if places[0]["parent_id"] != places[1]["parent_id"] and not new <= shown:
+        if decided.get(new, by_rule) and not new <= shown:
             shown |= new
-            found.append({"kind": disagreement.kind, "values": list(disagreement.values), "places": places})
-    return found[:_MOST_DISAGREEMENTS]
+            found.setdefault((pair["kind"], *sorted(pair["values"])), pair)
+    return list(found.values())[:_MOST_DISAGREEMENTS]
+
+
+def _values_of(pair: Mapping[str, Any]) -> frozenset[tuple[Any, ...]]:
+    return frozenset((pair["kind"], place["parent_id"], *place["value"]) for place in pair["places"])
 
 
 def write_cited(

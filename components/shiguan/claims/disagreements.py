@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
-from typing import Any, Literal
+from typing import Literal
 
 from shiguan.claims.statements import TABLE, Amount, Span, Statement, statement_of
 from shiguan.claims.word_differences import are_opposites
@@ -103,21 +103,21 @@ def _differences(one: Statement, other: Statement) -> Iterator[tuple[Disagreemen
     sure = not (apart or all(strange)) and one.bound == other.bound
     # Where several things differ, it is not the same thing; but a date has several parts.
     sure = sure and (len(conflicts) == 1 or bool(cues and kind == "date"))
-    sure = sure and not _may_be_twice(one, a, other, b, cues=bool(cues))
+    sure = sure and not _may_be_twice(one, other, a.sort, cues=bool(cues))
     across, counted = one.wide != other.wide, kind == "number" and bool(a.thing) and not a.measure
     if _same_matter(one, other, counted=counted):
         yield kind, a.span, b.span, sure and (across or not _both_say_more(one, a.span, other, b.span))
 
 
-def _may_be_twice(one: Statement, a: Amount, other: Statement, b: Amount, *, cues: bool) -> bool:
+def _may_be_twice(one: Statement, other: Statement, sort: str, *, cues: bool) -> bool:
     """Tell whether it may have been so at one time, and otherwise at another."""
 
     def found(table: str) -> list[bool]:
         return [bool(TABLE[table].search(of.folded)) for of in (one, other)]
 
-    if a.sort in ("month", "day") and not _in_one_year(one, other, once=cues):
+    if sort in ("month", "day") and not _in_one_year(one, other, once=cues):
         return True
-    if a.sort in ("year", "month", "day"):
+    if sort in ("year", "month", "day"):
         return any(found("again_and_again"))
     years = [any(amount.years for amount in of.amounts) for of in (one, other)]
     return years[0] != years[1] or all(found("many_times"))

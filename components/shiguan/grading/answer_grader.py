@@ -1,6 +1,6 @@
 """Grades an answer as a reader would: is it supported, does it answer the question, is it complete, is it clear."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
@@ -9,7 +9,8 @@ from haystack.components.embedders.types import DocumentEmbedder
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
-from shiguan.claims.checker import CheckedClaim, check_in_thread, checker_of, numbered_passages
+from shiguan.claims.checker import CheckedClaim, ClaimChecker, check_in_thread, checker_of, numbered_passages
+from shiguan.claims.citations import cited_place, compared_places
 from shiguan.claims.claim_kinds import is_not_found
 from shiguan.claims.claim_support import Verdict
 from shiguan.claims.claims import ClaimedText
@@ -30,7 +31,7 @@ _ASPECTS = ("support", "relevance", "completeness", "clarity")
 # score of a claim, the passages may say it in other words.
 _SURE, _SURE_RELEVANCE = 0.8, 8.0
 _SCORES: dict[Verdict, float] = {"supported": 0.9, "partial": 0.5, "unsupported": 0.15, "contradicted": 0.05}
-_MOST_SUGGESTIONS, _LONGEST, _LONGEST_REASON = 3, 500, 300
+_MOST_SUGGESTIONS, _MOST_PAIRS, _LONGEST, _LONGEST_REASON = 3, 8, 500, 300
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class CheckedAnswer:
     parts: ClaimedText
     documents: list[Document]
     claims: list[CheckedClaim]
+    pairs: tuple[dict[str, Any], ...] = ()
+    """Cited places that may disagree, those first of which the rule is sure; each with what it or the model says."""
 
     @property
     def is_not_found(self) -> bool:
@@ -61,15 +64,16 @@ class AnswerGrader:
 
     The marks are `support` (do the passages say so), `relevance` (does it answer the question), `completeness` (does it
     give every relevant point) and `clarity` (is it plain and without repetition). Only where the local check is unsure
-    about a claim or about the answer's relevance is a model asked, once for everything: the marks, the verdicts on the
-    unsure claims, what is missing and how to do better. An answer whose average is below the threshold, or any mark
+    about a claim or the answer's relevance, or cited sources seem to disagree, is a model asked, once for everything:
+    the marks, the verdicts on the unsure claims, whether sources that seem to or may disagree do, what is missing and
+    how to do better. An answer whose average is below the threshold, or any mark
     below half of it, does not pass; one whose relevance is below half of it does not answer. `HallucinationGrader`
     acts on this grade. Without a model, or with a broken reply, the marks are those of the local check; they are
     coarse, have `judge: "local"`, and never fail an answer.
 
     The model is asked for JSON: `{"claims": [{"id": 1, "verdict": "supported", "source": 1, "quote": "…", "reason":
     "…"}], "support": 9, "relevance": 8, "completeness": 7, "clarity": 8, "missing": "…", "feedback": "…",
-    "suggestions": ["…"]}`.
+    "suggestions": ["…"]}`, and where sources may disagree for `"pairs": [{"id": 1, "disagree": true}]` as well.
 
     Example:
     ```python
@@ -127,7 +131,8 @@ class AnswerGrader:
             warnings = [f"{NO_LLM}: the answer was checked locally."] if asked else []
             return self._grade(local), answer, warnings, 0
         empty = not answer.parts.claims or answer.is_not_found
-        if empty or not (answer.unsure or local["relevance"] < _SURE_RELEVANCE):
+        seem = any(pair["disagree"] for pair in answer.pairs)
+        if empty or not (answer.unsure or seem or local["relevance"] < _SURE_RELEVANCE):
             return self._grade(local), answer, [], 0
         reply = await ask_llm_async(self.chat_generator, grade_messages(answer), helper=False)
         found = read_grade(reply.text, answer)
@@ -173,7 +178,26 @@ def check_answer(
     similarities, warnings = try_similarities(embedder, wanted)
     claims = checker.judge(read, similarities)
     language = language or detect_language(question)
-    return CheckedAnswer(question, language, parts, list(numbered.values()), claims), warnings
+    passages = list(numbered.values())
+    pairs = compared_places(_cited(claims, numbered, checker), passages, doubtful=True)[:_MOST_PAIRS]
+    return CheckedAnswer(question, language, parts, passages, claims, tuple(pairs)), warnings
+
+
+def _cited(
+    claims: Sequence[CheckedClaim], numbered: Mapping[int, Document], checker: ClaimChecker
+) -> list[dict[str, Any]]:
+    """Give the places of the passages that the claims rest on: what their marks name, and what supports them best."""
+    places = []
+    for claim in claims:
+        found = {number: checker.relation(claim.stated, number) for number in claim.claim.numbers if number in numbered}
+        if claim.support.passage >= 0:
+            found.setdefault(checker.numbers[claim.support.passage], claim.support)
+        places += [
+            {"number": number, **cited_place(numbered[number], (support.start, support.end))}
+            for number, support in found.items()
+            if support.verdict in ("supported", "partial")
+        ]
+    return places
 
 
 def local_marks(answer: CheckedAnswer) -> dict[str, float]:
@@ -204,6 +228,13 @@ def grade_messages(answer: CheckedAnswer) -> list[ChatMessage]:
         question=neutral_text(answer.question),
         answer=neutral_text(answer.parts.text),
         claims=[neutral_text(" ".join(claim.stated.split())) for claim in answer.unsure],
+        pairs=[
+            [
+                neutral_text(" ".join(f"“{value}”: {place['quote']}".split()))
+                for value, place in zip(pair["values"], pair["places"], strict=True)
+            ]
+            for pair in answer.pairs
+        ],
         language=answer.language,
     )
 
@@ -214,9 +245,7 @@ def read_grade(reply: str, answer: CheckedAnswer) -> tuple[dict[str, float], dic
     given = {aspect: json_number(found.get(aspect), low=0, high=10) for aspect in _ASPECTS}
     marks = {aspect: mark for aspect, mark in given.items() if mark is not None}
     marks = marks if len(marks) == len(_ASPECTS) else {}
-    claims = found.get("claims")
-    items = [item for item in claims if isinstance(item, dict)] if isinstance(claims, list) else []
-    by_id = {int(place): item for item in items if (place := json_number(item.get("id"), low=1, high=1e6)) is not None}
+    by_id, by_pair = (_by_id(found.get(name)) for name in ("claims", "pairs"))
     if not marks and not by_id:
         return None
     judged = {
@@ -224,6 +253,11 @@ def read_grade(reply: str, answer: CheckedAnswer) -> tuple[dict[str, float], dic
         for place, claim in enumerate(answer.unsure, start=1)
         if place in by_id and str(by_id[place].get("verdict", "")).strip().lower() in get_args(Verdict)
     }
+    decided = (by_pair.get(place, {}).get("disagree") for place in range(1, len(answer.pairs) + 1))
+    pairs = tuple(
+        {**pair, "disagree": said} if isinstance(said, bool) else pair
+        for pair, said in zip(answer.pairs, decided, strict=True)
+    )
     suggestions = found.get("suggestions")
     texts = map(_line, suggestions if isinstance(suggestions, list) else [suggestions])
     words = {
@@ -232,7 +266,13 @@ def read_grade(reply: str, answer: CheckedAnswer) -> tuple[dict[str, float], dic
         "feedback": _line(found.get("feedback")),
         "suggestions": [text for text in texts if text][:_MOST_SUGGESTIONS],
     }
-    return marks, words, replace(answer, claims=[judged.get(claim.index, claim) for claim in answer.claims])
+    claims = [judged.get(claim.index, claim) for claim in answer.claims]
+    return marks, words, replace(answer, claims=claims, pairs=pairs)
+
+
+def _by_id(items: Any) -> dict[int, dict[str, Any]]:
+    known = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+    return {int(place): item for item in known if (place := json_number(item.get("id"), low=1, high=1e6)) is not None}
 
 
 def _line(value: Any) -> str:

@@ -174,6 +174,7 @@ def finished(
         "replies": [final],
         "documents": answer.documents,
         "verdicts": verdicts,
+        "judged": list(answer.pairs),
         "llm_calls": llm_calls,
         "warnings": [*warnings, *([warning] if warning else [])],
     }

@@ -17,7 +17,7 @@ TAG_NAMES = (
     "function instruction instructions context document documents haystack_content_part sys inst s think thinking "
     "reasoning thought "
     "answer goal feedback claims example examples history conversation memory summary start_of_turn end_of_turn "
-    "message prompt character wishes"
+    "message prompt character wishes pairs"
 ).split()
 
 
