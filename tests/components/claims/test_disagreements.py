@@ -74,7 +74,6 @@ ALIKE = [
         "Built by Edith Harrow, the mill opened as Thornby Mill # 2 in 1903.",
     ),
     ("Published in Astrey 2014-02-05 at 2:14PM PT.", "Published in Astrey 2014-02-05 at 1:35PM PT."),
-    ("New in Astrey: April 2019", "New in Astrey: March 2019"),
     ("《说苑》三十卷刘向撰。", "贶依刘向《说苑》撰《续说苑》一十卷以献。"),
     ("* Thornby: a farm with 2 mills.", "* Thornby: a farm with 1 mill."),
     ("《南史》八十卷李延寿撰。", "《北史》一百卷李延寿撰。"),
