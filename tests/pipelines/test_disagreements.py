@@ -89,7 +89,11 @@ def test_a_judge_that_fails_leaves_it_to_the_rule(runner, endpoint):
 
 
 def test_where_nothing_may_disagree_the_judge_is_not_asked_about_it(runner, endpoint):
-    scripted(endpoint, [{"id": 1, "disagree": True}], "The old mill at Thornby was built in 1712 [{}]. It froze [{}].")
+    scripted(
+        endpoint,
+        [{"id": 1, "disagree": True}],
+        "The old mill at Thornby was built in 1712 [{}]. Tarrant was a rich miller [{}].",
+    )
     answer = runner.ask(QUESTION, tenant_id="a")
     assert answer["metadata"]["disagreements"] == []
     prompts = judged(endpoint)

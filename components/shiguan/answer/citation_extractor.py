@@ -53,7 +53,7 @@ class CitationExtractor:
     nowhere, with names like them, and `waiting`, how many passages have no vector yet.
 
     Where cited or quoted places of different passages give different numbers, dates or names for the same thing, both
-    are listed in `disagreements`, found by rule and, where the grader asks a model, as it judges them. The answer's
+    are listed in `disagreements`; pairs that a model judged in `HallucinationGrader`, as it judged them. The answer's
     `data` is in the chosen format, and `claim` offsets are offsets in it.
 
     Example:
@@ -109,21 +109,19 @@ class CitationExtractor:
         filters: dict[str, Any] | None = None,
         language: str | None = None,
         confidence: float | None = None,
-        judged: list[dict[str, Any]] | None = None,
     ) -> dict[str, Any]:
         """
         Check the replies.
 
         :param replies: The generator's replies, messages or texts; each becomes an answer. The verdicts of
-            `HallucinationGrader`, in a reply's meta, replace a check here; where the meta names sub-questions without
-            an answer and the answer admits no gap, they are added to it.
+            `HallucinationGrader` on claims and on pairs of places, in a reply's meta, replace a check here; where the
+            meta names sub-questions without an answer and the answer admits no gap, they are added to it.
         :param documents: The numbered passages that it read, in any order. `meta.number` is the number; without it, the
             place in the list is. `meta.cut` says which part of the stored parent the content is.
         :param query: The question.
         :param filters: The filters that the passages were found under, for the `claim_matcher`.
         :param language: The question's language; None to detect it.
         :param confidence: The probability, 0 to 1, that the passages hold an answer, from `AnswerabilityGate`.
-        :param judged: Pairs of cited places of which a model said whether they disagree, from `HallucinationGrader`.
         :returns: `answers`, at least one. Their meta has `status` (`answered`, `quoted`, `closest`, `not_found`, or
             `refused` where the grader withheld the answer), `language`, `citations`, `claims`, `changes` (to sentences
             and marks), `disagreements` (where cited places give different numbers, dates or names for the same thing),
@@ -143,7 +141,7 @@ class CitationExtractor:
         for reply in replies:
             message = ChatMessage.from_assistant(reply) if isinstance(reply, str) else reply
             message = _naming_gaps(message, language)
-            text, meta, more = self._checked(message, numbered, query, language, judged or ())
+            text, meta, more = self._checked(message, numbered, query, language)
             meta = self._meta(message, language) | meta | {"confidence": confidence}
             answers.append(GeneratedAnswer(data=text, query=query, documents=list(numbered.values()), meta=meta))
             warnings |= dict.fromkeys(more)
@@ -155,12 +153,7 @@ class CitationExtractor:
         return await check_in_thread(partial(self.run, *args, **kwargs))
 
     def _checked(
-        self,
-        reply: ChatMessage,
-        numbered: dict[int, Document],
-        query: str,
-        language: str,
-        judged: Sequence[dict[str, Any]],
+        self, reply: ChatMessage, numbered: dict[int, Document], query: str, language: str
     ) -> tuple[str, dict[str, Any], list[str]]:
         """Return the text that is shown, what the check found, and warnings; nothing is found in a not-found answer."""
         warnings = []
@@ -206,7 +199,7 @@ class CitationExtractor:
             "citations": citations,
             "claims": [claim.record(place, shown) for claim, place in stated],
             "changes": [*removed, *(change for claim in cited for change in claim.changes())],
-            "disagreements": disagreements_of(citations, list(numbered.values()), judged),
+            "disagreements": disagreements_of(citations, list(numbered.values()), reply.meta.get("pairs") or ()),
         }
         return shown, found, warnings
 

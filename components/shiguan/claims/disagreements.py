@@ -90,8 +90,9 @@ def _differences(one: Statement, other: Statement) -> Iterator[tuple[Disagreemen
     if not (conflicts or cues):
         return
     strange = _strange_names(one, other)
-    apart = any(a and b and a != b for a, b in zip(one.marked, other.marked, strict=True))
-    apart = apart or not _common_names(one, other)
+    # The title of a work or the name of a county says what a sentence is about.
+    about = [[set(TABLE[kind].findall(of.folded)) for of in (one, other)] for kind in ("work", "county")]
+    apart = any(a and b and a != b for a, b in about) or not _common_names(one, other)
     if not conflicts and len(strange[0]) == len(strange[1]) == 1 and _same_matter(one, other):
         mine, theirs = strange[0][0], strange[1][0]
         opposed = any(are_opposites(a.key, b.key) for a in one.words for b in other.words if a.key != b.key)
@@ -111,16 +112,12 @@ def _differences(one: Statement, other: Statement) -> Iterator[tuple[Disagreemen
 
 def _may_be_twice(one: Statement, other: Statement, sort: str, *, cues: bool) -> bool:
     """Tell whether it may have been so at one time, and otherwise at another."""
-
-    def found(table: str) -> list[bool]:
-        return [bool(TABLE[table].search(of.folded)) for of in (one, other)]
-
-    if sort in ("month", "day") and not _in_one_year(one, other, once=cues):
-        return True
-    if sort in ("year", "month", "day"):
-        return any(found("again_and_again"))
+    dated = sort in ("year", "month", "day")
+    again = [bool(TABLE["again_and_again" if dated else "many_times"].search(of.folded)) for of in (one, other)]
+    if dated:
+        return any(again) or (sort != "year" and not _in_one_year(one, other, once=cues))
     years = [any(amount.years for amount in of.amounts) for of in (one, other)]
-    return years[0] != years[1] or all(found("many_times"))
+    return years[0] != years[1] or all(again)  # one says when it was so
 
 
 def _in_one_year(one: Statement, other: Statement, *, once: bool) -> bool:

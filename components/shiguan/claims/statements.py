@@ -74,7 +74,7 @@ class Statement:
         self.terms = frozenset(terms(text))
         self.wide = bool(_HAN_RUN.search(text))
         tells = bool(TABLE["number"].search(text)) or not _CUE_TERMS.isdisjoint(self.terms)
-        self.tells = tells and not TABLE["unnamed"].search(text) and not TABLE["layout"].search(text)
+        self.tells = tells and not TABLE["no_statement"].search(text)
 
     def may_match(self, other: "Statement") -> bool:
         """Tell whether it is worth while to read more of two sentences: most pairs end here."""
@@ -121,11 +121,6 @@ class Statement:
             matches = ((match, term) for match in _WORD.finditer(self.text) for term in terms(match[0]))
             found = [Word(term, match.span(), rarity(term)) for match, term in matches]
         return [one for one in found if one.weight and not any(s < one.span[1] and one.span[0] < e for s, e in taken)]
-
-    @cached_property
-    def marked(self) -> list[frozenset[str]]:
-        """The titles of works and the names of counties, which say what it is about."""
-        return [frozenset(TABLE[kind].findall(self.folded)) for kind in ("work", "county")]
 
     @cached_property
     def bound(self) -> frozenset[str]:

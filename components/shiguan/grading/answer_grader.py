@@ -183,21 +183,12 @@ def check_answer(
     return CheckedAnswer(question, language, parts, passages, claims, tuple(pairs)), warnings
 
 
-def _cited(
-    claims: Sequence[CheckedClaim], numbered: Mapping[int, Document], checker: ClaimChecker
-) -> list[dict[str, Any]]:
-    """Give the places of the passages that the claims rest on: what their marks name, and what supports them best."""
-    places = []
-    for claim in claims:
-        found = {number: checker.relation(claim.stated, number) for number in claim.claim.numbers if number in numbered}
-        if claim.support.passage >= 0:
-            found.setdefault(checker.numbers[claim.support.passage], claim.support)
-        places += [
-            {"number": number, **cited_place(numbered[number], (support.start, support.end))}
-            for number, support in found.items()
-            if support.verdict in ("supported", "partial")
-        ]
-    return places
+def _cited(claims: Sequence[CheckedClaim], numbered: Mapping[int, Document], checker: ClaimChecker) -> list[Any]:
+    """Give the places of the passages that the marks of claims name, and those that support them best."""
+    found = [(n, checker.relation(claim.stated, n)) for claim in claims for n in claim.claim.numbers if n in numbered]
+    found += [(checker.numbers[claim.support.passage], claim.support) for claim in claims if claim.support.passage >= 0]
+    known = ((number, support) for number, support in found if support.verdict in ("supported", "partial"))
+    return [{"number": number, **cited_place(numbered[number], (s.start, s.end))} for number, s in known]
 
 
 def local_marks(answer: CheckedAnswer) -> dict[str, float]:

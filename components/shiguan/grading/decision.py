@@ -168,13 +168,12 @@ def finished(
         "grade": {name: value for name, value in grade.items() if name not in ("feedback", "suggestions", "missing")},
     }
     verdicts = best.verdicts()
-    meta = {**reply.meta, "grounding": grounding, "verdicts": verdicts}
+    meta = {**reply.meta, "grounding": grounding, "verdicts": verdicts, "pairs": answer.pairs}
     final = ChatMessage.from_assistant(text or not_found_sentence(policy.mode, answer.language), meta=meta)
     return {
         "replies": [final],
         "documents": answer.documents,
         "verdicts": verdicts,
-        "judged": list(answer.pairs),
         "llm_calls": llm_calls,
         "warnings": [*warnings, *([warning] if warning else [])],
     }

@@ -36,7 +36,8 @@ class HallucinationGrader(Serializable):
     sent. Its unsupported claims are left for `CitationExtractor` to mark, or removed, or the whole answer is refused;
     an answer that does not answer is refused. The reply's `meta["grounding"]` shows what happened: `status`
     (`accepted`, `marked`, `removed`, `refused`, `not_found`), `attempts`, `chosen`, `history`, `removed`, `grade`,
-    `llm_calls`. All attempts and grades together take at most four successive model calls.
+    `llm_calls`; `meta["pairs"]` names cited places that may disagree, and whether they do. All attempts and grades
+    together take at most four successive model calls.
 
     Example:
     ```python
@@ -96,7 +97,6 @@ class HallucinationGrader(Serializable):
         replies=list[ChatMessage],
         documents=list[Document],
         verdicts=list[dict[str, Any]],
-        judged=list[dict[str, Any]],
         retry=Attempt,
         warnings=list[str],
         llm_calls=int,
@@ -125,16 +125,14 @@ class HallucinationGrader(Serializable):
         :param sent: The messages that the generator was sent; the next round's prompt continues them and the reply.
         :param confidence: The probability that the passages hold an answer, from `AnswerabilityGate`.
         :returns: Either `retry`, the attempt of the next round; or `replies` (one, or none if there was no reply), its
-            `documents` and its `verdicts`, one for each claim of the chosen attempt, and `judged`, the pairs of places
-            that it cites which may disagree, with whether they do. Besides these, `warnings` and `llm_calls`, the calls
-            of the judge in all rounds so far.
+            `documents` and its `verdicts`, one for each claim of the chosen attempt. Besides these, `warnings` and
+            `llm_calls`, the calls of the judge in all rounds so far.
         """
         self.warm_up()
         policy = Policy(self.max_attempts, self.on_unsupported, self.mode)
         if not replies:
             if attempt is None or attempt.best is None:
-                none: dict[str, Any] = {"replies": [], "documents": documents, "verdicts": [], "judged": []}
-                return {**none, "warnings": [], "llm_calls": 0}
+                return {"replies": [], "documents": documents, "verdicts": [], "warnings": [], "llm_calls": 0}
             return finished(attempt.best, attempt.history, attempt.llm_calls, attempt.warnings, policy)
         question, embedder = query or (attempt.question if attempt else ""), self.document_embedder
         compared = self.claim_matcher.compared(documents, filters) if self.claim_matcher and documents else documents

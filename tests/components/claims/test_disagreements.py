@@ -75,6 +75,7 @@ ALIKE = [
     ),
     ("Published in Astrey 2014-02-05 at 2:14PM PT.", "Published in Astrey 2014-02-05 at 1:35PM PT."),
     ("《说苑》三十卷刘向撰。", "贶依刘向《说苑》撰《续说苑》一十卷以献。"),
+    ("Astrey has 8 mills.", "At the time Astrey had 21 mills."),
     ("* Thornby: a farm with 2 mills.", "* Thornby: a farm with 1 mill."),
     ("《南史》八十卷李延寿撰。", "《北史》一百卷李延寿撰。"),
     ("又六十卷干宝撰，刘协注。", "《司徒仪注》五卷干宝撰。"),

@@ -112,8 +112,7 @@ def test_a_doubtful_difference_is_decided_where_the_judge_is_asked_anyway(
     grader = HallucinationGrader(answer_grader=AnswerGrader(judge), max_attempts=1)
     result = grader.run([reply], documents, "How many houses had Astrey before the fire and after the fire?")
     assert stand_in_llm.calls == calls
-    given = {name: result[name] for name in ("replies", "documents", "judged")}
-    (answer,) = CitationExtractor().run(**given)["answers"]
+    (answer,) = CitationExtractor().run(result["replies"], result["documents"])["answers"]
     assert [one["values"] for one in answer.meta["disagreements"]] == found
 
 

@@ -153,7 +153,6 @@ def test_where_nobody_replied_there_is_nothing_to_grade():
             "replies": [],
             "documents": documents,
             "verdicts": [],
-            "judged": [],
             "warnings": [],
             "llm_calls": 0,
         }
