@@ -235,15 +235,17 @@ def disagreements_of(
 ) -> list[dict[str, Any]]:
     """Find cited places of different passages that disagree, by rule or, where a model has judged them, as it says."""
     decided = {_values_of(pair): pair["disagree"] for pair in judged}
-    found: dict[tuple[str, ...], dict[str, Any]] = {}
-    shown: set[tuple[Any, ...]] = set()
+    by_values: dict[tuple[str, ...], dict[str, Any]] = {}
     for pair in compared_places(citations, documents, doubtful=bool(judged)):
-        by_rule, new = pair.pop("disagree"), _values_of(pair)
-        # Two pairs show all of three accounts.
-        if decided.get(new, by_rule) and not new <= shown:
-            shown |= new
-            found.setdefault((pair["kind"], *sorted(pair["values"])), pair)
-    return list(found.values())[:_MOST_DISAGREEMENTS]
+        if decided.get(_values_of(pair), pair.pop("disagree")):
+            by_values.setdefault((pair["kind"], *sorted(pair["values"])), pair)
+    found: list[dict[str, Any]] = []
+    shown: set[tuple[Any, ...]] = set()
+    for pair in by_values.values():
+        if not _values_of(pair) <= shown:  # two pairs show all of three accounts
+            shown |= _values_of(pair)
+            found.append(pair)
+    return found[:_MOST_DISAGREEMENTS]
 
 
 def _values_of(pair: Mapping[str, Any]) -> frozenset[tuple[Any, ...]]:

@@ -66,10 +66,10 @@ class AnswerGrader:
     give every relevant point) and `clarity` (is it plain and without repetition). Only where the local check is unsure
     about a claim or the answer's relevance, or cited sources seem to disagree, is a model asked, once for everything:
     the marks, the verdicts on the unsure claims, whether sources that seem to or may disagree do, what is missing and
-    how to do better. An answer whose average is below the threshold, or any mark
-    below half of it, does not pass; one whose relevance is below half of it does not answer. `HallucinationGrader`
-    acts on this grade. Without a model, or with a broken reply, the marks are those of the local check; they are
-    coarse, have `judge: "local"`, and never fail an answer.
+    how to do better. An answer whose average is below the threshold, or any mark below half of it, does not pass; one
+    whose relevance is below half of it does not answer. `HallucinationGrader` acts on this grade. Without a model, or
+    with a broken reply, the marks are those of the local check; they are coarse, have `judge: "local"`, and never fail
+    an answer.
 
     The model is asked for JSON: `{"claims": [{"id": 1, "verdict": "supported", "source": 1, "quote": "…", "reason":
     "…"}], "support": 9, "relevance": 8, "completeness": 7, "clarity": 8, "missing": "…", "feedback": "…",

@@ -1,7 +1,7 @@
 """What two quotations say differently, and what only looks so."""
 
 import pytest
-from bench.quality.disagreements import HALVES, Maker
+from bench.quality.disagreements import HALVES, Judge, Maker
 from haystack import Document
 
 from shiguan.answer.citation_extractor import CitationExtractor
@@ -137,6 +137,16 @@ def test_the_seeded_pairs_stay_as_they_are_measured(half):
     assert sum(false) <= 0.02 * len(false)
 
 
+@pytest.mark.parametrize("half", HALVES)
+def test_a_judge_who_is_always_right_leaves_what_is_true(half):
+    slice_ = list(Maker(half).pairs())[::6]
+    for asked_anyway in (False, True):
+        hits = [Judge(1.0, asked_anyway).reports(pair) for pair in slice_]
+        found = [hit for pair, hit in zip(slice_, hits, strict=True) if pair.disagrees]
+        assert sum(found) >= 0.7 * len(found)
+        assert not any(hit for pair, hit in zip(slice_, hits, strict=True) if not pair.disagrees)
+
+
 def passages(*texts):
     return [
         Document(
@@ -184,6 +194,18 @@ def test_an_answer_whose_sources_agree_names_none():
 
 def test_of_three_accounts_two_pairs_are_shown():
     documents = passages(*SENTENCES, "In 1725 the old mill at Thornby was built.")
+    cited = [
+        {"number": n, "parent_id": d.id, "title": "", "start": 7, "end": 7 + len(d.content), "quote": d.content}
+        for n, d in enumerate(documents, start=1)
+    ]
+    found = disagreements_of(cited, documents)
+    assert [[place["number"] for place in one["places"]] for one in found] == [[1, 2], [1, 3]]
+
+
+def test_of_accounts_that_agree_one_is_shown():
+    documents = passages(
+        *SENTENCES, "In 1725 the old mill at Thornby was built.", "1718: the old mill at Thornby was built."
+    )
     cited = [
         {"number": n, "parent_id": d.id, "title": "", "start": 7, "end": 7 + len(d.content), "quote": d.content}
         for n, d in enumerate(documents, start=1)
