@@ -171,7 +171,7 @@ def measure(
                 mode = MeasuredMode(plan, runner, library)
                 for question in track(missing):
                     store.add(question.id, mode.ask(question))
-        scored, sections = score_records(plan.kind, questions, store.records)
+        scored = score_records(plan.kind, questions, store.records)
         if judge is not None:
             judged = judge.judge(questions, store.records, output)
             notes += judge.notes()
@@ -184,6 +184,6 @@ def measure(
         notes += [f"{warning} ({count:,} questions)" for warning, count in warned.most_common(_WARNINGS_SHOWN)]
         about = {"finished": utc_time(), "notes": notes}
         run = {**configuration, **provenance.describe_circumstances(), **about}
-        results = Results(plan.kind, run, scored, sections)
+        results = Results(plan.kind, run, scored)
         write_json(output / RESULTS_FILE, results.to_json())
     return results, output

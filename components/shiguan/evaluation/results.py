@@ -122,16 +122,11 @@ class QuestionResult:
 
 @dataclass(frozen=True)
 class Results:
-    """
-    One run, of the kind `retrieval`, `answers` or `golden`: its configuration, and an entry per question.
-
-    `sections` are further tables and texts for the report, by heading: `text`, `columns`, `rows`, `curve`.
-    """
+    """One run, of the kind `retrieval`, `answers` or `golden`: its configuration, and an entry per question."""
 
     kind: str
     run: dict[str, Any]
     questions: list[QuestionResult]
-    sections: dict[str, Any] = field(default_factory=dict)
 
     @property
     def metrics(self) -> list[str]:
@@ -166,7 +161,6 @@ class Results:
                 name: {metric: value.to_json() for metric, value in self.estimates(group).items()}
                 for name, group in self.strata().items()
             },
-            "sections": self.sections,
             "questions": [question.to_json() for question in self.questions],
         }
 
@@ -176,7 +170,6 @@ class _File(BaseModel):
     kind: str
     run: dict[str, Any]
     questions: Annotated[list[QuestionResult], Field(min_length=1)]
-    sections: dict[str, Any] = {}
 
 
 def read_results(path: Path) -> Results:
@@ -192,4 +185,4 @@ def read_results(path: Path) -> Results:
             f"{file} is not a complete {FORMAT} file of `shiguan eval`: `{place}`: {fault['msg']}. Measure again with "
             "this version."
         ) from error
-    return Results(found.kind, found.run, found.questions, found.sections)
+    return Results(found.kind, found.run, found.questions)

@@ -54,12 +54,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a report; a drawing names a macro of `drawings.jinja`; `whole` sections are only on the page."""
+    """A part of a report; `whole` sections are only on the page."""
 
     heading: str
     text: str = ""
     table: Table | None = None
-    drawing: dict[str, list[Any]] | None = None
     whole: bool = False
 
 
@@ -72,7 +71,6 @@ class Report:
     sections: list[Section]
     lines: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    figures: list[dict[str, str]] = field(default_factory=list)
     facts: list[tuple[str, str]] = field(default_factory=list)
 
 

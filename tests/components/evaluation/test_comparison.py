@@ -133,27 +133,28 @@ def test_a_file_that_is_no_results_is_refused(tmp_path, text, message):
 
 
 def test_the_page_loads_nothing_and_escapes_everything(tmp_path):
-    run = replace(
-        results(80, text=HOSTILE),
-        sections={
-            HOSTILE: {
-                "text": HOSTILE,
-                "columns": ["stage", ">misses"],
-                "rows": [[HOSTILE, "22"]],
-                "curve": [[0.1, 0.0], [1.0, 0.3]],
-            }
-        },
-    )
+    run = results(80, text=HOSTILE)
+    run.questions[0] = replace(run.questions[0], stratum=HOSTILE)
     page = write_report(run_report(run), tmp_path / "report").read_text(encoding="utf-8")
     assert "<script" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert 'src="' not in page and 'href="' not in page and "@import" not in page and "url(" not in page
-    assert page.count("<svg") == 3
     assert "prefers-color-scheme: dark" in page
     markdown = (tmp_path / "report.md").read_text(encoding="utf-8")
     assert "<script" not in markdown
     assert r"\[link\]" in markdown
     assert "| Recall@5 | 0.800 |" in markdown
+
+
+def test_losses_are_summed_up_in_the_order_of_the_stages():
+    run = results(97)
+    for at, stage in enumerate(("refused", "not_found_by_bm25", "refused")):
+        lost = {**run.questions[at].details, "lost": {"stage": stage}}
+        run.questions[at] = replace(run.questions[at], details=lost)
+    [section] = [section for section in run_report(run).sections if section.heading == "Where it was lost"]
+    assert section.text == "Of 3 questions that went wrong: 1 not found by BM25, 2 read, and the question refused."
+    assert section.table.rows == [["not found by BM25", "1", "0.33"], ["read, and the question refused", "2", "0.67"]]
+    assert "Where it was lost" not in [section.heading for section in run_report(results(97)).sections]
 
 
 def test_a_comparison_is_written_for_people_and_programs(tmp_path):

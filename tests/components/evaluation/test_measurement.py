@@ -12,7 +12,6 @@ from shiguan.evaluation.json_lines import write_json_lines
 from shiguan.evaluation.measurement import Plan, measure
 from shiguan.evaluation.provenance import TENANT, ingest_corpus
 from shiguan.evaluation.questions import read_golden_set
-from shiguan.evaluation.report import run_report
 
 TEXTS = {f"d{number}": f"In {700 + number} the garrison of town {number} held out against the rebels." for number in range(30)}  # fmt: skip
 ROWS = [
@@ -87,10 +86,3 @@ def test_a_file_whose_top_k_is_another_stages_is_asked_again(library, tmp_path):
     with Runner("embedded", own, data_dir=library / "library", outputs=["documents"]) as runner:
         run = TracedMode(runner).ask(ROWS[0]["question"], tenant_id=TENANT, top_k=3)
         assert (len(run.first("documents")), len(run.found(8))) == (3, 8)
-
-
-def test_a_report_of_answers_leads_with_what_is_right(library, tmp_path):
-    results, _ = measure(plan(library, "answers", tmp_path))
-    labels = [figure["label"] for figure in run_report(results).figures]
-    assert labels[:3] == ["Correct", "Correct refusals", "False refusals"]
-    assert "Exact match" not in labels
