@@ -12,7 +12,7 @@ from shiguan.commands.options import print_json, print_line, print_result, tenan
 from shiguan.commands.terminal import IngestProgress, track
 from shiguan.engine.library import Library
 from shiguan.errors import RefusedError
-from shiguan.evaluation.comparison import compare_results, comparison_report, read_gates, write_comparison
+from shiguan.evaluation.comparison import compare_results, comparison_report, write_comparison
 from shiguan.evaluation.golden_maker import (
     GOLDEN_FILE,
     MOST_FRUITLESS,
@@ -32,7 +32,6 @@ from shiguan.evaluation.report import run_report, write_report
 from shiguan.evaluation.results import Results, RunStore, read_results
 from shiguan.evaluation.tables import print_report
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
-from shiguan.llm.prompts import prompts_from
 from shiguan.tenants import of_tenant
 
 
@@ -42,7 +41,7 @@ def _ingest_with_progress(files: list[Path], deployment: str, data_dir: Path) ->
 
 
 def _read_set(options: argparse.Namespace) -> QuestionSet:
-    named = {name: getattr(options, name) for name in ("limit", "skip_unjudged", "gold_field")}
+    named = {name: getattr(options, name) for name in ("limit", "skip_unjudged")}
     return read_retrieval_set(options.corpus, options.queries, options.qrels, **named)
 
 
@@ -67,12 +66,9 @@ def _print_run(results: Results, output: Path, *, as_json: bool) -> int:
 
 
 def retrieval(options: argparse.Namespace) -> int:
-    run = _measured(options, _read_set(options), "Searching", **_ranking(options), mode=options.mode)
+    questions = _read_set(options)
+    run = _measured(options, questions, "Searching", kind="retrieval", files=[options.corpus], mode=options.mode)
     return _print_run(*run, as_json=options.json)
-
-
-def _ranking(options: argparse.Namespace) -> dict[str, Any]:
-    return {"kind": "retrieval", "files": [options.corpus], "context": not options.no_context}
 
 
 def answers(options: argparse.Namespace) -> int:
@@ -152,9 +148,8 @@ def _lines(made: MadeSet, types: Counter[str], agreement: JudgeAgreement, output
 
 
 def compare(options: argparse.Namespace) -> int:
-    gates = read_gates(options.gate)
     before, after = _both(options)
-    comparison = compare_results(before, after, gates)
+    comparison = compare_results(before, after)
     report = comparison_report(comparison, before, after)
     if options.output is not None:
         write_comparison(comparison, report, before, after, options.output)
@@ -175,8 +170,6 @@ def _both(options: argparse.Namespace) -> tuple[Results, Results]:
             f"`{run[0]}` is not a results file, so it has to be run: give --corpus, --queries and --qrels as well, or "
             "--corpus and --golden, or name the results.json of a finished run."
         )
-    if options.prompts and len(run) < 2:
-        raise RefusedError("`--prompts` takes two runs: name a mode or pipeline file as A and as B.")
     questions = (read_golden_set(options.golden) if options.golden else _read_set(options)) if run else None
     before, after = (_results(name, label, questions, options) for name, label in ((options.a, "a"), (options.b, "b")))
     return before, after
@@ -190,7 +183,12 @@ def _results(name: str, label: str, questions: QuestionSet | None, options: argp
     if questions is None or _is_results(name):
         return read_results(Path(name))
     output = options.output / label if options.output is not None else None
-    doing = f"Searching {label.upper()}"
-    plan = {"kind": "answers", "files": [options.corpus]} if options.golden else _ranking(options)
-    with prompts_from(options.prompts["ab".index(label)] if options.prompts else None):
-        return _measured(options, questions, doing, **plan, mode=mode_or_file(name), output=output)[0]
+    return _measured(
+        options,
+        questions,
+        f"Searching {label.upper()}",
+        kind="answers" if options.golden else "retrieval",
+        files=[options.corpus],
+        mode=mode_or_file(name),
+        output=output,
+    )[0]

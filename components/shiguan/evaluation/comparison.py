@@ -1,12 +1,12 @@
 """Compares two runs on the same questions, metric by metric."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from shiguan.errors import RefusedError
-from shiguan.evaluation.metrics import KNOWN, Difference, compare_metric, metric
+from shiguan.evaluation.metrics import Difference, compare_metric, metric
 from shiguan.evaluation.report import SHOWN, facts_of, subtitle_of, title_of, worst, write_report
 from shiguan.evaluation.results import Results
 from shiguan.evaluation.tables import Report, Section, Table
@@ -26,29 +26,6 @@ The gated metrics, and how much worse each may get.
 Of twenty harmless comparisons at 95 % one looks real by chance, so what may stop a change is chosen before it is
 measured. Metrics that a language model judges are reported and never gate.
 """
-
-
-_GATEABLE = [name for name, kind in KNOWN.items() if kind.unit == "share" and not kind.judged]
-
-
-def read_gates(texts: Sequence[str]) -> dict[str, float]:
-    if not texts:
-        return dict(GATES)
-    if list(texts) == ["none"]:
-        return {}
-    gates: dict[str, float] = {}
-    for text in texts:
-        name, _, tolerance = text.partition("=")
-        try:
-            gates[name] = float(tolerance) if tolerance else GATES.get(name, 0.02)
-        except ValueError:
-            gates[name] = -1.0
-        if name not in _GATEABLE or not 0 <= gates[name] <= 1:
-            raise RefusedError(
-                f"`{text}` is no gate. Write a metric, and if you like its tolerance from 0 to 1: `recall@5=0.02`. "
-                f"Those that can gate are {', '.join(_GATEABLE)}."
-            )
-    return gates
 
 
 def breach(difference: Difference, tolerance: float) -> str | None:
@@ -85,7 +62,7 @@ class Comparison:
         return {"differences": rows, "gates": self.gates, "breaches": self.breaches, "notes": self.notes}
 
 
-def compare_results(before: Results, after: Results, gates: Mapping[str, float]) -> Comparison:
+def compare_results(before: Results, after: Results, gates: Mapping[str, float] = GATES) -> Comparison:
     _check_same_questions(before, after)
     differs = {"data": "the files measured on", "machine": "the machine", "llm": "the language model"}
     notes = [

@@ -40,8 +40,8 @@ class Plan:
     What is measured, on what, and where the results go.
 
     `files` are ingested into a library at `data_dir`, or beside the run's folder; without files the library of
-    `tenant_id` is asked. `output` is the run's folder; None for one below `.data/eval`, named after the plan. `context`
-    tells whether a measurement of retrieval builds and scores the context; `asked` are the options of every question.
+    `tenant_id` is asked. `output` is the run's folder; None for one below `.data/eval`, named after the plan. `asked`
+    are the options of every question.
     """
 
     kind: Kind
@@ -52,7 +52,6 @@ class Plan:
     tenant_id: str = "default"
     output: Path | None = None
     data_dir: Path | None = None
-    context: bool = True
     asked: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -65,14 +64,13 @@ class Plan:
             return None
         declared = read_definition(self.deployment, self.mode).get("outputs", {})
         # A file that declares no context is measured by its ranking alone.
-        read = ["passages", "context"] if self.context and {"passages", "context"} <= declared.keys() else []
+        read = ["passages", "context"] if {"passages", "context"} <= declared.keys() else []
         return ["documents", *read]
 
     def configuration(self) -> dict[str, Any]:
         """Describe all that the numbers depend on; a run's folder belongs to one configuration."""
         options = {
             **({"asked": self.asked} if self.asked else {}),
-            "context": self.context,
             "questions": fingerprint([question.id for question in self.questions.questions]),
             "count": len(self.questions.questions),
             "unjudged": len(self.questions.unjudged),
@@ -173,8 +171,8 @@ def measure(
                     store.add(question.id, mode.ask(question))
         scored = score_records(plan.kind, questions, store.records)
         if judge is not None:
-            judged = judge.judge(questions, store.records, output)
-            notes += judge.notes()
+            judged, unread = judge.judge(questions, store.records)
+            notes += unread
             for result in scored:
                 result.metrics.update(judged.get(result.id, {}))
         if plan.questions.unjudged:

@@ -33,9 +33,8 @@ class Metric:
 
 
 _NAMES = (
-    "context_recall", "context_precision", "context_tokens", "tenant_kept", "correct", "exact_match", "token_f1",
-    "contains_answer", "gold_read", "gold_cited", "citation_precision", "citation_recall", "claims_supported",
-    "correct_refusal", "false_refusal",
+    "context_recall", "context_precision", "context_tokens", "tenant_kept", "correct", "contains_answer", "gold_read",
+    "gold_cited", "citation_precision", "citation_recall", "claims_supported", "correct_refusal", "false_refusal",
 )  # fmt: skip
 KNOWN: dict[str, Metric] = {
     **{f"recall@{k}": Metric(f"Recall@{k}") for k in (1, 5, 10, 20)},
@@ -44,7 +43,6 @@ KNOWN: dict[str, Metric] = {
     "all_gold@10": Metric("All gold@10"),
     **{name: Metric(name.replace("_", " ").capitalize()) for name in _NAMES},
     "context_tokens": Metric("Context tokens", "tokens", higher_is_better=False),
-    "token_f1": Metric("Token F1"),
     "contains_answer": Metric("Holds the answer"),
     "correct_refusal": Metric("Correct refusals"),
     "false_refusal": Metric("False refusals", higher_is_better=False),

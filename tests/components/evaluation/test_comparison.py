@@ -5,13 +5,11 @@ import pytest
 
 from shiguan.errors import RefusedError
 from shiguan.evaluation.comparison import (
-    GATES,
     breach,
     compare_results,
     comparison_report,
     comparison_table,
     conclusion,
-    read_gates,
     write_comparison,
 )
 from shiguan.evaluation.metrics import compare_metric
@@ -183,12 +181,3 @@ def test_a_gate_shuts_beyond_its_tolerance_and_never_for_one_question():
     refusals = compare_metric("false_refusal", [0.0] * 50, [1.0] * 5 + [0.0] * 45)
     assert breach(refusals, 0.03) is not None
     assert breach(compare_metric("recall@5", [0.0] * 50, [1.0] * 50), 0.0) is None
-
-
-def test_gates_are_read_from_words():
-    assert read_gates([]) == GATES
-    assert read_gates(["none"]) == {}
-    assert read_gates(["recall@5", "mrr@10=0.1"]) == {"recall@5": 0.02, "mrr@10": 0.1}
-    for text in ("luck@5", "latency_ms", "recall@5=much", "recall@5=2"):
-        with pytest.raises(RefusedError, match=f"`{text}` is no gate"):
-            read_gates([text])
