@@ -156,32 +156,32 @@ def measure(
     questions = plan.questions.questions
     name = f"{plan.kind}-{configuration['set']}-{configuration['mode']}-{fingerprint(configuration)[:8]}"
     output = plan.output or DEFAULT_ROOT / name
-    with RunStore(output, configuration) as store:
-        missing = [question for question in questions if question.id not in store.records]
-        notes: list[str] = []
-        if missing:
-            data_dir = plan.data_dir
-            if plan.files:
-                data_dir = data_dir or output.resolve().parent / f"library-{configuration['options']['library'][:8]}"
-                notes += ingest(list(plan.files), plan.deployment, data_dir)
-            library = ExpectedPassages(Library(plan.deployment, data_dir=data_dir).stores, plan.tenant)
-            with Runner(plan.deployment, plan.mode, data_dir=data_dir, outputs=plan.outputs()) as runner:
-                mode = MeasuredMode(plan, runner, library)
-                for question in track(missing):
-                    store.add(question.id, mode.ask(question))
-        scored = score_records(plan.kind, questions, store.records)
-        if judge is not None:
-            judged, unread = judge.judge(questions, store.records)
-            notes += unread
-            for result in scored:
-                result.metrics.update(judged.get(result.id, {}))
-        if plan.questions.unjudged:
-            notes.append(f"{len(plan.questions.unjudged):,} questions without a relevant document were left out.")
-        # Each warning of a stage is noted once: numbers without a ranker, say, are other numbers.
-        warned = Counter(text for record in store.records.values() for text in record["warnings"])
-        notes += [f"{warning} ({count:,} questions)" for warning, count in warned.most_common(_WARNINGS_SHOWN)]
-        about = {"finished": utc_time(), "notes": notes}
-        run = {**configuration, **provenance.describe_circumstances(), **about}
-        results = Results(plan.kind, run, scored)
-        write_json(output / RESULTS_FILE, results.to_json())
+    store = RunStore(output, configuration)
+    missing = [question for question in questions if question.id not in store.records]
+    notes: list[str] = []
+    if missing:
+        data_dir = plan.data_dir
+        if plan.files:
+            data_dir = data_dir or output.resolve().parent / f"library-{configuration['options']['library'][:8]}"
+            notes += ingest(list(plan.files), plan.deployment, data_dir)
+        library = ExpectedPassages(Library(plan.deployment, data_dir=data_dir).stores, plan.tenant)
+        with Runner(plan.deployment, plan.mode, data_dir=data_dir, outputs=plan.outputs()) as runner:
+            mode = MeasuredMode(plan, runner, library)
+            for question in track(missing):
+                store.add(question.id, mode.ask(question))
+    scored = score_records(plan.kind, questions, store.records)
+    if judge is not None:
+        judged, unread = judge.judge(questions, store.records)
+        notes += unread
+        for result in scored:
+            result.metrics.update(judged.get(result.id, {}))
+    if plan.questions.unjudged:
+        notes.append(f"{len(plan.questions.unjudged):,} questions without a relevant document were left out.")
+    # Each warning of a stage is noted once: numbers without a ranker, say, are other numbers.
+    warned = Counter(text for record in store.records.values() for text in record["warnings"])
+    notes += [f"{warning} ({count:,} questions)" for warning, count in warned.most_common(_WARNINGS_SHOWN)]
+    about = {"finished": utc_time(), "notes": notes}
+    run = {**configuration, **provenance.describe_circumstances(), **about}
+    results = Results(plan.kind, run, scored)
+    write_json(output / RESULTS_FILE, results.to_json())
     return results, output

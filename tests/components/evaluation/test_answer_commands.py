@@ -158,4 +158,4 @@ def test_golden_questions_are_made_with_one(place, library, stand_in_llm, monkey
     assert main(["eval", "golden", *library, "--output", str(place / "made")]) == 1
     out = capsys.readouterr().out
     assert "0 questions accepted" in out
-    assert "left out: nonsense" in out
+    assert "3 left out" in out
