@@ -89,7 +89,6 @@ def compare_results(before: Results, after: Results, gates: Mapping[str, float] 
             breaches.append(why)
     if not differences and not breaches:
         raise RefusedError("The two runs have no metric in common. Measure both with the same version.")
-    differences += _costs(before, after, {difference.metric for difference in differences})
     return Comparison(differences, {name: t for name, t in gates.items() if name in before.metrics}, breaches, notes)
 
 
@@ -106,18 +105,6 @@ def _check_same_questions(before: Results, after: Results) -> None:
             f"The two runs are on different questions: {len(other):,} are in one only, or have another text "
             f"({', '.join(other[:_SHOWN])}). Only the same questions can be paired: measure both runs on one set."
         )
-
-
-def _costs(before: Results, after: Results, known: set[str]) -> list[Difference]:
-    later = {question.id: question for question in after.questions}
-    pairs = [(question, later[question.id]) for question in before.questions]
-    timed = [(a.timings_ms, b.timings_ms) for a, b in pairs if "total" in a.timings_ms and "total" in b.timings_ms]
-    values = {
-        "latency_ms": [(a["total"], b["total"]) for a, b in timed],
-        "llm_calls": [(float(a.llm_calls), float(b.llm_calls)) for a, b in pairs],
-    }
-    chosen = {name: found for name, found in values.items() if found and name not in known}
-    return [compare_metric(name, *zip(*found, strict=True)) for name, found in chosen.items()]
 
 
 def comparison_table(comparison: Comparison) -> Table:

@@ -13,12 +13,11 @@ Unit = Literal["share", "tokens", "ms", "calls", "money"]
 
 @dataclass(frozen=True)
 class Metric:
-    """How a metric is shown; one that a language model `judged` never gates."""
+    """How a metric is shown."""
 
     label: str
     unit: Unit = "share"
     higher_is_better: bool = True
-    judged: bool = False
 
     def format(self, value: float, *, signed: bool = False) -> str:
         sign = "+" if signed else ""
@@ -46,8 +45,8 @@ KNOWN: dict[str, Metric] = {
     "contains_answer": Metric("Holds the answer"),
     "correct_refusal": Metric("Correct refusals"),
     "false_refusal": Metric("False refusals", higher_is_better=False),
-    "haystack_faithfulness": Metric("Faithfulness (Haystack)", judged=True),
-    "haystack_context_relevance": Metric("Context relevance (Haystack)", judged=True),
+    "haystack_faithfulness": Metric("Faithfulness (Haystack)"),
+    "haystack_context_relevance": Metric("Context relevance (Haystack)"),
     "latency_ms": Metric("Latency", "ms", higher_is_better=False),
     "llm_calls": Metric("LLM calls", "calls", higher_is_better=False),
     "cost": Metric("Cost", "money", higher_is_better=False),

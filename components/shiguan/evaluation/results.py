@@ -88,7 +88,6 @@ class QuestionResult:
     stratum: str = ""
     language: str = ""
     timings_ms: dict[str, float] = field(default_factory=dict)
-    llm_calls: int = 0
     details: dict[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:

@@ -96,10 +96,9 @@ def score_records(kind: str, questions: Iterable[Question], records: dict[str, d
             details["right"] = is_right(question, record)
         if kind == "golden":
             metrics["tenant_kept"] = float(record["kept"])
-        if kind == "answers":
-            metrics |= {"latency_ms": record["timings_ms"].get("total", 0.0), "llm_calls": float(record["llm_calls"])}
-            metrics |= {"cost": cost} if (cost := record.get("cost")) is not None else {}
+        metrics |= {"latency_ms": record["timings_ms"].get("total", 0.0), "llm_calls": float(record["llm_calls"])}
+        metrics |= {"cost": cost} if (cost := record.get("cost")) is not None else {}
         details |= {name: record[name] for name in ("lost", "warnings") if record[name]}
-        took = record["timings_ms"], record["llm_calls"]
-        results.append(QuestionResult(question.id, metrics, question.stratum, question.language, *took, details))
+        stages = record["timings_ms"]
+        results.append(QuestionResult(question.id, metrics, question.stratum, question.language, stages, details))
     return results

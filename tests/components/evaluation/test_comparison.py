@@ -34,7 +34,13 @@ def results(right, *, kind="retrieval", text="Who?", **changes):
     questions = [
         QuestionResult(
             id=f"q{number}",
-            metrics={"recall@5": float(number < right), "recall@10": float(number < right), "context_tokens": 100.0},
+            metrics={
+                "recall@5": float(number < right),
+                "recall@10": float(number < right),
+                "context_tokens": 100.0,
+                "latency_ms": 5.0 + number % 3,
+                "llm_calls": 0.0,
+            },
             stratum="hard" if number % 2 else "easy",
             language="en",
             timings_ms={"retriever": 3.0, "total": 5.0 + number % 3},
@@ -58,7 +64,7 @@ def test_calls_stand_beside_quality_and_latency_without_a_verdict():
     slower = results(95)
     slower = replace(
         slower,
-        questions=[replace(q, timings_ms={"total": q.timings_ms["total"] * 2}, llm_calls=1) for q in slower.questions],
+        questions=[replace(q, metrics=q.metrics | {"latency_ms": 20.0, "llm_calls": 1.0}) for q in slower.questions],
     )
     verdicts = {d.metric: d.verdict for d in compare_results(results(95), slower, {}).differences}
     assert verdicts["latency_ms"] == "not judged"  # the runs came one after the other
