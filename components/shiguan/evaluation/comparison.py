@@ -108,7 +108,7 @@ def _check_same_questions(before: Results, after: Results) -> None:
 
 
 def comparison_table(comparison: Comparison) -> Table:
-    columns = ["metric", ">A", ">B", ">difference", ">detectable", ">gained / lost", ">p", "verdict", "gate"]
+    columns = ["metric", ">A", ">B", ">difference", ">detectable", ">gained / lost", "verdict", "gate"]
     rows = []
     for found in comparison.differences:
         shown = metric(found.metric)
@@ -119,7 +119,6 @@ def comparison_table(comparison: Comparison) -> Table:
             (shown.format(found.difference, signed=True), shown.interval(found.low, found.high, signed=True)),
             shown.format(found.detectable),
             f"{found.gained:,} / {found.lost:,}",
-            f"{found.p_value:.3f}",
             found.verdict,
             f"{comparison.gates[found.metric]:g}" if found.metric in comparison.gates else "",
         ])  # fmt: skip
@@ -143,8 +142,7 @@ def comparison_report(comparison: Comparison, before: Results, after: Results) -
     text = (
         "B against A, paired by question, with the 95 % interval of the difference. A metric is called better or worse "
         "only where that interval excludes zero; `detectable` is the smallest difference that this set would show in "
-        "80 % of the cases, and `p` is McNemar's exact test of the questions gained and lost. Latency gets no verdict: "
-        "the runs came one after the other. "
+        "80 % of the cases. Latency gets no verdict: the runs came one after the other. "
         f"{count} metrics are compared, so about {count * 0.05:.1f} would be called different by chance: gated are "
         f"only {gated}."
     )

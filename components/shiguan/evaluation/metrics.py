@@ -127,7 +127,6 @@ class Difference:
     detectable: float
     gained: int
     lost: int
-    p_value: float
     count: int
     higher_is_better: bool = True
     paired: bool = True
@@ -146,10 +145,9 @@ def compare_metric(name: str, before: Sequence[float], after: Sequence[float]) -
     """
     Compare one metric of two runs, question by question.
 
-    The interval is the percentile bootstrap of the mean difference (Efron and Tibshirani 1993, chapter 13). McNemar's
-    exact test (1947) asks whether the questions that changed went one way more often than a coin would; for a graded
-    metric it is the sign test. The smallest detectable difference is (z for 95 % + z for 80 % power) * standard
-    deviation of the differences / sqrt(questions); where no question changed, six, all in one direction.
+    The interval is the percentile bootstrap of the mean difference (Efron and Tibshirani 1993, chapter 13). The
+    smallest detectable difference is (z for 95 % + z for 80 % power) * standard deviation of the differences /
+    sqrt(questions); where no question changed, six, all in one direction.
     """
     if len(before) != len(after) or not len(before):
         raise ValueError(f"`{name}` needs the same number of values twice, got {len(before)} and {len(after)}.")
@@ -158,8 +156,6 @@ def compare_metric(name: str, before: Sequence[float], after: Sequence[float]) -
     changes[numpy.abs(changes) < _TIE] = 0.0
     up, down = int((changes > 0).sum()), int((changes < 0).sum())
     low, high = bootstrap_interval(changes)
-    # The probability that a fair coin, thrown once for each changed question, falls as unevenly.
-    uneven = 2 * sum(math.comb(up + down, heads) for heads in range(min(up, down) + 1)) / 2 ** (up + down)
     spread = float(changes.std(ddof=1)) if len(changes) > 1 else 0.0
     higher_is_better = metric(name).higher_is_better
     return Difference(
@@ -172,7 +168,6 @@ def compare_metric(name: str, before: Sequence[float], after: Sequence[float]) -
         detectable=_QUANTILES * spread / math.sqrt(len(changes)) if spread else min(1.0, 6 / len(changes)),
         gained=up if higher_is_better else down,
         lost=down if higher_is_better else up,
-        p_value=min(1.0, uneven),
         count=len(changes),
         higher_is_better=higher_is_better,
         # The second run finds a warm machine: a verdict on latency would be about that.
