@@ -14,7 +14,7 @@ from shiguan.engine.runner import Runner
 from shiguan.errors import AnswerError, RefusedError
 from shiguan.evaluation import provenance
 from shiguan.evaluation.answer_metrics import answer_record, is_right
-from shiguan.evaluation.attribution import Attribution, ExpectedPassages, TracedMode, TracedRun, loss_of
+from shiguan.evaluation.attribution import Attribution, ExpectedPassages, StageTrace, TracedMode, loss_of
 from shiguan.evaluation.json_lines import fingerprint
 from shiguan.evaluation.judges import AnswerJudge
 from shiguan.evaluation.questions import Question, QuestionSet
@@ -111,7 +111,8 @@ class MeasuredMode:
         """Ask one question, once, and record what was found, read and answered, where it was lost, and its cost."""
         options = {**self.asked, **({"history": question.history} if question.history else {})}
         try:
-            run = self.mode.ask(question.text, tenant_id=self.library.tenant_id, **options)
+            depth = 0 if self.kind == "answers" else DEPTH
+            run = self.mode.ask(question.text, tenant_id=self.library.tenant_id, depth=depth, **options)
         except RefusedError as error:
             raise RefusedError(f"The question `{question.id}` cannot be asked: {error}") from error
         record: dict[str, Any] = {}
@@ -130,22 +131,23 @@ class MeasuredMode:
         record["lost"] = lost.to_json() if lost and (lost.stage != "nothing_lost" or run.answer) else None
         return record | {name: run.traced[name] for name in ("timings_ms", "llm_calls", "usage", "cost", "warnings")}
 
-    def _ranking(self, question: Question, run: TracedRun) -> dict[str, Any]:
+    def _ranking(self, question: Question, run: StageTrace) -> dict[str, Any]:
         """Record each passage that was found and read: its record, and the judged document it is right for."""
 
         def written(documents: Iterable[Document]) -> list[tuple[str | None, str | None]]:
             return [(found.meta.get("record_id"), question.document_of(found)) for found in documents]
 
-        read = written(run.first("passages") or []) if "context" in self.mode.outputs else None
-        tokens = self._counter.count(run.first("context") or "") if read else 0
-        return {"found": written(run.found(DEPTH)), "read": read, "tokens": tokens}
+        first = run.traced["first"]
+        read = written(first.get("passages") or []) if "context" in self.mode.outputs else None
+        tokens = self._counter.count(first.get("context") or "") if read else 0
+        return {"found": written(run.found), "read": read, "tokens": tokens}
 
-    def _loss(self, question: Question, run: TracedRun, record: dict[str, Any]) -> Attribution | None:
+    def _loss(self, question: Question, run: StageTrace, record: dict[str, Any]) -> Attribution | None:
         if self.kind == "retrieval":
             wrong = record["read"] is not None and not question.gold_documents <= {name for _, name in record["read"]}
         else:
             wrong = bool(question.answerable and question.gold and not is_right(question, record))
-        return loss_of(run.trace(), self.library.of_question(question)) if wrong else None
+        return loss_of(run, self.library.of_question(question)) if wrong else None
 
 
 def measure(
