@@ -14,7 +14,7 @@ NAME = "run 5/report.html"
 
 def written(folder, rows):
     quality = Section("Quality", "Means.", Table(["metric", ">mean"], rows))
-    report = Report("Ranking of simple", "100 questions", [quality], notes=["A note."], facts=[("commit", "ab" * 20)])
+    report = Report("Ranking of simple", "100 questions", [quality], notes=["A note."])
     return report_body(write_report(report, folder / "report"))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from shiguan.errors import RefusedError
 from shiguan.evaluation.metrics import Difference, compare_metric, metric
-from shiguan.evaluation.report import SHOWN, facts_of, subtitle_of, title_of, worst, write_report
+from shiguan.evaluation.report import SHOWN, subtitle_of, title_of, worst, write_report
 from shiguan.evaluation.results import Results
 from shiguan.evaluation.tables import Report, Section, Table
 from shiguan.resources import write_json
@@ -132,11 +132,6 @@ def conclusion(comparison: Comparison) -> list[str]:
 
 
 def comparison_report(comparison: Comparison, before: Results, after: Results) -> Report:
-    a, b = dict(facts_of(before)), dict(facts_of(after))
-    facts = [
-        (name, f"A {a.get(name) or 'none'} · B {b.get(name) or 'none'}" if a.get(name) != b.get(name) else a[name])
-        for name in dict.fromkeys([*a, *b])
-    ]
     count = len(comparison.differences)
     gated = ", ".join(metric(name).label for name in comparison.gates) or "none"
     text = (
@@ -152,7 +147,6 @@ def comparison_report(comparison: Comparison, before: Results, after: Results) -
         sections=[Section("Difference", text, comparison_table(comparison)), *_changed(before, after)],
         lines=conclusion(comparison),
         notes=comparison.notes,
-        facts=facts,
     )
 
 

@@ -3,7 +3,6 @@
 import statistics
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -32,8 +31,7 @@ def write_report(report: Report, path: Path) -> Path:
         lstrip_blocks=True,
     )
     template = environment.get_template("report.html.jinja", globals={"zip": zip})
-    text = template.render(report=report, facts=Table(["", ""], report.facts))
-    page.write_text(printable(text), encoding="utf-8")
+    page.write_text(printable(template.render(report=report)), encoding="utf-8")
     return page
 
 
@@ -45,7 +43,6 @@ def run_report(results: Results) -> Report:
         subtitle=subtitle_of(results),
         sections=[part for part in parts if part is not None],
         notes=results.run.get("notes", [])[:SHOWN],
-        facts=facts_of(results),
     )
 
 
@@ -68,22 +65,11 @@ def subtitle_of(results: Results) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def facts_of(results: Results) -> list[tuple[str, str]]:
-    """List names and values of what is needed to repeat a run."""
-    return [(name, _listed(value)) for name, value in results.run.items() if value and name != "notes"]
-
-
 def worst(results: Results) -> tuple[str, list[QuestionResult]]:
     """Choose the metric that decides, and sort the questions that fall short of 1 by it, worst first."""
     name = next((name for name in _WORST_BY if name in results.metrics), "")
     wrong = [question for question in results.questions if question.metrics.get(name, 1.0) < 1.0]
     return name, sorted(wrong, key=lambda question: question.metrics[name])
-
-
-def _listed(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {inner}" for name, inner in value.items())
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _quality(results: Results) -> Section:

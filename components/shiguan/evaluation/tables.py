@@ -64,14 +64,13 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """What is shown of a run or a comparison; `lines` stand out, `facts` help to repeat it."""
+    """What is shown of a run or a comparison; `lines` stand out."""
 
     title: str
     subtitle: str
     sections: list[Section]
     lines: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    facts: list[tuple[str, str]] = field(default_factory=list)
 
 
 def print_report(report: Report) -> None:
@@ -101,9 +100,6 @@ def report_markdown(report: Report) -> str:
         if section.table is not None:
             parts.append(section.table.to_markdown())
     parts += [f"Note: {one_line(note)}" for note in report.notes]
-    if report.facts:
-        facts = Table(["", ""], report.facts).to_markdown()
-        parts += ["<details><summary>To repeat it</summary>", facts, "</details>"]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
