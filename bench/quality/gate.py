@@ -239,7 +239,7 @@ def held(now: "Results", name: str, gates: dict[str, float], options: argparse.N
         write_report(run_report(now), options.output / name / "report")
     path = BASELINE / f"{name}.json"
     if options.update:
-        write_baseline(now, path)
+        write_baseline(replace(now, questions=untimed(now)), path)
         print(f"Wrote {path.relative_to(ROOT)}.")
         return 0
     # Latency is the machine's: another machine's baseline says nothing about this one's.
@@ -333,7 +333,11 @@ def told_missing(mode: str, missing: dict[str, str], count: int) -> int:
 
 def untimed(run: "Results", kept: set[str] | None = None) -> "list[QuestionResult]":
     """Leave the times out of a run, and all questions but those that are kept."""
-    return [replace(one, timings_ms={}) for one in run.questions if kept is None or one.id in kept]
+    return [
+        replace(one, metrics={name: value for name, value in one.metrics.items() if name != "latency_ms"})
+        for one in run.questions
+        if kept is None or one.id in kept
+    ]
 
 
 def write_baseline(run: "Results", path: Path) -> None:

@@ -191,7 +191,7 @@ class LocalCheck:
         """
         from shiguan.grading.hallucination_grader import HallucinationGrader
 
-        self._grader = HallucinationGrader(None if words_only else _embedder(), max_attempts=1, on_unsupported="mark")
+        self._grader = HallucinationGrader(None if words_only else _embedder(), on_unsupported="mark")
         self._grader.warm_up()
 
     def verdicts(self, answer: str, passages: Sequence[str], question: str = "") -> list[dict[str, Any]]:

@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from shiguan import __version__
@@ -62,7 +61,7 @@ def _run(options: argparse.Namespace) -> int:
         gc.freeze()
         gc.enable()
     folder = getattr(options, "prompts", None)
-    if not isinstance(folder, Path):  # of none, or of two that are compared
+    if folder is None:
         return int(command(options))
     from shiguan.llm.prompts import prompts_from  # noqa: PLC0415  # no other command waits for it
 

@@ -1,7 +1,6 @@
 // Elements are made here and nowhere from markup, so that no text of a book, an answer or a name can become any.
 
-export const SVG = "http://www.w3.org/2000/svg";
-export const XHTML = "http://www.w3.org/1999/xhtml";
+const SVG = "http://www.w3.org/2000/svg";
 
 // What holds text of books and of people runs as that text does, whatever the language of the page.
 const TEXTS = new Set("p h1 h2 h3 h4 h5 blockquote td pre cite q del input textarea option dd".split(" "));

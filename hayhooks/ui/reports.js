@@ -1,7 +1,7 @@
 // Reports of `shiguan eval`: their list, and one of them, of which the server gives the few elements that a report has.
 
 import { call } from "./api.js";
-import { h, SVG, XHTML } from "./dom.js";
+import { h } from "./dom.js";
 import { language, t } from "./words.js";
 
 /** Show the list, or the report of a name. */
@@ -18,12 +18,11 @@ export async function reportsView(place, name) {
   place.replaceChildren(h("div.wide", back, h("h1", t("reports")), rows.length ? h("ul.past", rows) : h("p.hint", t("reportsEmpty"))));
 }
 
-function drawn(part, outer = XHTML) {
+function drawn(part) {
   if (typeof part === "string") return part;
   const [name, given, ...inner] = part;
-  const space = name === "svg" ? SVG : outer;
-  const made = document.createElementNS(space, name);
+  const made = document.createElement(name);
   for (const [key, value] of Object.entries(given)) made.setAttribute(key, value);
-  made.append(...inner.map((one) => drawn(one, space)));
+  made.append(...inner.map(drawn));
   return made;
 }

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial, wraps
-from typing import Any, get_args
+from typing import Any
 
 from haystack import Document, GeneratedAnswer, component
 from haystack.dataclasses import ChatMessage
@@ -12,11 +12,9 @@ from shiguan.answer.question_names import absent_names
 from shiguan.answer.quotations import quotations, write_quotations
 from shiguan.claims.checker import check_in_thread, checker_of, numbered_passages
 from shiguan.claims.citations import (
-    Format,
     citations_of,
     cite_claim,
     disagreements_of,
-    escaped,
     verdicts_by_sentence,
     write_cited,
 )
@@ -54,7 +52,7 @@ class CitationExtractor:
 
     Where cited or quoted places of different passages give different numbers, dates or names for the same thing, both
     are listed in `disagreements`; pairs that a model judged in `HallucinationGrader`, as it judged them. The answer's
-    `data` is in the chosen format, and `claim` offsets are offsets in it.
+    `data` is Markdown, and `claim` offsets are offsets in it.
 
     Example:
     ```python
@@ -71,30 +69,24 @@ class CitationExtractor:
 
     def __init__(
         self,
-        format: Format = "markdown",  # noqa: A002
         *,
         mode: str = "simple",
         claim_matcher: ClaimMatcher | None = None,
         closest_below: float = CLOSEST_BELOW,
     ) -> None:
         """
-        Choose the format of the answers.
+        Set what claims are compared by, and what is doubtful.
 
-        :param format: `markdown` (marks as `[1]`), `html` (escaped, marks are links to `#source-1`) or `plain` (no
-            marks; the citations still have the numbers).
         :param mode: The mode of `prompts/not_found.yml` whose not-found sentence is used without a reply.
         :param claim_matcher: Compares claims with passages in another language, and knows the store in which the names
             of a question are looked up; None to do without.
         :param closest_below: The probability, 0 to 1, below which passages are only shown as the closest ones; 0 where
             none was fitted to the embedder, to quote whatever was found.
-        :raises ValueError: If the format is unknown or `closest_below` is not between 0 and 1.
+        :raises ValueError: If `closest_below` is not between 0 and 1.
         """
-        if format not in get_args(Format):
-            raise ValueError(f"`format` must be one of {', '.join(get_args(Format))}, got `{format}`.")
         if not 0 <= closest_below <= 1:
             raise ValueError(f"`closest_below` must be 0 to 1, got {closest_below}.")
         not_found_sentence(mode, "en")
-        self.format = format
         self.mode = mode
         self.claim_matcher = claim_matcher
         self.closest_below = closest_below
@@ -161,7 +153,7 @@ class CitationExtractor:
             warnings.append("The answer was cut off at the model's length limit. Raise its limit or ask more narrowly.")
         checker = checker_of(numbered, query)
         parts = checker.split((reply.text or "").strip())
-        not_found = escaped(not_found_sentence(self.mode, language), self.format)
+        not_found = not_found_sentence(self.mode, language)
         if not parts.claims:
             if not any(map(str.isalpha, reply.text or "")):
                 raise no_answer_error(reply)
@@ -177,8 +169,7 @@ class CitationExtractor:
         if checker.says_nothing(parts):
             # "The sources do not say why he did that" claims that he did.
             claims_more = any(map(checker.stated, parts.claims))
-            sentence = escaped(split_claims(reply.text or "").text.strip(), self.format)
-            return not_found if claims_more else sentence, {}, warnings
+            return not_found if claims_more else split_claims(reply.text or "").text.strip(), {}, warnings
         unknown = sorted({number for _, numbers in parts.marks for number in numbers} - numbered.keys())
         if unknown:
             warnings.append(
@@ -187,7 +178,7 @@ class CitationExtractor:
             )
         graded = verdicts_by_sentence(reply.meta.get("verdicts") or [])
         cited = [cite_claim(claim, checker, numbered, graded) for claim in parts.claims]
-        shown, places = write_cited(parts, cited, self.format)
+        shown, places = write_cited(parts, cited)
         stated = [(claim, place) for claim, place in zip(cited, places, strict=True) if claim.support]
         weak = sum(claim.is_unsupported for claim in cited)
         if weak:
@@ -209,7 +200,6 @@ class CitationExtractor:
         meta: dict[str, Any] = {
             "status": "refused" if grounding.get("status") == "refused" else "not_found",
             "language": language,
-            "format": self.format,
             "citations": [],
             "claims": [],
             "changes": [*grounding.get("removed", ())],
@@ -234,11 +224,11 @@ class CitationExtractor:
         quoted = [] if nothing else quotations(found, query)
         status = "not_found" if not quoted else "quoted" if sure else "closest"
         if quoted:
-            text, citations = write_quotations(quoted, status, language, confidence or 0.0, self.format)
+            text, citations = write_quotations(quoted, status, language, confidence or 0.0)
         else:
-            text, citations = escaped(not_found_sentence(self.mode, language), self.format), []
+            text, citations = not_found_sentence(self.mode, language), []
         count = getattr(store, "count_without_vector", None) if filters and status != "quoted" else None
-        about = {"format": self.format, "citations": citations, "changes": [], "confidence": confidence}
+        about = {"citations": citations, "changes": [], "confidence": confidence}
         about |= {"absent": absent, "waiting": int(count(filters)) if count is not None else 0}
         about["disagreements"] = disagreements_of(citations, found)
         return unwritten_answer(query, text, language, status, found, **about)

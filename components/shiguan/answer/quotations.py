@@ -10,7 +10,7 @@ from typing import Any
 from haystack import Document
 
 from shiguan.answer.answerability import MOST_QUOTED
-from shiguan.claims.citations import Format, cited_place, escaped
+from shiguan.claims.citations import cited_place
 from shiguan.claims.disagreements import disagreements
 from shiguan.llm.source_blocks import neutral_attribute
 from shiguan.resources import read_patterns, read_table, resource_folder
@@ -38,12 +38,6 @@ _FEWEST, _SENTENCES, _SHORT, _LONGEST = 2, 4, 400, 900
 # of the share of the question's words each sentence of that distance costs.
 _SHOWN, _REACH, _AWAY = ("time", "number", "reason"), 6, 0.1
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-# How a quotation's number and its closest sentence are written.
-_STYLES: dict[Format, tuple[str, str]] = {
-    "markdown": ("[{}] ", "**{}**"),
-    "html": ("[{}] ", "<strong>{}</strong>"),
-    "plain": ("", "{}"),
-}
 
 
 @dataclass(frozen=True)
@@ -215,21 +209,19 @@ def _asked_words(text: str, sentence: Span, weights: Mapping[str, float]) -> lis
 
 
 def write_quotations(
-    quoted: Sequence[Quotation], status: str, language: str, confidence: float, form: Format = "markdown"
+    quoted: Sequence[Quotation], status: str, language: str, confidence: float
 ) -> tuple[str, list[dict[str, Any]]]:
-    """Write an answer that consists of quotations, and its citations."""
+    """Write an answer that consists of quotations, the closest sentence of each in bold, and its citations."""
     sentences = _sentences()[status]
-    (mark, strong), text = _STYLES[form], escaped(sentences.get(language, sentences["en"]), form)
-    citations, gap = [], escaped("\n\n", form)
+    text = sentences.get(language, sentences["en"])
+    citations = []
     for quotation in quoted:
         citation = quotation.citation(confidence)
         content, (start, end), (a, b) = quotation.document.content or "", quotation.window, quotation.sentence
-        before, closest, after = (escaped(content[slice(*span)], form) for span in ((start, a), (a, b), (b, end)))
-        quote = f"{before}{strong.format(closest)}{after}"
-        if form == "markdown":
-            quote = "\n".join(f"> {line}".rstrip() for line in quote.splitlines())
-        place = escaped(neutral_attribute(" › ".join([citation["source"], *citation["section"]])), form)
-        text += f"{gap}{mark.format(citation['number'])}{place}{gap}"
+        marked = f"{content[start:a]}**{content[a:b]}**{content[b:end]}"
+        quote = "\n".join(f"> {line}".rstrip() for line in marked.splitlines())
+        place = neutral_attribute(" › ".join([citation["source"], *citation["section"]]))
+        text += f"\n\n[{citation['number']}] {place}\n\n"
         citation["claim"] = {"start": len(text), "end": len(text) + len(quote)}
         citations.append(citation)
         text += quote

@@ -1,12 +1,11 @@
 """Ties the claims of an answer to passages: its citations, its marks, and both in the text that is shown."""
 
-import html
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, isnan
-from typing import Any, Literal
+from typing import Any
 
 from haystack import Document
 
@@ -17,18 +16,11 @@ from shiguan.claims.disagreements import disagreements
 from shiguan.text.places import place_of
 from shiguan.text.terms import is_wide, terms
 
-Format = Literal["markdown", "html", "plain"]
-
 # Confidence = 0.4 document score + 0.4 similarity + 0.2 frequency of the passage in the answer (three times is often).
 _SCORE_SHARE, _SIMILARITY_SHARE, _FREQUENCY_SHARE, _OFTEN = 0.4, 0.4, 0.2, 3
 # The score of a passage that has none: neither good nor bad.
 _UNKNOWN = 0.5
 _NOTHING_STATED = "it states nothing"
-_MARKS: dict[Format, str] = {
-    "markdown": "[{0}]",
-    "html": '<sup class="citation"><a href="#source-{0}">[{0}]</a></sup>',
-    "plain": "",
-}
 # Nobody would read more.
 _MOST_DISAGREEMENTS = 5
 _STOP = re.compile(r"[.!?。！？…;；:：\"”’」』)）\]】*\x60]*$")
@@ -252,9 +244,7 @@ def _values_of(pair: Mapping[str, Any]) -> frozenset[tuple[Any, ...]]:
     return frozenset((pair["kind"], place["parent_id"], *place["value"]) for place in pair["places"])
 
 
-def write_cited(
-    parts: ClaimedText, cited: Sequence[CitedClaim], form: Format = "markdown"
-) -> tuple[str, list[tuple[int, int]]]:
+def write_cited(parts: ClaimedText, cited: Sequence[CitedClaim]) -> tuple[str, list[tuple[int, int]]]:
     """Write an answer with the marks that its claims shall have, and return the place of each claim."""
     marks: dict[int, list[int]] = {}
     missing = [list(claim.numbers) for claim in cited]
@@ -274,19 +264,15 @@ def write_cited(
     end_of: dict[int, int] = {}
     edges = {edge for own in cited for edge in (own.claim.start, own.claim.end)}
     for place in sorted({*marks, *edges, *signs, len(parts.text)}):
-        mark = "".join(_MARKS[form].format(number) for number in dict.fromkeys(marks.get(place, [])))
+        mark = "".join(f"[{number}]" for number in dict.fromkeys(marks.get(place, [])))
         sign = UNSUPPORTED_MARK if place in signs else ""
         if (sign or mark) and place and not parts.text[place - 1].isspace() and not is_wide(parts.text[place - 1]):
             sign, mark = (" " + sign, mark) if sign else (sign, " " + mark)
-        out += [escaped(parts.text[at:place], form), sign, mark]
+        out += [parts.text[at:place], sign, mark]
         at, end_of[place] = place, length + len(out[-3]) + len(sign)
         length = end_of[place] + len(mark)
         start_of[place] = length
     return "".join(out), [(start_of[own.claim.start], end_of[own.claim.end]) for own in cited]
-
-
-def escaped(text: str, form: Format) -> str:
-    return html.escape(text).replace("\n", "<br>\n") if form == "html" else text
 
 
 def is_of_tool(document: Document) -> bool:

@@ -1,9 +1,9 @@
 """Finds the place of a passage nearest in meaning to a claim, by the stored vectors of the passage's children."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Self
+from functools import lru_cache, partial
+from typing import Any
 
 from haystack import Document
 from haystack.components.embedders.types.protocol import TextEmbedder
@@ -75,48 +75,34 @@ class ClaimMatcher(Serializable):
         :returns: Copies that can find the place in them that is nearest to a claim.
         :raises RefusedError: If there are no filters.
         """
-        parents = [document.id for document in documents]
-        search = _ChildSearch(self, require_filters(filters, type(self).__name__), parents)
+        within = require_filters(filters, type(self).__name__)
+        within = all_of(where("meta.parent_id", "in", [document.id for document in documents]), within)
+        children = lru_cache(_MOST_CLAIMS)(partial(self._children, within))
         compared: list[Document] = []
         for document in documents:
             compared.append(object.__new__(ComparedDocument))
-            compared[-1].__dict__.update(document.__dict__, search=search)
+            compared[-1].__dict__.update(document.__dict__, children=children, near=self.near)
         return compared
+
+    def _children(self, filters: dict[str, Any], claim: str) -> list[Document]:
+        embedding = self.text_embedder.run(text=claim)["embedding"]
+        if not embedding:
+            return []
+        searched = {"query_embedding": embedding, "filters": filters, "top_k": _MOST_CHILDREN}
+        return list(self.embedding_retriever.run(**searched)["documents"])
 
 
 class ComparedDocument(SharedDocument):
     """A passage whose stored vectors a claim in another language can be compared with."""
 
-    search: "_ChildSearch | None" = None
+    children: Callable[[str], list[Document]] | None = None
+    near: float | None = None
 
     def nearest(self, claim: str) -> Nearest | None:
         """Find the child nearest to a claim that lies, at least in part, in the part of the passage that was read."""
-        if self.search is None:
-            return None
         cut, length = (self.meta.get("cut") or [0])[0], len(self.content or "")
-        for child in self.search.children(claim):
+        for child in self.children(claim) if self.children is not None else ():
             start, end = max(0, child.meta["start"] - cut), min(length, child.meta["end"] - cut)
             if child.meta.get("parent_id") == self.id and start < end:
-                cosine = child.meta.get("raw_score", child.score) or 0.0
-                return Nearest(start, end, cosine, self.search.matcher.near)
+                return Nearest(start, end, child.meta.get("raw_score", child.score) or 0.0, self.near)
         return None
-
-
-class _ChildSearch:
-    """Searches for a claim among the children of some passages, once for each claim."""
-
-    def __init__(self, matcher: ClaimMatcher, filters: dict[str, Any], parents: Sequence[str]) -> None:
-        self.matcher = matcher
-        self._filters = all_of(where("meta.parent_id", "in", list(parents)), filters)
-        self.children = lru_cache(_MOST_CLAIMS)(self._children)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return the same object, because it holds a store and a model."""
-        return self
-
-    def _children(self, claim: str) -> list[Document]:
-        embedding = self.matcher.text_embedder.run(text=claim)["embedding"]
-        if not embedding:
-            return []
-        searched = {"query_embedding": embedding, "filters": self._filters, "top_k": _MOST_CHILDREN}
-        return list(self.matcher.embedding_retriever.run(**searched)["documents"])

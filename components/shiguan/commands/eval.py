@@ -7,12 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shiguan.commands.arguments import mode_or_file
 from shiguan.commands.options import print_json, print_line, print_result, tenant
 from shiguan.commands.terminal import IngestProgress, track
 from shiguan.engine.library import Library
 from shiguan.errors import RefusedError
-from shiguan.evaluation.comparison import compare_results, comparison_report, read_gates, write_comparison
+from shiguan.evaluation.comparison import compare_results, comparison_report, write_comparison
 from shiguan.evaluation.golden_maker import (
     GOLDEN_FILE,
     MOST_FRUITLESS,
@@ -29,10 +28,9 @@ from shiguan.evaluation.measurement import Plan, measure
 from shiguan.evaluation.provenance import ingest_corpus, prompt_hashes
 from shiguan.evaluation.questions import QuestionSet, read_golden_set, read_retrieval_set
 from shiguan.evaluation.report import run_report, write_report
-from shiguan.evaluation.results import Results, RunStore, read_results
+from shiguan.evaluation.results import RunStore, read_results
 from shiguan.evaluation.tables import print_report
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
-from shiguan.llm.prompts import prompts_from
 from shiguan.tenants import of_tenant
 
 
@@ -41,52 +39,34 @@ def _ingest_with_progress(files: list[Path], deployment: str, data_dir: Path) ->
         return ingest_corpus(files, deployment=deployment, data_dir=data_dir, progress=progress.callback)
 
 
-def _read_set(options: argparse.Namespace) -> QuestionSet:
-    named = {name: getattr(options, name) for name in ("limit", "skip_unjudged", "gold_field")}
-    return read_retrieval_set(options.corpus, options.queries, options.qrels, **named)
+def retrieval(options: argparse.Namespace) -> int:
+    questions = read_retrieval_set(
+        options.corpus, options.queries, options.qrels, limit=options.limit, skip_unjudged=options.skip_unjudged
+    )
+    return _measured(options, questions, "Searching", kind="retrieval", files=[options.corpus])
+
+
+def answers(options: argparse.Namespace) -> int:
+    questions, judge = read_golden_set(options.golden), AnswerJudge() if options.judge else None
+    plan = {"kind": "answers", "files": options.corpus, "tenant_id": tenant(options)}
+    return _measured(options, questions, "Asking", judge, **plan)
 
 
 def _measured(
     options: argparse.Namespace, questions: QuestionSet, doing: str, judge: AnswerJudge | None = None, **plan: Any
-) -> tuple[Results, Path]:
-    shared = {name: getattr(options, name) for name in ("deployment", "output", "data_dir")}
-    whole = Plan(questions=questions, **shared | plan)
+) -> int:
+    shared = {name: getattr(options, name) for name in ("deployment", "mode", "output", "data_dir")}
+    whole = Plan(questions=questions, **shared, **plan)
     results, output = measure(whole, track=lambda asked: track(asked, doing), ingest=_ingest_with_progress, judge=judge)
-    write_report(run_report(results), output / "report")
-    return results, output
-
-
-def _print_run(results: Results, output: Path, *, as_json: bool) -> int:
-    if as_json:
+    report = run_report(results)
+    write_report(report, output / "report")
+    if options.json:
         summary = {key: value for key, value in results.to_json().items() if key != "questions"}
         print_json({**summary, "output": str(output)})
     else:
-        print_report(run_report(results))
+        print_report(report)
         print_line(f"\nResults, report.md and report.html are in {output}")
     return 0
-
-
-def retrieval(options: argparse.Namespace) -> int:
-    run = _measured(options, _read_set(options), "Searching", **_ranking(options), mode=options.mode)
-    return _print_run(*run, as_json=options.json)
-
-
-def _ranking(options: argparse.Namespace) -> dict[str, Any]:
-    return {"kind": "retrieval", "files": [options.corpus], "context": not options.no_context}
-
-
-def answers(options: argparse.Namespace) -> int:
-    run = _measured(
-        options,
-        read_golden_set(options.golden),
-        "Asking",
-        AnswerJudge() if options.judge else None,
-        kind="answers",
-        files=options.corpus,
-        mode=options.mode,
-        tenant_id=tenant(options),
-    )
-    return _print_run(*run, as_json=options.json)
 
 
 def golden(options: argparse.Namespace) -> int:
@@ -107,8 +87,8 @@ def golden(options: argparse.Namespace) -> int:
         "library": fingerprint(sorted(parent.id for parent in parents)),
         "prompts": {name: value for name, value in prompt_hashes().items() if name.startswith("golden_")},
     }
-    with RunStore(options.output, configuration) as store:
-        made = maker.make(parents, options.count, store, lambda left: track(left, "Asking for questions"))
+    store = RunStore(options.output, configuration)
+    made = maker.make(parents, options.count, store, lambda left: track(left, "Asking for questions"))
     write_made_set(made, options.output)
     agreement = judge_agreement(options.output / REVIEW_FILE, made.verdicts)
     types = Counter(row["type"] for row in made.accepted)
@@ -116,7 +96,7 @@ def golden(options: argparse.Namespace) -> int:
         "accepted": len(made.accepted),
         "rejected": len(made.rejected),
         "types": dict(types),
-        **{name: getattr(made, name) for name in ("faults", "passages", "llm_calls")},
+        **{name: getattr(made, name) for name in ("left_out", "passages", "llm_calls")},
         "agreement": agreement._asdict(),
         "output": str(options.output),
     }
@@ -126,12 +106,11 @@ def golden(options: argparse.Namespace) -> int:
 
 def _lines(made: MadeSet, types: Counter[str], agreement: JudgeAgreement, output: Path) -> Iterator[str]:
     yield (
-        f"{len(made.accepted)} questions accepted and {len(made.rejected)} rejected, from {made.passages} passages "
-        f"with {made.llm_calls} LLM calls."
+        f"{len(made.accepted)} questions accepted, {len(made.rejected)} rejected and {made.left_out} left out, from "
+        f"{made.passages} passages with {made.llm_calls} LLM calls."
     )
     if types:
         yield "  " + ", ".join(f"{count} {kind}" for kind, count in sorted(types.items()))
-    yield from (f"  left out: {kind}, {count}" for kind, count in made.faults.most_common())
     if not made.accepted:
         yield (
             f"No question was accepted; it ends after {MOST_FRUITLESS} passages in a row that give none. Check "
@@ -152,9 +131,8 @@ def _lines(made: MadeSet, types: Counter[str], agreement: JudgeAgreement, output
 
 
 def compare(options: argparse.Namespace) -> int:
-    gates = read_gates(options.gate)
-    before, after = _both(options)
-    comparison = compare_results(before, after, gates)
+    before, after = read_results(options.a), read_results(options.b)
+    comparison = compare_results(before, after)
     report = comparison_report(comparison, before, after)
     if options.output is not None:
         write_comparison(comparison, report, before, after, options.output)
@@ -165,32 +143,3 @@ def compare(options: argparse.Namespace) -> int:
         if options.output is not None:
             print_line(f"comparison.html, .md and .json are in {options.output}")
     return 1 if comparison.breaches else 0
-
-
-def _both(options: argparse.Namespace) -> tuple[Results, Results]:
-    files = (options.corpus, options.golden) if options.golden else (options.corpus, options.queries, options.qrels)
-    run = [name for name in (options.a, options.b) if not _is_results(name)]
-    if run and not all(files):
-        raise RefusedError(
-            f"`{run[0]}` is not a results file, so it has to be run: give --corpus, --queries and --qrels as well, or "
-            "--corpus and --golden, or name the results.json of a finished run."
-        )
-    if options.prompts and len(run) < 2:
-        raise RefusedError("`--prompts` takes two runs: name a mode or pipeline file as A and as B.")
-    questions = (read_golden_set(options.golden) if options.golden else _read_set(options)) if run else None
-    before, after = (_results(name, label, questions, options) for name, label in ((options.a, "a"), (options.b, "b")))
-    return before, after
-
-
-def _is_results(name: str) -> bool:
-    return Path(name).is_dir() or name.endswith(".json")
-
-
-def _results(name: str, label: str, questions: QuestionSet | None, options: argparse.Namespace) -> Results:
-    if questions is None or _is_results(name):
-        return read_results(Path(name))
-    output = options.output / label if options.output is not None else None
-    doing = f"Searching {label.upper()}"
-    plan = {"kind": "answers", "files": [options.corpus]} if options.golden else _ranking(options)
-    with prompts_from(options.prompts["ab".index(label)] if options.prompts else None):
-        return _measured(options, questions, doing, **plan, mode=mode_or_file(name), output=output)[0]

@@ -41,14 +41,13 @@ def why(options: argparse.Namespace) -> int:
     asked: dict[str, Any] = {"history": read_history(options.history)} if options.history else {}
     with open_runner(options) as runner:
         expected = ExpectedPassages(open_library(options).stores, tenant(options)).find(options.expected)
-        run = TracedMode(runner).ask(question, tenant_id=tenant(options), top_k=options.top_k, **asked)
-        trace = run.trace()
+        trace = TracedMode(runner).ask(question, tenant_id=tenant(options), top_k=options.top_k, **asked)
     found = attribute(trace, expected)
     if options.json:
         about = {"question": question, "mode": options.mode}
-        print_json({**about, **found.to_json(), "passages": expected.places(), "warnings": run.traced["warnings"]})
+        print_json({**about, **found.to_json(), "passages": expected.places(), "warnings": trace.traced["warnings"]})
     else:
-        _print_why(question, found, expected, trace.asked, run.traced["warnings"])
+        _print_why(question, found, expected, trace.asked, trace.traced["warnings"])
     return 0
 
 

@@ -1,9 +1,9 @@
 """
 Scores one answer, as it was recorded, against its question: right, cited, supported, or rightly refused.
 
-How near an answer comes to a right one follows SQuAD (Rajpurkar et al. 2016, section 6.1): case, punctuation and
-English articles do not count, and the best of several right answers does. Chinese is compared by characters, as in
-CMRC 2018 (Cui et al. 2019, section 4); traditional ones count as simplified. Citation marks are left out.
+An answer is compared with a right one as in SQuAD (Rajpurkar et al. 2016, section 6.1): case, punctuation and English
+articles do not count, and the best of several right answers does. Chinese is compared by characters, as in CMRC 2018
+(Cui et al. 2019, section 4); traditional ones count as simplified. Citation marks are left out.
 
 Whether the citations hold follows ALCE (Gao et al., "Enabling Large Language Models to Generate Text with Citations",
 2023, section 4.3). A claim is *recalled* if the passages that it cites support it, all of them together. A citation
@@ -16,7 +16,6 @@ counts every sentence.
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -116,8 +115,6 @@ def score_answer(question: Question, record: Record) -> dict[str, float]:
     if question.answerable:
         metrics["false_refusal"] = float(refused)
         if question.answers:
-            metrics["exact_match"] = exact_match(text, question.answers)
-            metrics["token_f1"] = token_f1(text, question.answers) if text else 0.0
             metrics["contains_answer"] = contains_answer(text, question.answers)
         if question.gold:
             metrics["gold_read"] = _gold_share(question, record, cited=False)
@@ -148,26 +145,11 @@ def without_marks(answer: str) -> str:
     return split_claims(answer).text
 
 
-def exact_match(answer: str, right: Sequence[str]) -> float:
-    return float(answer_tokens(answer) in map(answer_tokens, right))
-
-
-def token_f1(answer: str, right: Sequence[str]) -> float:
-    """Compute the harmonic mean of precision and recall of an answer's tokens, against the nearest right answer."""
-    given = Counter(answer_tokens(answer))
-    return max(_f1(given, Counter(answer_tokens(text))) for text in right)
-
-
 def contains_answer(answer: str, right: Sequence[str]) -> float:
     """Return 1 if an answer in whole sentences contains a right one as a run of tokens, else 0."""
     given = f" {' '.join(answer_tokens(answer))} "
     wanted = (" ".join(answer_tokens(text)) for text in right)
     return float(any(text and f" {text} " in given for text in wanted))
-
-
-def _f1(given: Counter[str], wanted: Counter[str]) -> float:
-    both = given.total() + wanted.total()
-    return 2 * (given & wanted).total() / both if both else 1.0
 
 
 def _gold_share(question: Question, record: Record, *, cited: bool) -> float:

@@ -134,11 +134,17 @@ LABELS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class StageTrace:
-    """The documents of each stage of one run, best first; the answer, and the queries that were searched."""
+    """
+    One question on its way through a mode: the documents of each stage, best first, the answer, and what was searched.
+
+    `found` are the passages of the first attempt, as many as were wanted; `traced` is the result of `Runner.trace`.
+    """
 
     lists: dict[str, list[Document]]
     answer: GeneratedAnswer | None = None
     asked: list[str] = field(default_factory=list)
+    found: list[Document] = field(default_factory=list)
+    traced: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -262,12 +268,42 @@ class TracedMode:
         ]
         self.last, self.senders = self._last_stage()
 
-    def ask(self, question: str, *, tenant_id: str, **options: Any) -> "TracedRun":
-        """Ask a question with options such as `history` and `top_k`."""
+    def ask(self, question: str, *, tenant_id: str, depth: int = 0, **options: Any) -> StageTrace:
+        """Ask a question with options such as `history` and `top_k`, and find `depth` passages."""
         targets = [f"{name}.documents" for name in self.stages.values()]
         wanted = list(dict.fromkeys([*self.outputs, *targets, *self.senders.values()]))
         traced = self.runner.trace(question, tenant_id=tenant_id, outputs=wanted, **options)
-        return TracedRun(self, question, tenant_id, options, traced)
+        outputs = traced["outputs"]
+        lists = {name: outputs.get(f"{stage}.documents") for name, stage in self.stages.items()}
+        lists |= {name: lists.get(name) or [] for name in ("fused", "fetched")}
+        lists |= {"ranked": outputs.get("documents") or lists["fetched"], "context": outputs.get("passages")}
+        return StageTrace(
+            {name: lists[name] for name in STAGES if lists.get(name) is not None},
+            next(iter(outputs.get("answers") or []), None),
+            _as_list(outputs.get("queries") or question),
+            self._found(question, tenant_id, options, traced["first"], depth) if depth else [],
+            traced,
+        )
+
+    def _found(
+        self, question: str, tenant_id: str, options: dict[str, Any], first: dict[str, Any], depth: int
+    ) -> list[Document]:
+        """Run the last stage of the first attempt again for more passages or, if need be, the whole mode."""
+        if not self.last:
+            deeper = {**options, "top_k": depth}
+            deep = self.runner.trace(question, tenant_id=tenant_id, outputs=["documents"], **deeper)
+            return (deep["first"]["documents"] or [])[:depth]
+        if first.get("documents") is None:
+            return []
+        given = {socket: first[target] for socket, target in self.senders.items()}
+        for name, value in (("query", question), ("tenant_id", tenant_id)):
+            for target in self.runner.pipeline.metadata["inputs"].get(name, ()):
+                stage, _, socket = target.partition(".")
+                if stage == self.last:
+                    given[socket] = value
+        known = {socket: value for socket, value in given.items() if value is not None}
+        documents: list[Document] = self.parts[self.last].run(**known, top_k=depth)["documents"]
+        return documents[:depth]
 
     def _last_stage(self) -> tuple[str, dict[str, str]]:
         """Find the stage behind `documents`, if the input `top_k` goes to it alone, and where its inputs come from."""
@@ -281,50 +317,5 @@ class TracedMode:
         return last, {data["to_socket"].name: f"{sender}.{data['from_socket'].name}" for sender, _, data in edges}
 
 
-@dataclass(frozen=True)
-class TracedRun:
-    """One question on its way through a mode; `traced` is the result of `Runner.trace`."""
-
-    mode: TracedMode
-    question: str
-    tenant_id: str
-    options: dict[str, Any]
-    traced: dict[str, Any]
-
-    @property
-    def answer(self) -> GeneratedAnswer | None:
-        answers = self.traced["outputs"].get("answers") or []
-        return answers[0] if answers else None
-
-    def first(self, name: str) -> Any:
-        """Return one of the file's outputs as it was in the first attempt of a mode that loops."""
-        return self.traced["first"].get(name)
-
-    def found(self, depth: int) -> list[Document]:
-        """Return `depth` passages of the first attempt: its last stage runs again or, if need be, the whole mode."""
-        mode = self.mode
-        if not mode.last:
-            deeper = {**self.options, "top_k": depth}
-            deep = mode.runner.trace(self.question, tenant_id=self.tenant_id, outputs=["documents"], **deeper)
-            return (deep["first"]["documents"] or [])[:depth]
-        if self.first("documents") is None:
-            return []
-        given = {socket: self.traced["first"][target] for socket, target in mode.senders.items()}
-        for name, value in (("query", self.question), ("tenant_id", self.tenant_id)):
-            for target in mode.runner.pipeline.metadata["inputs"].get(name, ()):
-                stage, _, socket = target.partition(".")
-                if stage == mode.last:
-                    given[socket] = value
-        known = {socket: value for socket, value in given.items() if value is not None}
-        documents: list[Document] = mode.parts[mode.last].run(**known, top_k=depth)["documents"]
-        return documents[:depth]
-
-    def trace(self) -> StageTrace:
-        """Collect the documents of every stage in the last attempt."""
-        mode, outputs = self.mode, self.traced["outputs"]
-        queries = outputs.get("queries") or self.question
-        asked = [queries] if isinstance(queries, str) else list(queries)
-        lists = {name: outputs.get(f"{stage}.documents") for name, stage in mode.stages.items()}
-        lists |= {name: lists.get(name) or [] for name in ("fused", "fetched")}
-        lists |= {"ranked": outputs.get("documents") or lists["fetched"], "context": outputs.get("passages")}
-        return StageTrace({name: lists[name] for name in STAGES if lists.get(name) is not None}, self.answer, asked)
+def _as_list(queries: str | Sequence[str]) -> list[str]:
+    return [queries] if isinstance(queries, str) else list(queries)

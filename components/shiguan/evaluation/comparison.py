@@ -1,13 +1,13 @@
 """Compares two runs on the same questions, metric by metric."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from shiguan.errors import RefusedError
-from shiguan.evaluation.metrics import KNOWN, Difference, compare_metric, metric
-from shiguan.evaluation.report import SHOWN, facts_of, subtitle_of, title_of, worst, write_report
+from shiguan.evaluation.metrics import Difference, compare_metric, metric
+from shiguan.evaluation.report import SHOWN, subtitle_of, title_of, worst, write_report
 from shiguan.evaluation.results import Results
 from shiguan.evaluation.tables import Report, Section, Table
 from shiguan.resources import write_json
@@ -26,29 +26,6 @@ The gated metrics, and how much worse each may get.
 Of twenty harmless comparisons at 95 % one looks real by chance, so what may stop a change is chosen before it is
 measured. Metrics that a language model judges are reported and never gate.
 """
-
-
-_GATEABLE = [name for name, kind in KNOWN.items() if kind.unit == "share" and not kind.judged]
-
-
-def read_gates(texts: Sequence[str]) -> dict[str, float]:
-    if not texts:
-        return dict(GATES)
-    if list(texts) == ["none"]:
-        return {}
-    gates: dict[str, float] = {}
-    for text in texts:
-        name, _, tolerance = text.partition("=")
-        try:
-            gates[name] = float(tolerance) if tolerance else GATES.get(name, 0.02)
-        except ValueError:
-            gates[name] = -1.0
-        if name not in _GATEABLE or not 0 <= gates[name] <= 1:
-            raise RefusedError(
-                f"`{text}` is no gate. Write a metric, and if you like its tolerance from 0 to 1: `recall@5=0.02`. "
-                f"Those that can gate are {', '.join(_GATEABLE)}."
-            )
-    return gates
 
 
 def breach(difference: Difference, tolerance: float) -> str | None:
@@ -85,7 +62,7 @@ class Comparison:
         return {"differences": rows, "gates": self.gates, "breaches": self.breaches, "notes": self.notes}
 
 
-def compare_results(before: Results, after: Results, gates: Mapping[str, float]) -> Comparison:
+def compare_results(before: Results, after: Results, gates: Mapping[str, float] = GATES) -> Comparison:
     _check_same_questions(before, after)
     differs = {"data": "the files measured on", "machine": "the machine", "llm": "the language model"}
     notes = [
@@ -112,7 +89,6 @@ def compare_results(before: Results, after: Results, gates: Mapping[str, float])
             breaches.append(why)
     if not differences and not breaches:
         raise RefusedError("The two runs have no metric in common. Measure both with the same version.")
-    differences += _costs(before, after, {difference.metric for difference in differences})
     return Comparison(differences, {name: t for name, t in gates.items() if name in before.metrics}, breaches, notes)
 
 
@@ -131,20 +107,8 @@ def _check_same_questions(before: Results, after: Results) -> None:
         )
 
 
-def _costs(before: Results, after: Results, known: set[str]) -> list[Difference]:
-    later = {question.id: question for question in after.questions}
-    pairs = [(question, later[question.id]) for question in before.questions]
-    timed = [(a.timings_ms, b.timings_ms) for a, b in pairs if "total" in a.timings_ms and "total" in b.timings_ms]
-    values = {
-        "latency_ms": [(a["total"], b["total"]) for a, b in timed],
-        "llm_calls": [(float(a.llm_calls), float(b.llm_calls)) for a, b in pairs],
-    }
-    chosen = {name: found for name, found in values.items() if found and name not in known}
-    return [compare_metric(name, *zip(*found, strict=True)) for name, found in chosen.items()]
-
-
 def comparison_table(comparison: Comparison) -> Table:
-    columns = ["metric", ">A", ">B", ">difference", ">detectable", ">gained / lost", ">p", "verdict", "gate"]
+    columns = ["metric", ">A", ">B", ">difference", ">detectable", ">gained / lost", "verdict", "gate"]
     rows = []
     for found in comparison.differences:
         shown = metric(found.metric)
@@ -155,7 +119,6 @@ def comparison_table(comparison: Comparison) -> Table:
             (shown.format(found.difference, signed=True), shown.interval(found.low, found.high, signed=True)),
             shown.format(found.detectable),
             f"{found.gained:,} / {found.lost:,}",
-            f"{found.p_value:.3f}",
             found.verdict,
             f"{comparison.gates[found.metric]:g}" if found.metric in comparison.gates else "",
         ])  # fmt: skip
@@ -169,18 +132,12 @@ def conclusion(comparison: Comparison) -> list[str]:
 
 
 def comparison_report(comparison: Comparison, before: Results, after: Results) -> Report:
-    a, b = dict(facts_of(before)), dict(facts_of(after))
-    facts = [
-        (name, f"A {a.get(name) or 'none'} · B {b.get(name) or 'none'}" if a.get(name) != b.get(name) else a[name])
-        for name in dict.fromkeys([*a, *b])
-    ]
     count = len(comparison.differences)
     gated = ", ".join(metric(name).label for name in comparison.gates) or "none"
     text = (
         "B against A, paired by question, with the 95 % interval of the difference. A metric is called better or worse "
         "only where that interval excludes zero; `detectable` is the smallest difference that this set would show in "
-        "80 % of the cases, and `p` is McNemar's exact test of the questions gained and lost. Latency gets no verdict: "
-        "the runs came one after the other. "
+        "80 % of the cases. Latency gets no verdict: the runs came one after the other. "
         f"{count} metrics are compared, so about {count * 0.05:.1f} would be called different by chance: gated are "
         f"only {gated}."
     )
@@ -190,7 +147,6 @@ def comparison_report(comparison: Comparison, before: Results, after: Results) -
         sections=[Section("Difference", text, comparison_table(comparison)), *_changed(before, after)],
         lines=conclusion(comparison),
         notes=comparison.notes,
-        facts=facts,
     )
 
 

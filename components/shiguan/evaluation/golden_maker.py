@@ -2,7 +2,6 @@
 
 import random
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,11 +43,11 @@ Track = Callable[[list[Document]], Iterable[Document]]
 
 @dataclass
 class MadeSet:
-    """The questions of a run by the judge's verdict, and the faults of the model's replies."""
+    """The questions of a run by the judge's verdict, and how many were asked for and could not be used."""
 
     accepted: list[dict[str, Any]] = field(default_factory=list)
     rejected: list[dict[str, Any]] = field(default_factory=list)
-    faults: Counter[str] = field(default_factory=Counter)
+    left_out: int = 0
     passages: int = 0
     llm_calls: int = 0
 
@@ -60,12 +59,12 @@ class MadeSet:
         """Add the questions of a passage that are not nearly asked yet, and return how many the judge accepted."""
         self.passages += 1
         self.llm_calls += record["llm_calls"]
-        self.faults.update(record["faults"])
+        self.left_out += PER_PASSAGE - len(record["rows"])
         before = len(self.accepted)
         for place, row in enumerate(record["rows"], start=1):
             runs = shingles(row["question"])
             if any(similarity(runs, shingles(one["question"])) >= _SAME for one in [*self.accepted, *self.rejected]):
-                self.faults["nearly the same question"] += 1
+                self.left_out += 1
                 continue
             whole = {"id": f"{parent_id[:12]}-{place}", "answerable": row["type"] != UNANSWERABLE}
             whole |= {key: row[key] for key in ("question", "language", "type", "judge")}
@@ -100,7 +99,7 @@ class GoldenMaker:
         return made
 
     def ask(self, parent: Document) -> dict[str, Any]:
-        """Have the questions of one passage written and judged; returns `rows`, `faults` and `llm_calls`."""
+        """Have the questions of one passage written and judged; returns `rows` and `llm_calls`."""
         passage = parent.content or ""
         language = detect_language(passage)
         context = render_sources([SourceBlock(number=1, text=passage, title=str(parent.meta.get("title") or ""))])
@@ -113,53 +112,36 @@ class GoldenMaker:
         if draw.random() < _UNANSWERABLE_SHARE:
             types[-1] = UNANSWERABLE
         reply = asked("golden_maker", types=types)
-        rows, faults = read_questions(reply.text, passage)
-        if reply.failure:
-            faults = Counter(["the model failed"])
+        rows = read_questions(reply.text, passage)
         if rows:
             questions = [{"question": row["question"], "answer": row["answer"]} for row in rows]
             verdicts = read_judgements(asked("golden_judge", questions=questions).text, len(rows))
             source = parent.meta.get("record_id") or parent.meta.get("source", "")
             for row, verdict in zip(rows, verdicts, strict=True):
                 row |= {"judge": verdict, "source": source, "language": language}
-            faults["no verdict of the judge"] += verdicts.count("none")
-        return {"rows": rows, "faults": dict(+faults), "llm_calls": 2 if rows else 1}
+        return {"rows": rows, "llm_calls": 2 if rows else 1}
 
 
-def read_questions(reply: str, passage: str) -> tuple[list[dict[str, Any]], Counter[str]]:
-    """Read the questions of a reply whose answers are in the passage, and count what is wrong with the others."""
+def read_questions(reply: str, passage: str) -> list[dict[str, Any]]:
+    """Read the questions of a reply that can be used: their answers are in the passage, as they are written there."""
     items = (json_object(reply, "questions") or {}).get("questions")
-    if not isinstance(items, list) or not items:
-        return [], Counter(["nonsense"])
-    rows: list[dict[str, Any]] = []
-    faults: Counter[str] = Counter()
-    for item in items:
+    rows = []
+    for item in items[:PER_PASSAGE] if isinstance(items, list) else ():
         given = [item.get(name) or "" if isinstance(item, dict) else None for name in _FIELDS]
         words = [" ".join(value.split()) for value in given if isinstance(value, str)]
         row = dict(zip(_FIELDS, words, strict=False))
-        if fault := _fault(row, passage):
-            faults[fault] += 1
-        else:
+        if len(row) == len(_FIELDS) and _SHORTEST <= len(row["question"]) <= _LONGEST and _is_usable(row, passage):
             rows.append(row)
-    return rows, faults
+    return rows
 
 
-def _fault(row: dict[str, str], passage: str) -> str:
-    """Describe why a question cannot be used; answer and quote of a usable one are written as in the passage."""
-    if len(row) < len(_FIELDS) or not _SHORTEST <= len(row["question"]) <= _LONGEST:
-        return "malformed"
+def _is_usable(row: dict[str, str], passage: str) -> bool:
     row["type"] = row["type"].lower()
     if row["type"] == UNANSWERABLE:
-        return "unanswerable with an answer" if row["answer"] else ""
-    if row["type"] not in TYPES:
-        return "unknown type"
+        return not row["answer"]
     answer, quote = _as_written(row["answer"], passage), _as_written(row["quote"], passage)
-    if not answer or len(row["answer"]) > _LONGEST:
-        return "answer not in the passage"
-    if contains_answer(row["question"], [row["answer"]]):
-        return "answer in the question"
     row |= {"answer": answer, "quote": quote if folded(answer) in folded(quote) else answer}
-    return ""
+    return row["type"] in TYPES and 0 < len(answer) <= _LONGEST and not contains_answer(row["question"], [answer])
 
 
 def _as_written(text: str, passage: str) -> str:

@@ -14,7 +14,7 @@ from shiguan.engine.runner import Runner
 from shiguan.errors import AnswerError, RefusedError
 from shiguan.evaluation import provenance
 from shiguan.evaluation.answer_metrics import answer_record, is_right
-from shiguan.evaluation.attribution import Attribution, ExpectedPassages, TracedMode, TracedRun, loss_of
+from shiguan.evaluation.attribution import Attribution, ExpectedPassages, StageTrace, TracedMode, loss_of
 from shiguan.evaluation.json_lines import fingerprint
 from shiguan.evaluation.judges import AnswerJudge
 from shiguan.evaluation.questions import Question, QuestionSet
@@ -40,8 +40,8 @@ class Plan:
     What is measured, on what, and where the results go.
 
     `files` are ingested into a library at `data_dir`, or beside the run's folder; without files the library of
-    `tenant_id` is asked. `output` is the run's folder; None for one below `.data/eval`, named after the plan. `context`
-    tells whether a measurement of retrieval builds and scores the context; `asked` are the options of every question.
+    `tenant_id` is asked. `output` is the run's folder; None for one below `.data/eval`, named after the plan. `asked`
+    are the options of every question.
     """
 
     kind: Kind
@@ -52,7 +52,6 @@ class Plan:
     tenant_id: str = "default"
     output: Path | None = None
     data_dir: Path | None = None
-    context: bool = True
     asked: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -65,14 +64,13 @@ class Plan:
             return None
         declared = read_definition(self.deployment, self.mode).get("outputs", {})
         # A file that declares no context is measured by its ranking alone.
-        read = ["passages", "context"] if self.context and {"passages", "context"} <= declared.keys() else []
+        read = ["passages", "context"] if {"passages", "context"} <= declared.keys() else []
         return ["documents", *read]
 
     def configuration(self) -> dict[str, Any]:
         """Describe all that the numbers depend on; a run's folder belongs to one configuration."""
         options = {
             **({"asked": self.asked} if self.asked else {}),
-            "context": self.context,
             "questions": fingerprint([question.id for question in self.questions.questions]),
             "count": len(self.questions.questions),
             "unjudged": len(self.questions.unjudged),
@@ -113,7 +111,8 @@ class MeasuredMode:
         """Ask one question, once, and record what was found, read and answered, where it was lost, and its cost."""
         options = {**self.asked, **({"history": question.history} if question.history else {})}
         try:
-            run = self.mode.ask(question.text, tenant_id=self.library.tenant_id, **options)
+            depth = 0 if self.kind == "answers" else DEPTH
+            run = self.mode.ask(question.text, tenant_id=self.library.tenant_id, depth=depth, **options)
         except RefusedError as error:
             raise RefusedError(f"The question `{question.id}` cannot be asked: {error}") from error
         record: dict[str, Any] = {}
@@ -132,22 +131,23 @@ class MeasuredMode:
         record["lost"] = lost.to_json() if lost and (lost.stage != "nothing_lost" or run.answer) else None
         return record | {name: run.traced[name] for name in ("timings_ms", "llm_calls", "usage", "cost", "warnings")}
 
-    def _ranking(self, question: Question, run: TracedRun) -> dict[str, Any]:
+    def _ranking(self, question: Question, run: StageTrace) -> dict[str, Any]:
         """Record each passage that was found and read: its record, and the judged document it is right for."""
 
         def written(documents: Iterable[Document]) -> list[tuple[str | None, str | None]]:
             return [(found.meta.get("record_id"), question.document_of(found)) for found in documents]
 
-        read = written(run.first("passages") or []) if "context" in self.mode.outputs else None
-        tokens = self._counter.count(run.first("context") or "") if read else 0
-        return {"found": written(run.found(DEPTH)), "read": read, "tokens": tokens}
+        first = run.traced["first"]
+        read = written(first.get("passages") or []) if "context" in self.mode.outputs else None
+        tokens = self._counter.count(first.get("context") or "") if read else 0
+        return {"found": written(run.found), "read": read, "tokens": tokens}
 
-    def _loss(self, question: Question, run: TracedRun, record: dict[str, Any]) -> Attribution | None:
+    def _loss(self, question: Question, run: StageTrace, record: dict[str, Any]) -> Attribution | None:
         if self.kind == "retrieval":
             wrong = record["read"] is not None and not question.gold_documents <= {name for _, name in record["read"]}
         else:
             wrong = bool(question.answerable and question.gold and not is_right(question, record))
-        return loss_of(run.trace(), self.library.of_question(question)) if wrong else None
+        return loss_of(run, self.library.of_question(question)) if wrong else None
 
 
 def measure(
@@ -158,32 +158,32 @@ def measure(
     questions = plan.questions.questions
     name = f"{plan.kind}-{configuration['set']}-{configuration['mode']}-{fingerprint(configuration)[:8]}"
     output = plan.output or DEFAULT_ROOT / name
-    with RunStore(output, configuration) as store:
-        missing = [question for question in questions if question.id not in store.records]
-        notes: list[str] = []
-        if missing:
-            data_dir = plan.data_dir
-            if plan.files:
-                data_dir = data_dir or output.resolve().parent / f"library-{configuration['options']['library'][:8]}"
-                notes += ingest(list(plan.files), plan.deployment, data_dir)
-            library = ExpectedPassages(Library(plan.deployment, data_dir=data_dir).stores, plan.tenant)
-            with Runner(plan.deployment, plan.mode, data_dir=data_dir, outputs=plan.outputs()) as runner:
-                mode = MeasuredMode(plan, runner, library)
-                for question in track(missing):
-                    store.add(question.id, mode.ask(question))
-        scored, sections = score_records(plan.kind, questions, store.records)
-        if judge is not None:
-            judged = judge.judge(questions, store.records, output)
-            notes += judge.notes()
-            for result in scored:
-                result.metrics.update(judged.get(result.id, {}))
-        if plan.questions.unjudged:
-            notes.append(f"{len(plan.questions.unjudged):,} questions without a relevant document were left out.")
-        # Each warning of a stage is noted once: numbers without a ranker, say, are other numbers.
-        warned = Counter(text for record in store.records.values() for text in record["warnings"])
-        notes += [f"{warning} ({count:,} questions)" for warning, count in warned.most_common(_WARNINGS_SHOWN)]
-        about = {"finished": utc_time(), "notes": notes}
-        run = {**configuration, **provenance.describe_circumstances(), **about}
-        results = Results(plan.kind, run, scored, sections)
-        write_json(output / RESULTS_FILE, results.to_json())
+    store = RunStore(output, configuration)
+    missing = [question for question in questions if question.id not in store.records]
+    notes: list[str] = []
+    if missing:
+        data_dir = plan.data_dir
+        if plan.files:
+            data_dir = data_dir or output.resolve().parent / f"library-{configuration['options']['library'][:8]}"
+            notes += ingest(list(plan.files), plan.deployment, data_dir)
+        library = ExpectedPassages(Library(plan.deployment, data_dir=data_dir).stores, plan.tenant)
+        with Runner(plan.deployment, plan.mode, data_dir=data_dir, outputs=plan.outputs()) as runner:
+            mode = MeasuredMode(plan, runner, library)
+            for question in track(missing):
+                store.add(question.id, mode.ask(question))
+    scored = score_records(plan.kind, questions, store.records)
+    if judge is not None:
+        judged, unread = judge.judge(questions, store.records)
+        notes += unread
+        for result in scored:
+            result.metrics.update(judged.get(result.id, {}))
+    if plan.questions.unjudged:
+        notes.append(f"{len(plan.questions.unjudged):,} questions without a relevant document were left out.")
+    # Each warning of a stage is noted once: numbers without a ranker, say, are other numbers.
+    warned = Counter(text for record in store.records.values() for text in record["warnings"])
+    notes += [f"{warning} ({count:,} questions)" for warning, count in warned.most_common(_WARNINGS_SHOWN)]
+    about = {"finished": utc_time(), "notes": notes}
+    run = {**configuration, **provenance.describe_circumstances(), **about}
+    results = Results(plan.kind, run, scored)
+    write_json(output / RESULTS_FILE, results.to_json())
     return results, output

@@ -13,12 +13,11 @@ Unit = Literal["share", "tokens", "ms", "calls", "money"]
 
 @dataclass(frozen=True)
 class Metric:
-    """How a metric is shown; one that a language model `judged` never gates."""
+    """How a metric is shown."""
 
     label: str
     unit: Unit = "share"
     higher_is_better: bool = True
-    judged: bool = False
 
     def format(self, value: float, *, signed: bool = False) -> str:
         sign = "+" if signed else ""
@@ -33,9 +32,8 @@ class Metric:
 
 
 _NAMES = (
-    "context_recall", "context_precision", "context_tokens", "tenant_kept", "correct", "exact_match", "token_f1",
-    "contains_answer", "gold_read", "gold_cited", "citation_precision", "citation_recall", "claims_supported",
-    "correct_refusal", "false_refusal",
+    "context_recall", "context_precision", "context_tokens", "tenant_kept", "correct", "contains_answer", "gold_read",
+    "gold_cited", "citation_precision", "citation_recall", "claims_supported", "correct_refusal", "false_refusal",
 )  # fmt: skip
 KNOWN: dict[str, Metric] = {
     **{f"recall@{k}": Metric(f"Recall@{k}") for k in (1, 5, 10, 20)},
@@ -44,12 +42,11 @@ KNOWN: dict[str, Metric] = {
     "all_gold@10": Metric("All gold@10"),
     **{name: Metric(name.replace("_", " ").capitalize()) for name in _NAMES},
     "context_tokens": Metric("Context tokens", "tokens", higher_is_better=False),
-    "token_f1": Metric("Token F1"),
     "contains_answer": Metric("Holds the answer"),
     "correct_refusal": Metric("Correct refusals"),
     "false_refusal": Metric("False refusals", higher_is_better=False),
-    "haystack_faithfulness": Metric("Faithfulness (Haystack)", judged=True),
-    "haystack_context_relevance": Metric("Context relevance (Haystack)", judged=True),
+    "haystack_faithfulness": Metric("Faithfulness (Haystack)"),
+    "haystack_context_relevance": Metric("Context relevance (Haystack)"),
     "latency_ms": Metric("Latency", "ms", higher_is_better=False),
     "llm_calls": Metric("LLM calls", "calls", higher_is_better=False),
     "cost": Metric("Cost", "money", higher_is_better=False),
@@ -130,7 +127,6 @@ class Difference:
     detectable: float
     gained: int
     lost: int
-    p_value: float
     count: int
     higher_is_better: bool = True
     paired: bool = True
@@ -149,10 +145,9 @@ def compare_metric(name: str, before: Sequence[float], after: Sequence[float]) -
     """
     Compare one metric of two runs, question by question.
 
-    The interval is the percentile bootstrap of the mean difference (Efron and Tibshirani 1993, chapter 13). McNemar's
-    exact test (1947) asks whether the questions that changed went one way more often than a coin would; for a graded
-    metric it is the sign test. The smallest detectable difference is (z for 95 % + z for 80 % power) * standard
-    deviation of the differences / sqrt(questions); where no question changed, six, all in one direction.
+    The interval is the percentile bootstrap of the mean difference (Efron and Tibshirani 1993, chapter 13). The
+    smallest detectable difference is (z for 95 % + z for 80 % power) * standard deviation of the differences /
+    sqrt(questions); where no question changed, six, all in one direction.
     """
     if len(before) != len(after) or not len(before):
         raise ValueError(f"`{name}` needs the same number of values twice, got {len(before)} and {len(after)}.")
@@ -161,8 +156,6 @@ def compare_metric(name: str, before: Sequence[float], after: Sequence[float]) -
     changes[numpy.abs(changes) < _TIE] = 0.0
     up, down = int((changes > 0).sum()), int((changes < 0).sum())
     low, high = bootstrap_interval(changes)
-    # The probability that a fair coin, thrown once for each changed question, falls as unevenly.
-    uneven = 2 * sum(math.comb(up + down, heads) for heads in range(min(up, down) + 1)) / 2 ** (up + down)
     spread = float(changes.std(ddof=1)) if len(changes) > 1 else 0.0
     higher_is_better = metric(name).higher_is_better
     return Difference(
@@ -175,7 +168,6 @@ def compare_metric(name: str, before: Sequence[float], after: Sequence[float]) -
         detectable=_QUANTILES * spread / math.sqrt(len(changes)) if spread else min(1.0, 6 / len(changes)),
         gained=up if higher_is_better else down,
         lost=down if higher_is_better else up,
-        p_value=min(1.0, uneven),
         count=len(changes),
         higher_is_better=higher_is_better,
         # The second run finds a warm machine: a verdict on latency would be about that.

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from filelock import FileLock, Timeout
 from pydantic import BaseModel, Field, ValidationError
 
 from shiguan.errors import RefusedError
@@ -23,78 +22,55 @@ class RunStore:
     """
     The folder of a run: its configuration in `run.json`, and a line in `questions.jsonl` for each question.
 
-    A record is on disk before the next question begins, and a line that a crash cut off is dropped when the folder is
-    opened again. A folder belongs to one configuration: numbers of two must never mix.
+    A record is in its file before the next question begins, and a line that a crash cut off is dropped when the folder
+    is opened again. A folder belongs to one configuration: numbers of two must never mix.
     """
 
     def __init__(self, folder: Path, configuration: dict[str, Any]) -> None:
-        self.folder = folder
-        self.configuration = configuration
-        self.records: dict[str, dict[str, Any]] = {}
-        self._lock = FileLock(str(folder / ".lock"))
-
-    def __enter__(self) -> Self:
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._lock.acquire(timeout=0)
-        except Timeout as error:
-            raise RefusedError(
-                f"Another process is writing to {self.folder}. Wait for it to finish, or name another `--output`."
-            ) from error
+            folder.mkdir(parents=True, exist_ok=True)
+            _check_configuration(folder, json.loads(json.dumps(configuration)))
         except OSError as error:
-            raise RefusedError(f"{self.folder} cannot be written: {error}. Name another `--output`.") from error
-        try:
-            self._check_configuration()
-            self.records = dict(self._read_records())
-        except BaseException:
-            self._lock.release()
-            raise
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self._lock.release()
+            raise RefusedError(f"{folder} cannot be written: {error}. Name another `--output`.") from error
+        self._path = folder / _RECORDS
+        self.records = dict(_read_records(self._path))
 
     def add(self, question_id: str, record: dict[str, Any]) -> None:
-        """Save the record of a question; it is on disk when this returns."""
-        line = json.dumps({"id": question_id, **record}, ensure_ascii=False) + "\n"
-        with (self.folder / _RECORDS).open("ab") as file:
-            file.write(line.encode())
-            file.flush()
-            os.fsync(file.fileno())
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"id": question_id, **record}, ensure_ascii=False) + "\n")
         self.records[question_id] = record
 
-    def _check_configuration(self) -> None:
-        path = self.folder / _RUN
-        configuration = json.loads(json.dumps(self.configuration))
-        if not path.exists():
-            write_json(path, configuration)
-            return
-        earlier = json.loads(path.read_text(encoding="utf-8"))
-        if earlier != configuration:
-            changed = ", ".join(f"`{name}`" for name in configuration if earlier.get(name) != configuration[name])
-            raise RefusedError(
-                f"{self.folder} holds a run with another configuration: {changed or _RUN}. Name another `--output`, "
-                "or remove the folder to measure anew."
-            )
 
-    def _read_records(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        path = self.folder / _RECORDS
-        if not path.exists():
-            return
-        content = path.read_bytes()
-        whole = content.rfind(b"\n") + 1
-        if whole < len(content):
-            # The process was killed while it wrote this line: the question is asked again.
-            with path.open("r+b") as file:
-                file.truncate(whole)
-        for number, line in enumerate(content[:whole].splitlines(), start=1):
-            try:
-                record = json.loads(line)
-                yield str(record.pop("id")), record
-            except (ValueError, AttributeError, KeyError) as error:
-                raise RefusedError(
-                    f"{path}, line {number} is broken: {error}. Remove the line to ask its question again."
-                ) from error
+def _check_configuration(folder: Path, configuration: dict[str, Any]) -> None:
+    path = folder / _RUN
+    if not path.exists():
+        write_json(path, configuration)
+        return
+    earlier = json.loads(path.read_text(encoding="utf-8"))
+    if earlier != configuration:
+        changed = ", ".join(f"`{name}`" for name in configuration if earlier.get(name) != configuration[name])
+        raise RefusedError(
+            f"{folder} holds a run with another configuration: {changed or _RUN}. Name another `--output`, or remove "
+            "the folder to measure anew."
+        )
+
+
+def _read_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    if not path.exists():
+        return
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):
+        # The process was killed while it wrote this line: the question is asked again.
+        os.truncate(path, whole)
+    for number, line in enumerate(content[:whole].splitlines(), start=1):
+        try:
+            record = json.loads(line)
+            yield str(record.pop("id")), record
+        except (ValueError, AttributeError, KeyError) as error:
+            raise RefusedError(
+                f"{path}, line {number} is broken: {error}. Remove the line to ask its question again."
+            ) from error
 
 
 FORMAT = "shiguan-evaluation/1"
@@ -112,7 +88,6 @@ class QuestionResult:
     stratum: str = ""
     language: str = ""
     timings_ms: dict[str, float] = field(default_factory=dict)
-    llm_calls: int = 0
     details: dict[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
@@ -122,16 +97,11 @@ class QuestionResult:
 
 @dataclass(frozen=True)
 class Results:
-    """
-    One run, of the kind `retrieval`, `answers` or `golden`: its configuration, and an entry per question.
-
-    `sections` are further tables and texts for the report, by heading: `text`, `columns`, `rows`, `curve`.
-    """
+    """One run, of the kind `retrieval`, `answers` or `golden`: its configuration, and an entry per question."""
 
     kind: str
     run: dict[str, Any]
     questions: list[QuestionResult]
-    sections: dict[str, Any] = field(default_factory=dict)
 
     @property
     def metrics(self) -> list[str]:
@@ -166,7 +136,6 @@ class Results:
                 name: {metric: value.to_json() for metric, value in self.estimates(group).items()}
                 for name, group in self.strata().items()
             },
-            "sections": self.sections,
             "questions": [question.to_json() for question in self.questions],
         }
 
@@ -176,7 +145,6 @@ class _File(BaseModel):
     kind: str
     run: dict[str, Any]
     questions: Annotated[list[QuestionResult], Field(min_length=1)]
-    sections: dict[str, Any] = {}
 
 
 def read_results(path: Path) -> Results:
@@ -192,4 +160,4 @@ def read_results(path: Path) -> Results:
             f"{file} is not a complete {FORMAT} file of `shiguan eval`: `{place}`: {fault['msg']}. Measure again with "
             "this version."
         ) from error
-    return Results(found.kind, found.run, found.questions, found.sections)
+    return Results(found.kind, found.run, found.questions)

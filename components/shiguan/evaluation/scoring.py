@@ -1,27 +1,19 @@
 """
-Scores the records of a run: passages, answers, cost, and how often an answer is wrong.
+Scores the records of a run: passages, answers and cost.
 
 Passages are scored by Haystack's evaluators, which compare one field and have no cut-off. So each passage gets the id
 of the judged document that it is right for, the first of several alone: the others would add up gains and exceed 1.
 Grades are gains; recall, MRR and all-gold count only the documents with the highest grade.
-
-A system that may refuse is not one number: fewer wrong answers cost more refusals. The risk-coverage curve sorts
-answers by confidence; its height is the share of wrong ones among the surest (El-Yaniv and Wiener, "On the Foundations
-of Noise-free Selective Classification", 2010; the area under the curve as in Geifman et al., "Bias-Reduced Uncertainty
-Estimation for Deep Neural Classifiers", 2019, section 2).
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 from haystack import Document
 from haystack.components.evaluators import DocumentMRREvaluator, DocumentNDCGEvaluator, DocumentRecallEvaluator
 
 from shiguan.errors import RefusedError
 from shiguan.evaluation.answer_metrics import is_right, score_answer
-from shiguan.evaluation.attribution import LABELS
 from shiguan.evaluation.questions import Question
 from shiguan.evaluation.results import QuestionResult
 
@@ -81,12 +73,9 @@ def _scored(evaluator: Any, truth: Mapping[str, float], found: Sequence[str | No
     return float(evaluator.run(ground_truth_documents=[expected], retrieved_documents=[retrieved])["score"])
 
 
-def score_records(
-    kind: str, questions: Iterable[Question], records: dict[str, dict[str, Any]]
-) -> tuple[list[QuestionResult], dict[str, Any]]:
-    """Score the records of `MeasuredMode.ask`: a result per question, in order, and sections for the report."""
+def score_records(kind: str, questions: Iterable[Question], records: dict[str, dict[str, Any]]) -> list[QuestionResult]:
+    """Score the records of `MeasuredMode.ask`: a result per question, in order."""
     results = []
-    sure: list[tuple[float, bool]] = []
     for question in questions:
         record = records.get(question.id)
         if record is None:
@@ -102,88 +91,14 @@ def score_records(
             details["found"] = [record_id for record_id, _ in record["found"][:_FOUND_SHOWN]]
         else:
             metrics |= score_answer(question, record)
-            right = is_right(question, record)
-            gold = question.answers or [passage.quote for passage in question.gold]
-            details |= {name: record[name] for name in ("answer", "status", "confidence")} | {
-                "gold": gold,
-                "right": right,
-            }
-            if right is not None:
-                sure.append((record["confidence"], right))
+            details |= {name: record[name] for name in ("answer", "status", "confidence")}
+            details["gold"] = question.answers or [passage.quote for passage in question.gold]
+            details["right"] = is_right(question, record)
         if kind == "golden":
             metrics["tenant_kept"] = float(record["kept"])
-        if kind == "answers":
-            metrics |= {"latency_ms": record["timings_ms"].get("total", 0.0), "llm_calls": float(record["llm_calls"])}
-            metrics |= {"cost": cost} if (cost := record.get("cost")) is not None else {}
+        metrics |= {"latency_ms": record["timings_ms"].get("total", 0.0), "llm_calls": float(record["llm_calls"])}
+        metrics |= {"cost": cost} if (cost := record.get("cost")) is not None else {}
         details |= {name: record[name] for name in ("lost", "warnings") if record[name]}
-        took = record["timings_ms"], record["llm_calls"]
-        results.append(QuestionResult(question.id, metrics, question.stratum, question.language, *took, details))
-    sections = risk_section(sure, refused=len(results) - len(sure)) if sure else {}
-    return results, sections | lost_section(
-        result.details["lost"]["stage"] for result in results if "lost" in result.details
-    )
-
-
-LOST = "Where it was lost"  # the heading under which reports sum it up
-
-
-def lost_section(stages: Iterable[str]) -> dict[str, Any]:
-    counts = Counter(stages)
-    total = counts.total()
-    seen = [(label, counts[stage]) for stage, label in LABELS.items() if counts[stage]]
-    counted = ", ".join(f"{count} {label}" for label, count in seen)
-    text = f"Of {total} question{'' if total == 1 else 's'} that went wrong: {counted}."
-    rows = [[label, f"{count}", f"{count / total:.2f}"] for label, count in seen]
-    return {LOST: {"text": text, "columns": ["where", ">questions", ">share"], "rows": rows}} if seen else {}
-
-
-class RiskPoint(NamedTuple):
-    """Coverage and risk if only answers of at least this confidence are given."""
-
-    confidence: float
-    coverage: float
-    risk: float
-
-
-class RiskCurve(NamedTuple):
-    """The whole curve, and the mean of its risk."""
-
-    points: list[RiskPoint]
-    area: float
-
-
-def risk_curve(answers: Sequence[tuple[float, bool]], *, refused: int = 0) -> RiskCurve:
-    total = len(answers) + refused
-    points: list[RiskPoint] = []
-    given = wrong = 0
-    area = 0.0
-    for confidence, group in groupby(sorted(answers, key=lambda one: -one[0]), key=lambda one: one[0]):
-        members = [right for _, right in group]
-        given += len(members)
-        wrong += members.count(False)
-        points.append(RiskPoint(confidence, given / total, wrong / given))
-        # Answers of equal confidence share the risk of all of them.
-        area += len(members) * wrong / given
-    return RiskCurve(points, area / given if given else 0.0)
-
-
-def curve_table(curve: RiskCurve, steps: int = 10) -> list[RiskPoint]:
-    """Thin out the curve for a table: points at even steps of coverage, and the last one."""
-    shown = [
-        next((point for point in curve.points if point.coverage >= step / steps - 1e-9), curve.points[-1])
-        for step in range(1, steps + 1 if curve.points else 0)
-    ]
-    return list(dict.fromkeys(shown))
-
-
-def risk_section(answers: Sequence[tuple[float, bool]], *, refused: int) -> dict[str, Any]:
-    """Make the section of the report with the risk-coverage curve."""
-    curve = risk_curve(answers, refused=refused)
-    section = {
-        "text": "What share of the answers would be wrong if only the surest were given. The confidence is the mode's "
-        f"own probability that the passages answer. Mean risk {curve.area:.3f}.",
-        "curve": [[point.coverage, point.risk] for point in curve.points],
-        "columns": [">coverage", ">risk", ">confidence at least"],
-        "rows": [[f"{p.coverage:.2f}", f"{p.risk:.3f}", f"{p.confidence:.3f}"] for p in curve_table(curve)],
-    }
-    return {"Risk over coverage": section}
+        stages = record["timings_ms"]
+        results.append(QuestionResult(question.id, metrics, question.stratum, question.language, stages, details))
+    return results

@@ -54,26 +54,23 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a report; a drawing names a macro of `drawings.jinja`; `whole` sections are only on the page."""
+    """A part of a report; `whole` sections are only on the page."""
 
     heading: str
     text: str = ""
     table: Table | None = None
-    drawing: dict[str, list[Any]] | None = None
     whole: bool = False
 
 
 @dataclass(frozen=True)
 class Report:
-    """What is shown of a run or a comparison; `lines` stand out, `facts` help to repeat it."""
+    """What is shown of a run or a comparison; `lines` stand out."""
 
     title: str
     subtitle: str
     sections: list[Section]
     lines: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    figures: list[dict[str, str]] = field(default_factory=list)
-    facts: list[tuple[str, str]] = field(default_factory=list)
 
 
 def print_report(report: Report) -> None:
@@ -103,9 +100,6 @@ def report_markdown(report: Report) -> str:
         if section.table is not None:
             parts.append(section.table.to_markdown())
     parts += [f"Note: {one_line(note)}" for note in report.notes]
-    if report.facts:
-        facts = Table(["", ""], report.facts).to_markdown()
-        parts += ["<details><summary>To repeat it</summary>", facts, "</details>"]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import compress
 from typing import Any, Literal
 
@@ -20,9 +20,11 @@ from shiguan.text.languages import HAN
 from shiguan.text.terms import is_wide, question_subject, terms
 
 OnUnsupported = Literal["mark", "remove", "refuse"]
+MOST_ATTEMPTS = 3
 MOST_CALLS = 4
 """Successive model calls within the loop; with a reworded question and a hypothetical passage before it, six."""
 
+_MODE = "precise"  # whose not-found sentence is used
 _MOST_CLAIMS, _LONGEST_CLAIM, _LONGEST_WISH = 6, 300, 600
 _FEEDBACK = {
     "en": ("The sources do not support these sentences of it:", "What it lacked: ", "“{claim}” ({reason})"),
@@ -35,19 +37,10 @@ _SPACES = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
 _HEADING = re.compile(r"^(?:#{1,6}\s.*|\*\*[^*\n]+\*\*[:：]?|[^\n.!?。！？]{0,80}[:：])$")
 
 
-@dataclass(frozen=True)
-class Policy:
-    """How many attempts there are, what becomes of unsupported claims, and whose not-found sentence is used."""
-
-    max_attempts: int
-    on_unsupported: OnUnsupported
-    mode: str
-
-
 def decide(
     this: GradedAnswer,
     attempt: Attempt | None,
-    policy: Policy,
+    on_unsupported: OnUnsupported,
     *,
     sent: Sequence[ChatMessage],
     confidence: float | None,
@@ -65,8 +58,8 @@ def decide(
     # Another attempt takes one more call, and another one to grade it.
     needed = this.number + llm_calls + (2 if this.grade else 1)
     good = this.is_accepted and not doubtful
-    if attempt is None or good or this.number >= policy.max_attempts or needed > MOST_CALLS or not budget_allows():
-        return finished(best, history, llm_calls, warnings, policy)
+    if attempt is None or good or this.number >= MOST_ATTEMPTS or needed > MOST_CALLS or not budget_allows():
+        return finished(best, history, llm_calls, warnings, on_unsupported)
     state = {"history": tuple(history), "best": best, "llm_calls": llm_calls, "warnings": tuple(warnings)}
     retry = replace(_next(attempt, this, sent, reworded=doubtful), **state)  # type: ignore[arg-type]
     return {"retry": retry, "llm_calls": llm_calls, "warnings": warnings}
@@ -130,7 +123,11 @@ def feedback_text(claims: Sequence[CheckedClaim], language: str, lacks: Sequence
 
 
 def finished(
-    best: GradedAnswer, history: Sequence[dict[str, Any]], llm_calls: int, warnings: Sequence[str], policy: Policy
+    best: GradedAnswer,
+    history: Sequence[dict[str, Any]],
+    llm_calls: int,
+    warnings: Sequence[str],
+    on_unsupported: OnUnsupported,
 ) -> dict[str, Any]:
     """Return the best attempt, its unsupported claims marked or removed, or withhold it."""
     reply, answer, grade = best.reply, best.checked, best.grade
@@ -148,10 +145,10 @@ def finished(
     elif not grade.get("answers", True):
         text, status, warning = "", "refused", f"{withheld}it does not answer the question."
         refused = {claim.index: claim for claim in answer.claims}
-    elif refused and policy.on_unsupported == "mark":
+    elif refused and on_unsupported == "mark":
         status, warning = "marked", f"{count} marked {UNSUPPORTED_MARK}: the sources do not support them."
     elif refused:
-        text = without_claims(answer.parts, refused) if policy.on_unsupported == "remove" else ""
+        text = without_claims(answer.parts, refused) if on_unsupported == "remove" else ""
         status, warning = "removed", f"{count} removed from the answer: the sources do not support them."
         if not text:
             status, warning = "refused", f"{withheld}the sources do not support {count} of it."
@@ -169,7 +166,7 @@ def finished(
     }
     verdicts = best.verdicts()
     meta = {**reply.meta, "grounding": grounding, "verdicts": verdicts, "pairs": answer.pairs}
-    final = ChatMessage.from_assistant(text or not_found_sentence(policy.mode, answer.language), meta=meta)
+    final = ChatMessage.from_assistant(text or not_found_sentence(_MODE, answer.language), meta=meta)
     return {
         "replies": [final],
         "documents": answer.documents,

@@ -11,9 +11,8 @@ from shiguan.claims.nearness import ClaimMatcher
 from shiguan.errors import ModelMissingError
 from shiguan.grading.answer_grader import AnswerGrader, check_answer
 from shiguan.grading.attempts import Attempt, GradedAnswer
-from shiguan.grading.decision import OnUnsupported, Policy, decide, finished
+from shiguan.grading.decision import OnUnsupported, decide, finished
 from shiguan.llm.calls import blocking, warm_up_generator
-from shiguan.llm.prompts import not_found_sentence
 from shiguan.serialization import Serializable
 
 logger = logging.getLogger(__name__)
@@ -29,7 +28,7 @@ class HallucinationGrader(Serializable):
     The local check weights words by rarity, asks the embedder, and compares numbers, dates, names, opposites and
     denials exactly. With an `answer_grader` a language model decides what it is unsure of, in one more call.
 
-    In a loop, if a claim is unsupported or contradicted, or the answer does not pass, and attempts are left, only the
+    In a loop, if a claim is unsupported or contradicted, or the answer does not pass, up to the third attempt only the
     output `retry` is sent: the next `Attempt`, with queries made of what is missing for the question (never of the
     refused claim), feedback for the prompt, and the passages read so far. This also happens once if the first answer is
     that the sources do not say, though the passages seem to. Otherwise, and always outside a loop, the best attempt is
@@ -57,9 +56,7 @@ class HallucinationGrader(Serializable):
         *,
         answer_grader: AnswerGrader | None = None,
         claim_matcher: ClaimMatcher | None = None,
-        max_attempts: int = 3,
         on_unsupported: OnUnsupported = "remove",
-        mode: str = "precise",
     ) -> None:
         """
         Set how strict to be.
@@ -67,24 +64,17 @@ class HallucinationGrader(Serializable):
         :param document_embedder: A document embedder for the similarity of claims and windows; None for words alone.
         :param answer_grader: Grades each attempt; None to check only its claims.
         :param claim_matcher: Compares claims with passages in another language; None for numbers and names alone.
-        :param max_attempts: How many answers may be generated for one question, 1 to 3.
         :param on_unsupported: What happens after the last attempt to claims without support: `mark` leaves them
             to be marked, `remove` removes them, `refuse` withholds the whole answer. Where nothing is left the answer
-            is the mode's not-found sentence.
-        :param mode: The mode whose not-found sentence is used: `simple`, `advanced` or `precise`.
-        :raises ValueError: If an argument is out of its range.
+            is the not-found sentence of `precise`.
+        :raises ValueError: If `on_unsupported` is unknown.
         """
-        if not 1 <= max_attempts <= 3:
-            raise ValueError(f"`max_attempts` must be 1 to 3, got {max_attempts}.")
         if on_unsupported not in get_args(OnUnsupported):
             raise ValueError(f"`on_unsupported` must be mark, remove or refuse, got `{on_unsupported}`.")
-        not_found_sentence(mode, "en")
         self.document_embedder = document_embedder
         self.answer_grader = answer_grader
         self.claim_matcher = claim_matcher
-        self.max_attempts = max_attempts
         self.on_unsupported = on_unsupported
-        self.mode = mode
 
     def warm_up(self) -> None:
         try:
@@ -129,11 +119,10 @@ class HallucinationGrader(Serializable):
             `llm_calls`, the calls of the judge in all rounds so far.
         """
         self.warm_up()
-        policy = Policy(self.max_attempts, self.on_unsupported, self.mode)
         if not replies:
             if attempt is None or attempt.best is None:
                 return {"replies": [], "documents": documents, "verdicts": [], "warnings": [], "llm_calls": 0}
-            return finished(attempt.best, attempt.history, attempt.llm_calls, attempt.warnings, policy)
+            return finished(attempt.best, attempt.history, attempt.llm_calls, attempt.warnings, self.on_unsupported)
         question, embedder = query or (attempt.question if attempt else ""), self.document_embedder
         compared = self.claim_matcher.compared(documents, filters) if self.claim_matcher and documents else documents
         answer, warnings = await check_in_thread(
@@ -145,6 +134,14 @@ class HallucinationGrader(Serializable):
             grade, answer, more, calls = await self.answer_grader.graded(answer)
             grade, warnings = {**grade, "claims": len(answer.claims)}, [*warnings, *more]
         this = GradedAnswer(attempt.number if attempt else 1, replies[0], answer, grade)
-        return decide(this, attempt, policy, sent=sent or (), confidence=confidence, llm_calls=calls, warnings=warnings)
+        return decide(
+            this,
+            attempt,
+            self.on_unsupported,
+            sent=sent or (),
+            confidence=confidence,
+            llm_calls=calls,
+            warnings=warnings,
+        )
 
     run = blocking(run_async)

@@ -238,7 +238,7 @@ def unwritten_answer(
 ) -> GeneratedAnswer:
     """Make an answer that was not written by a model; without citations, unless they are in `meta`."""
     empty: dict[str, Any] = {
-        "status": status, "citations": [], "language": language, "format": "markdown", "claims": [], "model": "",
-        "usage": {}, "confidence": None,
+        "status": status, "citations": [], "language": language, "claims": [], "model": "", "usage": {},
+        "confidence": None,
     }  # fmt: skip
     return GeneratedAnswer(data=text, query=query, documents=list(documents), meta={**empty, **meta})

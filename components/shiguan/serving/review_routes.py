@@ -185,14 +185,8 @@ async def listed(
 _MOST_REPORTS = 200
 _LARGEST_REPORT = 8 * 2**20
 _TITLE = re.compile(r"<title>([^<]{1,300})</title>")
-_ELEMENTS = frozenset(
-    "header section div h1 h2 p strong b small span code table thead tbody tr th td "
-    "svg path rect text tspan polygon polyline circle".split()
-)
-_ATTRIBUTES = frozenset(
-    "class data-label viewbox role aria-label d x y width height rx cx cy r points text-anchor transform".split()
-)
-_SPELLED = {"viewbox": "viewBox"}  # lxml reads names as HTML, in lower case
+_ELEMENTS = frozenset("header section div h1 h2 p strong b small span code table thead tbody tr th td".split())
+_ATTRIBUTES = frozenset(("class", "data-label"))
 
 
 def _reports(folder: Path | None, tenant: str) -> dict[str, Path]:
@@ -251,7 +245,7 @@ def _parts(element: Any) -> list[Any]:
     parts = [element.text or ""]
     for child in element:
         if child.tag in _ELEMENTS:
-            given = {_SPELLED.get(key, key): value for key, value in child.items() if key in _ATTRIBUTES}
+            given = {key: value for key, value in child.items() if key in _ATTRIBUTES}
             parts.append([child.tag, given, *_parts(child)])
         parts.append(child.tail or "")
     return [part for part in parts if part]

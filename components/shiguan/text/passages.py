@@ -6,7 +6,6 @@ from functools import lru_cache
 from typing import Any, Self
 
 from haystack import Document
-from haystack.dataclasses.document import _BackwardCompatible
 
 from shiguan.text.sentences import sentence_spans
 from shiguan.text.terms import terms
@@ -31,19 +30,7 @@ _REMEMBERED = 256
 """How many texts' shingles are cached, about 40 KB for a long passage: many questions read the same passages."""
 
 
-class _Directly(_BackwardCompatible):
-    """Makes documents without looking at each field that is set, as Haystack does for each copy in `replace` too."""
-
-    def __call__(self, *given: Any, **fields: Any) -> Any:
-        known = not given and fields.get("id") and "meta" in fields and fields.keys() <= _NOTHING.keys()
-        if not known or fields.get("embedding") is not None or not isinstance(fields.get("content"), str | None):
-            return super().__call__(*given, **fields)
-        made: Any = object.__new__(self)  # type: ignore[arg-type]
-        made.__dict__.update(_NOTHING, **fields)
-        return made
-
-
-class SharedDocument(Document, metaclass=_Directly):
+class SharedDocument(Document):
     """
     A document whose deep copies share its content, embedding and nested meta, and own only the meta dictionary.
 
@@ -56,9 +43,6 @@ class SharedDocument(Document, metaclass=_Directly):
         twin.__dict__.update(self.__dict__)
         twin.__dict__["meta"] = dict(self.meta)
         return twin
-
-
-_NOTHING = vars(Document(id="nothing"))
 
 
 def rescored(document: Document, score: float, **meta: Any) -> Document:

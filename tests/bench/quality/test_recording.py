@@ -146,7 +146,7 @@ def test_a_tool_call_is_recorded_and_replayed(llm, plan_of, tmp_path):
     with RecordedModel(path) as model:
         results = model.measure(plan_of("agent"))
     assert model.missing == {}
-    assert [question.llm_calls for question in results.questions] == [2, 2]
+    assert [question.metrics["llm_calls"] for question in results.questions] == [2, 2]
 
 
 def test_a_stream_and_a_whole_reply_are_the_same(recording):

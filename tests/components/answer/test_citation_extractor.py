@@ -1,5 +1,4 @@
 import json
-import re
 
 import pytest
 from haystack import Document, Pipeline
@@ -31,10 +30,10 @@ def sources():
     ]
 
 
-def extract(*texts, documents=None, query="When?", form="markdown", **more):
+def extract(*texts, documents=None, query="When?", **more):
     replies = [ChatMessage.from_assistant(text, meta={"model": "m", "usage": {"total_tokens": 3}}) for text in texts]
     documents = sources() if documents is None else documents
-    return CitationExtractor(form, **more).run(replies=replies, documents=documents, query=query)
+    return CitationExtractor(**more).run(replies=replies, documents=documents, query=query)
 
 
 def answer(text, **more):
@@ -135,33 +134,18 @@ def test_an_unsupported_claim_without_a_mark_is_flagged():
 
 def test_claims_are_placed_in_the_shown_text():
     text = "- He had 150,000 men [1]\n- 郭子儀，華州鄭縣人也。【2】\n\nThe Salt Commission <was> set up in 758 [3]."
-    for form in ("markdown", "html", "plain"):
-        found = answer(text, form=form)
-        for claim in found.meta["claims"]:
-            assert found.data[claim["start"] : claim["end"]] == claim["text"]
-        assert len(found.meta["claims"]) == 3
+    found = answer(text)
+    for claim in found.meta["claims"]:
+        assert found.data[claim["start"] : claim["end"]] == claim["text"]
+    assert len(found.meta["claims"]) == 3
 
 
-def test_plain_has_no_marks_but_citations():
-    found = answer("He had 150,000 men [1].", form="plain")
-    assert found.data == "He had 150,000 men."
-    assert len(found.meta["citations"]) == 1
-
-
-@pytest.mark.parametrize(
-    ("form", "shown"),
-    [
-        ("markdown", "<The sources do not say this.>"),
-        ("html", "&lt;The sources do not say this.&gt;"),
-        ("plain", "<The sources do not say this.>"),
-    ],
-)
-def test_a_not_found_answer_is_written_in_the_format_too(form, shown):
-    found = answer("<The sources do not say this.> [1]", form=form)
-    assert (found.data, found.meta["format"], found.meta["status"]) == (shown, form, "not_found")
+def test_a_not_found_answer_has_no_mark_and_no_markup():
+    found = answer("<The sources do not say this.> [1]")
+    assert (found.data, found.meta["status"]) == ("<The sources do not say this.>", "not_found")
     for replies in ([], [ChatMessage.from_assistant("<source> </source>")]):
-        (nobody,) = CitationExtractor(form, mode="precise").run(replies, language="en")["answers"]
-        assert (nobody.data, nobody.meta["format"]) == ("The sources do not say this.", form)
+        (nobody,) = CitationExtractor(mode="precise").run(replies, language="en")["answers"]
+        assert nobody.data == "The sources do not say this."
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -332,23 +316,21 @@ def test_what_passages_say_changes_no_number(passage):
 TEXTS = st.text() | st.text(alphabet="ab He had 150,000 men.安祿山反。 [1]【2】[3]<&\n-#")
 
 
-@given(st.lists(TEXTS, max_size=2), st.lists(TEXTS, max_size=3), st.sampled_from(["markdown", "html", "plain"]))
-@example(["<HTML"], [], "markdown")
-def test_any_reply_keeps_offsets_numbers_and_status_right(replies, contents, form):
+@given(st.lists(TEXTS, max_size=2), st.lists(TEXTS, max_size=3))
+@example(["<HTML"], [])
+def test_any_reply_keeps_offsets_numbers_and_status_right(replies, contents):
     documents = [Document(id=str(at), content=text, meta={"number": at + 1}) for at, text in enumerate(contents)]
     messages = [ChatMessage.from_assistant(text) for text in replies]
     # A reply of markup alone, such as `<html`, has letters and is an answer that nothing was found.
     if not all(split_claims(text.strip()).claims or any(map(str.isalpha, text)) for text in replies):
         with pytest.raises(AnswerError):
-            CitationExtractor(form).run(replies=messages, documents=documents, query="q")
+            CitationExtractor().run(replies=messages, documents=documents, query="q")
         return
-    result = CitationExtractor(form).run(replies=messages, documents=documents, query="q")
+    result = CitationExtractor().run(replies=messages, documents=documents, query="q")
     assert len(result["answers"]) == max(1, len(replies))
     for found in result["answers"]:
         assert found.data
         assert found.meta["status"] in (("answered", "not_found") if replies else ("quoted", "not_found"))
-        if form == "html":
-            assert "<" not in re.sub(r'<br>|</?sup[^>]*>|<a href="#source-\d">|</a>|</?strong>', "", found.data)
         for citation in found.meta["citations"]:
             assert found.meta["status"] != "not_found"
             assert 1 <= citation["number"] <= len(documents)
@@ -361,16 +343,11 @@ def test_any_reply_keeps_offsets_numbers_and_status_right(replies, contents, for
             assert citation["verdict"] in verdicts
 
 
-def test_unknown_format_is_refused():
-    with pytest.raises(ValueError, match="markdown, html, plain, got `pdf`"):
-        CitationExtractor("pdf")
-
-
 def test_round_trip_keeps_the_settings():
-    extractor = CitationExtractor("html", mode="precise")
+    extractor = CitationExtractor(mode="precise", closest_below=0.5)
     again = component_from_dict(CitationExtractor, component_to_dict(extractor, "c"), "c")
-    assert (again.format, again.mode) == ("html", "precise")
+    assert (again.mode, again.closest_below) == ("precise", 0.5)
     pipeline = Pipeline()
     pipeline.add_component("citations", again)
     result = Pipeline.loads(pipeline.dumps()).run({"citations": {"replies": [], "documents": []}})
-    assert result["citations"]["answers"][0].meta["format"] == "html"
+    assert result["citations"]["answers"][0].meta["status"] == "not_found"

@@ -107,9 +107,7 @@ def cited(answer, *, passages=None, **graded):
 
 @pytest.mark.parametrize(("text", "verdict", "marks"), TABLE)
 def test_all_modes_agree_on_the_claim_and_on_each_mark(text, verdict, marks):
-    graded = HallucinationGrader(max_attempts=1, on_unsupported="mark").run(
-        [ChatMessage.from_assistant(text)], documents()
-    )["verdicts"]
+    graded = HallucinationGrader(on_unsupported="mark").run([ChatMessage.from_assistant(text)], documents())["verdicts"]
     simple, precise = cited(text), cited(text, verdicts=graded)
     stream = ClaimStream(documents())
     stream.add(text)
@@ -220,9 +218,7 @@ def test_each_clause_has_its_own_verdict_in_every_mode_and_in_the_stream(text, e
         ]
 
     simple = cited(text)["claims"]
-    graded = HallucinationGrader(max_attempts=1, on_unsupported="mark").run(
-        [ChatMessage.from_assistant(text)], documents()
-    )["verdicts"]
+    graded = HallucinationGrader(on_unsupported="mark").run([ChatMessage.from_assistant(text)], documents())["verdicts"]
     stream = ClaimStream(documents())
     for letter in text:
         stream.add(letter)

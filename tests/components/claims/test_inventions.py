@@ -26,7 +26,7 @@ def shown(reply, mode="simple", question=QUESTION):
     """Give the answer of a mode: with signs behind what nothing supports, or, in `precise`, without it."""
     replies = [ChatMessage.from_assistant(reply)]
     if mode == "precise":
-        replies = HallucinationGrader(max_attempts=1).run(replies, DOCUMENTS, question)["replies"]
+        replies = HallucinationGrader().run(replies, DOCUMENTS, question)["replies"]
     return CitationExtractor(mode=mode).run(replies, DOCUMENTS, question)["answers"][0]
 
 
@@ -118,7 +118,7 @@ def test_a_number_alone_supports_nothing(claim):
 
 def test_the_graders_own_example_holds():
     reply = "He rose in 755 [1]. He had three eyes [1]."
-    graded = HallucinationGrader(max_attempts=1).run([ChatMessage.from_assistant(reply)], DOCUMENTS, QUESTION)
+    graded = HallucinationGrader().run([ChatMessage.from_assistant(reply)], DOCUMENTS, QUESTION)
     assert [one["verdict"] for one in graded["verdicts"]] == ["supported", "unsupported"]
     assert "eyes" not in graded["replies"][0].text
 

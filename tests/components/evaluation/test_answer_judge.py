@@ -28,26 +28,23 @@ def endpoint(stand_in_llm, monkeypatch):
     return stand_in_llm
 
 
-def test_given_answers_are_judged_once_and_refusals_never(tmp_path, endpoint):
-    judge = AnswerJudge()
-    found = judge.judge(GOLDEN, RECORDS, tmp_path)
-    assert found == {"a": {"haystack_faithfulness": 0.5, "haystack_context_relevance": 1.0}}
-    assert (judge.notes(), endpoint.calls) == ([], 2)
-    assert AnswerJudge().judge(GOLDEN, RECORDS, tmp_path) == found
+def test_given_answers_are_judged_and_refusals_are_not(endpoint):
+    found = AnswerJudge().judge(GOLDEN, RECORDS)
+    assert found == ({"a": {"haystack_faithfulness": 0.5, "haystack_context_relevance": 1.0}}, [])
     assert endpoint.calls == 2
+    assert AnswerJudge().judge(GOLDEN[1:], RECORDS) == ({}, [])
 
 
-def test_half_a_judgement_is_no_zero_and_is_told(tmp_path, endpoint):
+def test_half_a_judgement_is_no_zero_and_is_told(endpoint):
     endpoint.rules = [RULES[1]]
-    judge = AnswerJudge()
-    assert judge.judge(GOLDEN, RECORDS, tmp_path) == {"a": {"haystack_context_relevance": 1.0}}
-    assert judge.notes() == ["1 judgements of `stand-in` could not be read and are left out."]
+    note = "1 judgements of `stand-in` could not be read and are left out."
+    assert AnswerJudge().judge(GOLDEN, RECORDS) == ({"a": {"haystack_context_relevance": 1.0}}, [note])
 
 
-def test_a_judge_that_answers_nonsense_is_an_error(tmp_path, endpoint):
+def test_a_judge_that_answers_nonsense_is_an_error(endpoint):
     endpoint.rules = []
     with pytest.raises(AnswerError, match="no readable judgement for any of 1 answers"):
-        AnswerJudge().judge(GOLDEN, RECORDS, tmp_path)
+        AnswerJudge().judge(GOLDEN, RECORDS)
 
 
 def test_without_an_endpoint_nothing_is_judged():

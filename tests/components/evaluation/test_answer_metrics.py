@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from haystack import Document, GeneratedAnswer
 
 from shiguan.evaluation.answer_metrics import answer_record, is_right, score_answer
@@ -31,8 +30,6 @@ def test_a_right_answer_with_its_passage_has_everything():
     assert (is_right(ASKED, record), record["confidence"]) == (True, 0.8)
     assert score_answer(ASKED, record) == {
         "correct": 1.0,
-        "exact_match": 0.0,
-        "token_f1": pytest.approx(2 / 10),  # one token of nine is wanted: P 1/9, R 1
         "contains_answer": 1.0,
         "gold_read": 1.0,
         "gold_cited": 1.0,
@@ -66,8 +63,6 @@ def test_a_false_refusal_is_wrong_in_all_that_could_be_right():
     assert (is_right(ASKED, record), record["confidence"]) == (None, 0.1)
     assert score_answer(ASKED, record) == {
         "correct": 0.0,
-        "exact_match": 0.0,
-        "token_f1": 0.0,
         "contains_answer": 0.0,
         "gold_read": 1.0,
         "gold_cited": 0.0,
@@ -94,7 +89,7 @@ def test_without_a_written_answer_the_cited_passage_decides():
     right = answer("Zhang Xun held the town of Suiyang for ten months. [2]", [2])
     wrong = answer("In 758 Diwu Qi made salt a monopoly of the state. [1]", [1])
     assert (is_right(asked, right), is_right(asked, wrong)) == (True, False)
-    assert "exact_match" not in score_answer(asked, right)
+    assert "contains_answer" not in score_answer(asked, right)
 
 
 def test_only_known_metrics_are_given():

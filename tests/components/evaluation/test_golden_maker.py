@@ -11,6 +11,7 @@ from shiguan.errors import RefusedError
 from shiguan.evaluation.golden_maker import (
     GOLDEN_FILE,
     MOST_FRUITLESS,
+    PER_PASSAGE,
     REVIEW_FILE,
     GoldenMaker,
     judge_agreement,
@@ -77,8 +78,7 @@ def maker(stand_in_llm, monkeypatch):
 
 
 def made_in(folder, maker, count=50, track=list):
-    with RunStore(folder, {"kind": "golden"}) as store:
-        made = maker.make(PARENTS, count, store, track)
+    made = maker.make(PARENTS, count, RunStore(folder, {"kind": "golden"}), track)
     write_made_set(made, folder)
     return made
 
@@ -86,7 +86,7 @@ def made_in(folder, maker, count=50, track=list):
 def test_a_library_gives_a_set_that_can_be_measured_with(tmp_path, maker, stand_in_llm):
     made = made_in(tmp_path, maker)
     assert (len(made.accepted), len(made.rejected)) == (19, 1)
-    assert made.faults == {"answer not in the passage": 10}
+    assert made.left_out == 10  # an answer that is not in the passage
     assert (made.passages, made.llm_calls, stand_in_llm.calls) == (10, 20, 20)
     golden = read_golden_set(tmp_path / GOLDEN_FILE).questions
     assert len(golden) == 19
@@ -117,7 +117,7 @@ def test_nearly_the_same_question_is_asked_once(tmp_path, maker, stand_in_llm):
     stand_in_llm.rules = [RULES[0], Rule("You write test questions", {"questions": [same]})]
     made = made_in(tmp_path, maker)
     assert len(made.accepted) == 1
-    assert made.faults["nearly the same question"] == 9
+    assert made.left_out == 29  # nine are nearly the same, two of three were never written
 
 
 def test_a_model_whose_replies_are_of_no_use_is_counted_and_not_asked_for_every_passage(maker, stand_in_llm, tmp_path):
@@ -125,18 +125,17 @@ def test_a_model_whose_replies_are_of_no_use_is_counted_and_not_asked_for_every_
     parents = [
         Document(id=f"p{number:03}", content=f"In {700 + number} the town was taken. " * 4) for number in range(50)
     ]
-    with RunStore(tmp_path, {"kind": "golden"}) as store:
-        for run in (1, 2):  # run again, it goes on
-            made = maker.make(parents, 6, store, list)
-            assert (made.accepted, made.rejected, made.faults) == ([], [], {"nonsense": run * MOST_FRUITLESS})
-            assert stand_in_llm.calls == made.llm_calls == run * MOST_FRUITLESS
+    for run in (1, 2):  # run again, it goes on
+        made = maker.make(parents, 6, RunStore(tmp_path, {"kind": "golden"}), list)
+        assert (made.accepted, made.rejected, made.left_out) == ([], [], run * MOST_FRUITLESS * PER_PASSAGE)
+        assert stand_in_llm.calls == made.llm_calls == run * MOST_FRUITLESS
 
 
 def test_a_judge_that_answers_nonsense_accepts_nothing_and_is_counted(tmp_path, maker, stand_in_llm):
     stand_in_llm.rules, stand_in_llm.default = [RULES[1]], "Fine questions!"
     made = made_in(tmp_path, maker)
     assert made.accepted == []
-    assert made.faults["no verdict of the judge"] == 20
+    assert [row["judge"] for row in made.rejected] == ["none"] * 20
 
 
 def test_a_person_reviews_one_in_ten_without_seeing_the_judge(tmp_path, maker):
@@ -182,43 +181,40 @@ def replied(*items):
 
 
 def test_a_good_question_is_kept_with_the_words_of_the_passage():
-    assert read_questions(replied({**GOOD, "quote": "in 758  Diwu Qi created a salt monopoly."}), PASSAGE) == (
-        [GOOD],
-        {},
-    )
+    assert read_questions(replied({**GOOD, "quote": "in 758  Diwu Qi created a salt monopoly."}), PASSAGE) == [GOOD]
 
 
 def test_a_bad_quote_gives_way_to_the_answer():
-    (row,), _ = read_questions(replied({**GOOD, "quote": "The monopoly began early."}), PASSAGE)
+    (row,) = read_questions(replied({**GOOD, "quote": "The monopoly began early."}), PASSAGE)
     assert row["quote"] == "758"
 
 
 @pytest.mark.parametrize(
-    ("item", "fault"),
+    "item",
     [
-        ({**GOOD, "answer": "759"}, "answer not in the passage"),
-        ({**GOOD, "answer": ""}, "answer not in the passage"),
-        ({**GOOD, "question": "What happened in 758?"}, "answer in the question"),
-        ({**GOOD, "type": "riddle"}, "unknown type"),
-        ({**GOOD, "type": "unanswerable"}, "unanswerable with an answer"),
-        ({**GOOD, "question": ""}, "malformed"),
-        ({**GOOD, "question": ["a"]}, "malformed"),
-        ("When?", "malformed"),
+        {**GOOD, "answer": "759"},
+        {**GOOD, "answer": ""},
+        {**GOOD, "question": "What happened in 758?"},
+        {**GOOD, "type": "riddle"},
+        {**GOOD, "type": "unanswerable"},
+        {**GOOD, "question": ""},
+        {**GOOD, "question": ["a"]},
+        "When?",
     ],
 )
-def test_what_cannot_be_right_is_thrown_out_and_counted(item, fault):
-    assert read_questions(replied(item, GOOD), PASSAGE) == ([GOOD], {fault: 1})
+def test_what_cannot_be_right_is_left_out(item):
+    assert read_questions(replied(item, GOOD), PASSAGE) == [GOOD]
 
 
 def test_an_unanswerable_question_comes_without_an_answer():
     item = {"type": "unanswerable", "question": "Who drank the first cup of tea?", "answer": None}
-    (row,), _ = read_questions(replied(item), PASSAGE)
+    (row,) = read_questions(replied(item), PASSAGE)
     assert (row["answer"], row["quote"]) == ("", "")
 
 
 @pytest.mark.parametrize("reply", ["", "I cannot.", "{}", '{"questions": []}', '{"questions": "none"}'])
-def test_nonsense_is_counted(reply):
-    assert read_questions(reply, PASSAGE) == ([], {"nonsense": 1})
+def test_nonsense_has_no_questions(reply):
+    assert read_questions(reply, PASSAGE) == []
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from shiguan.evaluation.json_lines import write_json_lines
 from shiguan.evaluation.measurement import Plan, measure
 from shiguan.evaluation.provenance import TENANT, ingest_corpus
 from shiguan.evaluation.questions import read_golden_set
-from shiguan.evaluation.report import run_report
 
 TEXTS = {f"d{number}": f"In {700 + number} the garrison of town {number} held out against the rebels." for number in range(30)}  # fmt: skip
 ROWS = [
@@ -75,9 +74,9 @@ def test_the_ranking_beyond_what_is_read_is_that_of_a_deeper_question(mode, libr
     with Runner("embedded", mode, data_dir=library / "library", outputs=["documents"]) as runner:
         asked = runner.trace(ROWS[0]["question"], tenant_id=TENANT, outputs=["documents"], top_k=20)
         deep = [document.id for document in asked["outputs"]["documents"]]
-        run = TracedMode(runner).ask(ROWS[0]["question"], tenant_id=TENANT)
-        assert len(run.first("documents")) < len(deep) == 20
-        assert [document.id for document in run.found(20)] == deep
+        run = TracedMode(runner).ask(ROWS[0]["question"], tenant_id=TENANT, depth=20)
+        assert len(run.traced["first"]["documents"]) < len(deep) == 20
+        assert [document.id for document in run.found] == deep
 
 
 def test_a_file_whose_top_k_is_another_stages_is_asked_again(library, tmp_path):
@@ -85,12 +84,5 @@ def test_a_file_whose_top_k_is_another_stages_is_asked_again(library, tmp_path):
     text = pipeline_path("embedded", "simple").read_text(encoding="utf-8")
     own.write_text(text.replace("  top_k: [parent_fetcher.top_k]", "  top_k: [joiner.top_k]"), encoding="utf-8")
     with Runner("embedded", own, data_dir=library / "library", outputs=["documents"]) as runner:
-        run = TracedMode(runner).ask(ROWS[0]["question"], tenant_id=TENANT, top_k=3)
-        assert (len(run.first("documents")), len(run.found(8))) == (3, 8)
-
-
-def test_a_report_of_answers_leads_with_what_is_right(library, tmp_path):
-    results, _ = measure(plan(library, "answers", tmp_path))
-    labels = [figure["label"] for figure in run_report(results).figures]
-    assert labels[:3] == ["Correct", "Correct refusals", "False refusals"]
-    assert "Exact match" not in labels
+        run = TracedMode(runner).ask(ROWS[0]["question"], tenant_id=TENANT, depth=8, top_k=3)
+        assert (len(run.traced["first"]["documents"]), len(run.found)) == (3, 8)

@@ -1,5 +1,3 @@
-from itertools import product
-
 import numpy
 import pytest
 from hypothesis import given, settings
@@ -36,7 +34,6 @@ def test_a_clear_gain_is_better_and_its_mirror_image_worse():
     gain = compare_metric("recall@5", before, after)
     assert (gain.before, gain.after, gain.difference) == (0.8, 0.98, pytest.approx(0.18))
     assert (gain.gained, gain.lost, gain.verdict) == (18, 0, "better")
-    assert gain.p_value == pytest.approx(2 * 0.5**18)
     assert compare_metric("recall@5", after, before).verdict == "worse"
     assert compare_metric("false_refusal", before, after).verdict == "worse"
 
@@ -45,7 +42,7 @@ def test_three_questions_each_way_show_nothing():
     before = [1.0] * 3 + [0.0] * 3 + [1.0] * 94
     after = [0.0] * 3 + [1.0] * 3 + [1.0] * 94
     even = compare_metric("recall@5", before, after)
-    assert (even.gained, even.lost, even.p_value, even.verdict) == (3, 3, 1.0, "no difference shown")
+    assert (even.gained, even.lost, even.verdict) == (3, 3, "no difference shown")
     # Differences of +1, -1 and 0: variance 6/99.
     assert even.detectable == pytest.approx((1.959964 + 0.841621) * (6 / 99) ** 0.5 / 10, rel=1e-5)
 
@@ -70,15 +67,11 @@ def test_unequal_runs_are_an_error():
 
 @settings(max_examples=25)
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=14))
-def test_the_exact_test_is_mcnemars_and_verdicts_follow_the_interval(pairs):
+def test_verdicts_follow_the_interval(pairs):
     before, after = ([float(pair[side]) for pair in pairs] for side in (0, 1))
     found = compare_metric("recall@5", before, after)
     gained, lost = sum(b > a for a, b in pairs), sum(a > b for a, b in pairs)
-    # Every way in which the coins may fall, counted: as even or more uneven than what was seen.
-    falls = [sum(fall) for fall in product((0, 1), repeat=gained + lost)]
-    uneven = abs(gained - lost)
-    expected = sum(abs(2 * ones - gained - lost) >= uneven for ones in falls) / len(falls)
-    assert (found.gained, found.lost, found.p_value) == (gained, lost, pytest.approx(expected))
+    assert (found.gained, found.lost) == (gained, lost)
     assert found.low - 1e-9 <= found.difference <= found.high + 1e-9
     assert (found.verdict == "no difference shown") == (found.low <= 0 <= found.high)
 

@@ -1,4 +1,4 @@
-"""Haystack's evaluators as they are asked here, and the risk-coverage curve, against values worked out by hand."""
+"""Haystack's evaluators as they are asked here, against values worked out by hand."""
 
 import math
 
@@ -9,16 +9,12 @@ from hypothesis import strategies as st
 
 from shiguan.evaluation.questions import Question
 from shiguan.evaluation.scoring import (
-    LOST,
     context_metrics,
-    curve_table,
     judged,
-    lost_section,
     ndcg,
     ranking_metrics,
     recall,
     reciprocal_rank,
-    risk_curve,
 )
 
 GOLD = Question("q", "?", {"a": 1.0}, {"a": [(10, 20), (50, 60)]})
@@ -122,47 +118,3 @@ def test_no_ranking_scores_outside_of_zero_to_one_and_a_deeper_look_finds_no_les
     assert all(0 <= value <= 1 + 1e-9 for value in values.values())
     depths = [values[f"recall@{k}"] for k in (1, 5, 10, 20)]
     assert depths == sorted(depths)
-
-
-def test_the_curve_of_three_answers_and_a_refusal():
-    curve = risk_curve([(0.2, False), (0.9, True), (0.5, True)], refused=1)
-    assert [(p.confidence, p.coverage, p.risk) for p in curve.points] == [
-        (0.9, 0.25, 0.0),
-        (0.5, 0.5, 0.0),
-        (0.2, 0.75, pytest.approx(1 / 3)),
-    ]
-    assert curve.area == pytest.approx(1 / 9)
-
-
-def test_answers_of_the_same_confidence_come_together():
-    curve = risk_curve([(0.5, True), (0.5, False)])
-    assert [(p.coverage, p.risk) for p in curve.points] == [(1.0, 0.5)]
-    assert curve.area == 0.5
-
-
-def test_nothing_answered_has_no_curve():
-    curve = risk_curve([], refused=3)
-    assert (curve.points, curve.area) == ([], 0.0)
-    assert curve_table(curve) == []
-
-
-def test_the_table_has_even_steps_and_the_end():
-    rows = curve_table(risk_curve([(1 - at / 20, at % 2 == 0) for at in range(15)], refused=5), steps=2)
-    assert [row.coverage for row in rows] == [0.5, 0.75]
-
-
-@given(st.lists(st.tuples(st.sampled_from([0.1, 0.5, 0.9]), st.booleans()), max_size=20), st.integers(0, 5))
-def test_coverage_grows_to_the_share_that_was_answered(answers, refused):
-    curve = risk_curve(answers, refused=refused)
-    covered = [point.coverage for point in curve.points]
-    assert covered == sorted(covered)
-    assert all(0 <= point.risk <= 1 for point in curve.points)
-    if answers:
-        assert covered[-1] == pytest.approx(len(answers) / (len(answers) + refused))
-
-
-def test_losses_are_summed_up_in_the_order_of_the_stages():
-    section = lost_section(["refused", "not_found_by_bm25", "refused"])[LOST]
-    assert section["text"] == "Of 3 questions that went wrong: 1 not found by BM25, 2 read, and the question refused."
-    assert section["rows"] == [["not found by BM25", "1", "0.33"], ["read, and the question refused", "2", "0.67"]]
-    assert lost_section([]) == {}

@@ -14,13 +14,11 @@ def test_a_table_is_markdown_with_numbers_at_the_right():
 
 
 def test_a_cell_of_a_page_repeats_its_heading_so_that_a_phone_can_list_it(tmp_path):
-    report = Report("Run", "", [Section("Quality", table=TABLE)], facts=[("a", "b")])
+    report = Report("Run", "", [Section("Quality", table=TABLE)])
     page = write_report(report, tmp_path / "report").read_text(encoding="utf-8")
     assert '<td class="number" data-label="mean"><span>0.900<small>0.8 to 1.0</small></span></td>' in page
     assert '<td class="number worse" data-label="mean"><span>worse</span></td>' in page
     assert "<b onclick" not in page
-    # The facts have no headings.
-    assert page.count("<thead>") == 1 and page.count("<table>") == 2
 
 
 def test_a_report_says_the_same_on_a_terminal_and_in_markdown(capsys):

@@ -1,9 +1,5 @@
 from copy import deepcopy
-from dataclasses import replace
 
-import numpy as np
-import pytest
-from haystack import Document
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -109,28 +105,3 @@ def test_similarity_is_shared_runs_by_all_runs():
 def test_texts_without_terms_compare_by_their_characters():
     assert similarity(shingles("！！"), shingles("！！")) == 1.0
     assert similarity(shingles("！！"), shingles("？？")) == 0.0
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"id": "a", "meta": {"b": 1}, "score": 0.5},
-        {"id": "a", "content": "x", "meta": {}},
-        {"id": "a", "content": "x", "meta": {}, "embedding": np.array([0.5])},
-        {"id": "", "content": "x", "meta": {}},
-        {"id": "a", "content": "x"},
-        {"content": "x", "meta": {"b": 1}, "content_type": "of Haystack 1"},
-    ],
-)
-def test_a_shared_document_has_what_haystacks_own_has(fields):
-    made = SharedDocument(**fields)
-    assert vars(made) == vars(Document(**fields))
-    assert vars(replace(made, score=1.0)) == vars(made) | {"score": 1.0}
-    assert made.meta is not SharedDocument(id="another").meta
-
-
-@pytest.mark.parametrize("wrong", [{"content": 1}, {"unknown": 1}])
-def test_a_shared_document_refuses_what_haystacks_own_refuses(wrong):
-    for kind in (Document, SharedDocument):
-        with pytest.raises((TypeError, ValueError)):
-            kind(**{"id": "a", "meta": {}, **wrong})
