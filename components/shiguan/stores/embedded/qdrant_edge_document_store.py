@@ -125,14 +125,12 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
     @shared
     def build_index(self) -> None:
         """
-        Quantize the vectors now and wait, however few documents there are.
+        Quantize the vectors now, however few documents there are.
 
-        The store starts this by itself, in the background, when enough documents were written; a program that ends
-        after writing may want to wait for it. Searches and writes continue meanwhile.
+        The store does this by itself with the write after which there are enough. Searches go on meanwhile, other
+        writes wait.
         """
-        builder = self._shard.build_index()
-        if builder is not None:
-            builder.wait()
+        self._shard.build_index()
 
     def turn(
         self, tenant_id: str, source: str, waiting: Callable[[str], object] | None = None
@@ -180,7 +178,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
             ]
             if batch:
                 self._shard.claim_vectors(edge, model)
-                self._shard.update(edge, UpdateOperation.update_vectors(batch), batch, len(batch))
+                self._shard.update(edge, UpdateOperation.update_vectors(batch), len(batch))
         return len(batch)
 
     @shared
@@ -274,7 +272,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
                 rows = zip(batch, orders[start:], strict=False)
                 new = [self._format.point(document, order) for document, order in rows]
                 vectors = sum(document.embedding is not None for document in batch)
-                self._shard.update(edge, UpdateOperation.upsert_points(new), new, vectors)
+                self._shard.update(edge, UpdateOperation.upsert_points(new), vectors)
         return len(documents)
 
     @shared
