@@ -27,7 +27,7 @@ class EPUBToDocument:
 
     Parts that are not text of the book (covers, contents, indexes, imprints, notes about the author) are left out and
     named in `warnings`, by the cues in `epub/roles.yaml`. A stated role (`epub:type`, `role`, guide) is enough; titles
-    and words alone remove only short parts at either end of the book, and never most of it. MathML formulas are read as
+    and words alone remove only short files at either end of the book, and never most of it. MathML formulas are read as
     TeX; of a picture its description is read, unless that is a placeholder.
 
     It comes after the file router and before `SourceStamper` and `ParentChildSplitter`.

@@ -13,7 +13,7 @@ from shiguan.ingest.epub.notes import BookFile, NoteIndex
 from shiguan.ingest.epub.package import Package, Target, read_package
 from shiguan.ingest.epub.pages import begin_pages
 from shiguan.ingest.epub.pictures import repeated_alternatives
-from shiguan.ingest.epub.roles import Roles, leave_out
+from shiguan.ingest.epub.roles import Roles
 from shiguan.ingest.epub.sections import SectionTracker
 from shiguan.ingest.epub.trees import Element, element_text, parse_xhtml
 
@@ -91,7 +91,7 @@ def _read(
             f"{package.source}: {notes.dangling:,} note marks lead nowhere; they were kept as written."
         )
     sections = SectionTracker(package.nav, (landmark.label for landmark in package.starts if landmark.label))
-    roles = Roles(package, include_front_matter=include)
+    roles = Roles(package, files, include_front_matter=include)
     repeated = repeated_alternatives(file.root for file in files)
     pages, faults = begin_pages(note_files, package.pages, list(notes.notes.values()))
     if faults and not include:
@@ -99,22 +99,12 @@ def _read(
     reader = ChapterReader(package.language, sections, notes, roles, repeated, pages)
     for file in files:
         outside = not (file.linear or include)
-        left_out = "outside the reading order" if outside else roles.leaves_out_file(file.href, file.root)
+        left_out = "outside the reading order" if outside else roles.leaves_out_file(file)
         reader.read(file, left_out=left_out)
-    blocks, left = reader.blocks + _unplaced(notes, package.language), reader.left_out
-    if package.spine and not include:
-        lines = [(entry.href, entry.label) for entry in package.nav]
-        kept, parts = leave_out(
-            blocks, lines, [(heading.anchor["href"], heading.content) for heading in reader.headings]
-        )
-        if parts.total() <= sum(len(block.content) for block in kept):
-            blocks, left = kept, left + parts
-        else:
-            most = f"{package.source}: most of its text looks like {' and '.join(parts)}; it was kept."
-            package.warnings.append(most)
+    blocks = reader.blocks + _unplaced(notes, package.language)
     mark_lists(blocks)
     # A book of nothing but headings is shown as such, rather than refused.
-    return blocks or reader.headings, left
+    return blocks or reader.headings, reader.left_out
 
 
 def _note_files(archive: SafeArchive, files: list[BookFile], package: Package) -> Iterator[BookFile]:
