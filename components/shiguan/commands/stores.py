@@ -58,10 +58,9 @@ def _unfinished_files(deployment: str, stores: dict[str, Any]) -> Iterator[str]:
 def _status_lines(entry: dict[str, Any]) -> list[str]:
     documents = entry["documents"]
     amount = "" if documents is None else f", {documents:,} passages"
-    indexed = f", {entry['indexed']:,} of them in the graph" if "indexed" in entry else ""
     version = f" ({entry['version']})" if entry["version"] else ""
-    head = f"{entry['server']}{version}: {entry['name']}, {entry['health']}{amount}{indexed}"
-    return [head, *(f"  ! {problem}" for problem in entry["problems"]), *(f"  {note}" for note in entry["notes"])]
+    head = f"{entry['server']}{version}: {entry['name']}, {entry['health']}{amount}"
+    return [head, *(f"  ! {problem}" for problem in entry["problems"])]
 
 
 def copy(options: argparse.Namespace) -> int:

@@ -111,7 +111,7 @@ def test_status_shows_counts_and_health(elasticsearch, qdrant, capsys):
     assert capsys.readouterr().out.splitlines() == [
         f"Elasticsearch at {elasticsearch.url} (8.19.0): shiguan-parents, green, 0 passages",
         f"Elasticsearch at {elasticsearch.url} (8.19.0): shiguan-children, green, 0 passages",
-        f"Qdrant at {qdrant.url} (1.19.0): shiguan-children, green, 0 passages, 0 of them in the graph",
+        f"Qdrant at {qdrant.url} (1.19.0): shiguan-children, green, 0 passages",
         f"Elasticsearch at {elasticsearch.url} (8.19.0): shiguan-conversations, green",
     ]
 

@@ -24,7 +24,7 @@ class _Schema(ElasticsearchSchema):
         """Name the fields that are searched; the texts are stored and not indexed."""
         properties = {name: {"type": "keyword"} for name in ("tenant", "conversation", "birth", "kind")}
         properties |= {name: {"type": "long"} for name in ("number", "level")} | {"created": {"type": "double"}}
-        return {"dynamic": False, "properties": properties, "_meta": {"shiguan": self.fingerprints()}}
+        return self.marked(properties)
 
 
 _SCHEMA = _Schema(False, (), (), 1)

@@ -33,7 +33,7 @@ class ServedStore:
 
     @abstractmethod
     def _state(self, client: Any) -> dict[str, Any]:
-        """Return `version`, `health`, `documents`, `problems` (that need action) and `notes` (that can wait)."""
+        """Return `version`, `health`, `documents` and `problems`."""
 
     def _connect(self) -> Any:
         with self._opening, self.server.reporting():
@@ -68,9 +68,9 @@ class ServedStore:
     def status(self) -> list[dict[str, Any]]:
         """Describe the index or collection, also if the server is away."""
         entry: dict[str, Any] = {"server": self.server.place, "name": self.index}
-        entry |= {"version": None, "health": "unknown", "documents": None, "problems": [], "notes": []}
+        entry |= {"version": None, "health": "unknown", "documents": None, "problems": []}
         try:
-            with self.server.reporting(), closing(self.server.open(patient=False)) as client:
+            with self.server.reporting(), closing(self.server.open()) as client:
                 return [entry | self._state(client)]
         except StoreError as error:
             away = {"health": "unreachable"} if isinstance(error, StoreUnavailableError) else {}

@@ -31,37 +31,19 @@ def pair(elasticsearch, qdrant):
 
 
 @pytest.mark.parametrize("health", ["red", "yellow"])
-def test_a_primary_that_is_recovered_is_waited_for(pair, elasticsearch, waits, health):
-    """A primary that is brought back from a snapshot is yellow and takes no search: health does not say it."""
-    elasticsearch.recovering, elasticsearch.recovering_health = 3, health
-    assert pair.list_ids_without_vector(TENANT) == []
-    assert waits == [0.1, 1.0, 2.0]
-
-
-@pytest.mark.parametrize("health", ["red", "yellow"])
 def test_a_primary_that_is_still_recovered_is_reported(pair, elasticsearch, health):
+    """A primary that is brought back from a snapshot is yellow and takes no search: health does not say it."""
     elasticsearch.recovering, elasticsearch.recovering_health = 10_000, health
     words = pair.status()[0]
-    assert (words["health"], words["documents"]) == (health, None)
-    assert words["problems"] == ["1 of 1 shards cannot be read: wait until they are recovered"]
+    assert words["documents"] is None
+    assert "no_shard_available" in words["problems"][0]
     with pytest.raises(StoreUnavailableError, match=r"no_shard_available.*Then run the same again"):
         pair.count_documents()
 
 
-@pytest.mark.parametrize(
-    ("block", "told"),
-    [
-        ("write", r"`write`\): lift the block"),
-        ("read_only", r"`read_only`\): lift the block"),
-        ("read_only_allow_delete", r"`read_only_allow_delete`\): its disk is almost full"),
-    ],
-)
-def test_an_index_that_refuses_writes_is_green_and_a_problem(pair, elasticsearch, block, told):
+@pytest.mark.parametrize("block", ["write", "read_only", "read_only_allow_delete"])
+def test_an_index_that_refuses_writes_says_so_and_is_read(pair, elasticsearch, block):
     elasticsearch.blocks["children"] = {block}
-    words = pair.status()[0]
-    assert (words["health"], words["documents"]) == ("green", 2)
-    (problem,) = words["problems"]
-    assert problem.startswith(f"writes are refused (`{block}`)")
     with pytest.raises(StoreError, match=r"refused to write 1 of 1 .*`c3` \(status 4\d\d: cluster_block_exception"):
         pair.words.write_documents([child(3)], policy=DuplicatePolicy.OVERWRITE)
     assert len(pair.filter_documents(TENANT)) == 2
@@ -78,47 +60,9 @@ def test_a_blocked_index_of_conversations_is_no_fault_of_the_key(elasticsearch):
     store.close()
 
 
-def test_a_collection_whose_graphs_are_made_serves_with_a_note(pair, qdrant):
-    qdrant.status, qdrant.making = "yellow", 2
-    vectors = pair.status()[1]
-    assert (vectors["health"], vectors["problems"]) == ("yellow", [])
-    assert vectors["notes"] == ["note: graphs are being made; searches are right, and slower until that is done"]
-    assert [pair.status()[1]["health"] for _ in range(2)] == ["yellow", "green"]
-
-
-def test_a_grey_collection_stays_so_until_init_wakes_it(pair, qdrant):
-    """Killed while graphs are made, it comes back grey and waits for an update."""
-    qdrant.status = "grey"
-    for _ in range(3):
-        vectors = pair.status()[1]
-        assert vectors["health"] == "grey"
-        assert vectors["problems"][0].startswith("its graphs wait for an update")
-        assert "run `shiguan stores init`" in vectors["problems"][0]
-    assert pair.set_up()[-1].endswith("graphs are made now; this had been interrupted")
-    assert [pair.status()[1]["health"] for _ in range(2)][-1] == "green"
-    assert not pair.status()[1]["problems"]
-
-
 def test_a_red_collection_is_a_problem(pair, qdrant):
     qdrant.status = "red"
     assert pair.status()[1]["problems"] == ["an optimisation failed: see the server's log and its disks"]
-
-
-@pytest.mark.parametrize("name", ["Elasticsearch", "Qdrant"])
-def test_a_read_that_broke_is_sent_again(pair, elasticsearch, qdrant, name):
-    """A server that stops resets the connections that are in use."""
-    store, server = (pair.words, elasticsearch) if name == "Elasticsearch" else (pair.vectors, qdrant)
-    broken = []
-
-    def reset(request):
-        if request.path.endswith(("/_search", "/scroll")) and len(broken) < 3:
-            broken.append(request)
-            server.hang_up()
-        return
-
-    server.faults.append(reset)
-    assert sorted(store.list_ids(TENANT)) == ["c1", "c2"]
-    assert len(broken) == 3
 
 
 def test_a_write_with_a_condition_is_not_sent_twice(elasticsearch):
@@ -144,19 +88,19 @@ def test_a_write_with_a_condition_is_not_sent_twice(elasticsearch):
 
 
 @pytest.mark.parametrize("name", ["Elasticsearch", "Qdrant"])
-def test_both_servers_are_asked_again_as_often(pair, elasticsearch, qdrant, waits, name):
+def test_a_server_that_is_busy_is_asked_once_and_named(pair, elasticsearch, qdrant, name):
     store, server = (pair.words, elasticsearch) if name == "Elasticsearch" else (pair.vectors, qdrant)
-    server.faults.append(lambda request: Reply({"error": "starting"}, status=503))
+    asked = []
+    server.faults.append(lambda request: asked.append(request) or Reply({"error": "starting"}, status=503))
     with pytest.raises(StoreUnavailableError, match="takes nothing more for now"):
         store.count_documents()
-    assert waits == [0.1, 1.0, 2.0, 4.0]
+    assert len(asked) == 1
 
 
-def test_the_status_of_a_server_that_is_away_is_given_at_once(pair, elasticsearch, qdrant, waits):
+def test_the_status_of_servers_that_are_away_is_given(pair, elasticsearch, qdrant):
     elasticsearch.stop()
     qdrant.stop()
     assert [entry["health"] for entry in pair.status()] == ["unreachable", "unreachable"]
-    assert waits == []
 
 
 def test_the_cause_behind_an_error_is_named(pair, elasticsearch):
