@@ -75,19 +75,13 @@ class ConversationStore(ABC):
     Keeps conversations, each under the tenant and the id that every method must take first.
 
     A missing tenant or impossible id is refused; what belongs to another tenant is not found. `retention_days` is how
-    long a turn is kept, `retention_turns` how many of a conversation's last ones; None for all. A summary goes with the
-    first turn that it is about.
+    long a turn is kept; None for ever. A summary goes with the first turn that it is about.
     """
 
-    def __init__(self, retention_days: float | None, retention_turns: int | None) -> None:
-        if (retention_days is not None and retention_days <= 0) or (
-            retention_turns is not None and retention_turns < 1
-        ):
-            raise ValueError(
-                f"`retention_days` and `retention_turns` must be positive, got {retention_days} and {retention_turns}."
-            )
+    def __init__(self, retention_days: float | None) -> None:
+        if retention_days is not None and retention_days <= 0:
+            raise ValueError(f"`retention_days` must be positive, got {retention_days}.")
         self.retention_days = retention_days
-        self.retention_turns = retention_turns
         self._swept = 0.0
 
     def _oldest(self) -> float:

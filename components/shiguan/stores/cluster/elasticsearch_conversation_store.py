@@ -39,14 +39,8 @@ class ElasticsearchConversationStore(ElasticsearchIndex, Serializable, Conversat
     every record has the conversation's `birth`: late writes to a deleted conversation are never found.
     """
 
-    def __init__(
-        self,
-        index: str = "shiguan-conversations",
-        *,
-        retention_days: float | None = None,
-        retention_turns: int | None = None,
-    ) -> None:
-        super().__init__(retention_days, retention_turns)
+    def __init__(self, index: str = "shiguan-conversations", *, retention_days: float | None = None) -> None:
+        super().__init__(retention_days)
         self.index = index
         self.schema = _SCHEMA
         self._on("Elasticsearch")
@@ -68,9 +62,6 @@ class ElasticsearchConversationStore(ElasticsearchIndex, Serializable, Conversat
             record |= {"number": head["last"], "created": kept["created"]}
             name = f"{head['birth']}-{head['last']:010}"
             self._connect().index(index=self.index, id=name, document=record, refresh=True)
-            if self.retention_turns is not None and head["last"] > self.retention_turns:
-                below = {"range": {"number": {"lte": head["last"] - self.retention_turns}}}
-                self._remove([*_terms(record), below])
         return int(head["last"])
 
     def find(self, tenant_id: str, conversation_id: str) -> Conversation | None:

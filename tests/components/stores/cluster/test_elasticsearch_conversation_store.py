@@ -60,6 +60,6 @@ def test_without_an_index_the_next_step_is_named(elasticsearch):
 
 
 def test_parameters_survive_yaml():
-    data = ElasticsearchConversationStore("talks", retention_days=3, retention_turns=9).to_dict()
+    data = ElasticsearchConversationStore("talks", retention_days=3).to_dict()
     again = default_from_dict(ElasticsearchConversationStore, data)
-    assert (again.index, again.retention_days, again.retention_turns) == ("talks", 3, 9)
+    assert (again.index, again.retention_days) == ("talks", 3)
