@@ -148,7 +148,7 @@ WRONG_CALLS = [
     lambda store: store.embedding_retrieval([1.0]),
     lambda store: store.write_documents([Document(id="one")]),
     lambda store: store.write_documents([Document(id="x", meta={"a": float("nan")})]),
-    lambda store: store.write_documents([Document(id="x", meta={"a": {1: 2}})]),
+    lambda store: store.write_documents([Document(id="x", meta={"a": {1, 2}})]),
     lambda store: store.write_documents([Document(id="x", meta={"a": "\ud800"})]),
     lambda store: store.write_documents("text"),
 ]

@@ -35,7 +35,7 @@ from shiguan import errors
 from shiguan.errors import StoreError, StoreFullError, StoreLockedError
 from shiguan.resources import utc_time, write_json
 from shiguan.stores.embedded.filters import translate
-from shiguan.stores.embedded.points import decode_meta, encode_meta
+from shiguan.stores.embedded.points import plain_meta
 from shiguan.text.passages import SharedDocument
 
 logger = logging.getLogger(__name__)
@@ -310,7 +310,7 @@ def turn(folder: Path, tenant_id: str, source: str, waiting: Callable[[str], obj
 
 def _packed(value: Any) -> Any:
     if isinstance(value, list) and value and isinstance(value[0], Document):
-        return [[each.id, each.content, encode_meta(each.meta), _numbers(each.embedding), each.score] for each in value]
+        return [[each.id, each.content, each.meta, _numbers(each.embedding), each.score] for each in value]
     return value
 
 
@@ -318,6 +318,8 @@ def _packed_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
     documents = arguments.get("documents", [])
     if not isinstance(documents, list) or not all(isinstance(each, Document) for each in documents):
         raise ValueError("`documents` must be a list of Documents.")
+    for each in documents:
+        plain_meta(each)
     packed = {name: _packed(value) for name, value in arguments.items()}
     translate(packed.get("filters"))  # what passes it can be written as JSON
     if "policy" in packed:
@@ -342,7 +344,7 @@ def _unpacked(value: Any, kind: Any) -> Any:
     if kind == list[Document]:
         return [
             (Document if score is None else SharedDocument)(
-                id=name, content=content, meta=decode_meta(meta), embedding=embedding, score=score
+                id=name, content=content, meta=meta, embedding=embedding, score=score
             )
             for name, content, meta, embedding, score in value
         ]
