@@ -19,7 +19,7 @@ CONVERSATION_ID = r"\w[\w.:-]{0,127}"
 LONGEST_TITLE = 200
 _KEPT_WHOLE = 100_000
 _DAY, _SWEEP = 86_400.0, 3_600.0
-_MAINTENANCE = frozenset("close expire from_dict set_up status to_dict".split())
+_MAINTENANCE = frozenset("close expire from_dict set_up to_dict".split())
 
 
 @dataclass(frozen=True)

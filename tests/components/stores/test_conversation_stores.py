@@ -273,7 +273,7 @@ def test_both_stores_have_the_same_doors():
     doors = {name for name in vars(ConversationStore) if not name.startswith("_")}
     for cls in (SQLiteConversationStore, ElasticsearchConversationStore):
         assert {name for name in vars(cls) if not name.startswith("_")} - doors <= {
-            "close", "file", "from_dict", "set_up", "status", "to_dict"
+            "close", "file", "from_dict", "set_up", "to_dict"
         }  # fmt: skip
 
 

@@ -45,10 +45,6 @@ class ElasticsearchConversationStore(ElasticsearchIndex, Serializable, Conversat
         self.schema = _SCHEMA
         self._on("Elasticsearch")
 
-    def status(self) -> list[dict[str, Any]]:
-        """See `ServedStore`; records of conversations are not passages."""
-        return [{**entry, "documents": None} for entry in super().status()]
-
     def append(self, tenant_id: str, conversation_id: str, turn: Turn) -> int:
         kept = kept_turn(turn)
         self._sweep()

@@ -1,4 +1,4 @@
-"""One index of an Elasticsearch cluster: making it, its state, writing and reading it."""
+"""One index of an Elasticsearch cluster: making it, writing and reading it."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -7,7 +7,7 @@ from elasticsearch import BadRequestError, Elasticsearch, helpers
 
 from shiguan.errors import StoreError
 from shiguan.stores.cluster.schema import ElasticsearchSchema
-from shiguan.stores.cluster.served_store import ServedStore, missing
+from shiguan.stores.cluster.served_store import ServedStore
 
 _BULK = 2_000  # entries in one write, some 2 MB
 _BULK_SECONDS = 60.0
@@ -45,17 +45,6 @@ class ElasticsearchIndex(ServedStore):
                 f"{'; '.join(differences)}. Correct the files, or make another one; {_NEXT}."
             )
         return [f"index {self.index} was there"]
-
-    def _state(self, client: Elasticsearch) -> dict[str, Any]:
-        version = client.info()["version"]["number"]
-        if not client.indices.exists(index=self.index):
-            return missing(version, "index", self.index)
-        return {
-            "version": version,
-            "health": client.cluster.health(index=self.index, timeout="1s")["status"],
-            "documents": self.server.whole(client.count(index=self.index))["count"],
-            "problems": [f"{text}; {_NEXT}" for text in self._differences(client)],
-        }
 
     def _write(self, actions: Iterable[dict[str, Any]], *, verb: str, count: int, refresh: bool) -> None:
         """Write or delete entries in batches, and name those that the server refused."""

@@ -33,9 +33,6 @@ class PairedDocumentStore(PipelineStore):
     def set_up(self) -> list[str]:
         return [*self.words.set_up(), *self.vectors.set_up()]
 
-    def status(self) -> list[dict[str, Any]]:
-        return [*self.words.status(), *self.vectors.status()]
-
     @contextmanager
     def bulk_loading(self) -> Iterator[None]:
         """Write much at once; its words are found when this ends."""

@@ -1,4 +1,4 @@
-"""One collection of a Qdrant server: making it, and its state."""
+"""One collection of a Qdrant server, and how it is made."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from qdrant_client import QdrantClient
 from qdrant_client.http.exceptions import UnexpectedResponse
 
 from shiguan.errors import StoreError
-from shiguan.stores.cluster.served_store import ServedStore, missing
+from shiguan.stores.cluster.served_store import ServedStore
 
 _CONFLICTS = (400, 409)
 
@@ -45,25 +45,6 @@ class QdrantCollection(ServedStore):
             done.append(f"payload indexes made: {', '.join(wanted)}")
         self._check(client)
         return done
-
-    def _state(self, client: QdrantClient) -> dict[str, Any]:
-        version = client.info().version
-        if not client.collection_exists(self.index):
-            return missing(version, "collection", self.index)
-        info = client.get_collection(self.index)
-        health = str(info.status.value)
-        problems = self._vector_differences(info)
-        absent = [field for field in self.payload_indexes if field not in info.payload_schema]
-        if absent:
-            problems.append(f"payload indexes are missing: {', '.join(absent)}; `shiguan stores init` makes them")
-        if health == "red":
-            problems.append("an optimisation failed: see the server's log and its disks")
-        return {
-            "version": version,
-            "health": health,
-            "documents": int(client.count(self.index, exact=True).count),
-            "problems": problems,
-        }
 
     def _vector_differences(self, info: Any) -> list[str]:
         actual, expected = info.config.params.vectors, self.config["vectors_config"]

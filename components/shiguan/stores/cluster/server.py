@@ -85,8 +85,8 @@ class Server:
         cause = f": {_causes(failures[0].get('reason'))}" if failures else ""
         what = f"{failed} of {shards.get('total', failed)} shards failed{cause}" if failed else "it ran out of time"
         raise StoreUnavailableError(
-            f"{self.place} did only a part of the request ({what}), which is not used. See `shiguan stores status`, "
-            "and try again when all shards are there."
+            f"{self.place} did only a part of the request ({what}), which is not used. Try again "
+            "when all shards are there."
         )
 
     @contextmanager
@@ -104,9 +104,7 @@ class Server:
 
     def _translated(self, error: BaseException) -> StoreError:
         if isinstance(error, ConnectionTimeout) or "timed out" in str(error).lower():
-            return StoreUnavailableError(
-                f"{self.place} did not answer in time. `shiguan stores status` and its own log say how it is. {_AGAIN}"
-            )
+            return StoreUnavailableError(f"{self.place} did not answer in time. Its own log says how it is. {_AGAIN}")
         status = error.meta.status if isinstance(error, ApiError) else getattr(error, "status_code", None)
         if isinstance(error, ResourceExhaustedResponse):
             status = 429
@@ -130,7 +128,7 @@ class Server:
                 "the same again."
             )
         return StoreError(
-            f"{self.place} refused a request (status {status}: {_reason(error)}). `shiguan stores status` shows "
+            f"{self.place} refused a request (status {status}: {_reason(error)}). `shiguan stores init` says "
             "whether its indexes are as they should be."
         )
 

@@ -34,9 +34,6 @@ def pair(elasticsearch, qdrant):
 def test_a_primary_that_is_still_recovered_is_reported(pair, elasticsearch, health):
     """A primary that is brought back from a snapshot is yellow and takes no search: health does not say it."""
     elasticsearch.recovering, elasticsearch.recovering_health = 10_000, health
-    words = pair.status()[0]
-    assert words["documents"] is None
-    assert "no_shard_available" in words["problems"][0]
     with pytest.raises(StoreUnavailableError, match=r"no_shard_available.*Then run the same again"):
         pair.count_documents()
 
@@ -58,11 +55,6 @@ def test_a_blocked_index_of_conversations_is_no_fault_of_the_key(elasticsearch):
     with pytest.raises(StoreError, match=r"refused a request \(status 403: cluster_block_exception"):
         store.append("t", "c", Turn("q", "a"))
     store.close()
-
-
-def test_a_red_collection_is_a_problem(pair, qdrant):
-    qdrant.status = "red"
-    assert pair.status()[1]["problems"] == ["an optimisation failed: see the server's log and its disks"]
 
 
 def test_a_write_with_a_condition_is_not_sent_twice(elasticsearch):
@@ -97,12 +89,6 @@ def test_a_server_that_is_busy_is_asked_once_and_named(pair, elasticsearch, qdra
     assert len(asked) == 1
 
 
-def test_the_status_of_servers_that_are_away_is_given(pair, elasticsearch, qdrant):
-    elasticsearch.stop()
-    qdrant.stop()
-    assert [entry["health"] for entry in pair.status()] == ["unreachable", "unreachable"]
-
-
 def test_the_cause_behind_an_error_is_named(pair, elasticsearch):
     """The outermost error says that a request failed, the innermost why."""
     inner = {"type": "circuit_breaking_exception", "reason": "Data too large"}
@@ -120,7 +106,6 @@ def test_an_index_from_before_behind_an_alias_goes_on_serving(elasticsearch):
     assert store.set_up() == [f"Elasticsearch at {elasticsearch.url}: index children was there"]
     store.write_documents([child(1)], policy=DuplicatePolicy.OVERWRITE)
     assert store.list_ids(TENANT) == ["c1"]
-    assert store.status()[0]["problems"] == []
     store.close()
 
 
@@ -137,10 +122,12 @@ def test_an_authority_of_ones_own_is_told_to_both_clients(monkeypatch, tmp_path)
     monkeypatch.setenv("SHIGUAN_QDRANT_URL", "https://127.0.0.1:9")
     stores = ElasticsearchStore("children"), QdrantStore("children", embedding_dim=2)
     monkeypatch.setenv("SHIGUAN_CA_FILE", certifi.where())
-    assert ["cannot be reached" in store.status()[0]["problems"][0] for store in stores] == [True, True]
+    for store in stores:
+        with pytest.raises(StoreUnavailableError, match="cannot be reached"):
+            store.set_up()
     monkeypatch.setenv("SHIGUAN_CA_FILE", str(tmp_path / "missing.crt"))
     for store in stores:
         with pytest.raises(
             ConfigurationError, match=r"SHIGUAN_CA_FILE names .*missing\.crt, which is not a certificate"
         ):
-            store.status()
+            store.set_up()
