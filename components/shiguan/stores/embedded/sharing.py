@@ -98,7 +98,7 @@ def shared(method: Method) -> Method:
     return cast("Method", run)
 
 
-class _Listener(socketserver.ThreadingMixIn, getattr(socketserver, "UnixStreamServer", socketserver.TCPServer)):  # type: ignore[misc]  # Windows has none
+class _Listener(socketserver.ThreadingMixIn, getattr(socketserver, "UnixStreamServer", socketserver.TCPServer)):  # type: ignore[misc]  # as below
     request_queue_size = 64
     engine: "EngineServer"
 
@@ -128,10 +128,11 @@ class EngineServer:
         self._answer = answer
         self._file = folder / OWNER_FILE
         self._closing = False
+        if not hasattr(socketserver, "UnixStreamServer"):
+            raise OSError("Python has no Unix sockets on this system")
         _remove_place(read_owner(folder).get("address"))
         # In the data folder its path could be too long for the system, and a copy of the folder would stumble over it.
-        place = str(Path(tempfile.mkdtemp(prefix=_PLACE)) / "engine") if os.name == "posix" else ("127.0.0.1", 0)
-        self._listener = _Listener(place, _Call)
+        self._listener = _Listener(str(Path(tempfile.mkdtemp(prefix=_PLACE)) / "engine"), _Call)
         self._listener.engine = self
         self._thread = threading.Thread(target=self._listen, name="shiguan-engine", daemon=True)
         self._thread.start()
@@ -212,11 +213,10 @@ class EngineClient:
 
 
 def _connect(address: Any) -> socket.socket:
-    local = isinstance(address, str)
-    connection = socket.socket(socket.AF_UNIX if local else socket.AF_INET)
+    connection = socket.socket(socket.AF_UNIX)
     try:
         connection.settimeout(_CALL_SECONDS)
-        connection.connect(address if local else tuple(address))
+        connection.connect(address)
     except BaseException:
         connection.close()
         raise
