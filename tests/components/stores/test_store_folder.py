@@ -528,18 +528,6 @@ def test_quantized_vectors_find_what_the_exact_search_finds_under_a_tenants_filt
     assert hits / expected >= 0.98
 
 
-def test_a_graph_of_an_earlier_version_is_not_asked_until_its_vectors_are_quantized(tmp_path):
-    store = make(tmp_path)
-    store.write_documents(documents(100))
-    store.close()
-    record = json.loads((tmp_path / "children" / "shiguan.json").read_text())
-    (tmp_path / "children" / "shiguan.json").write_text(json.dumps(record | {"written_since": 0, "graph_points": 100}))
-    assert not store._shard.quantized
-    store.build_index()
-    assert store._shard.quantized
-    assert len(store.embedding_retrieval([1.0, 0.0, 0.0, 0.0], top_k=200)) == 100
-
-
 def test_a_second_build_takes_in_what_was_written_since(tmp_path):
     store = make(tmp_path)
     store.build_index()

@@ -190,7 +190,7 @@ class ElasticsearchConversationStore(ElasticsearchIndex, Serializable, Conversat
         """Delete the records that match."""
         ids = [hit["_id"] for hit in self._hits(wanted, source=False)]
         actions = ({"_op_type": "delete", "_id": record_id} for record_id in ids)
-        self._write(actions, verb="delete", count=len(ids), refresh=True)
+        self._write(actions, verb="delete", count=len(ids))
 
 
 def _name(tenant_id: str, conversation_id: str) -> str:

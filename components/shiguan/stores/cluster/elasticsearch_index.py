@@ -46,8 +46,8 @@ class ElasticsearchIndex(ServedStore):
             )
         return [f"index {self.index} was there"]
 
-    def _write(self, actions: Iterable[dict[str, Any]], *, verb: str, count: int, refresh: bool) -> None:
-        """Write or delete entries in batches, and name those that the server refused."""
+    def _write(self, actions: Iterable[dict[str, Any]], *, verb: str, count: int) -> None:
+        """Write or delete entries in batches, which are found when it ends, and name those that the server refused."""
         client = self._connect()
         refused: list[tuple[str, str]] = []
         patient = client.options(request_timeout=_BULK_SECONDS)
@@ -63,8 +63,7 @@ class ElasticsearchIndex(ServedStore):
             entry = next(iter(item.values()))
             if not done and not (verb == "delete" and entry["status"] == 404):
                 refused.append((entry["_id"], f"status {entry['status']}: {cause(entry)}"))
-        if refresh:
-            self.server.whole(patient.indices.refresh(index=self.index))
+        self.server.whole(patient.indices.refresh(index=self.index))
         if refused:
             raise self.server.refusal(verb, refused, count, self.index)
 

@@ -252,7 +252,7 @@ class Shard:
 
     @property
     def quantized(self) -> bool:
-        """Whether most vectors are quantized; a graph of an earlier version is not used."""
+        """Whether most vectors are quantized."""
         return bool(self._record.get("quantized_points"))
 
     @property

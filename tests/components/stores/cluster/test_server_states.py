@@ -109,14 +109,6 @@ def test_an_index_from_before_behind_an_alias_goes_on_serving(elasticsearch):
     store.close()
 
 
-def test_much_at_once_is_found_when_it_ends(pair, elasticsearch):
-    elasticsearch.requests.clear()
-    with pair.bulk_loading():
-        pair.write_documents([child(4)], policy=DuplicatePolicy.OVERWRITE)
-        assert not elasticsearch.sent("POST", "/_refresh")
-    assert len(elasticsearch.sent("POST", "/_refresh")) == 1
-
-
 def test_an_authority_of_ones_own_is_told_to_both_clients(monkeypatch, tmp_path):
     monkeypatch.setenv("SHIGUAN_ELASTICSEARCH_URL", "https://127.0.0.1:9")
     monkeypatch.setenv("SHIGUAN_QDRANT_URL", "https://127.0.0.1:9")
