@@ -88,7 +88,6 @@ def test_parameters_round_trip(tmp_path):
         "path": str(tmp_path),
         "embedding_dim": 7,
         "embedding_model": "some/model",
-        "bm25": False,
         "bm25_fields": ["title"],
     }
     data = QdrantEdgeDocumentStore(**parameters).to_dict()
@@ -129,7 +128,7 @@ def test_a_store_without_vectors_keeps_none_and_cannot_search(tmp_path):
     document = Document(id="1", content="text", embedding=[0.1, 0.2])
     store.write_documents([document, Document(id="2", content="other")])
     assert store.filter_documents() == [Document(id="1", content="text"), Document(id="2", content="other")]
-    with pytest.raises(StoreError, match="bm25: true"):
+    with pytest.raises(StoreError, match=r"searched by words.*embedding_dim"):
         store.bm25_retrieval("text")
     with pytest.raises(StoreError, match="embedding_dim"):
         store.embedding_retrieval([0.1, 0.2])
@@ -220,7 +219,7 @@ def edit(folder, change):
         lambda record: record.update(format_version=99),
         lambda record: record.pop("format_version"),
         lambda record: record.pop("format"),
-        lambda record: record["format"].pop("bm25"),
+        lambda record: record["format"].pop("bm25_fields"),
         lambda record: record["format"].update(more=1),
         lambda record: record["format"].update(bm25_k1=2.0),
     ],

@@ -70,7 +70,6 @@ class ShardFormat:
 
     embedding_dim: int | None
     embedding_model: str | None
-    bm25: bool
     bm25_fields: list[str]
     similarity: str = "cosine"
     bm25_k1: float = BM25_K1
@@ -107,7 +106,7 @@ class ShardFormat:
         vectors: dict[str, Any] = {}
         if document.embedding is not None and self.embedding_dim is not None:
             vectors[DENSE] = self.vector(document)
-        if self.bm25:
+        if self.embedding_dim is not None:
             texts = [document.content or "", *self._field_texts(document.meta)]
             sparse = bm25_document_vector(texts)
             if sparse is not None:

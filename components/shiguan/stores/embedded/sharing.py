@@ -53,7 +53,7 @@ _TURN_SECONDS = 60.0
 _ANNOUNCING_SECONDS = 1.0
 _PLACE = "shiguan-"
 # The settings of a store beside its folder.
-_SETTINGS = ("embedding_dim", "embedding_model", "bm25", "bm25_fields")
+_SETTINGS = ("embedding_dim", "embedding_model", "bm25_fields")
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 _methods: dict[str, Callable[..., Any]] = {}
