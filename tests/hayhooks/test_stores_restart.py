@@ -23,7 +23,7 @@ def cluster(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", ["Elasticsearch", "Qdrant"])
-def test_every_question_is_answered_or_told_to_come_again_while_a_server_is_started_anew(cluster, name):
+def test_no_question_is_lost_when_a_server_is_started_anew(cluster, name):
     server, stores = cluster
     store, begun = stores[name], threading.Semaphore(0)
 
@@ -37,14 +37,11 @@ def test_every_question_is_answered_or_told_to_come_again_while_a_server_is_star
         for _ in range(20):
             begun.acquire()
         store.stop()
-        # Until the server has noticed; the questions of meanwhile are told to come again.
+        # Until the server has noticed; the questions of meanwhile wait, or are told to come again.
         noticed = httpx.get(f"{server.url}/ready", timeout=60).status_code
         store.start_again()
         outcomes = Counter(asked)
     assert noticed == 503
     assert set(outcomes) <= {ANSWERED, COME_AGAIN}
-    assert outcomes[ANSWERED]
-    # A connection from before the stop is broken, and is found to be so by whoever takes it next.
-    again = Counter(map(ask, range(20)))
-    assert set(again) <= {ANSWERED, COME_AGAIN}
-    assert again[ANSWERED] >= 15
+    assert outcomes[ANSWERED] >= 250
+    assert Counter(map(ask, range(20))) == {ANSWERED: 20}

@@ -1,21 +1,24 @@
-"""A server's address, its clients, and its errors in words."""
+"""A server's address, its clients, which retry if it is away, and its errors in words."""
 
 import os
 import ssl
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import httpx
 from elastic_transport import ConnectionError as ElasticConnectionError
-from elastic_transport import ConnectionTimeout, TransportError
+from elastic_transport import ConnectionTimeout, TlsError, Transport, TransportError
 from elasticsearch import ApiError, Elasticsearch
 from haystack.document_stores.errors import DocumentStoreError
 from qdrant_client import QdrantClient
 from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
+from urllib3.exceptions import NewConnectionError
 
 from shiguan.errors import ConfigurationError, ShiguanError, StoreError, StoreUnavailableError
 
@@ -24,6 +27,10 @@ _NAMED = 5
 TIMEOUT = 10.0
 """Seconds that a request may take."""
 _AUTHORITY = "SHIGUAN_CA_FILE"
+# The first is short: a connection from before a restart is broken, and the next one is not.
+_WAITS = (0.1, 1.0, 2.0, 4.0)
+_LONGEST_WAIT = 10.0
+"""A server that asks for more seconds is reported at once: somebody waits for the answer."""
 
 
 @dataclass(frozen=True)
@@ -48,18 +55,21 @@ class Server:
         return given
 
     def open(self, seconds: float = TIMEOUT) -> Any:
-        """Open a client; nothing is sent yet, and nothing is sent twice to the same node."""
+        """Open a client, which retries if the server is away or busy; nothing is sent yet."""
         trusted, urls = _trusted_authority(), self.urls()
         key = os.environ.get(f"SHIGUAN_{self.name.upper()}_API_KEY") or None
         if self.name == "Elasticsearch":
             own: dict[str, Any] = {"ssl_context": trusted} if trusted else {}
             # Of several nodes the next one is tried at once.
-            return Elasticsearch(urls, api_key=key, request_timeout=seconds, max_retries=len(urls) - 1, **own)
+            own |= {"transport_class": _PatientTransport, "max_retries": len(urls) - 1}
+            return Elasticsearch(urls, api_key=key, request_timeout=seconds, **own)
         verified: dict[str, Any] = {"verify": trusted} if trusted else {}
         with warnings.catch_warnings():
             # Whether a key may travel without encryption is the operator's decision, see docs/deploy.md.
             warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
-            return QdrantClient(url=urls[0], api_key=key, timeout=int(seconds), check_compatibility=False, **verified)
+            client = QdrantClient(url=urls[0], api_key=key, timeout=int(seconds), check_compatibility=False, **verified)
+        client.http.client.add_middleware(lambda request, send: _patiently(partial(send, request), _qdrant_wait))
+        return client
 
     @property
     def place(self) -> str:
@@ -118,9 +128,10 @@ class Server:
                 f"SHIGUAN_{self.name.upper()}_API_KEY, and see in docs/deploy.md what the key must be allowed to do."
             )
         if status in _BUSY:
+            wait = _asked_seconds(error)
             return StoreUnavailableError(
                 f"{self.place} takes nothing more for now (status {status}: {_reason(error)}). Give it more memory or "
-                f"nodes, or wait. {_AGAIN}"
+                f"nodes, or wait{'' if wait is None else f' {wait:g} seconds, as it asks'}. {_AGAIN}"
             )
         if status == 404:
             return StoreError(
@@ -146,6 +157,61 @@ def _trusted_authority() -> ssl.SSLContext | None:
         ) from error
 
 
+class _PatientTransport(Transport):
+    """Elasticsearch's transport, with retries."""
+
+    def perform_request(self, method: str, target: str, **options: Any) -> Any:
+        conditional = "if_seq_no=" in target or "op_type=create" in target
+        send = partial(super().perform_request, method, target, **options)
+        return _patiently(send, partial(_elastic_wait, conditional=conditional))
+
+
+def _patiently(send: Callable[[], Any], wait_of: Callable[[Any], float | None]) -> Any:
+    """
+    Retry a request after 0.1, 1, 2 and 4 seconds, or when the server says.
+
+    `wait_of` takes an answer or an error: None if it is final, else the seconds that the server asks for or 0.
+    """
+    for wait in (*_WAITS, None):
+        error = None
+        try:
+            outcome = send()
+        except Exception as caught:
+            outcome = error = caught
+        asked = wait_of(outcome)
+        if asked is None or wait is None or asked > _LONGEST_WAIT:
+            break
+        time.sleep(asked or wait)
+    if error is not None:
+        raise error
+    return outcome
+
+
+def _elastic_wait(outcome: Any, *, conditional: bool) -> float | None:
+    if not isinstance(outcome, Exception):
+        return _busy_wait(outcome.meta.status, outcome.meta.headers)
+    if not isinstance(outcome, ElasticConnectionError) or isinstance(outcome, TlsError):
+        return None
+    # Every other write can be repeated; this one, if it was done, would be refused the second time.
+    return None if conditional and not isinstance(outcome.__cause__, NewConnectionError) else 0.0
+
+
+def _qdrant_wait(outcome: Any) -> float | None:
+    if isinstance(outcome, ResponseHandlingException):
+        broken = isinstance(outcome.source, httpx.NetworkError | httpx.RemoteProtocolError)
+        return 0.0 if broken else None
+    return None if isinstance(outcome, Exception) else _busy_wait(outcome.status_code, outcome.headers)
+
+
+def _busy_wait(status: int, headers: Mapping[str, str]) -> float | None:
+    return (_seconds(headers) or 0.0) if status in _BUSY else None
+
+
+def _seconds(headers: Mapping[str, str]) -> float | None:
+    asked = str(headers.get("retry-after", ""))
+    return float(asked) if asked.isdecimal() else None
+
+
 def _address(url: str) -> str | None:
     """Return an address without its secrets; None if it is not one of HTTP."""
     try:
@@ -164,6 +230,12 @@ def _known(error: BaseException | None) -> BaseException | None:
             return error
         error = error.__cause__
     return first if isinstance(first, DocumentStoreError) else None
+
+
+def _asked_seconds(error: BaseException) -> float | None:
+    if isinstance(error, ResourceExhaustedResponse):
+        return float(error.retry_after_s)
+    return _seconds(error.meta.headers) if isinstance(error, ApiError) else None
 
 
 def _reason(error: BaseException) -> str:

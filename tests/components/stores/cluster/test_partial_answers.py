@@ -101,3 +101,26 @@ def vectors(qdrant):
 def busy(status, headers=None, *, times=99):
     left = [Reply({"status": {"error": "too many"}}, status=status, headers=headers or {}) for _ in range(times)]
     return lambda request: left.pop() if left else None
+
+
+def test_a_busy_qdrant_is_asked_again(vectors, qdrant, waits):
+    qdrant.faults.append(busy(503))
+    with pytest.raises(StoreUnavailableError, match="takes nothing more for now"):
+        vectors.count_documents()
+    assert waits == [0.1, 1.0, 2.0, 4.0]
+    qdrant.faults[:] = [busy(503, times=2)]
+    assert vectors.count_documents() == 0
+    assert waits[4:] == [0.1, 1.0]
+
+
+def test_qdrant_is_given_the_time_it_asks_for(vectors, qdrant, waits):
+    qdrant.faults.append(busy(429, {"Retry-After": "3"}, times=1))
+    assert vectors.count_documents() == 0
+    assert waits == [3.0]
+
+
+def test_a_long_wait_is_told_and_not_waited_for(vectors, qdrant, waits):
+    qdrant.faults.append(busy(429, {"Retry-After": "120"}))
+    with pytest.raises(StoreUnavailableError, match=r"status 429: too many\)\. .*wait 120 seconds, as it asks"):
+        vectors.count_documents()
+    assert waits == []

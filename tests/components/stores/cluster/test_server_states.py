@@ -31,8 +31,15 @@ def pair(elasticsearch, qdrant):
 
 
 @pytest.mark.parametrize("health", ["red", "yellow"])
-def test_a_primary_that_is_still_recovered_is_reported(pair, elasticsearch, health):
+def test_a_primary_that_is_recovered_is_waited_for(pair, elasticsearch, waits, health):
     """A primary that is brought back from a snapshot is yellow and takes no search: health does not say it."""
+    elasticsearch.recovering, elasticsearch.recovering_health = 3, health
+    assert pair.list_ids_without_vector(TENANT) == []
+    assert waits == [0.1, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("health", ["red", "yellow"])
+def test_a_primary_that_is_still_recovered_is_reported(pair, elasticsearch, health):
     elasticsearch.recovering, elasticsearch.recovering_health = 10_000, health
     with pytest.raises(StoreUnavailableError, match=r"no_shard_available.*Then run the same again"):
         pair.count_documents()
@@ -55,6 +62,23 @@ def test_a_blocked_index_of_conversations_is_no_fault_of_the_key(elasticsearch):
     with pytest.raises(StoreError, match=r"refused a request \(status 403: cluster_block_exception"):
         store.append("t", "c", Turn("q", "a"))
     store.close()
+
+
+@pytest.mark.parametrize("name", ["Elasticsearch", "Qdrant"])
+def test_a_read_that_broke_is_sent_again(pair, elasticsearch, qdrant, name):
+    """A server that stops resets the connections that are in use."""
+    store, server = (pair.words, elasticsearch) if name == "Elasticsearch" else (pair.vectors, qdrant)
+    broken = []
+
+    def reset(request):
+        if request.path.endswith(("/_search", "/scroll")) and len(broken) < 3:
+            broken.append(request)
+            server.hang_up()
+        return
+
+    server.faults.append(reset)
+    assert sorted(store.list_ids(TENANT)) == ["c1", "c2"]
+    assert len(broken) == 3
 
 
 def test_a_write_with_a_condition_is_not_sent_twice(elasticsearch):
@@ -80,13 +104,12 @@ def test_a_write_with_a_condition_is_not_sent_twice(elasticsearch):
 
 
 @pytest.mark.parametrize("name", ["Elasticsearch", "Qdrant"])
-def test_a_server_that_is_busy_is_asked_once_and_named(pair, elasticsearch, qdrant, name):
+def test_both_servers_are_asked_again_as_often(pair, elasticsearch, qdrant, waits, name):
     store, server = (pair.words, elasticsearch) if name == "Elasticsearch" else (pair.vectors, qdrant)
-    asked = []
-    server.faults.append(lambda request: asked.append(request) or Reply({"error": "starting"}, status=503))
+    server.faults.append(lambda request: Reply({"error": "starting"}, status=503))
     with pytest.raises(StoreUnavailableError, match="takes nothing more for now"):
         store.count_documents()
-    assert len(asked) == 1
+    assert waits == [0.1, 1.0, 2.0, 4.0]
 
 
 def test_the_cause_behind_an_error_is_named(pair, elasticsearch):
