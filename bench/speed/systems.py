@@ -132,8 +132,7 @@ class Shiguan(_HaystackSystem):
         from haystack.document_stores.types import DuplicatePolicy
 
         children, parents = self._stores()
-        # The graph is built in the background while a library grows; the state that lasts is measured, and one graph
-        # at the end is the quickest way there.
+        # The state that lasts is measured, and quantizing once at the end is the quickest way there.
         from shiguan.stores.embedded import shards
 
         shards.EXACT_BELOW = library.children_count

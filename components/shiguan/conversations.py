@@ -19,7 +19,7 @@ CONVERSATION_ID = r"\w[\w.:-]{0,127}"
 LONGEST_TITLE = 200
 _KEPT_WHOLE = 100_000
 _DAY, _SWEEP = 86_400.0, 3_600.0
-_MAINTENANCE = frozenset("close expire from_dict set_up status to_dict".split())
+_MAINTENANCE = frozenset("close expire from_dict set_up to_dict".split())
 
 
 @dataclass(frozen=True)
@@ -75,19 +75,13 @@ class ConversationStore(ABC):
     Keeps conversations, each under the tenant and the id that every method must take first.
 
     A missing tenant or impossible id is refused; what belongs to another tenant is not found. `retention_days` is how
-    long a turn is kept, `retention_turns` how many of a conversation's last ones; None for all. A summary goes with the
-    first turn that it is about.
+    long a turn is kept; None for ever. A summary goes with the first turn that it is about.
     """
 
-    def __init__(self, retention_days: float | None, retention_turns: int | None) -> None:
-        if (retention_days is not None and retention_days <= 0) or (
-            retention_turns is not None and retention_turns < 1
-        ):
-            raise ValueError(
-                f"`retention_days` and `retention_turns` must be positive, got {retention_days} and {retention_turns}."
-            )
+    def __init__(self, retention_days: float | None) -> None:
+        if retention_days is not None and retention_days <= 0:
+            raise ValueError(f"`retention_days` must be positive, got {retention_days}.")
         self.retention_days = retention_days
-        self.retention_turns = retention_turns
         self._swept = 0.0
 
     def _oldest(self) -> float:

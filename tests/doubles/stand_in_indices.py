@@ -112,15 +112,9 @@ class StandInIndices(RecordingServer):
         return Reply({"acknowledged": True, "shards_acknowledged": not self.fresh, "index": name})
 
     def _settings(self, name: str, request: Request) -> Reply:
-        if request.method == "PUT":
-            ((setting, value),) = request.body.items()
-            self.blocks[name] = {setting.removeprefix("index.blocks.")} if value else set()
-            return Reply({"acknowledged": True})
-        assert request.path.endswith("/_settings/index.blocks.*,index.number_of_shards")
-        index: dict[str, Any] = {"number_of_shards": str(self.settings[name]["index"]["number_of_shards"])}
-        if self.blocks.get(name):
-            index["blocks"] = dict.fromkeys(self.blocks[name], "true")
-        return Reply({name: {"settings": {"index": index}}})
+        ((setting, value),) = request.body.items()
+        self.blocks[name] = {setting.removeprefix("index.blocks.")} if value else set()
+        return Reply({"acknowledged": True})
 
     def _mapping(self, name: str, request: Request) -> Reply:
         return Reply({name: {"mappings": self.mappings[name]}})

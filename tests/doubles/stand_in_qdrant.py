@@ -14,9 +14,6 @@ class StandInQdrant(RecordingServer):
     Keeps collections in `QdrantClient(":memory:")`, which filters and compares vectors as the server does.
 
     What that has not (payload indexes, graphs, quantisation) is written down in `configs` and `payload_schemas`.
-    `status` is a collection's: `green`; `red`; `yellow` while its graphs are made, which takes `making` more looks at
-    it; `grey` where these wait for an update, after which they are made. `postponed` is how many looks graphs take
-    after each update.
     """
 
     kind = "qdrant"
@@ -26,9 +23,6 @@ class StandInQdrant(RecordingServer):
         self.local = QdrantClient(":memory:", force_disable_check_same_thread=True)
         self.configs: dict[str, dict[str, Any]] = {}
         self.payload_schemas: dict[str, dict[str, Any]] = {}
-        self.status = "green"
-        self.making = 0
-        self.postponed = 0
 
     def __exit__(self, *arguments: object) -> None:
         super().__exit__(*arguments)
@@ -52,7 +46,6 @@ class StandInQdrant(RecordingServer):
             return _error(404, f"Not found: Collection `{name}` doesn't exist!")
         if not action and request.method == "PATCH":
             self.configs[name]["optimizers_config"] = request.body["optimizers_config"]
-            self._updated()
             return _result(True)
         if not action:
             return _result(self._info(name)) if request.method == "GET" else self._drop(name)
@@ -65,16 +58,6 @@ class StandInQdrant(RecordingServer):
             self.payload_schemas[name][request.body["field_name"]] = entry
             return _result({"operation_id": 1, "status": "completed"})
         return self._points(name, request.method, action, request.body)
-
-    def _updated(self) -> None:
-        if self.status == "grey" or self.postponed:
-            self.status, self.making = "yellow", max(1, self.postponed)
-
-    def _looked(self) -> str:
-        if self.status == "yellow":
-            self.making -= 1
-            self.status = "yellow" if self.making >= 0 else "green"
-        return self.status
 
     def _create(self, name: str, body: dict[str, Any]) -> Reply:
         if name in self.configs:
@@ -93,7 +76,7 @@ class StandInQdrant(RecordingServer):
     def _info(self, name: str) -> dict[str, Any]:
         body = self.configs[name]
         return {
-            "status": self._looked(),
+            "status": "green",
             "optimizer_status": "ok",
             "segments_count": 1,
             "indexed_vectors_count": 0,
@@ -134,7 +117,6 @@ class StandInQdrant(RecordingServer):
                     got = len(point["vector"])
                     return _error(400, f"Wrong input: Vector dimension error: expected dim: {size}, got {got}")
             self.local.upsert(name, [models.PointStruct.model_validate(point) for point in body["points"]])
-            self._updated()
             return _result({"operation_id": 1, "status": "completed"})
         if action == "points":
             vectors = body.get("with_vector", False)

@@ -17,7 +17,6 @@ def test_they_pass_and_leave_nothing_behind(slow):
         if slow:
             elasticsearch.late = qdrant.late = 0.02
             elasticsearch.fresh, elasticsearch.recovering_health = 3, "yellow"
-            qdrant.postponed = 3
         elasticsearch.indexes["somebody-elses"] = {}
         environment = {
             **os.environ,

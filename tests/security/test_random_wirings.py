@@ -44,7 +44,7 @@ def folder(tmp_path_factory):
         Document(id=tenant, content=text, meta={"tenant_id": tenant, "title": "Annals"})
         for tenant, text in TEXTS.items()
     ]
-    edge = QdrantEdgeDocumentStore("children", path=str(folder), embedding_dim=None, bm25=True)
+    edge = QdrantEdgeDocumentStore("children", path=str(folder), embedding_dim=2)
     edge.write_documents(documents)
     memory = InMemoryDocumentStore(index=MEMORY_INDEX)
     memory.write_documents(documents)

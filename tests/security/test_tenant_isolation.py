@@ -223,7 +223,7 @@ def inputs(data, said):
 
 def test_a_score_by_words_tells_nothing_of_another_tenants_documents(tmp_path):
     """How rare a word is would: a competitor's name in many of their documents would lower the asker's scores."""
-    store = QdrantEdgeDocumentStore(name="children", path=str(tmp_path), embedding_dim=None, bm25=True)
+    store = QdrantEdgeDocumentStore(name="children", path=str(tmp_path), embedding_dim=2)
     mine = [Document(id=f"a{n}", content=text, meta={"tenant_id": "a"}) for n, text in enumerate(("salt", "iron"))]
     store.write_documents(mine)
     asking = {"field": "meta.tenant_id", "operator": "==", "value": "a"}

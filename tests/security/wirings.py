@@ -74,7 +74,7 @@ _OF_THE_TENANT = {"filters": "filters", "kwargs": "retriever_kwargs"}
 
 def kinds(folder: str) -> list[Kind]:
     """What files are made of; the stores of all files hold the same passages."""
-    edge = {"type": EDGE_STORE, "init_parameters": {"name": "children", "path": folder, "embedding_dim": None, "bm25": True}}  # fmt: skip
+    edge = {"type": EDGE_STORE, "init_parameters": {"name": "children", "path": folder, "embedding_dim": 2}}
     memory = {"type": MEMORY_STORE, "init_parameters": {"index": MEMORY_INDEX}}
     again = [
         {"condition": "{{ text|length < 60 }}", "output": "{{ text ~ ' Guo' }}", "output_name": "again", "output_type": "str"},

@@ -25,21 +25,14 @@ def init(options: argparse.Namespace) -> int:
 
 
 def status(options: argparse.Namespace) -> int:
-    stores = load_stores(options.deployment, conversations=True)
-    by_kind: dict[str, list[dict[str, Any]]] = {
-        kind: getattr(store, "status", list)() for kind, store in stores.items()
-    }
-    found = [entry for entries in by_kind.values() for entry in entries]
-    passages = [*by_kind["parents"], *by_kind["children"]]
-    readable = found and all(entry["documents"] is not None for entry in passages)
-    unfinished = list(_unfinished_files(options.deployment, stores)) if readable else []
-    lines = [line for entry in found for line in _status_lines(entry)]
-    more = [f"  ! and {len(unfinished) - _NAMED:,} more files"] if len(unfinished) > _NAMED else []
-    lines += [*(f"  ! {text}" for text in unfinished[:_NAMED]), *more]
-    none = f"The deployment `{options.deployment}` has no servers; `shiguan sources` shows what is in it."
-    report = {"deployment": options.deployment, "stores": found, "unfinished": unfinished}
-    print_result(options, report, *(lines or [none]))
-    return 1 if unfinished or any(entry["problems"] for entry in found) else 0
+    stores = load_stores(options.deployment)
+    unfinished = list(_unfinished_files(options.deployment, stores))
+    counts = {kind: store.unscoped().count_documents() for kind, store in stores.items()}
+    more = [f"and {len(unfinished) - _NAMED:,} more files"] if len(unfinished) > _NAMED else []
+    lines = [f"{kind}: {count:,}" for kind, count in counts.items()]
+    lines += [f"  ! {text}" for text in (*unfinished[:_NAMED], *more)]
+    print_result(options, {"deployment": options.deployment, "stores": counts, "unfinished": unfinished}, *lines)
+    return 1 if unfinished else 0
 
 
 def _unfinished_files(deployment: str, stores: dict[str, Any]) -> Iterator[str]:
@@ -53,15 +46,6 @@ def _unfinished_files(deployment: str, stores: dict[str, Any]) -> Iterator[str]:
         elif vectors != words:
             command = f"shiguan ingest --resume --deployment {deployment} --tenant {file['tenant_id']}"
             yield f"{name} has {vectors:,} vectors for {words:,} retrieval units: run `{command}`"
-
-
-def _status_lines(entry: dict[str, Any]) -> list[str]:
-    documents = entry["documents"]
-    amount = "" if documents is None else f", {documents:,} passages"
-    indexed = f", {entry['indexed']:,} of them in the graph" if "indexed" in entry else ""
-    version = f" ({entry['version']})" if entry["version"] else ""
-    head = f"{entry['server']}{version}: {entry['name']}, {entry['health']}{amount}{indexed}"
-    return [head, *(f"  ! {problem}" for problem in entry["problems"]), *(f"  {note}" for note in entry["notes"])]
 
 
 def copy(options: argparse.Namespace) -> int:

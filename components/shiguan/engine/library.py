@@ -21,7 +21,7 @@ from shiguan.ingest.parent_child_splitter import ParentChildSplitter
 from shiguan.ingest.source_stamper import SourceStamper
 from shiguan.llm.reply_cache import TenantCache
 from shiguan.resources import data_folder
-from shiguan.tenants import MAX_FILTER_VALUES, of_tenant, where
+from shiguan.tenants import of_tenant, where
 from shiguan.text.passages import SharedDocument
 
 logger = logging.getLogger(__name__)
@@ -235,7 +235,7 @@ class Library:
         :param sources: Names of source files; None for all.
         :param sections: Headings, of any level; passages below one of them are included. None for all.
         :returns: A filter in Haystack's format; None where nothing is to be left out.
-        :raises RefusedError: If there is no such source, no passage under one of the headings, or too many headings.
+        :raises RefusedError: If there is no such source, or no passage under one of the headings.
         """
         conditions: list[dict[str, Any]] = []
         if sources:
@@ -243,23 +243,17 @@ class Library:
             conditions.append(where("meta.source", "in", list(sources)))
         if sections:
             wanted = {_heading(name): name for name in sections}
-            paths: dict[tuple[str, ...], None] = {}
-            for meta in self.stores["parents"].list_meta(of_tenant(tenant_id, *conditions), ["section"]):
-                if not wanted.keys().isdisjoint(map(_heading, meta.get("section") or ())):
-                    paths[tuple(meta["section"])] = None
-            missing = wanted.keys() - {_heading(heading) for path in paths for heading in path}
+            found = self.stores["parents"].list_meta(of_tenant(tenant_id, *conditions), ["section"])
+            headings = {
+                heading for meta in found for heading in meta.get("section") or () if _heading(heading) in wanted
+            }
+            missing = wanted.keys() - set(map(_heading, headings))
             if missing:
                 raise RefusedError(
                     f"There is no section `{wanted[min(missing)][:80]}` in the sources that are asked. Give a heading "
                     "as /api/v1/library/contents has it."
                 )
-            if sum(len(path) + 1 for path in paths) > MAX_FILTER_VALUES // 2:
-                raise RefusedError(
-                    f"Below `{min(wanted.values())[:80]}` there are {len(paths):,} headings, more than a question can "
-                    "be limited to. Name headings further down, or limit the question to the whole source."
-                )
-            alternatives = [where("meta.section", "==", list(path)) for path in paths]
-            conditions.append({"operator": "OR", "conditions": alternatives})
+            conditions.append(where("meta.section", "in", sorted(headings)))
         return {"operator": "AND", "conditions": conditions} if conditions else None
 
     def _check_sources(self, names: Sequence[str], tenant_id: str) -> None:

@@ -3,7 +3,6 @@
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -53,11 +52,6 @@ class LibraryCopy:
         writer: Any = load_pipeline(target, "index", data_dir=data_dir).get_component("vector_writer")
         writer.document_store = writer.document_store.unscoped()
         self.vector_writer = writer
-        # A server builds its index once, at the end.
-        self._loading = ExitStack()
-        for store in self.target.values():
-            if hasattr(store, "bulk_loading"):
-                self._loading.enter_context(store.bulk_loading())
         self._counting = Lock()
         self._done = {kind: CopiedPassages(source=self.source[kind].count_documents()) for kind in KINDS}
 
@@ -79,21 +73,18 @@ class LibraryCopy:
             pool.shutdown(cancel_futures=True)
 
     def embed(self, progress: Progress | None = None) -> list[str]:
-        self._loading.close()  # from here on the copied passages are found by their words
-        children = self.target["children"]
         before, warnings, total = 0, dict[str, None](), self._done["children"].source
 
         def report(stage: str, done: int, _: int) -> None:
             if progress is not None:
                 progress(stage, before + done, total)
 
-        with children.bulk_loading() if hasattr(children, "bulk_loading") else nullcontext():
-            for ids in self._sliced("children"):
-                result = self.vector_writer.complete(where("id", "in", ids), progress=report)
-                before += len(ids)
-                warnings |= dict.fromkeys(result["warnings"])
-                if result["missing"]:
-                    break
+        for ids in self._sliced("children"):
+            result = self.vector_writer.complete(where("id", "in", ids), progress=report)
+            before += len(ids)
+            warnings |= dict.fromkeys(result["warnings"])
+            if result["missing"]:
+                break
         return list(warnings)
 
     def compare(self) -> dict[str, CopiedPassages]:
@@ -110,7 +101,6 @@ class LibraryCopy:
         return self._done
 
     def close(self) -> None:
-        self._loading.close()
         for store in (*self.source.values(), *self.target.values()):
             store.close()
 

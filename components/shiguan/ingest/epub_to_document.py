@@ -3,15 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from haystack import Document, component, logging
+from haystack import Document, component
 from haystack.dataclasses import ByteStream
 
-from shiguan.errors import SourceError
 from shiguan.ingest.archives import SafeArchive
 from shiguan.ingest.epub.reader import read_book
-from shiguan.ingest.file_types import identify, opened
-
-logger = logging.getLogger(__name__)
+from shiguan.ingest.file_types import converted
 
 _OWN_KEYS = frozenset(("source", "section", "kind", "anchor", "notes", "pages", "cfi", "work"))
 
@@ -27,7 +24,7 @@ class EPUBToDocument:
 
     Parts that are not text of the book (covers, contents, indexes, imprints, notes about the author) are left out and
     named in `warnings`, by the cues in `epub/roles.yaml`. A stated role (`epub:type`, `role`, guide) is enough; titles
-    and words alone remove only short parts at either end of the book, and never most of it. MathML formulas are read as
+    and words alone remove only short files at either end of the book, and never most of it. MathML formulas are read as
     TeX; of a picture its description is read, unless that is a placeholder.
 
     It comes after the file router and before `SourceStamper` and `ParentChildSplitter`.
@@ -76,35 +73,16 @@ class EPUBToDocument:
         :returns: `documents` in reading order; `skipped`, one `{"source", "cause", "next_step"}` per file that could
             not be read; `warnings`, sentences on what was repaired or left out.
         """
-        documents: list[Document] = []
-        skipped: list[dict[str, str]] = []
-        warnings: list[str] = []
-        for source in sources:
-            file_path, name, own = identify(source)
-            try:
-                with opened(source, name) as file:
-                    archive = SafeArchive(file.read(), source=name)
-                book, blocks = read_book(archive, include_front_matter=self.include_front_matter)
-            except SourceError as error:
-                logger.warning("Skipped {source}: {cause}", source=name, cause=error.cause)
-                skipped.append(error.record)
-                continue
-            except MemoryError:
-                raise
-            except Exception as error:
-                # Whatever a hostile file causes in the parsers, the other books are still read.
-                logger.warning("Skipped {source}: {error}", source=name, error=repr(error))
-                cause = f"it could not be read ({type(error).__name__})"
-                skipped.append({"source": name, "cause": cause, "next_step": "Check the file, and report the fault"})
-                continue
-            warnings += book.warnings
-            base: dict[str, Any] = {"source": name, "title": book.title or Path(name).stem}
-            if file_path:
-                base["file_path"] = file_path
-            if book.authors:
-                base["author"] = ", ".join(book.authors)
-            if book.work:
-                base["work"] = book.work
-            base |= {key: value for key, value in own.items() if key not in _OWN_KEYS}
-            documents += [Document(content=block.content, meta=base | block.meta) for block in blocks]
-        return {"documents": documents, "skipped": skipped, "warnings": warnings}
+        return converted(sources, self._read)
+
+    def _read(self, source: ByteStream, name: str, warnings: list[str]) -> list[Document]:
+        archive = SafeArchive(source.data, source=name)
+        book, blocks = read_book(archive, include_front_matter=self.include_front_matter)
+        warnings += book.warnings
+        base: dict[str, Any] = {"source": name, "title": book.title or Path(name).stem}
+        if book.authors:
+            base["author"] = ", ".join(book.authors)
+        if book.work:
+            base["work"] = book.work
+        base |= {key: value for key, value in source.meta.items() if key not in _OWN_KEYS}
+        return [Document(content=block.content, meta=base | block.meta) for block in blocks]

@@ -3,16 +3,19 @@
 import codecs
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from charset_normalizer import from_bytes
+from haystack import Document, logging
 from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
 from shiguan.resources import read_patterns, read_table
+
+logger = logging.getLogger(__name__)
 
 
 class FileType(NamedTuple):
@@ -58,6 +61,36 @@ def opened(source: str | Path | ByteStream, name: str) -> Iterator[BinaryIO]:
     except OSError as error:
         reason = error.strerror or str(error)
         raise SourceError(name, f"it cannot be opened ({reason})", "Check the path and its permissions") from error
+
+
+def converted(
+    sources: list[str | Path | ByteStream], read: Callable[[ByteStream, str, list[str]], list[Document]]
+) -> dict[str, Any]:
+    """
+    Read sources into `documents`, `skipped` and `warnings`, as every converter gives them out.
+
+    `read` gets the content with its meta, its name for people, and the list of warnings. Whatever a hostile file causes
+    in a parser, the other sources are still read.
+    """
+    documents: list[Document] = []
+    skipped: list[dict[str, str]] = []
+    warnings: list[str] = []
+    for source in sources:
+        path, name, own = identify(source)
+        try:
+            with opened(source, name) as file:
+                stream = ByteStream(file.read(), meta=own | ({"file_path": path} if path else {}))
+            documents += read(stream, name, warnings)
+        except SourceError as error:
+            skipped.append(error.record)
+        except MemoryError:
+            raise
+        except Exception as error:
+            cause = f"it could not be read ({type(error).__name__})"
+            skipped.append(SourceError(name, cause, "Check the file, and report the fault").record)
+    for entry in skipped:
+        logger.warning("Skipped {source}: {cause}", source=entry["source"], cause=entry["cause"])
+    return {"documents": documents, "skipped": skipped, "warnings": warnings}
 
 
 def type_by_name(name: str, mime_type: str | None = None) -> FileType | None:

@@ -4,16 +4,13 @@ import codecs
 from pathlib import Path
 from typing import Any
 
-from haystack import Document, component, logging
-from haystack.components.converters.utils import get_bytestream_from_source
+from haystack import Document, component
 from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
 from shiguan.ingest.epub.reader import read_page
-from shiguan.ingest.file_types import identify
+from shiguan.ingest.file_types import converted
 from shiguan.text.passages import SharedDocument
-
-logger = logging.getLogger(__name__)
 
 _MARK = codecs.BOM_UTF8
 
@@ -43,27 +40,23 @@ class HtmlPageToDocument:
         :returns: `documents` in reading order; `skipped`, one `{"source", "cause", "next_step"}` per page without
             text; `warnings`.
         """
-        documents: list[Document] = []
-        skipped: list[dict[str, str]] = []
-        warnings: list[str] = []
-        for source in sources:
-            stream = get_bytestream_from_source(source)
-            name = identify(stream)[1]
-            try:
-                # The inspector recoded the page; with a mark the encoding that it states is ignored.
-                page, blocks = read_page(_MARK + stream.data.removeprefix(_MARK), name)
-            except SourceError as error:
-                next_step = "Check that it holds text and not only scripts or pictures"
-                skipped.append(SourceError(name, "no text was found in the page", next_step).record)
-                logger.debug("Nothing read from {source}: {error}", source=name, error=str(error))
-                continue
-            warnings += page.warnings
-            title = {"title": page.title} if page.title else {}
-            for block in blocks:
-                meta = {**stream.meta, **title, **block.meta}
-                # A page is one file, which needs no name and no place in a reading order.
-                meta["anchor"] = {"path": block.anchor["path"], "offset": block.anchor["offset"]}
-                if block.notes:
-                    meta["notes"] = [{"start": note["start"], "end": note["end"]} for note in block.notes]
-                documents.append(SharedDocument(content=block.content, meta=meta))
-        return {"documents": documents, "skipped": skipped, "warnings": warnings}
+        return converted(sources, _read)
+
+
+def _read(source: ByteStream, name: str, warnings: list[str]) -> list[Document]:
+    try:
+        # The inspector recoded the page; with a mark the encoding that it states is ignored.
+        page, blocks = read_page(_MARK + source.data.removeprefix(_MARK), name)
+    except SourceError as error:
+        next_step = "Check that it holds text and not only scripts or pictures"
+        raise SourceError(name, "no text was found in the page", next_step) from error
+    warnings += page.warnings
+    documents: list[Document] = []
+    for block in blocks:
+        meta = {**source.meta, **({"title": page.title} if page.title else {}), **block.meta}
+        # A page is one file, which needs no name and no place in a reading order.
+        meta["anchor"] = {"path": block.anchor["path"], "offset": block.anchor["offset"]}
+        if block.notes:
+            meta["notes"] = [{"start": note["start"], "end": note["end"]} for note in block.notes]
+        documents.append(SharedDocument(content=block.content, meta=meta))
+    return documents

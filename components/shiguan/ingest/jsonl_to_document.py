@@ -15,7 +15,7 @@ from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
 from shiguan.ingest.archives import MAX_RATIO, MAX_UNPACKED_BYTES, RATIO_FLOOR_BYTES
-from shiguan.ingest.file_types import identify, opened
+from shiguan.ingest.file_types import converted
 from shiguan.tenants import odd_value
 from shiguan.text.passages import ENGINE_META, SharedDocument
 
@@ -51,31 +51,24 @@ class JSONLToDocument:
         :param sources: Paths or byte streams of JSONL, compressed or not.
         :returns: `documents` in the files' order; `skipped` rows and files; `warnings`, such as renamed meta keys.
         """
-        documents: list[Document] = []
-        skipped: list[dict[str, str]] = []
-        warnings: list[str] = []
-        for source in sources:
-            path, name, own = identify(source)
-            base = {**own, "source": name, "file_path": path or name}
-            try:
-                with opened(source, name) as file:
-                    data = file.read()
-                rows, faults, renamed = _rows(data, base)
-            except SourceError as error:
-                skipped.append(error.record)
-                continue
+        unusable: list[dict[str, str]] = []
+
+        def read(source: ByteStream, name: str, warnings: list[str]) -> list[Document]:
+            rows, faults, renamed = _rows(source.data, {"file_path": name, **source.meta, "source": name})
             if not rows and not faults:
                 faults = [("the file holds no rows", "Write one object a line")]
-            documents += rows
             if len(faults) > _REPORTED:
                 rest = f"{len(faults) - _REPORTED:,} more rows could not be used"
                 faults[_REPORTED:] = [(rest, "Mend the rows named here first and run again")]
-            skipped += [{"source": name, "cause": cause, "next_step": step} for cause, step in faults]
+            unusable.extend({"source": name, "cause": cause, "next_step": step} for cause, step in faults)
             warnings += [
                 f"{name}: {count:,} rows have `{key}`, a name that is ours, in their meta; it is kept as `user_{key}`."
                 for key, count in sorted(renamed.items())
             ]
-        return {"documents": documents, "skipped": skipped, "warnings": warnings}
+            return rows
+
+        found = converted(sources, read)
+        return {**found, "skipped": found["skipped"] + unusable}
 
 
 def _rows(data: bytes, base: dict[str, Any]) -> tuple[list[Document], list[tuple[str, str]], Counter[str]]:

@@ -85,8 +85,6 @@ def test_init_says_what_it_made_and_a_second_one_that_it_was_there(elasticsearch
 def test_init_of_the_embedded_deployment_has_nothing_to_make(capsys):
     assert main(["stores", "init", "--deployment", "embedded"]) == 0
     assert "has no servers" in capsys.readouterr().out
-    assert main(["stores", "status", "--deployment", "embedded"]) == 0
-    assert "`shiguan sources`" in capsys.readouterr().out
 
 
 def test_init_without_an_address_names_the_variable(capsys):
@@ -94,26 +92,14 @@ def test_init_without_an_address_names_the_variable(capsys):
     assert "SHIGUAN_ELASTICSEARCH_URL is not set" in capsys.readouterr().err
 
 
-def test_status_shows_both_servers_even_if_one_is_down(qdrant, monkeypatch, capsys):
-    monkeypatch.setenv("SHIGUAN_ELASTICSEARCH_URL", "http://127.0.0.1:9")
-    assert main(["stores", "status"]) == 1
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "Elasticsearch at http://127.0.0.1:9: shiguan-parents, unreachable"
-    missing = lines.index("  ! the collection shiguan-children is missing; `shiguan stores init` makes it")
-    assert lines[missing - 1] == f"Qdrant at {qdrant.url} (1.19.0): shiguan-children, missing"
-    assert "Elasticsearch at http://127.0.0.1:9: shiguan-conversations, unreachable" in lines
-
-
-def test_status_shows_counts_and_health(elasticsearch, qdrant, capsys):
+def test_status_shows_counts_and_names_the_server_that_is_down(elasticsearch, qdrant, monkeypatch, capsys):
     main(["stores", "init"])
     capsys.readouterr()
     assert main(["stores", "status"]) == 0
-    assert capsys.readouterr().out.splitlines() == [
-        f"Elasticsearch at {elasticsearch.url} (8.19.0): shiguan-parents, green, 0 passages",
-        f"Elasticsearch at {elasticsearch.url} (8.19.0): shiguan-children, green, 0 passages",
-        f"Qdrant at {qdrant.url} (1.19.0): shiguan-children, green, 0 passages, 0 of them in the graph",
-        f"Elasticsearch at {elasticsearch.url} (8.19.0): shiguan-conversations, green",
-    ]
+    assert capsys.readouterr().out.splitlines() == ["parents: 0", "children: 0"]
+    monkeypatch.setenv("SHIGUAN_ELASTICSEARCH_URL", "http://127.0.0.1:9")
+    assert main(["stores", "status"]) == 1
+    assert "Elasticsearch at http://127.0.0.1:9 cannot be reached" in capsys.readouterr().err
 
 
 @pytest.mark.transformers  # the target names sentence-transformers models

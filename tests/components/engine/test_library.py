@@ -12,6 +12,7 @@ from shiguan.engine.library import Library
 from shiguan.errors import ModelMissingError, RefusedError, StoreLockedError
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
 from shiguan.stores.embedded.shards import Shard, close_all_shards
+from shiguan.tenants import of_tenant
 
 
 def touch(path, content="x"):
@@ -204,13 +205,14 @@ def test_listing_sources_reads_one_passage_of_each_book_however_many_it_has(quic
     assert asked == {"facet": 4, "scroll": 4, "given": 4 + 0 + 4 + 1 + 4}
 
 
-def test_a_chapter_of_more_headings_than_a_filter_takes_is_refused_in_words_that_help(quick, tmp_path):
+def test_a_chapter_of_many_headings_limits_a_question_like_any_other(quick, tmp_path):
     rows = [f"## Of day {day}\n\nOn day {day} the garrison marched." for day in range(60)]
     ingest(quick, touch(tmp_path / "diary.md", "# May\n\n" + "\n\n".join(rows)), "a")
 
-    with pytest.raises(RefusedError, match="Below `May` there are 60 headings"):
-        quick.narrowed(None, ["May"], tenant_id="a")
-    assert quick.narrowed(None, ["Of day 7"], tenant_id="a") is not None
+    whole = quick.narrowed(None, ["may"], tenant_id="a")
+    assert quick.stores["parents"].count_documents_by_filter(of_tenant("a", whole)) == 60
+    day = quick.narrowed(None, ["Of day 7"], tenant_id="a")
+    assert quick.stores["parents"].count_documents_by_filter(of_tenant("a", day)) == 1
 
 
 @pytest.mark.parametrize(

@@ -234,7 +234,6 @@ def test_endnote_in_another_file_outside_the_reading_order_is_found():
     for book in (
         EpubBuilder(chapters=chapters),
         EpubBuilder(chapters=chapters, nonlinear=("notes.xhtml",)),
-        EpubBuilder(chapters=chapters, spine=["c.xhtml"]),
     ):
         (document,) = convert(book)
         assert document.content == "He fled [Note: To Shu.]."

@@ -23,7 +23,11 @@ VALUES = st.recursive(
     max_leaves=4,
 )
 METAS = st.dictionaries(st.sampled_from([*KEYS, 'quo"te', "back\\slash"]), VALUES, max_size=4)
-COMPARED = st.one_of(SCALARS, st.lists(SCALARS, max_size=2))
+COMPARED = st.one_of(st.none(), NUMBERS, TEXTS)
+# Of a list any element may match, which Haystack does not know.
+FILTERED = st.dictionaries(
+    st.sampled_from(KEYS), st.one_of(SCALARS, st.dictionaries(st.sampled_from(KEYS), SCALARS, max_size=2)), max_size=4
+)
 CONTENTS = st.sampled_from([None, "", "x", "书"])
 IDS = ["one", "two", "书", ""]
 FIELDS = st.one_of(
@@ -70,7 +74,7 @@ def store(tmp_path_factory):
 
 
 @pytest.mark.slow
-@given(st.lists(st.tuples(CONTENTS, METAS), min_size=1, max_size=4), st.lists(FILTERS, min_size=1, max_size=8))
+@given(st.lists(st.tuples(CONTENTS, FILTERED), min_size=1, max_size=4), st.lists(FILTERS, min_size=1, max_size=8))
 @settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_the_store_finds_the_documents_that_haystacks_own_function_matches(store, rows, filters):
     documents = [
@@ -94,9 +98,9 @@ def test_the_store_finds_the_documents_that_haystacks_own_function_matches(store
 
 
 def truths_meet_numbers(condition, documents):
-    """Python takes True for 1; the store does not, and keeps 1 and 1.0 apart inside of a list."""
+    """Python takes True for 1; the store does not."""
     said = json.dumps([condition, [document.meta for document in documents]])
-    return ("true" in said or "false" in said or "[" in json.dumps(condition)) and any(n in said for n in "01")
+    return ("true" in said or "false" in said) and any(n in said for n in "01")
 
 
 @given(METAS)
@@ -114,17 +118,14 @@ def test_documents_come_back_as_they_were_written(store, meta):
 @pytest.mark.parametrize(
     ("condition", "found"),
     [
-        ({"field": "yes", "operator": "==", "value": True}, ["1"]),
-        ({"field": "yes", "operator": "!=", "value": True}, ["2", "3"]),
         ({"field": "yes", "operator": "==", "value": 1}, ["3"]),
         ({"field": "yes", "operator": ">=", "value": 0}, ["3"]),
-        ({"field": "section", "operator": "==", "value": ["一", "二"]}, ["1"]),
-        ({"field": "section", "operator": "==", "value": ["一"]}, ["2"]),
-        ({"field": "section", "operator": "in", "value": [["一"], ["一", "二"], "x"]}, ["1", "2"]),
-        ({"field": "section", "operator": "==", "value": "一"}, []),
+        ({"field": "section", "operator": "==", "value": "一"}, ["1", "2"]),
+        ({"field": "section", "operator": "in", "value": ["二", "x"]}, ["1"]),
+        ({"field": "section", "operator": "!=", "value": "二"}, ["2", "3"]),
     ],
 )
-def test_truths_and_lists_are_compared_as_they_are(store, condition, found):
+def test_true_equals_no_number_and_any_element_of_a_list_may_match(store, condition, found):
     store.delete_all_documents()
     metas = [{"yes": True, "section": ["一", "二"]}, {"yes": False, "section": ["一"]}, {"yes": 1}]
     store.write_documents([Document(id=str(at), meta=meta) for at, meta in enumerate(metas, start=1)])
@@ -147,6 +148,9 @@ def test_truths_and_lists_are_compared_as_they_are(store, condition, found):
         {"field": "meta.a", "operator": "==", "value": 2**53},
         {"field": "meta.a", "operator": "==", "value": math.nan},
         {"field": "meta.a", "operator": "==", "value": {"x": 1}},
+        {"field": "meta.a", "operator": "==", "value": True},
+        {"field": "meta.a", "operator": "==", "value": ["x"]},
+        {"field": "meta.a", "operator": "in", "value": [["x"]]},
         {"field": "meta.a", "operator": "in", "value": [{"x": 1}]},
         {"field": "content", "operator": "==", "value": "x"},
         {"field": "embedding", "operator": "==", "value": None},

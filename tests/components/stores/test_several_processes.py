@@ -1,11 +1,11 @@
 """Several processes at one data folder: one of them has it open and answers for the others."""
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
-from multiprocessing.connection import Client
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from tests.doubles.small_library import copy_library
 from tests.doubles.small_store import ALL, make
 
 from shiguan.engine.library import Library
-from shiguan.errors import StoreError, StoreFormatError, StoreLockedError
+from shiguan.errors import StoreFormatError, StoreLockedError
 from shiguan.stores.embedded import sharing
 from shiguan.stores.embedded.shards import Shard, close_all_shards
 
@@ -148,7 +148,7 @@ WRONG_CALLS = [
     lambda store: store.embedding_retrieval([1.0]),
     lambda store: store.write_documents([Document(id="one")]),
     lambda store: store.write_documents([Document(id="x", meta={"a": float("nan")})]),
-    lambda store: store.write_documents([Document(id="x", meta={"a": {1: 2}})]),
+    lambda store: store.write_documents([Document(id="x", meta={"a": {1, 2}})]),
     lambda store: store.write_documents([Document(id="x", meta={"a": "\ud800"})]),
     lambda store: store.write_documents("text"),
 ]
@@ -177,17 +177,6 @@ def test_another_process_with_other_settings_is_refused(tmp_path):
         holder.line()
         with pytest.raises(StoreFormatError, match="embedding_dim 4, but 8"):
             make(tmp_path, embedding_dim=8).count_documents()
-
-
-def test_a_process_of_another_version_that_does_not_know_a_call_is_named(tmp_path):
-    filled(tmp_path)
-    close_all_shards()
-    with holding(tmp_path) as holder:
-        holder.line()
-        store = make(tmp_path)
-        store.count_documents()
-        with pytest.raises(StoreError, match=r"open in .* another version .* `call_to_come`\. End it"):
-            store._open().call("call_to_come", {}, {})
 
 
 def test_writes_that_returned_outlive_the_killed_process_that_carried_them_out(tmp_path):
@@ -266,10 +255,10 @@ def test_who_does_not_know_the_key_is_not_answered(tmp_path):
         assert path.stat().st_mode & 0o777 == 0o600
         assert Path(owner["address"]).parent.stat().st_mode & 0o777 == 0o700
     for greeting in (b"0" * 32, b"", b"0" * 100_000):
-        with Client(owner["address"]) as stranger, pytest.raises((EOFError, ConnectionError)):
-            stranger.send_bytes(greeting)  # of a long one the server reads the beginning and hangs up
-            stranger.send_bytes(json.dumps(["count_documents_by_filter", {}, {"filters": {}}]).encode())
-            stranger.recv_bytes()
+        # Of a long one the server reads the beginning and hangs up.
+        with sharing._connect(owner["address"]) as stranger, contextlib.suppress(ConnectionError):
+            stranger.sendall(greeting + b"\n" + json.dumps(["count_documents_by_filter", {}, {"filters": {}}]).encode())
+            assert stranger.recv(1000) == b""
     assert store.count_documents() == 3
 
 

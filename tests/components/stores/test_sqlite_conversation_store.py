@@ -174,9 +174,9 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
 
 
 def test_parameters_survive_yaml(tmp_path):
-    data = SQLiteConversationStore(str(tmp_path), retention_days=30, retention_turns=500).to_dict()
+    data = SQLiteConversationStore(str(tmp_path), retention_days=30).to_dict()
     again = default_from_dict(SQLiteConversationStore, data)
-    assert (again.path, again.retention_days, again.retention_turns) == (str(tmp_path), 30, 500)
+    assert (again.path, again.retention_days) == (str(tmp_path), 30)
 
 
 KILLED = """

@@ -20,8 +20,6 @@ class Block:
     language: str
     anchor: dict[str, Any]
     notes: list[dict[str, Any]]
-    # Whether it is stated to be text of the book, whatever part it is in: an epigraph on a title page.
-    kept: bool
     section: list[str] = field(default_factory=list)
     pages: list[Mark] = field(default_factory=list)
     cfi: list[Run] = field(default_factory=list)
@@ -43,7 +41,6 @@ class BlockBuilder:
     language: str
     page: str = ""
     preformatted: bool = False
-    kept: bool = False
     length: int = 0
     notes: list[tuple[Note, str]] = field(default_factory=list)
     _pieces: list[str | tuple[Note, str]] = field(default_factory=list)
@@ -117,7 +114,7 @@ class BlockBuilder:
         # Converters often state English for every book; a wrong language is worse than none, which would be detected.
         agrees = seen == "und" or same_script(seen, self.language)
         language = self.language if agrees else ""
-        block = Block(content, self.kind, language, dict(self.anchor), notes, self.kept)
+        block = Block(content, self.kind, language, dict(self.anchor), notes)
         block.pages = [mark for mark in pages if mark[0] < len(content)] if any(label for _, label in pages) else []
         block.cfi = runs
         return block

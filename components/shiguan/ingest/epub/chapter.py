@@ -56,7 +56,6 @@ class Frame:
     captioned: bool = False
     # The kind of a part that is not text of the book, if it is one.
     left_out: str = ""
-    kept: bool = False
     muted: bool = False
     uncounted: bool = False
     is_block: bool = False
@@ -209,9 +208,9 @@ class ChapterReader:
         elif name in ("title", "desc") and is_placeholder(element_text(element)):
             frame.muted = True
         elif self.roles.keeps(element):
-            frame.left_out, frame.kept = "", True
+            frame.left_out = ""
         elif kind := self.roles.leaves_out(element, self._file.href):
-            frame.left_out, frame.kept = kind, False
+            frame.left_out = kind
 
     def _is_repetition(self, element: Element, name: str) -> bool:
         """Return whether an element only repeats a formula next to it, or is an `epub:switch` case without one."""
@@ -293,8 +292,7 @@ class ChapterReader:
 
     def _builder(self, frame: Frame, path: str, offset: int) -> BlockBuilder:
         anchor = {"href": self._file.href, "spine": self._file.spine, "path": path, "offset": offset}
-        pre, kept = frame.preformatted, frame.kept
-        return BlockBuilder(frame.kind, anchor, frame.language, page=self._page, preformatted=pre, kept=kept)
+        return BlockBuilder(frame.kind, anchor, frame.language, page=self._page, preformatted=frame.preformatted)
 
     def _image(self, element: Element, frame: Frame) -> None:
         running = self._block is not None and self._block.length > 0

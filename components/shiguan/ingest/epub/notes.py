@@ -28,10 +28,10 @@ _MAX_BACK_LINKS = 100
 
 @dataclass(eq=False)
 class BookFile:
-    """A file of a book; `spine` is None for a file outside the reading order, which is read only for notes."""
+    """A file of a book, and its place in the reading order."""
 
     href: str
-    spine: int | None
+    spine: int
     root: Element
     linear: bool = True
     # The file in the book's CFIs; empty if it was repaired, because its tree is then not that of the file.

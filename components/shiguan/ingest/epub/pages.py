@@ -80,7 +80,6 @@ def _place_notes(files: Sequence[BookFile], begins: dict[Element, str], notes: S
     by_element = {note.element: note for note in notes}
     page = ""
     for file in files:
-        page = "" if file.spine is None else page
         for element in file.root.iter():
             page = begins.get(element, page)
             if element in by_element:

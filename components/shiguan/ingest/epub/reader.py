@@ -13,12 +13,11 @@ from shiguan.ingest.epub.notes import BookFile, NoteIndex
 from shiguan.ingest.epub.package import Package, Target, read_package
 from shiguan.ingest.epub.pages import begin_pages
 from shiguan.ingest.epub.pictures import repeated_alternatives
-from shiguan.ingest.epub.roles import Roles, leave_out
+from shiguan.ingest.epub.roles import Roles
 from shiguan.ingest.epub.sections import SectionTracker
 from shiguan.ingest.epub.trees import Element, element_text, parse_xhtml
 
 _MAX_CHAPTER_BYTES = 64 * 1024 * 1024
-_MAX_NOTE_FILES = 200
 _LONGEST_TITLE = 500
 _NEXT_STEP = "Get an undamaged copy of the book"
 
@@ -29,8 +28,7 @@ def read_book(archive: SafeArchive, *, include_front_matter: bool = False) -> tu
     files = list(_files(archive, package))
     if not files:
         raise SourceError(archive.source, "none of the files in its reading order can be read", _NEXT_STEP)
-    notes = [*files, *_note_files(archive, files, package)]
-    return package, _blocks(package, files, notes, include=include_front_matter)
+    return package, _blocks(package, files, include=include_front_matter)
 
 
 def read_page(data: bytes, source: str) -> tuple[Package, list[Block]]:
@@ -42,14 +40,14 @@ def read_page(data: bytes, source: str) -> tuple[Package, list[Block]]:
     package.warnings += [f"{source}: the page was mended: {'; '.join(problems)}."] if problems else []
     files = [BookFile("", 0, root)]
     package.title = next((element_text(title) for title in root.iter("title")), "")[:_LONGEST_TITLE]
-    return package, _blocks(package, files, files, include=False)
+    return package, _blocks(package, files, include=False)
 
 
-def _blocks(package: Package, files: list[BookFile], notes: list[BookFile], *, include: bool) -> list[Block]:
+def _blocks(package: Package, files: list[BookFile], *, include: bool) -> list[Block]:
     source, warnings = package.source, package.warnings
-    blocks, left = _read(package, files, notes, include=include)
+    blocks, left = _read(package, files, include=include)
     if not blocks and not include:
-        blocks, left = _read(package, files, notes, include=True)
+        blocks, left = _read(package, files, include=True)
         if blocks:
             warnings.append(f"{source}: the whole text is marked as cover, contents or the like; nothing was left out.")
     if not blocks:
@@ -82,62 +80,34 @@ def _parse(archive: SafeArchive, href: str, warnings: list[str]) -> tuple[Elemen
     return root, not problems
 
 
-def _read(
-    package: Package, files: list[BookFile], note_files: list[BookFile], *, include: bool
-) -> tuple[list[Block], Counter[str]]:
-    notes = NoteIndex(note_files, package.find)
+def _read(package: Package, files: list[BookFile], *, include: bool) -> tuple[list[Block], Counter[str]]:
+    notes = NoteIndex(files, package.find)
     if notes.dangling and not include:
         package.warnings.append(
             f"{package.source}: {notes.dangling:,} note marks lead nowhere; they were kept as written."
         )
     sections = SectionTracker(package.nav, (landmark.label for landmark in package.starts if landmark.label))
-    roles = Roles(package, include_front_matter=include)
+    roles = Roles(package, files, include_front_matter=include)
     repeated = repeated_alternatives(file.root for file in files)
-    pages, faults = begin_pages(note_files, package.pages, list(notes.notes.values()))
+    pages, faults = begin_pages(files, package.pages, list(notes.notes.values()))
     if faults and not include:
         package.warnings.append(f"{package.source}: its list of pages is not to be trusted: {'; '.join(faults)}.")
     reader = ChapterReader(package.language, sections, notes, roles, repeated, pages)
     for file in files:
         outside = not (file.linear or include)
-        left_out = "outside the reading order" if outside else roles.leaves_out_file(file.href, file.root)
+        left_out = "outside the reading order" if outside else roles.leaves_out_file(file)
         reader.read(file, left_out=left_out)
-    blocks, left = reader.blocks + _unplaced(notes, package.language), reader.left_out
-    if package.spine and not include:
-        lines = [(entry.href, entry.label) for entry in package.nav]
-        kept, parts = leave_out(
-            blocks, lines, [(heading.anchor["href"], heading.content) for heading in reader.headings]
-        )
-        if parts.total() <= sum(len(block.content) for block in kept):
-            blocks, left = kept, left + parts
-        else:
-            most = f"{package.source}: most of its text looks like {' and '.join(parts)}; it was kept."
-            package.warnings.append(most)
+    blocks = reader.blocks + _unplaced(notes, package.language)
     mark_lists(blocks)
     # A book of nothing but headings is shown as such, rather than refused.
-    return blocks or reader.headings, left
-
-
-def _note_files(archive: SafeArchive, files: list[BookFile], package: Package) -> Iterator[BookFile]:
-    """Parse the files outside the reading order that note marks lead to."""
-    known = {file.href for file in files}
-    most = len(known) + _MAX_NOTE_FILES
-    for file in files:
-        for link in file.root.iter("a"):
-            target = package.find(file.href, link.get("href", "")) if "#" in link.get("href", "") else None
-            if target is None or target.href in known or len(known) >= most:
-                continue
-            known.add(target.href)
-            if target.href.lower().endswith((".xhtml", ".html", ".htm", ".xml")):
-                root, _ = _parse(archive, target.href, package.warnings)
-                if root is not None:
-                    yield BookFile(target.href, None, root)
+    return blocks or reader.headings, reader.left_out
 
 
 def _unplaced(notes: NoteIndex, language: str) -> list[Block]:
     """Append the notes whose marks are in parts that were left out, unless the notes are in such parts themselves."""
     blocks = []
     for note in notes.notes.values():
-        if note.wanted and not (note.placed or note.left_out) and note.file.spine is not None:
+        if note.wanted and not (note.placed or note.left_out):
             builder = BlockBuilder("footnote", note.anchor, language, page=note.page)
             builder.add(notes.text_of(note), node=note.cfi)
             if block := builder.build():

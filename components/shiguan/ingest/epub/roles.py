@@ -4,12 +4,11 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import lru_cache
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from shiguan.ingest.epub.blocks import Block
 from shiguan.ingest.epub.lists import is_contents
+from shiguan.ingest.epub.notes import BookFile
 from shiguan.ingest.epub.package import Package
 from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element, element_text, tokens
 from shiguan.resources import read_patterns
@@ -67,10 +66,11 @@ def evidence(text: str) -> set[str]:
 class Roles:
     """Decides what is left out, by the book's stated roles and the caller's choice."""
 
-    def __init__(self, package: Package, *, include_front_matter: bool) -> None:
+    def __init__(self, package: Package, files: Sequence[BookFile], *, include_front_matter: bool) -> None:
         self._include = include_front_matter
         # Of a page that is not a book only parts with a stated role are left out.
         self._by_class = bool(package.spine)
+        self._by_title = files_by_title(files, package) if self._by_class and not self._include else {}
         starts = {landmark.href for landmark in package.starts}
         self._targets = {
             (landmark.href, landmark.fragment): kind
@@ -79,11 +79,12 @@ class Roles:
             if (kind := kind_of(landmark.kinds, "roles")) and (landmark.fragment or landmark.href not in starts)
         }
 
-    def leaves_out_file(self, href: str, root: Element) -> str:
+    def leaves_out_file(self, file: BookFile) -> str:
         """Return the kind of a whole file that is not text of the book, or nothing."""
         if self._include:
             return ""
-        return self._targets.get((href, "")) or ("contents" if is_contents(root) else "")
+        stated = self._targets.get((file.href, "")) or ("contents" if is_contents(file.root) else "")
+        return stated or self._by_title.get(file.href, "")
 
     def leaves_out(self, element: Element, href: str) -> str:
         """Return the kind of an element that is not text of the book, or nothing."""
@@ -170,92 +171,53 @@ _IMPRINT = "imprint"
 _END_SHARE, _END = 10, 2000
 # A title that a book repeats more often belongs to its text: an anthology introduces each of its authors.
 _MOST_ALIKE = 2
-# A list has at least this many lines.
-_MIN_LISTED = 5
-# Files, each with a title in it.
-_Titles = Collection[tuple[str, str]]
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_LINES = ("p", "li", "tr", "dt", "br")
 _BETWEEN_HAN = re.compile(r"(?<=[\u4e00-\u9fff])\s+(?=[\u4e00-\u9fff])")
 
 
-@lru_cache(maxsize=4096)
 def plain_title(title: str) -> str:
     """Normalise a title for comparison."""
     return _BETWEEN_HAN.sub("", " ".join(title.casefold().split()).strip(" .:：·-—[]【】《》"))
 
 
-def leave_out(blocks: Sequence[Block], lines: _Titles, headings: _Titles) -> tuple[list[Block], Counter[str]]:
+def files_by_title(files: Sequence[BookFile], package: Package) -> dict[str, str]:
     """
-    Remove the parts that titles and words show not to be text of the book, and return their lengths by name.
+    Find the files that titles and words show not to be text of the book, and name each by its kind and title.
 
-    A list by its title that is not removed (in the middle of the book, with longer lines) gets the kind `list`.
-
-    A title counts only in the file that has its heading or that its line of the table of contents leads to: the next
-    file, if it has no heading of its own, is also below that heading, but may be a chapter.
+    Only short ones at either end of the book count, and only if they are less than half of it.
     """
-    listed = {(href, plain_title(title)) for href, title in lines}
-    owned = listed | {(href, plain_title(title)) for href, title in headings}
-    runs = [(key, list(run)) for key, run in groupby(blocks, lambda block: _cue_over(block, owned, listed))]
-    often = Counter(title for (_, title, _), _ in runs)
-    total = sum(_size(run) for (_, title, _), run in runs if not title)
-    left: Counter[str] = Counter()
-    kept: list[Block] = []
-    before = 0
-    for (_, title, kind), run in runs:
-        text = 0 if title else _size(run)
-        start = end = 0
-        if min(before, total - before - text) <= max(total // _END_SHARE, _END):
-            if not title:
-                start, end = _imprint(run)
-            elif often[title] <= _MOST_ALIKE and _fits(run, title, kind):
-                end = len(run)
-        if title and not end and _is_listing(run, kind):
-            for block in run:
-                block.kind = "list" if block.kind == "text" else block.kind
-        before += text
-        gone = [block for block in run[start:end] if not block.kept]
-        if gone:
-            left[f"{kind} “{title}”" if title else _IMPRINT] += _size(gone)
-        kept += run[:start] + [block for block in run[start:end] if block.kept] + run[end:]
-    return kept, left
+    labels = {entry.href: entry.label for entry in reversed(package.nav)}
+    found: list[tuple[BookFile, int, str]] = []
+    for file in files:
+        body = next(file.root.iter("body"), file.root)
+        heading = next((element_text(each) for each in body.iter(*_HEADINGS)), "")
+        titles = [plain_title(title) for title in (labels.get(file.href, ""), heading) if title]
+        text = " ".join(" ".join(map(str, body.itertext())).split())
+        found.append((file, len(text), _part(titles, body, text)))
+    total = sum(size for _, size, part in found if not part)
+    often = Counter(part for *_, part in found)
+    parts, before = dict[str, str](), 0
+    for file, size, part in found:
+        if not part:
+            before += size
+        elif min(before, total - before) <= max(total // _END_SHARE, _END) and often[part] <= _MOST_ALIKE:
+            parts[file.href] = part
+    left_out = sum(size for file, size, _ in found if file.href in parts)
+    return parts if left_out <= total else {}
 
 
-def _size(blocks: Sequence[Block]) -> int:
-    return sum(len(block.content) for block in blocks)
-
-
-def _cue_over(block: Block, owned: _Titles, listed: _Titles) -> tuple[str, str, str]:
-    """Return a block's file and, if it is below the title of such a part, that title and the kind."""
-    href = block.anchor["href"]
-    above = [plain_title(heading) for heading in block.section]
-    for i, title in enumerate(above):
-        kind = kind_of_title(title) or kinds_by("doubtful").get(title)
-        # A chapter whose heading has too low a rank is below such a title, but has its own line in the contents.
-        if kind and (href, title) in owned and not any((href, below) in listed for below in above[i + 1 :]):
-            return href, title, kind
-    return href, "", ""
-
-
-def _fits(run: Sequence[Block], title: str, kind: str) -> bool:
-    """Return whether the text below a title may be what the title announces."""
-    known, size = cues()[kind], _size(run)
-    if size > known["most"]:
-        return False
-    text = "\n".join(block.content for block in run)
-    short = size <= known.get("line", size) * len(text.split("\n"))
-    return short and (kind_of_title(title) == kind or bool(evidence(text)))
-
-
-def _is_listing(run: Sequence[Block], kind: str) -> bool:
-    """Return whether the text below the title of a list may be one, with lines of up to twice the usual length."""
-    lines = sum(block.content.count("\n") + 1 for block in run)
-    return lines >= _MIN_LISTED and _size(run) <= 2 * cues()[kind].get("line", 0) * lines
-
-
-def _imprint(run: Sequence[Block]) -> tuple[int, int]:
-    """Find an imprint without a title: the block of its first mark, and the one after its last."""
-    if _size(run) <= cues()[_IMPRINT]["most"]:
-        found = [evidence(block.content) for block in run]
-        if len(set().union(*found)) >= cues()[_IMPRINT]["untitled"]:
-            marked = [i for i, marks in enumerate(found) if marks]
-            return marked[0], marked[-1] + 1
-    return 0, 0
+def _part(titles: Sequence[str], body: Element, text: str) -> str:
+    """Return what the titles and the text of a file show it to be, or nothing."""
+    if not titles:
+        known = cues()[_IMPRINT]
+        return _IMPRINT if len(text) <= known["most"] and len(evidence(text)) >= known["untitled"] else ""
+    for title in titles:
+        certain = kind_of_title(title)
+        kind = certain or kinds_by("doubtful").get(title, "")
+        known = cues().get(kind, {"most": -1})
+        lines = max(1, sum(1 for _ in body.iter(*_LINES)))
+        short = len(text) <= min(known["most"], known.get("line", len(text)) * lines)
+        if short and (certain or evidence(text)):
+            return f"{kind} “{title}”"
+    return ""

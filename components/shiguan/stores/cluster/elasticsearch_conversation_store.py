@@ -24,7 +24,7 @@ class _Schema(ElasticsearchSchema):
         """Name the fields that are searched; the texts are stored and not indexed."""
         properties = {name: {"type": "keyword"} for name in ("tenant", "conversation", "birth", "kind")}
         properties |= {name: {"type": "long"} for name in ("number", "level")} | {"created": {"type": "double"}}
-        return {"dynamic": False, "properties": properties, "_meta": {"shiguan": self.fingerprints()}}
+        return self.marked(properties)
 
 
 _SCHEMA = _Schema(False, (), (), 1)
@@ -39,21 +39,11 @@ class ElasticsearchConversationStore(ElasticsearchIndex, Serializable, Conversat
     every record has the conversation's `birth`: late writes to a deleted conversation are never found.
     """
 
-    def __init__(
-        self,
-        index: str = "shiguan-conversations",
-        *,
-        retention_days: float | None = None,
-        retention_turns: int | None = None,
-    ) -> None:
-        super().__init__(retention_days, retention_turns)
+    def __init__(self, index: str = "shiguan-conversations", *, retention_days: float | None = None) -> None:
+        super().__init__(retention_days)
         self.index = index
         self.schema = _SCHEMA
         self._on("Elasticsearch")
-
-    def status(self) -> list[dict[str, Any]]:
-        """See `ServedStore`; records of conversations are not passages."""
-        return [{**entry, "documents": None} for entry in super().status()]
 
     def append(self, tenant_id: str, conversation_id: str, turn: Turn) -> int:
         kept = kept_turn(turn)
@@ -68,9 +58,6 @@ class ElasticsearchConversationStore(ElasticsearchIndex, Serializable, Conversat
             record |= {"number": head["last"], "created": kept["created"]}
             name = f"{head['birth']}-{head['last']:010}"
             self._connect().index(index=self.index, id=name, document=record, refresh=True)
-            if self.retention_turns is not None and head["last"] > self.retention_turns:
-                below = {"range": {"number": {"lte": head["last"] - self.retention_turns}}}
-                self._remove([*_terms(record), below])
         return int(head["last"])
 
     def find(self, tenant_id: str, conversation_id: str) -> Conversation | None:
@@ -203,7 +190,7 @@ class ElasticsearchConversationStore(ElasticsearchIndex, Serializable, Conversat
         """Delete the records that match."""
         ids = [hit["_id"] for hit in self._hits(wanted, source=False)]
         actions = ({"_op_type": "delete", "_id": record_id} for record_id in ids)
-        self._write(actions, verb="delete", count=len(ids), refresh=True)
+        self._write(actions, verb="delete", count=len(ids))
 
 
 def _name(tenant_id: str, conversation_id: str) -> str:

@@ -1,4 +1,4 @@
-"""One index of an Elasticsearch cluster: making it, its state, writing and reading it."""
+"""One index of an Elasticsearch cluster: making it, writing and reading it."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -7,16 +7,11 @@ from elasticsearch import BadRequestError, Elasticsearch, helpers
 
 from shiguan.errors import StoreError
 from shiguan.stores.cluster.schema import ElasticsearchSchema
-from shiguan.stores.cluster.served_store import ServedStore, missing
+from shiguan.stores.cluster.served_store import ServedStore
 
 _BULK = 2_000  # entries in one write, some 2 MB
 _BULK_SECONDS = 60.0
 _NEXT = "an index is never changed, a new one has a new name: see `A new index` in docs/operating.md"
-_BLOCKS = {
-    "read_only_allow_delete": "its disk is almost full: free space, and Elasticsearch lifts the block by itself",
-    "read_only": "lift the block with `index.blocks.read_only: null`",
-    "write": "lift the block with `index.blocks.write: null`",
-}
 
 
 class ElasticsearchIndex(ServedStore):
@@ -39,48 +34,20 @@ class ElasticsearchIndex(ServedStore):
                 raise
             made = False
         # It may be used at once; an index that is being restored is yellow and cannot be read yet.
-        patient = client.options(ignore_status=408)
-        patient.cluster.health(index=self.index, wait_for_no_initializing_shards=True, timeout="50s")
+        client.options(ignore_status=408).cluster.health(
+            index=self.index, wait_for_no_initializing_shards=True, timeout="50s"
+        )
         if made:
             return [f"index {self.index} made"]
-        breaking, harmless = self._differences(client)
-        if breaking:
+        if differences := self._differences(client):
             raise StoreError(
                 f"The index `{self.index}` of {self.server.place} differs from the deployment's files: "
-                f"{'; '.join(breaking)}. Correct the files, or make another one; {_NEXT}."
+                f"{'; '.join(differences)}. Correct the files, or make another one; {_NEXT}."
             )
-        return [f"index {self.index} was there", *harmless]
+        return [f"index {self.index} was there"]
 
-    def _state(self, client: Elasticsearch) -> dict[str, Any]:
-        version = client.info()["version"]["number"]
-        if not client.indices.exists(index=self.index):
-            return missing(version, "index", self.index)
-        breaking, harmless = self._differences(client)
-        found = client.indices.get_settings(index=self.index, name="index.blocks.*,index.number_of_shards")
-        settings = next(iter(found.values()))["settings"]["index"]
-        health = client.cluster.health(index=self.index, timeout="1s")
-        problems = [f"{text}; {_NEXT}" for text in breaking]
-        problems += [
-            f"writes are refused (`{block}`): {what}"
-            for block, what in _BLOCKS.items()
-            if settings.get("blocks", {}).get(block) == "true"
-        ]
-        shards, active = int(settings["number_of_shards"]), health["active_primary_shards"]
-        if active < shards:
-            problems.append(
-                f"{shards - active} of {shards} shards cannot be read: "
-                + ("wait until they are recovered" if health["initializing_shards"] else "see the server's log")
-            )
-        return {
-            "version": version,
-            "health": health["status"],
-            "documents": self.server.whole(client.count(index=self.index))["count"] if active == shards else None,
-            "problems": problems,
-            "notes": harmless,
-        }
-
-    def _write(self, actions: Iterable[dict[str, Any]], *, verb: str, count: int, refresh: bool) -> None:
-        """Write or delete entries in batches, and name those that the server refused."""
+    def _write(self, actions: Iterable[dict[str, Any]], *, verb: str, count: int) -> None:
+        """Write or delete entries in batches, which are found when it ends, and name those that the server refused."""
         client = self._connect()
         refused: list[tuple[str, str]] = []
         patient = client.options(request_timeout=_BULK_SECONDS)
@@ -96,8 +63,7 @@ class ElasticsearchIndex(ServedStore):
             entry = next(iter(item.values()))
             if not done and not (verb == "delete" and entry["status"] == 404):
                 refused.append((entry["_id"], f"status {entry['status']}: {cause(entry)}"))
-        if refresh:
-            self.server.whole(patient.indices.refresh(index=self.index))
+        self.server.whole(patient.indices.refresh(index=self.index))
         if refused:
             raise self.server.refusal(verb, refused, count, self.index)
 
@@ -122,7 +88,7 @@ class ElasticsearchIndex(ServedStore):
                 return
             after = found[-1]["sort"]
 
-    def _differences(self, client: Elasticsearch) -> tuple[list[str], list[str]]:
+    def _differences(self, client: Elasticsearch) -> list[str]:
         found = client.indices.get_mapping(index=self.index)
         if len(found) != 1:
             raise StoreError(

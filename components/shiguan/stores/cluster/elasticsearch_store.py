@@ -4,7 +4,6 @@ import asyncio
 import json
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -44,8 +43,6 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchIndex, PipelineStore, Elast
     needs. Embeddings are not sent: vectors are in Qdrant.
     """
 
-    _refreshing = True
-
     def __init__(
         self,
         index: str,
@@ -78,18 +75,6 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchIndex, PipelineStore, Elast
             "ElasticsearchStore has no asynchronous client, which would belong to one event loop. Call the synchronous "
             "method in a thread."
         )
-
-    @contextmanager
-    def bulk_loading(self) -> Iterator[None]:
-        """Write much at once: it is found when this ends, not after each write."""
-        self._connect()
-        self._refreshing = False
-        try:
-            yield
-        finally:
-            self._refreshing = True
-            with self._connected() as client:
-                self.server.whole(client.indices.refresh(index=self.index))
 
     def write_documents(  # type: ignore[override]  # the time of the refresh is not the caller's choice
         self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
@@ -267,5 +252,5 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchIndex, PipelineStore, Elast
 
     def _bulk(self, actions: Iterator[dict[str, Any]], verb: str, count: int) -> int:
         with self.server.reporting():
-            self._write(actions, verb=verb, count=count, refresh=self._refreshing)
+            self._write(actions, verb=verb, count=count)
         return count

@@ -1,7 +1,6 @@
 """One document store made of two: words in the one, vectors in the other."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from haystack import Document
@@ -32,15 +31,6 @@ class PairedDocumentStore(PipelineStore):
 
     def set_up(self) -> list[str]:
         return [*self.words.set_up(), *self.vectors.set_up()]
-
-    def status(self) -> list[dict[str, Any]]:
-        return [*self.words.status(), *self.vectors.status()]
-
-    @contextmanager
-    def bulk_loading(self) -> Iterator[None]:
-        """Write much at once; its words are found when this ends."""
-        with self.words.bulk_loading():
-            yield
 
     def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE) -> int:
         """Store children: words first, because a child that is found by its vector must be readable."""

@@ -1,20 +1,14 @@
-"""One collection of a Qdrant server: making it, and its state."""
+"""One collection of a Qdrant server, and how it is made."""
 
 from typing import Any
 
 from qdrant_client import QdrantClient
-from qdrant_client.http import models
 from qdrant_client.http.exceptions import UnexpectedResponse
 
 from shiguan.errors import StoreError
-from shiguan.stores.cluster.served_store import ServedStore, missing
+from shiguan.stores.cluster.served_store import ServedStore
 
 _CONFLICTS = (400, 409)
-_STATES = {
-    "red": "an optimisation failed: see the server's log and its disks",
-    "grey": "its graphs wait for an update, as after a restart in the middle of making them: run `shiguan stores init`",
-}
-_MAKING = "note: graphs are being made; searches are right, and slower until that is done"
 
 
 class QdrantCollection(ServedStore):
@@ -49,32 +43,8 @@ class QdrantCollection(ServedStore):
             client.create_payload_index(self.index, field_name=field, field_schema=schema, wait=True)
         if wanted:
             done.append(f"payload indexes made: {', '.join(wanted)}")
-        if info.status.value == "grey":
-            client.update_collection(self.index, optimizers_config=models.OptimizersConfigDiff())
-            done.append("graphs are made now; this had been interrupted")
         self._check(client)
         return done
-
-    def _state(self, client: QdrantClient) -> dict[str, Any]:
-        version = client.info().version
-        if not client.collection_exists(self.index):
-            return missing(version, "collection", self.index)
-        info = client.get_collection(self.index)
-        health = str(info.status.value)
-        problems = self._vector_differences(info)
-        absent = [field for field in self.payload_indexes if field not in info.payload_schema]
-        if absent:
-            problems.append(f"payload indexes are missing: {', '.join(absent)}; `shiguan stores init` makes them")
-        if health in _STATES:
-            problems.append(_STATES[health])
-        return {
-            "version": version,
-            "health": health,
-            "documents": int(client.count(self.index, exact=True).count),
-            "indexed": info.indexed_vectors_count or 0,
-            "problems": problems,
-            "notes": [_MAKING] if health == "yellow" else [],
-        }
 
     def _vector_differences(self, info: Any) -> list[str]:
         actual, expected = info.config.params.vectors, self.config["vectors_config"]

@@ -55,13 +55,14 @@ class ElasticsearchSchema:
                 properties[name] = {**field, "fields": {analyzer: _text(analyzer) for analyzer in _ANALYZERS}}
         else:
             properties["content"] = {"type": "text", "index": False}
-        return {"dynamic": False, "properties": properties, "_meta": {"shiguan": self.fingerprints()}}
+        return self.marked(properties)
 
-    def fingerprints(self) -> dict[str, str]:
-        """Summarise how words are made; other stop words serve as well."""
+    def marked(self, properties: dict[str, Any]) -> dict[str, Any]:
+        """Make the mapping of these fields, with a hash of them and of how words are made."""
         analysis = _analysis() if self.searched else {}
-        analysis.get("filter", {}).pop("shiguan_stop", None)
-        return {"analysis": hashlib.sha256(json.dumps(analysis, sort_keys=True).encode()).hexdigest()[:16]}
+        analysis.get("filter", {}).pop("shiguan_stop", None)  # other stop words serve as well
+        made = hashlib.sha256(json.dumps([properties, analysis], sort_keys=True).encode()).hexdigest()[:16]
+        return {"dynamic": False, "properties": properties, "_meta": {"shiguan": made}}
 
     def settings(self) -> dict[str, Any]:
         """
@@ -80,38 +81,14 @@ class ElasticsearchSchema:
         index["analysis"] = _analysis()
         return {"index": index}
 
-    def differences(self, mappings: dict[str, Any]) -> tuple[list[str], list[str]]:
-        """Compare an index with what it should be: the differences that prevent serving, and those that do not."""
-        expected = self.mappings()
-        theirs = _types(mappings.get("properties", {}))
-        found = [
-            f"`{path}` is {theirs.get(path, 'missing')}, expected {ours}"
-            for path, ours in _types(expected["properties"]).items()
-            if theirs.get(path) != ours and (path in theirs or path not in _TIMES)
-        ]
+    def differences(self, mappings: dict[str, Any]) -> list[str]:
+        """Compare an index with what it should be."""
+        found = []
         if str(mappings.get("dynamic", True)).lower() != "false":
             found.append("`dynamic` is not false, so documents can add fields")
-        made = mappings.get("_meta", {}).get("shiguan") or {}
-        if made.get("analysis") != expected["_meta"]["shiguan"]["analysis"]:
-            found.append("its `analysis` is that of another version")
-        notes = []
-        if not theirs.keys() >= _TIMES & _types(expected["properties"]).keys():
-            notes.append("note: it knows no times, so that no question can be limited to years; a new index has them")
-        return found, notes
-
-
-# Fields that indexes of earlier versions do not have.
-_TIMES = {"when_from", "when_to"}
-
-
-def _types(properties: dict[str, Any], prefix: str = "") -> dict[str, str]:
-    """Name the type, and the analyzer, of every field and subfield."""
-    found: dict[str, str] = {}
-    for name, field in properties.items():
-        analyzer = field.get("analyzer")
-        found[prefix + name] = f"{field.get('type')} ({analyzer})" if analyzer else str(field.get("type"))
-        found |= _types(field.get("fields", {}), f"{prefix}{name}.")
-    return found
+        if mappings.get("_meta", {}).get("shiguan") != self.mappings()["_meta"]["shiguan"]:
+            found.append("its fields or words are those of other files or of another version")
+        return found
 
 
 def _text(analyzer: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The connection of a store to its server, its setup and its state."""
+"""The connection of a store to its server, and its setup."""
 
 import threading
 from abc import abstractmethod
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
-from shiguan.errors import StoreError, StoreUnavailableError
+from shiguan.errors import StoreError
 from shiguan.stores.cluster.server import Server
 
 _SET_UP_SECONDS = 60.0
@@ -30,10 +30,6 @@ class ServedStore:
     @abstractmethod
     def _make(self, client: Any) -> list[str]:
         """Make what is missing, and report what was done; safe to run twice, and twice at once."""
-
-    @abstractmethod
-    def _state(self, client: Any) -> dict[str, Any]:
-        """Return `version`, `health`, `documents`, `problems` (that need action) and `notes` (that can wait)."""
 
     def _connect(self) -> Any:
         with self._opening, self.server.reporting():
@@ -65,25 +61,8 @@ class ServedStore:
         with self.server.reporting(), closing(self.server.open(_SET_UP_SECONDS)) as client:
             return [f"{self.server.place}: {clause}" for clause in self._make(client)]
 
-    def status(self) -> list[dict[str, Any]]:
-        """Describe the index or collection, also if the server is away."""
-        entry: dict[str, Any] = {"server": self.server.place, "name": self.index}
-        entry |= {"version": None, "health": "unknown", "documents": None, "problems": [], "notes": []}
-        try:
-            with self.server.reporting(), closing(self.server.open(patient=False)) as client:
-                return [entry | self._state(client)]
-        except StoreError as error:
-            away = {"health": "unreachable"} if isinstance(error, StoreUnavailableError) else {}
-            return [entry | away | {"problems": [str(error)]}]
-
     def _missing(self, kind: str) -> StoreError:
         return StoreError(
             f"{self.server.place} has no {kind} `{self.index}`. Make it with `shiguan stores init`, then run "
             "the same again."
         )
-
-
-def missing(version: str, kind: str, name: str) -> dict[str, Any]:
-    """Describe an index or a collection that is missing."""
-    problem = f"the {kind} {name} is missing; `shiguan stores init` makes it"
-    return {"version": version, "health": "missing", "problems": [problem]}

@@ -54,22 +54,21 @@ class Server:
             )
         return given
 
-    def open(self, timeout: float | None = None, *, patient: bool = True) -> Any:
-        """Open a client, which retries if the server is away or busy and it is `patient`; nothing is sent yet."""
-        trusted, seconds, urls = _trusted_authority(), timeout or TIMEOUT, self.urls()
+    def open(self, seconds: float = TIMEOUT) -> Any:
+        """Open a client, which retries if the server is away or busy; nothing is sent yet."""
+        trusted, urls = _trusted_authority(), self.urls()
         key = os.environ.get(f"SHIGUAN_{self.name.upper()}_API_KEY") or None
         if self.name == "Elasticsearch":
             own: dict[str, Any] = {"ssl_context": trusted} if trusted else {}
             # Of several nodes the next one is tried at once.
-            own |= {"transport_class": _PatientTransport if patient else Transport, "max_retries": len(urls) - 1}
+            own |= {"transport_class": _PatientTransport, "max_retries": len(urls) - 1}
             return Elasticsearch(urls, api_key=key, request_timeout=seconds, **own)
         verified: dict[str, Any] = {"verify": trusted} if trusted else {}
         with warnings.catch_warnings():
             # Whether a key may travel without encryption is the operator's decision, see docs/deploy.md.
             warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
             client = QdrantClient(url=urls[0], api_key=key, timeout=int(seconds), check_compatibility=False, **verified)
-        if patient:
-            client.http.client.add_middleware(lambda request, send: _patiently(partial(send, request), _qdrant_wait))
+        client.http.client.add_middleware(lambda request, send: _patiently(partial(send, request), _qdrant_wait))
         return client
 
     @property
@@ -96,8 +95,8 @@ class Server:
         cause = f": {_causes(failures[0].get('reason'))}" if failures else ""
         what = f"{failed} of {shards.get('total', failed)} shards failed{cause}" if failed else "it ran out of time"
         raise StoreUnavailableError(
-            f"{self.place} did only a part of the request ({what}), which is not used. See `shiguan stores status`, "
-            "and try again when all shards are there."
+            f"{self.place} did only a part of the request ({what}), which is not used. Try again "
+            "when all shards are there."
         )
 
     @contextmanager
@@ -115,9 +114,7 @@ class Server:
 
     def _translated(self, error: BaseException) -> StoreError:
         if isinstance(error, ConnectionTimeout) or "timed out" in str(error).lower():
-            return StoreUnavailableError(
-                f"{self.place} did not answer in time. `shiguan stores status` and its own log say how it is. {_AGAIN}"
-            )
+            return StoreUnavailableError(f"{self.place} did not answer in time. Its own log says how it is. {_AGAIN}")
         status = error.meta.status if isinstance(error, ApiError) else getattr(error, "status_code", None)
         if isinstance(error, ResourceExhaustedResponse):
             status = 429
@@ -142,7 +139,7 @@ class Server:
                 "the same again."
             )
         return StoreError(
-            f"{self.place} refused a request (status {status}: {_reason(error)}). `shiguan stores status` shows "
+            f"{self.place} refused a request (status {status}: {_reason(error)}). `shiguan stores init` says "
             "whether its indexes are as they should be."
         )
 

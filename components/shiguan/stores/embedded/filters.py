@@ -9,7 +9,7 @@ from haystack.errors import FilterError
 from qdrant_edge import FieldCondition, Filter, HasIdCondition, IsEmptyCondition, MatchAny, MatchValue, RangeFloat
 
 from shiguan.errors import RefusedError
-from shiguan.stores.embedded.points import COMPOUND, encode_compound, meta_path, point_id
+from shiguan.stores.embedded.points import meta_path, point_id
 from shiguan.tenants import check_condition
 
 # Up to here a whole number and its double are the same; beyond it the engine would compare rounded values.
@@ -23,8 +23,8 @@ def translate(filters: dict[str, Any] | None) -> Filter | None:
     """
     Translate a Haystack filter; None for no filter at all.
 
-    The result follows `haystack.utils.filters.document_matches_filter`, except that true and false equal no number, and
-    that a value that cannot be compared (a text with a number) does not match.
+    The result follows `haystack.utils.filters.document_matches_filter`, except that a value that cannot be compared (a
+    text with a number) does not match, and that of a list any element may match.
     """
     if not filters:
         return None
@@ -79,8 +79,6 @@ def _equal(field: str, value: Any) -> Any:
         return IsEmptyCondition(field)
     if isinstance(value, str):
         return FieldCondition(field, match=MatchValue(value))
-    if isinstance(value, bool | list):
-        return FieldCondition(f'{field}."{COMPOUND}"', match=MatchValue(encode_compound(value, field)))
     number = _number(value, "==")
     return FieldCondition(field, range=RangeFloat(gte=number, lte=number))
 
@@ -107,6 +105,6 @@ def _number(value: Any, operator: str) -> float:
     if not plain or not math.isfinite(value) or abs(value) >= _EXACT_NUMBERS:
         raise FilterError(
             f"'{operator}' cannot compare with `{type(value).__name__}` {value!r}. Ranges take numbers below 2**53, "
-            "and so does equality, beside texts, true, false, null and lists."
+            "and so does equality, beside texts and null."
         )
     return float(value)

@@ -33,7 +33,6 @@ from qdrant_edge import (
 
 from shiguan.errors import StoreError, StoreFormatError
 from shiguan.stores import BM25_B, BM25_K1
-from shiguan.tenants import odd_value
 from shiguan.text.asked_times import date_weights
 from shiguan.text.languages import search_weights
 from shiguan.text.names import names_in_pinyin, sounds_of_names, sounds_of_text
@@ -42,7 +41,7 @@ from shiguan.text.terms import term_index, terms
 
 logger = logging.getLogger(__name__)
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Raised with every change that old data cannot be read or searched by, of the payload, the terms or the weights."""
 
 FORMAT_FILE = "shiguan.json"
@@ -52,10 +51,6 @@ FORMAT_FILE = "shiguan.json"
 ID, CONTENT, META, ORDER = "id", "content", "m", "n"
 # The vectors of a point.
 DENSE, BM25 = "dense", "bm25"
-
-# The engine takes a list for each of its elements and True for 1, so values other than texts and numbers are kept as
-# JSON under this key of an object, where no filter on the field itself can match them.
-COMPOUND = "#"
 
 # The length, in terms, that counts as neither long nor short is a little more than a Chinese child has and
 # several times an English one, which weakens the correction for length; on children of four collections that found as
@@ -75,7 +70,6 @@ class ShardFormat:
 
     embedding_dim: int | None
     embedding_model: str | None
-    bm25: bool
     bm25_fields: list[str]
     similarity: str = "cosine"
     bm25_k1: float = BM25_K1
@@ -108,11 +102,11 @@ class ShardFormat:
         """Make the point of a document."""
         if document.blob is not None:
             logger.warning("The blob of document {id} is not stored; only texts are.", id=document.id)
-        payload = {ID: document.id, CONTENT: document.content, META: encode_meta(document.meta), ORDER: order}
+        payload = {ID: document.id, CONTENT: document.content, META: plain_meta(document), ORDER: order}
         vectors: dict[str, Any] = {}
         if document.embedding is not None and self.embedding_dim is not None:
             vectors[DENSE] = self.vector(document)
-        if self.bm25:
+        if self.embedding_dim is not None:
             texts = [document.content or "", *self._field_texts(document.meta)]
             sparse = bm25_document_vector(texts)
             if sparse is not None:
@@ -236,64 +230,26 @@ def point_id(document_id: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, document_id))
 
 
-def encode_key(key: str) -> str:
-    """Return the name of a meta key in the payload."""
-    return COMPOUND + key if key.startswith(COMPOUND) else key
-
-
 def meta_path(name: str) -> str:
     """Return the payload path of a meta field."""
-    keys = (encode_key(key) for key in name.split("."))
-    return ".".join([META, *(key if _PLAIN_KEY.fullmatch(key) else f'"{key}"' for key in keys)])
+    return ".".join([META, *(key if _PLAIN_KEY.fullmatch(key) else f'"{key}"' for key in name.split("."))])
 
 
-def encode_meta(meta: dict[str, Any], path: str = "meta") -> dict[str, Any]:
-    """Turn a document's meta into a payload that filters match exactly."""
-    encoded = {}
-    for key, value in meta.items():
-        if not isinstance(key, str):
-            raise ValueError(f"The key {key!r} of `{path}` is not a text. Write it as one before storing the document.")
-        encoded[encode_key(key)] = _encode_value(value, f"{path}.{key}")
-    return encoded
-
-
-def decode_meta(payload: dict[str, Any]) -> dict[str, Any]:
-    """Restore the meta that `encode_meta` took."""
-    return {
-        (key[1:] if key[:1] == COMPOUND else key): _decode_object(value) if type(value) is dict else value
-        for key, value in payload.items()
-    }
-
-
-def _decode_object(value: dict[str, Any]) -> Any:
-    return json.loads(value[COMPOUND]) if COMPOUND in value else decode_meta(value)
+def plain_meta(document: Document) -> dict[str, Any]:
+    """Return a document's meta as JSON has it, which is what the engine keeps."""
+    try:
+        plain: dict[str, Any] = json.loads(json.dumps(document.meta, ensure_ascii=False, allow_nan=False).encode())
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"The meta of document `{document.id}` is not JSON: {error}. "
+            "Turn it into texts, numbers, lists and objects (a date into its ISO form) before storing the document."
+        ) from error
+    return plain
 
 
 def meta_of(payload: dict[str, Any]) -> dict[str, Any]:
     """Read the meta of a document from its point's payload."""
-    return decode_meta(payload.get(META) or {})
-
-
-def _encode_value(value: Any, path: str) -> Any:
-    odd = odd_value(value)
-    if odd:
-        raise ValueError(f"`{path}` holds {odd}. Write it otherwise, such as a text, before storing the document.")
-    if isinstance(value, dict) and value:
-        return encode_meta(value, path)
-    if value is None or (isinstance(value, str | int | float) and not isinstance(value, bool)):
-        return value
-    return {COMPOUND: encode_compound(value, path)}
-
-
-def encode_compound(value: Any, path: str) -> str:
-    """Write a value that the engine cannot hold as JSON."""
-    try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"`{path}` holds a `{type(value).__name__}` that is not JSON: {error}. "
-            "Turn it into texts, numbers, lists and objects (a date into its ISO form) before storing the document."
-        ) from error
+    return payload.get(META) or {}
 
 
 def decode_document(payload: dict[str, Any], vector: Any = None) -> Document:

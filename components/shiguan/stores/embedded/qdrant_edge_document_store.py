@@ -63,7 +63,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
     The store keeps a document's id, content and meta (JSON values) exactly, its embedding as float32 of length 1.
 
     ```python
-    store = QdrantEdgeDocumentStore(name="children", path="/tmp/library", embedding_dim=None, bm25=True)
+    store = QdrantEdgeDocumentStore(name="children", path="/tmp/library")
     store.write_documents([Document(id="1", content="他的书", meta={"tenant_id": "default"})])
     tenant = {"field": "meta.tenant_id", "operator": "==", "value": "default"}
     store.bm25_retrieval("书", tenant, top_k=1)[0].id  # "1"
@@ -77,7 +77,6 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
         path: str | None = None,
         embedding_dim: int | None = 384,
         embedding_model: str | None = None,
-        bm25: bool | None = None,
         bm25_fields: list[str] | None = None,
     ) -> None:
         """
@@ -85,11 +84,10 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
 
         :param name: The folder's name below `path`: letters, digits, `-`, `_` and dots inside.
         :param path: Where the folder is; by default the variable SHIGUAN_DATA_DIR, else the user's data folder.
-        :param embedding_dim: Length of the embeddings; `None` for a store without vectors.
+        :param embedding_dim: Length of the embeddings; `None` for a store that is read by id alone.
         :param embedding_model: The model that questions are embedded with, as the identity of the documents' embedder
             begins. If the folder's vectors were made with another one, documents are found by their words alone; None
             skips this check.
-        :param bm25: Whether documents can be found by their words; by default if they have embeddings.
         :param bm25_fields: Meta fields whose text is indexed with the content, such as `title`; texts or lists of them.
         :raises ValueError: If a parameter is out of its range.
         """
@@ -101,14 +99,12 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
         self.path = path
         self.embedding_dim = embedding_dim
         self.embedding_model = embedding_model
-        self.bm25 = bm25
         self.bm25_fields = bm25_fields
         self._opened: Shard | EngineClient | None = None
         self._lent = False  # to another process's call
         self._format = ShardFormat(
             embedding_dim=embedding_dim,
             embedding_model=embedding_model,
-            bm25=embedding_dim is not None if bm25 is None else bm25,
             bm25_fields=list(bm25_fields or []),
         )
 
@@ -125,14 +121,12 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
     @shared
     def build_index(self) -> None:
         """
-        Quantize the vectors now and wait, however few documents there are.
+        Quantize the vectors now, however few documents there are.
 
-        The store starts this by itself, in the background, when enough documents were written; a program that ends
-        after writing may want to wait for it. Searches and writes continue meanwhile.
+        The store does this by itself with the write after which there are enough. Searches go on meanwhile, other
+        writes wait.
         """
-        builder = self._shard.build_index()
-        if builder is not None:
-            builder.wait()
+        self._shard.build_index()
 
     def turn(
         self, tenant_id: str, source: str, waiting: Callable[[str], object] | None = None
@@ -180,7 +174,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
             ]
             if batch:
                 self._shard.claim_vectors(edge, model)
-                self._shard.update(edge, UpdateOperation.update_vectors(batch), batch, len(batch))
+                self._shard.update(edge, UpdateOperation.update_vectors(batch), len(batch))
         return len(batch)
 
     @shared
@@ -274,7 +268,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
                 rows = zip(batch, orders[start:], strict=False)
                 new = [self._format.point(document, order) for document, order in rows]
                 vectors = sum(document.embedding is not None for document in batch)
-                self._shard.update(edge, UpdateOperation.upsert_points(new), new, vectors)
+                self._shard.update(edge, UpdateOperation.upsert_points(new), vectors)
         return len(documents)
 
     @shared
@@ -358,10 +352,10 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
         also: Mapping[str, float] | None = None,
     ) -> list[Document]:
         """Find documents by the words of a question, and by other terms with their weights."""
-        if not self._format.bm25:
+        if self.embedding_dim is None:
             raise StoreError(
-                f"The store `{self.name}` cannot be searched by words, because its `bm25` is off. Search the store of "
-                "children, or set `bm25: true` and ingest again into another folder."
+                f"The store `{self.name}` cannot be searched by words, because its `embedding_dim` is None. Search the "
+                "store of children, or set `embedding_dim` and ingest again into another folder."
             )
         with self._shard.read() as edge:
             return reading.search_terms(edge, query, filters, top_k=top_k, also=also)

@@ -4,9 +4,10 @@ import atexit
 import contextlib
 import os
 import shutil
+import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -14,11 +15,11 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 from haystack import logging
-from qdrant_edge import EdgeShard, Filter, Point, PointVectors, UpdateOperation
+from qdrant_edge import EdgeShard, Filter, UpdateOperation
 
 from shiguan.errors import StoreError, StoreFormatError, StoreLockedError
 from shiguan.resources import FOR_DELETING, FOR_OPENING, FOR_WRITING, check_free_space, private_files, write_json
-from shiguan.stores.embedded.index_builder import BUILDING, IndexBuilder
+from shiguan.stores.embedded import quantizing
 from shiguan.stores.embedded.points import (
     DENSE,
     FORMAT_FILE,
@@ -42,6 +43,8 @@ EXACT_BELOW = 20_000  # documents whose vectors are compared by all of their num
 _LOCK_FILE = "lock"
 # The first shard until the format file names it.
 _CREATING = "creating"
+# A copy whose vectors are being quantized.
+_BUILDING = "building"
 
 
 class Shard:
@@ -52,8 +55,8 @@ class Shard:
         self.counts: dict[str, Any] = {}
         self._record: dict[str, Any] = {}
         self._process = os.getpid()
-        self._builder: IndexBuilder | None = None
-        self._building_allowed = True
+        self._quantizing: subprocess.Popen[bytes] | None = None
+        self._may_quantize = True
         self.format = expected
         self._writing = threading.RLock()
         self._readers = threading.Condition()
@@ -105,6 +108,9 @@ class Shard:
             try:
                 yield self._engine()
                 self._flush()
+                # It costs as much as all points, so it waits for half as many new ones.
+                if self._unquantized() > max(EXACT_BELOW, self._record.get("quantized_points", 0) // 2):
+                    self._quantize()
             except BaseException as error:
                 # On a full disk this fails too; the error of the write is the one to report.
                 with contextlib.suppress(Exception):
@@ -121,22 +127,14 @@ class Shard:
                 self.counts = {}
 
     def _flush(self) -> None:
-        # A build may have put another engine in its place.
         if self._edge is not None:
             self._edge.flush()
 
-    def update(
-        self, edge: EdgeShard, change: UpdateOperation, batch: Sequence[Point | PointVectors], vectors: int
-    ) -> None:
+    def update(self, edge: EdgeShard, change: UpdateOperation, vectors: int) -> None:
         """Write points or only vectors, unless the disk is almost full; called inside `write`."""
         check_free_space(self.folder)
         edge.update(change)
-        self._record["written_since"] = self._record.get("written_since", 0) + vectors
-        if self._builder is not None:
-            self._builder.note([str(point.id) for point in batch])
-        # A build costs as much as all points, so it waits for half as many new ones.
-        elif self._record["written_since"] > max(EXACT_BELOW, self._record.get("quantized_points", 0) // 2):
-            self.build_index()
+        self._record["written_since"] = self._unquantized() + vectors
 
     def claim_vectors(self, edge: EdgeShard, model: str | None) -> None:
         """Refuse vectors of another embedder than the stored ones, else record the embedder; called inside `write`."""
@@ -148,9 +146,6 @@ class Shard:
 
     def drop_vectors(self) -> None:
         """Delete all vectors, so that another embedder's can be written; words stay."""
-        builder = self._builder
-        if builder is not None:
-            builder.stop()
         with self.write() as edge:
             edge.update(UpdateOperation.delete_vectors_by_filter(Filter(), [DENSE]))
             self._record |= {"written_since": 0, "quantized_points": 0}
@@ -165,8 +160,6 @@ class Shard:
         """Delete points, unless there is no room to record that; called inside `write`."""
         check_free_space(self.folder, FOR_DELETING)
         edge.update(UpdateOperation.delete_points([*point_ids]))
-        if self._builder is not None:
-            self._builder.note(point_ids)
 
     def next_orders(self, count: int) -> range:
         """Give the documents of a write numbers, above all earlier ones; called inside `write`."""
@@ -176,11 +169,9 @@ class Shard:
 
     def close(self) -> None:
         """Write everything to disk and free the folder for other processes; safe to call twice and from any thread."""
-        with self._writing:
-            self._building_allowed = False
-            builder = self._builder
-        if builder is not None:
-            builder.stop()
+        self._may_quantize = False
+        if (process := self._quantizing) is not None:
+            process.kill()
         server, self.server = self.server, None
         if server is not None:
             server.close()
@@ -193,37 +184,61 @@ class Shard:
                 self._save_record()
                 self._lock.release()
 
-    def build_index(self) -> IndexBuilder | None:
-        """Start to quantize the vectors, unless this is running or nothing was written since."""
-        with self._writing:
-            self._engine()
-            written = self._record.get("written_since", 0)
-            if self._builder is None and self._building_allowed and self.format.embedding_dim and written:
-                self._builder = IndexBuilder(self, self.format.embedding_dim)
-                self._builder.start()
-            return self._builder
+    def build_index(self) -> None:
+        """Quantize the vectors now, unless none was written since."""
+        with self.write():
+            if self.format.embedding_dim and self._unquantized():
+                self._quantize()
 
-    def copy_to(self, target: Path) -> int:
-        """Copy the engine's folder for a build; every later write is reported to the build."""
-        with self.write() as edge:
-            edge.flush()
-            current = self.folder / self._record["shard"]
-            size = sum(path.stat().st_size for path in current.rglob("*") if path.is_file())
-            check_free_space(self.folder, FOR_WRITING + 2 * size)
-            shutil.copytree(current, target)
-            self._record["written_since"] = 0
-            return count_vectors(edge)
+    def _unquantized(self) -> int:
+        """Count the vectors that were written since all were quantized."""
+        return int(self._record.get("written_since", 0))
 
-    def next_shard_folder(self) -> Path:
-        """Return a folder for the shard that will replace this one."""
-        number = int(self._record["shard"].rpartition("-")[2]) + 1
-        return self.folder / f"shard-{number}"
+    def _quantize(self) -> None:
+        """
+        Let another process quantize a copy of the shard, and swap that in; called inside `write`, so writers wait.
 
-    def swap(self, edge: EdgeShard, path: Path, points: int) -> None:
+        Searches go on meanwhile, and a kill at any moment leaves the old shard in use.
+        """
+        if not self._may_quantize:
+            return
+        building = self.folder / _BUILDING
+        try:
+            self._swap(self._quantized_copy(building))
+        except Exception as error:
+            # A store without it is slower but correct. What failed once would fail again at every write.
+            if self._may_quantize:
+                logger.warning("The vectors stay as they are and searches take longer: {error}", error=str(error))
+            self._may_quantize = False
+        finally:
+            shutil.rmtree(building, ignore_errors=True)
+
+    def _quantized_copy(self, building: Path) -> Path:
+        current = self.folder / self._record["shard"]
+        self._flush()
+        size = sum(path.stat().st_size for path in current.rglob("*") if path.is_file())
+        check_free_space(self.folder, FOR_WRITING + 2 * size)
+        shutil.rmtree(building, ignore_errors=True)
+        shutil.copytree(current, building)
+        process = self._quantizing = quantizing.start(building, self.format.embedding_dim or 0)
+        try:
+            if not self._may_quantize:  # closed just now, before it could be killed
+                process.kill()
+            _, errors = process.communicate()
+        finally:
+            self._quantizing = None
+            process.kill()
+        if process.returncode:
+            said = errors.decode(errors="replace").strip()[-500:]
+            raise RuntimeError(said or f"exit code {process.returncode}")
+        number = int(current.name.rpartition("-")[2]) + 1
+        return building.rename(self.folder / f"shard-{number}")
+
+    def _swap(self, path: Path) -> None:
         """Replace this shard with another; called inside `write`."""
-        edge.flush()
+        edge = EdgeShard.load(str(path))
         old_edge, old_path = self._engine(), self.folder / self._record["shard"]
-        self._record |= {"shard": path.name, "quantized_points": points}
+        self._record |= {"shard": path.name, "quantized_points": count_vectors(edge), "written_since": 0}
         self._save_record()
         with self._readers:
             self._readers.wait_for(lambda: not self._reading)
@@ -231,21 +246,13 @@ class Shard:
         old_edge.close()
         shutil.rmtree(old_path, ignore_errors=True)
 
-    def builder_ended(self, builder: IndexBuilder) -> None:
-        """React to the end of a build, successful or not."""
-        with self._writing:
-            if self._builder is builder:
-                self._builder = None
-                # What failed once would fail again at every write.
-                self._building_allowed = self._building_allowed and not builder.failed
-
     def _save_record(self) -> None:
         """Write the format file; a kill leaves the old or the new one."""
         write_json(self.folder / FORMAT_FILE, self._record, mode=0o600)
 
     @property
     def quantized(self) -> bool:
-        """Whether most vectors are quantized; a graph of an earlier version is not used."""
+        """Whether most vectors are quantized."""
         return bool(self._record.get("quantized_points"))
 
     @property
@@ -289,7 +296,7 @@ class Shard:
 
     def _clear_leftovers(self) -> None:
         for path in self.folder.iterdir():
-            if path.name == BUILDING or (path.name.startswith("shard-") and path.name != self._record["shard"]):
+            if path.name == _BUILDING or (path.name.startswith("shard-") and path.name != self._record["shard"]):
                 shutil.rmtree(path, ignore_errors=True)
 
     def _create(self) -> dict[str, Any]:

@@ -13,13 +13,14 @@ import inspect
 import json
 import os
 import secrets
+import socket
+import socketserver
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import wraps
-from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -34,7 +35,7 @@ from shiguan import errors
 from shiguan.errors import StoreError, StoreFullError, StoreLockedError
 from shiguan.resources import utc_time, write_json
 from shiguan.stores.embedded.filters import translate
-from shiguan.stores.embedded.points import decode_meta, encode_meta
+from shiguan.stores.embedded.points import plain_meta
 from shiguan.text.passages import SharedDocument
 
 logger = logging.getLogger(__name__)
@@ -45,16 +46,14 @@ OWNER_FILE = "owner.json"
 OPENING_SECONDS = 20.0
 """How long a process that has just taken the folder may need until it answers."""
 _CALL_SECONDS = 60.0
-_GREETING_SECONDS = 5.0
-_CLOSING_SECONDS = 10.0
-_LOOK_SECONDS = 0.5
+_CLOSING_SECONDS = 1.0
 _MOST_OWNERS = 20
 """How many owners may end during one call."""
 _TURN_SECONDS = 60.0
 _ANNOUNCING_SECONDS = 1.0
 _PLACE = "shiguan-"
 # The settings of a store beside its folder.
-_SETTINGS = ("embedding_dim", "embedding_model", "bm25", "bm25_fields")
+_SETTINGS = ("embedding_dim", "embedding_model", "bm25_fields")
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 _methods: dict[str, Callable[..., Any]] = {}
@@ -99,26 +98,45 @@ def shared(method: Method) -> Method:
     return cast("Method", run)
 
 
+class _Listener(socketserver.ThreadingMixIn, getattr(socketserver, "UnixStreamServer", socketserver.TCPServer)):  # type: ignore[misc]  # as below
+    request_queue_size = 64
+    engine: "EngineServer"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
+        logger.debug("A call of another process broke off: {error}", error=repr(sys.exception()))
+
+
+class _Call(socketserver.StreamRequestHandler):
+    """One call of another process, in its own connection and thread: a line with the key, the call, the reply."""
+
+    timeout = 5.0
+
+    def handle(self) -> None:
+        engine: EngineServer = self.server.engine  # type: ignore[attr-defined]
+        key = engine.key.encode() + b"\n"
+        if hmac.compare_digest(self.rfile.readline(len(key)), key):
+            self.wfile.write(engine.reply(self.rfile.readline()) + b"\n")
+
+
 class EngineServer:
-    """Serves the other processes from the one that has a folder open, each connection in its own thread."""
+    """Answers the calls of other processes in the one that has a folder open."""
 
     def __init__(
         self, folder: Path, answer: Callable[[Callable[..., Any], dict[str, Any], dict[str, Any]], Any]
     ) -> None:
+        self.key = secrets.token_hex(16)
         self._answer = answer
         self._file = folder / OWNER_FILE
-        self._key = secrets.token_hex(16)
-        self._calls = threading.Condition()
-        self._running = 0
         self._closing = False
-        self._connections: set[Connection] = set()
+        if not hasattr(socketserver, "UnixStreamServer"):
+            raise OSError("Python has no Unix sockets on this system")
         _remove_place(read_owner(folder).get("address"))
         # In the data folder its path could be too long for the system, and a copy of the folder would stumble over it.
-        self._place = Path(tempfile.mkdtemp(prefix=_PLACE)) if os.name == "posix" else None
-        self._listener = Listener(str(self._place / "engine") if self._place else None, backlog=64)
-        self._thread = threading.Thread(target=self._accept, name="shiguan-engine", daemon=True)
+        self._listener = _Listener(str(Path(tempfile.mkdtemp(prefix=_PLACE)) / "engine"), _Call)
+        self._listener.engine = self
+        self._thread = threading.Thread(target=self._listen, name="shiguan-engine", daemon=True)
         self._thread.start()
-        where = {"folder": str(folder), "address": self._listener.address, "key": self._key}
+        where = {"folder": str(folder), "address": self._listener.server_address, "key": self.key}
         try:
             write_json(self._file, this_process() | where, mode=0o600)
         except OSError:
@@ -127,62 +145,25 @@ class EngineServer:
 
     def close(self) -> None:
         """Finish the running calls, and accept no others."""
-        with self._calls:
-            self._closing = True
-            self._calls.wait_for(lambda: not self._running, _CLOSING_SECONDS)
+        self._closing = True
         with contextlib.suppress(OSError):
             self._file.unlink(missing_ok=True)
-            Client(self._listener.address).close()  # wakes `accept`
-        self._thread.join(_LOOK_SECONDS)
-        address = self._listener.address
-        self._listener.close()
-        _remove_place(address)
+        with contextlib.suppress(OSError):
+            _connect(self._listener.server_address).close()  # wakes the thread
+        self._thread.join(_CLOSING_SECONDS)
+        self._listener.server_close()
+        _remove_place(self._listener.server_address)
 
     def abandon(self) -> None:
-        """Close the connections in a forked child; the parent keeps its own."""
-        for connection in self._connections:
-            connection.close()
-        self._listener.close()
+        """Stop listening in a forked child; the parent goes on."""
+        self._listener.socket.close()
 
-    def _accept(self) -> None:
+    def _listen(self) -> None:
         while not self._closing:
-            try:
-                connection = self._listener.accept()
-            except OSError:  # too many open files, perhaps
-                time.sleep(_LOOK_SECONDS)
-                continue
-            threading.Thread(target=self._serve, args=[connection], name="shiguan-engine", daemon=True).start()
+            self._listener.handle_request()
 
-    def _serve(self, connection: Connection) -> None:
-        self._connections.add(connection)
-        try:
-            with connection, contextlib.suppress(OSError, EOFError):
-                if not connection.poll(_GREETING_SECONDS):
-                    return
-                if not hmac.compare_digest(connection.recv_bytes(len(self._key)), self._key.encode()):
-                    return
-                while self._wait(connection):
-                    request = connection.recv_bytes()
-                    with self._calls:
-                        if self._closing:
-                            return
-                        self._running += 1
-                    try:
-                        connection.send_bytes(self._reply(request))
-                    finally:
-                        with self._calls:
-                            self._running -= 1
-                            self._calls.notify_all()
-        finally:
-            self._connections.discard(connection)
-
-    def _wait(self, connection: Connection) -> bool:
-        while not connection.poll(_LOOK_SECONDS):
-            if self._closing:
-                return False
-        return True
-
-    def _reply(self, request: bytes) -> bytes:
+    def reply(self, request: bytes) -> bytes:
+        """Carry out a call."""
         try:
             name, settings, arguments = json.loads(request)
             result = _packed(self._answer(_methods[name], settings, _arguments(arguments)))
@@ -192,67 +173,54 @@ class EngineServer:
 
 
 class EngineClient:
-    """Sends calls to the process that has a folder open; each thread that calls has a connection for that time."""
+    """Sends calls to the process that has a folder open; `closed` when that one has ended."""
 
     def __init__(self, folder: Path, owner: dict[str, Any]) -> None:
         self.folder = folder
         self.owner = described(owner)
+        self.closed = False
         self._address, self._key = owner["address"], owner["key"]
-        self._process = os.getpid()
-        self._ended = False
-        self._idle = [self._connect()]
-
-    @property
-    def closed(self) -> bool:
-        """Whether another one is needed: the owner has ended, or this is a forked child."""
-        return self._ended or self._process != os.getpid()
+        _connect(self._address).close()
 
     def close(self) -> None:
-        self._ended = True
-        while self._idle:
-            self._idle.pop().close()
+        self.closed = True
 
     def call(self, name: str, settings: dict[str, Any], arguments: dict[str, Any]) -> Any:
         """Call one of the store's methods."""
-        request = json.dumps([name, settings, _packed_arguments(arguments)]).encode()
+        request = json.dumps([name, settings, _packed_arguments(arguments)])
+        # A write waits for others, and quantizing a large store takes minutes.
+        seconds = _CALL_SECONDS * (10 if name.startswith(("write_", "delete_", "drop_")) else 1)
         try:
-            connection = self._idle.pop() if self._idle else self._connect()
-        except (OSError, IndexError) as error:
-            raise self._end() from error
-        try:
-            connection.send_bytes(request)
-            # A write waits for others, and quantizing a large store takes minutes.
-            seconds = _CALL_SECONDS * (10 if name.startswith(("write_", "delete_", "drop_")) else 1)
-            if name != "build_index" and not connection.poll(seconds):
-                raise StoreLockedError(
-                    f"The data folder `{self.folder}` is open in {self.owner}, which has not answered for "
-                    f"{seconds:g} seconds. If it was stopped (Ctrl-Z), continue it with `fg` or end it."
-                )
-            reply = json.loads(connection.recv_bytes())
-        except BaseException as error:
-            connection.close()  # a reply may still come
-            if isinstance(error, OSError | EOFError):
-                raise self._end() from error
-            raise
-        self._idle.append(connection)
+            with _connect(self._address) as connection, connection.makefile("rb") as replies:
+                connection.sendall(f"{self._key}\n{request}\n".encode())
+                connection.settimeout(None if name == "build_index" else seconds)
+                line = replies.readline()
+        except TimeoutError as error:
+            raise StoreLockedError(
+                f"The data folder `{self.folder}` is open in {self.owner}, which has not answered for "
+                f"{seconds:g} seconds. If it was stopped (Ctrl-Z), continue it with `fg` or end it."
+            ) from error
+        except OSError:
+            line = b""
+        if not line.endswith(b"\n"):
+            self.closed = True
+            raise OwnerEndedError(self.owner)
+        reply = json.loads(line)
         if "error" in reply:
             kind, message = reply["error"]
-            if kind == "KeyError" and message == repr(name):
-                raise StoreError(
-                    f"The data folder `{self.folder}` is open in {self.owner}, which runs another version of Shiguan "
-                    f"and does not know the call `{name}`. End it, and run the same again."
-                )
             raise _ERRORS.get(kind, StoreError)(message)
         return reply["result"]
 
-    def _end(self) -> OwnerEndedError:
-        self.close()
-        return OwnerEndedError(self.owner)
 
-    def _connect(self) -> Connection:
-        connection = Client(self._address)
-        connection.send_bytes(self._key.encode())
-        return connection
+def _connect(address: Any) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.settimeout(_CALL_SECONDS)
+        connection.connect(address)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def connect(folder: Path) -> EngineClient | None:
@@ -342,7 +310,7 @@ def turn(folder: Path, tenant_id: str, source: str, waiting: Callable[[str], obj
 
 def _packed(value: Any) -> Any:
     if isinstance(value, list) and value and isinstance(value[0], Document):
-        return [[each.id, each.content, encode_meta(each.meta), _numbers(each.embedding), each.score] for each in value]
+        return [[each.id, each.content, each.meta, _numbers(each.embedding), each.score] for each in value]
     return value
 
 
@@ -350,6 +318,8 @@ def _packed_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
     documents = arguments.get("documents", [])
     if not isinstance(documents, list) or not all(isinstance(each, Document) for each in documents):
         raise ValueError("`documents` must be a list of Documents.")
+    for each in documents:
+        plain_meta(each)
     packed = {name: _packed(value) for name, value in arguments.items()}
     translate(packed.get("filters"))  # what passes it can be written as JSON
     if "policy" in packed:
@@ -374,7 +344,7 @@ def _unpacked(value: Any, kind: Any) -> Any:
     if kind == list[Document]:
         return [
             (Document if score is None else SharedDocument)(
-                id=name, content=content, meta=decode_meta(meta), embedding=embedding, score=score
+                id=name, content=content, meta=meta, embedding=embedding, score=score
             )
             for name, content, meta, embedding, score in value
         ]

@@ -42,11 +42,9 @@ class SQLiteConversationStore(Serializable, ConversationStore):
     at once both are kept, one after the other. Deleted data are overwritten in the file.
     """
 
-    def __init__(
-        self, path: str | None = None, *, retention_days: float | None = None, retention_turns: int | None = None
-    ) -> None:
+    def __init__(self, path: str | None = None, *, retention_days: float | None = None) -> None:
         """Describe the store in a folder, by default SHIGUAN_DATA_DIR or the user's; nothing is opened yet."""
-        super().__init__(retention_days, retention_turns)
+        super().__init__(retention_days)
         self.path = path
         self._lock = threading.RLock()
         self._database: sqlite3.Connection | None = None
@@ -83,8 +81,8 @@ class SQLiteConversationStore(Serializable, ConversationStore):
                 now=kept["created"],
                 content=json.dumps(kept | {"number": number}, ensure_ascii=False),
             )
-            if self.retention_days or self.retention_turns:
-                self._trim(run, number)
+            if self.retention_days:
+                self._trim(run)
         return int(number)
 
     def find(self, tenant_id: str, conversation_id: str) -> Conversation | None:
@@ -152,18 +150,13 @@ class SQLiteConversationStore(Serializable, ConversationStore):
             whose = old.fetchall()
         for tenant, conversation in whose:
             with self._writing(tenant, conversation) as run:
-                self._trim(run, 0)
+                self._trim(run)
         if whose:
             self._forget()
 
-    def _trim(self, run: Any, number: int) -> None:
+    def _trim(self, run: Any) -> None:
         """Remove the turns that may not be kept, and every summary of one of them."""
-        first = number - self.retention_turns if self.retention_turns else 0
-        gone = run(
-            "DELETE FROM turns WHERE {whose} AND (created < :oldest OR number <= :first) RETURNING number",
-            oldest=self._oldest(),
-            first=first,
-        )
+        gone = run("DELETE FROM turns WHERE {whose} AND created < :oldest RETURNING number", oldest=self._oldest())
         if not gone:
             return
         run("DELETE FROM nodes WHERE {whose} AND first_turn <= :gone", gone=max(number for (number,) in gone))

@@ -75,7 +75,6 @@ def test_a_store_that_was_never_set_up_says_so_and_makes_nothing(name, server):
         with pytest.raises(StoreError, match=rf"has no {KINDS[name]} `children`\. Make it with `shiguan stores init`"):
             store.write_documents([child(1)], policy=DuplicatePolicy.OVERWRITE)
     assert not [request for request in server.requests if request.method in ("PUT", "POST")]
-    assert store.status()[0]["problems"] == [f"the {KINDS[name]} children is missing; `shiguan stores init` makes it"]
 
 
 def test_a_store_whose_first_call_failed_works_once_the_server_does(name, server):
@@ -124,9 +123,7 @@ def test_a_server_that_is_away_is_named_without_its_password(name, monkeypatch):
         MADE[name]().count_documents()
     assert f"{name} at http://127.0.0.1:9 cannot be reached" in str(error.value)
     assert f"SHIGUAN_{name.upper()}_URL" in str(error.value)
-    status = MADE[name]().status()[0]
-    assert status["health"] == "unreachable"
-    assert "geheim" not in f"{error.value} {status}"
+    assert "geheim" not in str(error.value)
 
 
 @pytest.mark.parametrize("address", ["", "  ", "localhost:9200", "ftp://localhost", "http://localhost:port"])

@@ -18,7 +18,6 @@ def test_what_was_said_is_kept_and_not_indexed(store, elasticsearch):
     (mapping,) = elasticsearch.mappings.values()
     assert mapping["dynamic"] is False
     assert set(mapping["properties"]) == {"tenant", "conversation", "birth", "kind", "number", "level", "created"}
-    assert [entry["health"] for entry in store.status()] == ["green"]
 
 
 def test_every_search_names_the_tenant_and_the_conversation(store, elasticsearch):
@@ -60,6 +59,6 @@ def test_without_an_index_the_next_step_is_named(elasticsearch):
 
 
 def test_parameters_survive_yaml():
-    data = ElasticsearchConversationStore("talks", retention_days=3, retention_turns=9).to_dict()
+    data = ElasticsearchConversationStore("talks", retention_days=3).to_dict()
     again = default_from_dict(ElasticsearchConversationStore, data)
-    assert (again.index, again.retention_days, again.retention_turns) == ("talks", 3, 9)
+    assert (again.index, again.retention_days) == ("talks", 3)

@@ -152,16 +152,3 @@ def test_the_given_filter_is_not_changed():
     before = repr(given_filter)
     servable(given_filter)
     assert repr(given_filter) == before
-
-
-def test_an_index_of_before_times_were_kept_serves_without_them():
-    schema = ElasticsearchSchema(searched=True, keyword_fields=[], bm25_fields=["title"], shards=1)
-    mappings = schema.mappings()
-    for name in ("when_from", "when_to"):
-        del mappings["properties"][name]
-    breaking, notes = schema.differences(mappings)
-    assert breaking == []
-    assert notes == ["note: it knows no times, so that no question can be limited to years; a new index has them"]
-    assert schema.differences(schema.mappings()) == ([], [])
-    mappings["properties"]["when_from"] = {"type": "text"}
-    assert schema.differences(mappings)[0] == ["`when_from` is text, expected long"]

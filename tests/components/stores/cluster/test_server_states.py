@@ -41,27 +41,13 @@ def test_a_primary_that_is_recovered_is_waited_for(pair, elasticsearch, waits, h
 @pytest.mark.parametrize("health", ["red", "yellow"])
 def test_a_primary_that_is_still_recovered_is_reported(pair, elasticsearch, health):
     elasticsearch.recovering, elasticsearch.recovering_health = 10_000, health
-    words = pair.status()[0]
-    assert (words["health"], words["documents"]) == (health, None)
-    assert words["problems"] == ["1 of 1 shards cannot be read: wait until they are recovered"]
     with pytest.raises(StoreUnavailableError, match=r"no_shard_available.*Then run the same again"):
         pair.count_documents()
 
 
-@pytest.mark.parametrize(
-    ("block", "told"),
-    [
-        ("write", r"`write`\): lift the block"),
-        ("read_only", r"`read_only`\): lift the block"),
-        ("read_only_allow_delete", r"`read_only_allow_delete`\): its disk is almost full"),
-    ],
-)
-def test_an_index_that_refuses_writes_is_green_and_a_problem(pair, elasticsearch, block, told):
+@pytest.mark.parametrize("block", ["write", "read_only", "read_only_allow_delete"])
+def test_an_index_that_refuses_writes_says_so_and_is_read(pair, elasticsearch, block):
     elasticsearch.blocks["children"] = {block}
-    words = pair.status()[0]
-    assert (words["health"], words["documents"]) == ("green", 2)
-    (problem,) = words["problems"]
-    assert problem.startswith(f"writes are refused (`{block}`)")
     with pytest.raises(StoreError, match=r"refused to write 1 of 1 .*`c3` \(status 4\d\d: cluster_block_exception"):
         pair.words.write_documents([child(3)], policy=DuplicatePolicy.OVERWRITE)
     assert len(pair.filter_documents(TENANT)) == 2
@@ -76,32 +62,6 @@ def test_a_blocked_index_of_conversations_is_no_fault_of_the_key(elasticsearch):
     with pytest.raises(StoreError, match=r"refused a request \(status 403: cluster_block_exception"):
         store.append("t", "c", Turn("q", "a"))
     store.close()
-
-
-def test_a_collection_whose_graphs_are_made_serves_with_a_note(pair, qdrant):
-    qdrant.status, qdrant.making = "yellow", 2
-    vectors = pair.status()[1]
-    assert (vectors["health"], vectors["problems"]) == ("yellow", [])
-    assert vectors["notes"] == ["note: graphs are being made; searches are right, and slower until that is done"]
-    assert [pair.status()[1]["health"] for _ in range(2)] == ["yellow", "green"]
-
-
-def test_a_grey_collection_stays_so_until_init_wakes_it(pair, qdrant):
-    """Killed while graphs are made, it comes back grey and waits for an update."""
-    qdrant.status = "grey"
-    for _ in range(3):
-        vectors = pair.status()[1]
-        assert vectors["health"] == "grey"
-        assert vectors["problems"][0].startswith("its graphs wait for an update")
-        assert "run `shiguan stores init`" in vectors["problems"][0]
-    assert pair.set_up()[-1].endswith("graphs are made now; this had been interrupted")
-    assert [pair.status()[1]["health"] for _ in range(2)][-1] == "green"
-    assert not pair.status()[1]["problems"]
-
-
-def test_a_red_collection_is_a_problem(pair, qdrant):
-    qdrant.status = "red"
-    assert pair.status()[1]["problems"] == ["an optimisation failed: see the server's log and its disks"]
 
 
 @pytest.mark.parametrize("name", ["Elasticsearch", "Qdrant"])
@@ -152,13 +112,6 @@ def test_both_servers_are_asked_again_as_often(pair, elasticsearch, qdrant, wait
     assert waits == [0.1, 1.0, 2.0, 4.0]
 
 
-def test_the_status_of_a_server_that_is_away_is_given_at_once(pair, elasticsearch, qdrant, waits):
-    elasticsearch.stop()
-    qdrant.stop()
-    assert [entry["health"] for entry in pair.status()] == ["unreachable", "unreachable"]
-    assert waits == []
-
-
 def test_the_cause_behind_an_error_is_named(pair, elasticsearch):
     """The outermost error says that a request failed, the innermost why."""
     inner = {"type": "circuit_breaking_exception", "reason": "Data too large"}
@@ -176,16 +129,7 @@ def test_an_index_from_before_behind_an_alias_goes_on_serving(elasticsearch):
     assert store.set_up() == [f"Elasticsearch at {elasticsearch.url}: index children was there"]
     store.write_documents([child(1)], policy=DuplicatePolicy.OVERWRITE)
     assert store.list_ids(TENANT) == ["c1"]
-    assert store.status()[0]["problems"] == []
     store.close()
-
-
-def test_much_at_once_is_found_when_it_ends(pair, elasticsearch):
-    elasticsearch.requests.clear()
-    with pair.bulk_loading():
-        pair.write_documents([child(4)], policy=DuplicatePolicy.OVERWRITE)
-        assert not elasticsearch.sent("POST", "/_refresh")
-    assert len(elasticsearch.sent("POST", "/_refresh")) == 1
 
 
 def test_an_authority_of_ones_own_is_told_to_both_clients(monkeypatch, tmp_path):
@@ -193,10 +137,12 @@ def test_an_authority_of_ones_own_is_told_to_both_clients(monkeypatch, tmp_path)
     monkeypatch.setenv("SHIGUAN_QDRANT_URL", "https://127.0.0.1:9")
     stores = ElasticsearchStore("children"), QdrantStore("children", embedding_dim=2)
     monkeypatch.setenv("SHIGUAN_CA_FILE", certifi.where())
-    assert ["cannot be reached" in store.status()[0]["problems"][0] for store in stores] == [True, True]
+    for store in stores:
+        with pytest.raises(StoreUnavailableError, match="cannot be reached"):
+            store.set_up()
     monkeypatch.setenv("SHIGUAN_CA_FILE", str(tmp_path / "missing.crt"))
     for store in stores:
         with pytest.raises(
             ConfigurationError, match=r"SHIGUAN_CA_FILE names .*missing\.crt, which is not a certificate"
         ):
-            store.status()
+            store.set_up()

@@ -1,12 +1,15 @@
 """
 Quantize the vectors of a shard, in its own process.
 
-Run as a script, so that it imports only the engine: `python -P index_process.py FOLDER DIMENSIONS`.
+The engine's own `optimize` blocks the interpreter until it is done, so no thread could run it beside searches. This
+file is the process's script, too, and imports only the engine: `python -P quantizing.py FOLDER DIMENSIONS`.
 """
 
 import contextlib
 import os
+import subprocess
 import sys
+from pathlib import Path
 
 from qdrant_edge import (
     Distance,
@@ -22,7 +25,18 @@ from qdrant_edge import (
 )
 
 
-def build(folder: str, dimensions: int) -> None:
+def start(folder: Path, dimensions: int) -> "subprocess.Popen[bytes]":
+    """Start the process that quantizes a folder; what it says on stderr is why it failed."""
+    return subprocess.Popen(  # noqa: S603
+        [sys.executable, "-P", __file__, str(folder), str(dimensions)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+
+
+def quantize(folder: str, dimensions: int) -> None:
     """Merge a shard's segments into one, and put four bits of every number of its vectors beside them."""
     dense = EdgeVectorParams(
         size=dimensions,
@@ -46,4 +60,4 @@ if __name__ == "__main__":
     os.umask(0o077)
     with contextlib.suppress(AttributeError, OSError):
         os.nice(10)
-    build(sys.argv[1], int(sys.argv[2]))
+    quantize(sys.argv[1], int(sys.argv[2]))
