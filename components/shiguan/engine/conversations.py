@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 _WITHOUT_CLAIMS = ("closest", "not_found", "quoted", "recalled", "refused", "unsearched")
 """Statuses of answers that make no claims of their own; later turns see at most one sentence of them."""
-_READ = ("number", "cut", "kept", "summary")
+_READ = ("number", "cut")
 _AT_ONCE = 2
 
 
