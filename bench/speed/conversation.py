@@ -32,7 +32,6 @@ from bench.speed.systems import TENANT, Shiguan
 from shiguan.conversations import Turn
 from shiguan.engine.conversations import ConversationKeeper
 from shiguan.engine.runner import Runner
-from shiguan.llm.reply_cache import TenantCache
 from shiguan.llm.run import Run
 from shiguan.stores.embedded.shards import close_all_shards
 from shiguan.tenants import TENANT_FIELD
@@ -93,7 +92,7 @@ def measure(folder: Path, *, turns: int, questions: int, children: int, port: in
                 clock("question alone", partial(runner.ask, f"{question} ", tenant_id=TENANT))
                 answer = clock("question in it", partial(runner.ask, question, tenant_id=TENANT, conversation_id=NAME))
                 clock("summary, after the answer", sum_up)
-                with Run(cache=TenantCache(folder, TENANT)).entered():
+                with Run(tenant_id=TENANT).entered():
                     read = partial(part("conversation").run, question, FILTERS, conversation_id=NAME)
                     clock("of it reading the conversation", read)
                 shares.append(answer["metadata"]["prefix"]["share"])

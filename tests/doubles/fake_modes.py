@@ -130,9 +130,7 @@ async def _for_ever(query: str) -> None:
 def fake_runner(*, graded: bool) -> Runner:
     """A mode whose drafts are streamed, or one where a grader stands between."""
     declared = {"inputs": {"query": ["fetcher.query"]}, "outputs": {"answers": "citations.answers"}}
-    pipeline = ModePipeline(
-        metadata={"deployment": "embedded", "mode": "simple", **declared, "budget": {}, "cache": {}}
-    )
+    pipeline = ModePipeline(metadata={"deployment": "embedded", "mode": "simple", **declared, "budget": {}})
     pipeline.add_component("fetcher", Fetcher())
     pipeline.add_component("context", Context())
     pipeline.add_component("generator", Generator())

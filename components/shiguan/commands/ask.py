@@ -34,8 +34,7 @@ from shiguan.engine.timeline import matched, time_words
 from shiguan.engine.timeline import timeline as list_times
 from shiguan.errors import AnswerError, RefusedError
 from shiguan.evaluation.json_lines import read_json_lines
-from shiguan.llm.reply_cache import TenantCache
-from shiguan.resources import data_folder, write_json
+from shiguan.resources import write_json
 
 
 def ask(options: argparse.Namespace) -> int:
@@ -188,7 +187,6 @@ def delete_conversation(options: argparse.Namespace) -> int:
     with _store(options) as store:
         if not store.delete(tenant(options), options.id):
             raise _no_conversation(options.id)
-    TenantCache(data_folder(options.data_dir), tenant(options)).clear()  # its summaries may be there
     print_result(options, {"id": options.id, "deleted": True}, f"Deleted {options.id}.")
     return 0
 

@@ -26,10 +26,8 @@ from shiguan.engine.pipeline_run import (
 )
 from shiguan.engine.receipts import Receipt, text_sha256, write_receipt
 from shiguan.errors import ConfigurationError, RefusedError
-from shiguan.llm.reply_cache import TenantCache
 from shiguan.llm.run import Run, TimeLimits
 from shiguan.memory.conversation_reader import ConversationReader
-from shiguan.resources import data_folder
 from shiguan.tenants import all_of, during
 from shiguan.text.asked_times import years_between
 
@@ -95,7 +93,7 @@ class Runner:
         self._readers = [part for _, part in self.pipeline.walk() if isinstance(part, ConversationReader)]
         self._own_conversations, self.conversations = conversations is None, conversations
         if conversations is None and self._readers:
-            self.conversations = ConversationKeeper(self._readers[0], self._cache_of)
+            self.conversations = ConversationKeeper(self._readers[0])
         self._loop = asyncio.Runner(loop_factory=asyncio.new_event_loop)
         self._turn = threading.Lock()
 
@@ -281,7 +279,7 @@ class Runner:
         narrowed = await asyncio.to_thread(self._narrowed, options, tenant_id)
         shown = {name: at for name, at in mode.outputs.items() if explain and name not in _NOT_EXPLAINED}
         wanted = {mode.outputs["answers"], mode.outputs.get("queries", mode.outputs["answers"]), *shown.values()}
-        run = Run(limits or TimeLimits(), cache=self._cache_of(tenant_id))
+        run = Run(limits or TimeLimits(), tenant_id=tenant_id)
         how = listener.listen_to(run) if listener is not None else {}
         wanted |= listener.stages if listener is not None else set()
         results = await mode.results(query, tenant_id, narrowed, run, wanted=wanted, **how)
@@ -301,9 +299,6 @@ class Runner:
         turn = turn_of(made, answer, "history" if recalled else source, {**(begun or {}), "prefix": prefix})
         await keep_turn(self.conversations, turn, answer, tenant_id, options)
         return with_sources(answer, made.documents, options)
-
-    def _cache_of(self, tenant_id: str) -> TenantCache:
-        return TenantCache(data_folder(self._data_dir), tenant_id, self._mode.cache_plan)
 
     @cached_property
     def _library(self) -> Library:

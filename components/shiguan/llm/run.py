@@ -8,15 +8,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from haystack.dataclasses import ChatMessage
 
 from shiguan.errors import BudgetError
 from shiguan.llm.model_settings import Budget
-
-if TYPE_CHECKING:
-    from shiguan.llm.reply_cache import TenantCache
 
 clock = time.monotonic
 
@@ -72,7 +69,7 @@ class Run:
 
     limits: TimeLimits = field(default_factory=TimeLimits)
     budget: Budget = field(default_factory=Budget)
-    cache: "TenantCache | None" = None
+    tenant_id: str = ""
     limited: Collection[str] = ()
     on_begin: Callable[[str], None] | None = None
     on_overrun: Callable[[], None] | None = None

@@ -189,8 +189,6 @@ class SubQuestionAnswerer(Serializable):
         problem = reply.failure or _read(reply.text, part)
         if problem:
             part.status = "failed"
-        else:
-            reply.keep()
         return _failure(part, problem) if problem else ""
 
 

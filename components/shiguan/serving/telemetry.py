@@ -67,7 +67,6 @@ COST = _counter("llm_cost", "What calls of the LLM cost, by the prices of the mo
 SWITCHES = _counter(
     "model_switches", "Calls that went to another model, by the one passed over and why.", ["model", "reason"]
 )
-CACHED = _counter("cache_hits", "Calls, vectors and whole answers taken from the cache.", ["mode", "kind"])
 FALLBACKS = _counter("fallbacks", "Answers that came with a warning.", ["mode"])
 VERDICTS = _counter("verdicts", "Sentences of answers by verdict.", ["mode", "verdict"])
 FAILURES = _counter("failures", "Errors that callers got, by type.", ["type"])
@@ -102,8 +101,6 @@ def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None =
             PROMPT_CHARACTERS.labels(mode, kind).inc(characters)
     LLM_CALLS.labels(mode).inc(metadata.get("llm_calls") or 0)
     COST.labels(mode).inc(sum(call.get("cost") or 0 for call in metadata.get("calls", [])))
-    for kind, hits in metadata.get("cache", {}).items():
-        CACHED.labels(mode, kind).inc(hits)
     for switch in metadata.get("switches", []):
         SWITCHES.labels(switch["from"], switch["reason"]).inc()  # names of a pipeline file, and words of the engine
     if metadata.get("warnings"):
