@@ -115,6 +115,6 @@ class Mode:
         writing |= {"streaming_callback": on_chunk} if on_chunk else {}
         if writing and self.generator:
             data.setdefault(self.generator, {}).update(writing)
-        run.budget, run.limited = self._budget.within(options.budget or Budget()), self._reading
+        run.budget, run.reading = self._budget.within(options.budget or Budget()), self._reading
         stages = self._warning | {target.partition(".")[0] for target in wanted}
         return await run_pipeline(self.pipeline, data, run, wanted=stages, on_outputs=on_outputs)

@@ -16,7 +16,7 @@ from haystack.dataclasses import ChatMessage
 
 from shiguan.errors import BudgetError, EndpointError
 from shiguan.llm.json_replies import without_thoughts
-from shiguan.llm.run import current_run, waiting_for_llm
+from shiguan.llm.run import current_run
 
 logger = logging.getLogger(__name__)
 
@@ -143,8 +143,7 @@ async def ask_llm_async(
     limit = min((seconds for seconds in limits if seconds is not None), default=None)
     try:
         async with asyncio.timeout(limit) as timer:
-            with waiting_for_llm():
-                outputs = await call_generator(chat_generator, messages, **_settings(generation_kwargs))
+            outputs = await call_generator(chat_generator, messages, **_settings(generation_kwargs))
         return _read(outputs)
     # Any generator may be used, so any error may come; the stage has a declared fallback.
     except Exception as error:

@@ -251,7 +251,6 @@ class Engine:
             # Of a minute the model may take half and other steps a sixth; whoever allows more time allows them more.
             llm=max(30.0, whole / 2),
             helper=max(10.0, whole / 6),
-            retrieval=max(10.0, whole / 6),
         )
 
 
