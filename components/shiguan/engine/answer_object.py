@@ -13,7 +13,6 @@ from shiguan.engine.options import AskOptions, ReferenceFormat
 from shiguan.engine.pipeline_run import Results, value_at, warnings_of
 from shiguan.errors import AnswerError
 from shiguan.llm.calls import NO_LLM
-from shiguan.llm.prompt_rendering import prefix_reuse
 from shiguan.llm.run import Run
 from shiguan.text.places import page_words
 from shiguan.text.terminal import one_line
@@ -65,8 +64,6 @@ def answer_object(
     outputs = mode.outputs
     searched = outputs.get("queries", "")
     queries = value_at(results, searched) or [answer.query]
-    prefix = (meta.get("prompt_rendered") or {}).get("prefix")
-    before = (value_at(results, outputs.get("thread", "")) or {}).get("prefix")
     return {
         "answer": answer.data,
         "query": answer.query,
@@ -81,7 +78,6 @@ def answer_object(
             "switches": run.switches,
             "budget": run.budget_record(),
             "timings_ms": {stage: round(value, 2) for stage, value in run.times.items()},
-            "prefix": prefix_reuse(before or [], prefix) if prefix else None,
             "usage": run.usage or meta.get("usage", {}),
             "warnings": [*found, *warnings],
             "language": meta.get("language"),

@@ -285,10 +285,8 @@ class Runner:
         results = await mode.results(query, tenant_id, narrowed, run, wanted=wanted, **how)
         made = first_answer(results, mode, query)
         answer = answer_object(made, run, results, mode, mode.warnings(options))
-        rendered = made.meta.get("prompt_rendered") or {}
-        prefix = rendered.pop("prefix", [])
         if not self._keep_prompts:
-            rendered.pop("messages", None)
+            made.meta.get("prompt_rendered", {}).pop("messages", None)
         parameters = {**(getattr(mode.writer, "generation_kwargs", None) or {}), **options.in_receipt()}
         about = {**self._stamp, "tenant_id": tenant_id, "parameters": parameters}
         await write_receipt(made, answer, self._keep_receipt, **about)
@@ -296,7 +294,7 @@ class Runner:
             answer["metadata"]["explain"] = {name: value_at(results, at) for name, at in shown.items()}
         source, begun = (value_at(results, mode.outputs.get(name, "")) for name in ("source", "thread"))
         recalled = made.meta.get("status") == "recalled"
-        turn = turn_of(made, answer, "history" if recalled else source, {**(begun or {}), "prefix": prefix})
+        turn = turn_of(made, answer, "history" if recalled else source, begun or {})
         await keep_turn(self.conversations, turn, answer, tenant_id, options)
         return with_sources(answer, made.documents, options)
 
