@@ -146,7 +146,6 @@ def test_none_of_them_runs_in_a_kept_answer_its_reasons_or_what_the_stream_tells
     quiet(page)
     told = [
         ("query_rewritten", {"query": HOSTILE[100], "queries": HOSTILE[100:110], "method": HOSTILE[110]}),
-        ("sub_question_answered", {"number": 1, "question": HOSTILE[111], "needs": [], "status": "answered", "answer": HOSTILE[112], "numbers": [1], "passages": []}),
         ("generation_start", {"attempt": 1}),
         ("tool_call", {"tool": HOSTILE[113], "arguments": {HOSTILE[114]: HOSTILE[115]}}),
         ("tool_result", {"tool": HOSTILE[113], "arguments": {}, "outcome": HOSTILE[116], "numbers": [1], "reason": HOSTILE[117]}),

@@ -147,7 +147,7 @@ def fake_runner(*, graded: bool) -> Runner:
         pipeline.connect("generator.replies", "citations.replies")
     pipeline.connect("context.documents", "citations.documents")
     runner = Runner.__new__(Runner)
-    runner.deployment, runner.mode, runner.retrieval_only, runner.pipeline = "embedded", "simple", False, pipeline
+    runner.deployment, runner.mode, runner.pipeline = "embedded", "simple", pipeline
     runner._stamp, runner._keep_receipt = {"deployment": "embedded", "mode_sha256": ""}, None
     runner._mode, runner._data_dir = Mode(pipeline), None
     runner.conversations, runner._own_conversations, runner._readers = None, False, []

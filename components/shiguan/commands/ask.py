@@ -105,7 +105,7 @@ def timeline(options: argparse.Namespace) -> int:
     if options.question:
         question = typed_question(options)
         checked_question(question)
-        with open_runner(options, retrieval_only=True) as runner:
+        with open_runner(options, outputs=["documents"]) as runner:
             asked = read_options({"when": options.when, "sources": options.source, "top_k": 50}).given()
             found, _ = runner.search(question, tenant_id=tenant(options), **asked)
         children = matched(found)
@@ -126,7 +126,7 @@ def search(options: argparse.Namespace) -> int:
     question = typed_question(options)
     checked_question(question)
     asked = question_options(options)
-    with open_runner(options, retrieval_only=True) as runner:
+    with open_runner(options, outputs=["documents"]) as runner:
         documents, warnings = runner.search(question, tenant_id=tenant(options), **asked)
     if options.json:
         results = [
@@ -142,7 +142,7 @@ def search(options: argparse.Namespace) -> int:
 
 def _search_file(options: argparse.Namespace) -> int:
     queries, asked = list(_read_queries(options.queries)), question_options(options)
-    with open_runner(options, retrieval_only=True) as runner:
+    with open_runner(options, outputs=["documents"]) as runner:
         for query_id, text in track(queries, "Searching"):
             documents, _ = runner.search(text, tenant_id=tenant(options), **asked)
             print_json({"query_id": query_id, "results": [_hit(document) for document in documents]})

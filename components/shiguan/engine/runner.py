@@ -25,7 +25,7 @@ from shiguan.engine.pipeline_run import (
     warnings_of,
 )
 from shiguan.engine.receipts import Receipt, text_sha256, write_receipt
-from shiguan.errors import ConfigurationError, RefusedError
+from shiguan.errors import ConfigurationError
 from shiguan.llm.run import Run, TimeLimits
 from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.tenants import all_of, during
@@ -60,7 +60,6 @@ class Runner:
         mode: str | Path = "simple",
         *,
         data_dir: str | Path | None = None,
-        retrieval_only: bool = False,
         outputs: list[str] | None = None,
         keep_receipt: Callable[[Receipt], None] | None = None,
         keep_prompts: bool = False,
@@ -72,8 +71,8 @@ class Runner:
         :param deployment: A folder of `pipelines/`.
         :param mode: A file of that folder; a `Path` is a pipeline file of your own.
         :param data_dir: The folder of the embedded stores; None for $SHIGUAN_DATA_DIR or the user's data folder.
-        :param retrieval_only: Build only what finds passages; `ask` is not available then.
-        :param outputs: Build only what these names of the file's `outputs` need, for `trace`; None for everything.
+        :param outputs: Build only what these names of the file's `outputs` need, such as `["documents"]`, which is
+            enough for `search`; None for everything.
         :param keep_receipt: Called in a thread with the receipt of every answer; if it fails the answer has a warning.
         :param keep_prompts: Whether receipts hold the messages of the prompt, and so the text of every passage.
         :param conversations: The keeper of conversations, shared by several runners; None for this runner's own.
@@ -81,9 +80,7 @@ class Runner:
         """
         self.deployment = deployment
         self.mode = mode.stem if isinstance(mode, Path) else mode
-        wanted = ["documents"] if retrieval_only else outputs
-        self.retrieval_only = wanted is not None and "answers" not in wanted
-        self.pipeline = load_pipeline(deployment, mode, data_dir=data_dir, outputs=wanted)
+        self.pipeline = load_pipeline(deployment, mode, data_dir=data_dir, outputs=outputs)
         file = pipeline_path(deployment, mode).read_text(encoding="utf-8")
         self._stamp = {"deployment": deployment, "mode_sha256": text_sha256(file)}
         self._keep_receipt = keep_receipt
@@ -271,8 +268,6 @@ class Runner:
         listener: AnswerStream | None = None,
     ) -> dict[str, Any]:
         mode = self._mode
-        if self.retrieval_only:
-            raise RefusedError("This runner was made with `retrieval_only`; make one without it to ask questions.")
         mode.require_answers()
         query = checked_question(query)
         options = await asyncio.to_thread(options.with_wishes, tenant_id, self._data_dir)

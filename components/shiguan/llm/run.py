@@ -64,7 +64,6 @@ class Run:
     tenant_id: str = ""
     reading: Collection[str] = ()
     on_begin: Callable[[str], None] | None = None
-    on_progress: Callable[[str, dict[str, Any]], None] | None = None
     times: dict[str, float] = field(default_factory=dict, init=False)
     visits: Counter[str] = field(default_factory=Counter, init=False)
     answered: int = field(default=0, init=False)
@@ -264,10 +263,3 @@ def stage_has_ended() -> bool:
     """Return whether the stage that this code works for has ended or was cancelled meanwhile, as threads may ask."""
     stage = _stage.get()
     return stage is not None and stage.ended
-
-
-def report_progress(outputs: dict[str, Any]) -> None:
-    """Report to the listener of the run what the current stage has done so far."""
-    stage = _stage.get()
-    if stage is not None and stage.run.on_progress is not None:
-        stage.run.on_progress(stage.name, outputs)
