@@ -270,7 +270,6 @@ class Runner:
         mode = self._mode
         mode.require_answers()
         query = checked_question(query)
-        options = await asyncio.to_thread(options.with_wishes, tenant_id, self._data_dir)
         narrowed = await asyncio.to_thread(self._narrowed, options, tenant_id)
         shown = {name: at for name, at in mode.outputs.items() if explain and name not in _NOT_EXPLAINED}
         wanted = {mode.outputs["answers"], mode.outputs.get("queries", mode.outputs["answers"]), *shown.values()}
