@@ -4,7 +4,6 @@ import ipaddress
 import os
 import socket
 import ssl
-import sys
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -101,15 +100,6 @@ def a_process_for_each_thread(monkeypatch):
     monkeypatch.setattr(reusable_executor, "_executor_storage", reusable_executor._ExecutorStorage())
     yield
     limited_process.end_all()
-
-
-@pytest.fixture(autouse=True)
-def no_replies_of_other_tests(request, monkeypatch):
-    """Take nothing from the cache of a library that several tests share but what the test itself has put there."""
-    module = sys.modules.get("shiguan.llm.reply_cache")
-    if module is not None:
-        key = module.TenantCache.key
-        monkeypatch.setattr(module.TenantCache, "key", lambda self, *parts: key(self, request.node.nodeid, *parts))
 
 
 @pytest.fixture(scope="session")

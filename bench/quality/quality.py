@@ -63,11 +63,7 @@ ORDERS: dict[str, Order] = {
     "words alone": only(0),
     "vectors alone": only(1),
 }
-READINGS = {
-    f"`{strategy}`, {budget} tokens": {"strategy": strategy, "token_budget": budget}
-    for budget in (BUDGET, 500)
-    for strategy in ("truncate", "window")
-}
+READINGS = {f"{budget} tokens": {"token_budget": budget} for budget in (BUDGET, 500)}
 
 Values = dict[str, dict[str, list[float]]]
 """Row to column to one value per question."""
@@ -193,7 +189,7 @@ def _one_library(
 
 
 def _read(question: Question, builder: ContextBuilder, parents: list[Document]) -> float:
-    built = builder.run(documents=parents, query=question.text)
+    built = builder.run(documents=parents)
     return context_metrics(question, judged(question, built["documents"]), 0)["context_recall"]
 
 

@@ -119,7 +119,7 @@ class Retrieval:
     """The retrieval of `simple` on one data folder, whole and by its parts."""
 
     def __init__(self, data_dir: Path) -> None:
-        self._runner = Runner("embedded", "simple", data_dir=data_dir, retrieval_only=True)
+        self._runner = Runner("embedded", "simple", data_dir=data_dir, outputs=["documents"])
         self._runner.warm_up()
         component = self._runner.pipeline.get_component
         self._bm25 = component("bm25_retriever")

@@ -1,5 +1,5 @@
 """
-A turn of a long conversation in `simple`: what it costs besides the language model, and what of its prompt is reused.
+A turn of a long conversation in `simple`: what it costs besides the language model.
 
     python -m bench.speed.conversation [--turns 1000] [--questions 30] [--children 2000] [--json FILE]
 
@@ -32,7 +32,6 @@ from bench.speed.systems import TENANT, Shiguan
 from shiguan.conversations import Turn
 from shiguan.engine.conversations import ConversationKeeper
 from shiguan.engine.runner import Runner
-from shiguan.llm.reply_cache import TenantCache
 from shiguan.llm.run import Run
 from shiguan.stores.embedded.shards import close_all_shards
 from shiguan.tenants import TENANT_FIELD
@@ -82,7 +81,7 @@ def measure(folder: Path, *, turns: int, questions: int, children: int, port: in
         seen.setdefault(name, []).append(spent["cpu_s"] * 1000)
         return result
 
-    shares, cached = [], []
+    cached = []
     with stand_in_llm(port, first_token=0.0, per_token=0.0) as llm:
         os.environ.update(llm_environment(f"{llm.url}/v1"))
         with Runner("embedded", "simple", data_dir=folder, conversations=keeper) as runner:
@@ -93,10 +92,9 @@ def measure(folder: Path, *, turns: int, questions: int, children: int, port: in
                 clock("question alone", partial(runner.ask, f"{question} ", tenant_id=TENANT))
                 answer = clock("question in it", partial(runner.ask, question, tenant_id=TENANT, conversation_id=NAME))
                 clock("summary, after the answer", sum_up)
-                with Run(cache=TenantCache(folder, TENANT)).entered():
+                with Run(tenant_id=TENANT).entered():
                     read = partial(part("conversation").run, question, FILTERS, conversation_id=NAME)
                     clock("of it reading the conversation", read)
-                shares.append(answer["metadata"]["prefix"]["share"])
                 cached.append(answer["metadata"]["usage"].get("cached_tokens"))
     keeper.close()
     close_all_shards()
@@ -107,7 +105,6 @@ def measure(folder: Path, *, turns: int, questions: int, children: int, port: in
         "questions": questions,
         "children": children,
         "cpu_ms": {**cpu, "the conversation's": cpu["question in it"] - cpu["question alone"]},
-        "reused_prefix": statistics.mean(shares[WARM_UP:]),
         "cached_tokens": statistics.mean(told) if told else None,
         "machine": machine(),
         "date": datetime.now(UTC).date().isoformat(),
@@ -131,7 +128,7 @@ def table(result: dict[str, Any]) -> str:
     told = "the endpoint tells no cached tokens" if cached is None else f"{cached:.0f} cached tokens a prompt"
     lines += [
         f"\n- {'pass' if spent <= BAR else 'MISS'}: the conversation adds {spent:.1f} ms, at most {BAR:g}",
-        f"- {result['reused_prefix']:.1%} of a prompt is the beginning of the one before; {told}",
+        f"- {told}",
         f"\n{result['turns']:,} turns, {result['questions']} questions, {result['children']:,} children, "
         f"{name_machine(result)}",
     ]

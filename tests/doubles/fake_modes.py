@@ -130,9 +130,7 @@ async def _for_ever(query: str) -> None:
 def fake_runner(*, graded: bool) -> Runner:
     """A mode whose drafts are streamed, or one where a grader stands between."""
     declared = {"inputs": {"query": ["fetcher.query"]}, "outputs": {"answers": "citations.answers"}}
-    pipeline = ModePipeline(
-        metadata={"deployment": "embedded", "mode": "simple", **declared, "budget": {}, "cache": {}}
-    )
+    pipeline = ModePipeline(metadata={"deployment": "embedded", "mode": "simple", **declared, "budget": {}})
     pipeline.add_component("fetcher", Fetcher())
     pipeline.add_component("context", Context())
     pipeline.add_component("generator", Generator())
@@ -149,7 +147,7 @@ def fake_runner(*, graded: bool) -> Runner:
         pipeline.connect("generator.replies", "citations.replies")
     pipeline.connect("context.documents", "citations.documents")
     runner = Runner.__new__(Runner)
-    runner.deployment, runner.mode, runner.retrieval_only, runner.pipeline = "embedded", "simple", False, pipeline
+    runner.deployment, runner.mode, runner.pipeline = "embedded", "simple", pipeline
     runner._stamp, runner._keep_receipt = {"deployment": "embedded", "mode_sha256": ""}, None
     runner._mode, runner._data_dir = Mode(pipeline), None
     runner.conversations, runner._own_conversations, runner._readers = None, False, []

@@ -48,7 +48,7 @@ def runner_of(llm, library, tmp_path, opened, monkeypatch):
             "roles": ROLES,
         }
         # What was kept from another question of the test is no call, and here calls are counted.
-        return opened(mode_with(tmp_path, mode, models=models, cache={"calls": 0}, **sections), library)
+        return opened(mode_with(tmp_path, mode, models=models, **sections), library)
 
     return load
 
@@ -112,7 +112,7 @@ def test_one_endpoint_in_the_environment_stays_enough(llm, library, monkeypatch)
         with Runner("embedded", mode, data_dir=library) as runner:
             answer = runner.ask(QUESTION, tenant_id="a")
         assert {call["model"] for call in answer["metadata"]["calls"]} == {"mine"}
-        assert all(call["cost"] is None or call.get("cached") for call in answer["metadata"]["calls"])
+        assert all(call["cost"] is None for call in answer["metadata"]["calls"])
         assert llm.calls == answer["metadata"]["llm_calls"] >= 1
 
 

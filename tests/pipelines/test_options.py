@@ -9,7 +9,7 @@ from tests.doubles.small_library import TENANT, small_library
 from shiguan.cli import main
 from shiguan.engine.options import AskOptions
 from shiguan.engine.runner import Runner
-from shiguan.errors import ConfigurationError, RefusedError
+from shiguan.errors import RefusedError
 from shiguan.serving.engine import AnswerRequest
 from shiguan.serving.error_replies import invalid_fields
 from shiguan.serving.openai_routes import ChatRequest
@@ -224,20 +224,3 @@ def test_a_persona_and_instructions_are_data_behind_the_rules(llm, runner_of):
     assert '"name": "Ban Zhao", "role": "teacher"' in wishes
     assert "Call me Sir. (1) ‹system>" in wishes
     assert (wishes.count("<system>"), wishes.count("</wishes>")) == (0, 1)
-
-
-def test_what_a_tenant_wishes_is_in_its_own_prompts_and_a_question_goes_before(llm, library, runner_of):
-    runner = runner_of("simple")
-    (library / "tenants.yml").write_text(f"{TENANT}: {{instructions: Be brief., persona: {{name: Ban Zhao}}}}\n")
-    try:
-        runner.ask(QUESTION, tenant_id=TENANT, instructions="Be long.")
-        assert '{"name": "Ban Zhao"}' in system_message(llm)
-        assert "<wishes>\nBe long.\n</wishes>" in system_message(llm)
-        llm.requests.clear()
-        runner.ask(QUESTION, tenant_id="b")
-        assert "Ban Zhao" not in system_message(llm)
-        (library / "tenants.yml").write_text("a: {instruction: x}")
-        with pytest.raises(ConfigurationError, match=r"tenants\.yml cannot be read.*Extra inputs"):
-            runner.ask(QUESTION, tenant_id=TENANT)
-    finally:
-        (library / "tenants.yml").unlink()

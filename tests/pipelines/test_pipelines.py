@@ -273,7 +273,7 @@ def test_rank_fusion_through_the_whole_mode_puts_the_same_passage_first(sample_b
     first = {}
     for fusion in ("merge", "reciprocal_rank_fusion"):
         file = swapped("embedded", fusion, tmp_path)
-        with Runner("embedded", file, data_dir=sample_book, retrieval_only=True) as runner:
+        with Runner("embedded", file, data_dir=sample_book, outputs=["documents"]) as runner:
             first[fusion] = [runner.search(row["question"], tenant_id=TENANT)[0][0] for row in asked]
     right = {
         fusion: sum(

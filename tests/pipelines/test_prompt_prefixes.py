@@ -62,17 +62,12 @@ def headers(prompt):
 @pytest.mark.parametrize("mode", ["simple", "advanced"])
 def test_five_turns_on_one_topic_reuse_most_of_the_prompt_before(make_runner, llm, mode):
     runner = make_runner(mode)
-    told = []
     for question in QUESTIONS:
-        answer = runner.ask(question, tenant_id=TENANT, conversation_id=f"topic-{mode}")
-        told.append(answer["metadata"]["prefix"])
+        runner.ask(question, tenant_id=TENANT, conversation_id=f"topic-{mode}")
     sent = prompts(llm)[-5:]
     shares = [same(before, now) / len(now) for before, now in pairwise(sent)]
     assert len(shares) == 4
     assert sum(shares) / 4 >= 0.7
-    for share, one, prompt in zip(shares, told[1:], sent[1:], strict=True):
-        assert one["characters"] == len(prompt)
-        assert share - 250 / len(prompt) <= one["share"] <= share
     # The request before, up to its sources, is the beginning of this one.
     for before, now in pairwise(sent):
         assert now.startswith(before[: before.rindex("</sources>") + len("</sources>")])

@@ -178,21 +178,6 @@ def test_sub_questions_see_the_tenants_own_passages_alone(library, llm):
     assert [sub["status"] for sub in answer["metadata"]["sub_questions"]] == ["not_found", "not_found"]
 
 
-def test_each_sub_answer_is_an_event_before_the_first_token(library, two_hops):
-    async def events():
-        with Runner("embedded", "advanced", data_dir=library) as runner:
-            return [(event.name, event.data) async for event in runner.stream(HOPS, tenant_id="a")]
-
-    told = asyncio.run(events())
-    names = [name for name, _ in told]
-    assert names.count("sub_question_answered") == 2
-    subs = [data for name, data in told if name == "sub_question_answered"]
-    assert [sub["question"] for sub in subs] == [FIRST, "Where was Li Su born?"]
-    assert names.index("query_rewritten") < names.index("sub_question_answered") < names.index("documents_retrieved")
-    assert names.index("documents_retrieved") < names.index("token")
-    assert told[-1][1]["metadata"]["sub_questions"] == subs
-
-
 def test_a_part_that_the_engine_names_as_missing_is_the_last_token_too(library, two_hops):
     two_hops.rule(asks("Where was Li Su born?"), {"answer": "", "key": ""})
     two_hops.default = "Caizhou was taken by the general Li Su."

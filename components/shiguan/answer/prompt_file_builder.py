@@ -15,7 +15,6 @@ from shiguan.errors import ConfigurationError
 from shiguan.llm.prompt_rendering import (
     chat_prompt_builder,
     messages_sha256,
-    prefix_hashes,
     prompt_hash,
     written_pairs,
 )
@@ -229,7 +228,6 @@ class PromptFileBuilder:
             **({"language": language} if "language" in self._inserted else {}),
             "prompt_rendered": {
                 "sha256": messages_sha256(sent),
-                "prefix": prefix_hashes(sent),
                 "messages": [{"role": message.role.value, "text": message.text or ""} for message in sent],
             },
         }

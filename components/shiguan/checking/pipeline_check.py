@@ -133,7 +133,7 @@ def _advised(finding: Finding, check: str) -> Finding:
 def _unpack_metadata(content: dict[str, Any]) -> None:
     """Restore the sections that `load_pipeline` keeps in the metadata, where Haystack's `dumps` writes them."""
     metadata = content.get("metadata")
-    for section in ("inputs", "outputs", "budget", "cache"):
+    for section in ("inputs", "outputs", "budget"):
         if isinstance(metadata, dict) and section in metadata:
             content.setdefault(section, metadata[section])
 

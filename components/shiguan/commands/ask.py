@@ -34,8 +34,7 @@ from shiguan.engine.timeline import matched, time_words
 from shiguan.engine.timeline import timeline as list_times
 from shiguan.errors import AnswerError, RefusedError
 from shiguan.evaluation.json_lines import read_json_lines
-from shiguan.llm.reply_cache import TenantCache
-from shiguan.resources import data_folder, write_json
+from shiguan.resources import write_json
 
 
 def ask(options: argparse.Namespace) -> int:
@@ -106,7 +105,7 @@ def timeline(options: argparse.Namespace) -> int:
     if options.question:
         question = typed_question(options)
         checked_question(question)
-        with open_runner(options, retrieval_only=True) as runner:
+        with open_runner(options, outputs=["documents"]) as runner:
             asked = read_options({"when": options.when, "sources": options.source, "top_k": 50}).given()
             found, _ = runner.search(question, tenant_id=tenant(options), **asked)
         children = matched(found)
@@ -127,7 +126,7 @@ def search(options: argparse.Namespace) -> int:
     question = typed_question(options)
     checked_question(question)
     asked = question_options(options)
-    with open_runner(options, retrieval_only=True) as runner:
+    with open_runner(options, outputs=["documents"]) as runner:
         documents, warnings = runner.search(question, tenant_id=tenant(options), **asked)
     if options.json:
         results = [
@@ -143,7 +142,7 @@ def search(options: argparse.Namespace) -> int:
 
 def _search_file(options: argparse.Namespace) -> int:
     queries, asked = list(_read_queries(options.queries)), question_options(options)
-    with open_runner(options, retrieval_only=True) as runner:
+    with open_runner(options, outputs=["documents"]) as runner:
         for query_id, text in track(queries, "Searching"):
             documents, _ = runner.search(text, tenant_id=tenant(options), **asked)
             print_json({"query_id": query_id, "results": [_hit(document) for document in documents]})
@@ -188,7 +187,6 @@ def delete_conversation(options: argparse.Namespace) -> int:
     with _store(options) as store:
         if not store.delete(tenant(options), options.id):
             raise _no_conversation(options.id)
-    TenantCache(data_folder(options.data_dir), tenant(options)).clear()  # its summaries may be there
     print_result(options, {"id": options.id, "deleted": True}, f"Deleted {options.id}.")
     return 0
 

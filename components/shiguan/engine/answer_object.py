@@ -13,7 +13,6 @@ from shiguan.engine.options import AskOptions, ReferenceFormat
 from shiguan.engine.pipeline_run import Results, value_at, warnings_of
 from shiguan.errors import AnswerError
 from shiguan.llm.calls import NO_LLM
-from shiguan.llm.prompt_rendering import prefix_reuse
 from shiguan.llm.run import Run
 from shiguan.text.places import page_words
 from shiguan.text.terminal import one_line
@@ -53,7 +52,7 @@ def answer_object(
     answer: GeneratedAnswer, run: Run, results: Results, mode: Mode, warnings: Sequence[str]
 ) -> dict[str, Any]:
     """Build the answer object; `warnings` are added to those of the run."""
-    meta, cache = answer.meta, run.cache
+    meta = answer.meta
     read = {document.id for document in answer.documents}
     grounding, changes = meta.get("grounding", {}), meta.get("changes", [])
     written = [call for call in run.calls if call["stage"] == mode.generator and not call.get("failed")]
@@ -65,8 +64,6 @@ def answer_object(
     outputs = mode.outputs
     searched = outputs.get("queries", "")
     queries = value_at(results, searched) or [answer.query]
-    prefix = (meta.get("prompt_rendered") or {}).get("prefix")
-    before = (value_at(results, outputs.get("thread", "")) or {}).get("prefix")
     return {
         "answer": answer.data,
         "query": answer.query,
@@ -81,9 +78,8 @@ def answer_object(
             "switches": run.switches,
             "budget": run.budget_record(),
             "timings_ms": {stage: round(value, 2) for stage, value in run.times.items()},
-            "prefix": prefix_reuse(before or [], prefix) if prefix else None,
             "usage": run.usage or meta.get("usage", {}),
-            "warnings": [*found, *warnings, *(cache.warnings if cache else ())],
+            "warnings": [*found, *warnings],
             "language": meta.get("language"),
             "claims": meta.get("claims", []),
             "changes": changes,
@@ -101,7 +97,6 @@ def answer_object(
             "tokens_per_second": round(tokens / seconds, 2) if tokens and seconds else None,
             "method": value_at(results, f"{searched.partition('.')[0]}.method") or "none",
             "queries": [queries] if isinstance(queries, str) else queries,
-            "cache": dict(cache.hits) if cache else {},
             "sub_questions": value_at(results, outputs.get("sub_questions", "")) or [],
         },
     }

@@ -21,8 +21,6 @@ from shiguan.tenants import of_tenant
 
 EVENTS: Final = {
     "query_rewritten": "`query` (what is searched for, standing alone), `queries` (all of them) and `method`.",
-    "sub_question_answered": "One part of a question that was taken apart, as in `metadata.sub_questions`: `number`, "
-    "`question`, `needs`, `status` (`answered`, `not_found` or `failed`), `answer`, `numbers` and `passages`.",
     "documents_retrieved": "`documents`: the numbered passages that the model reads, as in the answer; `attempt`.",
     "generation_start": "`attempt`: the model begins to write; from 1.",
     "tool_call": "`tool` and `arguments`: the model of the mode `agent` asks for a tool.",
@@ -85,7 +83,7 @@ class AnswerStream:
 
     def listen_to(self, run: Run) -> dict[str, Any]:
         """Report what a run does, and return the further arguments of `Mode.results`."""
-        run.on_begin, run.on_progress = self._on_begin, self._on_progress
+        run.on_begin = self._on_begin
 
         # A plain function: Haystack copies the inputs of its components, and would copy the stream of a bound method.
         async def on_chunk(chunk: StreamingChunk) -> None:
@@ -128,11 +126,6 @@ class AnswerStream:
             self._emit("documents_retrieved", {"attempt": attempt, "documents": listed(documents)})
         if stage in self._graders:
             self._emit_rejection(outputs)
-
-    def _on_progress(self, _: str, outputs: dict[str, Any]) -> None:
-        """Report what a stage that is still running has done."""
-        if "sub_answer" in outputs:
-            self._emit("sub_question_answered", outputs["sub_answer"])
 
     def _on_chunk(self, chunk: StreamingChunk) -> None:
         if chunk.tool_calls or chunk.tool_call_result:

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
@@ -12,7 +11,6 @@ from haystack import GeneratedAnswer, logging
 from shiguan.conversations import ConversationStore, Turn
 from shiguan.engine.options import AskOptions
 from shiguan.errors import StoreError
-from shiguan.llm.reply_cache import TenantCache
 from shiguan.llm.run import Run
 from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.memory.summary_tree import SummaryTree
@@ -21,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 _WITHOUT_CLAIMS = ("closest", "not_found", "quoted", "recalled", "refused", "unsearched")
 """Statuses of answers that make no claims of their own; later turns see at most one sentence of them."""
-_READ = ("number", "cut", "kept", "summary")
+_READ = ("number", "cut")
 _AT_ONCE = 2
 
 
@@ -33,10 +31,9 @@ class ConversationKeeper:
     that come in meanwhile follow at once. What a crash left out is done with the conversation's next turn.
     """
 
-    def __init__(self, reader: ConversationReader, cached: Callable[[str], TenantCache] | None = None) -> None:
+    def __init__(self, reader: ConversationReader) -> None:
         self.store: ConversationStore = reader.conversation_store
         self.tree = reader.summary_tree
-        self._cached = cached
         self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="conversation-summaries")
         self._lock = threading.Lock()
         self._at_work: dict[tuple[str, str], bool] = {}
@@ -69,7 +66,7 @@ class ConversationKeeper:
         again = True
         while again:
             try:
-                with Run(cache=self._cached(tenant_id) if self._cached else None).entered():
+                with Run(tenant_id=tenant_id).entered():
                     warnings = tree.add_missing(self.store, tenant_id, conversation_id)
                 for warning in warnings:
                     logger.warning("{warning}", warning=warning)

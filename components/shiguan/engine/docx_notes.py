@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 _W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 _RAISED = '<w:rPr><w:vertAlign w:val="superscript"/></w:rPr>'
 _TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.footnotes+xml"
-MARK = re.compile(r"\[(\d+)\]")
+_MARK = re.compile(r"\[(\d+)\]")
 # The lines between a page's text and its footnotes are footnotes, too.
 _LINES = "".join(
     f'<w:footnote w:type="{kind}" w:id="{number}"><w:p><w:r><w:{kind}/></w:r></w:p></w:footnote>'
@@ -38,7 +38,7 @@ def docx_with_footnotes(
 
     def add(text: str, style: str | None) -> None:
         paragraph = document.add_paragraph(style=style)
-        for at, piece in enumerate(MARK.split(text)):
+        for at, piece in enumerate(_MARK.split(text)):
             if at % 2 == 0:
                 paragraph.add_run(piece)
             elif (number := int(piece)) not in notes:

@@ -19,8 +19,6 @@ from shiguan.errors import RefusedError, SourceError, error_behind
 from shiguan.ingest.conversion import Conversion
 from shiguan.ingest.parent_child_splitter import ParentChildSplitter
 from shiguan.ingest.source_stamper import SourceStamper
-from shiguan.llm.reply_cache import TenantCache
-from shiguan.resources import data_folder
 from shiguan.tenants import of_tenant, where
 from shiguan.text.passages import SharedDocument
 
@@ -284,7 +282,6 @@ class Library:
                 batch = of_tenant(tenant_id, where("meta.source_id", "in", ids[start : start + _SOURCES]))
                 self.stores["children"].delete_by_filter(batch)
                 self.stores["parents"].delete_by_filter(batch)
-        TenantCache(data_folder(self.data_dir), tenant_id).clear()
         return len(parents)
 
     def count(self, *, tenant_id: str) -> int:

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 _SENTENCE_TRANSFORMERS = "haystack_integrations.components.embedders.sentence_transformers."
 _STORE_PREFIX = "shiguan.stores.embedded."
-_SECTIONS = ("inputs", "outputs", "budget", "cache")
+_SECTIONS = ("inputs", "outputs", "budget")
 """The sections of a file besides its components and connections."""
 OTHER_FILES = ("index", "models")
 """Files of a deployment that are not modes: the pipeline that ingests, and the models by role."""

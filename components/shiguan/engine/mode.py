@@ -9,7 +9,7 @@ from shiguan.engine.mode_pipeline import ModePipeline
 from shiguan.engine.options import WRITING, AskOptions
 from shiguan.engine.pipeline_run import Results, checked_question, run_pipeline
 from shiguan.errors import RefusedError
-from shiguan.llm.model_settings import Budget, CachePlan
+from shiguan.llm.model_settings import Budget
 from shiguan.llm.run import Run
 
 
@@ -28,7 +28,6 @@ class Mode:
         self.name: str = of_file["mode"]
         self.inputs: dict[str, list[str]] = of_file["inputs"]
         self.outputs: dict[str, str] = of_file["outputs"]
-        self.cache_plan = CachePlan.model_validate(of_file["cache"])
         self._budget = Budget.model_validate(of_file["budget"])
         self._sockets = pipeline.inputs(include_components_with_connected_inputs=True)
         outputs = pipeline.outputs(include_components_with_connected_outputs=True)
@@ -116,6 +115,6 @@ class Mode:
         writing |= {"streaming_callback": on_chunk} if on_chunk else {}
         if writing and self.generator:
             data.setdefault(self.generator, {}).update(writing)
-        run.budget, run.limited = self._budget.within(options.budget or Budget()), self._reading
+        run.budget, run.reading = self._budget.within(options.budget or Budget()), self._reading
         stages = self._warning | {target.partition(".")[0] for target in wanted}
         return await run_pipeline(self.pipeline, data, run, wanted=stages, on_outputs=on_outputs)

@@ -2,10 +2,8 @@
 
 import json
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError, ValidationInfo, field_validator
 
 from shiguan.checking.parameters import ENGINE_OPTIONS
@@ -13,7 +11,7 @@ from shiguan.conversations import CONVERSATION_ID, check_conversation_id
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.llm.model_settings import Budget, read_budget
 from shiguan.llm.prompts import check_layer, load_prompt_data
-from shiguan.resources import data_folder, resource_folder
+from shiguan.resources import resource_folder
 from shiguan.tenants import check_filters
 from shiguan.text.asked_times import years_between
 
@@ -70,13 +68,6 @@ Character = Annotated[
     BeforeValidator(_read_persona),
     Field(description="Who answers: a name, a role, traits; as an object, or as JSON."),
 ]
-
-
-class Wishes(BaseModel, extra="forbid"):
-    """What a tenant may ask of all its answers."""
-
-    instructions: Instructions = None
-    persona: Character = None
 
 
 class AskOptions(BaseModel, extra="forbid"):
@@ -173,20 +164,6 @@ class AskOptions(BaseModel, extra="forbid"):
         if self.history:
             values["conversation_id"] = None  # the caller's own history takes precedence over what is kept
         return values
-
-    def with_wishes(self, tenant_id: str, data_dir: str | Path | None) -> "AskOptions":
-        """Fill in what the question leaves open from the tenant's wishes in `tenants.yml` of the data folder."""
-        file = data_folder(data_dir) / "tenants.yml"
-        try:
-            found = (yaml.safe_load(file.read_text(encoding="utf-8")) or {}).get(tenant_id) if file.is_file() else None
-            wishes = Wishes.model_validate(found or {})
-        except (OSError, ValueError, AttributeError, yaml.YAMLError) as error:
-            raise ConfigurationError(
-                f"{file} cannot be read: {' '.join(str(error).split())[:300]}. Expected `TENANT: {{instructions: TEXT, "
-                f"persona: {{name: TEXT, role: TEXT, traits: [TEXT]}}}}`. Correct it."
-            ) from error
-        own = {"instructions": wishes.instructions, "persona": wishes.persona}
-        return self.model_copy(update={name: value for name, value in own.items() if getattr(self, name) is None})
 
     def writing(self) -> dict[str, Any]:
         return {name: value for name, value in self.given().items() if name in WRITING}

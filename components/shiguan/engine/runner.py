@@ -25,11 +25,9 @@ from shiguan.engine.pipeline_run import (
     warnings_of,
 )
 from shiguan.engine.receipts import Receipt, text_sha256, write_receipt
-from shiguan.errors import ConfigurationError, RefusedError
-from shiguan.llm.reply_cache import TenantCache
+from shiguan.errors import ConfigurationError
 from shiguan.llm.run import Run, TimeLimits
 from shiguan.memory.conversation_reader import ConversationReader
-from shiguan.resources import data_folder
 from shiguan.tenants import all_of, during
 from shiguan.text.asked_times import years_between
 
@@ -62,7 +60,6 @@ class Runner:
         mode: str | Path = "simple",
         *,
         data_dir: str | Path | None = None,
-        retrieval_only: bool = False,
         outputs: list[str] | None = None,
         keep_receipt: Callable[[Receipt], None] | None = None,
         keep_prompts: bool = False,
@@ -74,8 +71,8 @@ class Runner:
         :param deployment: A folder of `pipelines/`.
         :param mode: A file of that folder; a `Path` is a pipeline file of your own.
         :param data_dir: The folder of the embedded stores; None for $SHIGUAN_DATA_DIR or the user's data folder.
-        :param retrieval_only: Build only what finds passages; `ask` is not available then.
-        :param outputs: Build only what these names of the file's `outputs` need, for `trace`; None for everything.
+        :param outputs: Build only what these names of the file's `outputs` need, such as `["documents"]`, which is
+            enough for `search`; None for everything.
         :param keep_receipt: Called in a thread with the receipt of every answer; if it fails the answer has a warning.
         :param keep_prompts: Whether receipts hold the messages of the prompt, and so the text of every passage.
         :param conversations: The keeper of conversations, shared by several runners; None for this runner's own.
@@ -83,9 +80,7 @@ class Runner:
         """
         self.deployment = deployment
         self.mode = mode.stem if isinstance(mode, Path) else mode
-        wanted = ["documents"] if retrieval_only else outputs
-        self.retrieval_only = wanted is not None and "answers" not in wanted
-        self.pipeline = load_pipeline(deployment, mode, data_dir=data_dir, outputs=wanted)
+        self.pipeline = load_pipeline(deployment, mode, data_dir=data_dir, outputs=outputs)
         file = pipeline_path(deployment, mode).read_text(encoding="utf-8")
         self._stamp = {"deployment": deployment, "mode_sha256": text_sha256(file)}
         self._keep_receipt = keep_receipt
@@ -95,7 +90,7 @@ class Runner:
         self._readers = [part for _, part in self.pipeline.walk() if isinstance(part, ConversationReader)]
         self._own_conversations, self.conversations = conversations is None, conversations
         if conversations is None and self._readers:
-            self.conversations = ConversationKeeper(self._readers[0], self._cache_of)
+            self.conversations = ConversationKeeper(self._readers[0])
         self._loop = asyncio.Runner(loop_factory=asyncio.new_event_loop)
         self._turn = threading.Lock()
 
@@ -273,24 +268,19 @@ class Runner:
         listener: AnswerStream | None = None,
     ) -> dict[str, Any]:
         mode = self._mode
-        if self.retrieval_only:
-            raise RefusedError("This runner was made with `retrieval_only`; make one without it to ask questions.")
         mode.require_answers()
         query = checked_question(query)
-        options = await asyncio.to_thread(options.with_wishes, tenant_id, self._data_dir)
         narrowed = await asyncio.to_thread(self._narrowed, options, tenant_id)
         shown = {name: at for name, at in mode.outputs.items() if explain and name not in _NOT_EXPLAINED}
         wanted = {mode.outputs["answers"], mode.outputs.get("queries", mode.outputs["answers"]), *shown.values()}
-        run = Run(limits or TimeLimits(), cache=self._cache_of(tenant_id))
+        run = Run(limits or TimeLimits(), tenant_id=tenant_id)
         how = listener.listen_to(run) if listener is not None else {}
         wanted |= listener.stages if listener is not None else set()
         results = await mode.results(query, tenant_id, narrowed, run, wanted=wanted, **how)
         made = first_answer(results, mode, query)
         answer = answer_object(made, run, results, mode, mode.warnings(options))
-        rendered = made.meta.get("prompt_rendered") or {}
-        prefix = rendered.pop("prefix", [])
         if not self._keep_prompts:
-            rendered.pop("messages", None)
+            made.meta.get("prompt_rendered", {}).pop("messages", None)
         parameters = {**(getattr(mode.writer, "generation_kwargs", None) or {}), **options.in_receipt()}
         about = {**self._stamp, "tenant_id": tenant_id, "parameters": parameters}
         await write_receipt(made, answer, self._keep_receipt, **about)
@@ -298,12 +288,9 @@ class Runner:
             answer["metadata"]["explain"] = {name: value_at(results, at) for name, at in shown.items()}
         source, begun = (value_at(results, mode.outputs.get(name, "")) for name in ("source", "thread"))
         recalled = made.meta.get("status") == "recalled"
-        turn = turn_of(made, answer, "history" if recalled else source, {**(begun or {}), "prefix": prefix})
+        turn = turn_of(made, answer, "history" if recalled else source, begun or {})
         await keep_turn(self.conversations, turn, answer, tenant_id, options)
         return with_sources(answer, made.documents, options)
-
-    def _cache_of(self, tenant_id: str) -> TenantCache:
-        return TenantCache(data_folder(self._data_dir), tenant_id, self._mode.cache_plan)
 
     @cached_property
     def _library(self) -> Library:

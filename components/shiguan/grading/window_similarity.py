@@ -60,12 +60,12 @@ def _vectors(embedder: DocumentEmbedder, wanted: set[str], **options: str) -> di
     if not texts:
         return {}
     run = current_run()
-    if run is None or run.cache is None:
+    if run is None or not run.tenant_id:
         vectors = _embedded(embedder, texts, **options)
     else:
         memory = _memories.setdefault(embedder, VectorMemory(_REMEMBERED))
         kind = options.get("kind", "passage")
-        vectors, _ = memory.vectors(run.cache.tenant_id, kind, texts, lambda new: _embedded(embedder, new, **options))
+        vectors = memory.vectors(run.tenant_id, kind, texts, lambda new: _embedded(embedder, new, **options))
     return dict(zip(texts, vectors, strict=True)) if len(vectors) == len(texts) else {}
 
 

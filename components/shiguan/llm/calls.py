@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass, field
-from functools import partial, wraps
+from dataclasses import dataclass
+from functools import wraps
 from typing import Any, ParamSpec, TypeGuard, TypeVar
 from weakref import WeakSet
 
@@ -16,8 +16,7 @@ from haystack.dataclasses import ChatMessage
 
 from shiguan.errors import BudgetError, EndpointError
 from shiguan.llm.json_replies import without_thoughts
-from shiguan.llm.reply_cache import KeptReply
-from shiguan.llm.run import current_run, waiting_for_llm
+from shiguan.llm.run import current_run
 
 logger = logging.getLogger(__name__)
 
@@ -49,19 +48,10 @@ def estimate_tokens(text: list[ChatMessage] | str) -> int:
 
 @dataclass(frozen=True)
 class LlmReply:
-    """
-    The result of one call: the texts of the replies, or a clause that says why there are none.
+    """The result of one call: the text of the reply, or a clause that says why there is none."""
 
-    A stage that could read the reply calls `keep` to cache it; a reply that cannot be read is never cached.
-    """
-
-    texts: tuple[str, ...] = ()
+    text: str = ""
     failure: str = ""
-    keep: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
-
-    @property
-    def text(self) -> str:
-        return self.texts[0] if self.texts else ""
 
 
 _BEYOND_BUDGET = LlmReply(failure="The question's budget leaves no call for it")
@@ -143,11 +133,9 @@ async def ask_llm_async(
     Call a generator once without blocking the event loop; an error becomes the reply's `failure`.
 
     The call has the `helper` limit of the current run, and no more than the question's budget leaves a helper, or the
-    judge of an answer; a longer one is cancelled. A cached reply of the same helper to the same prompt is used instead.
+    judge of an answer; a longer one is cancelled.
     """
-    place, run = KeptReply(chat_generator, messages, generation_kwargs), current_run()
-    if place.key and (known := await asyncio.to_thread(place.texts)):
-        return LlmReply(known)
+    run = current_run()
     if run is not None and not run.allows(helper=helper):
         return _BEYOND_BUDGET
     warm_up_generator(chat_generator)
@@ -155,9 +143,8 @@ async def ask_llm_async(
     limit = min((seconds for seconds in limits if seconds is not None), default=None)
     try:
         async with asyncio.timeout(limit) as timer:
-            with waiting_for_llm():
-                outputs = await call_generator(chat_generator, messages, **_settings(generation_kwargs))
-        return _read(outputs, place)
+            outputs = await call_generator(chat_generator, messages, **_settings(generation_kwargs))
+        return _read(outputs)
     # Any generator may be used, so any error may come; the stage has a declared fallback.
     except Exception as error:
         late = TimeoutError(f"the LLM did not answer within {limit:g} s") if timer.expired() else None
@@ -188,14 +175,13 @@ def _settings(generation_kwargs: dict[str, Any] | None) -> dict[str, Any]:
     return {"generation_kwargs": generation_kwargs} if generation_kwargs else {}
 
 
-def _read(outputs: dict[str, Any], place: KeptReply) -> LlmReply:
+def _read(outputs: dict[str, Any]) -> LlmReply:
     replies: list[ChatMessage] = outputs["replies"]
     if not replies and outputs.get("warnings"):
         return LlmReply(failure=_clause(outputs["warnings"][0]))
-    texts = tuple(text for text in (without_thoughts(reply.text or "").strip() for reply in replies) if text)
-    if not texts:
-        return LlmReply(failure="the LLM's reply is empty")
-    return LlmReply(texts, keep=partial(place.keep, replies))
+    texts = (without_thoughts(reply.text or "").strip() for reply in replies)
+    text = next(filter(None, texts), "")
+    return LlmReply(text) if text else LlmReply(failure="the LLM's reply is empty")
 
 
 def _failed(error: Exception) -> LlmReply:

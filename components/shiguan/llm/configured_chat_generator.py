@@ -196,20 +196,6 @@ class ConfiguredChatGenerator(Serializable):
             raise failure
         return {"replies": [], "warnings": [_in_words(failure)] if failure is not None else []}
 
-    def identity(self) -> dict[str, Any]:
-        """
-        Describe what a helper's reply depends on beside the prompt, so that it can be cached.
-
-        :returns: The name of the model that is asked first, and its address, model and settings; empty for other roles,
-            whose replies are never kept.
-        """
-        self.warm_up()
-        models = self._models(self.role) if self.role == "helper" else []
-        if not models:
-            return {}
-        first = models[0]
-        return {"name": first.named.name, "model": [first.named.address, first.model, first.generation_kwargs]}
-
     def _fitting(
         self, models: list[OpenAIEndpoint], tokens: int, generation_kwargs: dict[str, Any] | None
     ) -> list[OpenAIEndpoint]:

@@ -1,4 +1,4 @@
-"""Settings of models: which model has which role, what a question may spend, and how long replies are cached."""
+"""Settings of models: which model has which role, and what a question may spend."""
 
 import os
 import re
@@ -173,7 +173,6 @@ def read_model_roles(section: dict[str, Any] | None) -> ModelRoles:
 
 _Count = Annotated[int | None, Field(ge=0, strict=True)]
 _Amount = Annotated[float | None, Field(ge=0, strict=True, allow_inf_nan=False)]
-_Seconds = Annotated[int, Field(ge=0, le=365 * 86_400, strict=True)]
 
 
 class Budget(BaseModel, extra="forbid", frozen=True):
@@ -211,9 +210,3 @@ def read_budget(given: Any) -> Budget:
             f"The budget cannot be used: `{place or 'budget'}` is {str(fault['input'])[:80]!r}. Expected `calls`, a "
             "whole number, and `seconds`, a number, neither below 0. Correct it."
         ) from None
-
-
-class CachePlan(BaseModel, extra="forbid", frozen=True):
-    """The `cache` section of a pipeline file: for how many seconds replies of helpers are kept; 0 for not at all."""
-
-    calls: _Seconds = 86_400

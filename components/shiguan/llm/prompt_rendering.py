@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -66,27 +65,6 @@ def prompt_hash(source: str) -> str:
 def messages_sha256(messages: Sequence[ChatMessage]) -> str:
     sent = json.dumps([[message.role.value, message.text] for message in messages])
     return hashlib.sha256(sent.encode()).hexdigest()
-
-
-PREFIX_STEP = 250
-"""Characters by which each hash of a prompt's beginning reaches further than the one before."""
-
-
-def prefix_hashes(messages: Sequence[ChatMessage]) -> list[str]:
-    """Hash ever longer beginnings of a prompt, followed by its length, to compare prompts without their text."""
-    text = "".join(f"\0{message.role.value}\0{message.text}" for message in messages)
-    hashed, hashes = hashlib.sha256(), []
-    for end in range(PREFIX_STEP, len(text) + 1, PREFIX_STEP):
-        hashed.update(text[end - PREFIX_STEP : end].encode("utf-8", "replace"))
-        hashes.append(hashed.hexdigest()[:8])
-    return [*hashes, str(len(text))]
-
-
-def prefix_reuse(before: Sequence[str], now: Sequence[str]) -> dict[str, Any]:
-    """Compute how much of a prompt repeats the beginning of the one before, to within `PREFIX_STEP` characters."""
-    alike = takewhile(lambda pair: pair[0] == pair[1], zip(before[:-1], now[:-1], strict=False))
-    reused, characters = PREFIX_STEP * sum(1 for _ in alike), int(now[-1])
-    return {"characters": characters, "reused": reused, "share": round(reused / characters, 4) if characters else 0.0}
 
 
 def render_prompt(name: str, **variables: Any) -> list[ChatMessage]:

@@ -8,15 +8,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from haystack.dataclasses import ChatMessage
 
 from shiguan.errors import BudgetError
 from shiguan.llm.model_settings import Budget
-
-if TYPE_CHECKING:
-    from shiguan.llm.reply_cache import TenantCache
 
 clock = time.monotonic
 
@@ -35,25 +32,16 @@ class TimeLimits:
     request: float | None = None
     llm: float | None = None
     helper: float | None = None
-    retrieval: float | None = None
 
 
 @dataclass(eq=False)
 class Stage:
-    """A stage: when it began, how long it waited for models, since when it is waiting now, and whether it has ended."""
+    """A stage: its name, when it began, and whether it has ended."""
 
     run: "Run"
     name: str
     started: float = field(default_factory=time.perf_counter)
-    waited: float = 0.0
-    waiting: int = 0
-    waiting_since: float = 0.0
-    timer: asyncio.TimerHandle | None = None
     ended: bool = False
-
-    def worked(self, now: float) -> float:
-        waited = self.waited + (now - self.waiting_since if self.waiting else 0.0)
-        return now - self.started - waited
 
 
 _stage: ContextVar[Stage | None] = ContextVar("shiguan_stage", default=None)
@@ -67,19 +55,17 @@ class Run:
     `times` has the milliseconds of each stage and `visits` how often it ran. `answered` counts the calls of models that
     got an answer, and `usage` their tokens by kind; `calls` lists all calls, also failed ones; `requests` counts their
     attempts; `switches` lists where another model stood in, and why; `refused` the stages that the budget left without
-    a model; `found` has the ids of the library's passages that were found. After `stop` no stage begins.
+    a model; `found` has the ids of the library's passages that the stages `reading` it found. After `stop` no stage
+    begins.
     """
 
     limits: TimeLimits = field(default_factory=TimeLimits)
     budget: Budget = field(default_factory=Budget)
-    cache: "TenantCache | None" = None
-    limited: Collection[str] = ()
+    tenant_id: str = ""
+    reading: Collection[str] = ()
     on_begin: Callable[[str], None] | None = None
-    on_overrun: Callable[[], None] | None = None
-    on_progress: Callable[[str, dict[str, Any]], None] | None = None
     times: dict[str, float] = field(default_factory=dict, init=False)
     visits: Counter[str] = field(default_factory=Counter, init=False)
-    overran: str = field(default="", init=False)
     answered: int = field(default=0, init=False)
     usage: dict[str, int] = field(default_factory=dict, init=False)
     calls: list[dict[str, Any]] = field(default_factory=list, init=False)
@@ -122,12 +108,10 @@ class Run:
             self.on_begin(name)
         try:
             task = asyncio.current_task()
-        except RuntimeError:  # outside an event loop nothing can be cancelled or timed
+        except RuntimeError:  # outside an event loop nothing can be cancelled
             task = None
         if task is not None:
             self._tasks.add(task)
-            if name in self.limited and self.limits.retrieval is not None:
-                self._look_at(stage, self.limits.retrieval)
         token = _stage.set(stage)
         try:
             yield stage
@@ -136,23 +120,11 @@ class Run:
             stage.ended = True
             self._running.remove(stage)
             self.visits[name] += 1
-            if stage.timer is not None:
-                stage.timer.cancel()
             self.times[name] = self.times.get(name, 0.0) + (time.perf_counter() - stage.started) * 1000
-
-    def _look_at(self, stage: Stage, limit: float) -> None:
-        """Check a stage again when it may have reached its limit."""
-        left = limit - stage.worked(time.perf_counter())
-        if left > 0:
-            stage.timer = asyncio.get_running_loop().call_later(max(left, 0.01), self._look_at, stage, limit)
-        elif not self.overran:
-            self.overran = stage.name
-            if self.on_overrun is not None:
-                self.on_overrun()
 
     def note_found(self, stage: str, outputs: Mapping[str, Any]) -> None:
         """Record which passages a search found; those from the conversation have no source and do not count."""
-        documents = outputs.get("documents") or () if stage in self.limited else ()
+        documents = outputs.get("documents") or () if stage in self.reading else ()
         self.found |= {one.meta.get("parent_id", one.id) for one in documents if "source_id" in one.meta}
 
     async def stop(self) -> None:
@@ -291,28 +263,3 @@ def stage_has_ended() -> bool:
     """Return whether the stage that this code works for has ended or was cancelled meanwhile, as threads may ask."""
     stage = _stage.get()
     return stage is not None and stage.ended
-
-
-@contextmanager
-def waiting_for_llm() -> Iterator[None]:
-    """Count the time in the block as waiting for a model, not as work of the current stage."""
-    stage = _stage.get()
-    if stage is None:
-        yield
-        return
-    if not stage.waiting:
-        stage.waiting_since = time.perf_counter()
-    stage.waiting += 1
-    try:
-        yield
-    finally:
-        stage.waiting -= 1
-        if not stage.waiting:
-            stage.waited += time.perf_counter() - stage.waiting_since
-
-
-def report_progress(outputs: dict[str, Any]) -> None:
-    """Report to the listener of the run what the current stage has done so far."""
-    stage = _stage.get()
-    if stage is not None and stage.run.on_progress is not None:
-        stage.run.on_progress(stage.name, outputs)

@@ -71,12 +71,6 @@ class _Conversation:
     def summary(self) -> str:
         return whole_summary(self.nodes)
 
-    @property
-    def prefix(self) -> list[str]:
-        """The hashes of the last prompt's beginnings."""
-        prefixes = (turn.meta.get("thread", {}).get("prefix") or [] for turn in reversed(self.turns))
-        return list(next(filter(None, prefixes), []))
-
 
 @component
 class ConversationReader(Serializable):
@@ -177,7 +171,7 @@ class ConversationReader(Serializable):
             `word_query` and `vector_query`; or, where nothing is to be searched, `answers` instead of these four.
             Besides these, `source` (`database`, `both` or `history`), `history` (the last turns), `summary`, `memory`,
             `messages` and `shown` (the passages with a number; the messages show those with content) for the prompt;
-            `thread`, what is kept with this turn for the next prompt, and the `prefix` of the last; `warnings`.
+            `thread`, what is kept with this turn for the next prompt; `warnings`.
         :raises RefusedError: If the filters name no tenant, or the id cannot be one.
         """
         filters = require_filters(filters, type(self).__name__)
@@ -193,10 +187,8 @@ class ConversationReader(Serializable):
             answer = recalled_answer(query, [fragment.text for fragment in found], spoken)
         if answer is not None:
             start = conversation.in_prompts[0].number if conversation.in_prompts else 0
-            thread = {"start": start, "prefix": conversation.prefix}
-            return {"answers": [answer], "source": "history", "thread": thread, "warnings": warnings}
+            return {"answers": [answer], "source": "history", "thread": {"start": start}, "warnings": warnings}
         earlier, thread, problem = self._earlier(conversation, filters)
-        thread["prefix"] = conversation.prefix
         ways = {"word_query": ("hybrid", "words"), "vector_query": ("hybrid", "vectors")}
         return {
             "question": query,

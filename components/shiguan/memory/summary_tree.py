@@ -99,7 +99,6 @@ class SummaryTree(Serializable):
         if fault:
             warnings.append(f"A part of the conversation was not summarized ({fault}).")
             return None
-        reply.keep()
         return summary
 
     def _embedded(self, node: SummaryNode, warnings: list[str]) -> SummaryNode:

@@ -31,12 +31,8 @@ class VectorMemory:
 
     def vectors(
         self, tenant_id: str, kind: str, texts: Sequence[str], embed: Callable[[list[str]], Sequence[Vector]]
-    ) -> tuple[list[Vector], int]:
-        """
-        Give the vectors of texts, embedded where they are not remembered, and how many were.
-
-        There are none for texts for which `embed` gives nothing.
-        """
+    ) -> list[Vector]:
+        """Give the vectors of texts, embedded where they are not remembered; none for which `embed` gives nothing."""
         # In one order, so that two who want the same texts cannot wait for each other.
         wanted = sorted(set(texts))
         with self._looking:
@@ -48,5 +44,4 @@ class VectorMemory:
             if missing and (made := embed(missing)):
                 for text, vector in zip(missing, made, strict=True):
                     places[text].vector = vector
-            found = [place.vector for place in map(places.__getitem__, texts) if place.vector is not None]
-        return found, len(wanted) - len(missing)
+            return [place.vector for place in map(places.__getitem__, texts) if place.vector is not None]

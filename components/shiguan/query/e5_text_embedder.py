@@ -58,10 +58,6 @@ class E5TextEmbedder:
 
 def _vector(text: str) -> numpy.ndarray:
     run = current_run()
-    if run is None or run.cache is None:
+    if run is None or not run.tenant_id:
         return numpy.asarray(engine().embed([text], "query")[0])
-    (vector,), remembered = _memory.vectors(
-        run.cache.tenant_id, "query", [text], lambda texts: list(engine().embed(texts, "query"))
-    )
-    run.cache.hits["vectors"] += remembered
-    return vector
+    return _memory.vectors(run.tenant_id, "query", [text], lambda texts: list(engine().embed(texts, "query")))[0]

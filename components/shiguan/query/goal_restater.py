@@ -82,8 +82,6 @@ class GoalRestater:
         if fault:
             goal = query
             warnings = [*warnings, f"The goal was not restated ({fault}): it is the question itself."]
-        else:
-            reply.keep()
         return {"goal": goal, "warnings": warnings}
 
     run = blocking(run_async)

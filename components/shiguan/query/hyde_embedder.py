@@ -97,9 +97,7 @@ class HyDEEmbedder(Serializable):
             passage, warnings = cleaned_passage(reply.text, _LONGEST_PASSAGE), []
         else:
             own = await embedded
-        if reply is not None and passage:
-            reply.keep()
-        elif reply is not None:
+        if reply is not None and not passage:
             reason = reply.failure or "the LLM wrote no passage"
             warnings = [f"No hypothetical passage ({reason}): the question was embedded as it is."]
         vectors = [result["embedding"] for result in own if result["embedding"]]

@@ -222,7 +222,6 @@ class _Rewriting:
         if reply.failure:
             return self.unchanged(reply.failure)
         if self._is_about_the_conversation(reply.text):
-            reply.keep()
             answer = recalled_answer(self.query, [turn.text or "" for turn in self.turns], detect_language(self.query))
             return {"answers": [answer], "analysis": self.analysis, "method": "none", "warnings": self.warnings}
         question = self.query
@@ -247,8 +246,6 @@ class _Rewriting:
             problem = "" if queries else "The LLM sent no usable queries: the question was searched as it is."
         if problem:
             self.warnings.append(problem)
-        if plan or queries or not (problem or missing):
-            reply.keep()
         return self.result([question, *queries, *translated], plan)
 
     def unchanged(self, reason: str) -> dict[str, Any]:

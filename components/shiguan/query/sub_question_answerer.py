@@ -17,7 +17,6 @@ from shiguan.llm.calls import ask_llm_async, blocking, is_available, run_nested_
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt, written_pairs
 from shiguan.llm.prompts import not_found_sentence
-from shiguan.llm.run import report_progress
 from shiguan.llm.source_blocks import neutral_text, numbered, render_sources, source_block
 from shiguan.query.sub_questions import filled, levels
 from shiguan.serialization import Serializable
@@ -133,14 +132,10 @@ class SubQuestionAnswerer(Serializable):
         if not plan or not is_available(self.chat_generator):
             return {"documents": list(documents), "sub_answers": [], "warnings": []}
         self.warm_up()
-        ordered, circle = levels(plan)
         warnings: list[str] = []
-        if circle:
-            names = ", ".join(map(str, circle))
-            warnings.append(f"The sub-questions {names} need one another in a circle; each was answered by itself.")
         numbers = {document.id: document.meta["number"] for document in shown or []}
         done: dict[int, _Part] = {}
-        for level in ordered:
+        for level in levels(plan):
             keys = {number: part.key for number, part in done.items()}
             parts = [_Part(sub, filled(sub["text"], plan, keys)) for sub in level]
             found = await asyncio.gather(*(self._passages(part.query, filters) for part in parts))
@@ -150,9 +145,7 @@ class SubQuestionAnswerer(Serializable):
                     part.status = "failed"
                     warnings.append(_failure(part, problem))
             warnings += filter(None, await asyncio.gather(*(self._answer(part, done, language) for part in parts)))
-            for part in parts:
-                done[part.sub["number"]] = part
-                report_progress({"sub_answer": part.record()})
+            done |= {part.sub["number"]: part for part in parts}
         ready = [done[sub["number"]] for sub in plan]
         return {
             "documents": _read_first(ready, documents, numbers),
@@ -189,8 +182,6 @@ class SubQuestionAnswerer(Serializable):
         problem = reply.failure or _read(reply.text, part)
         if problem:
             part.status = "failed"
-        else:
-            reply.keep()
         return _failure(part, problem) if problem else ""
 
 

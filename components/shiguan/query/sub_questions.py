@@ -15,7 +15,11 @@ _PLACEHOLDER = re.compile(r"\{\s*(\d{1,2})\s*\}")
 
 
 Part = dict[str, Any]
-"""A sub-question: its `number`, its `text`, and the numbers that it `needs`; `{1}` in it is the key of that answer."""
+"""
+A sub-question: its `number`, its `text`, and the numbers of the earlier ones that it `needs`.
+
+`{1}` in its text stands for the key of that answer.
+"""
 
 
 def read_plan(reply: str, question: str) -> list[Part]:
@@ -23,7 +27,7 @@ def read_plan(reply: str, question: str) -> list[Part]:
     Read `{"questions": [{"text": "…", "needs": [1]}]}`, and repair what can be repaired.
 
     An entry that is not a question, repeats the whole question or occurs twice is left out, and so is every need for
-    it. A placeholder is a need. Fewer than two parts are not a plan.
+    it or for a later one. A placeholder is a need. Fewer than two parts are not a plan.
     """
     entries = (json_object(reply, "questions") or {}).get("questions")
     kept: dict[int, tuple[str, set[int]]] = {}
@@ -43,28 +47,23 @@ def read_plan(reply: str, question: str) -> list[Part]:
             "text": _PLACEHOLDER.sub(
                 lambda match: f"{{{places[int(match[1])]}}}" if int(match[1]) in places else "", text
             ),
-            "needs": sorted(places[number] for number in needs & places.keys() - {old}),
+            "needs": sorted(places[number] for number in needs & places.keys() if number < old),
         }
         for old, (text, needs) in kept.items()
     ]
 
 
-def levels(plan: Sequence[Part]) -> tuple[list[list[Part]], list[int]]:
-    """
-    Order a plan in levels, each of which needs only earlier levels.
-
-    Sub-questions that need one another in a circle lose these needs; their numbers are the second value.
-    """
-    waiting, done, ordered = list(plan), set[int](), list[list[Part]]()
-    while waiting:
-        ready = [part for part in waiting if done.issuperset(part["needs"])]
-        if not ready:
-            loose = [{**part, "needs": [need for need in part["needs"] if need in done]} for part in waiting]
-            return [*ordered, loose], [part["number"] for part in waiting]
-        ordered.append(ready)
-        done |= {part["number"] for part in ready}
-        waiting = [part for part in waiting if part["number"] not in done]
-    return ordered, []
+def levels(plan: Sequence[Part]) -> list[list[Part]]:
+    """Order a plan in levels, each of which needs only earlier levels."""
+    level_of: dict[int, int] = {}
+    ordered: list[list[Part]] = []
+    for part in plan:
+        level = 1 + max((level_of[need] for need in part["needs"]), default=-1)
+        level_of[part["number"]] = level
+        if level == len(ordered):
+            ordered.append([])
+        ordered[level].append(part)
+    return ordered
 
 
 def filled(text: str, plan: Sequence[Part], keys: Mapping[int, str]) -> str:

@@ -1,7 +1,6 @@
 """Ranks passages by the best few sentences in them, with one copy of the model per process."""
 
 import threading
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
@@ -26,7 +25,6 @@ _WINDOW_TOKENS = 512
 # The most characters of Latin text in a window, and how many windows of a passage are scored. A wide character is about
 # a token, a Latin token about four characters; dividing by three is on the safe side.
 _WINDOW_CHARACTERS, _WINDOWS = 900, 4
-_RETRY_SECONDS = 300.0
 
 # One entry per model: Haystack's rankers load their weights once per pipeline, and a process has one per mode.
 _loaded: dict[str, "TransformersSimilarityRanker"] = {}
@@ -46,8 +44,7 @@ class BestWindowRanker:
 
     The model is loaded once for all modes of a process. Without the extra `shiguan[transformers]` or the model's
     weights the order stays unchanged, which is normal for a small installation: there is no warning, and torch is not
-    imported. If the model is there and fails, the order stays unchanged too, with a warning. Loading is tried again
-    after five minutes.
+    imported. If the model is there and fails, the order stays unchanged too, with a warning.
 
     Example in YAML:
     ```yaml
@@ -78,8 +75,7 @@ class BestWindowRanker:
         self.top_k = top_k
         self._model: str = parameters["model"]
         self._ranker: TransformersSimilarityRanker | None = None
-        self._failed_at: float | None = None
-        self._missing = ""
+        self._tried = False
         self._failure = ""
 
     @classmethod
@@ -93,24 +89,17 @@ class BestWindowRanker:
 
     def warm_up(self) -> None:
         """Load the model, or use the copy that this process has; a failure is kept for `run` to report."""
-        if self._ranker is not None:
-            return
-        if self._failed_at is not None and time.monotonic() - self._failed_at < _RETRY_SECONDS:
-            return
-        self._missing = self._failure = ""
-        self._failed_at = time.monotonic()
         with _loading:
-            if self._model not in _loaded:
-                self._missing = _what_is_missing(self._model)
-                if self._missing:
-                    return
+            if self._tried or self._ranker is not None:
+                return
+            self._tried = True
+            if self._model not in _loaded and _is_here(self._model):
                 try:
                     _loaded[self._model] = _load(self.ranker.get("init_parameters") or {})
                 except Exception as error:  # an unreachable hub or broken weights must not cost the answer
                     self._failure = _in_words(error)
                     logger.warning("The ranker could not be loaded: {error}", error=self._failure)
-                    return
-            self._ranker = _loaded[self._model]
+            self._ranker = _loaded.get(self._model)
 
     @component.output_types(documents=list[Document], warnings=list[str])
     def run(self, query: str, documents: list[Document], top_k: int | None = None) -> dict[str, Any]:
@@ -128,10 +117,8 @@ class BestWindowRanker:
             return _as_found(documents, limit)
         self.warm_up()
         name = f"the cross-encoder `{self._model}`"
-        if self._missing:
-            return _as_found(documents, limit)
         if self._ranker is None:
-            return _as_found(documents, limit, f"{name} is left out, {self._failure}")
+            return _as_found(documents, limit, self._failure and f"{name} is left out, {self._failure}")
         try:
             scores = self._score(self._ranker, query, documents)
         except Exception as error:  # a model that breaks down on one question must not cost the answer
@@ -156,19 +143,18 @@ class BestWindowRanker:
         return best
 
 
-def _what_is_missing(model: str) -> str:
-    """Return a clause that says what is missing, or ""; looking for it imports neither torch nor transformers."""
+def _is_here(model: str) -> bool:
+    """Return whether the packages and the model are installed; looking imports neither torch nor transformers."""
     if not all(find_spec(package) for package in _PACKAGES):
-        return 'its packages are not installed (pip install "shiguan[transformers]")'
+        return False
     if Path(model).is_dir():
-        return ""
+        return True
     from huggingface_hub import try_to_load_from_cache  # noqa: PLC0415
 
     try:
-        found = try_to_load_from_cache(model, "config.json")
+        return isinstance(try_to_load_from_cache(model, "config.json"), str)
     except ValueError:  # a path that is not a folder is not a name either
-        found = None
-    return "" if isinstance(found, str) else "its files are not on this machine"
+        return False
 
 
 def _load(parameters: dict[str, Any]) -> "TransformersSimilarityRanker":

@@ -64,17 +64,14 @@ class PassageRetriever(Serializable):
         for part in (self.bm25_retriever, self.text_embedder, self.embedding_retriever):
             warm_up_generator(part)
 
-    @component.output_types(documents=list[Document], nearest=list[Document], warnings=list[str])
-    async def run_async(
-        self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
-    ) -> dict[str, Any]:
+    @component.output_types(documents=list[Document], warnings=list[str])
+    async def run_async(self, query: str, filters: dict[str, Any] | None = None) -> dict[str, Any]:
         """
         Search.
 
         :param query: What to search for.
         :param filters: What may be found, from `TenantFilter`.
-        :param top_k: How many passages at most, for this call; None for the fetcher's own.
-        :returns: `documents`, parents, best first; `nearest`, the children nearest by their vectors; `warnings`.
+        :returns: `documents`, parents, best first; `warnings`.
         """
         self.warm_up()
         words, (nearest, warnings) = await asyncio.gather(
@@ -85,8 +82,8 @@ class PassageRetriever(Serializable):
             inputs = {"query": query, "documents": found, "nearest": nearest, "filters": filters}
             balanced = await run_nested_async(self.language_balancer, **inputs)
             found, warnings = balanced["documents"], [*warnings, *(balanced.get("warnings") or [])]
-        fetched = await self.parent_fetcher.run_async(documents=found, filters=filters, top_k=top_k)
-        return {"documents": fetched["documents"], "nearest": nearest, "warnings": [*warnings, *fetched["warnings"]]}
+        fetched = await self.parent_fetcher.run_async(documents=found, filters=filters)
+        return {"documents": fetched["documents"], "warnings": [*warnings, *fetched["warnings"]]}
 
     run = blocking(run_async)
 

@@ -193,7 +193,7 @@ class Engine:
         for mode, runner in self._runners.items():
             runner.warm_up()
             # A second, smaller pipeline on the same stores and weights: no language model is asked.
-            with Runner(self.deployment, mode, data_dir=self.settings.data_dir, retrieval_only=True) as search:
+            with Runner(self.deployment, mode, data_dir=self.settings.data_dir, outputs=["documents"]) as search:
                 search.search(_WARM_UP_TEXTS[0], tenant_id=_WARM_UP_TENANT)
         for text in _WARM_UP_TEXTS:
             claims = ClaimStream([Document(content=text)])
@@ -251,7 +251,6 @@ class Engine:
             # Of a minute the model may take half and other steps a sixth; whoever allows more time allows them more.
             llm=max(30.0, whole / 2),
             helper=max(10.0, whole / 6),
-            retrieval=max(10.0, whole / 6),
         )
 
 

@@ -28,7 +28,6 @@ from shiguan.engine.feedback import LONGEST_NOTE, FeedbackFile, Kind
 from shiguan.engine.places import locate
 from shiguan.engine.receipts import Receipt, Replay
 from shiguan.errors import RefusedError
-from shiguan.llm.reply_cache import TenantCache
 from shiguan.resources import utc_time
 from shiguan.serving.authentication import Reader, Writer
 from shiguan.serving.document_routes import CurrentLibrary
@@ -102,7 +101,6 @@ async def rename(conversation_id: str, body: Title, asker: Writer) -> dict[str, 
 async def delete(conversation_id: str, asker: Writer) -> dict[str, Any]:
     """Remove a conversation with its summaries."""
     await _of_store(lambda store: store.delete(asker.tenant_id, conversation_id))
-    await asyncio.to_thread(TenantCache(current_engine().settings.folder, asker.tenant_id).clear)
     return {"id": conversation_id, "deleted": True}
 
 

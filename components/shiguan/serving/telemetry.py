@@ -57,17 +57,11 @@ FIRST_TOKEN_SECONDS = _histogram(
     "first_token_seconds", "Time to the first token of an answer that is streamed.", ["mode"]
 )
 TOKENS = _counter("tokens", "Tokens that the LLM read and wrote.", ["mode", "kind"])
-PROMPT_CHARACTERS = _counter(
-    "prompt_characters",
-    "Characters of prompts, and of these the ones with which the prompt before began.",
-    ["mode", "kind"],
-)
 LLM_CALLS = _counter("llm_calls", "Calls of the LLM.", ["mode"])
 COST = _counter("llm_cost", "What calls of the LLM cost, by the prices of the models that have one.", ["mode"])
 SWITCHES = _counter(
     "model_switches", "Calls that went to another model, by the one passed over and why.", ["model", "reason"]
 )
-CACHED = _counter("cache_hits", "Calls, vectors and whole answers taken from the cache.", ["mode", "kind"])
 FALLBACKS = _counter("fallbacks", "Answers that came with a warning.", ["mode"])
 VERDICTS = _counter("verdicts", "Sentences of answers by verdict.", ["mode", "verdict"])
 FAILURES = _counter("failures", "Errors that callers got, by type.", ["type"])
@@ -97,13 +91,8 @@ def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None =
     for kind in ("prompt_tokens", "completion_tokens", "cached_tokens"):
         if isinstance(usage.get(kind), int):
             TOKENS.labels(mode, kind.removesuffix("_tokens")).inc(usage[kind])
-    for kind, characters in (metadata.get("prefix") or {}).items():
-        if kind in ("characters", "reused"):
-            PROMPT_CHARACTERS.labels(mode, kind).inc(characters)
     LLM_CALLS.labels(mode).inc(metadata.get("llm_calls") or 0)
     COST.labels(mode).inc(sum(call.get("cost") or 0 for call in metadata.get("calls", [])))
-    for kind, hits in metadata.get("cache", {}).items():
-        CACHED.labels(mode, kind).inc(hits)
     for switch in metadata.get("switches", []):
         SWITCHES.labels(switch["from"], switch["reason"]).inc()  # names of a pipeline file, and words of the engine
     if metadata.get("warnings"):

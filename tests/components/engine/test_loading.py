@@ -66,7 +66,6 @@ def test_a_mode_is_loaded_with_its_inputs_and_outputs(pipelines):
             "analysis": "query_analyzer.analysis",
         },
         "budget": {},
-        "cache": {},
         "comment": "tiny: for tests.\nLLM calls per question: 0.",
     }
 

@@ -190,7 +190,7 @@ def test_a_file_that_answers_nothing_is_refused_with_what_it_gives(tmp_path, mod
 
 
 async def test_a_runner_that_searched_in_a_thread_is_closed_inside_a_running_loop(tmp_path):
-    runner = Runner("embedded", "simple", data_dir=small_library(tmp_path), retrieval_only=True)
+    runner = Runner("embedded", "simple", data_dir=small_library(tmp_path), outputs=["documents"])
     found, _ = await asyncio.to_thread(runner.search, "Who proposed the two-tax reform?", tenant_id=TENANT)
     assert found[0].meta["source"] == "tax.txt"
     runner.close()

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from shiguan.grading.window_similarity import window_similarities
-from shiguan.llm.reply_cache import TenantCache
 from shiguan.llm.run import Run
 
 VECTORS = {"a claim": [1.0, 0.0], "near": [3.0, 4.0], "far": [0.0, 2.0]}
@@ -57,12 +56,12 @@ def test_without_vectors_nothing_is_said():
     assert window_similarities(Plain(), []) == []
 
 
-def test_a_second_check_of_a_tenants_question_embeds_what_is_new_alone(tmp_path):
+def test_a_second_check_of_a_tenants_question_embeds_what_is_new_alone():
     embedder = Counting()
-    with Run(cache=TenantCache(tmp_path, "t")).entered():
+    with Run(tenant_id="t").entered():
         first = window_similarities(embedder, PAIRS)
         assert window_similarities(embedder, PAIRS) == first
         assert sorted(embedder.asked) == ["a claim", "far", "near"]
-    with Run(cache=TenantCache(tmp_path, "another")).entered():
+    with Run(tenant_id="another").entered():
         assert window_similarities(embedder, PAIRS) == first
     assert len(embedder.asked) == 6

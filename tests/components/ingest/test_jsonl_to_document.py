@@ -120,7 +120,7 @@ def test_the_list_of_the_engines_names_has_each_that_its_stages_use():
         if file.parent.name == "epub":
             continue  # where `meta` is an element of a book
         used |= set(re.findall(r"""meta(?:\[|\.get\(|, )["']([a-z_]+)["']""", file.read_text(encoding="utf-8")))
-    assert {"tenant_id", "cut", "kept", "docx", "relevance", "raw_score"} <= used
+    assert {"tenant_id", "cut", "docx", "relevance", "raw_score"} <= used
     assert used - ENGINE_META == set()
 
 

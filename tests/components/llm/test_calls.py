@@ -29,7 +29,7 @@ def test_a_generator_is_available_unless_it_says_otherwise(generator):
 
 
 async def test_both_twins_give_the_trimmed_text(generator):
-    assert ask_llm(generator, PROMPT) == LlmReply(texts=("Done.",))
+    assert ask_llm(generator, PROMPT) == LlmReply("Done.")
     assert (await ask_llm_async(generator, PROMPT)).text == "Done."
 
 
@@ -65,7 +65,7 @@ def test_haystacks_own_generator_is_asked_again_and_again_by_who_cannot_await(st
     """Each call has an event loop of its own, and a client that was opened in one does not work in the next."""
     stand_in_llm.default = "Done."
     theirs = OpenAIChatGenerator(api_key=Secret.from_token("any"), api_base_url=stand_in_llm.url, model="m")
-    assert [ask_llm(theirs, PROMPT) for _ in range(3)] == [LlmReply(texts=("Done.",))] * 3
+    assert [ask_llm(theirs, PROMPT) for _ in range(3)] == [LlmReply("Done.")] * 3
     assert stand_in_llm.calls == 3
 
 

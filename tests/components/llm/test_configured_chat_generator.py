@@ -48,7 +48,6 @@ async def test_without_key_and_address_there_are_no_replies_and_no_warning():
         component = generator(role=role)
         assert component.run(messages=PROMPT) == {"replies": [], "warnings": []}
         assert await component.run_async(messages=PROMPT) == {"replies": [], "warnings": []}
-        assert component.identity() == {}
 
 
 def test_local_server_needs_no_key(endpoint):

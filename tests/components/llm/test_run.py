@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from shiguan.llm.run import Run, TimeLimits, current_run, waiting_for_llm
+from shiguan.llm.run import Run, current_run
 
 
 async def test_what_is_under_way_is_cancelled_and_nothing_else_begins():
@@ -58,37 +58,6 @@ async def test_a_failure_that_nobody_awaits_is_not_reported_as_lost():
     del task
     await asyncio.sleep(0)
     assert complaints == []
-
-
-async def test_a_limited_stage_that_works_too_long_is_named_once():
-    overran = asyncio.Event()
-    run = Run(limits=TimeLimits(retrieval=0.05), limited=["slow"], on_overrun=overran.set)
-
-    async def stage(name):
-        with run.stage(name):
-            await overran.wait()
-
-    async with asyncio.timeout(5):
-        await asyncio.gather(stage("other"), stage("slow"))
-    assert run.overran == "slow"
-
-
-async def test_the_time_that_a_stage_waits_for_a_model_is_not_held_against_it():
-    overran = []
-    run = Run(limits=TimeLimits(retrieval=0.05), limited=["retriever"], on_overrun=lambda: overran.append(1))
-
-    at_work = []
-
-    async def stage():
-        with run.stage("retriever"), waiting_for_llm():
-            at_work.extend(run._running)
-            async with asyncio.timeout(0.4):
-                await asyncio.Event().wait()
-
-    with pytest.raises(TimeoutError):
-        await asyncio.create_task(stage())
-    assert overran == []
-    assert [one.timer.cancelled() for one in at_work] == [True]
 
 
 def test_it_works_without_an_event_loop_and_reaches_threads():

@@ -45,7 +45,7 @@ def read(reader, query=LEANING, *, filters=None, conversation_id="c", **more):
 def keep(store, question, answer, *, start, sent=True, tenant="ours", meta=None, **passages):
     """Keep a turn as the engine does: what its prompt began with, and which passages it read under which number."""
     shown = [{"id": name, "number": number} for name, number in passages.items()]
-    thread = {"start": start, "sent": sent, "read": shown, "language": "en", "prefix": [f"hash of {question}"]}
+    thread = {"start": start, "sent": sent, "read": shown, "language": "en"}
     return store.append(
         tenant, "c", Turn(question, answer, "both", {"status": "answered", "thread": thread, **(meta or {})})
     )
@@ -68,7 +68,7 @@ def test_outside_a_conversation_a_question_goes_through_as_it_is(reader):
         "memory": "",
         "messages": [],
         "shown": [],
-        "thread": {"start": 0, "prefix": []},
+        "thread": {"start": 0},
         "warnings": [],
     }
 
@@ -100,7 +100,7 @@ def test_a_question_about_the_conversation_is_answered_with_what_was_said_and_no
     assert "> How did the fire start?" in answer.data
     assert answer.documents == []
     # The next prompt still goes on from the one before.
-    assert found["thread"] == {"start": 1, "prefix": ["hash of How did the fire start?"]}
+    assert found["thread"] == {"start": 1}
 
 
 def test_earlier_turns_are_messages_with_the_passages_that_were_new_then(store, reader):
@@ -117,7 +117,7 @@ def test_earlier_turns_are_messages_with_the_passages_that_were_new_then(store, 
         ("fire", 1, FIRE.content),
         ("rain", 2, RAIN.content),
     ]
-    assert found["thread"] == {"start": 1, "prefix": ["hash of How did it end?"]}
+    assert found["thread"] == {"start": 1}
 
 
 def test_the_messages_begin_with_the_same_bytes_in_the_next_turn(store, reader):

@@ -21,21 +21,20 @@ class Embedder:
 
 
 def lengths(found):
-    vectors, remembered = found
-    return [int(vector[0]) for vector in vectors], remembered
+    return [int(vector[0]) for vector in found]
 
 
 def test_only_what_is_not_remembered_is_embedded():
     memory, embed = VectorMemory(10), Embedder()
-    assert lengths(memory.vectors("t", "query", ["bb", "a", "bb"], embed)) == ([2, 1, 2], 0)
-    assert lengths(memory.vectors("t", "query", ["ccc", "a"], embed)) == ([3, 1], 1)
+    assert lengths(memory.vectors("t", "query", ["bb", "a", "bb"], embed)) == [2, 1, 2]
+    assert lengths(memory.vectors("t", "query", ["ccc", "a"], embed)) == [3, 1]
     assert embed.asked == [["a", "bb"], ["ccc"]]
 
 
 def test_another_tenant_and_another_kind_are_embedded_anew():
     memory, embed = VectorMemory(10), Embedder()
     for tenant, kind in (("t", "query"), ("u", "query"), ("t", "passage")):
-        assert lengths(memory.vectors(tenant, kind, ["a"], embed)) == ([1], 0)
+        assert lengths(memory.vectors(tenant, kind, ["a"], embed)) == [1]
     assert embed.asked == [["a"]] * 3
 
 
@@ -48,10 +47,10 @@ def test_the_oldest_is_forgotten():
 
 def test_an_embedder_that_gives_nothing_or_fails_is_asked_again():
     memory, embed = VectorMemory(10), Embedder()
-    assert memory.vectors("t", "query", ["a"], lambda _: []) == ([], 0)
+    assert memory.vectors("t", "query", ["a"], lambda _: []) == []
     with pytest.raises(RuntimeError):
         memory.vectors("t", "query", ["a"], lambda _: (_ for _ in ()).throw(RuntimeError))
-    assert lengths(memory.vectors("t", "query", ["a"], embed)) == ([1], 0)
+    assert lengths(memory.vectors("t", "query", ["a"], embed)) == [1]
 
 
 def test_two_who_want_the_same_texts_in_another_order_embed_each_once_and_both_end():
@@ -60,7 +59,7 @@ def test_two_who_want_the_same_texts_in_another_order_embed_each_once_and_both_e
 
     def ask(order):
         start.wait(10)
-        return [lengths(memory.vectors("t", "query", order[at : at + 20], embed))[0] for at in range(0, 200, 10)]
+        return [lengths(memory.vectors("t", "query", order[at : at + 20], embed)) for at in range(0, 200, 10)]
 
     with ThreadPoolExecutor(4) as pool:
         orders = [texts, texts[::-1], texts[50:] + texts[:50], texts[::-1]]

@@ -40,8 +40,7 @@ def test_round_trip_through_yaml():
     assert isinstance(Pipeline.loads(pipeline.dumps()).get_component("embedder"), E5TextEmbedder)
 
 
-def test_a_vector_is_remembered_for_its_tenant_alone(tmp_path, monkeypatch):
-    from shiguan.llm.reply_cache import TenantCache
+def test_a_vector_is_remembered_for_its_tenant_alone(monkeypatch):
     from shiguan.llm.run import Run
     from shiguan.models.vector_memory import VectorMemory
     from shiguan.query import e5_text_embedder
@@ -55,23 +54,20 @@ def test_a_vector_is_remembered_for_its_tenant_alone(tmp_path, monkeypatch):
 
     monkeypatch.setattr(e5_text_embedder, "engine", Engine)
     monkeypatch.setattr(e5_text_embedder, "_memory", VectorMemory(10))
-    hits = []
+    counts = []
     for tenant, text in [("a", "Who?"), ("a", "Who?"), ("b", "Who?"), ("a", "When?"), ("a", "Who?")]:
-        cache = TenantCache(tmp_path, tenant)
-        with Run(cache=cache).entered():
+        with Run(tenant_id=tenant).entered():
             assert E5TextEmbedder().run(text=text)["embedding"] == [1.0, 1.0, 1.0]
-        hits.append(cache.hits["vectors"])
-    assert hits == [0, 1, 0, 0, 1]
-    assert len(made) == 3
+        counts.append(len(made))
+    assert counts == [1, 1, 2, 3, 3]
     E5TextEmbedder().run(text="Who?")  # nobody's question: embedded, and not remembered
     assert len(made) == 4
 
 
-def test_what_two_stages_ask_for_at_once_is_embedded_once(tmp_path, monkeypatch):
+def test_what_two_stages_ask_for_at_once_is_embedded_once(monkeypatch):
     import contextvars
     import threading
 
-    from shiguan.llm.reply_cache import TenantCache
     from shiguan.llm.run import Run
     from shiguan.models.vector_memory import VectorMemory
     from shiguan.query import e5_text_embedder
@@ -92,7 +88,7 @@ def test_what_two_stages_ask_for_at_once_is_embedded_once(tmp_path, monkeypatch)
     def ask():
         found.append(E5TextEmbedder().run(text="Who?")["embedding"])
 
-    with Run(cache=TenantCache(tmp_path, "a")).entered():
+    with Run(tenant_id="a").entered():
         stages = [threading.Thread(target=contextvars.copy_context().run, args=(ask,)) for _ in range(2)]
         stages[0].start()
         assert begun.wait(30)

@@ -326,7 +326,7 @@ def test_whatever_a_model_says_the_question_comes_first_and_nothing_twice(reply)
     from shiguan.text.questions import folded
 
     asked = _Rewriting(MULTI, {}, "hybrid", [], 3, may_recall=False, method="multi_query")
-    queries = asked.read(LlmReply(texts=(reply,)))["queries"]
+    queries = asked.read(LlmReply(reply))["queries"]
     assert queries[0] == MULTI
     assert len(queries) <= 4
     assert len({folded(query) for query in queries}) == len(queries)

@@ -186,14 +186,6 @@ def test_a_search_that_breaks_costs_its_own_part_alone():
     ]
 
 
-def test_needs_in_a_circle_are_answered_side_by_side_with_a_warning():
-    plan = [{"number": 1, "text": "Who is {2}?", "needs": [2]}, {"number": 2, "text": "Where is {1}?", "needs": [1]}]
-    script = Script([{"answer": "A [1].", "key": "A"}] * 2)
-    result = run(answerer(script, Who=[A], Where=[A]), plan=plan)
-    assert result["warnings"] == ["The sub-questions 1, 2 need one another in a circle; each was answered by itself."]
-    assert (statuses(result), len(script.prompts)) == (["answered", "answered"], 2)
-
-
 @pytest.mark.parametrize(
     ("generator", "plan"), [(None, PLAN), (UnavailableGenerator(), PLAN), (Script(), []), (Script(), None)]
 )

@@ -55,16 +55,13 @@ def test_more_than_four_are_cut():
 
 def test_levels_stand_side_by_side_after_what_they_need():
     plan = [part(1, "a"), part(2, "b", (1,)), part(3, "c"), part(4, "d", (2, 3))]
-    ordered, circle = levels(plan)
-    assert [[sub["number"] for sub in level] for level in ordered] == [[1, 3], [2], [4]]
-    assert circle == []
+    assert [[sub["number"] for sub in level] for level in levels(plan)] == [[1, 3], [2], [4]]
 
 
-def test_a_circle_is_cut_and_named():
-    plan = [part(1, "a"), part(2, "b", (1, 3)), part(3, "c {2}", (2,))]
-    ordered, circle = levels(plan)
-    assert ordered == [[plan[0]], [part(2, "b", (1,)), part(3, "c {2}", ())]]
-    assert circle == [2, 3]
+def test_a_part_needs_only_earlier_ones_so_that_there_is_no_circle():
+    plan = read({"text": "Who is {2}?", "needs": [2]}, {"text": "Where is {1}?", "needs": [1, 2]})
+    assert plan == [part(1, "Who is {2}?"), part(2, "Where is {1}?", (1,))]
+    assert filled(plan[0]["text"], plan, {}) == "Who is (Where is)?"
 
 
 def test_a_placeholder_gets_the_answer_or_else_what_was_asked():
@@ -90,7 +87,7 @@ def test_whatever_a_model_plans_every_part_is_asked_once_and_after_what_it_needs
     plan = read(*found)
     assert len(plan) <= MOST
     assert [sub["number"] for sub in plan] == list(range(1, len(plan) + 1))
-    ordered, _ = levels(plan)
+    ordered = levels(plan)
     asked = [sub["number"] for level in ordered for sub in level]
     assert sorted(asked) == [sub["number"] for sub in plan]
     done = set()

@@ -58,8 +58,6 @@ def test_passages_come_from_words_and_from_vectors_over_haystacks_own_parts(part
     # Salt is first by words and second by vectors, the wall first by vectors: 1/61 + 1/62 before 1/61.
     assert [document.id for document in found["documents"]] == ["salt", "wall"]
     assert found["documents"][0].content == "The salt monopoly paid. More."
-    assert [child.meta["parent_id"] for child in found["nearest"]] == ["wall", "salt"]
-    assert len(PassageRetriever(**parts).run("salt monopoly", top_k=1)["documents"]) == 1
 
 
 async def test_the_async_twin_gives_the_same(parts):
@@ -70,7 +68,7 @@ async def test_the_async_twin_gives_the_same(parts):
 def test_without_an_embedding_words_alone_are_searched_with_a_warning(parts):
     found = PassageRetriever(**{**parts, "text_embedder": NoWeights()}).run("salt")
     assert [document.id for document in found["documents"]] == ["salt"]
-    assert (found["nearest"], found["warnings"]) == ([], ["words alone"])
+    assert found["warnings"] == ["words alone"]
 
 
 def test_it_comes_back_from_yaml(parts):
@@ -107,7 +105,7 @@ def embedded(tmp_path):
 def test_every_part_searches_under_the_callers_filters(embedded):
     tenant = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
     found = embedded.run("salt monopoly", {"operator": "AND", "conditions": [tenant]})
-    assert {document.meta["tenant_id"] for document in [*found["documents"], *found["nearest"]]} == {"a"}
+    assert {document.meta["tenant_id"] for document in found["documents"]} == {"a"}
     assert sorted(document.id for document in found["documents"]) == ["salt-a", "wall-a"]
     with pytest.raises(RefusedError):
         embedded.run("salt monopoly")

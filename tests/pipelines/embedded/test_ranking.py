@@ -37,7 +37,7 @@ def library(tmp_path_factory):
 
 @pytest.fixture(scope="module", params=["simple", "advanced", "precise"])
 def mode(request, library):
-    with Runner("embedded", request.param, data_dir=library, retrieval_only=True) as runner:
+    with Runner("embedded", request.param, data_dir=library, outputs=["documents"]) as runner:
         yield runner
 
 
