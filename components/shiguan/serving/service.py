@@ -33,7 +33,6 @@ from shiguan.serving.gate import install_gate
 from shiguan.serving.ingest_jobs import IngestJobs
 from shiguan.serving.request_lifetime import Admission
 from shiguan.serving.settings import ServingSettings
-from shiguan.serving.telemetry import traces
 from shiguan.tenants import of_tenant
 
 _SAVE_SECONDS = 60
@@ -85,7 +84,6 @@ class Service:
     @contextlib.asynccontextmanager
     async def _running(self, app: FastAPI, wrapped: FastAPI) -> AsyncIterator[dict[str, Callable[[], None]]]:
         async with contextlib.AsyncExitStack() as stack:
-            stack.enter_context(traces(self.settings.traces == "on"))
             stack.callback(self.engine.close)
             use_engine(self.engine)
             stack.callback(use_engine, None)

@@ -75,12 +75,6 @@ class ServingSettings(BaseModel, frozen=True, extra="forbid"):
     feedback_days: Annotated[int, Field(ge=0, le=36500)] = Field(
         0, description="Days for which feedback is kept; 0 for as long as there is room. It holds question and answer."
     )
-    log_format: Literal["text", "json"] = Field(
-        "text", description="How log lines are written: text, or json without what errors and debugging quote."
-    )
-    traces: Literal["off", "on"] = Field(
-        "off", description="`on` sends OpenTelemetry traces, without texts, to where the variables OTEL_... say."
-    )
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:
