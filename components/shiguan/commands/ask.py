@@ -25,7 +25,7 @@ from shiguan.commands.options import (
     typed_question,
 )
 from shiguan.commands.terminal import place_line, track
-from shiguan.conversations import ConversationStore, check_conversation_id, export_json, export_markdown, head_of
+from shiguan.conversations import ConversationStore, check_conversation_id, export_markdown, head_of, shown_conversation
 from shiguan.engine.loading import load_stores
 from shiguan.engine.options import read_options
 from shiguan.engine.pipeline_run import checked_question
@@ -180,7 +180,7 @@ def export_conversation(options: argparse.Namespace) -> int:
         if conversation is None:
             raise _no_conversation(options.id)
         turns = store.turns(tenant(options), options.id)
-    print_line((export_json if options.json else export_markdown)(conversation, turns).rstrip())
+    print_result(options, shown_conversation(conversation, turns), export_markdown(conversation, turns).rstrip())
     return 0
 
 

@@ -69,12 +69,6 @@ class ServingSettings(BaseModel, frozen=True, extra="forbid"):
     receipt_prompts: Literal["off", "on"] = Field(
         "off", description="`on` keeps in each receipt the prompt that was sent, with the text of every passage in it."
     )
-    reports_dir: Path | None = Field(
-        None, description="Where the page finds reports of `shiguan eval`, in a folder for each tenant."
-    )
-    feedback_days: Annotated[int, Field(ge=0, le=36500)] = Field(
-        0, description="Days for which feedback is kept; 0 for as long as there is room. It holds question and answer."
-    )
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:
