@@ -25,7 +25,7 @@ from shiguan.errors import ConfigurationError, RefusedError, ShiguanError
 from shiguan.resources import resource_folder
 from shiguan.serving.authentication import KeyRing, check_open_host
 from shiguan.serving.gate import MOST_HEAD_BYTES, Connection
-from shiguan.serving.keys import KeyFile, KeyRecord, audit, last_used, new_key
+from shiguan.serving.keys import KeyFile, KeyRecord, audit
 from shiguan.serving.settings import ServingSettings
 
 # Proxies drop an idle connection after 60 s (nginx). If the server were first, a question sent meanwhile would be lost.
@@ -186,35 +186,24 @@ def add_key(options: argparse.Namespace) -> int:
     file = _key_file()
     if not options.tenant and options.role != "metrics":
         raise RefusedError("`--tenant` is missing. Say whose library the key opens: `--tenant NAME`.")
-    if options.print_hash and options.days:
-        raise RefusedError("An entry of SHIGUAN_API_KEYS cannot end by itself. Leave out `--days` or `--print-hash`.")
-    if options.print_hash:
-        key, record = new_key(options.tenant, options.role, options.name, days=options.days)
-    else:
-        key, record = file.add(options.tenant, options.role, options.name, days=options.days)
-        _audit("key add", record)
-    entry = f"{record.tenant}:{record.role}:{record.hash}"
+    key, record = file.add(options.tenant, options.role, options.name, days=options.days)
+    _audit("key add", record)
     line = f"Key {record.id} ({record.role}, tenant {record.tenant}) is in {file.path}. It is shown only now."
-    if options.print_hash:
-        line = f"Entry for SHIGUAN_API_KEYS: {entry}"
-    print_result(options, {"key": key, **record.shown(), **({"entry": entry} if options.print_hash else {})}, key, line)
+    print_result(options, {"key": key, **record.shown()}, key, line)
     return 0
 
 
 def list_keys(options: argparse.Namespace) -> int:
-    file = _key_file()
-    records, used = file.read(), last_used(file.path)
+    records = _key_file().read()
     lines = []
     for record in records:
         state = f"revoked {record.revoked}" if record.revoked else f"made {record.created}"
         state += f", expire{'d' if record.expired else 's'} {record.expires}" if record.expires else ""
-        state += f", last used {used[record.id]}" if record.id in used else ""
         name = f"  {record.name}" if record.name else ""
         lines.append(f"{record.id}  {record.prefix}...  {record.role:<7}  {record.tenant}  {state}{name}")
-    listed = {"keys": [{**record.shown(), "last_used": used.get(record.id)} for record in records]}
-    print_result(
-        options, listed, *(lines or ["There are no keys. Make one with `shiguan keys add --tenant NAME --role write`."])
-    )
+    listed = {"keys": [record.shown() for record in records]}
+    none = "There are no keys. Make one with `shiguan keys add --tenant NAME --role write`."
+    print_result(options, listed, *(lines or [none]))
     return 0
 
 

@@ -12,9 +12,8 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from shiguan.errors import ConfigurationError
-from shiguan.resources import utc_time
 from shiguan.serving.error_replies import ApiError, counted, error_response
-from shiguan.serving.keys import KeyFile, KeyRecord, hash_of, keys_of_environment, save_last_used
+from shiguan.serving.keys import KeyFile, KeyRecord, hash_of
 from shiguan.serving.settings import ServingSettings
 from shiguan.serving.telemetry import current_request, in_request
 
@@ -135,9 +134,7 @@ class KeyRing:
 
     def __init__(self, settings: ServingSettings) -> None:
         self._file = KeyFile(settings.keys_path)
-        self._used: dict[str, str] = {}
-        self._fixed = {record.id: record for record in keys_of_environment(settings.api_keys)}
-        self._records: dict[str, KeyRecord] | None = dict(self._fixed) if self._fixed else None
+        self._records: dict[str, KeyRecord] | None = None  # until there is a file
         self._stamp: _Stamp | None = None
         self._broken = False
         self._refresh()
@@ -160,14 +157,7 @@ class KeyRing:
         record = (self._records or {}).get(hash_of(key)[:12])
         if record is None or not record.fits(key):
             return None
-        self._used[record.id] = utc_time()
         return Principal(tenant_id=record.tenant, role=record.role, key_id=record.id)
-
-    def save_use(self) -> None:
-        """Save when the keys were last used."""
-        used, self._used = self._used, {}
-        if used:
-            save_last_used(self._file.path, used)
 
     def _refresh(self) -> None:
         stamp = self._current_stamp()
@@ -176,7 +166,7 @@ class KeyRing:
         records, broken = self._records, False
         try:
             # Where the file was there and is gone, its keys are gone, too, but the server stays closed.
-            records = {record.id: record for record in self._file.read()} | self._fixed
+            records = {record.id: record for record in self._file.read()}
         except Exception as error:
             broken = True
             logger.error("No key is accepted until the file is mended. {problem}", problem=str(error))

@@ -35,7 +35,6 @@ from shiguan.serving.request_lifetime import Admission
 from shiguan.serving.settings import ServingSettings
 from shiguan.tenants import of_tenant
 
-_SAVE_SECONDS = 60
 _MODE_NAME = re.compile(r"[\w-]{1,40}")
 
 
@@ -97,8 +96,6 @@ class Service:
             app.router.routes.extend(route for route in wrapped.routes if getattr(route, "path", "") in taken)
             await asyncio.to_thread(self.jobs.start)
             stack.push_async_callback(asyncio.to_thread, self.jobs.stop)
-            saving = asyncio.create_task(self._save_use())
-            stack.callback(saving.cancel)
             self.readiness.checks = {
                 "keys": self.keys.check,
                 "stores": partial(_check_stores, self.library),
@@ -114,14 +111,6 @@ class Service:
             stack.callback(gc.unfreeze)
             stack.callback(self.stop)
             yield {"stop": self.stop}  # `Connection` calls it
-
-    async def _save_use(self) -> None:
-        try:
-            while True:
-                await asyncio.sleep(_SAVE_SECONDS)
-                await asyncio.to_thread(self.keys.save_use)
-        finally:
-            self.keys.save_use()
 
 
 def _check_stores(library: Library) -> None:

@@ -38,12 +38,6 @@ class ServingSettings(BaseModel, frozen=True, extra="forbid"):
     )
     data_dir: Path | None = Field(None, description="Where the embedded library, uploads, jobs and keys are kept.")
     keys_file: Path | None = Field(None, description="The file of API keys; default: keys.json in the data folder.")
-    api_keys: str = Field(
-        "",
-        repr=False,  # so that printed settings do not show keys
-        description="API keys beside the file: TENANT:ROLE:SHA256 separated by commas, as `shiguan keys add "
-        "--print-hash` gives.",
-    )
     cors_origins: Annotated[tuple[str, ...], BeforeValidator(_origins)] = Field(
         (), description="Web origins that a browser may ask from, separated by commas. None by default."
     )
