@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shiguan.commands.arguments import mode_or_file
 from shiguan.commands.options import print_json, print_line, print_result, tenant
 from shiguan.commands.terminal import IngestProgress, track
 from shiguan.engine.library import Library
@@ -32,18 +31,12 @@ from shiguan.evaluation.report import run_report, write_report
 from shiguan.evaluation.results import Results, RunStore, read_results
 from shiguan.evaluation.tables import print_report
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
-from shiguan.llm.prompts import prompts_from
 from shiguan.tenants import of_tenant
 
 
 def _ingest_with_progress(files: list[Path], deployment: str, data_dir: Path) -> list[str]:
     with IngestProgress(files) as progress:
         return ingest_corpus(files, deployment=deployment, data_dir=data_dir, progress=progress.callback)
-
-
-def _read_set(options: argparse.Namespace) -> QuestionSet:
-    named = {name: getattr(options, name) for name in ("limit", "skip_unjudged", "gold_field")}
-    return read_retrieval_set(options.corpus, options.queries, options.qrels, **named)
 
 
 def _measured(
@@ -67,12 +60,18 @@ def _print_run(results: Results, output: Path, *, as_json: bool) -> int:
 
 
 def retrieval(options: argparse.Namespace) -> int:
-    run = _measured(options, _read_set(options), "Searching", **_ranking(options), mode=options.mode)
+    named = {name: getattr(options, name) for name in ("limit", "skip_unjudged", "gold_field")}
+    questions = read_retrieval_set(options.corpus, options.queries, options.qrels, **named)
+    run = _measured(
+        options,
+        questions,
+        "Searching",
+        kind="retrieval",
+        files=[options.corpus],
+        context=not options.no_context,
+        mode=options.mode,
+    )
     return _print_run(*run, as_json=options.json)
-
-
-def _ranking(options: argparse.Namespace) -> dict[str, Any]:
-    return {"kind": "retrieval", "files": [options.corpus], "context": not options.no_context}
 
 
 def answers(options: argparse.Namespace) -> int:
@@ -153,7 +152,7 @@ def _lines(made: MadeSet, types: Counter[str], agreement: JudgeAgreement, output
 
 def compare(options: argparse.Namespace) -> int:
     gates = read_gates(options.gate)
-    before, after = _both(options)
+    before, after = read_results(options.a), read_results(options.b)
     comparison = compare_results(before, after, gates)
     report = comparison_report(comparison, before, after)
     if options.output is not None:
@@ -165,32 +164,3 @@ def compare(options: argparse.Namespace) -> int:
         if options.output is not None:
             print_line(f"comparison.html, .md and .json are in {options.output}")
     return 1 if comparison.breaches else 0
-
-
-def _both(options: argparse.Namespace) -> tuple[Results, Results]:
-    files = (options.corpus, options.golden) if options.golden else (options.corpus, options.queries, options.qrels)
-    run = [name for name in (options.a, options.b) if not _is_results(name)]
-    if run and not all(files):
-        raise RefusedError(
-            f"`{run[0]}` is not a results file, so it has to be run: give --corpus, --queries and --qrels as well, or "
-            "--corpus and --golden, or name the results.json of a finished run."
-        )
-    if options.prompts and len(run) < 2:
-        raise RefusedError("`--prompts` takes two runs: name a mode or pipeline file as A and as B.")
-    questions = (read_golden_set(options.golden) if options.golden else _read_set(options)) if run else None
-    before, after = (_results(name, label, questions, options) for name, label in ((options.a, "a"), (options.b, "b")))
-    return before, after
-
-
-def _is_results(name: str) -> bool:
-    return Path(name).is_dir() or name.endswith(".json")
-
-
-def _results(name: str, label: str, questions: QuestionSet | None, options: argparse.Namespace) -> Results:
-    if questions is None or _is_results(name):
-        return read_results(Path(name))
-    output = options.output / label if options.output is not None else None
-    doing = f"Searching {label.upper()}"
-    plan = {"kind": "answers", "files": [options.corpus]} if options.golden else _ranking(options)
-    with prompts_from(options.prompts["ab".index(label)] if options.prompts else None):
-        return _measured(options, questions, doing, **plan, mode=mode_or_file(name), output=output)[0]

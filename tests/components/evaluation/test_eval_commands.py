@@ -98,7 +98,11 @@ def test_a_pipeline_file_of_ones_own_is_compared_and_a_loss_shuts_the_gate(place
         "{sender: language_balancer.documents, receiver: by_name.documents}\n"
         "  - {sender: by_name.documents, receiver: parent_fetcher.documents}",
     ))  # fmt: skip
-    command = ["eval", "compare", "simple", str(broken), *files(place), "--output", str(place / "compared")]
+    for mode, side in (("simple", "a"), (str(broken), "b")):
+        assert main(["eval", "retrieval", "--mode", mode, *files(place), "--output", str(place / side)]) == 0
+    both = [str(place / side) for side in "ab"]
+    capsys.readouterr()
+    command = ["eval", "compare", *both, "--output", str(place / "compared")]
     assert main(command) == 1
     out = capsys.readouterr().out
     assert "Gate: Recall@5 went from 1.000 to 0.167" in out
@@ -106,7 +110,6 @@ def test_a_pipeline_file_of_ones_own_is_compared_and_a_loss_shuts_the_gate(place
     assert main([*command, "--gate", "none"]) == 0
     capsys.readouterr()
 
-    both = [str(place / "compared" / side) for side in "ab"]
     assert main(["eval", "compare", *both, "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert {d["metric"]: d["verdict"] for d in found["differences"]}["recall@5"] == "worse"
@@ -116,7 +119,6 @@ def test_a_pipeline_file_of_ones_own_is_compared_and_a_loss_shuts_the_gate(place
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["compare", "simple", "advanced"], "give --corpus, --queries and --qrels as well"),
         (["compare", "nowhere.json", "simple.json"], "nowhere.json cannot be read"),
         (["retrieval", "--corpus", "no", "--queries", "no", "--qrels", "no"], "no does not exist"),
     ],
