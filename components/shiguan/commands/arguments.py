@@ -104,7 +104,6 @@ def _whole_number(low: int, high: int | None = None) -> Callable[[str], int]:
 
 _TYPES: dict[str, Callable[[str], Any]] = {
     "path": Path,
-    "number": int,
     "positive": _whole_number(1),
     "top_k": _whole_number(1, 50),
     "port": _whole_number(0, 65535),
