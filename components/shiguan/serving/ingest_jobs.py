@@ -7,7 +7,7 @@ import secrets
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,7 +18,6 @@ from haystack.dataclasses import ByteStream
 from pydantic import TypeAdapter
 
 from shiguan.engine.library import IngestedFile, Library
-from shiguan.engine.loading import load_pipeline
 from shiguan.errors import ConfigurationError, ShiguanError, StoreFullError
 from shiguan.resources import check_free_space, write_json
 from shiguan.serving import telemetry
@@ -32,13 +31,13 @@ _MOST_ATTEMPTS = 8
 _LASTING, _LASTING_PAUSE = frozenset({"storage_full", "store_unavailable"}), 10.0
 # How often a process looks for uploads that another one accepted in the same folder.
 _LOOK_SECONDS = 2.0
-# How often an idle server looks for missing vectors, and how many it makes at a time.
-_VECTORS_PAUSE, _VECTORS = 30.0, 256
 # How many tenants' uploads run side by side: a book that takes an hour does not delay another tenant.
 _WORKERS = 2
 # A batch is embedded within it: a thread still in the model when the interpreter ends would abort the process.
 _STOP_SECONDS = 5.0
 _ID = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}")
+# How many uploads of one tenant may wait.
+_MOST_WAITING = 100
 _KEPT_FINISHED = 1000
 
 
@@ -147,10 +146,9 @@ class IngestJobs:
     Of several processes that share the folder one works, and another takes over when it ends.
     """
 
-    def __init__(self, library: Library, path: Path, *, max_pending: int = 100) -> None:
+    def __init__(self, library: Library, path: Path) -> None:
         self.library = library
         self.folder = JobFolder(path)
-        self.max_pending = max_pending
         self._lock = FileLock(path / "worker.lock", thread_local=False)
         self._wake = threading.Event()
         self._stopping = threading.Event()
@@ -159,8 +157,6 @@ class IngestJobs:
         self._changing = threading.Lock()
         self._turns: dict[str, float] = {}  # when each tenant was served last
         self._served: set[str] = set()
-        self._next_look = 0.0
-        self._vector_writer: Any = None
 
     def start(self) -> None:
         self.folder.prepare()
@@ -181,7 +177,7 @@ class IngestJobs:
 
     def submit(self, tenant_id: str, source: str, content: BinaryIO) -> JobRecord:
         waiting = sum(record.tenant_id == tenant_id for record in self.folder.waiting())
-        if waiting >= self.max_pending:
+        if waiting >= _MOST_WAITING:
             full = f"{waiting} uploads of this tenant wait to be ingested, the limit."
             raise ApiError("too_many_requests", message=full, headers={"Retry-After": "30"})
         try:
@@ -218,19 +214,19 @@ class IngestJobs:
                 others = [threading.Thread(target=self._serve, daemon=True) for _ in range(_WORKERS - 1)]
                 for other in others:
                     other.start()
-                self._serve(self._make_vectors)
+                self._serve()
                 for other in others:
                     other.join(_STOP_SECONDS)
 
-    def _serve(self, otherwise: Callable[[], bool] = bool) -> None:
-        """Ingest one upload after the other, and do something else between, until the server stops."""
+    def _serve(self) -> None:
+        """Ingest one upload after the other until the server stops."""
         while not self._stopping.is_set():
             record = None
             try:
                 record = self._next()
                 if record is not None:
                     self._ingest(record)
-                elif not otherwise():
+                else:
                     self._wake.wait(_LOOK_SECONDS)
             except Exception as error:
                 # A full disk may refuse even the record of a failure; the queue goes on.
@@ -240,33 +236,6 @@ class IngestJobs:
                 if record is not None:
                     self._served.discard(record.tenant_id)
                     self._wake.set()
-
-    def _make_vectors(self) -> bool:
-        """Make some of the vectors that an interrupted ingest left out; false if there is nothing to do."""
-        if time.monotonic() < self._next_look:
-            return False
-        library, children, parents = self.library, *(self.library.stores[kind] for kind in ("children", "parents"))
-
-        def listen(*_: object) -> None:
-            if self._stopping.is_set() or self._wake.is_set():
-                raise _IngestStoppedError("There is an upload to take in first.")
-
-        try:
-            # Several servers would make the same ones.
-            here = hasattr(parents, "turn") and children.unscoped().count_by_file().values()
-            if here and any(words != vectors for words, vectors in here):
-                if self._vector_writer is None:
-                    pipeline = load_pipeline(library.deployment, library.index, data_dir=library.data_dir)
-                    self._vector_writer = pipeline.get_component("vector_writer")
-                if self._vector_writer.complete_a_file(parents, most=_VECTORS, progress=listen):
-                    return True
-            self._vector_writer = None
-        except _IngestStoppedError:
-            return True
-        except Exception as error:
-            logger.warning("Missing vectors wait: {kind}. Trying again.", kind=type(error).__name__)
-        self._next_look = time.monotonic() + _VECTORS_PAUSE
-        return False
 
     def _next(self) -> JobRecord | None:
         """Choose the tenant whose last turn is longest ago and who has none now, and its oldest upload."""

@@ -54,7 +54,7 @@ class Service:
         self.readiness = status_routes.Readiness()
         self.library = Library(settings.deployment, data_dir=settings.data_dir)
         _check_stores(self.library)
-        self.jobs = IngestJobs(self.library, settings.spool_path, max_pending=settings.max_pending_jobs)
+        self.jobs = IngestJobs(self.library, settings.spool_path)
         self.engine = Engine(settings)
         # Only the extra `transformers` installs it, and then Haystack has imported it.
         torch = sys.modules.get("torch")

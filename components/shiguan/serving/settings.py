@@ -54,9 +54,6 @@ class ServingSettings(BaseModel, frozen=True, extra="forbid"):
     upload_timeout: _Seconds = Field(600.0, description="The same for an upload.")
     max_body_bytes: _Bytes = Field(2 * _MIB, description="The largest body of a request other than an upload.")
     max_upload_bytes: _Bytes = Field(100 * _MIB, description="The largest upload.")
-    max_pending_jobs: _Count = Field(
-        100, description="Uploads of one tenant that may wait to be ingested; more get 429."
-    )
     receipt_days: Annotated[int, Field(ge=0, le=3650)] = Field(
         30, description="Days for which the receipts of answers are kept; 0 for none. They hold question and answer."
     )

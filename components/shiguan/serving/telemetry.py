@@ -24,7 +24,6 @@ REGISTRY = CollectorRegistry()
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
-_OTHER = "other"
 
 _counter = partial(Counter, namespace="shiguan", registry=REGISTRY)
 _histogram = partial(Histogram, namespace="shiguan", buckets=_SECONDS, registry=REGISTRY)
@@ -67,9 +66,6 @@ FAILURES = _counter("failures", "Errors that callers got, by type.", ["type"])
 JOBS = _counter("ingest_jobs", "Uploads by how their ingest ended.", ["state"])
 JOBS_WAITING = _gauge("ingest_jobs_waiting", "Uploads that wait to be ingested.")
 
-_VERDICTS = frozenset({"supported", "partial", "unsupported", "contradicted"})
-_STATUSES = frozenset({"answered", "quoted", "closest", "recalled", "unsearched", "not_found", "refused", "partial"})
-
 
 def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None = None) -> None:
     """Count a finished answer, streamed or not: its stages' times, tokens, calls, warnings and verdicts."""
@@ -77,7 +73,7 @@ def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None =
     metadata = answer.get("metadata", {})
     # An answer that was withheld looks like one that was not found; `grounding` says which.
     status = "refused" if metadata.get("grounding") == "refused" else answer.get("status")
-    ANSWERS.labels(mode, status if status in _STATUSES else _OTHER).inc()
+    ANSWERS.labels(mode, status).inc()
     _record_method(mode, status, metadata)
     for stage, milliseconds in metadata.get("timings_ms", {}).items():
         if stage == "total":
@@ -102,7 +98,7 @@ def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None =
     if metadata.get("warnings"):
         FALLBACKS.labels(mode).inc()
     for verdict in (claim.get("verdict") for claim in metadata.get("claims", [])):
-        VERDICTS.labels(mode, verdict if verdict in _VERDICTS else _OTHER).inc()
+        VERDICTS.labels(mode, verdict).inc()
 
 
 def _record_method(mode: str, status: str | None, metadata: Mapping[str, Any]) -> None:

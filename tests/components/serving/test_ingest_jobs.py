@@ -46,8 +46,8 @@ def make(library, tmp_path, monkeypatch):
     monkeypatch.setattr(ingest_jobs, "_LOOK_SECONDS", 0.02)
     made = []
 
-    def make_jobs(**more):
-        jobs = IngestJobs(library, tmp_path / "uploads", **more)
+    def make_jobs():
+        jobs = IngestJobs(library, tmp_path / "uploads")
         jobs.folder.prepare()
         made.append(jobs)
         return jobs
@@ -253,8 +253,9 @@ def test_a_deletion_in_the_last_step_of_an_ingest_wins(make, library):
     assert library.texts == {}
 
 
-def test_a_tenant_may_not_fill_the_queue(make):
-    jobs = make(max_pending=2)
+def test_a_tenant_may_not_fill_the_queue(make, monkeypatch):
+    monkeypatch.setattr(ingest_jobs, "_MOST_WAITING", 2)
+    jobs = make()
     submit(jobs, "a.txt", "1")
     submit(jobs, "b.txt", "2")
     with pytest.raises(ApiError) as raised:
