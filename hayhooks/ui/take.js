@@ -4,7 +4,7 @@ import { file } from "./api.js";
 import { download, h, toast } from "./dom.js";
 import { t } from "./words.js";
 
-const FORMS = [["saveMd", "markdown", "md"], ["saveHtml", "html", "html"], ["saveDocx", "docx", "docx"], ["saveBib", "bibtex", "bib"], ["saveRis", "ris", "ris"], ["saveCsl", "csl", "csl.json"], ["saveAnno", "annotations", "annotations.json"]];
+const FORMS = [["saveMd", "markdown", "md"], ["saveDocx", "docx", "docx"], ["saveBib", "bibtex", "bib"], ["saveRis", "ris", "ris"], ["saveCsl", "csl", "csl.json"], ["saveAnno", "annotations", "annotations.json"]];
 
 /** The buttons of an answer; what has no receipt cannot be written. */
 export function takeBlock(answer) {
@@ -15,9 +15,10 @@ export function takeBlock(answer) {
   const copy = async (put) => {
     try { await put(); toast(t("copied")); } catch (error) { if (error.kind) failed(error); }
   };
-  // As promises: a browser lets a page write to the clipboard only right after a click.
-  const item = (forms) => navigator.clipboard.write([new ClipboardItem(Object.fromEntries(forms.map(([type, form]) => [
-    type, written(form).then(async (one) => new Blob([await one.text()], { type }))])))]);
+  // As a promise: a browser lets a page write to the clipboard only right after a click.
+  const type = "text/plain";
+  const copyText = () => navigator.clipboard.write([new ClipboardItem({
+    [type]: written("markdown").then(async (one) => new Blob([await one.text()], { type })) })]);
   const save = async (form, ending) => {
     try {
       const content = await written(form);
@@ -25,8 +26,7 @@ export function takeBlock(answer) {
     } catch (error) { failed(error); }
   };
   const buttons = [
-    [t("copyMd"), () => copy(() => item([["text/plain", "markdown"]]))],
-    [t("copyRich"), () => copy(() => item([["text/html", "html"], ["text/plain", "markdown"]]))],
+    [t("copyMd"), () => copy(copyText)],
     [t("copyLink"), () => copy(() => navigator.clipboard.writeText(`${location.origin}/#/answer/${receipt}`))],
     ...FORMS.map(([word, form, ending]) => [t(word), () => save(form, ending)]),
     [t("print"), () => print()],

@@ -252,13 +252,12 @@ def test_an_answer_is_taken_away_in_every_form(site, opened):
     ask(page)
     page.locator("summary >> text=Export").click()
     saved = {}
-    for name in ("Markdown", "HTML", "BibTeX", "RIS", "CSL JSON", "Word"):
+    for name in ("Markdown", "BibTeX", "RIS", "CSL JSON", "Word"):
         with page.expect_download() as waiting:
             page.get_by_role("button", name=name, exact=True).click()
         saved[name] = Path(waiting.value.path()).read_bytes().decode("utf-8", "replace")
     assert "An Lushan rose in 755. [^1]" in saved["Markdown"]
     assert "[^1]: Shi Guan, *The Tang*, 1 War: “An Lushan”" in saved["Markdown"]
-    assert '<sup><a href="#n1">1</a></sup>' in saved["HTML"]
     assert "title = {The Tang}" in saved["BibTeX"]
     assert "author = {Shi Guan}" in saved["BibTeX"]
     assert "AU  - Shi Guan" in saved["RIS"]

@@ -278,7 +278,6 @@ ALLOWED = {
     "English",
     "Markdown",
     "Word",
-    "HTML",
     "BibTeX",
     "RIS",
     "JSON",

@@ -100,34 +100,6 @@ def test_none_of_them_runs_in_an_answer_or_a_passage(site, opened, width):
         quiet(page)
 
 
-def test_none_of_them_runs_in_what_is_taken_away(site, opened):
-    from pathlib import Path
-
-    site.passages = [passage(1, text, author=text) for text in HOSTILE[:1]]
-    script = Script(HOSTILE[:60])
-    answer = script.answer()
-    for number, citation in enumerate(answer["citations"]):
-        citation |= {
-            "title": HOSTILE[number],
-            "quote": HOSTILE[number + 60],
-            "number": number + 1,
-            "source": HOSTILE[number + 120],
-        }
-    site.script = [("generation_complete", answer)]
-    page = opened(site.url + "/")
-    page.fill("#question", "Who?")
-    page.press("#question", "Enter")
-    page.locator(".take summary").click()
-    with page.expect_download() as waiting:
-        page.get_by_role("button", name="HTML", exact=True).click()
-    written = Path(waiting.value.path()).read_text(encoding="utf-8")
-    taken = page.context.new_page()
-    taken.set_content(written)
-    assert taken.evaluate("window.hit") is None
-    assert taken.locator(":is(script, iframe, img, svg, details, form, math, template)").count() == 0
-    assert taken.locator("li").count() == 60
-
-
 def test_none_of_them_runs_in_a_kept_answer_its_reasons_or_what_the_stream_tells(site, opened):
     answer = Script(HOSTILE[:40], warnings=HOSTILE[40:60]).answer()
     answer |= {"query": HOSTILE[60], "mode": HOSTILE[61]}

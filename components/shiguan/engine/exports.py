@@ -1,6 +1,5 @@
 """Exports an answer as notes that can be cited: bibliography entries, and texts with footnotes."""
 
-import html
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -13,20 +12,19 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from shiguan.answer.quotations import QUOTING
 from shiguan.engine.annotations import annotation_sets
-from shiguan.engine.docx_notes import MARK, docx_with_footnotes
+from shiguan.engine.docx_notes import docx_with_footnotes
 from shiguan.engine.receipts import CitedSpan, Receipt
 from shiguan.errors import RefusedError
 from shiguan.tenants import of_tenant, where
 from shiguan.text.places import page_words
 from shiguan.text.works import PEOPLE, WORK_FIELDS, isbn_of, plain_line, work_of
 
-Form = Literal["csl", "bibtex", "ris", "markdown", "html", "docx", "annotations"]
+Form = Literal["csl", "bibtex", "ris", "markdown", "docx", "annotations"]
 FORMS: dict[Form, tuple[str, str]] = {
     "csl": ("application/vnd.citationstyles.csl+json", "csl.json"),
     "bibtex": ("application/x-bibtex", "bib"),
     "ris": ("application/x-research-info-systems", "ris"),
     "markdown": ("text/markdown; charset=utf-8", "md"),
-    "html": ("text/html; charset=utf-8", "html"),
     "docx": ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx"),
     "annotations": ("application/ld+json", "annotations.json"),
 }
@@ -83,7 +81,7 @@ def export_answer(receipt: Receipt, parents: Any, form: str, *, own: Mapping[str
     if form == "annotations":
         works = {entry.source: entry.work for entry in reversed(entries)}
         return annotation_sets(receipt, list(works.items())[::-1]).encode("utf-8", "replace")
-    writers = {"csl": _csl, "bibtex": _bibtex, "ris": _ris, "markdown": _markdown, "html": _html}
+    writers = {"csl": _csl, "bibtex": _bibtex, "ris": _ris, "markdown": _markdown}
     return writers[form](receipt, entries).encode("utf-8", "replace")
 
 
@@ -282,26 +280,3 @@ def _markdown(receipt: Receipt, entries: list[Entry]) -> str:
     ]
     feet = [f"[^{number}]: {note}" for number, note in notes.items()]
     return "\n\n".join([f"# {escape(_line(receipt.answer.query))}", *paragraphs, *feet, _signed(receipt.id)]) + "\n"
-
-
-def _html(receipt: Receipt, entries: list[Entry]) -> str:
-    notes = _footnotes(entries, html.escape, "<cite>{}</cite>")
-
-    def mark(found: re.Match[str]) -> str:
-        known = int(found[1]) in notes
-        return f'<sup><a href="#n{found[1]}">{found[1]}</a></sup>' if known else found[0]
-
-    def shown(text: str) -> str:
-        return MARK.sub(mark, html.escape(text))
-
-    paragraphs = [
-        f"<blockquote><p dir=auto>{shown(text)}</p></blockquote>" if quoted else f"<p dir=auto>{shown(text)}</p>"
-        for text, quoted in _paragraphs(receipt, entries)
-    ]
-    feet = [f'<li dir=auto id="n{number}" value="{number}">{note}</li>' for number, note in notes.items()]
-    title = html.escape(_line(receipt.answer.query))
-    style = "body{max-width:38rem;margin:3rem auto;padding:0 1rem;font:1.05rem/1.6 Georgia,'Songti SC',serif}"
-    head = f'<meta charset="utf-8"><title>{title}</title><style>{style}</style>'
-    body = [f"<h1 dir=auto>{title}</h1>", *paragraphs, "<hr>", "<ol>", *feet, "</ol>"]
-    end = f"<p><small>{_signed(receipt.id)}</small></p></body></html>\n"
-    return "\n".join([f"<!doctype html>\n<html><head>{head}</head><body>", *body, end])

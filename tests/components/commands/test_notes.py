@@ -49,7 +49,7 @@ def test_an_answer_is_exported_in_every_form(receipt, tmp_path, capsys):
     assert code == 0
     assert "p. 63: “The salt monopoly was set up by Diwu Qi in 758" in out
     assert r"*Salt \& \<Iron\>*" in out
-    for form in ("csl", "bibtex", "ris", "markdown", "html", "docx", "annotations"):
+    for form in ("csl", "bibtex", "ris", "markdown", "docx", "annotations"):
         file = tmp_path / f"out.{form}"
         code, out, _ = run(capsys, "export", str(receipt), "--form", form, "--output", str(file), "--json")
         assert code == 0

@@ -1,6 +1,5 @@
 """Twenty answers through each export and back, read by kept libraries, with everything that a book can say against it."""
 
-import html
 import io
 import json
 import random
@@ -197,7 +196,7 @@ def fields_of(entry):
 
 
 @pytest.mark.parametrize("number", ANSWERS)
-def test_markdown_and_html_have_every_field_and_no_markup_of_a_book(number):
+def test_markdown_has_every_field_and_no_markup_of_a_book(number):
     receipt, entries, written = exported(number, "markdown")
     text = written.decode()
     rendered = MarkdownIt("commonmark").render(text)
@@ -205,21 +204,13 @@ def test_markdown_and_html_have_every_field_and_no_markup_of_a_book(number):
     assert {node.tag for node in tree.iter()} <= {"html", "body", "h1", "p", "em", "blockquote"}
     assert len(tree.findall(".//h1")) == 1
     shown = " ".join("".join(tree.itertext()).split())
-    page = export_answer(receipt, answer(number)[1], "html").decode()
-    tree = etree.HTML(page)
-    assert {node.tag for node in tree.iter()} <= set(
-        "html head meta title style body h1 p sup a cite blockquote hr ol li small".split()
-    )
-    whole = " ".join("".join(tree.itertext()).split())
     for entry in entries:
         for said in fields_of(entry):
             assert said in shown
-            assert said in whole
         for mark in {mark for mark, *_ in entry.quotes}:
             assert len(re.findall(rf"(?m)^\[\^{mark}\]: ", text)) == 1
             assert f"[^{mark}]" in text.partition("\n[^")[0]
-    assert receipt.id in shown and receipt.id in whole
-    assert html.unescape(page).count("</html>") == 1
+    assert receipt.id in shown
 
 
 @pytest.mark.parametrize("number", ANSWERS)
@@ -339,7 +330,7 @@ def test_every_form_says_where_the_sources_disagree(language, said):
     assert any(marked)
     text = docx.Document(io.BytesIO(export_answer(receipt, parents, "docx")))
     assert any(said.split("[")[0] in paragraph.text for paragraph in text.paragraphs)
-    for form in ("markdown", "html", "csl", "bibtex"):
+    for form in ("markdown", "csl", "bibtex"):
         assert said.split("：")[0].split(":")[0] in export_answer(receipt, parents, form).decode()
 
 
