@@ -384,7 +384,7 @@ def test_no_command_prints_the_controls_of_a_text_a_title_or_a_name(tmp_path, ca
         ["why", question, "--expected", f"city{HOSTILE} wall"], ["why", question, "--expected", "city wall was built"],
         ["delete", f"none{HOSTILE}"], ["delete", name], ["check", f"fi{HOSTILE}le.yml"],
         ["ask", question, "--mode", HOSTILE], ["ask", question, "--tenant", f"no{HOSTILE}body"],
-        ["ask", question, "--history", f"no{HOSTILE}ne.json"], ["models", "--deployment", HOSTILE],
+        ["verify", f"no{HOSTILE}ne.txt"], ["models", "--deployment", HOSTILE],
     ):  # fmt: skip
         for as_json in ([],) if terminal else ([], ["--json"]):
             main([*arguments, *as_json, *([] if arguments[0] in ("check", "models") else data)])
@@ -405,23 +405,6 @@ def test_a_mistyped_folder_is_named_and_not_made(shiguan, tmp_path):
         assert (code, out) == (2, "")
         assert f"There is no library in `{typo}`" in err
         assert not typo.exists()
-
-
-def test_turns_that_a_mode_does_not_read_are_told(shiguan, tmp_path, monkeypatch):
-    from shiguan.engine.runner import Runner
-
-    made = Runner.__init__
-
-    def without_history(self, *arguments, **settings):
-        made(self, *arguments, **settings)
-        del self._mode.inputs["history"]
-
-    monkeypatch.setattr(Runner, "__init__", without_history)
-    turns = tmp_path / "turns.json"
-    turns.write_text('[{"role": "user", "content": "Which rivers are there?"}]', encoding="utf-8")
-    code, out, _ = shiguan("ask", "How long is the Yellow River?", "--history", str(turns))
-    assert code == 0
-    assert "note: The mode `simple` does not take `history`: it was left aside." in " ".join(out.split())
 
 
 def test_an_answer_of_a_model_comes_sentence_by_sentence_with_verdicts(shiguan, stand_in_llm, monkeypatch):

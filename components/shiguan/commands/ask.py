@@ -18,7 +18,6 @@ from shiguan.commands.options import (
     print_line,
     print_result,
     question_options,
-    read_history,
     tenant,
     typed_question,
 )
@@ -38,8 +37,7 @@ from shiguan.resources import data_folder, write_json
 def ask(options: argparse.Namespace) -> int:
     question = typed_question(options)
     checked_question(question)
-    history = read_history(options.history) if options.history else None
-    more = {"history": history, "conversation_id": options.conversation, "budget": options.budget}
+    more = {"conversation_id": options.conversation, "budget": options.budget}
     asked = {"tenant_id": tenant(options), "explain": options.explain, **question_options(options, **more)}
     with open_runner(options, keep_receipt=_writing(options.receipt), keep_prompts=True) as runner:
         # Closing the runner waits for a summary of the conversation, so the answer is printed first.

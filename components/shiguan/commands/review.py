@@ -11,7 +11,6 @@ from shiguan.commands.options import (
     open_runner,
     print_json,
     print_result,
-    read_history,
     tenant,
     typed_question,
 )
@@ -32,10 +31,9 @@ def why(options: argparse.Namespace) -> int:
     checked_question(question)
     if not options.expected.strip():
         raise RefusedError("`--expected` is empty. Give words of the passage that should have been used, or its id.")
-    asked: dict[str, Any] = {"history": read_history(options.history)} if options.history else {}
     with open_runner(options) as runner:
         expected = ExpectedPassages(open_library(options).stores, tenant(options)).find(options.expected)
-        run = TracedMode(runner).ask(question, tenant_id=tenant(options), top_k=options.top_k, **asked)
+        run = TracedMode(runner).ask(question, tenant_id=tenant(options), top_k=options.top_k)
         trace = run.trace()
     found = attribute(trace, expected)
     if options.json:

@@ -49,11 +49,6 @@ FIRST_TOKEN_SECONDS = _histogram(
     "first_token_seconds", "Time to the first token of an answer that is streamed.", ["mode"]
 )
 TOKENS = _counter("tokens", "Tokens that the LLM read and wrote.", ["mode", "kind"])
-PROMPT_CHARACTERS = _counter(
-    "prompt_characters",
-    "Characters of prompts, and of these the ones with which the prompt before began.",
-    ["mode", "kind"],
-)
 LLM_CALLS = _counter("llm_calls", "Calls of the LLM.", ["mode"])
 COST = _counter("llm_cost", "What calls of the LLM cost, by the prices of the models that have one.", ["mode"])
 SWITCHES = _counter(
@@ -86,9 +81,6 @@ def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None =
     for kind in ("prompt_tokens", "completion_tokens", "cached_tokens"):
         if isinstance(usage.get(kind), int):
             TOKENS.labels(mode, kind.removesuffix("_tokens")).inc(usage[kind])
-    for kind, characters in (metadata.get("prefix") or {}).items():
-        if kind in ("characters", "reused"):
-            PROMPT_CHARACTERS.labels(mode, kind).inc(characters)
     LLM_CALLS.labels(mode).inc(metadata.get("llm_calls") or 0)
     COST.labels(mode).inc(sum(call.get("cost") or 0 for call in metadata.get("calls", [])))
     for kind, hits in metadata.get("cache", {}).items():
