@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 # How often an upload may end the process.
 _MOST_ATTEMPTS = 8
 # These are not the upload's fault: it waits as long as they last, in short pauses.
-_LASTING, _LASTING_PAUSE = frozenset({"storage_full", "store_unavailable"}), 10.0
+_LASTING, _LASTING_PAUSE = frozenset({"storage_full", "store_unavailable", "upstream_unavailable"}), 10.0
 # How often a process looks for uploads that another one accepted in the same folder.
 _LOOK_SECONDS = 2.0
 # How many tenants' uploads run side by side: a book that takes an hour does not delay another tenant.
