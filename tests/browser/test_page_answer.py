@@ -278,6 +278,7 @@ ALLOWED = {
     "English",
     "Markdown",
     "Word",
+    "HTML",
     "BibTeX",
     "RIS",
     "JSON",
