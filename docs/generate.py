@@ -87,7 +87,7 @@ def options_page() -> str:
         for mode in (*MODES, "agent")
     }
     flags = {"sources": "`--source`", "sections": "`--section`", "conversation_id": "`--conversation`"}
-    flags |= {"filters": "-", "strict": "-"}
+    flags |= {"filters": "-", "history": "-", "strict": "-"}
     rows = ["| option | flag | values | modes | what it does |", "|---|---|---|---|---|"]
     for name, schema in AskOptions.model_json_schema()["properties"].items():
         hearing = [f"`{mode}`" for mode in inputs if name in inputs[mode]]

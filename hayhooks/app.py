@@ -6,6 +6,7 @@ import sys
 from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI
+from haystack.tracing.tracer import disable_tracing
 from pydantic import BaseModel, Field
 
 from shiguan.engine.pipeline_run import MAX_QUESTION
@@ -15,7 +16,7 @@ from shiguan.serving.document_routes import CurrentLibrary
 from shiguan.serving.engine import current_engine
 from shiguan.serving.service import Service
 from shiguan.serving.settings import ServingSettings
-from shiguan.serving.telemetry import log_handler, write_logs
+from shiguan.serving.telemetry import write_logs
 
 _SETTINGS = {
     "HAYHOOKS_CORS_ALLOW_ORIGINS": "[]",
@@ -75,7 +76,8 @@ def create(settings: ServingSettings) -> FastAPI:
     :returns: The ASGI application.
     :raises ConfigurationError: If the settings cannot work.
     """
-    write_logs(settings.log_format)
+    write_logs()
+    disable_tracing()  # a tracer of another program would get questions and passages
     service = Service(settings)
     os.environ.update(_SETTINGS)
     os.environ.setdefault("HAYHOOKS_PIPELINES_DIR", str(resource_folder("hayhooks") / "pipelines"))
@@ -84,7 +86,7 @@ def create(settings: ServingSettings) -> FastAPI:
     # Hayhooks reads its settings when it is imported.
     from hayhooks import create_app  # noqa: PLC0415
 
-    _log_without_values(settings.log_format)
+    _log_without_values()
     # An address is right or wrong; a redirect would let a client send its body twice.
     application = FastAPI(docs_url=None, redoc_url=None, redirect_slashes=False)
     application.router.routes.extend(router.routes)
@@ -92,18 +94,16 @@ def create(settings: ServingSettings) -> FastAPI:
     return application
 
 
-def _log_without_values(form: str) -> None:
+def _log_without_values() -> None:
     """Print where something failed, and never the values of variables, which hold questions and keys."""
     from loguru import logger  # noqa: PLC0415
 
     def line(record: Any) -> str:
         error = record["exception"]
-        if form == "json":
-            return "{message}" if error is None else "{name}:{line}"
         if error is None:
             return "{time:YYYY-MM-DD HH:mm:ss} | {level: <8} | {message}\n"
         return "{time:YYYY-MM-DD HH:mm:ss} | {level: <8} | {name}:{line} " + error.type.__name__ + "\n"
 
     logger.remove()
-    sink: Any = log_handler(form) if form == "json" else sys.stderr
-    logger.add(sink, level=os.environ["HAYHOOKS_LOG_LEVEL"].upper(), format=line, diagnose=False, backtrace=False)
+    level = os.environ["HAYHOOKS_LOG_LEVEL"].upper()
+    logger.add(sys.stderr, level=level, format=line, diagnose=False, backtrace=False)

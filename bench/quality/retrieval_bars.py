@@ -4,7 +4,7 @@ Print how well `simple` finds passages, on whole public sets and books, against 
     python -m bench.quality.retrieval_bars --data DIR [--keep DIR] [--sets zh_cmrc2018 books_qa] [--questions FILE]
 
 Each corpus goes through the real `index` pipeline into a data folder of its own, and each question through the
-retrieval of `simple`, as `shiguan ingest` and `shiguan search --queries` do it. Beside it stand its two retrievers
+retrieval of `simple`, as `shiguan ingest` and `shiguan search` do it. Beside it stand its two retrievers
 alone, run on the same components, because fusion must never lose what one of them knew.
 
 What counts as right, and the arithmetic, are those of `shiguan eval retrieval`: see docs/evaluation.md. For sets with

@@ -1,6 +1,7 @@
 """The processes of the load benchmark: a stand-in LLM, our server, a plain Hayhooks; each measured from outside."""
 
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -131,12 +132,15 @@ def our_server(port: int, *, data_dir: Path, llm_url: str) -> Iterator[ServerPro
     :returns: the server, ready.
     """
     hashed = hashlib.sha256(KEY.encode()).hexdigest()
+    keys = data_dir.with_name(f"{data_dir.name}-keys.json")
+    record = {"id": hashed[:12], "hash": hashed, "tenant": TENANTS[0][0], "role": "read"}
+    keys.write_text(json.dumps({"keys": [record]}), encoding="utf-8")
     server = ServerProcess(
         ["-m", "shiguan.cli", "serve", "--host", "127.0.0.1", "--port", str(port), "--data-dir", str(data_dir)],
         url=f"http://127.0.0.1:{port}",
         ready="/health",
         environment={
-            "SHIGUAN_API_KEYS": f"{TENANTS[0][0]}:read:{hashed}",
+            "SHIGUAN_KEYS_FILE": str(keys),
             # All clients are one tenant here, which may have half.
             "SHIGUAN_MAX_IN_FLIGHT": "400",
             **llm_environment(llm_url),

@@ -5,13 +5,13 @@ import gc
 import logging
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
 from shiguan import __version__
 from shiguan.commands.arguments import add_commands, describe
-from shiguan.commands.options import print_error, print_line
+from shiguan.commands.options import print_error
 from shiguan.errors import ConfigurationError, RefusedError, ShiguanError, StoreFormatError, StoreLockedError
 from shiguan.text.terminal import printable
 
@@ -60,12 +60,11 @@ def _run(options: argparse.Namespace) -> int:
     finally:
         gc.freeze()
         gc.enable()
-    folder = getattr(options, "prompts", None)
-    if folder is None:
+    if getattr(options, "prompts", None) is None:
         return int(command(options))
     from shiguan.llm.prompts import prompts_from  # noqa: PLC0415  # no other command waits for it
 
-    with prompts_from(folder):
+    with prompts_from(options.prompts):
         return int(command(options))
 
 
@@ -80,26 +79,6 @@ class _Parser(argparse.ArgumentParser):
         super()._print_message(printable(message), file)
 
 
-class _Completion(argparse.Action):
-    """Prints what makes a shell complete commands, options and their values."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *called: Any) -> None:
-        import shtab  # noqa: PLC0415  # no other command waits for it
-
-        for one in _with_commands(parser):
-            describe(one)
-        print_line(shtab.complete(parser, shell=called[1]))
-        parser.exit()
-
-
-def _with_commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    yield parser
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for command in action.choices.values():
-                yield from _with_commands(command)
-
-
 def _parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="shiguan",
@@ -107,9 +86,6 @@ def _parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
         epilog="Start with: shiguan ingest BOOK.epub, then: shiguan ask your question",
     )
     parser.add_argument("--version", action="version", version=f"shiguan {__version__}")
-    shells = ("bash", "zsh", "fish", "tcsh", "powershell")
-    text = 'print what completes commands with Tab, for the shell\'s start: eval "$(shiguan --print-completion bash)"'
-    parser.add_argument("--print-completion", action=_Completion, choices=shells, metavar="SHELL", help=text)
     add_commands(parser, arguments[0] if arguments else None)
     return parser
 

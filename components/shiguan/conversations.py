@@ -1,7 +1,6 @@
 """What a conversation is, and what a store of conversations does for the tenant whose it is and for nobody else."""
 
 import inspect
-import json
 import re
 import reprlib
 import time
@@ -211,9 +210,8 @@ def head_of(conversation: Conversation) -> dict[str, Any]:
     return {**known, "title": kept_title(conversation.title)}
 
 
-def export_json(conversation: Conversation, turns: Sequence[Turn]) -> str:
-    body = {**head_of(conversation), "turns": [asdict(turn) for turn in turns]}
-    return json.dumps(body, ensure_ascii=False, indent=1) + "\n"
+def shown_conversation(conversation: Conversation, turns: Sequence[Turn]) -> dict[str, Any]:
+    return {**head_of(conversation), "turns": [asdict(turn) for turn in turns]}
 
 
 def export_markdown(conversation: Conversation, turns: Sequence[Turn]) -> str:

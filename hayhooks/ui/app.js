@@ -8,7 +8,6 @@ import { h, icon, kept } from "./dom.js";
 import { failed } from "./failure.js";
 import { libraryView } from "./library.js";
 import { pastView } from "./past.js";
-import { reportsView } from "./reports.js";
 import { language, switchLanguage, t } from "./words.js";
 
 const THEMES = ["", "light", "dark"];
@@ -81,7 +80,6 @@ async function route() {
     if (view === "library") await libraryView(place, server);
     else if (view === "check") await checkView(place);
     else if (view === "past") await pastView(place, server);
-    else if (view === "reports") await reportsView(place, id);
     else if (view === "book") await bookView(place, query);
     else if (view === "answer" && id) await receiptView(place, id, server);
     else await askView(place, id || null, server);

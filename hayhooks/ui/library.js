@@ -29,7 +29,7 @@ export async function libraryView(main, server) {
   let due = 0;
   const parts = [h("h1", t("library")), searchForm()];
   if (server.role !== "read") parts.push(dropZone(), jobs);
-  main.replaceChildren(h("div.wide", parts, h("div.listhead", count, h("label", t("filter"), filter)), list, server.reports && h("p.hint", h("a", { href: "#/reports" }, t("reports")))));
+  main.replaceChildren(h("div.wide", parts, h("div.listhead", count, h("label", t("filter"), filter)), list));
   await load();
 
   async function load() {

@@ -133,14 +133,9 @@ def test_none_of_them_runs_in_a_kept_answer_its_reasons_or_what_the_stream_tells
     quiet(page)
 
 
-def test_none_of_them_runs_in_an_error_or_in_a_list_of_reports(site, opened):
+def test_none_of_them_runs_in_an_error(site, opened):
     from shiguan.serving.error_replies import ApiError
 
-    site.reports = {f"{number} {text[:150]}": [["p", {}, text]] for number, text in enumerate(HOSTILE[:60])}
-    page = opened(site.url + "/#/reports")
-    page.wait_for_selector(".past li")
-    assert page.locator(".past li").count() == 60
-    quiet(page)
     for text in HOSTILE[::30]:
         site.script = [("error", ApiError("internal", message=text, next_step=text, stage=text[:40]).body())]
         page = opened(site.url + "/")

@@ -75,7 +75,7 @@ def test_two_replicas_wait_for_the_init_job_and_it_for_both_servers():
 
 def test_no_password_has_a_default_and_each_is_checked_where_it_is_used():
     used = re.findall(r"(?<!\$)\$\{(\w*(?:PASSWORD|KEY|KEYS)):-([^}]*)\}", WITHOUT_COMMENTS)
-    assert {name for name, _ in used} >= {"ELASTIC_PASSWORD", "QDRANT_API_KEY", "SHIGUAN_API_KEYS"}
+    assert {name for name, _ in used} >= {"ELASTIC_PASSWORD", "QDRANT_API_KEY"}
     assert {default for _, default in used} == {""}
     assert "$${ELASTIC_PASSWORD:?" in " ".join(SERVICES["elasticsearch"]["command"])
     assert "$${METRICS_KEY:?" in " ".join(SERVICES["prometheus"]["command"])

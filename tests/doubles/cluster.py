@@ -1,6 +1,5 @@
 """Fixtures for tests of the deployment `elasticsearch_qdrant`: its servers' stand-ins and its files with small models."""
 
-import hashlib
 import inspect
 import shutil
 import time
@@ -10,6 +9,7 @@ from itertools import takewhile
 import pytest
 import yaml
 from haystack.core.serialization import import_class_by_name
+from tests.doubles.key_file import key_file
 from tests.doubles.small_library import TEXTS
 from tests.doubles.stand_in_elasticsearch import StandInElasticsearch
 from tests.doubles.stand_in_qdrant import StandInQdrant
@@ -120,7 +120,7 @@ def prepared_cluster(folder, **more):
             "SHIGUAN_QDRANT_URL": qdrant.url,
             "SHIGUAN_PIPELINES_DIR": str(folder / "pipelines"),
             "SHIGUAN_DEPLOYMENT": "elasticsearch_qdrant",
-            "SHIGUAN_API_KEYS": f"default:write:{hashlib.sha256(b'the-key-of-this-test').hexdigest()}",
+            "SHIGUAN_KEYS_FILE": key_file(folder, "the-key-of-this-test", "default"),
             "HF_HUB_OFFLINE": "1",
             **more,
         }

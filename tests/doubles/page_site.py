@@ -131,7 +131,6 @@ class PageSite:
         self.go = threading.Event()
         self.asked: list[dict[str, Any]] = []
         self.deleted: list[str] = []
-        self.reports: dict[str, list[Any]] = {}
         self.judged: list[dict[str, Any]] = []
         self.seen: list[str] = []
 
@@ -167,7 +166,6 @@ class PageSite:
             return {
                 "modes": ["simple", "precise"],
                 "role": self.role,
-                "reports": True,
                 "limits": {"upload_bytes": 100 * 2**20},
             }
 
@@ -245,15 +243,6 @@ class PageSite:
         @app.get("/api/v1/conversations")
         async def conversations() -> Any:
             return {"conversations": self.conversations}
-
-        @app.get("/api/v1/reports")
-        async def reports() -> Any:
-            listed = [{"name": name, "title": name, "written": "2026-01-02T03:04:05+00:00"} for name in self.reports]
-            return {"reports": listed}
-
-        @app.get("/api/v1/reports/{name:path}")
-        async def report(name: str) -> Any:
-            return {"name": name, "title": name, "body": self.reports[name]}
 
         @app.get("/api/v1/receipts/{receipt_id}")
         async def receipt(receipt_id: str) -> Any:

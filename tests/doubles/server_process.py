@@ -28,7 +28,6 @@ class ServerProcess:
     :param command: What to start instead, with `{port}` in place of a free one; it answers at `ready`.
     :param ready: An address of it that answers 200 once it has started.
     :param port: The port; 0 for a free one.
-    :param workers: How many processes answer.
     :param environment: Further variables.
     """
 
@@ -39,14 +38,12 @@ class ServerProcess:
         command: list[str] | None = None,
         ready: str = "/ready",
         port: int = 0,
-        workers: int = 1,
         **environment: str,
     ) -> None:
         self.port = port
         self.data_dir = data_dir
         self.command = command
         self.ready = ready
-        self.workers = workers
         self.environment = environment
         self.url = ""
         self.client = httpx.Client(timeout=30)
@@ -56,7 +53,6 @@ class ServerProcess:
         """Start and wait until it answers."""
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "SHIGUAN_", "HAYHOOKS_"))}
         command = [sys.executable, "-m", "shiguan.cli", "serve", "--port", str(self.port), "--json"]
-        command += ["--workers", str(self.workers)] if self.workers > 1 else []
         if self.command:
             with socket.create_server(("127.0.0.1", 0)) as free:
                 port = free.getsockname()[1]

@@ -42,7 +42,6 @@ def server(tmp_path_factory, llm, keys):
         OPENAI_BASE_URL=llm.url, OPENAI_API_KEY="sk-never-in-a-log", OPENAI_MODEL="stand-in",
         SHIGUAN_KEYS_FILE=str(keys["file"].path), SHIGUAN_MAX_IN_FLIGHT=str(LIMIT), SHIGUAN_MAX_UPLOAD_BYTES="200000",
         SHIGUAN_REQUEST_TIMEOUT="8", SHIGUAN_LOG_LEVEL="INFO",
-        SHIGUAN_LOG_FORMAT="json",
     ) as server:  # fmt: skip
         yield server
 
@@ -267,17 +266,16 @@ def test_nothing_of_users_stands_in_the_log(ready, keys):
         assert secret not in log, log[-2000:]
 
 
-def test_each_line_of_the_log_is_an_object_and_a_requests_lines_have_its_id(ready, keys):
+def test_a_requests_lines_of_the_log_have_its_id(ready, keys):
     ready.log.clear()
     asked = by(keys, "reader")["headers"] | {"X-Request-ID": "this-question"}
     assert ready.post("/api/v1/rag/query", json={"query": "Who?"}, headers=asked).status_code == 200
+    line = "Running component tenant_filter [request this-question]"
     for _ in range(500):  # a thread reads the log
         ready.get("/health", headers={"X-Request-ID": "not-this-one"})
-        if "Running component tenant_filter" in ready.errors:
+        if line in ready.errors:
             break
-    entries = [json.loads(line) for line in list(ready.log)]
-    assert all({"time", "level", "logger", "message", "request_id"} <= set(entry) for entry in entries)
-    assert "Running component tenant_filter" in {e["message"] for e in entries if e["request_id"] == "this-question"}
+    assert line in ready.errors
 
 
 def test_a_second_server_on_the_same_folder_answers_too(ready, keys):

@@ -49,8 +49,6 @@ ROUTES = [
     ("GET", "/api/v1/receipts/{receipt_id}"),
     ("GET", "/api/v1/receipts/{receipt_id}/export"),
     ("GET", "/api/v1/receipts/{receipt_id}/places"),
-    ("GET", "/api/v1/reports"),
-    ("GET", "/api/v1/reports/{name:path}"),
     ("POST", "/api/v1/verify"),
     ("POST", "/api/v1/verify/text"),
     ("POST", "/api/v1/why"),

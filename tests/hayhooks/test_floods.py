@@ -6,9 +6,8 @@ import socket
 
 import psutil
 import pytest
+from tests.doubles.key_file import key_file
 from tests.doubles.server_process import ServerProcess
-
-from shiguan.serving.keys import hash_of
 
 pytestmark = pytest.mark.slow
 KEY = {"Authorization": "Bearer reader"}
@@ -17,10 +16,7 @@ HEAD = b"POST /api/v1/rag/query HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 
 @pytest.fixture
 def server(tmp_path):
-    with ServerProcess(
-        tmp_path,
-        SHIGUAN_API_KEYS=f"acme:write:{hash_of('reader')}",
-    ) as server:
+    with ServerProcess(tmp_path, SHIGUAN_KEYS_FILE=key_file(tmp_path, "reader", "acme")) as server:
         yield server
 
 

@@ -1,4 +1,4 @@
-"""Several processes of the real server over the cluster's stand-ins: workers on one port, replicas behind the shipped proxy."""
+"""Several processes of the real server over the cluster's stand-ins: replicas behind the shipped proxy."""
 
 import re
 import shutil
@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 
 import httpx
-import psutil
 import pytest
 from tests.doubles.cluster import KEY, prepared_cluster
 from tests.doubles.server_process import ROOT, ServerProcess
@@ -33,12 +32,6 @@ def cluster(tmp_path_factory):
         yield variables
 
 
-def workers_of(server):
-    children = psutil.Process(server.process.pid).children()
-    alive = [child for child in children if child.status() != psutil.STATUS_ZOMBIE]
-    return [child.pid for child in alive if "spawn_main" in " ".join(child.cmdline())]
-
-
 def ask(url, *, count, clients=4):
     """Ask a new connection each time, so that any process may get it; statuses and answers."""
 
@@ -51,24 +44,6 @@ def ask(url, *, count, clients=4):
 
 
 ANSWERED = (200, "Yang Yan proposed the two-tax reform")
-
-
-def test_workers_share_a_port_and_one_that_dies_is_followed_by_another(cluster, tmp_path):
-    with ServerProcess(tmp_path, workers=2, **cluster) as server:
-        first = workers_of(server)
-        assert len(first) == 2
-        assert ask(server.url, count=20) == {ANSWERED: 20}
-        psutil.Process(first[0]).kill()
-        pause = threading.Event()
-        for _ in range(600):
-            now = workers_of(server)
-            if len(now) == 2 and first[0] not in now:
-                break
-            pause.wait(0.1)
-        assert first[1] in now
-        assert ask(server.url, count=5) == {ANSWERED: 5}
-        assert server.stop(120) == 0  # the new one may still be loading
-        assert not any(psutil.pid_exists(pid) for pid in {*first, *now})
 
 
 @pytest.mark.skipif(NGINX is None, reason="nginx is not installed")

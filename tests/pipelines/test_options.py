@@ -118,6 +118,7 @@ def test_the_command_line_has_every_option(capsys):
     text = capsys.readouterr().out
     other = {"conversation_id": "--conversation", "sources": "--source", "sections": "--section", "filters": ""}
     other["strict"] = ""  # a command line knows the methods
+    other["history"] = ""  # what was said is kept, and --conversation goes on from it
     for name in AskOptions.model_fields:
         assert other.get(name, f"--{name.replace('_', '-')}") in text
 

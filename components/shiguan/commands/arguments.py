@@ -54,8 +54,6 @@ def _add_arguments(parser: Any, arguments: list[Any], shared: dict[str, list[Any
             names = keywords.pop("name")
             if "type" in keywords:
                 keywords["type"] = _TYPES[keywords["type"]]
-            if isinstance(keywords.get("metavar"), list):
-                keywords["metavar"] = tuple(keywords["metavar"])
             parser.add_argument(*([names] if isinstance(names, str) else names), **keywords)
 
 
@@ -67,7 +65,7 @@ def _add_question_options(group: Any) -> None:
 
 
 def describe(parser: argparse.ArgumentParser) -> None:
-    """Add values and descriptions to the options of a question, which only help and completion need."""
+    """Add values and descriptions to the options of a question, which only help needs."""
     actions = [action for action in parser._actions if action.dest in ("top_k", *QUESTION_OPTIONS)]
     if actions:
         from shiguan.engine.options import AskOptions, allowed_values
@@ -106,7 +104,6 @@ def _whole_number(low: int, high: int | None = None) -> Callable[[str], int]:
 
 _TYPES: dict[str, Callable[[str], Any]] = {
     "path": Path,
-    "number": int,
     "positive": _whole_number(1),
     "top_k": _whole_number(1, 50),
     "port": _whole_number(0, 65535),

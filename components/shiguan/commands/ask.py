@@ -9,8 +9,6 @@ from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from haystack import Document
-
 from shiguan.commands.answer_view import AnswerView, print_passages
 from shiguan.commands.options import (
     open_library,
@@ -20,12 +18,11 @@ from shiguan.commands.options import (
     print_line,
     print_result,
     question_options,
-    read_history,
     tenant,
     typed_question,
 )
-from shiguan.commands.terminal import place_line, track
-from shiguan.conversations import ConversationStore, check_conversation_id, export_json, export_markdown, head_of
+from shiguan.commands.terminal import place_line
+from shiguan.conversations import ConversationStore, check_conversation_id, export_markdown, head_of, shown_conversation
 from shiguan.engine.loading import load_stores
 from shiguan.engine.options import read_options
 from shiguan.engine.pipeline_run import checked_question
@@ -33,15 +30,13 @@ from shiguan.engine.runner import Runner
 from shiguan.engine.timeline import matched, time_words
 from shiguan.engine.timeline import timeline as list_times
 from shiguan.errors import AnswerError, RefusedError
-from shiguan.evaluation.json_lines import read_json_lines
 from shiguan.resources import write_json
 
 
 def ask(options: argparse.Namespace) -> int:
     question = typed_question(options)
     checked_question(question)
-    history = read_history(options.history) if options.history else None
-    more = {"history": history, "conversation_id": options.conversation, "budget": options.budget}
+    more = {"conversation_id": options.conversation, "budget": options.budget}
     asked = {"tenant_id": tenant(options), "explain": options.explain, **question_options(options, **more)}
     with open_runner(options, keep_receipt=_writing(options.receipt), keep_prompts=True) as runner:
         # Closing the runner waits for a summary of the conversation, so the answer is printed first.
@@ -119,10 +114,6 @@ def timeline(options: argparse.Namespace) -> int:
 
 
 def search(options: argparse.Namespace) -> int:
-    if bool(options.question) == (options.queries is not None):
-        raise RefusedError("`search` takes either a question or `--queries FILE`. Give one of them.")
-    if options.queries is not None:
-        return _search_file(options)
     question = typed_question(options)
     checked_question(question)
     asked = question_options(options)
@@ -130,35 +121,19 @@ def search(options: argparse.Namespace) -> int:
         documents, warnings = runner.search(question, tenant_id=tenant(options), **asked)
     if options.json:
         results = [
-            {**_hit(document), "source": document.meta.get("source"), "section": document.meta.get("section", []),
-             "anchor": document.meta.get("anchor"), "text": document.content}
+            {
+                "id": document.id,
+                "score": document.score,
+                **{name: document.meta.get(name) for name in ("record_id", "start", "end", "source", "anchor")},
+                "section": document.meta.get("section", []),
+                "text": document.content,
+            }
             for document in documents
-        ]  # fmt: skip
+        ]
         print_json({"query": question, "mode": options.mode, "results": results, "warnings": warnings})
     else:
         print_passages(question, documents, warnings)
     return 0
-
-
-def _search_file(options: argparse.Namespace) -> int:
-    queries, asked = list(_read_queries(options.queries)), question_options(options)
-    with open_runner(options, outputs=["documents"]) as runner:
-        for query_id, text in track(queries, "Searching"):
-            documents, _ = runner.search(text, tenant_id=tenant(options), **asked)
-            print_json({"query_id": query_id, "results": [_hit(document) for document in documents]})
-    return 0
-
-
-def _hit(document: Document) -> dict[str, Any]:
-    place = {name: document.meta.get(name) for name in ("record_id", "start", "end")}
-    return {"id": document.id, "score": document.score, **place}
-
-
-def _read_queries(path: Path) -> Iterator[tuple[str, str]]:
-    for number, row in read_json_lines(path):
-        if "id" not in row or not str(row.get("text") or "").strip():
-            raise RefusedError(f'{path}, line {number}: expected {{"id": ..., "text": ...}}. Correct the line.')
-        yield str(row["id"]), str(row["text"])
 
 
 def list_conversations(options: argparse.Namespace) -> int:
@@ -179,7 +154,7 @@ def export_conversation(options: argparse.Namespace) -> int:
         if conversation is None:
             raise _no_conversation(options.id)
         turns = store.turns(tenant(options), options.id)
-    print_line((export_json if options.json else export_markdown)(conversation, turns).rstrip())
+    print_result(options, shown_conversation(conversation, turns), export_markdown(conversation, turns).rstrip())
     return 0
 
 

@@ -16,10 +16,7 @@ from shiguan.text.terminal import one_line
 
 def export(options: argparse.Namespace) -> int:
     receipt = _own_receipt(options)
-    path = options.sources or data_folder(options.data_dir) / "sources.yml"
-    if options.sources and not path.is_file():
-        raise RefusedError(f"{path} does not exist. Correct `--sources`.")
-    own = read_sources(path, tenant(options))
+    own = read_sources(data_folder(options.data_dir) / "sources.yml", tenant(options))
     written = export_answer(receipt, open_library(options).stores["parents"], options.form, own=own)
     if options.output:
         write_whole(options.output, written)

@@ -3,7 +3,6 @@
 import argparse
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shiguan.commands.arguments import QUESTION_LISTS, QUESTION_OPTIONS
@@ -91,13 +90,3 @@ def open_runner(options: argparse.Namespace, **settings: Any) -> "Runner":
             "`shiguan ingest PATH`, or check `--tenant` and `--data-dir`."
         )
     return Runner(options.deployment, options.mode, data_dir=options.data_dir, **settings)
-
-
-def read_history(path: Path) -> list[Any]:
-    try:
-        turns = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
-        raise RefusedError(f"{path} cannot be read as JSON: {error}. Correct the path or the file.") from error
-    if not isinstance(turns, list):
-        raise RefusedError(f'{path} is not a list of turns. Expected [{{"role": "user", "content": "..."}}, ...].')
-    return turns

@@ -1,9 +1,7 @@
-"""`shiguan why`, `replay`, `feedback` and `modes --statistics`: how answers came about, and how good they were."""
+"""`shiguan why`, `replay` and `feedback`: how answers came about, and what readers said of them."""
 
 import argparse
-from collections import defaultdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.text import Text
 
@@ -13,7 +11,6 @@ from shiguan.commands.options import (
     open_runner,
     print_json,
     print_result,
-    read_history,
     tenant,
     typed_question,
 )
@@ -23,12 +20,8 @@ from shiguan.engine.pipeline_run import checked_question
 from shiguan.engine.receipts import Replay, read_receipt
 from shiguan.errors import RefusedError
 from shiguan.evaluation.attribution import LABELS, Attribution, ExpectedPassage, ExpectedPassages, TracedMode, attribute
-from shiguan.evaluation.tables import Table
 from shiguan.resources import data_folder
 from shiguan.text.terminal import console_for_people, one_line
-
-if TYPE_CHECKING:
-    from shiguan.serving.engine import ReceiptFolder
 
 _SHOWN = 3
 
@@ -38,10 +31,9 @@ def why(options: argparse.Namespace) -> int:
     checked_question(question)
     if not options.expected.strip():
         raise RefusedError("`--expected` is empty. Give words of the passage that should have been used, or its id.")
-    asked: dict[str, Any] = {"history": read_history(options.history)} if options.history else {}
     with open_runner(options) as runner:
         expected = ExpectedPassages(open_library(options).stores, tenant(options)).find(options.expected)
-        trace = TracedMode(runner).ask(question, tenant_id=tenant(options), top_k=options.top_k, **asked)
+        trace = TracedMode(runner).ask(question, tenant_id=tenant(options), top_k=options.top_k)
     found = attribute(trace, expected)
     if options.json:
         about = {"question": question, "mode": options.mode}
@@ -124,19 +116,6 @@ def _lines(result: dict[str, Any]) -> list[str]:
     return lines
 
 
-def give(options: argparse.Namespace) -> int:
-    from shiguan.serving.engine import RECEIPT_ID
-
-    file = open_feedback(options)
-    receipt = _kept_receipts(file.path.parent).find(tenant(options), options.receipt)
-    if receipt is None and RECEIPT_ID.fullmatch(options.receipt):
-        raise RefusedError(f"{file.path.parent} has no such receipt of this tenant. Check `--tenant` and `--data-dir`.")
-    receipt = receipt or read_receipt(Path(options.receipt))
-    receipt.require_tenant(tenant(options))
-    print_json(file.give(receipt, options.kind, options.note, reader="command line"))
-    return 0
-
-
 def forget(options: argparse.Namespace) -> int:
     file = open_feedback(options)
     print_json({"deleted": file.forget(tenant(options), receipt=options.receipt, days=options.older_than)})
@@ -154,38 +133,3 @@ def open_feedback(options: argparse.Namespace) -> FeedbackFile:
     if options.data_dir is not None and not options.data_dir.is_dir():
         raise RefusedError(f"There is no folder `{options.data_dir}`. Correct `--data-dir`.")
     return FeedbackFile(data_folder(options.data_dir))
-
-
-def statistics(options: argparse.Namespace) -> int:
-    """Show how each method of each mode has done, from the receipts that the server keeps."""
-    groups: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-    for receipt in _kept_receipts(data_folder(options.data_dir)).receipts(tenant(options)):
-        answer = receipt.answer.model_dump()
-        groups[answer["mode"], answer["metadata"].get("method") or "none"].append(answer)
-    rows = [
-        {
-            "mode": mode,
-            "method": method,
-            "answers": len(answers),
-            "not_answered": sum(answer["status"] in ("not_found", "refused") for answer in answers),
-            "seconds": _mean([answer["metadata"]["timings_ms"]["total"] / 1000 for answer in answers]),
-            "confidence": _mean([answer["metadata"].get("confidence") for answer in answers]),
-        }
-        for (mode, method), answers in sorted(groups.items())
-    ]
-    columns = ["mode", "method", ">answers", ">not answered", ">seconds", ">confidence"]
-    cells = [["-" if value is None else value for value in row.values()] for row in rows]
-    print_result(options, {"statistics": rows}, Table(columns, cells).to_terminal())
-    return 0
-
-
-def _mean(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return round(sum(known) / len(known), 3) if known else None
-
-
-def _kept_receipts(folder: Path) -> "ReceiptFolder":
-    from shiguan.serving.engine import ReceiptFolder
-    from shiguan.serving.settings import ServingSettings
-
-    return ReceiptFolder(ServingSettings.from_environment().model_copy(update={"data_dir": folder}))

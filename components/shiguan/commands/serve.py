@@ -4,105 +4,65 @@ import argparse
 import logging
 import os
 import socket
-import sys
 import threading
 import webbrowser
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.machinery import SourceFileLoader
 from types import ModuleType
 from typing import Any
 
 import uvicorn
-from uvicorn.config import STARTUP_FAILURE
-from uvicorn.supervisors.multiprocess import Multiprocess
 
 from shiguan.commands.models import awaited_models
 from shiguan.commands.options import print_line, print_result
-from shiguan.engine.loading import list_modes, load_stores
-from shiguan.errors import ConfigurationError, RefusedError, ShiguanError
+from shiguan.engine.loading import list_modes
+from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.resources import resource_folder
 from shiguan.serving.authentication import KeyRing, check_open_host
 from shiguan.serving.gate import MOST_HEAD_BYTES, Connection
-from shiguan.serving.keys import KeyFile, KeyRecord, audit, last_used, new_key
+from shiguan.serving.keys import KeyFile, KeyRecord, audit
 from shiguan.serving.settings import ServingSettings
 
 # Proxies drop an idle connection after 60 s (nginx). If the server were first, a question sent meanwhile would be lost.
 _IDLE_SECONDS = 75
 _GRACE_SECONDS = 5
-_HANGING_SECONDS = 60
-"""How long a worker may not answer its supervisor; one that loads models is slow."""
 
 
 def serve(options: argparse.Namespace) -> int:
-    _log_more()
+    if "SHIGUAN_LOG_LEVEL" not in os.environ:
+        # An operator of a server needs more than the user of a command.
+        logging.getLogger("shiguan").setLevel(logging.WARNING)
     # The options hold for every part, also for stores in YAML.
     if options.data_dir is not None:
         os.environ["SHIGUAN_DATA_DIR"] = str(options.data_dir)
     if options.deployment is not None:
         os.environ["SHIGUAN_DEPLOYMENT"] = options.deployment
     settings = ServingSettings.from_environment()
-    _check_workers(options.workers, settings.deployment)
     keyless = KeyRing(settings).keyless
     check_open_host(options.host, keyless=keyless)
     with _bound(options.host, options.port) as listening:
         _print_loading(options, settings)
-        on_ready = partial(_print_ready, options, settings.deployment, keyless=keyless)
-        if options.workers > 1:
-            return _run_workers(options.workers, listening, on_ready)
-        return _run(settings, listening, on_ready)
+        on_ready = partial(_print_ready, options, settings.deployment, _address(listening), keyless=keyless)
+        server = _Server(_config(_application_module().create(settings)), on_ready)
+        server.run(sockets=[listening])
+    return 0 if server.started else 1
 
 
-def _log_more() -> None:
-    if "SHIGUAN_LOG_LEVEL" not in os.environ:
-        # An operator of a server needs more than the user of a command.
-        logging.getLogger("shiguan").setLevel(logging.WARNING)
+class _Server(uvicorn.Server):
+    """Reports the address once the server can answer."""
+
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self.on_ready = on_ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self.on_ready()
 
 
-def _check_workers(workers: int, deployment: str) -> None:
-    if workers < 1:
-        raise ConfigurationError(f"`--workers` must be 1 or more, got {workers}.")
-    if workers > 1 and not all(hasattr(store, "set_up") for store in load_stores(deployment).values()):
-        raise ConfigurationError(
-            f"`--workers {workers}` needs stores that are servers, and the deployment `{deployment}` keeps its library "
-            "in a folder, which one process reads for all. Leave `--workers` out, or copy the library to servers with "
-            "`shiguan stores copy` and serve with `--deployment elasticsearch_qdrant`."
-        )
-
-
-def _run_workers(workers: int, listening: socket.socket, on_ready: Callable[[str], None]) -> int:
-    class Workers(Multiprocess):
-        """Reports the address once all workers can answer."""
-
-        ready = False
-
-        def keep_subprocess_alive(self) -> None:
-            super().keep_subprocess_alive()
-            if not self.ready and all(process.is_ready() for process in self.processes):
-                self.ready = True
-                on_ready(_address(listening))
-
-    config = _config(_application, factory=True, workers=workers, timeout_worker_healthcheck=_HANGING_SECONDS)
-    supervisor = Workers(config, [listening])
-    supervisor.run()
-    return 0 if supervisor.ready else 1
-
-
-def _application() -> Any:
-    """Build the application in a worker, which inherits only the environment."""
-    _log_more()
-    # A worker calls this inside its event loop, in which modes cannot be warmed up: they run loops of their own.
-    with ThreadPoolExecutor(1) as thread:
-        building = thread.submit(lambda: _application_module().create(ServingSettings.from_environment()))
-    try:
-        return building.result()
-    except ShiguanError as error:
-        print_line(f"shiguan: {error}", error=True)
-        sys.exit(STARTUP_FAILURE)  # the supervisor gives up
-
-
-def _config(application: Any, **more: Any) -> uvicorn.Config:
+def _config(application: Any) -> uvicorn.Config:
     return uvicorn.Config(
         application,
         http=Connection,
@@ -114,27 +74,12 @@ def _config(application: Any, **more: Any) -> uvicorn.Config:
         lifespan="on",
         timeout_keep_alive=_IDLE_SECONDS,
         timeout_graceful_shutdown=_GRACE_SECONDS,
-        **more,
     )
 
 
 def _address(listening: socket.socket) -> str:
     host, port = listening.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def _run(settings: ServingSettings, listening: socket.socket, on_ready: Callable[[str], None]) -> int:
-    class Server(uvicorn.Server):
-        """Reports the address once the server can answer."""
-
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets)
-            if self.started:
-                on_ready(_address(listening))
-
-    server = Server(_config(_application_module().create(settings)))
-    server.run(sockets=[listening])
-    return 0 if server.started else 1
 
 
 def _bound(host: str, port: int) -> socket.socket:
@@ -186,35 +131,24 @@ def add_key(options: argparse.Namespace) -> int:
     file = _key_file()
     if not options.tenant and options.role != "metrics":
         raise RefusedError("`--tenant` is missing. Say whose library the key opens: `--tenant NAME`.")
-    if options.print_hash and options.days:
-        raise RefusedError("An entry of SHIGUAN_API_KEYS cannot end by itself. Leave out `--days` or `--print-hash`.")
-    if options.print_hash:
-        key, record = new_key(options.tenant, options.role, options.name, days=options.days)
-    else:
-        key, record = file.add(options.tenant, options.role, options.name, days=options.days)
-        _audit("key add", record)
-    entry = f"{record.tenant}:{record.role}:{record.hash}"
+    key, record = file.add(options.tenant, options.role, options.name, days=options.days)
+    _audit("key add", record)
     line = f"Key {record.id} ({record.role}, tenant {record.tenant}) is in {file.path}. It is shown only now."
-    if options.print_hash:
-        line = f"Entry for SHIGUAN_API_KEYS: {entry}"
-    print_result(options, {"key": key, **record.shown(), **({"entry": entry} if options.print_hash else {})}, key, line)
+    print_result(options, {"key": key, **record.shown()}, key, line)
     return 0
 
 
 def list_keys(options: argparse.Namespace) -> int:
-    file = _key_file()
-    records, used = file.read(), last_used(file.path)
+    records = _key_file().read()
     lines = []
     for record in records:
         state = f"revoked {record.revoked}" if record.revoked else f"made {record.created}"
         state += f", expire{'d' if record.expired else 's'} {record.expires}" if record.expires else ""
-        state += f", last used {used[record.id]}" if record.id in used else ""
         name = f"  {record.name}" if record.name else ""
         lines.append(f"{record.id}  {record.prefix}...  {record.role:<7}  {record.tenant}  {state}{name}")
-    listed = {"keys": [{**record.shown(), "last_used": used.get(record.id)} for record in records]}
-    print_result(
-        options, listed, *(lines or ["There are no keys. Make one with `shiguan keys add --tenant NAME --role write`."])
-    )
+    listed = {"keys": [record.shown() for record in records]}
+    none = "There are no keys. Make one with `shiguan keys add --tenant NAME --role write`."
+    print_result(options, listed, *(lines or [none]))
     return 0
 
 

@@ -12,7 +12,6 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
-    Task,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -104,7 +103,7 @@ class IngestProgress:
         self.files = files
         self.console = console_for_people(stderr=True)
         self.show = show
-        self.bar = _progress(self.console, _Rate(), TimeRemainingColumn(), speed_estimate_period=120)
+        self.bar = _progress(self.console, TimeRemainingColumn(), speed_estimate_period=120)
         self._file_task = self.bar.add_task(_short(self._file(0)), total=max(len(files), 1))
         self._passage_task = self.bar.add_task("words", total=None)
 
@@ -144,13 +143,6 @@ class IngestProgress:
 
     def _file(self, done: int) -> str:
         return self.files[done].name if done < len(self.files) else "the library"
-
-
-class _Rate(ProgressColumn):
-    """The number of items a second."""
-
-    def render(self, task: Task) -> Text:
-        return Text("" if task.speed is None or task.total is None else f"{task.speed:,.1f}/s")
 
 
 def place_line(place: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from shiguan.errors import RefusedError
 from shiguan.evaluation.json_lines import read_json_lines
 from shiguan.evaluation.report import write_report
 from shiguan.evaluation.tables import Report, Section, Table
-from shiguan.text.terminal import console_for_people, one_line, printable
+from shiguan.text.terminal import console_for_people, one_line
 
 _COLOURS = dict.fromkeys(("found", "supported"), "green") | dict.fromkeys(("nothing", "too_short"), "dim")
 _LINE = ("id", "verdict", "source", "section", "anchor", "quote", "difference", "places", "reason")
@@ -77,9 +77,7 @@ def _counts(found: dict[str, Any]) -> str:
 
 
 def _write(found: dict[str, Any], path: Path) -> None:
-    """Write the report as a page, as Markdown and as DOCX."""
-    from docx import Document
-
+    """Write the report as a page and as Markdown."""
     rows = [
         [item["verdict"], item["text"], item.get("quote") or "", _place(item), _differs(item)]
         for item in found["items"]
@@ -88,11 +86,3 @@ def _write(found: dict[str, Any], path: Path) -> None:
     section = Section("Every quotation and sentence", table=table)
     report = Report("A text checked against the library", _counts(found), [section], notes=found["warnings"])
     write_report(report, path)
-    document = Document()
-    document.add_heading(report.title)
-    document.add_paragraph("\n".join([report.subtitle, *report.notes]))
-    grid = document.add_table(rows=0, cols=len(table.columns), style="Table Grid")
-    for row in (table.columns, *rows):
-        for cell, text in zip(grid.add_row().cells, row, strict=True):
-            cell.text = "".join(one for one in printable(text) if one.isprintable() or one == "\n")
-    document.save(str(path.with_suffix(".docx")))

@@ -30,12 +30,12 @@ class FeedbackFile:
 
     A judgement holds the question, the answer and the quotes, shortened, since receipts are removed sooner. It replaces
     the same reader's earlier judgement of the same receipt; a tenant's oldest are removed when there are more than
-    `most`, and with every new one those that are older than `days`, unless that is 0.
+    `most`.
     """
 
-    def __init__(self, folder: Path, most: int = 100_000, days: int = 0) -> None:
+    def __init__(self, folder: Path, most: int = 100_000) -> None:
         self.path = folder / "feedback.sqlite"
-        self.most, self.days = most, days
+        self.most = most
 
     def give(self, receipt: Receipt, kind: str, note: str = "", *, reader: str) -> dict[str, Any]:
         """Keep a judgement, its note as one line without control characters, and return it as it is listed."""
@@ -65,12 +65,6 @@ class FeedbackFile:
                 "(SELECT number FROM feedback WHERE tenant = ? ORDER BY number DESC LIMIT 1 OFFSET ?)",
                 (tenant, tenant, self.most),
             )
-            if self.days:  # a few at a time, because the caller waits
-                run(
-                    "DELETE FROM feedback WHERE number IN (SELECT number FROM feedback WHERE tenant = ? ORDER BY number"
-                    " LIMIT 100) AND json_extract(content, '$.written') < ?",
-                    (tenant, utc_time(days=-self.days)),
-                )
         return {"number": inserted.lastrowid, **json.loads(text)}
 
     def entries(self, tenant_id: str, *, before: int = 2**63 - 1, limit: int = -1) -> Iterator[dict[str, Any]]:

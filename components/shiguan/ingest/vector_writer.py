@@ -1,18 +1,16 @@
 """Embeds the children in the store, slice by slice."""
 
 from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from haystack import Document, component
 from haystack.components.embedders.types import DocumentEmbedder
 
-from shiguan.errors import ModelMissingError, StoreLockedError
+from shiguan.errors import ModelMissingError
 from shiguan.ingest.orphan_remover import ProducedIds
 from shiguan.llm.calls import warm_up_generator
 from shiguan.serialization import Serializable
-from shiguan.tenants import all_of, of_tenant, where
+from shiguan.tenants import all_of, where
 
 # How many children are in memory with their vectors, which is all that a killed process can lose.
 _SLICE = 256
@@ -81,12 +79,11 @@ class VectorWriter(Serializable):
         self,
         filters: dict[str, Any] | None,
         *,
-        most: int | None = None,
         replace_others: bool = False,
         progress: Progress | None = None,
     ) -> dict[str, Any]:
         """
-        Make and write the vectors that stored children lack, at most `most`; without `filters`, those of all tenants.
+        Make and write the vectors that stored children lack; without `filters`, those of all tenants.
 
         `replace_others` first deletes vectors of another embedder, of all tenants.
         """
@@ -103,8 +100,7 @@ class VectorWriter(Serializable):
         if other is not None:
             store.drop_vectors()
             ids = store.list_ids_without_vector(filters)
-        left = len(ids[most:]) if most is not None else 0
-        written, ids = 0, ids[:most]
+        written = 0
         for start in range(0, len(ids), _SLICE):
             documents = store.filter_documents(all_of(filters, where("id", "in", ids[start : start + _SLICE])))
             # A batch costs as much as its longest member.
@@ -117,24 +113,7 @@ class VectorWriter(Serializable):
             written += store.write_vectors(embedded, model=self._model)
         if progress is not None and ids:
             progress("vectors", len(ids), len(ids))
-        return {"written": written, "missing": left, "warnings": []}
-
-    def complete_a_file(self, parent_store: Any, *, most: int, progress: Progress | None = None) -> int:
-        """
-        Make and write vectors that the children of one file lack, and return how many; 0 where there is no such file.
-
-        Both stores are searched for all tenants; files that another process is writing are left to that process.
-        """
-        parents = parent_store.unscoped()
-        for file_id, (words, vectors) in self.document_store.unscoped().count_by_file().items():
-            of_file = where("meta.file_id", "==", file_id)
-            if vectors == words or not (found := parents.list_meta(of_file, ["tenant_id", "source"])):
-                continue
-            tenant_id, name = found[0]["tenant_id"], Path(found[0]["source"]).name
-            with suppress(StoreLockedError), parent_store.turn(tenant_id, name):
-                wanted = of_tenant(tenant_id, of_file)
-                return int(self.complete(wanted, most=most, progress=progress)["written"])
-        return 0
+        return {"written": written, "missing": 0, "warnings": []}
 
     @property
     def _model(self) -> str:

@@ -12,9 +12,8 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from shiguan.errors import ConfigurationError
-from shiguan.resources import utc_time
 from shiguan.serving.error_replies import ApiError, counted, error_response
-from shiguan.serving.keys import KeyFile, KeyRecord, hash_of, keys_of_environment, save_last_used
+from shiguan.serving.keys import KeyFile, KeyRecord, hash_of
 from shiguan.serving.settings import ServingSettings
 from shiguan.serving.telemetry import current_request, in_request
 
@@ -121,8 +120,6 @@ def _host_of(url: str) -> str | None:
 
 logger = logging.getLogger(__name__)
 
-_Stamp = tuple[int, int, int]
-
 
 class KeyRing:
     """
@@ -135,24 +132,22 @@ class KeyRing:
 
     def __init__(self, settings: ServingSettings) -> None:
         self._file = KeyFile(settings.keys_path)
-        self._used: dict[str, str] = {}
-        self._fixed = {record.id: record for record in keys_of_environment(settings.api_keys)}
-        self._records: dict[str, KeyRecord] | None = dict(self._fixed) if self._fixed else None
-        self._stamp: _Stamp | None = None
-        self._broken = False
+        self._records: dict[str, KeyRecord] | None = None  # until there is a file
+        self._stamp: tuple[int, ...] | None = None
+        self._problem: Exception | None = None
         self._refresh()
-        if self._broken:
-            self._file.read()  # raises the reason
+        if self._problem is not None:
+            raise self._problem
 
     @property
     def keyless(self) -> bool:
         """Whether no keys are configured, so that only this machine may ask."""
         self._refresh()
-        return self._records is None and not self._broken
+        return self._records is None and self._problem is None
 
     def check(self) -> None:
         self._refresh()
-        if self._broken:
+        if self._problem is not None:
             raise ApiError("not_ready", message="The server's API keys cannot be read.")
 
     def principal(self, key: str) -> Principal | None:
@@ -160,36 +155,26 @@ class KeyRing:
         record = (self._records or {}).get(hash_of(key)[:12])
         if record is None or not record.fits(key):
             return None
-        self._used[record.id] = utc_time()
         return Principal(tenant_id=record.tenant, role=record.role, key_id=record.id)
 
-    def save_use(self) -> None:
-        """Save when the keys were last used."""
-        used, self._used = self._used, {}
-        if used:
-            save_last_used(self._file.path, used)
-
     def _refresh(self) -> None:
-        stamp = self._current_stamp()
-        if stamp == self._stamp:
-            return
-        records, broken = self._records, False
-        try:
-            # Where the file was there and is gone, its keys are gone, too, but the server stays closed.
-            records = {record.id: record for record in self._file.read()} | self._fixed
-        except Exception as error:
-            broken = True
-            logger.error("No key is accepted until the file is mended. {problem}", problem=str(error))
-        self._broken, self._records, self._stamp = broken, records, stamp
-
-    def _current_stamp(self) -> _Stamp | None:
         try:
             status = self._file.path.stat()
+            stamp: tuple[int, ...] | None = (status.st_mtime_ns, status.st_ino, status.st_size)
         except FileNotFoundError:
-            return None
+            stamp = None
         except OSError:
-            return (0, 0, 0)
-        return (status.st_mtime_ns, status.st_ino, status.st_size)
+            stamp = ()
+        if stamp == self._stamp:
+            return
+        problem = None
+        try:
+            # Where the file was there and is gone, its keys are gone, too, but the server stays closed.
+            self._records = {record.id: record for record in self._file.read()}
+        except Exception as error:
+            problem = error
+            logger.error("No key is accepted until the file is mended. {problem}", problem=str(error))
+        self._problem, self._stamp = problem, stamp
 
 
 OPEN_PATHS = frozenset({"/health", "/ready", "/", "/docs"})

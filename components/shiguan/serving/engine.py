@@ -126,13 +126,6 @@ class ReceiptFolder:
             return read_receipt(path) if RECEIPT_ID.fullmatch(receipt_id) and self._is_kept(path) else None
         return None
 
-    def receipts(self, tenant_id: str) -> Iterator[Receipt]:
-        """Give a tenant's receipts one by one, without those that are spoiled or too old."""
-        for path in self._file(tenant_id, "").parent.glob("*.json"):
-            with suppress(RefusedError):
-                if self._is_kept(path):
-                    yield read_receipt(path)
-
     def _files(self) -> Iterator[Path]:
         """Give the files of all tenants one by one: a list of a busy month would stay in the memory of the process."""
         for folder in self._path.iterdir():

@@ -7,7 +7,6 @@ import uuid
 
 import h11
 from fastapi import FastAPI
-from haystack.tracing.tracer import tracer
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -58,15 +57,10 @@ class RequestIdentity:
             await send(message)
 
         method = scope["method"] if scope["method"] in (*_METHODS, "OPTIONS", "HEAD") else "other"
-        tags = {"shiguan.request_id": request_id, "http.request.method": method}
         with in_request(id=request_id):
             try:
-                with tracer.trace("shiguan.request", tags=tags) as span:
-                    _check_head(scope)
-                    try:
-                        await self.app(scope, receive, send_with_id)
-                    finally:
-                        span.set_tags({"http.route": _route(scope), "http.response.status_code": status or 499})
+                _check_head(scope)
+                await self.app(scope, receive, send_with_id)
             except Exception as error:
                 if not isinstance(error, ApiError):
                     log_failure(error)

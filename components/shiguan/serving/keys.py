@@ -1,11 +1,11 @@
-"""The API keys: the file of their hashes, their use and limits, and the audit trail."""
+"""The API keys: the file of their hashes, and the audit trail."""
 
 import contextlib
 import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -90,7 +90,8 @@ class KeyFile:
             ) from error
 
     def add(self, tenant: str, role: Role, name: str = "", *, days: int | None = None) -> tuple[str, KeyRecord]:
-        key, record = new_key(tenant, role, name, days=days)
+        """Make a key, and keep all of it but the key itself, which is returned."""
+        key, record = _new_key(tenant, role, name, days)
         with self._locked():
             self._write([*self.read(), record])
         return key, record
@@ -126,7 +127,7 @@ class KeyFile:
         write_json(self.path, _Content(keys=records).model_dump(), mode=0o600)
 
 
-def new_key(tenant: str, role: Role, name: str = "", *, days: int | None = None) -> tuple[str, KeyRecord]:
+def _new_key(tenant: str, role: Role, name: str, days: int | None) -> tuple[str, KeyRecord]:
     if role == "metrics":
         tenant = NO_TENANT
     elif not is_tenant(tenant := tenant.strip()):
@@ -150,52 +151,12 @@ def new_key(tenant: str, role: Role, name: str = "", *, days: int | None = None)
     return key, record
 
 
-def keys_of_environment(text: str) -> list[KeyRecord]:
-    """Read `SHIGUAN_API_KEYS`; the message of a malformed entry does not repeat it."""
-    records = []
-    for number, entry in enumerate((part for part in text.split(",") if part.strip()), start=1):
-        try:
-            tenant, role, digest = entry.strip().split(":")
-            digest = digest.lower()
-            record = {"id": digest[:_ID_LENGTH], "hash": digest, "tenant": tenant, "role": role}
-            records.append(KeyRecord.model_validate(record))
-        except ValueError:
-            raise ConfigurationError(
-                f"SHIGUAN_API_KEYS, entry {number}: expected TENANT:ROLE:SHA256, with a role of read, write and "
-                "metrics. `shiguan keys add --print-hash` prints such an entry."
-            ) from None
-    return records
-
-
 def hash_of(key: str) -> str:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def is_tenant(name: str) -> bool:
     return 0 < len(name.strip()) <= _LONGEST_NAME and name.isprintable() and not set(name) & set(",:*")
-
-
-def last_used(keys_path: Path) -> dict[str, str]:
-    """Read when each key was last used, from the file beside that of the keys."""
-    try:
-        found = json.loads(_used_path(keys_path).read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return {k: v for k, v in found.items() if isinstance(v, str)} if isinstance(found, dict) else {}
-
-
-def save_last_used(keys_path: Path, used: Mapping[str, str]) -> None:
-    """Save when keys were last used; a later time from another process stays."""
-    before = last_used(keys_path)
-    newest = {key_id: max(then, before.get(key_id, "")) for key_id, then in used.items()}
-    try:
-        write_json(_used_path(keys_path), {**before, **newest}, mode=0o600)
-    except OSError as error:
-        logger.warning("When keys were last used cannot be written down: {problem}.", problem=error.strerror)
-
-
-def _used_path(keys_path: Path) -> Path:
-    return keys_path.with_name(f"{keys_path.stem}-used.json")
 
 
 _AUDIT_BYTES = 10 * 1024 * 1024

@@ -75,6 +75,4 @@ def _described(schema: dict[str, Any], table: dict[str, Any]) -> dict[str, Any]:
                 operation["requestBody"] = table["forms"][path]
             if method == "post" and path in table["bodies"]:
                 operation["requestBody"]["content"]["application/json"]["example"] = table["bodies"][path]
-            if example := table["replies"].get(path, {}).get(method):
-                replies["200"]["content"]["application/json"]["example"] = example
     return schema

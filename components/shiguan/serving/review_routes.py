@@ -1,16 +1,11 @@
-"""/api/v1/conversations, receipts, feedback and reports."""
+"""/api/v1/conversations, receipts and feedback."""
 
 import asyncio
-import html
-import re
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import partial
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
-from lxml.html import HTMLParser, document_fromstring
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
@@ -19,16 +14,15 @@ from shiguan.conversations import (
     Conversation,
     ConversationStore,
     Turn,
-    export_json,
     export_markdown,
     head_of,
+    shown_conversation,
 )
 from shiguan.engine.exports import FORMS, Form, export_answer, read_sources
 from shiguan.engine.feedback import LONGEST_NOTE, FeedbackFile, Kind
 from shiguan.engine.places import locate
 from shiguan.engine.receipts import Receipt, Replay
 from shiguan.errors import RefusedError
-from shiguan.resources import utc_time
 from shiguan.serving.authentication import Reader, Writer
 from shiguan.serving.document_routes import CurrentLibrary
 from shiguan.serving.engine import ReceiptFolder, current_engine
@@ -79,15 +73,14 @@ async def conversations(asker: Reader) -> dict[str, Any]:
 async def read(conversation_id: str, asker: Reader) -> dict[str, Any]:
     """Give a conversation with its turns."""
     conversation, turns = await _whole(asker.tenant_id, conversation_id)
-    return {**head_of(conversation), "turns": [asdict(turn) for turn in turns]}
+    return shown_conversation(conversation, turns)
 
 
 @router.get("/conversations/{conversation_id}/export", tags=["conversations"], response_class=Response)
-async def export(conversation_id: str, asker: Reader, form: Literal["markdown", "json"] = "markdown") -> Response:
-    """Give a conversation as a file."""
-    written = export_json if form == "json" else export_markdown
-    kind = "application/json" if form == "json" else "text/markdown; charset=utf-8"
-    return Response(written(*await _whole(asker.tenant_id, conversation_id)), media_type=kind)
+async def export(conversation_id: str, asker: Reader) -> Response:
+    """Give a conversation as a file of Markdown."""
+    written = export_markdown(*await _whole(asker.tenant_id, conversation_id))
+    return Response(written, media_type="text/markdown; charset=utf-8")
 
 
 @router.patch("/conversations/{conversation_id}", tags=["conversations"])
@@ -162,8 +155,7 @@ class Judgement(BaseModel, extra="forbid"):
 async def give(request: Request, body: Judgement, asker: Reader) -> dict[str, Any]:
     """Keep a judgement on an answer; it replaces the same key's earlier one on the same receipt."""
     found = await kept_receipt(request, body.receipt, asker)
-    settings = request.app.state.settings
-    file = FeedbackFile(settings.folder, days=settings.feedback_days)
+    file = FeedbackFile(request.app.state.settings.folder)
     return await asyncio.to_thread(file.give, found, body.kind, body.note, reader=asker.key_id)
 
 
@@ -178,72 +170,3 @@ async def listed(
     file = FeedbackFile(request.app.state.settings.folder)
     found = await asyncio.to_thread(lambda: list(file.entries(asker.tenant_id, before=before, limit=limit + 1)))
     return {"feedback": found[:limit], "next": found[limit - 1]["number"] if len(found) > limit else None}
-
-
-_MOST_REPORTS = 200
-_LARGEST_REPORT = 8 * 2**20
-_TITLE = re.compile(r"<title>([^<]{1,300})</title>")
-_ELEMENTS = frozenset("header section div h1 h2 p strong b small span code table thead tbody tr th td".split())
-_ATTRIBUTES = frozenset(("class", "data-label"))
-
-
-def _reports(folder: Path | None, tenant: str) -> dict[str, Path]:
-    """Find a tenant's reports, the newest first, in the folder of its name or one below it; links out are ignored."""
-    if folder is None:
-        return {}
-    root, own = folder.resolve(), (folder / tenant).resolve()
-    if own.parent != root or own.name != tenant or not own.is_dir():
-        return {}
-    pages = (page for pattern in ("*.html", "*/*.html") for page in own.glob(pattern))
-    kept = [page for page in pages if page.resolve().is_relative_to(own) and page.stat().st_size <= _LARGEST_REPORT]
-    kept.sort(key=lambda page: page.stat().st_mtime, reverse=True)
-    return {page.relative_to(own).as_posix(): page for page in kept[:_MOST_REPORTS]}
-
-
-def _listed(name: str, page: Path) -> dict[str, str]:
-    with page.open(encoding="utf-8", errors="replace") as file:
-        title = _TITLE.search(file.read(2_000))
-    written = utc_time(page.stat().st_mtime)
-    return {"name": name, "title": html.unescape(title[1]) if title else name, "written": written}
-
-
-@router.get("/reports", tags=["library"], summary="List the reports")
-async def reports(request: Request, reader: Reader) -> dict[str, Any]:
-    """List the reports of `shiguan eval` in the tenant's folder below SHIGUAN_REPORTS_DIR, the newest first."""
-
-    def listed() -> list[dict[str, str]]:
-        found = _reports(request.app.state.settings.reports_dir, reader.tenant_id)
-        return [_listed(name, page) for name, page in found.items()]
-
-    return {"reports": await asyncio.to_thread(listed)}
-
-
-@router.get("/reports/{name:path}", tags=["library"], summary="Read a report")
-async def report(request: Request, name: str, reader: Reader) -> dict[str, Any]:
-    """Give a report's `title` and its `body`: texts, and elements as name, attributes and content."""
-
-    def read() -> dict[str, Any]:
-        page = _reports(request.app.state.settings.reports_dir, reader.tenant_id).get(name)
-        if page is None:
-            raise ApiError("not_found", message="There is no such report.", next_step="GET /api/v1/reports lists them.")
-        return {**_listed(name, page), "body": report_body(page)}
-
-    return await asyncio.to_thread(read)
-
-
-def report_body(page: Path) -> list[Any]:
-    """Read the content of a report, as texts and the few elements that a report has."""
-    root = document_fromstring(page.read_bytes() or b" ", HTMLParser(encoding="utf-8"), ensure_head_body=True)
-    main = root.find(".//main")
-    return [] if main is None else _parts(main)
-
-
-def _parts(element: Any) -> list[Any]:
-    """List the content of an element; elements that a report never has are left out with their content."""
-    parts = [element.text or ""]
-    for child in element:
-        if child.tag in _ELEMENTS:
-            given = {key: value for key, value in child.items() if key in _ATTRIBUTES}
-            parts.append([child.tag, given, *_parts(child)])
-        parts.append(child.tail or "")
-    return [part for part in parts if part]

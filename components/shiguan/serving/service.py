@@ -33,10 +33,8 @@ from shiguan.serving.gate import install_gate
 from shiguan.serving.ingest_jobs import IngestJobs
 from shiguan.serving.request_lifetime import Admission
 from shiguan.serving.settings import ServingSettings
-from shiguan.serving.telemetry import traces
 from shiguan.tenants import of_tenant
 
-_SAVE_SECONDS = 60
 _MODE_NAME = re.compile(r"[\w-]{1,40}")
 
 
@@ -56,7 +54,7 @@ class Service:
         self.readiness = status_routes.Readiness()
         self.library = Library(settings.deployment, data_dir=settings.data_dir)
         _check_stores(self.library)
-        self.jobs = IngestJobs(self.library, settings.spool_path, max_pending=settings.max_pending_jobs)
+        self.jobs = IngestJobs(self.library, settings.spool_path)
         self.engine = Engine(settings)
         # Only the extra `transformers` installs it, and then Haystack has imported it.
         torch = sys.modules.get("torch")
@@ -85,7 +83,6 @@ class Service:
     @contextlib.asynccontextmanager
     async def _running(self, app: FastAPI, wrapped: FastAPI) -> AsyncIterator[dict[str, Callable[[], None]]]:
         async with contextlib.AsyncExitStack() as stack:
-            stack.enter_context(traces(self.settings.traces == "on"))
             stack.callback(self.engine.close)
             use_engine(self.engine)
             stack.callback(use_engine, None)
@@ -99,8 +96,6 @@ class Service:
             app.router.routes.extend(route for route in wrapped.routes if getattr(route, "path", "") in taken)
             await asyncio.to_thread(self.jobs.start)
             stack.push_async_callback(asyncio.to_thread, self.jobs.stop)
-            saving = asyncio.create_task(self._save_use())
-            stack.callback(saving.cancel)
             self.readiness.checks = {
                 "keys": self.keys.check,
                 "stores": partial(_check_stores, self.library),
@@ -116,14 +111,6 @@ class Service:
             stack.callback(gc.unfreeze)
             stack.callback(self.stop)
             yield {"stop": self.stop}  # `Connection` calls it
-
-    async def _save_use(self) -> None:
-        try:
-            while True:
-                await asyncio.sleep(_SAVE_SECONDS)
-                await asyncio.to_thread(self.keys.save_use)
-        finally:
-            self.keys.save_use()
 
 
 def _check_stores(library: Library) -> None:

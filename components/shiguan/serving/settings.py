@@ -38,12 +38,6 @@ class ServingSettings(BaseModel, frozen=True, extra="forbid"):
     )
     data_dir: Path | None = Field(None, description="Where the embedded library, uploads, jobs and keys are kept.")
     keys_file: Path | None = Field(None, description="The file of API keys; default: keys.json in the data folder.")
-    api_keys: str = Field(
-        "",
-        repr=False,  # so that printed settings do not show keys
-        description="API keys beside the file: TENANT:ROLE:SHA256 separated by commas, as `shiguan keys add "
-        "--print-hash` gives.",
-    )
     cors_origins: Annotated[tuple[str, ...], BeforeValidator(_origins)] = Field(
         (), description="Web origins that a browser may ask from, separated by commas. None by default."
     )
@@ -60,26 +54,11 @@ class ServingSettings(BaseModel, frozen=True, extra="forbid"):
     upload_timeout: _Seconds = Field(600.0, description="The same for an upload.")
     max_body_bytes: _Bytes = Field(2 * _MIB, description="The largest body of a request other than an upload.")
     max_upload_bytes: _Bytes = Field(100 * _MIB, description="The largest upload.")
-    max_pending_jobs: _Count = Field(
-        100, description="Uploads of one tenant that may wait to be ingested; more get 429."
-    )
     receipt_days: Annotated[int, Field(ge=0, le=3650)] = Field(
         30, description="Days for which the receipts of answers are kept; 0 for none. They hold question and answer."
     )
     receipt_prompts: Literal["off", "on"] = Field(
         "off", description="`on` keeps in each receipt the prompt that was sent, with the text of every passage in it."
-    )
-    reports_dir: Path | None = Field(
-        None, description="Where the page finds reports of `shiguan eval`, in a folder for each tenant."
-    )
-    feedback_days: Annotated[int, Field(ge=0, le=36500)] = Field(
-        0, description="Days for which feedback is kept; 0 for as long as there is room. It holds question and answer."
-    )
-    log_format: Literal["text", "json"] = Field(
-        "text", description="How log lines are written: text, or json without what errors and debugging quote."
-    )
-    traces: Literal["off", "on"] = Field(
-        "off", description="`on` sends OpenTelemetry traces, without texts, to where the variables OTEL_... say."
     )
 
     @classmethod

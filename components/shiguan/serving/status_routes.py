@@ -89,7 +89,6 @@ async def rag_health(request: Request, principal: Reader) -> dict[str, Any]:
         "deployment": state.settings.deployment,
         "modes": state.modes,
         "role": principal.role,
-        "reports": state.settings.reports_dir is not None,
         "parts": parts,
         "limits": {
             "in_flight": state.settings.max_in_flight,

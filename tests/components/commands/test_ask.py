@@ -2,7 +2,6 @@
 
 import io
 import json
-import subprocess
 
 import pytest
 from tests.doubles.small_library import TENANT, small_library
@@ -81,27 +80,6 @@ def test_help_tells_the_values_of_every_option(capsys, command):
     assert "step_back" in told
     assert "compare" in told
     assert "simple, advanced, precise" in told
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_completes_commands_options_and_their_values(capsys, shell):
-    with pytest.raises(SystemExit) as ended:
-        main(["--print-completion", shell])
-    script = capsys.readouterr().out
-    assert ended.value.code == 0
-    for word in ("ingest", "retrieval", "hybrid", "rewrite-method", "step_back"):
-        assert word in script
-
-
-def test_bash_offers_the_values_of_an_option(capsys, tmp_path):
-    with pytest.raises(SystemExit):
-        main(["--print-completion", "bash"])
-    script = tmp_path / "shiguan.bash"
-    script.write_text(capsys.readouterr().out, encoding="utf-8")
-    line = ["shiguan", "ask", "--retrieval", "h"]
-    typed = f"COMP_WORDS=({' '.join(line)}); COMP_CWORD={len(line) - 1}; _shtab_shiguan; echo ${{COMPREPLY[@]}}"
-    done = subprocess.run(["bash", "-c", f"source {script}; {typed}"], capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["hybrid"], done.stderr
 
 
 def answer(status, **metadata):

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from shiguan.cli import main
 from shiguan.commands.models import awaited_models
-from shiguan.commands.serve import _bound, _check_workers, _config, _print_loading
+from shiguan.commands.serve import _bound, _config, _print_loading
 from shiguan.errors import ConfigurationError
 from shiguan.models.weights import FILE, SHA256
 from shiguan.serving.settings import ServingSettings
@@ -19,22 +18,6 @@ def test_a_port_that_is_taken_is_refused_before_anything_is_loaded():
         port = other.getsockname()[1]
         with pytest.raises(ConfigurationError, match="--port"):
             _bound("127.0.0.1", port)
-
-
-@pytest.mark.parametrize("workers", ["2", "0"])
-def test_several_workers_need_stores_that_are_servers(workers, capsys, monkeypatch):
-    monkeypatch.setattr("shiguan.commands.serve._bound", lambda *_: pytest.fail("refused after the address was taken"))
-    assert main(["serve", "--workers", workers]) == 2
-    said = capsys.readouterr().err
-    if workers == "0":
-        assert "`--workers` must be 1 or more, got 0" in said
-    else:
-        assert "`--workers 2` needs stores that are servers, and the deployment `embedded` keeps its library" in said
-        assert "Leave `--workers` out" in said
-
-
-def test_several_workers_are_let_through_where_stores_are_servers():
-    assert _check_workers(4, "elasticsearch_qdrant") is None
 
 
 OPTIONS = argparse.Namespace(host="127.0.0.1", json=False)

@@ -54,17 +54,6 @@ def _aged(file, number, written):
     database.close()
 
 
-def test_what_is_older_than_the_limit_goes_with_the_next_judgement_of_its_tenant(tmp_path):
-    file = FeedbackFile(tmp_path, days=30)
-    for tenant, question in (("a", "Old?"), ("a", "New?"), ("b", "Old?")):
-        file.give(receipt(tenant, question), "right", reader="k")
-    for number in (1, 3):
-        _aged(file, number, "2020-01-01T00:00:00+00:00")
-    file.give(receipt("a", "Now?"), "right", reader="k")
-    assert [entry["query"] for entry in file.entries("a")] == ["Now?", "New?"]
-    assert [entry["query"] for entry in file.entries("b")] == ["Old?"]
-
-
 def test_judgements_are_forgotten_by_receipt_and_by_age_for_their_tenant_alone(file):
     assert file.forget("a", days=1) == 0
     one, other = receipt("a", "Who rose?"), receipt("a", "Who fell?")

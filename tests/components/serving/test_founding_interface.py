@@ -12,14 +12,13 @@ from tests.doubles.served_app import served_app
 from tests.doubles.stand_in_llm import StandInLlm
 from tests.doubles.stand_in_script import Fault
 
-from shiguan.cli import main
 from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
 from shiguan.errors import EndpointError, RefusedError
 from shiguan.llm.calls import no_answer_error
 from shiguan.llm.failures import refusal_of
 from shiguan.serving import openai_routes, rag_routes, status_routes, telemetry
-from shiguan.serving.engine import Engine, ReceiptFolder, use_engine
+from shiguan.serving.engine import Engine, use_engine
 from shiguan.serving.error_replies import as_api_error
 from shiguan.serving.keys import KeyFile
 from shiguan.serving.settings import ServingSettings
@@ -240,30 +239,6 @@ async def test_the_metrics_tell_of_each_method_how_it_did(asked, served):
     answer = await asked({**GENERATE, "mode": "advanced"})
     assert answer["metadata"]["method"] == "multi_query"
     assert await counted() == before + 1
-
-
-def test_the_statistics_are_those_of_the_kept_receipts(library, runner, capsys):
-    folder = ReceiptFolder(ServingSettings(data_dir=library))
-    (library / "receipts").mkdir(exist_ok=True)
-    for path in folder._files():
-        path.unlink()
-    runner._keep_receipt = folder.keep
-    answers = [runner.ask(QUESTION, tenant_id=TENANT), runner.ask(QUESTION, tenant_id=TENANT, confidence_threshold=1.0)]
-    assert [one["status"] for one in answers] == ["answered", "not_found"]
-    assert main(["modes", "--statistics", "--json", "--tenant", TENANT, "--data-dir", str(library)]) == 0
-    [row] = json.loads(capsys.readouterr().out)["statistics"]
-    assert (row["mode"], row["method"], row["answers"], row["not_answered"]) == ("simple", "none", 2, 1)
-    assert row["confidence"] == pytest.approx(answers[0]["metadata"]["confidence"], abs=0.001)
-    assert row["seconds"] == pytest.approx(sum(one["generation_time"] for one in answers) / 2, abs=0.002)
-    assert main(["modes", "--statistics", "--tenant", TENANT, "--data-dir", str(library)]) == 0
-    headings, line = capsys.readouterr().out.splitlines()
-    assert headings.split() == ["mode", "method", "answers", "not", "answered", "seconds", "confidence"]
-    assert line.split() == ["simple", "none", "2", "1", str(row["seconds"]), str(row["confidence"])]
-    assert main(["modes", "--statistics", "--tenant", "nobody", "--data-dir", str(library)]) == 0
-    assert "simple" not in capsys.readouterr().out
-
-
-# -- calls of models --------------------------------------------------------------------------------------------------
 
 
 async def test_every_call_names_its_prompt_and_its_version(asked):

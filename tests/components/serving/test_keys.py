@@ -11,7 +11,7 @@ from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.serving import keys as keys_module
 from shiguan.serving.authentication import KeyRing, Principal
 from shiguan.serving.error_replies import ApiError
-from shiguan.serving.keys import KeyFile, audit, hash_of, keys_of_environment, last_used, save_last_used
+from shiguan.serving.keys import KeyFile, audit, hash_of
 from shiguan.serving.settings import ServingSettings
 
 
@@ -20,8 +20,8 @@ def file(tmp_path):
     return KeyFile(tmp_path / "keys.json")
 
 
-def ring(file, **settings):
-    return KeyRing(ServingSettings(keys_file=file.path, **settings))
+def ring(file):
+    return KeyRing(ServingSettings(keys_file=file.path))
 
 
 def test_the_file_holds_no_key_and_only_its_owner_reads_it(file):
@@ -149,21 +149,6 @@ def test_keys_made_at_once_are_all_kept(file):
     assert not list(file.path.parent.glob(".*"))
 
 
-def test_keys_of_the_environment_work_without_a_file(file):
-    entry = f"acme:write:{hash_of('secret')}"
-    keys = ring(file, api_keys=f"{entry}, b:read:{hash_of('other').upper()}")
-    assert keys.principal("secret").tenant_id == "acme"
-    assert keys.principal("other").role == "read"
-    assert not keys.keyless
-
-
-@pytest.mark.parametrize("entry", ["acme:write", "acme:root:" + "0" * 64, "acme:read:abc", ":read:" + "0" * 64])
-def test_a_malformed_entry_is_refused_without_being_repeated(entry):
-    with pytest.raises(ConfigurationError) as raised:
-        keys_of_environment(entry)
-    assert entry.split(":")[-1] not in str(raised.value) or len(entry.split(":")[-1]) < 6
-
-
 @pytest.mark.parametrize("tenant", ["", "  ", "a,b", "a:b", "*", "x" * 101, "a\nb", "a\x00b"])
 def test_a_tenant_that_no_name_can_be_is_refused(file, tenant):
     with pytest.raises(RefusedError, match="tenant"):
@@ -188,16 +173,6 @@ def test_a_key_is_made_listed_and_revoked_from_the_command_line(tmp_path, monkey
     assert "no valid key" in capsys.readouterr().err
 
 
-def test_an_entry_for_the_environment_is_printed_and_no_file_written(tmp_path, monkeypatch, capsys):
-    path = tmp_path / "keys.json"
-    monkeypatch.setenv("SHIGUAN_KEYS_FILE", str(path))
-    assert main(["keys", "add", "--tenant", "a", "--role", "read", "--print-hash", "--json"]) == 0
-    made = json.loads(capsys.readouterr().out)
-    [record] = keys_of_environment(made["entry"])
-    assert record.fits(made["key"])
-    assert not path.exists()
-
-
 def test_a_key_without_a_tenant_is_refused(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("SHIGUAN_KEYS_FILE", str(tmp_path / "k.json"))
     assert main(["keys", "add", "--role", "read"]) == 2
@@ -214,30 +189,15 @@ def test_a_key_ends_with_its_last_day(tmp_path, monkeypatch):
     assert not keys.keyless
 
 
-def test_keys_are_listed_with_their_end_and_their_last_use(tmp_path, capsys, monkeypatch):
+def test_keys_are_listed_with_their_end(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("SHIGUAN_DATA_DIR", str(tmp_path))
     assert main(["keys", "add", "--tenant", "acme", "--role", "read", "--days", "7", "--json"]) == 0
     made = json.loads(capsys.readouterr().out)
-    keys = KeyRing(ServingSettings(data_dir=tmp_path))
-    assert keys.principal(made["key"]) is not None
-    keys.save_use()
     assert main(["keys", "list", "--json"]) == 0
     [listed] = json.loads(capsys.readouterr().out)["keys"]
     assert listed["expires"] == made["expires"] > made["created"]
-    assert listed["last_used"] >= made["created"]
     assert main(["keys", "list"]) == 0
-    assert f"expires {made['expires']}, last used {listed['last_used']}" in capsys.readouterr().out
-    assert main(["keys", "add", "--tenant", "a", "--role", "read", "--days", "7", "--print-hash"]) == 2
-
-
-def test_a_later_use_that_another_process_wrote_stays(file):
-    used = file.path.with_name("keys-used.json")
-    used.write_text('{"a": "2999-01-01T00:00:00Z", "b": "2001-01-01T00:00:00Z"}')
-    save_last_used(file.path, {"a": "2026-01-01T00:00:00Z"})
-    assert last_used(file.path) == {"a": "2999-01-01T00:00:00Z", "b": "2001-01-01T00:00:00Z"}
-    used.write_text("[")
-    save_last_used(file.path, {"a": "2026-01-01T00:00:00Z"})
-    assert list(last_used(file.path)) == ["a"]
+    assert f"expires {made['expires']}" in capsys.readouterr().out
 
 
 def test_the_trail_says_who_asked_what_and_is_turned_over(tmp_path, monkeypatch):

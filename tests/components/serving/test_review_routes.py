@@ -203,7 +203,7 @@ async def test_a_setting_keeps_prompts_in_receipts(served, stand_in_llm, monkeyp
     stand_in_llm.default = "The salt monopoly was set up by Diwu Qi in 758. [1]"
     _, settings = served
     engine = Engine(settings.model_copy(update={"receipt_prompts": kept}), modes=["simple"])
-    await engine.runner("simple").ask_async("Who set up the salt monopoly?", tenant_id=TENANT)
+    answer = await engine.runner("simple").ask_async("Who set up the salt monopoly?", tenant_id=TENANT)
     engine.close()
-    (receipt,) = ReceiptFolder(settings).receipts(TENANT)
+    receipt = ReceiptFolder(settings).find(TENANT, answer["metadata"]["receipt"])
     assert [message["role"] for message in receipt.messages] == (["system", "user"] if kept == "on" else [])

@@ -1,6 +1,5 @@
 """What every store of conversations keeps, and for whom: the embedded one, and the cluster's on a stand-in."""
 
-import json
 import random
 import threading
 from dataclasses import replace
@@ -15,9 +14,9 @@ from shiguan.conversations import (
     SummaryNode,
     Turn,
     as_messages,
-    export_json,
     export_markdown,
     head_of,
+    shown_conversation,
 )
 from shiguan.errors import RefusedError
 from shiguan.stores.cluster.elasticsearch_conversation_store import ElasticsearchConversationStore
@@ -285,7 +284,7 @@ def test_a_conversation_is_exported(store):
     say(store, "Who was\nAn Lushan?")
     store.append("ours", "c", Turn("And then?", "# He died.\n\nIn 757 [1]."))
     conversation, turns = store.find("ours", "c"), store.turns("ours", "c")
-    data = json.loads(export_json(conversation, turns))
+    data = shown_conversation(conversation, turns)
     assert (data["id"], data["title"]) == ("c", "Who was An Lushan?")
     assert [turn["number"] for turn in data["turns"]] == [1, 2]
     assert "birth" not in data
