@@ -63,7 +63,11 @@ ORDERS: dict[str, Order] = {
     "words alone": only(0),
     "vectors alone": only(1),
 }
-READINGS = {f"{budget} tokens": {"token_budget": budget} for budget in (BUDGET, 500)}
+READINGS = {
+    f"`{strategy}`, {budget} tokens": {"strategy": strategy, "token_budget": budget}
+    for budget in (BUDGET, 500)
+    for strategy in ("truncate", "window")
+}
 
 Values = dict[str, dict[str, list[float]]]
 """Row to column to one value per question."""
@@ -189,7 +193,7 @@ def _one_library(
 
 
 def _read(question: Question, builder: ContextBuilder, parents: list[Document]) -> float:
-    built = builder.run(documents=parents)
+    built = builder.run(documents=parents, query=question.text)
     return context_metrics(question, judged(question, built["documents"]), 0)["context_recall"]
 
 

@@ -5,7 +5,7 @@ machinery.
     python -m bench.quality.readers [--data DIR] [--keep DIR] [--sets books en_squad2 ...]
                                     [--modes simple advanced precise]
                                     [--wording none keywords translation] [--count N] [--json FILE]
-                                    [--budget TOKENS]
+                                    [--strategy STRATEGY] [--budget TOKENS]
 
 The reader (`bench/quality/scripted_model.py`) says the sentence that answers if it stands in its prompt, and marks it;
 if not, it says that the sources do not say. The mode is the shipped file, the model an OpenAI-compatible address. A
@@ -14,7 +14,7 @@ writes one about the right thing that is wrong in its details.
 
 Columns: among the first ten passages; in the prompt; answered and cited right; refused without asking the model;
 where nothing answers, not answered; calls of the model a question, its time without the model's, and the tokens of the
-prompt that is answered. `--budget` is that of the mode's `ContextBuilder`.
+prompt that is answered. `--strategy` and `--budget` are those of the mode's `ContextBuilder`.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -37,6 +37,7 @@ from bench.quality.book_questions import FOLLOW_UPS, UNANSWERABLE, contains_quot
 from bench.quality.retrieval_bars import BOOK_FILES, BOOKS, DATA, stamped_folder
 from bench.quality.scripted_model import Script, ScriptedModel, serving
 
+from shiguan.context.context_builder import Strategy
 from shiguan.engine.runner import Runner
 from shiguan.evaluation.json_lines import read_json_lines
 from shiguan.evaluation.provenance import TENANT, ingest_corpus
@@ -301,6 +302,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--modes", nargs="+", choices=MODES, default=MODES, metavar="MODE", help="only these modes")
     parser.add_argument("--wording", nargs="+", choices=WORDINGS, default=["none"], help="what the rewriter replies")
     parser.add_argument("--count", type=int, default=COUNT, help="questions of a set (default: %(default)s)")
+    parser.add_argument("--strategy", choices=get_args(Strategy), help="of the context")
     parser.add_argument("--budget", type=int, metavar="TOKENS", help="of the context")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write a line for each question here")
     options = parser.parse_args(arguments)
@@ -313,8 +315,8 @@ def main(arguments: list[str] | None = None) -> int:
     with ExitStack() as stack:
         os.environ["OPENAI_BASE_URL"] = stack.enter_context(serving(model))
         stack.callback(os.environ.pop, "OPENAI_BASE_URL")
-        wanted = {"token_budget": options.budget} if options.budget else {}
-        readers = Readers(options.data, options.keep, model, wanted)
+        wanted = {"strategy": options.strategy, "token_budget": options.budget}
+        readers = Readers(options.data, options.keep, model, {name: value for name, value in wanted.items() if value})
         for name, (files, cases) in all_cases(options.data, options.count).items():
             if options.sets and name not in options.sets:
                 continue

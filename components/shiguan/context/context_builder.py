@@ -1,21 +1,47 @@
 """Turns ranked parents into one bounded, numbered context with the same text every time."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count as count_from
-from typing import Any
+from typing import Any, Literal, get_args
 
 from haystack import Document, component, logging
 
 from shiguan.llm.source_blocks import neutral_text, numbered, render_block, render_sources, source_block
 from shiguan.models.token_counter import TokenCounter
-from shiguan.text.passages import cut_span, passage_terms, shingles, similarity
+from shiguan.text.passages import (
+    Span,
+    cut_span,
+    joined_spans,
+    passage_terms,
+    shingles,
+    similarity,
+    window_spans,
+    with_gaps,
+)
+from shiguan.text.sentences import sentence_spans
+from shiguan.text.terms import covered, question_weights
 
 logger = logging.getLogger(__name__)
 
+Strategy = Literal["truncate", "window", "dynamic", "hierarchical"]
 # From this similarity of term shingles on, 0 to 1, the lower-ranked of two passages is left out.
 _DUPLICATE = 0.9
 _ANY_NUMBER = 10
+# A passage's share is at least this many tokens: many tiny pieces say less than a few that can be understood.
+_LEAST_SHARE = 120
+# The weight for `dynamic` of a passage with none of the question's words; one that has all of them weighs one more.
+_LEAST_WEIGHT = 0.2
+# The meta fields that say what a model has read of a passage.
+_READ = ("cut", "kept")
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A passage of the context: the document that is passed on, and the text that is read where that differs."""
+
+    document: Document
+    text: str | None = None
 
 
 @component
@@ -25,15 +51,20 @@ class ContextBuilder:
 
     It comes between the last ranking and the prompt. The best passages come first, by score and then by id, so the same
     passages give byte-identical text; passages without a score keep their order. Near-duplicates of a better passage
-    are left out. Whole passages are added while they fit the budget; the best one is cut around its matched children
-    rather than left out.
+    are left out. Passages are added while they fit the budget; the strategy decides what is read of each:
+
+    - `truncate`: whole passages; the best one is cut around its matched children rather than left out.
+    - `window`: the matched child first, then its neighbours, growing outwards until the passage's share is used.
+    - `dynamic`: like `window`, with a larger share for a passage that has more of the question's words.
+    - `hierarchical`: of each passage its headings and the matched sentences with the one before and after; then, best
+      first, the whole passage instead, while it fits.
 
     A passage that has a number keeps it, and one that is in an earlier message of the prompt is referred to by it; new
-    ones get the numbers after the highest, best first.
+    ones get the numbers after the highest, best first. A line `…` marks a gap.
 
     In the rendered context everything that looks like a delimiter, a citation mark or a role is made harmless. The
-    documents that are returned keep the original text, so that a citation's place in it is a place in the stored
-    parent.
+    documents that are returned keep the original text, as one stretch that has everything that was read, so that a
+    citation's place in it is a place in the stored parent.
 
     Example:
     ```python
@@ -48,16 +79,20 @@ class ContextBuilder:
     ```
     """
 
-    def __init__(self, token_budget: int = 6000) -> None:
+    def __init__(self, token_budget: int = 6000, *, strategy: Strategy = "truncate") -> None:
         """
-        Set the limit.
+        Set the limits.
 
         :param token_budget: The most tokens in the context, headers included, by the embedder's tokenizer.
-        :raises ValueError: If the budget is not positive.
+        :param strategy: What is read of each passage: `truncate`, `window`, `dynamic` or `hierarchical`.
+        :raises ValueError: If the budget is not positive, or the strategy unknown.
         """
         if token_budget < 1:
             raise ValueError(f"`token_budget` must be positive, got {token_budget}.")
+        if strategy not in get_args(Strategy):
+            raise ValueError(f"`strategy` must be one of {', '.join(get_args(Strategy))}, got `{strategy}`.")
         self.token_budget = token_budget
+        self.strategy = strategy
         self._counter = TokenCounter()
 
     def warm_up(self) -> None:
@@ -65,54 +100,75 @@ class ContextBuilder:
         self._counter.warm_up()
 
     @component.output_types(documents=list[Document], context=str, warnings=list[str])
-    def run(self, documents: list[Document], *, shown: list[Document] | None = None) -> dict[str, Any]:
+    def run(
+        self,
+        documents: list[Document],
+        query: str = "",
+        *,
+        shown: list[Document] | None = None,
+    ) -> dict[str, Any]:
         """
         Build the context.
 
         :param documents: Parents, best first or with scores; those without text are left out. They are chosen by rank
             and ordered by number: that in their meta or in `shown`, or one after the highest of these.
+        :param query: The question; read by `dynamic`.
         :param shown: The passages that already have a number, as `meta.number`; those with content are in earlier
             messages of the prompt.
         :returns: `documents`, those in the prompt by their numbers, earlier ones too, with `meta.number` from 1 and, if
-            cut, `meta.cut`, the [start, end] of their content in the stored parent; `context`, the rendered text;
-            `warnings` about what was cut or did not fit.
+            not read whole, the stretch that was read as content, `meta.cut`, its [start, end] in the stored parent, and
+            `meta.kept`, the spans within it where gaps are marked; `context`, the rendered text; `warnings` about what
+            was cut or did not fit.
         """
         self.warm_up()
         kept = _without_duplicates(documents)
-        chosen, warnings = self._chosen(kept)
+        chosen, warnings = self._chosen(kept, query)
         given = [each for each in (*(shown or []), *documents) if isinstance(each.meta.get("number"), int)]
         numbers: dict[str, int] = {document.id: document.meta["number"] for document in reversed(given)}
         earlier = {document.id: document for document in shown or [] if document.content is not None}
         free = count_from(max(numbers.values(), default=0) + 1)
-        new = [document.id for document in chosen if document.id not in numbers]
+        new = [entry.document.id for entry in chosen if entry.document.id not in numbers]
         numbers.update(zip(new, free, strict=False))
-        found = [numbered(document, numbers[document.id]) for document in chosen]
+        found = [_Entry(numbered(entry.document, numbers[entry.document.id]), entry.text) for entry in chosen]
         logger.debug("Context of {count} passages out of {given}", count=len(chosen), given=len(kept))
-        passages = {**earlier, **{document.id: _as_shown(document, earlier) for document in found}}
-        blocks = [source_block(document) for document in found if document.id not in earlier]
+        passages = {**earlier, **{entry.document.id: _as_shown(entry.document, earlier) for entry in found}}
+        blocks = [source_block(entry.document, entry.text) for entry in found if entry.document.id not in earlier]
         blocks.sort(key=lambda block: block.number)
-        again = [document.meta["number"] for document in found if document.id in earlier]
+        again = [numbers[entry.document.id] for entry in found if entry.document.id in earlier]
         return {
             "documents": sorted(passages.values(), key=lambda document: document.meta["number"]),
             "context": render_sources(blocks, again),
             "warnings": [*self._counter.warnings, *warnings],
         }
 
-    def _chosen(self, kept: Sequence[Document]) -> tuple[list[Document], list[str]]:
-        chosen: list[Document] = []
+    def _chosen(self, kept: Sequence[Document], query: str) -> tuple[list[_Entry], list[str]]:
+        chosen: list[_Entry] = []
         warnings: list[str] = []
         left = self.token_budget - self._counter.count(render_sources([]))
-        for document in kept:
-            cost = self._cost(document)
+        shares = [1.0] * len(kept)
+        if self.strategy == "dynamic":
+            weights = question_weights(query)
+            shares = [_LEAST_WEIGHT + covered(weights, passage_terms(each.content or "")) for each in kept]
+        by_piece = kept if self.strategy == "hierarchical" else []
+        pieces = [_around(numbered(document, rank)) for rank, document in enumerate(by_piece, start=1)]
+        least = [self._cost(piece) for piece in pieces]
+        for rank, document in enumerate(kept, start=1):
+            entry = _Entry(numbered(document, len(chosen) + 1))
+            if self.strategy in ("window", "dynamic"):
+                share = int(left * shares[rank - 1] / sum(shares[rank - 1 :]))
+                entry = self._shortened(entry.document, max(share, min(_LEAST_SHARE, left)))
+            elif self.strategy == "hierarchical" and self._cost(entry) > left - sum(least[rank:]):
+                entry = pieces[rank - 1]
+            cost = self._cost(entry)
             if cost > left and not chosen:
-                document = self._cut(document, left)  # noqa: PLW2901
-                cost = self._cost(document)
+                entry = _Entry(self._cut(entry.document, left))
+                cost = self._cost(entry)
                 warnings.append(
                     f"The best passage was cut to fit the context of {self.token_budget} tokens. "
                     "Raise `token_budget` to read it whole."
                 )
             if cost <= left or not chosen:
-                chosen.append(document)
+                chosen.append(entry)
                 left -= cost
         if len(chosen) < len(kept) / 2:
             # The budget is there to leave out the last of many passages; leaving out most needs a warning.
@@ -122,24 +178,52 @@ class ContextBuilder:
             )
         return chosen, warnings
 
-    def _cost(self, document: Document) -> int:
+    def _cost(self, entry: _Entry) -> int:
+        document, text = entry.document, entry.text
         tokens = document.meta.get("tokens")
         # The tokens of a whole passage were counted by the ingest; no token reaches from one line into another.
-        if "cut" in document.meta or not isinstance(tokens, int):
-            tokens = self._counter.count(neutral_text(document.content or ""))
+        if text is not None or "cut" in document.meta or not isinstance(tokens, int):
+            tokens = self._counter.count(neutral_text((document.content or "") if text is None else text))
         return self._header(document) + tokens
 
     def _header(self, document: Document) -> int:
         # All get the same number, so that a header costs the same at any rank. One token more, for a tokenizer that
         # counts line breaks.
-        return self._counter.count(render_block(source_block(numbered(document, _ANY_NUMBER), ""))) + 1
+        return self._counter.count(render_block(replace(source_block(document, ""), number=_ANY_NUMBER))) + 1
 
     def _cut(self, document: Document, budget: int) -> Document:
-        text, room = document.content or "", max(1, budget - self._header(document))
-        start, end = cut_span(text, matched_spans(document), room, self._counter.count)
-        offset = document.meta["cut"][0] if "cut" in document.meta else 0
-        meta = {**document.meta, "cut": [offset + start, offset + end]}
-        return replace(document, content=text[start:end], meta=meta)
+        text = document.content or ""
+        start, end = cut_span(
+            text, matched_spans(document), max(1, budget - self._header(document)), self._counter.count
+        )
+        stretch = _stretch(document, start, end)
+        # `kept` describes parts of a longer stretch; this one is read whole.
+        return replace(stretch, meta={name: value for name, value in stretch.meta.items() if name != "kept"})
+
+    def _shortened(self, document: Document, share: int) -> _Entry:
+        room = max(1, share - self._header(document))
+        return _of_spans(
+            document, window_spans(document.content or "", matched_spans(document), room, self._counter.counts)
+        )
+
+
+def _of_spans(document: Document, spans: Sequence[Span]) -> _Entry:
+    """Create the entry for some spans of a passage, or for all of it where there are none or they cover it."""
+    text = document.content or ""
+    if not spans or text[spans[0][0] : spans[0][1]] == text.strip():
+        return _Entry(document)
+    shortened = _stretch(document, spans[0][0], spans[-1][1])
+    offset = shortened.meta["cut"][0] - spans[0][0]
+    kept = [[offset + start, offset + end] for start, end in spans]
+    return _Entry(replace(shortened, meta={**shortened.meta, "kept": kept}), with_gaps(text, spans))
+
+
+def _around(document: Document) -> _Entry:
+    """Create the entry for the matched sentences of a passage, each with the one before and after it."""
+    sentences, matches = sentence_spans(document.content or ""), matched_spans(document)
+    touched = [at for at, (a, b) in enumerate(sentences) if any(a < end and start < b for start, end in matches)]
+    near = {other for at in touched or [0] for other in (at - 1, at, at + 1) if 0 <= other < len(sentences)}
+    return _of_spans(document, joined_spans(sentences, near))
 
 
 def _without_duplicates(documents: Sequence[Document]) -> list[Document]:
@@ -164,9 +248,16 @@ def _as_shown(document: Document, shown: Mapping[str, Document]) -> Document:
     earlier = shown.get(document.id)
     if earlier is None:
         return document
-    meta = {name: value for name, value in document.meta.items() if name != "cut"}
-    read = {"cut": earlier.meta["cut"]} if "cut" in earlier.meta else {}
+    meta = {name: value for name, value in document.meta.items() if name not in _READ}
+    read: dict[str, Any] = {name: earlier.meta[name] for name in _READ if name in earlier.meta}
     return replace(document, content=earlier.content, meta={**meta, **read})
+
+
+def _stretch(document: Document, start: int, end: int) -> Document:
+    """Cut one stretch out of a passage, with its place in the stored parent."""
+    offset = document.meta["cut"][0] if "cut" in document.meta else 0
+    meta = {**document.meta, "cut": [offset + start, offset + end]}
+    return replace(document, content=(document.content or "")[start:end], meta=meta)
 
 
 def ranked(documents: Sequence[Document]) -> list[Document]:

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 _WITHOUT_CLAIMS = ("closest", "not_found", "quoted", "recalled", "refused", "unsearched")
 """Statuses of answers that make no claims of their own; later turns see at most one sentence of them."""
-_READ = ("number", "cut")
+_READ = ("number", "cut", "kept")
 _AT_ONCE = 2
 
 

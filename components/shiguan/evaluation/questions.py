@@ -70,15 +70,15 @@ class Question:
         """
         Name the judged document that a passage is right for: it overlaps the answer, where its place is known.
 
-        Of a passage that the context has cut only what is left counts.
+        Of a passage that the context has cut only the kept pieces count.
         """
         meta = passage.meta
         record_id, first, last = meta.get("record_id"), int(meta.get("start") or 0), int(meta.get("end") or 0)
         if record_id not in self.grades:
             return None
-        a, b = meta.get("cut") or (0, last - first)
+        pieces = meta.get("kept") or [meta.get("cut") or (0, last - first)]
         spans = self.spans.get(record_id)
-        if spans and not any(first + a < end and start < first + b for start, end in spans):
+        if spans and not any(first + a < end and start < first + b for a, b in pieces for start, end in spans):
             return None
         return str(record_id)
 

@@ -13,6 +13,7 @@ from shiguan.conversations import SummaryNode, Turn
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import SourceBlock, neutral_text, numbered, render_sources, source_block
 from shiguan.text.languages import detect_language
+from shiguan.text.passages import with_gaps
 
 _LONGEST_ANSWER = 4_000
 _LONGEST_SUMMARY = 2_000
@@ -104,9 +105,13 @@ def _earlier_turn(context: str, question: str, language: str) -> ChatMessage:
 
 
 def _read_block(parent: Document, read: Mapping[str, Any]) -> SourceBlock:
-    """Write a stored passage as it was read then: its number and its stretch."""
+    """Write a stored passage as it was read then: its number, its stretch, and the gaps."""
     text, cut = parent.content or "", read.get("cut")
-    return source_block(numbered(parent, read["number"]), text[cut[0] : cut[1]] if cut else text)
+    if read.get("kept"):
+        text = with_gaps(text, [(start, end) for start, end in read["kept"]])
+    elif cut:
+        text = text[cut[0] : cut[1]]
+    return source_block(numbered(parent, read["number"]), text)
 
 
 def in_turns(messages: Sequence[ChatMessage]) -> list[ChatMessage]:

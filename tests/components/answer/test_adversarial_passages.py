@@ -37,12 +37,17 @@ def documents(attack, place):
 
 
 @cache
+def context_builder(strategy):
+    return ContextBuilder(6000, strategy=strategy)
+
+
+@cache
 def prompt_builder(mode):
     return PromptFileBuilder(prompt=mode)
 
 
-def chain(mode, attack, *, place=0, **options):
-    built = ContextBuilder().run(documents(attack, place))
+def chain(mode, attack, *, place=0, strategy="truncate", **options):
+    built = context_builder(strategy).run(documents(attack, place), query=QUERY)
     values = {"context": built["context"], "query": QUERY, "language": "en"}
     if mode != "simple":
         values["goal"] = options.get("goal", "")
@@ -90,6 +95,15 @@ def test_the_prompt_around_the_sources_stays_the_same(attack):
         assert [len(block.text) for block in blocks] == [len(document.content) for document in built["documents"]]
         assert find_marks(blocks[place].text) == []
         assert all(len(line.splitlines()) == 1 for line in user.split("\n") if line.startswith("<source number="))
+
+
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
+def test_reading_in_part_does_not_help_an_attack(attack):
+    built, messages = chain("precise", attack, strategy="window")
+    assert skeleton(messages) == skeleton(chain("precise", PLAIN)[1])
+    assert [block.number for block in parse_sources(messages[-1].text)] == [1, 2, 3]
+    assert [document.meta["number"] for document in built["documents"]] == [1, 2, 3]
+    assert all(find_marks(block.text) == [] for block in parse_sources(messages[-1].text))
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())

@@ -21,8 +21,9 @@ GOLD = Question("q", "?", {"a": 1.0}, {"a": [(10, 20), (50, 60)]})
 GRADED = Question("q", "?", {"a": 2.0, "b": 2.0, "c": 1.0})
 
 
-def passage(record_id, start=0, end=1):
-    return Document(meta={"record_id": record_id, "start": start, "end": end})
+def passage(record_id, *pieces):
+    kept = list(pieces) or [(0, 1)]
+    return Document(meta={"record_id": record_id, "start": 0, "end": kept[-1][1], "kept": kept})
 
 
 def passages(names):
@@ -36,6 +37,8 @@ def passages(names):
         ({"start": 15, "end": 17}, True),
         ({"start": 5, "end": 30, "cut": (0, 5)}, False),  # code points of the passage, not of the record
         ({"start": 5, "end": 30, "cut": (0, 6)}, True),
+        ({"start": 5, "end": 60, "kept": [(0, 2), (15, 40)]}, False),
+        ({"start": 5, "end": 60, "kept": [(0, 2), (15, 46)]}, True),
     ],
 )
 def test_what_the_context_kept_of_a_passage_is_counted_from_its_start(whole, right):
@@ -45,12 +48,13 @@ def test_what_the_context_kept_of_a_passage_is_counted_from_its_start(whole, rig
 @pytest.mark.parametrize(
     ("hit", "right"),
     [
-        (passage("a", 0, 10), False),  # ends where the place starts
-        (passage("a", 0, 11), True),
-        (passage("a", 19, 30), True),
-        (passage("a", 20, 50), False),  # between the two places
-        (passage("b", 0, 100), False),
-        (passage(None, 0, 100), False),
+        (passage("a", (0, 10)), False),  # ends where the place starts
+        (passage("a", (0, 11)), True),
+        (passage("a", (19, 30)), True),
+        (passage("a", (20, 50)), False),  # between the two places
+        (passage("a", (0, 5), (52, 55)), True),  # a later piece of a passage with gaps
+        (passage("b", (0, 100)), False),
+        (passage(None, (0, 100)), False),
     ],
 )
 def test_a_passage_is_right_if_it_overlaps_a_place_of_the_answer(hit, right):
@@ -102,7 +106,7 @@ def test_nothing_found_is_zero_and_nothing_gold_is_no_score():
 
 
 def test_a_context_is_scored_by_places_and_tokens():
-    parts = [passage("a", 15, 30), passage("b", 0, 9), passage("a", 60, 90), passage("x", 0, 9)]
+    parts = [passage("a", (0, 5), (15, 30)), passage("b", (0, 9)), passage("a", (60, 90)), passage("x", (0, 9))]
     read = judged(GOLD, parts)
     assert context_metrics(GOLD, read, 300) == {"context_recall": 1, "context_precision": 0.25, "context_tokens": 300}
     assert context_metrics(GOLD, [], 0) == {"context_recall": 0, "context_precision": 0, "context_tokens": 0}

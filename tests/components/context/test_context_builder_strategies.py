@@ -1,0 +1,233 @@
+import random
+
+import pytest
+from haystack import Document
+from haystack.dataclasses import ChatMessage
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from tests.doubles.prompt_reading import parse_sources
+
+from shiguan.answer.citation_extractor import CitationExtractor
+from shiguan.context.context_builder import ContextBuilder
+from shiguan.errors import ModelMissingError
+from shiguan.models import token_counter
+from shiguan.models.token_counter import TokenCounter
+
+STRATEGIES = ("truncate", "window", "dynamic", "hierarchical")
+GOODS = "horses gates grain salt letters silk tea iron boats walls wine carts oxen bells lamps".split()
+
+
+def sentence(at):
+    return f"Sentence {at} tells of the governor of town{at} and his {GOODS[at]}."
+
+
+TEXT = " ".join(sentence(at) for at in range(15))
+
+
+def passage(name, score, *matched, text=TEXT, **meta):
+    spans = [(text.index(sentence(at)), text.index(sentence(at)) + len(sentence(at))) for at in matched]
+    matches = [{"child_id": f"{name}{start}", "start": start, "end": end, "score": 1.0} for start, end in spans]
+    return Document(id=name, content=text, score=score, meta={"source": "t.epub", "matches": matches, **meta})
+
+
+def parents(count=5, length=15):
+    """Different long passages, so that none is a near-duplicate."""
+    found = []
+    for at in range(count):
+        text = " ".join(
+            f"In town{at} the {GOODS[(at * 3 + n) % 15]} of house{at}x{n} were counted." for n in range(length)
+        )
+        start = text.index(f"house{at}x{length // 2}")
+        matches = [{"child_id": "c", "start": start, "end": start + 5, "score": 1.0}]
+        meta = {"source": "t.epub", "matches": matches}
+        found.append(Document(id=f"{'cbdae'[at]}{at}", content=text, score=1 - at / 10, meta=meta))
+    return found
+
+
+def read(result):
+    """What the generator reads of the only passage."""
+    (block,) = parse_sources(result["context"])
+    return block.text
+
+
+def without_weights():
+    raise ModelMissingError("The weights are not installed.")
+
+
+@pytest.fixture
+def endpoint(stand_in_llm, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+    return stand_in_llm
+
+
+# -- window ------------------------------------------------------------------------------------------------------------
+
+
+def test_window_grows_from_the_match_to_its_neighbours():
+    result = ContextBuilder(86, strategy="window").run([passage("a", 1.0, 6)])
+    assert read(result) == f"…\n{sentence(5)} {sentence(6)} {sentence(7)}\n…"
+    assert result["documents"][0].meta["cut"] == [TEXT.index(sentence(5)), TEXT.index(sentence(7)) + len(sentence(7))]
+    assert result["documents"][0].meta["kept"] == [result["documents"][0].meta["cut"]]
+
+
+def test_two_windows_that_meet_become_one():
+    result = ContextBuilder(108, strategy="window").run([passage("a", 1.0, 6, 8)])
+    assert read(result) == f"…\n{' '.join(sentence(at) for at in (5, 6, 7, 8))}\n…"
+
+
+def test_two_windows_that_do_not_meet_are_one_stretch_that_says_what_was_read_of_it():
+    result = ContextBuilder(75, strategy="window").run([passage("a", 1.0, 6, 13)])
+    (document,) = result["documents"]
+    assert read(result) == f"…\n{sentence(6)}\n…\n{sentence(13)}\n…"
+    start, end = document.meta["cut"]
+    assert TEXT[start:end] == document.content
+    assert [TEXT[a:b] for a, b in document.meta["kept"]] == [sentence(6), sentence(13)]
+
+
+def test_a_citation_across_a_gap_has_the_stored_parents_offsets():
+    built = ContextBuilder(75, strategy="window").run([passage("a", 1.0, 6, 13)])
+    replies = [ChatMessage.from_assistant("Sentence 13 tells of the governor of town13 and his bells [1].")]
+    (citation,) = CitationExtractor().run(replies, documents=built["documents"])["answers"][0].meta["citations"]
+    assert TEXT[citation["start"] : citation["end"]] == citation["quote"] == sentence(13)
+    assert citation["verdict"] == "supported"
+
+
+def test_window_at_the_end_grows_to_the_other_side():
+    result = ContextBuilder(102, strategy="window").run([passage("a", 1.0, 14)])
+    assert read(result) == f"…\n{' '.join(sentence(at) for at in (11, 12, 13, 14))}"
+
+
+@pytest.mark.parametrize("strategy", ["window"])
+def test_a_passage_that_fits_its_share_is_read_whole(strategy):
+    document = ContextBuilder(strategy=strategy).run([passage("a", 1.0, 6)])["documents"][0]
+    assert document.content == TEXT
+    assert "cut" not in document.meta
+
+
+def test_window_gives_every_passage_a_share():
+    truncated = ContextBuilder(800).run(parents())
+    shared = ContextBuilder(800, strategy="window").run(parents())
+    assert len(truncated["documents"]) == 3
+    assert len(shared["documents"]) == 5
+    assert all("house" in document.content for document in shared["documents"])
+    assert TokenCounter().count(shared["context"]) <= 800
+
+
+def test_what_a_short_passage_leaves_goes_to_the_next():
+    short = Document(id="s", content="Salt was dear in the year of the flood.", score=2.0)
+    alone = ContextBuilder(300, strategy="window").run([passage("a", 1.0, 6), passage("b", 0.5, text="Grain.")])
+    after = ContextBuilder(300, strategy="window").run([short, passage("a", 1.0, 6)])
+    assert len(after["documents"][1].content) > len(alone["documents"][0].content)
+
+
+def test_a_sentence_longer_than_its_share_is_cut_hard():
+    text = "word " * 400
+    result = ContextBuilder(100, strategy="window").run([Document(content=text, score=1.0)])
+    assert TokenCounter().count(result["context"]) <= 100
+    assert text.startswith(result["documents"][0].content)
+
+
+# -- dynamic and hierarchical ------------------------------------------------------------------------------------------
+
+
+def test_dynamic_reads_more_of_the_passage_that_has_more_of_the_question():
+    query = "Who counted the iron of house3x7 and the salt of house3x1 in town3?"
+    even = ContextBuilder(800, strategy="window").run(parents(), query=query)["documents"]
+    shared = ContextBuilder(800, strategy="dynamic").run(parents(), query=query)["documents"]
+    assert [one.id for one in shared] == [one.id for one in even]
+    longer = [len(one.content) - len(other.content) for one, other in zip(shared, even, strict=True)]
+    assert shared[longer.index(max(longer))].id == parents()[3].id
+    assert min(longer) < 0 < max(longer)
+
+
+def test_dynamic_without_a_question_shares_as_window_does():
+    assert (
+        ContextBuilder(800, strategy="dynamic").run(parents())["context"]
+        == (ContextBuilder(800, strategy="window").run(parents())["context"])
+    )
+
+
+def test_hierarchical_reads_the_matched_sentence_with_its_neighbours_and_the_best_passages_whole():
+    documents = [passage("a", 1.0, 6, section=["Part 1", "Towns"]), parents(2)[1]]
+    around = ContextBuilder(130, strategy="hierarchical").run(documents[:1])
+    (block,) = parse_sources(around["context"])
+    assert block.text == f"…\n{sentence(5)} {sentence(6)} {sentence(7)}\n…"
+    assert "Part 1 › Towns" in around["context"]
+    both = ContextBuilder(400, strategy="hierarchical").run(documents)["documents"]
+    assert both[0].content == TEXT
+    assert (both[1].content.count("."), "house1x7" in both[1].content) == (3, True)
+    assert [one.content for one in ContextBuilder(800, strategy="hierarchical").run(documents)["documents"]] == [
+        one.content for one in documents
+    ]
+
+
+@given(budget=st.integers(60, 1200), count=st.integers(1, 5), strategy=st.sampled_from(["dynamic", "hierarchical"]))
+@settings(max_examples=25, deadline=None)
+def test_no_strategy_exceeds_its_budget(budget, count, strategy):
+    built = ContextBuilder(budget, strategy=strategy).run(parents(count), query="Who counted the iron of house1x7?")
+    assert TokenCounter().count(built["context"]) <= budget
+
+
+# -- order -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_shuffled_passages_give_the_same_bytes(strategy, monkeypatch):
+    documents = [
+        *parents(length=5),
+        Document(id="tie-b", content="Two carts of salt.", score=0.8),
+        Document(id="tie-a", content="One cart of silk.", score=0.8),
+        # The same passage twice, as when a second retrieval finds it again.
+        Document(id="c0", content=parents(length=5)[0].content, score=0.2),
+    ]
+
+    # Characters are counted here, which is much faster than tokens.
+    monkeypatch.setattr(token_counter, "tokenizer", without_weights)
+    builder = ContextBuilder(900, strategy=strategy)
+    first = builder.run(documents, query="How many carts of salt were counted?")
+    assert 2 <= len(first["documents"]) <= 7
+    shuffler = random.Random(11)
+    for _ in range(50):
+        shuffler.shuffle(documents)
+        again = builder.run(documents, query="How many carts of salt were counted?")
+        assert again["context"].encode() == first["context"].encode()
+        assert again["documents"] == first["documents"]
+
+
+# -- any input ---------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@example([("。1!天", [], 0.0)], 1, "hierarchical")
+@given(
+    st.lists(
+        st.tuples(
+            st.text(alphabet="ab 。.!\n天寶[]1<>", max_size=120) | st.text(max_size=60),
+            st.lists(st.tuples(st.integers(-5, 150), st.integers(-5, 150)), max_size=3),
+            st.floats(0, 1),
+        ),
+        max_size=5,
+    ),
+    st.integers(1, 120),
+    st.sampled_from(STRATEGIES),
+)
+def test_any_passages_read_back_and_map_to_their_parents(items, budget, strategy):
+    documents = [
+        Document(id=str(at), content=text, score=score, meta={"matches": [{"start": a, "end": b} for a, b in spans]})
+        for at, (text, spans, score) in enumerate(items)
+    ]
+    result = ContextBuilder(budget, strategy=strategy).run(documents, query="a 天寶")
+    numbers = list(range(1, len(result["documents"]) + 1))
+    assert [block.number for block in parse_sources(result["context"])] == numbers
+    assert [document.meta["number"] for document in result["documents"]] == numbers
+    for document in result["documents"]:
+        stored = documents[int(document.id)].content
+        start, end = document.meta.get("cut", [0, len(stored)])
+        assert stored[start:end] == document.content
+        for a, b in document.meta.get("kept", []):
+            assert start <= a < b <= end
+
+
+def test_an_unknown_strategy_is_refused():
+    with pytest.raises(ValueError, match="`strategy` must be one of truncate"):
+        ContextBuilder(strategy="all")
