@@ -225,10 +225,11 @@ class Evidence:
         self, weights: dict[str, float], claimed: Sequence[Quantity], total: float
     ) -> tuple[list[float], list[Window]]:
         """Return the best share for one, two and three sentences, and the windows, best first."""
+        asked = frozenset(weights)
         shares = [0.0] * self._widest
         ranked: list[tuple[float, Window]] = []
         for index, passage in enumerate(self._sentences):
-            shared = [weights.keys() & sentence.words for sentence in passage]
+            shared = [asked & sentence.words for sentence in passage]
             agreeing = [
                 {at for at, number in enumerate(claimed) if _has(sentence.numbers, number)} for sentence in passage
             ]

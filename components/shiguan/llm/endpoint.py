@@ -181,11 +181,10 @@ class OpenAIEndpoint:
 
     def _new_client(self) -> "OpenAIChatGenerator":
         # Imported here: the client takes half a second and 40 MB.
-        from haystack.components.generators.chat import OpenAIChatGenerator  # noqa: PLC0415
-
         from shiguan.bounded_http import bounded  # noqa: PLC0415
+        from shiguan.llm.streaming_generator import StreamingChatGenerator  # noqa: PLC0415
 
-        return OpenAIChatGenerator(
+        return StreamingChatGenerator(
             api_key=Secret.from_token(self._key),
             model=self.model,
             api_base_url=self._address,

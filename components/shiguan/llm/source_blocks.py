@@ -61,6 +61,7 @@ class _Folding(dict[int, int]):
 _FOLDING = _Folding()
 
 
+@lru_cache(64)  # a passage is rendered to count its tokens, and again for the prompt
 def neutral_text(text: str) -> str:
     """
     Keep a passage from looking like a part of the prompt.

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from shiguan.resources import read_table
@@ -40,8 +40,12 @@ def detect_language(text: str) -> str:
     Decides by script; among languages in the Latin script the one with the most function words wins, and text without
     any (a name, a title) counts as English. Classical and modern, traditional and simplified Chinese are all `zh`.
     """
-    sample = text[:_SAMPLE]
-    counts = {code: len(pattern.findall(sample)) for code, pattern in _SCRIPTS}
+    return _language_of(text[:_SAMPLE])
+
+
+@lru_cache(512)  # several stages look at the same passages, and the check of claims for each claim
+def _language_of(sample: str) -> str:
+    counts = {code: 0 if sample.isascii() else len(pattern.findall(sample)) for code, pattern in _SCRIPTS}
     latin = len(_LATIN_LETTER.findall(sample))
     # A Latin word has several letters, while a Han character is a word by itself.
     letters = sum(counts.values()) + latin / 4
@@ -51,7 +55,7 @@ def detect_language(text: str) -> str:
         return "ja"
     code = max(counts, key=lambda c: counts[c])
     words = Counter(_LATIN_WORD.findall(sample.lower()))
-    votes = {own: sum(words[word] for word in table) for own, table in _FUNCTION_WORDS.items()}
+    votes = {own: sum(words[word] for word in table & words.keys()) for own, table in _FUNCTION_WORDS.items()}
     # "Who was 郭子仪?" is English, "什么是 machine learning" is not: function words show the language of the text
     # itself, and two characters make about one word.
     quotes = any(votes.values()) and words.total() >= counts[code] / 2
