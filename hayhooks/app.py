@@ -62,7 +62,7 @@ async def why(body: Expectation, library: CurrentLibrary, asker: Reader) -> dict
 
     def look() -> dict[str, Any]:
         expected = ExpectedPassages(library.stores, asker.tenant_id).find(body.expected)
-        found = attribute(TracedMode(runner).ask(body.query, tenant_id=asker.tenant_id).trace(), expected)
+        found = attribute(TracedMode(runner).ask(body.query, tenant_id=asker.tenant_id), expected)
         return {**found.to_json(), "passages": expected.places()[:10]}
 
     return await asyncio.to_thread(look)

@@ -109,7 +109,7 @@ def test_a_doubtful_difference_is_decided_where_the_judge_is_asked_anyway(
     documents = [Document(id=f"p{n}", content=text, meta={"number": n}) for n, text in enumerate(FIRE, start=1)]
     stand_in_llm.default = json.dumps({**MARKS, "pairs": [{"id": 1, "disagree": said}]})
     reply = ChatMessage.from_assistant(f"{FIRE[0]} [1] {FIRE[1]} [2] {claim}")
-    grader = HallucinationGrader(answer_grader=AnswerGrader(judge), max_attempts=1)
+    grader = HallucinationGrader(answer_grader=AnswerGrader(judge))
     result = grader.run([reply], documents, "How many houses had Astrey before the fire and after the fire?")
     assert stand_in_llm.calls == calls
     (answer,) = CitationExtractor().run(result["replies"], result["documents"])["answers"]
