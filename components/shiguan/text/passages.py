@@ -44,6 +44,16 @@ class SharedDocument(Document):
         twin.__dict__["meta"] = dict(self.meta)
         return twin
 
+    @classmethod
+    def hit(cls, document_id: str, score: float, meta: dict[str, Any]) -> Self:
+        """Make a document without text in a tenth of the time that its dataclass takes: a question finds hundreds."""
+        made = object.__new__(cls)
+        made.__dict__.update(_EMPTY, id=document_id, score=score, meta=meta)
+        return made
+
+
+_EMPTY = vars(Document(id="empty"))
+
 
 def rescored(document: Document, score: float, **meta: Any) -> Document:
     """Copy a document with another score and more meta, ten times as fast as `dataclasses.replace`."""

@@ -200,7 +200,7 @@ def _search(
         whole = QueryRequest(query=query, limit=limit, filter=condition, params=params, with_payload=_LIGHT)
         rows = [(hit.score, hit.payload) for hit in edge.query(whole)]
     rows.sort(key=lambda row: (-row[0], row[1][points.ID]))
-    return [SharedDocument(id=one[points.ID], score=score, meta=points.meta_of(one)) for score, one in rows[:top_k]]
+    return [SharedDocument.hit(one[points.ID], score, points.meta_of(one)) for score, one in rows[:top_k]]
 
 
 def pages(edge: EdgeShard, condition: Filter | None, with_payload: Any, with_vector: Any = False) -> Iterator[Any]:
