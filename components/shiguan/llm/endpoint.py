@@ -182,7 +182,7 @@ class OpenAIEndpoint:
     def _new_client(self) -> "OpenAIChatGenerator":
         # Imported here: the client takes half a second and 40 MB.
         from shiguan.bounded_http import bounded  # noqa: PLC0415
-        from shiguan.llm.streaming_generator import StreamingChatGenerator  # noqa: PLC0415
+        from shiguan.llm.streaming_chat_generator import StreamingChatGenerator  # noqa: PLC0415
 
         return StreamingChatGenerator(
             api_key=Secret.from_token(self._key),

@@ -186,19 +186,13 @@ def _search(
     # More than asked for show whether the last one has equals; then all of them are needed to choose by id.
     limit = top_k + _SPARE
     while True:
-        hits: list[Any] = edge.query(QueryRequest(query=query, limit=limit, filter=condition, params=params))
+        request = QueryRequest(query=query, limit=limit, filter=condition, params=params, with_payload=_LIGHT)
+        hits: list[Any] = edge.query(request)
         tied = len(hits) == limit and hits[-1].score == hits[top_k - 1].score
         if not tied or limit >= top_k + _MOST_TIES:
             break
         limit = min(4 * limit, top_k + _MOST_TIES)
-    # To read a payload costs as much as to find several hits, so only those are read that may be among the best.
-    lowest = min((hit.score for hit in hits[:top_k]), default=0.0)
-    scores = {hit.id: hit.score for hit in hits if hit.score >= lowest}
-    records: list[Any] = edge.retrieve([*scores], with_payload=_LIGHT, with_vector=False)
-    rows = [(scores[record.id], record.payload) for record in records]
-    if len(rows) < len(scores):  # overwritten meanwhile; found and read in one request they agree
-        whole = QueryRequest(query=query, limit=limit, filter=condition, params=params, with_payload=_LIGHT)
-        rows = [(hit.score, hit.payload) for hit in edge.query(whole)]
+    rows = [(hit.score, hit.payload) for hit in hits]
     rows.sort(key=lambda row: (-row[0], row[1][points.ID]))
     return [SharedDocument.hit(one[points.ID], score, points.meta_of(one)) for score, one in rows[:top_k]]
 

@@ -16,7 +16,7 @@ from haystack.utils import Secret
 
 from shiguan.errors import AnswerError
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
-from shiguan.llm.streaming_generator import StreamingChatGenerator
+from shiguan.llm.streaming_chat_generator import StreamingChatGenerator
 
 PROMPT = [ChatMessage.from_user("Who took Caizhou?")]
 USAGE = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
