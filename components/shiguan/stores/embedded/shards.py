@@ -281,10 +281,11 @@ class Shard:
         try:
             self.format = ShardFormat(**record["format"])
         except (KeyError, TypeError) as error:
-            known = sorted(asdict(expected))
-            raise mismatch(self.folder, "format", sorted(record.get("format", {})), known) from error
+            raise mismatch(self.folder, "format", sorted(record.get("format", {})), sorted(asdict(expected))) from error
         self.check_format(expected)
-        self._clear_leftovers()
+        for path in self.folder.iterdir():  # what a kill has left over
+            if path.name == _BUILDING or (path.name.startswith("shard-") and path.name != record["shard"]):
+                shutil.rmtree(path, ignore_errors=True)
         edge = self._load(self.folder / record["shard"])
         # The file counts what was written until the last orderly close; a kill may have lost some of it.
         outside = count_vectors(edge) - int(record.get("quantized_points", 0))
@@ -293,11 +294,6 @@ class Shard:
             edge.update(operation)
         release_index_files(self.folder)
         return edge
-
-    def _clear_leftovers(self) -> None:
-        for path in self.folder.iterdir():
-            if path.name == _BUILDING or (path.name.startswith("shard-") and path.name != self._record["shard"]):
-                shutil.rmtree(path, ignore_errors=True)
 
     def _create(self) -> dict[str, Any]:
         """Make an empty shard aside. The format file follows when it is whole, and `_load` moves it into place."""
