@@ -116,7 +116,9 @@ class AnswerGrader:
             `llm_calls`, 0 or 1.
         """
         reply = replies[0] if replies else ChatMessage.from_assistant("")
-        answer, _ = await check_in_thread(lambda: check_answer(reply, documents, query, language))
+        self.warm_up()
+        paired = is_available(self.chat_generator)
+        answer, _ = await check_in_thread(lambda: check_answer(reply, documents, query, language, paired=paired))
         grade, _, warnings, llm_calls = await self.graded(answer)
         return {"grade": grade, "warnings": warnings, "llm_calls": llm_calls}
 
@@ -167,8 +169,13 @@ def check_answer(
     language: str | None,
     *,
     embedder: DocumentEmbedder | None = None,
+    paired: bool = True,
 ) -> tuple[CheckedAnswer, list[str]]:
-    """Check a reply by words and, where that does not decide every verdict, by meaning if there is an embedder."""
+    """
+    Check a reply by words and, where that does not decide every verdict, by meaning if there is an embedder.
+
+    Places that may disagree are paired for a judge; without one `CitationExtractor` decides, by the same rule.
+    """
     numbered = numbered_passages(documents)
     checker = checker_of(numbered, question)
     parts = checker.split((reply.text or "").strip())
@@ -179,7 +186,8 @@ def check_answer(
     claims = checker.judge(read, similarities)
     language = language or detect_language(question)
     passages = list(numbered.values())
-    pairs = compared_places(_cited(claims, numbered, checker), passages, doubtful=True)[:_MOST_PAIRS]
+    cited = _cited(claims, numbered, checker) if paired else []
+    pairs = compared_places(cited, passages, doubtful=True)[:_MOST_PAIRS]
     return CheckedAnswer(question, language, parts, passages, claims, tuple(pairs)), warnings
 
 

@@ -12,7 +12,7 @@ from shiguan.errors import ModelMissingError
 from shiguan.grading.answer_grader import AnswerGrader, check_answer
 from shiguan.grading.attempts import Attempt, GradedAnswer
 from shiguan.grading.decision import OnUnsupported, decide, finished
-from shiguan.llm.calls import blocking, warm_up_generator
+from shiguan.llm.calls import blocking, is_available, warm_up_generator
 from shiguan.serialization import Serializable
 
 logger = logging.getLogger(__name__)
@@ -35,8 +35,8 @@ class HallucinationGrader(Serializable):
     sent. Its unsupported claims are left for `CitationExtractor` to mark, or removed, or the whole answer is refused;
     an answer that does not answer is refused. The reply's `meta["grounding"]` shows what happened: `status`
     (`accepted`, `marked`, `removed`, `refused`, `not_found`), `attempts`, `chosen`, `history`, `removed`, `grade`,
-    `llm_calls`; `meta["pairs"]` names cited places that may disagree, and whether they do. All attempts and grades
-    together take at most four successive model calls.
+    `llm_calls`; with a judge `meta["pairs"]` names cited places that may disagree, and whether they do. All attempts
+    and grades together take at most four successive model calls.
 
     Example:
     ```python
@@ -125,8 +125,9 @@ class HallucinationGrader(Serializable):
             return finished(attempt.best, attempt.history, attempt.llm_calls, attempt.warnings, self.on_unsupported)
         question, embedder = query or (attempt.question if attempt else ""), self.document_embedder
         compared = self.claim_matcher.compared(documents, filters) if self.claim_matcher and documents else documents
+        judged = self.answer_grader is not None and is_available(self.answer_grader.chat_generator)
         answer, warnings = await check_in_thread(
-            lambda: check_answer(replies[0], compared, question, language, embedder=embedder)
+            lambda: check_answer(replies[0], compared, question, language, embedder=embedder, paired=judged)
         )
         grade: dict[str, Any] = {}
         calls = 0
