@@ -38,6 +38,12 @@ class SharedDocument(Document):
     reading it. Components do not change what is shared in place.
     """
 
+    def __init__(self, **fields: Any) -> None:
+        if fields.keys() == _EMPTY.keys():  # of `dataclasses.replace`, by which joiners change a score
+            self.__dict__.update(fields)
+        else:
+            super().__init__(**fields)
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)

@@ -1,5 +1,7 @@
 from copy import deepcopy
+from dataclasses import replace
 
+from haystack import Document
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -105,3 +107,12 @@ def test_similarity_is_shared_runs_by_all_runs():
 def test_texts_without_terms_compare_by_their_characters():
     assert similarity(shingles("！！"), shingles("！！")) == 1.0
     assert similarity(shingles("！！"), shingles("？？")) == 0.0
+
+
+def test_a_joiner_changes_the_score_of_a_document_without_text_and_of_one_with_it():
+    hit = SharedDocument.hit("a", 1.0, {"parent_id": "b"})
+    assert replace(hit, score=2.0) == SharedDocument(id="a", score=2.0, meta={"parent_id": "b"})
+    assert type(replace(hit, score=2.0)) is SharedDocument
+    read = SharedDocument(content="x", meta={"parent_id": "b"})
+    assert replace(read, score=2.0).to_dict() == read.to_dict() | {"score": 2.0}
+    assert read.id == Document(content="x", meta={"parent_id": "b"}).id

@@ -15,7 +15,7 @@ less likely to have matched by accident. This belongs to each list and not to th
 together that any passage found twice would come first (docs/decisions/0012-one-fusion.md has the table).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -39,36 +39,25 @@ _SECOND_MATCH = 0.2
 def scaled(documents: Sequence[Document], least_deviation: float = 0.0) -> list[Document]:
     """Copy documents with their scores scaled within each language, from 0, and the raw score in `meta`."""
     scores = [_WITHOUT_SPREAD] * len(documents)
-    for own in _grouped(documents, lambda document: document.meta.get("language")).values():
+    places: dict[Any, list[int]] = {}
+    for at, document in enumerate(documents):
+        places.setdefault(document.meta.get("language"), []).append(at)
+    for own in places.values():
         raw = np.array([documents[at].score or 0.0 for at in own])
         deviation = raw.std()
         if deviation > _NOISE * np.abs(raw).max():
             above = (raw - raw.min()) / max(deviation, least_deviation)
             for at, score in zip(own, above.tolist(), strict=True):
                 scores[at] = score
-    families = _grouped(documents, _parent)
-    return [
-        rescored(
-            document,
-            score + _SECOND_MATCH * _second_match([scores[at] for at in families[_parent(document)]], score),
-            **{RAW_SCORE: document.score},
-        )
-        for document, score in zip(documents, scores, strict=True)
-    ]
-
-
-def _second_match(family: Sequence[float], score: float) -> float:
-    """Find the score of the best other child of the same passage, at most the child's own."""
-    first, second, *_ = [*sorted(family, reverse=True), 0.0]
-    return min(second if score == first else first, score)
-
-
-def _grouped(documents: Sequence[Document], key: Callable[[Document], Any]) -> dict[Any, list[int]]:
-    places: dict[Any, list[int]] = {}
-    for at, document in enumerate(documents):
-        places.setdefault(key(document), []).append(at)
-    return places
-
-
-def _parent(document: Document) -> str:
-    return str(document.meta.get("parent_id") or document.id)
+    passages = [document.meta.get("parent_id") or document.id for document in documents]
+    best_two: dict[str, tuple[float, float]] = {}
+    for passage, score in zip(passages, scores, strict=True):
+        first, second = best_two.get(passage, (0.0, 0.0))
+        if score > second:
+            best_two[passage] = (score, first) if score > first else (first, score)
+    found = []
+    for document, passage, score in zip(documents, passages, scores, strict=True):
+        first, second = best_two.get(passage, (0.0, 0.0))
+        other = second if score == first else first  # the best other child of the same passage
+        found.append(rescored(document, score + _SECOND_MATCH * min(other, score), **{RAW_SCORE: document.score}))
+    return found
