@@ -256,11 +256,10 @@ def _yaml() -> Iterator[Hostile]:
     yield text("an anchor that contains itself", f"x-loop: &a [*a]\n{sound}")
     yield text("a mapping that contains itself", f"x-loop: &a {{b: *a}}\n{sound}")
     yield text("an alias to nothing", f"x-a: *nothing\n{sound}")
-    for depth in (50, 1000, 60_000):
+    for depth in (1000, 60_000):
         yield text(f"{depth} brackets", f"x-a: {'[' * depth}{']' * depth}\n{sound}")
         yield text(f"{depth} braces", f"x-a: {'{a: ' * min(depth, 60_000)}1{'}' * min(depth, 60_000)}\n{sound}")
     yield text("open brackets", "x-a: " + "[" * 100_000)
-    yield text("100 indented levels", "".join("  " * level + "a:\n" for level in range(100)))
     yield text("a huge file", "#" * 262_145)
     yield text("a hundred thousand values", "x-a: [" + "1," * 100_000 + "1]\n" + sound)
     yield text("a hundred thousand question marks", "? " * 100_000)

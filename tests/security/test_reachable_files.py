@@ -68,19 +68,6 @@ def test_no_option_of_a_question_goes_to_a_socket_that_opens_files(tmp_path, nam
     assert "reachable_parameters" in found(tmp_path, data)
 
 
-@pytest.mark.parametrize("section", ["inputs", "options"])
-@pytest.mark.parametrize("name", ["sources", "sections", "temperature", "max_tokens", "budget", "conversation_id"])
-def test_an_option_that_the_engine_handles_goes_to_no_socket(tmp_path, name, section):
-    data = {
-        "components": {"prompt": {"type": PROMPT, "init_parameters": {"template": "{{ names }} {{ query }}"}}},
-        "inputs": {"query": ["prompt.query"]},
-        "outputs": {"answers": "prompt.prompt"},
-    }
-    assert found(tmp_path, data) == set()
-    data.setdefault(section, {})[name] = ["prompt.names"]
-    assert found(tmp_path, data) == {"reachable_parameters"}
-
-
 def test_a_file_that_ingests_may_open_what_it_is_given(tmp_path):
     data = {
         "components": {"reader": {"type": OPENERS["text"][0]}},
