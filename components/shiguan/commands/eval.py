@@ -131,15 +131,13 @@ def _lines(made: MadeSet, types: Counter[str], agreement: JudgeAgreement, output
 
 
 def compare(options: argparse.Namespace) -> int:
-    before, after = read_results(options.a), read_results(options.b)
-    comparison = compare_results(before, after)
-    report = comparison_report(comparison, before, after)
+    comparison = compare_results(read_results(options.a), read_results(options.b))
     if options.output is not None:
-        write_comparison(comparison, report, before, after, options.output)
+        write_comparison(comparison, options.output)
     if options.json:
         print_json(comparison.to_json())
     else:
-        print_report(replace(report, title=f"B {options.b} against A {options.a}"))
+        print_report(replace(comparison_report(comparison), title=f"B {options.b} against A {options.a}"))
         if options.output is not None:
             print_line(f"comparison.html, .md and .json are in {options.output}")
     return 1 if comparison.breaches else 0
