@@ -1,6 +1,6 @@
 """What the mutants of pipeline files are made with."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ ADAPTER = "haystack.components.converters.output_adapter.OutputAdapter"
 WRITER = "haystack.components.writers.document_writer.DocumentWriter"
 OURS = "shiguan."  # its retrievers take no filters when they are built
 RELAY = {"type": BRANCH_JOINER, "init_parameters": {"type_": "dict[str, typing.Any]"}}
+SAYS_THEIRS = {"type": PROMPT, "init_parameters": {"template": "theirs"}}
+SAYS_THE_OWNER = {"type": PROMPT, "init_parameters": {"template": "{{ owner }}"}}
 THEIRS = {"field": "meta.tenant_id", "operator": "==", "value": "theirs"}
 
 Change = tuple[Any, ...]
@@ -66,9 +68,19 @@ def _mappings(value: Any) -> Iterator[dict[str, Any]]:
             yield from _mappings(inner)
 
 
+def library_stores(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """The stores of a file but that of conversations."""
+    return [store for store in stores_of(data["components"]) if "conversation" not in store["type"]]
+
+
+def part(type_: str, **parameters: Any) -> dict[str, Any]:
+    """A component with its parameters."""
+    return {"type": type_, "init_parameters": parameters}
+
+
 def filter_retriever(store: dict[str, Any]) -> dict[str, Any]:
     """A component that gives everything that a store holds."""
-    return {"type": FILTER_RETRIEVER, "init_parameters": {"document_store": deepcopy(store)}}
+    return part(FILTER_RETRIEVER, document_store=deepcopy(store))
 
 
 def filters_of(data: dict[str, Any], reader: str) -> str:
@@ -124,3 +136,8 @@ def add(
     for key, targets in (inputs or {}).items():
         data["inputs"].setdefault(key, []).extend(targets)
     data["outputs"].update(outputs or {})
+
+
+def adding(name: str, spec: dict[str, Any], **where: Any) -> Callable[[dict[str, Any]], None]:
+    """A change that does what `add` does."""
+    return lambda data: add(data, name, spec, **where)
