@@ -73,7 +73,7 @@ def library_stores(data: dict[str, Any]) -> list[dict[str, Any]]:
     return [store for store in stores_of(data["components"]) if "conversation" not in store["type"]]
 
 
-def part(type_: str, **parameters: Any) -> dict[str, Any]:
+def part(type_: str, /, **parameters: Any) -> dict[str, Any]:
     """A component with its parameters."""
     return {"type": type_, "init_parameters": parameters}
 
