@@ -1,11 +1,14 @@
 """What the mutants of pipeline files are made with."""
 
+import json
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from shiguan.checking.pipeline_check import Report, check_pipeline
 
 TENANT_FILTER = "shiguan.retrieval.tenant_filter.TenantFilter"
 STAMPER = "shiguan.ingest.source_stamper.SourceStamper"
@@ -25,6 +28,13 @@ THEIRS = {"field": "meta.tenant_id", "operator": "==", "value": "theirs"}
 
 Change = tuple[Any, ...]
 """A name, a function that changes a definition, and whether a run of it shows the harm (yes if left out)."""
+
+
+def checked(data: dict[str, Any], folder: Path, **options: Any) -> Report:
+    """Write a file into a folder and check it."""
+    path = folder / "mine.yml"
+    path.write_text(json.dumps(data), encoding="utf-8")  # JSON is YAML
+    return check_pipeline(path, "mine.yml", **options)
 
 
 def load(path: Path) -> dict[str, Any]:

@@ -1,11 +1,10 @@
 """What a caller says never becomes the path of a file: the check refuses the file, and the engine hands over no names."""
 
-import json
-
 import pytest
 import yaml
+from tests.security.mutant_parts import checked
 
-from shiguan.checking.pipeline_check import Report, check_pipeline
+from shiguan.checking.pipeline_check import Report
 from shiguan.engine import loading
 from shiguan.engine.library import Library
 from shiguan.engine.options import AskOptions
@@ -50,9 +49,7 @@ def reading_file(kind, *, section="inputs", query="inputs", name="sources"):
 
 
 def found(tmp_path, data):
-    path = tmp_path / "filey.yml"
-    path.write_text(json.dumps(data), encoding="utf-8")
-    return {finding.check for finding in check_pipeline(path, "filey.yml").findings}
+    return {finding.check for finding in checked(data, tmp_path).findings}
 
 
 @pytest.mark.parametrize("query", ["inputs", "options", ""], ids=["a question", "an optional one", "answers alone"])

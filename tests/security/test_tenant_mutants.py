@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 from haystack import AsyncPipeline, Document, component
 from haystack.core.errors import PipelineRuntimeError
-from tests.security.mutant_parts import THEIRS, load
+from tests.security.mutant_parts import THEIRS, checked, load
 from tests.security.tenant_mutants import FILES, mutants
 
 from shiguan.checking.pipeline_check import check_pipeline
@@ -23,12 +23,6 @@ SHOWN = [path for path in FILES if path.parent.name == "embedded" and path.stem 
 
 def file_name(path):
     return f"{path.parent.name}/{path.stem}"
-
-
-def checked(data, tmp_path):
-    path = tmp_path / "mutant.yml"
-    path.write_text(json.dumps(data), encoding="utf-8")  # JSON is YAML
-    return check_pipeline(path, "mutant.yml")
 
 
 @pytest.fixture(params=FILES, ids=file_name)

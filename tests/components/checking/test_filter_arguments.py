@@ -1,13 +1,11 @@
 """The tenant's filters may reach retrievers inside a component as the arguments with which it runs them."""
 
-import json
 from typing import Any
 
 import pytest
 from haystack import Document, component
 from tests.security.hostile_files import SOUND
-
-from shiguan.checking.pipeline_check import check_pipeline
+from tests.security.mutant_parts import checked
 
 MEMORY = SOUND["components"]["retriever"]
 MULTI = "haystack.components.retrievers.multi_query_text_retriever.MultiQueryTextRetriever"
@@ -76,9 +74,7 @@ def findings(tmp_path, *edges, type_=MULTI, parameters=None, inputs=None):
         "inputs": {"query": ["words.query"], "tenant_id": ["guard.tenant_id"], **(inputs or {})},
         "outputs": {"documents": "reader.documents"},
     }
-    path = tmp_path / "mine.yml"
-    path.write_text(json.dumps(data), encoding="utf-8")
-    return [str(one) for one in check_pipeline(path, "mine.yml", allow_types=[__name__]).findings]
+    return [str(one) for one in checked(data, tmp_path, allow_types=[__name__]).findings]
 
 
 ARGUMENTS = ("guard.retriever_kwargs", "reader.retriever_kwargs")

@@ -1,6 +1,5 @@
 """What people really write is let through: the check must not be safe by refusing everything."""
 
-import json
 import warnings
 from copy import deepcopy
 
@@ -10,6 +9,7 @@ from haystack import Pipeline
 from tests.conftest import ROOT
 from tests.doubles.work import work
 from tests.security.hostile_files import SOUND
+from tests.security.mutant_parts import checked
 
 from shiguan.checking.parameters import ALLOWED_TYPES, REFUSED_TYPES
 from shiguan.checking.pipeline_check import check_pipeline
@@ -22,9 +22,7 @@ MEMORY = SOUND["components"]["retriever"]["init_parameters"]["document_store"]
 def findings(tmp_path, change, **options):
     data = deepcopy(SOUND)
     change(data)
-    path = tmp_path / "mine.yml"
-    path.write_text(json.dumps(data), encoding="utf-8")
-    return [str(finding) for finding in check_pipeline(path, "mine.yml", **options).findings]
+    return [str(finding) for finding in checked(data, tmp_path, **options).findings]
 
 
 def add(name, type_, parameters=None, edges=(), inputs=None):
