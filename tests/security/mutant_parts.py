@@ -1,7 +1,7 @@
 """What the mutants of pipeline files are made with."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from shiguan.checking.pipeline_check import Report, check_pipeline
+from shiguan.engine.loading import mappings
 
 TENANT_FILTER = "shiguan.retrieval.tenant_filter.TenantFilter"
 STAMPER = "shiguan.ingest.source_stamper.SourceStamper"
@@ -50,10 +51,20 @@ def _unshared(value: Any) -> Any:
     return [_unshared(inner) for inner in value] if isinstance(value, list) else value
 
 
+def spoken(data: dict[str, Any], said: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Hand what a caller says to the components that a file's inputs and options name."""
+    run: dict[str, dict[str, Any]] = {}
+    for name, targets in {**data["inputs"], **data.get("options", {})}.items():
+        for component, _, socket in (target.partition(".") for target in targets):
+            if said.get(name) is not None:
+                run.setdefault(component, {})[socket] = said[name]
+    return run
+
+
 def stores_of(value: Any) -> list[dict[str, Any]]:
     """The different document stores below a value."""
     found: list[dict[str, Any]] = []
-    for node in _mappings(value):
+    for node in mappings(value):
         if str(node.get("type", "")).endswith("Store") and node not in found:
             found.append(node)
     return found
@@ -63,19 +74,9 @@ def retrievers_of(value: Any) -> list[dict[str, Any]]:
     """The components below a value that read a store themselves."""
     return [
         node
-        for node in _mappings(value)
+        for node in mappings(value)
         if "document_store" in (node.get("init_parameters") or {}) and node.get("type") != WRITER
     ]
-
-
-def _mappings(value: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(value, dict):
-        yield value
-        for inner in value.values():
-            yield from _mappings(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _mappings(inner)
 
 
 def library_stores(data: dict[str, Any]) -> list[dict[str, Any]]:
