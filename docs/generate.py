@@ -20,9 +20,8 @@ from typing import Any
 import yaml
 from haystack.core.component import Component
 
-from shiguan.checking.parameters import ENGINE_OPTIONS
 from shiguan.engine.loading import describe_mode
-from shiguan.engine.options import AskOptions, allowed_values
+from shiguan.engine.options import ENGINE_OPTIONS, AskOptions, allowed_values
 
 DOCS = Path(__file__).resolve().parent
 PIPELINES = DOCS.parent / "pipelines"

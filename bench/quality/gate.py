@@ -202,6 +202,10 @@ def placed(questions: "QuestionSet", parents: "Sequence[Document]") -> "Question
 
         places: dict[str, str] = field(default_factory=dict)
 
+        @property
+        def grades(self) -> dict[str, float]:
+            return dict.fromkeys(self.places.values(), 1.0)
+
         def document_of(self, passage: "Document") -> str | None:
             return self.places.get(passage.meta.get("parent_id") or passage.id)
 
@@ -214,8 +218,7 @@ def placed(questions: "QuestionSet", parents: "Sequence[Document]") -> "Question
                 raise RefusedError(f"No passage has a quote of the question `{question.id}`. Correct the quote.")
             name = next((places[parent] for parent in ids if parent in places), ids[0])
             places |= dict.fromkeys(ids, name)
-        grades = dict.fromkeys(places.values(), 1.0)
-        found.append(PlacedQuestion(**{**vars(question), "grades": grades, "places": places}))
+        found.append(PlacedQuestion(**vars(question), places=places))
     return replace(questions, questions=found)
 
 
@@ -246,12 +249,11 @@ def held(now: "Results", name: str, gates: dict[str, float], options: argparse.N
     kept = {question.id for question in now.questions} if name.startswith("recorded-") else None
     before, after = (Results(run.kind, run.run, untimed(run, kept)) for run in (read_results(path), now))
     comparison = compare_results(before, after, gates)
-    report = comparison_report(comparison, before, after)
     table = Section(f"{name} against the baseline of {before.run.get('commit')}", table=comparison_table(comparison))
-    print_report(replace(report, title="", subtitle="", sections=[table]))
+    print_report(replace(comparison_report(comparison), title="", subtitle="", sections=[table]))
     print(flush=True)
     if options.output is not None:
-        write_comparison(comparison, report, before, after, options.output / name)
+        write_comparison(comparison, options.output / name)
     changed = other_answers(before, after) if name.startswith("recorded-") else []
     for question in changed:
         print(f"{name}: {question}: the same replies make another answer. If it is meant, `make record` keeps it.")

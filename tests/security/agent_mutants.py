@@ -3,7 +3,17 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tests.security.mutant_parts import FILTER_RETRIEVER, WRITER, Change, add, connect, filter_retriever, stores_of
+from tests.security.mutant_parts import (
+    FILTER_RETRIEVER,
+    WRITER,
+    Change,
+    add,
+    adding,
+    connect,
+    filter_retriever,
+    library_stores,
+    part,
+)
 
 LIBRARY = "shiguan.agent.library_search.LibrarySearch"
 READER = "shiguan.agent.passage_reader.PassageReader"
@@ -11,63 +21,40 @@ WINDOW = "haystack.components.retrievers.sentence_window_retriever.SentenceWindo
 MCP = "haystack_integrations.tools.mcp.mcp_tool"
 MERGING = "haystack.components.retrievers.auto_merging_retriever.AutoMergingRetriever"
 
+
+def _with_data(type_: str, **data: Any) -> dict[str, Any]:
+    return {"type": type_, "data": data}
+
+
+_SHELL = {"type": f"{MCP}.StdioServerInfo", "command": "sh"}
 FOREIGN: dict[str, dict[str, Any]] = {
-    "a component of the file's as a tool": {
-        "type": "haystack.tools.component_tool.ComponentTool",
-        "data": {"component": {"type": FILTER_RETRIEVER, "init_parameters": {}}, "name": "everything"},
-    },
-    "a component as a tool, by parameters": {
-        "type": "haystack.tools.component_tool.ComponentTool",
-        "init_parameters": {"component": {"type": FILTER_RETRIEVER, "init_parameters": {}}},
-    },
-    "a pipeline as a tool": {"type": "haystack.tools.pipeline_tool.PipelineTool", "init_parameters": {}},
-    "a function as a tool": {"type": "haystack.tools.tool.Tool", "data": {"function": "os.system", "name": "run"}},
-    "a function as a tool, by parameters": {
-        "type": "haystack.tools.tool.Tool",
-        "init_parameters": {"function": "os.system", "name": "run", "description": "", "parameters": {}},
-    },
-    "a set of tools": {"type": "haystack.tools.toolset.Toolset", "init_parameters": {"tools": ["os.system"]}},
-    "a tool set that is searched": {
-        "type": "haystack.tools.searchable_toolset.SearchableToolset",
-        "init_parameters": {"catalog": ["os.system"]},
-    },
-    "a program that speaks MCP": {
-        "type": "haystack_integrations.tools.mcp.mcp_tool.MCPTool",
-        "data": {
-            "name": "run",
-            "server_info": {"type": "haystack_integrations.tools.mcp.mcp_tool.StdioServerInfo", "command": "sh"},
-        },
-    },
-    "a program that speaks MCP, by parameters": {
-        "type": "haystack_integrations.tools.mcp.mcp_tool.MCPTool",
-        "init_parameters": {
-            "name": "run",
-            "server_info": {"type": "haystack_integrations.tools.mcp.mcp_tool.StdioServerInfo", "command": "sh"},
-        },
-    },
-    "all tools of an MCP server": {
-        "type": "haystack_integrations.tools.mcp.mcp_toolset.MCPToolset",
-        "init_parameters": {"server_info": {"type": "haystack_integrations.tools.mcp.mcp_tool.StdioServerInfo"}},
-    },
-    "an agent": {"type": "haystack.components.agents.agent.Agent", "init_parameters": {"tools": ["os.system"]}},
-    "a runner of tools": {
-        "type": "haystack.components.tools.tool_invoker.ToolInvoker",
-        "init_parameters": {"tools": ["os.system"]},
-    },
-    "a connector": {
-        "type": "haystack.components.connectors.openapi.OpenAPIConnector",
-        "init_parameters": {"openapi_spec": "https://example.org/spec.json"},
-    },
-    "a fetcher of any address": {
-        "type": "haystack.components.fetchers.link_content.LinkContentFetcher",
-        "init_parameters": {},
-    },
-    "a search of the web": {
-        "type": "haystack.components.websearch.searchapi.SearchApiWebSearch",
-        "init_parameters": {},
-    },
-    "the engine itself": {"type": "shiguan.engine.runner.Runner", "init_parameters": {"mode": "simple"}},
-    "a module that is no component": {"type": "subprocess.Popen", "init_parameters": {"args": "sh"}},
+    "a component of the file's as a tool": _with_data(
+        "haystack.tools.component_tool.ComponentTool", component=part(FILTER_RETRIEVER), name="everything"
+    ),
+    "a component as a tool, by parameters": part(
+        "haystack.tools.component_tool.ComponentTool", component=part(FILTER_RETRIEVER)
+    ),
+    "a pipeline as a tool": part("haystack.tools.pipeline_tool.PipelineTool"),
+    "a function as a tool": _with_data("haystack.tools.tool.Tool", function="os.system", name="run"),
+    "a function as a tool, by parameters": part(
+        "haystack.tools.tool.Tool", function="os.system", name="run", description="", parameters={}
+    ),
+    "a set of tools": part("haystack.tools.toolset.Toolset", tools=["os.system"]),
+    "a tool set that is searched": part("haystack.tools.searchable_toolset.SearchableToolset", catalog=["os.system"]),
+    "a program that speaks MCP": _with_data(f"{MCP}.MCPTool", name="run", server_info=_SHELL),
+    "a program that speaks MCP, by parameters": part(f"{MCP}.MCPTool", name="run", server_info=_SHELL),
+    "all tools of an MCP server": part(
+        "haystack_integrations.tools.mcp.mcp_toolset.MCPToolset", server_info={"type": f"{MCP}.StdioServerInfo"}
+    ),
+    "an agent": part("haystack.components.agents.agent.Agent", tools=["os.system"]),
+    "a runner of tools": part("haystack.components.tools.tool_invoker.ToolInvoker", tools=["os.system"]),
+    "a connector": part(
+        "haystack.components.connectors.openapi.OpenAPIConnector", openapi_spec="https://example.org/spec.json"
+    ),
+    "a fetcher of any address": part("haystack.components.fetchers.link_content.LinkContentFetcher"),
+    "a search of the web": part("haystack.components.websearch.searchapi.SearchApiWebSearch"),
+    "the engine itself": part("shiguan.engine.runner.Runner", mode="simple"),
+    "a module that is no component": part("subprocess.Popen", args="sh"),
 }
 """What no tool may be, by what it is."""
 
@@ -79,16 +66,10 @@ def agent_mutants(data: dict[str, Any]) -> Iterator[Change]:
             yield f"{kind} stands for {name}", lambda d, at=number, spec=spec: _tools(d).__setitem__(at, spec)
         yield f"{kind} is one tool more", lambda d, spec=spec: _tools(d).append(spec)
         yield f"{kind} stands for the agent", lambda d, spec=spec: d["components"].update(agent=spec)
-        yield f"{kind} is a component", lambda d, spec=spec: add(d, "more", spec)
+        yield f"{kind} is a component", adding("more", spec)
         if "init_parameters" in spec:
-            yield (
-                f"{kind} stands for the model",
-                lambda d, spec=spec: _agent(d).update(chat_generator=spec),
-            )
-            yield (
-                f"{kind} finds for the search",
-                lambda d, spec=spec: _search(d).update(retriever=spec),
-            )
+            yield f"{kind} stands for the model", lambda d, spec=spec: _agent(d).update(chat_generator=spec)
+            yield f"{kind} finds for the search", lambda d, spec=spec: _search(d).update(retriever=spec)
     yield from _named_tools()
     yield from _reading_tools(data)
     yield from _reached_tools()
@@ -108,11 +89,8 @@ def _named_tools() -> Iterator[Change]:
         other = f"{MCP}.{kind}"
         yield f"an MCP server is reached by {kind}", lambda d, type_=other: _tools(d).append(mcp_tool(type=type_))
     for key in ("outputs_to_string", "outputs_to_state"):
-        handler = {"x": {"source": "x", "handler": "os.system"}}
-        yield (
-            f"a result of an MCP server goes through {key}",
-            lambda d, key=key, handler=handler: _tools(d).append(mcp_tool(more={key: handler})),
-        )
+        handled = mcp_tool(more={key: {"x": {"source": "x", "handler": "os.system"}}})
+        yield f"a result of an MCP server goes through {key}", lambda d, tool=handled: _tools(d).append(tool)
     yield "an MCP server's class is foreign", lambda d: _tools(d).append(mcp_tool(type="os.system"))
 
 
@@ -127,44 +105,27 @@ def _variable(name: str) -> dict[str, Any]:
 
 
 def _reading_tools(data: dict[str, Any]) -> Iterator[Change]:
-    for number, store in enumerate(
-        store for store in stores_of(data["components"]) if "conversation" not in store["type"]
-    ):
+    for number, store in enumerate(library_stores(data)):
         for kind in (WINDOW, MERGING):
-            short = kind.rpartition(".")[2]
-            spec = {"type": kind, "init_parameters": {"document_store": store}}
+            short, spec = kind.rpartition(".")[2], part(kind, document_store=store)
             yield f"{short} of store {number} is a tool", lambda d, spec=spec: _tools(d).append(spec)
-            yield (
-                f"{short} of store {number} is the search",
-                lambda d, spec=spec: _search(d).update(retriever=spec),
-            )
+            yield f"{short} of store {number} is the search", lambda d, spec=spec: _search(d).update(retriever=spec)
             for place in ("bm25_retriever", "embedding_retriever", "parent_fetcher"):
+                inside = {place: spec}
                 yield (
                     f"{short} of store {number} is the {place} of the search",
-                    lambda d, spec=spec, place=place: _search(d)["retriever"]["init_parameters"].update({place: spec}),
+                    lambda d, inside=inside: _search(d)["retriever"]["init_parameters"].update(inside),
                 )
-            yield (
-                f"{short} of store {number} is the model",
-                lambda d, spec=spec: _agent(d).update(chat_generator=spec),
-            )
-        writer = {"type": WRITER, "init_parameters": {"document_store": store}}
+            yield f"{short} of store {number} is the model", lambda d, spec=spec: _agent(d).update(chat_generator=spec)
+        writer, everything = part(WRITER, document_store=store), filter_retriever(store)
         yield f"a writer to store {number} is a tool", lambda d, spec=writer: _tools(d).append(spec)
-        reader = {"type": READER, "init_parameters": {"document_store": store}}
-        yield (
-            f"a reader of store {number} stands outside without filters",
-            lambda d, spec=reader: add(d, "aside", spec, inputs={"number": ["aside.number"]}),
-        )
-        yield (
-            f"store {number} is read whole into the agent",
-            lambda d, store=store: add(
-                d, "everything", filter_retriever(store), edges=[("everything.documents", "agent.documents")]
-            ),
-        )
+        aside = adding("aside", part(READER, document_store=store), inputs={"number": ["aside.number"]})
+        yield f"a reader of store {number} stands outside without filters", aside
+        whole = adding("everything", everything, edges=[("everything.documents", "agent.documents")])
+        yield f"store {number} is read whole into the agent", whole
         yield (
             f"a generator's tools hold store {number}",
-            lambda d, store=store: _agent(d)["chat_generator"]["init_parameters"].update(
-                tools=[filter_retriever(store)]
-            ),
+            lambda d, tool=everything: _agent(d)["chat_generator"]["init_parameters"].update(tools=[tool]),
         )
     yield "there are two agents, one without filters", _second_agent
 

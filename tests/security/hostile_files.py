@@ -4,29 +4,32 @@ import json
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import yaml
+from tests.security.mutant_parts import (
+    ADAPTER,
+    BRANCH_JOINER,
+    FILTER_RETRIEVER,
+    MEMORY_BM25,
+    MEMORY_STORE,
+    PROMPT,
+    TENANT_FILTER,
+    part,
+)
 
 CANARY = "shiguan_canary"
 """A module that writes a file when it is imported; nothing may import it."""
 
 SOUND: dict[str, Any] = {
     "components": {
-        "tenant_filter": {"type": "shiguan.retrieval.tenant_filter.TenantFilter"},
-        "retriever": {
-            "type": "haystack.components.retrievers.in_memory.bm25_retriever.InMemoryBM25Retriever",
-            "init_parameters": {
-                "document_store": {
-                    "type": "haystack.document_stores.in_memory.document_store.InMemoryDocumentStore",
-                    "init_parameters": {},
-                }
-            },
-        },
-        "prompt_builder": {
-            "type": "haystack.components.builders.chat_prompt_builder.ChatPromptBuilder",
-            "init_parameters": {"template": "{% message role='user' %}{{ documents }}{% endmessage %}"},
-        },
+        "tenant_filter": {"type": TENANT_FILTER},
+        "retriever": part(MEMORY_BM25, document_store=part(MEMORY_STORE)),
+        "prompt_builder": part(
+            "haystack.components.builders.chat_prompt_builder.ChatPromptBuilder",
+            template="{% message role='user' %}{{ documents }}{% endmessage %}",
+        ),
     },
     "connections": [
         {"sender": "tenant_filter.filters", "receiver": "retriever.filters"},
@@ -110,14 +113,8 @@ _NO_CLASSES = [
 
 
 def _foreign_types() -> Iterator[Hostile]:
-    def alone(data, type_):
-        data["components"]["evil"] = {"type": type_}
-
     def inside(data, type_):
-        data["components"]["retriever"]["init_parameters"]["document_store"] = {
-            "type": type_,
-            "init_parameters": {"a": 1},
-        }
+        data["components"]["retriever"]["init_parameters"]["document_store"] = part(type_, a=1)
 
     def bare(data, type_):
         data["components"]["prompt_builder"]["init_parameters"]["template"] = {"type": type_}
@@ -125,13 +122,17 @@ def _foreign_types() -> Iterator[Hostile]:
     def deep(data, type_):
         data["components"]["prompt_builder"]["init_parameters"]["variables"] = [{"x": [{"y": {"type": type_}}]}]
 
-    for type_ in _FOREIGN:
-        yield changed(f"the type {type_}", "allowed_types", lambda data, type_=type_: alone(data, type_))
-    for type_ in _NO_CLASSES:
-        yield changed(f"the type {type_}", "building", lambda data, type_=type_: alone(data, type_))
+    for types, check in ((_FOREIGN, "allowed_types"), (_NO_CLASSES, "building")):
+        for type_ in types:
+            yield changed(f"the type {type_}", check, _one_more({"type": type_}))
     for place, change in (("as a store", inside), ("without parameters", bare), ("deep inside", deep)):
         for type_ in ("os.system", f"{CANARY}.Canary", "haystack.components.agents.agent.Agent"):
-            yield changed(f"the type {type_} {place}", "allowed_types", lambda d, c=change, t=type_: c(d, t))
+            yield changed(f"the type {type_} {place}", "allowed_types", partial(change, type_=type_))
+
+
+def _one_more(spec: Any) -> Any:
+    """The change that adds a component."""
+    return lambda data: data["components"].update(evil=spec)
 
 
 def _code_in_parameters() -> Iterator[Hostile]:
@@ -139,9 +140,7 @@ def _code_in_parameters() -> Iterator[Hostile]:
     local = "haystack.components.generators.chat.hugging_face_local.HuggingFaceLocalChatGenerator"
     embedder = "haystack_integrations.components.embedders.sentence_transformers.sentence_transformers_text_embedder.SentenceTransformersTextEmbedder"
     splitter = "haystack.components.preprocessors.document_splitter.DocumentSplitter"
-    adapter = "haystack.components.converters.output_adapter.OutputAdapter"
     router = "haystack.components.routers.conditional_router.ConditionalRouter"
-    joiner = "haystack.components.joiners.branch.BranchJoiner"
     qdrant = "haystack_integrations.components.retrievers.qdrant.retriever.QdrantEmbeddingRetriever"
     qdrant_store = "haystack_integrations.document_stores.qdrant.document_store.QdrantDocumentStore"
     azure = "haystack.components.generators.chat.azure.AzureOpenAIChatGenerator"
@@ -159,9 +158,9 @@ def _code_in_parameters() -> Iterator[Hostile]:
         ("a token provider", azure, {"azure_ad_token_provider": f"{CANARY}.run"}),
         ("a tool parser", local, {"tool_parsing_function": f"{CANARY}.run"}),
         ("a splitting function", splitter, {"split_by": "function", "splitting_function": f"{CANARY}.run"}),
-        ("a filter for templates", adapter, {"template": "{{ x }}", "output_type": "str", "custom_filters": {"f": f"{CANARY}.run"}}),
+        ("a filter for templates", ADAPTER, {"template": "{{ x }}", "output_type": "str", "custom_filters": {"f": f"{CANARY}.run"}}),
         ("a filter for conditions", router, {"routes": [route], "custom_filters": {"f": f"{CANARY}.run"}}),
-        ("unsafe templates", adapter, {"template": "{{ x }}", "output_type": "str", "unsafe": True}),
+        ("unsafe templates", ADAPTER, {"template": "{{ x }}", "output_type": "str", "unsafe": True}),
         ("unsafe conditions", router, {"routes": [route], "unsafe": True}),
         ("unsafe as a text", router, {"routes": [route], "unsafe": "yes"}),
         ("unsafe as a number", router, {"routes": [route], "unsafe": 1}),
@@ -173,12 +172,12 @@ def _code_in_parameters() -> Iterator[Hostile]:
         ("a config's own code", embedder, {"config_kwargs": {"trust_remote_code": True}}),
         ("a pipeline's own code", local, {"huggingface_pipeline_kwargs": {"model": "x", "trust_remote_code": True}}),
         ("generation by a model's code", local, {"generation_kwargs": {"custom_generate": "someone/code"}}),
-        ("a type to import", joiner, {"type_": f"{CANARY}.Thing"}),
-        ("a type to import inside another", joiner, {"type_": f"list[{CANARY}.Thing]"}),
-        ("a type to import in a union", joiner, {"type_": f"str | {CANARY}.Thing"}),
-        ("a function for a type", joiner, {"type_": "os.system"}),
-        ("a builtin for a type", joiner, {"type_": "eval"}),
-        ("a type of an adapter", adapter, {"template": "{{ x }}", "output_type": f"{CANARY}.Thing"}),
+        ("a type to import", BRANCH_JOINER, {"type_": f"{CANARY}.Thing"}),
+        ("a type to import inside another", BRANCH_JOINER, {"type_": f"list[{CANARY}.Thing]"}),
+        ("a type to import in a union", BRANCH_JOINER, {"type_": f"str | {CANARY}.Thing"}),
+        ("a function for a type", BRANCH_JOINER, {"type_": "os.system"}),
+        ("a builtin for a type", BRANCH_JOINER, {"type_": "eval"}),
+        ("a type of an adapter", ADAPTER, {"template": "{{ x }}", "output_type": f"{CANARY}.Thing"}),
         ("a type of a route", router, {"routes": [{**route, "output_type": f"{CANARY}.Thing"}]}),
         ("types of a route", router, {"routes": [{**route, "output_type": ["str", f"dict[str, {CANARY}.Thing]"]}]}),
         ("a type of a list", "haystack.components.joiners.list_joiner.ListJoiner", {"list_type_": f"{CANARY}.Thing"}),
@@ -197,43 +196,30 @@ def _code_in_parameters() -> Iterator[Hostile]:
         ("a store that is reset", qdrant, {"document_store": {"type": qdrant_store, "init_parameters": {"reset": True}}}),
         ("a callback named like a property of a schema", generator, {"properties": {"streaming_callback": f"{CANARY}.run"}}),
         ("a callback in a schema's place", generator, {"generation_kwargs": {"properties": {"hook": f"{CANARY}.run"}}}),
-        ("merged filters", "haystack.components.retrievers.in_memory.bm25_retriever.InMemoryBM25Retriever", {"filter_policy": "merge"}),
+        ("merged filters", MEMORY_BM25, {"filter_policy": "merge"}),
     ]  # fmt: skip
     for name, type_, parameters in cases:
-        spec = {"type": type_, "init_parameters": parameters}
-        yield changed(name, "code_in_parameters", lambda d, spec=spec: d["components"].update(evil=spec))
+        yield changed(name, "code_in_parameters", _one_more(part(type_, **parameters)))
     for name, check, parameters in (
         ("tools", "allowed_types", {"tools": [tool]}),
         ("a key in the file", "building", {"api_key": {"type": "token", "token": "sk-1", "strict": True}}),
         ("a key as a text", "building", {"api_key": "sk-1"}),
     ):
-        spec = {"type": generator, "init_parameters": parameters}
-        yield changed(name, check, lambda d, spec=spec: d["components"].update(evil=spec))
+        yield changed(name, check, _one_more(part(generator, **parameters)))
 
 
 def _templates() -> Iterator[Hostile]:
-    yield changed(
-        "a template from the caller",
-        "reachable_parameters",
-        lambda d: d["inputs"].update(template=["prompt_builder.template"]),
-    )
-    yield changed(
-        "a template as an option",
-        "reachable_parameters",
-        lambda d: d.update(options={"template": ["prompt_builder.template"]}),
-    )
+    check, template = "reachable_parameters", ["prompt_builder.template"]
+    yield changed("a template from the caller", check, lambda d: d["inputs"].update(template=template))
+    yield changed("a template as an option", check, lambda d: d.update(options={"template": template}))
     yield changed(
         "an option in place of the tenant's filter",
         "tenant_reads",
         lambda d: d.update(options={"where": ["retriever.filters"]}, connections=d["connections"][1:]),
     )
-    maker = {"type": "haystack.components.converters.output_adapter.OutputAdapter", "init_parameters": {"template": "{{ x }}", "output_type": "str"}}  # fmt: skip
-
-    def made(d):
-        d["components"]["maker"] = maker
-        d["connections"].append({"sender": "maker.output", "receiver": "prompt_builder.template"})
-
-    yield changed("a template from a component", "reachable_parameters", made)
+    maker = part(ADAPTER, template="{{ x }}", output_type="str")
+    edge = ("maker.output", "prompt_builder.template")
+    yield added("a template from a component", check, {"maker": maker}, [edge], {})
 
 
 def _yaml() -> Iterator[Hostile]:
@@ -256,11 +242,10 @@ def _yaml() -> Iterator[Hostile]:
     yield text("an anchor that contains itself", f"x-loop: &a [*a]\n{sound}")
     yield text("a mapping that contains itself", f"x-loop: &a {{b: *a}}\n{sound}")
     yield text("an alias to nothing", f"x-a: *nothing\n{sound}")
-    for depth in (50, 1000, 60_000):
+    for depth in (1000, 60_000):
         yield text(f"{depth} brackets", f"x-a: {'[' * depth}{']' * depth}\n{sound}")
         yield text(f"{depth} braces", f"x-a: {'{a: ' * min(depth, 60_000)}1{'}' * min(depth, 60_000)}\n{sound}")
     yield text("open brackets", "x-a: " + "[" * 100_000)
-    yield text("100 indented levels", "".join("  " * level + "a:\n" for level in range(100)))
     yield text("a huge file", "#" * 262_145)
     yield text("a hundred thousand values", "x-a: [" + "1," * 100_000 + "1]\n" + sound)
     yield text("a hundred thousand question marks", "? " * 100_000)
@@ -308,34 +293,23 @@ def _shapes() -> Iterator[Hostile]:
         ("typed by a list", {"type": ["os.system"]}), ("typed by a mapping", {"type": {"type": "os.system"}}),
         ("typed by a number", {"type": 1}),
     ):  # fmt: skip
-        yield changed(f"a component is {name}", "structure", lambda d, s=spec: d["components"].update(evil=s))
-    tenant_filter = {"type": "shiguan.retrieval.tenant_filter.TenantFilter"}
+        yield changed(f"a component is {name}", "structure", _one_more(spec))
+    tenant_filter = {"type": TENANT_FILTER}
     for key in ("init_params", "parameters", "from_dict", "class", "__init__"):
-        spec = {**tenant_filter, key: {"a": 1}}
-        yield changed(f"a component has {key}", "structure", lambda d, s=spec: d["components"].update(evil=s))
+        yield changed(f"a component has {key}", "structure", _one_more({**tenant_filter, key: {"a": 1}}))
     for value in ([1], "x", 1):
-        spec = {**tenant_filter, "init_parameters": value}
-        yield changed(f"parameters are {value!r}", "structure", lambda d, s=spec: d["components"].update(evil=s))
+        yield changed(f"parameters are {value!r}", "structure", _one_more({**tenant_filter, "init_parameters": value}))
     for name in ("", "a.b", "a b", "../a", "1a", "a" * 200, "a\nb", "\u202eevil"):
-        yield changed(
-            f"a component is called {name[:20]!r}",
-            "structure",
-            lambda d, n=name: d["components"].update({n: tenant_filter}),
-        )
+        named = {name: tenant_filter}
+        yield changed(f"a component is called {name[:20]!r}", "structure", lambda d, n=named: d["components"].update(n))
     for key in ("edges", "import", "python", "connection_type_validation", "components2", "\x1b[31m"):
         yield changed(f"a section is called {key!r}", "structure", lambda d, k=key: d.update({k: False}))
     for value in ("x", {"sender": "a.b", "receiver": "c.d"}, [1], [None], [[]], [{"sender": "a.b"}], [{"sender": "retriever.documents", "receiver": "x.y", "z": 1}],
                   [{"sender": "retriever", "receiver": "prompt_builder"}], [{"sender": 1, "receiver": 2}], [{"sender": "retriever.", "receiver": ".x"}]):  # fmt: skip
         yield changed(f"connections are {value!r}"[:90], "structure", lambda d, v=value: d.update(connections=v))
     for section in ("inputs", "options", "outputs", "explain"):
-        for value in (
-            "x",
-            [1],
-            1,
-            {"a": None},
-            {"a": 1},
-            {"a": ["nosocket"]} if section in ("inputs", "options") else {"a": "nosocket"},
-        ):
+        no_socket = ["nosocket"] if section in ("inputs", "options") else "nosocket"
+        for value in ("x", [1], 1, {"a": None}, {"a": 1}, {"a": no_socket}):
             yield changed(f"{section} are {value!r}", "structure", lambda d, s=section, v=value: d.update({s: v}))
     yield changed("inputs lead nowhere", "structure", lambda d: d["inputs"].update(query=[]))
     for value in (0, -1, 10**9, "many", True):
@@ -365,25 +339,15 @@ def _sockets() -> Iterator[Hostile]:
     yield changed("a tenant for nobody", "tenant_reads", lambda d: d["inputs"].pop("tenant_id"))
     yield changed("no filter", "tenant_reads", lambda d: d["connections"].pop(0))
 
-    fetcher = {
-        "type": "shiguan.retrieval.parent_document_fetcher.ParentDocumentFetcher",
-        "init_parameters": {"document_store": SOUND["components"]["retriever"]["init_parameters"]["document_store"]},
-    }
-    between = {"type": "shiguan.retrieval.best_window_ranker.BestWindowRanker", "init_parameters": {"model": fetcher}}
-    ranker = {
-        "type": "haystack.components.retrievers.multi_retriever.MultiRetriever",
-        "init_parameters": {"retrievers": [between]},
-    }
-
-    def shielded(d):
-        d["components"]["ranker"] = ranker
-        d["inputs"]["query"].append("ranker.query")
-        d["connections"] += [
-            {"sender": "tenant_filter.filters", "receiver": "ranker.filters"},
-            {"sender": "retriever.documents", "receiver": "ranker.documents"},
-        ]
-
-    yield changed("a reader behind something that keeps the filters to itself", "tenant_reads", shielded)
+    fetcher = part("shiguan.retrieval.parent_document_fetcher.ParentDocumentFetcher", document_store=part(MEMORY_STORE))
+    between = part("shiguan.retrieval.best_window_ranker.BestWindowRanker", model=fetcher)
+    yield added(
+        "a reader behind something that keeps the filters to itself",
+        "tenant_reads",
+        {"ranker": part("haystack.components.retrievers.multi_retriever.MultiRetriever", retrievers=[between])},
+        [("tenant_filter.filters", "ranker.filters"), ("retriever.documents", "ranker.documents")],
+        {"query": ["ranker.query"]},
+    )
     builder = "shiguan.answer.prompt_file_builder.PromptFileBuilder"
     for name, parameters in (
         ("a template that includes a file", {"template": "{% include '/etc/passwd' %}"}),
@@ -402,10 +366,8 @@ def _sockets() -> Iterator[Hostile]:
         ("a profile of another shape", {"prompt": "simple", "profile": {"code": "x"}}),
         ("an unknown mode", {"prompt": "simple", "mode": "nosuch"}),
     ):
-        spec = {"type": builder, "init_parameters": parameters}
-        yield changed(name, "building", lambda d, s=spec: d["components"].update(evil=s))
-    unknown = {"type": "shiguan.retrieval.tenant_filter.TenantFilter", "init_parameters": {"tenant_id": "theirs"}}
-    yield changed("an unknown parameter", "building", lambda d: d["components"].update(evil=unknown))
+        yield changed(name, "building", _one_more(part(builder, **parameters)))
+    yield changed("an unknown parameter", "building", _one_more(part(TENANT_FILTER, tenant_id="theirs")))
 
 
 def added(
@@ -424,122 +386,74 @@ def added(
 
 def _reachable() -> Iterator[Hostile]:
     """A question, or a model's reply, that becomes a path, an address or a parameter."""
-    converters = "haystack.components.converters"
-    text = {"type": f"{converters}.txt.TextFileToDocument"}
-    router = {
-        "type": "haystack.components.routers.file_type_router.FileTypeRouter",
-        "init_parameters": {"mime_types": ["text/plain"]},
-    }
-    prompt = {
-        "type": "haystack.components.builders.prompt_builder.PromptBuilder",
-        "init_parameters": {"template": "{{ query }}"},
-    }
-    listed = {
-        "type": f"{converters}.output_adapter.OutputAdapter",
-        "init_parameters": {"template": "{{ [query] }}", "output_type": "list[str]"},
-    }
-    object_ = {
-        "type": f"{converters}.output_adapter.OutputAdapter",
-        "init_parameters": {"template": "{{ query }}", "output_type": "dict"},
-    }
+    text = {"type": "haystack.components.converters.txt.TextFileToDocument"}
+    router = part("haystack.components.routers.file_type_router.FileTypeRouter", mime_types=["text/plain"])
+    prompt = part(PROMPT, template="{{ query }}")
+    listed = part(ADAPTER, template="{{ [query] }}", output_type="list[str]")
+    object_ = part(ADAPTER, template="{{ query }}", output_type="dict")
     generator = {"type": "haystack.components.generators.chat.openai.OpenAIChatGenerator"}
-    check = "reachable_parameters"
+    asked, check = {"query": ["says.query"]}, "reachable_parameters"
     for name, maker, output in (("a prompt", prompt, "prompt"), ("an adapter", listed, "output")):
         for kind, opener in (("a converter", text), ("a file router", router)):
-            yield added(
-                f"{name} says what {kind} opens",
-                check,
-                {"says": maker, "opens": opener},
-                [(f"says.{output}", "opens.sources")],
-                {"query": ["says.query"]},
-            )
+            parts, edge = {"says": maker, "opens": opener}, (f"says.{output}", "opens.sources")
+            yield added(f"{name} says what {kind} opens", check, parts, [edge], asked)
 
     def index(d):
         d.clear()
-        d.update(
-            {
-                "components": {"says": prompt, "opens": text},
-                "connections": [{"sender": "says.prompt", "receiver": "opens.sources"}],
-                "inputs": {"query": ["says.query"]},
-            }
-        )
+        d["components"] = {"says": prompt, "opens": text}
+        d["connections"] = [{"sender": "says.prompt", "receiver": "opens.sources"}]
+        d["inputs"] = asked
 
     yield changed("a file without a library lets a question open files", check, index)
-    yield added(
-        "a model's parameters are made from a question",
-        check,
-        {"says": object_, "model": generator},
-        [("says.output", "model.generation_kwargs"), ("prompt_builder.prompt", "model.messages")],
-        {"query": ["says.query"]},
-    )
-    yield added(
-        "a caller sets a model's tools",
-        check,
-        {"model": generator},
-        [("prompt_builder.prompt", "model.messages")],
-        {"tools": ["model.tools"]},
-    )
+    told = ("prompt_builder.prompt", "model.messages")
+    made = {"says": object_, "model": generator}
+    edges = [("says.output", "model.generation_kwargs"), told]
+    yield added("a model's parameters are made from a question", check, made, edges, asked)
+    yield added("a caller sets a model's tools", check, {"model": generator}, [told], {"tools": ["model.tools"]})
 
 
 def _runs_again() -> Iterator[Hostile]:
     """Readers that may run more often than they get filters."""
-    reader = SOUND["components"]["retriever"]
-    joiner = {"type": "haystack.components.joiners.branch.BranchJoiner", "init_parameters": {"type_": "str"}}
-    prompt = {
-        "type": "haystack.components.builders.prompt_builder.PromptBuilder",
-        "init_parameters": {"template": "{{ query }}"},
-    }
+    reader, joiner = SOUND["components"]["retriever"], part(BRANCH_JOINER, type_="str")
+    prompt = part(PROMPT, template="{{ query }}")
     again = [
-        {
-            "condition": "{{ query|length < 60 }}",
-            "output": "{{ query ~ ' again' }}",
-            "output_name": "again",
-            "output_type": "str",
-        },
+        {"condition": "{{ query|length < 60 }}", "output": "{{ query ~ ' again' }}", "output_name": "again", "output_type": "str"},
         {"condition": "{{ true }}", "output": "{{ query }}", "output_name": "done", "output_type": "str"},
-    ]
-    router = {
-        "type": "haystack.components.routers.conditional_router.ConditionalRouter",
-        "init_parameters": {"routes": again},
-    }
-    filtered = ("tenant_filter.filters", "second.filters")
-    inputs = {"query": ["says.query", "joiner.value"]}
-    yield added(
-        "two questions, one after the other, to one reader",
-        "tenant_reads",
-        {"second": reader, "joiner": joiner, "says": prompt},
-        [filtered, ("says.prompt", "joiner.value"), ("joiner.value", "second.query")],
-        inputs,
-    )
-    yield added(
-        "two questions by way of a prompt",
-        "tenant_reads",
-        {"second": reader, "joiner": joiner, "says": prompt, "then": prompt},
-        [filtered, ("says.prompt", "joiner.value"), ("joiner.value", "then.query"), ("then.prompt", "second.query")],
-        inputs,
-    )
-    yield added(
-        "a reader behind a loop",
-        "tenant_reads",
-        {"second": reader, "joiner": joiner, "router": router},
-        [
-            filtered,
-            ("joiner.value", "router.query"),
-            ("router.again", "joiner.value"),
-            ("joiner.value", "second.query"),
-        ],
-        {"query": ["joiner.value"]},
-    )
-    yield added(
-        "a reader that its own question may overtake",
-        "tenant_reads",
-        {
-            "second": {
-                "type": "haystack.components.retrievers.filter_retriever.FilterRetriever",
-                "init_parameters": reader["init_parameters"],
+    ]  # fmt: skip
+    router = part("haystack.components.routers.conditional_router.ConditionalRouter", routes=again)
+    filtered, asked = ("tenant_filter.filters", "second.filters"), ("joiner.value", "second.query")
+    for name, parts, edges, inputs in (
+        (
+            "two questions, one after the other, to one reader",
+            {"joiner": joiner, "says": prompt},
+            [filtered, ("says.prompt", "joiner.value"), asked],
+            {"query": ["says.query", "joiner.value"]},
+        ),
+        (
+            "two questions by way of a prompt",
+            {"joiner": joiner, "says": prompt, "then": prompt},
+            [
+                filtered,
+                ("says.prompt", "joiner.value"),
+                ("joiner.value", "then.query"),
+                ("then.prompt", "second.query"),
+            ],
+            {"query": ["says.query", "joiner.value"]},
+        ),
+        (
+            "a reader behind a loop",
+            {"joiner": joiner, "router": router},
+            [filtered, ("joiner.value", "router.query"), ("router.again", "joiner.value"), asked],
+            {"query": ["joiner.value"]},
+        ),
+        (
+            "a reader that its own question may overtake",
+            {
+                "second": part(FILTER_RETRIEVER, **reader["init_parameters"]),
+                "joiner": part(BRANCH_JOINER, type_="dict"),
             },
-            "joiner": {"type": joiner["type"], "init_parameters": {"type_": "dict"}},
-        },
-        [("joiner.value", "second.filters")],
-        {"filters": ["joiner.value"]},
-    )
+            [("joiner.value", "second.filters")],
+            {"filters": ["joiner.value"]},
+        ),
+    ):
+        yield added(name, "tenant_reads", {"second": reader, **parts}, edges, inputs)

@@ -1,9 +1,20 @@
 """Cuts into the files that put documents into a library."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from tests.security.mutant_parts import PROMPT, STAMPER, Change, add, connect, filter_retriever, stores_of
+from tests.security.mutant_parts import (
+    SAYS_THE_OWNER,
+    SAYS_THEIRS,
+    STAMPER,
+    Change,
+    add,
+    adding,
+    connect,
+    filter_retriever,
+    stores_of,
+)
 
 
 def index_mutants(data: dict[str, Any]) -> Iterator[Change]:
@@ -25,22 +36,15 @@ def index_mutants(data: dict[str, Any]) -> Iterator[Change]:
     stamped = sorted({e["receiver"] for e in data["connections"] if e["receiver"].endswith(".documents") and e["receiver"].partition(".")[0] in after})  # fmt: skip
     assert len(unstamped) >= 5
     assert len(stamped) >= 4
+    everything = [filter_retriever(store) for store in stores_of(data["components"])]
     for receiver in stamped:
         for sender in unstamped:
-            yield (
-                f"{sender} goes to {receiver} without a stamp",
-                lambda d, edge=(sender, receiver): connect(d, *edge),
-                False,
-            )
+            unmarked = partial(connect, sender=sender, receiver=receiver)
+            yield f"{sender} goes to {receiver} without a stamp", unmarked, False
         yield f"a caller's documents go to {receiver}", lambda d, to=receiver: d["inputs"].update(notes=[to]), False
-        for number, store in enumerate(stores_of(data["components"])):
-            yield (
-                f"store {number} is read whole into {receiver}",
-                lambda d, store=store, to=receiver: add(
-                    d, "everything", filter_retriever(store), edges=[("everything.documents", to)]
-                ),
-                False,
-            )
+        for number, reader in enumerate(everything):
+            whole = adding("everything", reader, edges=[("everything.documents", receiver)])
+            yield f"store {number} is read whole into {receiver}", whole, False
     tenant = f"{stamper}.tenant_id"
 
     def said(d, spec=None, output=None, **inputs):
@@ -53,28 +57,19 @@ def index_mutants(data: dict[str, Any]) -> Iterator[Change]:
 
     yield "the tenant is another input", lambda d: said(d, owner=[tenant]), False
     yield "the tenant may be said twice", lambda d: d["inputs"].update(owner=[tenant]), False
-    constant = {"type": PROMPT, "init_parameters": {"template": "theirs"}}
-    yield "the tenant is in the file", lambda d: said(d, constant, "prompt"), False
-    asked = {"type": PROMPT, "init_parameters": {"template": "{{ owner }}"}}
-    yield "the tenant is the caller's word", lambda d: said(d, asked, "prompt", owner=["says.owner"]), False
+    yield "the tenant is in the file", lambda d: said(d, SAYS_THEIRS, "prompt"), False
+    yield "the tenant is the caller's word", lambda d: said(d, SAYS_THE_OWNER, "prompt", owner=["says.owner"]), False
 
     def without(d):
         said(d)
         d["components"][stamper] = {"type": "haystack.components.joiners.document_joiner.DocumentJoiner"}
 
     yield "a joiner is called the stamper", without, False
-    for number, store in enumerate(stores_of(data["components"])):
-        yield (
-            f"store {number} is read whole before the stamp",
-            lambda d, store=store: add(
-                d, "everything", filter_retriever(store), edges=[("everything.documents", f"{stamper}.documents")]
-            ),
-            False,
-        )
+    for number, reader in enumerate(everything):
+        before_it = adding("everything", reader, edges=[("everything.documents", f"{stamper}.documents")])
+        yield f"store {number} is read whole before the stamp", before_it, False
         yield (
             f"store {number} is an output",
-            lambda d, store=store: add(
-                d, "everything", filter_retriever(store), outputs={"all": "everything.documents"}
-            ),
+            adding("everything", reader, outputs={"all": "everything.documents"}),
             False,
         )

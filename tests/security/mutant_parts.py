@@ -1,11 +1,15 @@
 """What the mutants of pipeline files are made with."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from shiguan.checking.pipeline_check import Report, check_pipeline
+from shiguan.engine.loading import mappings
 
 TENANT_FILTER = "shiguan.retrieval.tenant_filter.TenantFilter"
 STAMPER = "shiguan.ingest.source_stamper.SourceStamper"
@@ -19,10 +23,19 @@ ADAPTER = "haystack.components.converters.output_adapter.OutputAdapter"
 WRITER = "haystack.components.writers.document_writer.DocumentWriter"
 OURS = "shiguan."  # its retrievers take no filters when they are built
 RELAY = {"type": BRANCH_JOINER, "init_parameters": {"type_": "dict[str, typing.Any]"}}
+SAYS_THEIRS = {"type": PROMPT, "init_parameters": {"template": "theirs"}}
+SAYS_THE_OWNER = {"type": PROMPT, "init_parameters": {"template": "{{ owner }}"}}
 THEIRS = {"field": "meta.tenant_id", "operator": "==", "value": "theirs"}
 
 Change = tuple[Any, ...]
 """A name, a function that changes a definition, and whether a run of it shows the harm (yes if left out)."""
+
+
+def checked(data: dict[str, Any], folder: Path, **options: Any) -> Report:
+    """Write a file into a folder and check it."""
+    path = folder / "mine.yml"
+    path.write_text(json.dumps(data), encoding="utf-8")  # JSON is YAML
+    return check_pipeline(path, "mine.yml", **options)
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -38,10 +51,20 @@ def _unshared(value: Any) -> Any:
     return [_unshared(inner) for inner in value] if isinstance(value, list) else value
 
 
+def spoken(data: dict[str, Any], said: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Hand what a caller says to the components that a file's inputs and options name."""
+    run: dict[str, dict[str, Any]] = {}
+    for name, targets in {**data["inputs"], **data.get("options", {})}.items():
+        for component, _, socket in (target.partition(".") for target in targets):
+            if said.get(name) is not None:
+                run.setdefault(component, {})[socket] = said[name]
+    return run
+
+
 def stores_of(value: Any) -> list[dict[str, Any]]:
     """The different document stores below a value."""
     found: list[dict[str, Any]] = []
-    for node in _mappings(value):
+    for node in mappings(value):
         if str(node.get("type", "")).endswith("Store") and node not in found:
             found.append(node)
     return found
@@ -51,24 +74,24 @@ def retrievers_of(value: Any) -> list[dict[str, Any]]:
     """The components below a value that read a store themselves."""
     return [
         node
-        for node in _mappings(value)
+        for node in mappings(value)
         if "document_store" in (node.get("init_parameters") or {}) and node.get("type") != WRITER
     ]
 
 
-def _mappings(value: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(value, dict):
-        yield value
-        for inner in value.values():
-            yield from _mappings(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _mappings(inner)
+def library_stores(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """The stores of a file but that of conversations."""
+    return [store for store in stores_of(data["components"]) if "conversation" not in store["type"]]
+
+
+def part(type_: str, /, **parameters: Any) -> dict[str, Any]:
+    """A component with its parameters."""
+    return {"type": type_, "init_parameters": parameters}
 
 
 def filter_retriever(store: dict[str, Any]) -> dict[str, Any]:
     """A component that gives everything that a store holds."""
-    return {"type": FILTER_RETRIEVER, "init_parameters": {"document_store": deepcopy(store)}}
+    return part(FILTER_RETRIEVER, document_store=deepcopy(store))
 
 
 def filters_of(data: dict[str, Any], reader: str) -> str:
@@ -124,3 +147,8 @@ def add(
     for key, targets in (inputs or {}).items():
         data["inputs"].setdefault(key, []).extend(targets)
     data["outputs"].update(outputs or {})
+
+
+def adding(name: str, spec: dict[str, Any], **where: Any) -> Callable[[dict[str, Any]], None]:
+    """A change that does what `add` does."""
+    return lambda data: add(data, name, spec, **where)

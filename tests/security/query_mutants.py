@@ -8,14 +8,18 @@ from tests.security.mutant_parts import (
     ADAPTER,
     FILTER_RETRIEVER,
     LOOP,
-    PROMPT,
     RELAY,
+    SAYS_THE_OWNER,
+    SAYS_THEIRS,
     TENANT_FILTER,
     THEIRS,
     WRITER,
     Change,
     add,
+    adding,
     filter_retriever,
+    library_stores,
+    part,
     stores_of,
 )
 from tests.security.reader_mutants import reader_mutants
@@ -45,62 +49,20 @@ def query_mutants(data: dict[str, Any]) -> Iterator[Change]:
     in_loop = any(spec["type"] == LOOP for spec in data["components"].values())
     if in_loop:
         yield from loop_mutants(data, tenant_filter, readers)
-    for number, store in enumerate(
-        store for store in stores_of(data["components"]) if "conversation" not in store["type"]
-    ):
-        yield (
-            f"a caller writes to store {number}",
-            lambda d, store=store: add(
-                d,
-                "writer",
-                {"type": WRITER, "init_parameters": {"document_store": store}},
-                inputs={"notes": ["writer.documents"]},
-            ),
-            False,
-        )
-        yield (
-            f"what was found is written to store {number}",
-            lambda d, store=store: add(
-                d,
-                "writer",
-                {"type": WRITER, "init_parameters": {"document_store": store}},
-                edges=[(d["outputs"]["documents"], "writer.documents")],
-            ),
-            False,
-        )
+    for number, store in enumerate(library_stores(data)):
+        writer, everything = part(WRITER, document_store=store), filter_retriever(store)
+        notes, found = {"notes": ["writer.documents"]}, [(data["outputs"]["documents"], "writer.documents")]
+        yield f"a caller writes to store {number}", adding("writer", writer, inputs=notes), False
+        yield f"what was found is written to store {number}", adding("writer", writer, edges=found), False
         for target in ("context_builder.documents", "citation_extractor.documents"):
-            yield (
-                f"store {number} is read whole into {target}",
-                lambda d, store=store, target=target: add(
-                    d, "everything", filter_retriever(store), edges=[("everything.documents", target)]
-                ),
-                target.startswith("context"),
-            )
-        yield (
-            f"store {number} is an output",
-            lambda d, store=store: add(
-                d, "everything", filter_retriever(store), outputs={"library": "everything.documents"}
-            ),
-        )
-        yield (
-            f"store {number} is searched with the caller's filters",
-            lambda d, store=store: add(
-                d,
-                "everything",
-                filter_retriever(store),
-                inputs={"filters": ["everything.filters"]},
-                outputs={"library": "everything.documents"},
-            ),
-        )
-        yield (
-            f"store {number} is searched with a tenant that the file names",
-            lambda d, store=store: add(
-                d,
-                "everything",
-                {"type": FILTER_RETRIEVER, "init_parameters": {"document_store": store, "filters": THEIRS}},
-                outputs={"library": "everything.documents"},
-            ),
-        )
+            read = adding("everything", everything, edges=[("everything.documents", target)])
+            yield f"store {number} is read whole into {target}", read, target.startswith("context")
+        shown, wanted = {"library": "everything.documents"}, {"filters": ["everything.filters"]}
+        yield f"store {number} is an output", adding("everything", everything, outputs=shown)
+        asked = adding("everything", everything, inputs=wanted, outputs=shown)
+        yield f"store {number} is searched with the caller's filters", asked
+        named = adding("everything", part(FILTER_RETRIEVER, document_store=store, filters=THEIRS), outputs=shown)
+        yield f"store {number} is searched with a tenant that the file names", named
 
 
 def _tenant_mutants(data: dict[str, Any], name: str, readers: list[str]) -> Iterator[Change]:
@@ -118,13 +80,9 @@ def _tenant_mutants(data: dict[str, Any], name: str, readers: list[str]) -> Iter
     yield "the tenant may be said twice", lambda d: d["inputs"].update(owner=[tenant])
     yield "the tenant is not asked for", elsewhere, False
     for kind, spec, output in (
-        ("a prompt", {"type": PROMPT, "init_parameters": {"template": "theirs"}}, "prompt"),
-        ("a prompt of the caller's", {"type": PROMPT, "init_parameters": {"template": "{{ owner }}"}}, "prompt"),
-        (
-            "an adapter",
-            {"type": ADAPTER, "init_parameters": {"template": "{{ owner }}", "output_type": "str"}},
-            "output",
-        ),
+        ("a prompt", SAYS_THEIRS, "prompt"),
+        ("a prompt of the caller's", SAYS_THE_OWNER, "prompt"),
+        ("an adapter", part(ADAPTER, template="{{ owner }}", output_type="str"), "output"),
     ):
         inputs = {"owner": ["says.owner"]} if "owner" in str(spec) else {}
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 from tests.security.mutant_parts import (
@@ -9,8 +10,8 @@ from tests.security.mutant_parts import (
     MEMORY_BM25,
     MEMORY_STORE,
     OURS,
-    PROMPT,
     RELAY,
+    SAYS_THEIRS,
     TENANT_FILTER,
     THEIRS,
     Change,
@@ -18,10 +19,17 @@ from tests.security.mutant_parts import (
     filter_retriever,
     filters_of,
     fit,
+    part,
     receivers,
     retrievers_of,
     stores_of,
 )
+
+RETRIEVERS = "haystack.components.retrievers."
+WINDOW = "sentence_window_retriever.SentenceWindowRetriever"
+MERGING = "auto_merging_retriever.AutoMergingRetriever"
+MADE = part(ADAPTER, template="{{ filters }}", output_type="dict[str, typing.Any]")
+OTHER = {"type": TENANT_FILTER}
 
 
 def reader_mutants(data: dict[str, Any], reader: str) -> Iterator[Change]:  # noqa: C901 - a list of cuts
@@ -44,33 +52,19 @@ def reader_mutants(data: dict[str, Any], reader: str) -> Iterator[Change]:  # no
     yield "its filters are dropped", drop, False
     yield "its filters are the caller's", lambda d: to_input(d, "filters"), False
     yield "its filters are an input of their own", lambda d: to_input(d, "where"), False
-    yield (
-        "its filters are the caller's by a relay",
-        lambda d: instead(d, "relay", RELAY, "value", filters=["relay.value"]),
-        False,
-    )
-    yield (
-        "its filters are made by an adapter",
-        lambda d: instead(
-            d,
-            "made",
-            {"type": ADAPTER, "init_parameters": {"template": "{{ filters }}", "output_type": "dict[str, typing.Any]"}},
-            "output",
-            filters=["made.filters"],
+    for name, change in (
+        (
+            "the caller's by a relay",
+            partial(instead, name="relay", other=RELAY, output="value", filters=["relay.value"]),
         ),
-        False,
-    )
-    other = {"type": TENANT_FILTER}
-    yield (
-        "its filters are another tenant's",
-        lambda d: instead(d, "second", other, held, owner=["second.tenant_id"]),
-        False,
-    )
+        ("made by an adapter", partial(instead, name="made", other=MADE, output="output", filters=["made.filters"])),
+        ("another tenant's", partial(instead, name="second", other=OTHER, output=held, owner=["second.tenant_id"])),
+    ):
+        yield f"its filters are {name}", change, False
 
     def constant(d):
-        instead(d, "second", other, held)
-        prompt = {"type": PROMPT, "init_parameters": {"template": "theirs"}}
-        add(d, "says", prompt, edges=[("says.prompt", "second.tenant_id")])
+        instead(d, "second", OTHER, held)
+        add(d, "says", SAYS_THEIRS, edges=[("says.prompt", "second.tenant_id")])
 
     yield "its filters are those of a tenant that the file names", constant, False
 
@@ -84,8 +78,8 @@ def reader_mutants(data: dict[str, Any], reader: str) -> Iterator[Change]:  # no
                     one["type"] = one["type"].replace("bm25", "embedding").replace("BM25", "Embedding")
             one["init_parameters"]["filters"] = {"field": "meta.tenant_id", "operator": "==", "value": "theirs"}
 
-    memory = {"type": MEMORY_STORE, "init_parameters": {"index": "library"}}
-    taken = {"type": MEMORY_BM25, "init_parameters": {"document_store": memory}}
+    memory = part(MEMORY_STORE, index="library")
+    taken = part(MEMORY_BM25, document_store=memory)
     if not any(word in reader for word in ("fetcher", "balancer")):
         yield "its filters are in its parameters", initial, False
 
@@ -108,11 +102,7 @@ def reader_mutants(data: dict[str, Any], reader: str) -> Iterator[Change]:  # no
 
     for edge in data["connections"]:
         if edge["sender"] == f"{reader}.documents":
-            yield (
-                f"its twin without filters joins {edge['receiver']}",
-                lambda d, to=edge["receiver"]: twin(d, to),
-                False,
-            )
+            yield f"its twin without filters joins {edge['receiver']}", partial(twin, target=edge["receiver"]), False
     # Of what searches, the twin shows what it found; fetcher, matcher and balancer only read for passages that came to them,
     # and the parts of a question are searched where it was taken apart.
     searches = not any(word in reader for word in ("fetcher", "matcher", "balancer", "sub_questions"))
@@ -129,67 +119,44 @@ def reader_mutants(data: dict[str, Any], reader: str) -> Iterator[Change]:  # no
 
     if searches:
         yield "it is swapped for a store in memory", lambda d: swapped(d, taken, False), False
-        merging = {
-            "type": MEMORY_BM25,
-            "init_parameters": {"document_store": memory, "filter_policy": "merge", "filters": THEIRS},
-        }
+        merging = part(MEMORY_BM25, document_store=memory, filter_policy="merge", filters=THEIRS)
         yield "it merges filters", lambda d: swapped(d, merging, True), False
         whole = filter_retriever(stores_of(spec)[0])
         yield "it is swapped for a reader of everything", lambda d: swapped(d, whole, False, ()), False
-        wrapped = {
-            "type": "haystack.components.retrievers.multi_query_text_retriever.MultiQueryTextRetriever",
-            "init_parameters": {"retriever": taken},
-        }
-        yield (
-            "it is swapped for one that hands filters on and has none",
-            lambda d: swapped(d, wrapped, False, ("queries",)),
-            False,
-        )
+        wrapped = part(f"{RETRIEVERS}multi_query_text_retriever.MultiQueryTextRetriever", retriever=taken)
+        hands_on = partial(swapped, spec=wrapped, keep=False, sockets=("queries",))
+        yield "it is swapped for one that hands filters on and has none", hands_on, False
 
     def followed(d, kind, socket, output):
-        spec_ = {
-            "type": f"haystack.components.retrievers.{kind}",
-            "init_parameters": {"document_store": stores_of(spec)[0]},
-        }
         for edge in d["connections"]:
             if edge["sender"] == f"{reader}.documents":
                 edge["sender"] = f"after.{output}"
-        add(d, "after", spec_, edges=[(f"{reader}.documents", f"after.{socket}")])
+        after = part(f"{RETRIEVERS}{kind}", document_store=stores_of(spec)[0])
+        add(d, "after", after, edges=[(f"{reader}.documents", f"after.{socket}")])
 
-    yield (
-        "a window of neighbours is read after it",
-        lambda d: followed(
-            d, "sentence_window_retriever.SentenceWindowRetriever", "retrieved_documents", "context_documents"
-        ),
-        False,
-    )
+    neighbours = partial(followed, kind=WINDOW, socket="retrieved_documents", output="context_documents")
+    yield "a window of neighbours is read after it", neighbours, False
     yield (
         "whole passages are read after it",
-        lambda d: followed(d, "auto_merging_retriever.AutoMergingRetriever", "documents", "documents"),
+        partial(followed, kind=MERGING, socket="documents", output="documents"),
         False,
     )
     for inner in retrievers_of(spec):
         if inner is spec:
             continue
 
-        def nested(d, inner=inner, kind="sentence_window_retriever.SentenceWindowRetriever"):
+        def nested(d, inner=inner, kind=WINDOW):
             (one,) = [found for found in retrievers_of(d["components"][reader]) if found == inner]
-            one["type"] = f"haystack.components.retrievers.{kind}"
-            one["init_parameters"] = {"document_store": stores_of(inner)[0]}
+            one |= part(f"{RETRIEVERS}{kind}", document_store=stores_of(inner)[0])
 
         short = inner["type"].rpartition(".")[2]
         yield f"{short} inside it takes no filters", nested, False
-        yield (
-            f"{short} inside it goes its own way",
-            lambda d, inner=inner: nested(d, inner, "auto_merging_retriever.AutoMergingRetriever"),
-            False,
-        )
+        yield f"{short} inside it goes its own way", partial(nested, kind=MERGING), False
 
         def merge(d, inner=inner):
             (one,) = [found for found in retrievers_of(d["components"][reader]) if found == inner]
-            kind = "embedding" if "embedding" in inner["type"].lower() else "bm25"
-            name = {"embedding": "InMemoryEmbeddingRetriever", "bm25": "InMemoryBM25Retriever"}[kind]
-            one["type"] = f"haystack.components.retrievers.in_memory.{kind}_retriever.{name}"
-            one["init_parameters"] = {"document_store": memory, "filter_policy": "merge", "filters": THEIRS}
+            kind, name = ("embedding", "Embedding") if "embedding" in inner["type"].lower() else ("bm25", "BM25")
+            type_ = f"{RETRIEVERS}in_memory.{kind}_retriever.InMemory{name}Retriever"
+            one |= part(type_, document_store=memory, filter_policy="merge", filters=THEIRS)
 
         yield f"{short} inside it merges filters", merge, False

@@ -1,23 +1,16 @@
 """No change of the mode `agent` that gives a model a tool that it must not have gets past the check."""
 
-import json
 from copy import deepcopy
 
 import pytest
 from tests.doubles.agent_file import PIPELINES, agent_file, outside_tools
 from tests.security.agent_mutants import agent_mutants, mcp_tool
-from tests.security.mutant_parts import load
+from tests.security.mutant_parts import checked, load
 from tests.security.tenant_mutants import mutants
 
 from shiguan.checking.pipeline_check import check_pipeline
 
 FILES = sorted(PIPELINES.glob("*/agent.yml"))
-
-
-def checked(data, folder):
-    path = folder / "mutant.yml"
-    path.write_text(json.dumps(data), encoding="utf-8")  # JSON is YAML
-    return check_pipeline(path, "mutant.yml").findings
 
 
 @pytest.fixture(params=FILES, ids=lambda path: path.parent.name)
@@ -33,7 +26,7 @@ def test_a_mutant_is_refused_as_unsafe(file, tmp_path, every):
         mutant = deepcopy(data)
         change(mutant)
         assert mutant != data, name
-        if not any(finding.unsafe for finding in checked(mutant, tmp_path)):
+        if not any(finding.unsafe for finding in checked(mutant, tmp_path).findings):
             let_through.append(name)
     assert let_through == []
 
@@ -58,7 +51,7 @@ def test_a_tool_that_reads_documents_and_takes_no_filters_is_named(file, tmp_pat
     kind = "haystack.components.retrievers.auto_merging_retriever.AutoMergingRetriever"
     search = tools[0]["init_parameters"]["retriever"]["init_parameters"]
     search["parent_fetcher"] = {"type": kind, "init_parameters": {"document_store": store}}
-    found = [str(finding) for finding in checked(data, tmp_path) if finding.check == "tenant_reads"]
+    found = [str(finding) for finding in checked(data, tmp_path).findings if finding.check == "tenant_reads"]
     assert any(
         "`agent.tools.0.retriever.parent_fetcher` reads a store and takes no `filters`" in text for text in found
     )

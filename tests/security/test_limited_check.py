@@ -1,39 +1,30 @@
 """A hostile file neither holds nor fills the process that checks it."""
 
 import json
-from dataclasses import asdict
-from pathlib import Path
 
 import pytest
 from haystack import component
 from tests.security.hostile_files import SOUND
+from tests.security.mutant_parts import PROMPT, part
 
 from shiguan.checking.pipeline_check import check_in_process, check_pipeline
 from shiguan.cli import main
-from shiguan.limited_process import Limits
-
-BAR = Limits(seconds=2, memory=300_000_000, answer=1_000_000)
 
 
-@component
-class Burns:
-    """Never comes to an end."""
+def burn():
+    while True:
+        pass
 
-    def __init__(self) -> None:
-        while True:
-            pass
 
-    @component.output_types(text=str)
-    def run(self, text: str):
-        return {"text": text}
+WORK = {"time": burn, "memory": lambda: bytearray(1_000_000_000)}
 
 
 @component
-class Fills:
-    """Takes a gigabyte."""
+class Grows:
+    """Never comes to an end, or takes a gigabyte, when it is made."""
 
-    def __init__(self) -> None:
-        self.taken = bytearray(1_000_000_000)
+    def __init__(self, what: str) -> None:
+        self.taken = WORK[what]()
 
     @component.output_types(text=str)
     def run(self, text: str):
@@ -46,15 +37,6 @@ def write(path, **components):
     return path
 
 
-def load(_: str) -> None:
-    """Import what the check needs."""
-    from shiguan.checking import building  # noqa: F401
-
-
-def judged(path: str) -> list:
-    return [asdict(finding) for finding in check_pipeline(Path(path), "mine.yml").findings]
-
-
 @pytest.mark.parametrize(
     "growing",
     [
@@ -64,19 +46,14 @@ def judged(path: str) -> list:
     ],
 )
 def test_a_template_whose_constants_grow_ends_the_check_and_not_the_process_that_asks(tmp_path, growing):
-    prompt = {
-        "type": "haystack.components.builders.prompt_builder.PromptBuilder",
-        "init_parameters": {"template": growing},
-    }
+    prompt = part(PROMPT, template=growing)
     [finding] = check_in_process(write(tmp_path / "mine.yml", evil=prompt), "mine.yml").findings
     assert "memory" in finding.problem or "2 seconds of the processor" in finding.problem
 
 
-@pytest.mark.parametrize(
-    ("kind", "reason"), [(Burns, "2 seconds of the processor"), (Fills, "268 MB of memory")], ids=["time", "memory"]
-)
-def test_a_class_that_takes_more_than_a_check_may_is_ended(tmp_path, capsys, kind, reason):
-    path = write(tmp_path / "mine.yml", evil={"type": f"{__name__}.{kind.__name__}"})
+@pytest.mark.parametrize(("what", "reason"), [("time", "2 seconds of the processor"), ("memory", "268 MB of memory")])
+def test_a_class_that_takes_more_than_a_check_may_is_ended(tmp_path, capsys, what, reason):
+    path = write(tmp_path / "mine.yml", evil=part(f"{__name__}.Grows", what=what))
     assert main(["check", str(path), "--allow-type", __name__, "--json"]) == 2
     (file,) = json.loads(capsys.readouterr().out)["files"]
     (finding,) = file["findings"]

@@ -10,6 +10,7 @@ from collections import Counter
 import pytest
 from haystack import AsyncPipeline, Document, Pipeline
 from haystack.document_stores.in_memory import InMemoryDocumentStore
+from tests.security.mutant_parts import spoken
 from tests.security.wirings import AGENT, EDGE_STORE, MEMORY_INDEX, NAMES, Caller, kinds, wiring
 
 from shiguan.checking.pipeline_check import check_pipeline
@@ -80,15 +81,12 @@ def outcome(data, folder, chance):
         "filters": chance.choice([theirs, {"operator": "OR", "conditions": [theirs]}]),
         "sources": [str(path)], "sections": [str(path)], "history": [{"role": "user", "content": str(path)}],
     }  # fmt: skip
-    run: dict = {}
-    for name, targets in [*data["inputs"].items(), *data.get("options", {}).items()]:
-        for target in targets:
-            component, _, socket = target.partition(".")
-            run.setdefault(component, {})[socket] = said[name]
     kind = chance.choice([Pipeline, AsyncPipeline])
     watched[:] = [str(path)]
     try:
-        kind.from_dict({key: value for key, value in data.items() if key not in ("inputs", "options")}).run(run)
+        kind.from_dict({key: value for key, value in data.items() if key not in ("inputs", "options")}).run(
+            spoken(data, said)
+        )
     except Exception as error:
         cause = error
         while cause is not None:

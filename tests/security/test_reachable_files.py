@@ -1,11 +1,10 @@
 """What a caller says never becomes the path of a file: the check refuses the file, and the engine hands over no names."""
 
-import json
-
 import pytest
 import yaml
+from tests.security.mutant_parts import checked
 
-from shiguan.checking.pipeline_check import Report, check_pipeline
+from shiguan.checking.pipeline_check import Report
 from shiguan.engine import loading
 from shiguan.engine.library import Library
 from shiguan.engine.options import AskOptions
@@ -50,9 +49,7 @@ def reading_file(kind, *, section="inputs", query="inputs", name="sources"):
 
 
 def found(tmp_path, data):
-    path = tmp_path / "filey.yml"
-    path.write_text(json.dumps(data), encoding="utf-8")
-    return {finding.check for finding in check_pipeline(path, "filey.yml").findings}
+    return {finding.check for finding in checked(data, tmp_path).findings}
 
 
 @pytest.mark.parametrize("query", ["inputs", "options", ""], ids=["a question", "an optional one", "answers alone"])
@@ -66,19 +63,6 @@ def test_a_file_that_answers_opens_no_files(tmp_path, kind, section, query):
 def test_no_option_of_a_question_goes_to_a_socket_that_opens_files(tmp_path, name):
     data = reading_file("text", name=name)
     assert "reachable_parameters" in found(tmp_path, data)
-
-
-@pytest.mark.parametrize("section", ["inputs", "options"])
-@pytest.mark.parametrize("name", ["sources", "sections", "temperature", "max_tokens", "budget", "conversation_id"])
-def test_an_option_that_the_engine_handles_goes_to_no_socket(tmp_path, name, section):
-    data = {
-        "components": {"prompt": {"type": PROMPT, "init_parameters": {"template": "{{ names }} {{ query }}"}}},
-        "inputs": {"query": ["prompt.query"]},
-        "outputs": {"answers": "prompt.prompt"},
-    }
-    assert found(tmp_path, data) == set()
-    data.setdefault(section, {})[name] = ["prompt.names"]
-    assert found(tmp_path, data) == {"reachable_parameters"}
 
 
 def test_a_file_that_ingests_may_open_what_it_is_given(tmp_path):

@@ -9,9 +9,10 @@ from haystack import AsyncPipeline, Document
 from haystack.core.errors import PipelineRuntimeError
 from haystack.errors import FilterError
 from haystack.utils.filters import document_matches_filter
+from tests.security.mutant_parts import spoken
 from tests.security.test_tenant_mutants import InOrder, without_models
 
-from shiguan.engine.loading import load_stores, pruned, read_definition
+from shiguan.engine.loading import load_stores, mappings, pruned, read_definition
 from shiguan.errors import RefusedError
 from shiguan.retrieval.parent_document_fetcher import ParentDocumentFetcher
 from shiguan.retrieval.tenant_filter import TenantFilter
@@ -171,21 +172,11 @@ def retrieval(mode, folder):
     data = without_models(read_definition("embedded", mode))
     if "ranker" in data["components"]:
         data["components"]["ranker"] = {"type": f"{InOrder.__module__}.InOrder", "init_parameters": {}}
-    for node in walk(data):
+    for node in mappings(data):
         if str(node.get("type", "")).endswith("QdrantEdgeDocumentStore"):
             node["init_parameters"] = {**node["init_parameters"], "path": str(folder)}
     data["outputs"] = {"documents": "parent_fetcher.documents"}
     return pruned(data, ["documents"], mode)
-
-
-def walk(value):
-    if isinstance(value, dict):
-        yield value
-        for inner in value.values():
-            yield from walk(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from walk(inner)
 
 
 @pytest.mark.slow
@@ -203,22 +194,12 @@ def test_no_mode_hands_on_another_tenants_document(stores, folder, mode):
             TenantFilter().run(tenant_id=tenant, filters=said["filters"])
             stores["children"].unscoped().count_documents_by_filter(said["filters"])  # is it a filter at all?
             run_with += 1
-            for outputs in pipeline.run(inputs(data, said), include_outputs_from=set(data["components"])).values():
+            for outputs in pipeline.run(spoken(data, said), include_outputs_from=set(data["components"])).values():
                 documents = outputs.get("documents", [])
                 found += len(documents)
                 leaked += sum(document.meta.get("tenant_id") != tenant for document in documents)
     assert leaked == 0
     assert found > run_with / 2
-
-
-def inputs(data, said):
-    """Hand what is said to the components that a file's `inputs` name."""
-    run: dict = {}
-    for key, targets in data["inputs"].items():
-        for name, _, socket in (target.partition(".") for target in targets):
-            if key in said:
-                run.setdefault(name, {})[socket] = said[key]
-    return run
 
 
 def test_a_score_by_words_tells_nothing_of_another_tenants_documents(tmp_path):

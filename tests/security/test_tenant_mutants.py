@@ -9,11 +9,11 @@ from functools import cache
 import pytest
 from haystack import AsyncPipeline, Document, component
 from haystack.core.errors import PipelineRuntimeError
-from tests.security.mutant_parts import THEIRS, load
+from tests.security.mutant_parts import THEIRS, checked, load, spoken
 from tests.security.tenant_mutants import FILES, mutants
 
 from shiguan.checking.pipeline_check import check_pipeline
-from shiguan.engine.loading import load_stores, pruned
+from shiguan.engine.loading import load_stores, mappings, pruned
 from shiguan.memory import conversation_reader
 from shiguan.tenants import TenantGuarded
 
@@ -23,12 +23,6 @@ SHOWN = [path for path in FILES if path.parent.name == "embedded" and path.stem 
 
 def file_name(path):
     return f"{path.parent.name}/{path.stem}"
-
-
-def checked(data, tmp_path):
-    path = tmp_path / "mutant.yml"
-    path.write_text(json.dumps(data), encoding="utf-8")  # JSON is YAML
-    return check_pipeline(path, "mutant.yml")
 
 
 @pytest.fixture(params=FILES, ids=file_name)
@@ -133,7 +127,7 @@ def library(tmp_path_factory):
 def seen_tenants(data, library, filters):
     """Run what finds passages, as the tenant `ours` that tries everything a caller can say, and see whose come out."""
     data = without_models(data)
-    for node in nodes(data):
+    for node in mappings(data):
         if str(node.get("type", "")).endswith("QdrantEdgeDocumentStore"):
             node["init_parameters"]["path"] = str(library)
     if "ranker" in data["components"]:
@@ -141,29 +135,13 @@ def seen_tenants(data, library, filters):
     data["outputs"] = {**{key: value for key, value in data["outputs"].items() if key == "library"}, "documents": "context_builder.documents"}  # fmt: skip
     data = pruned(data, list(data["outputs"]), "mutant")
     said = {"query": "Guo Ziyi", "tenant_id": "ours", "owner": "theirs", "filters": filters, "where": filters}
-    run: dict = {}
-    for key, targets in data["inputs"].items():
-        for target in targets:
-            name, _, socket = target.partition(".")
-            if key in said and said[key] is not None:
-                run.setdefault(name, {})[socket] = said[key]
     pipeline = AsyncPipeline.from_dict(data)
     try:
-        results = pipeline.run(run, include_outputs_from=set(data["components"]))
+        results = pipeline.run(spoken(data, said), include_outputs_from=set(data["components"]))
     except (ValueError, PipelineRuntimeError):
         return set()  # an attack that this mutant cannot run, or that a store refuses, shows nothing
     outputs = [results.get(target.partition(".")[0], {}).get("documents", []) for target in data["outputs"].values()]
     return {document.meta["tenant_id"] for documents in outputs for document in documents}
-
-
-def nodes(value):
-    if isinstance(value, dict):
-        yield value
-        for inner in value.values():
-            yield from nodes(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from nodes(inner)
 
 
 @pytest.mark.parametrize("path", SHOWN, ids=file_name)

@@ -160,7 +160,6 @@ class _Research:
     offered: dict[str, Tool] = field(default_factory=dict)
     steps: list[dict[str, Any]] = field(default_factory=list)
     native: bool = True
-    reached: bool = True
 
     def __post_init__(self) -> None:
         prompt = self.messages[-1].meta
@@ -169,19 +168,18 @@ class _Research:
 
     async def result(self, query: str) -> dict[str, Any]:
         await self._define_tools()
-        text, reply = await self._ask_until_answered()
-        failed = any(step["outcome"] == "failed" for step in self.steps)
-        if not self.reached:
-            return self._outputs(replies=[], passages=self.passages)
+        reply = await self._ask_until_answered()
         if reply is None:
+            return self._outputs(replies=[], passages=self.passages)
+        text = reply.text or ""
+        if not text:
             self.warnings.append("The model asked for tools to the end and gave no answer.")
             return self.ended("unfinished", query)
+        failed = any(step["outcome"] == "failed" for step in self.steps)
         if failed and not (self.passages and any(map(stated_claim, split_claims(text).claims))):
             return self.ended("failed", query)
         if not self.passages:
             return self.ended("not_found", query)
-        # The text alone, with the marks of the prompt that began the conversation.
-        reply = replace(ChatMessage.from_assistant(text), _meta={**reply.meta, **self.marks})
         return self._outputs(replies=[reply], passages=self.passages)
 
     def ended(self, why: str, query: str) -> dict[str, Any]:
@@ -215,7 +213,8 @@ class _Research:
         if system.is_from("system") and text != system.text:
             self.messages[0] = replace(ChatMessage.from_system(text), _meta=system.meta)
 
-    async def _ask_until_answered(self) -> tuple[str, ChatMessage | None]:
+    async def _ask_until_answered(self) -> ChatMessage | None:
+        """Return the answer, empty if the model gave none to the end; None if no model could be called."""
         asked = made = 0
         while True:
             last = asked == MOST_STEPS or made >= MOST_TOOL_CALLS or not self.offered
@@ -224,12 +223,14 @@ class _Research:
             if last and asked:
                 self.messages.append(ChatMessage.from_user(sentence("answer_now", self.language)))
             reply = await self._ask([] if last else list(self.offered.values()), first=not asked)
+            if reply is None:
+                return None
             step = read_step(reply, asked)
             asked += 1
-            if step.text and not step.calls:
-                return step.text, reply
-            if last or not self.reached:
-                return "", None
+            if last or (step.text and not step.calls):
+                # The text alone, with the marks of the prompt that began the conversation.
+                text = "" if step.calls else step.text
+                return replace(ChatMessage.from_assistant(text), _meta={**reply.meta, **self.marks})
             if not step.calls:
                 self.messages.append(ChatMessage.from_user(sentence("empty_reply", self.language)))
                 continue
@@ -240,7 +241,7 @@ class _Research:
                 *(seen.message(self.language, in_text=step.in_text) for seen in observations),
             ]
 
-    async def _ask(self, offered: list[Tool], *, first: bool) -> ChatMessage:
+    async def _ask(self, offered: list[Tool], *, first: bool) -> ChatMessage | None:
         native = {"tools": offered} if offered and self.native else {}
         settings = {**self.settings, **native}
         try:
@@ -252,9 +253,7 @@ class _Research:
             self.native = False
             return await self._ask(offered, first=False)
         self.warnings += outputs.get("warnings") or []
-        replies: list[ChatMessage] = outputs["replies"]
-        self.reached = bool(replies)
-        return replies[0] if replies else ChatMessage.from_assistant("")
+        return next(iter(outputs["replies"]), None)
 
     async def _observe(self, calls: Sequence[ToolCall], left: int) -> list[Observation]:
         """Run the calls of one reply side by side, and number what they found in order."""

@@ -23,12 +23,6 @@ REFUSED_TYPES: dict[str, str] = ALLOWED["refused"]
 SETTING = "SHIGUAN_ALLOWED_TYPES"
 """The environment variable that extends the list: packages, modules or classes, separated by commas."""
 
-ENGINE_OPTIONS = (
-    *("sources", "sections", "when", "temperature", "max_tokens", "conversation_id", "budget"),
-    *("strict", "references", "citation_format", "source_characters"),
-)
-"""Options of a question that the engine handles itself, and no component."""
-
 
 def extensions(given: list[str] | None = None) -> tuple[str, ...]:
     """Collect the types that an operator allows beyond the list."""
@@ -174,19 +168,10 @@ def check_reachable_parameters(built: "BuiltPipeline") -> Iterator[Finding]:
         target = components.get(receiver[0])
         if target is None:
             continue
-        if asked and _is_of_the_engine(origin, receiver):
-            problem = f"The option `{origin[0]}`, which the engine handles, goes to `{written(receiver)}`"
-            yield Finding(place, f"{problem}, where it would mean something else.")
         if _PARAMETERS.fullmatch(receiver[1]):
             yield Finding(place, f"`{written(origin)}` sets `{written(receiver)}` while the pipeline runs.")
         elif _takes_files(built, target, receiver[1]) and not _is_source(built, origin):
             yield Finding(place, f"`{written(origin)}` decides which files `{target.name}` opens.")
-
-
-def _is_of_the_engine(origin: Socket, receiver: Socket) -> bool:
-    """Return whether an option of the engine is declared; only `conversation_id` may go to its own input."""
-    own = len(origin) == 1 and origin[0] in ENGINE_OPTIONS
-    return own and not (origin[0] == receiver[1] == "conversation_id")
 
 
 def _takes_files(built: "BuiltPipeline", component: Component, name: str) -> bool:

@@ -16,10 +16,8 @@ from shiguan.evaluation.golden_maker import (
     GOLDEN_FILE,
     MOST_FRUITLESS,
     REVIEW_FILE,
-    GoldenMaker,
-    JudgeAgreement,
-    MadeSet,
     judge_agreement,
+    make_questions,
     write_made_set,
 )
 from shiguan.evaluation.json_lines import fingerprint
@@ -81,65 +79,60 @@ def golden(options: argparse.Namespace) -> int:
     parents = stores["parents"].filter_documents(of_tenant(tenant(options)))
     if not parents:
         raise RefusedError(f"The tenant `{tenant(options)}` has nothing in this library. Add something first.")
-    maker = GoldenMaker(generator)
     configuration = {
         "kind": "golden",
         "library": fingerprint(sorted(parent.id for parent in parents)),
         "prompts": {name: value for name, value in prompt_hashes().items() if name.startswith("golden_")},
     }
     store = RunStore(options.output, configuration)
-    made = maker.make(parents, options.count, store, lambda left: track(left, "Asking for questions"))
+    made = make_questions(generator, parents, options.count, store, lambda left: track(left, "Asking for questions"))
     write_made_set(made, options.output)
-    agreement = judge_agreement(options.output / REVIEW_FILE, made.verdicts)
-    types = Counter(row["type"] for row in made.accepted)
     summary: dict[str, Any] = {
         "accepted": len(made.accepted),
         "rejected": len(made.rejected),
-        "types": dict(types),
+        "types": dict(sorted(Counter(row["type"] for row in made.accepted).items())),
         **{name: getattr(made, name) for name in ("left_out", "passages", "llm_calls")},
-        "agreement": agreement._asdict(),
+        "agreement": judge_agreement(options.output / REVIEW_FILE, made.verdicts),
         "output": str(options.output),
     }
-    print_result(options, summary, *_lines(made, types, agreement, options.output))
+    print_result(options, summary, *_lines(summary, options.output))
     return 0 if made.accepted else 1
 
 
-def _lines(made: MadeSet, types: Counter[str], agreement: JudgeAgreement, output: Path) -> Iterator[str]:
+def _lines(made: dict[str, Any], output: Path) -> Iterator[str]:
     yield (
-        f"{len(made.accepted)} questions accepted, {len(made.rejected)} rejected and {made.left_out} left out, from "
-        f"{made.passages} passages with {made.llm_calls} LLM calls."
+        f"{made['accepted']} questions accepted, {made['rejected']} rejected and {made['left_out']} left out, from "
+        f"{made['passages']} passages with {made['llm_calls']} LLM calls."
     )
-    if types:
-        yield "  " + ", ".join(f"{count} {kind}" for kind, count in sorted(types.items()))
-    if not made.accepted:
+    if made["types"]:
+        yield "  " + ", ".join(f"{count} {kind}" for kind, count in made["types"].items())
+    else:
         yield (
             f"No question was accepted; it ends after {MOST_FRUITLESS} passages in a row that give none. Check "
             "rejected.jsonl and what the model answers."
         )
-    if agreement.agreement is None:
-        review = output / REVIEW_FILE
-        yield f"Nobody has reviewed yet: write accept or reject into `person` in {review} and run again."
+    review = made["agreement"]
+    if not review["reviewed"]:
+        yield f"Nobody has reviewed yet: write accept or reject into `person` in {output / REVIEW_FILE} and run again."
     else:
         yield (
-            f"Judge and person agree on {agreement.agreement:.2f} of {agreement.reviewed} questions; "
-            f"{agreement.open} still need a review."
+            f"Judge and person agree on {review['agreement']:.2f} of {review['reviewed']} questions; {review['open']} "
+            "still need a review."
         )
-        if agreement.disagreements:
-            yield f"  They differ on {', '.join(agreement.disagreements[:10])}"
+        if review["disagreements"]:
+            yield f"  They differ on {', '.join(review['disagreements'][:10])}"
     golden = output / GOLDEN_FILE
     yield f"The set is {golden}; measure with: shiguan eval answers --golden {golden}"
 
 
 def compare(options: argparse.Namespace) -> int:
-    before, after = read_results(options.a), read_results(options.b)
-    comparison = compare_results(before, after)
-    report = comparison_report(comparison, before, after)
+    comparison = compare_results(read_results(options.a), read_results(options.b))
     if options.output is not None:
-        write_comparison(comparison, report, before, after, options.output)
+        write_comparison(comparison, options.output)
     if options.json:
         print_json(comparison.to_json())
     else:
-        print_report(replace(report, title=f"B {options.b} against A {options.a}"))
+        print_report(replace(comparison_report(comparison), title=f"B {options.b} against A {options.a}"))
         if options.output is not None:
             print_line(f"comparison.html, .md and .json are in {options.output}")
     return 1 if comparison.breaches else 0

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Collection
 from typing import Any
 
-from shiguan.checking.parameters import ENGINE_OPTIONS
 from shiguan.engine.loading import list_modes
 from shiguan.engine.mode_pipeline import ModePipeline
-from shiguan.engine.options import WRITING, AskOptions
+from shiguan.engine.options import ENGINE_OPTIONS, WRITING, AskOptions
 from shiguan.engine.pipeline_run import Results, checked_question, run_pipeline
 from shiguan.errors import RefusedError
 from shiguan.llm.model_settings import Budget

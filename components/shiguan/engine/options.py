@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError, ValidationInfo, field_validator
 
-from shiguan.checking.parameters import ENGINE_OPTIONS
 from shiguan.conversations import CONVERSATION_ID, check_conversation_id
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.llm.model_settings import Budget, read_budget
@@ -19,6 +18,11 @@ Method = Literal["auto", "none", "multi", "multi_query", "hyde", "step_back", "d
 _METHODS: dict[str, str] = {name: name for name in get_args(Method)} | {"multi": "multi_query"}
 ReferenceFormat = Literal["plain", "markdown", "html"]
 WRITING = ("temperature", "max_tokens")
+ENGINE_OPTIONS = (
+    *("sources", "sections", "when", "temperature", "max_tokens", "conversation_id", "budget"),
+    *("strict", "references", "citation_format", "source_characters"),
+)
+"""Options that the engine handles itself; of these only `conversation_id` goes to a component, too."""
 _NOT_IN_RECEIPTS = {"conversation_id", "history", "budget"}
 
 # Options whose values are names of files, and where these are.

@@ -10,7 +10,7 @@ from haystack import Document, GeneratedAnswer
 from shiguan.claims.checker import ClaimChecker
 from shiguan.claims.claims import split_claims
 from shiguan.engine.runner import Runner
-from shiguan.evaluation.questions import GoldPassage, Question
+from shiguan.evaluation.questions import Question
 from shiguan.tenants import of_tenant, where
 from shiguan.text.languages import fold_han
 
@@ -64,20 +64,12 @@ class ExpectedPassages:
         return ExpectedPassage(expected, ())
 
     def of_question(self, question: Question) -> list[ExpectedPassage]:
-        """Find the gold passages of a question, or its gold documents at the marked places of the answer."""
+        """Find the gold passages of a question with the highest grade."""
         found = []
-        for gold in question.gold:
-            parents = self._where_one_stands([gold])
+        for gold in question.best:
+            parents = [parent for parent in self.parents() if gold.stands_in(parent)]
             found.append(self.find(gold.quote) if gold.quote and not parents else self._in_units(parents, gold.quote))
-        for document in () if question.gold else sorted(question.gold_documents):
-            # Several places in one document are alternatives.
-            places: list[tuple[int | None, int | None]] = [*question.spans.get(document, [])] or [(None, None)]
-            alternatives = [GoldPassage(source=document, start=start, end=end) for start, end in places]
-            found.append(ExpectedPassage("", tuple(self._where_one_stands(alternatives))))
         return found
-
-    def _where_one_stands(self, alternatives: Sequence[GoldPassage]) -> list[Document]:
-        return [parent for parent in self.parents() if any(gold.stands_in(parent) for gold in alternatives)]
 
     def parents(self) -> list[Document]:
         if self._parents is None:

@@ -47,8 +47,10 @@ def breach(difference: Difference, tolerance: float) -> str | None:
 
 @dataclass(frozen=True)
 class Comparison:
-    """How run B differs from run A."""
+    """How run B, `after`, differs from run A, `before`."""
 
+    before: Results
+    after: Results
     differences: list[Difference]
     gates: dict[str, float]
     breaches: list[str]
@@ -89,7 +91,8 @@ def compare_results(before: Results, after: Results, gates: Mapping[str, float] 
             breaches.append(why)
     if not differences and not breaches:
         raise RefusedError("The two runs have no metric in common. Measure both with the same version.")
-    return Comparison(differences, {name: t for name, t in gates.items() if name in before.metrics}, breaches, notes)
+    gated = {name: tolerance for name, tolerance in gates.items() if name in before.metrics}
+    return Comparison(before, after, differences, gated, breaches, notes)
 
 
 def _check_same_questions(before: Results, after: Results) -> None:
@@ -131,7 +134,8 @@ def conclusion(comparison: Comparison) -> list[str]:
     return [f"Gate: {why}." for why in comparison.breaches or [held if comparison.gates else "no metric is gated"]]
 
 
-def comparison_report(comparison: Comparison, before: Results, after: Results) -> Report:
+def comparison_report(comparison: Comparison) -> Report:
+    before, after = comparison.before, comparison.after
     count = len(comparison.differences)
     gated = ", ".join(metric(name).label for name in comparison.gates) or "none"
     text = (
@@ -163,7 +167,8 @@ def _changed(before: Results, after: Results) -> list[Section]:
     return [Section("What changed", text, Table(["question", "text", ">A", ">B"], rows), whole=True)]
 
 
-def write_comparison(comparison: Comparison, report: Report, before: Results, after: Results, folder: Path) -> None:
+def write_comparison(comparison: Comparison, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / "comparison.json", {**comparison.to_json(), "a": before.run, "b": after.run})
-    write_report(report, folder / "comparison")
+    runs = {"a": comparison.before.run, "b": comparison.after.run}
+    write_json(folder / "comparison.json", {**comparison.to_json(), **runs})
+    write_report(comparison_report(comparison), folder / "comparison")

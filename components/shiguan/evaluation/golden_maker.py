@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from haystack import Document
 from haystack.components.generators.chat.types import ChatGenerator
@@ -74,52 +74,45 @@ class MadeSet:
         return len(self.accepted) - before
 
 
-class GoldenMaker:
-    """
-    Asks for questions passage by passage, in two calls each: one writes them, one judges them.
+def make_questions(
+    generator: ChatGenerator, parents: Sequence[Document], count: int, store: RunStore, track: Track
+) -> MadeSet:
+    """Ask for questions passage by passage; those of one are saved before the next is read."""
+    chosen = sorted((p for p in parents if len(p.content or "") >= _SHORTEST_PASSAGE), key=lambda parent: parent.id)
+    random.Random(_SEED).shuffle(chosen)  # noqa: S311
+    made, fruitless = MadeSet(), 0
+    for parent in track(chosen):
+        if len(made.accepted) >= count or fruitless == MOST_FRUITLESS:
+            break
+        if is_new := parent.id not in store.records:
+            store.add(parent.id, _questions_of(parent, generator))
+        accepted = made.add(parent.id, store.records[parent.id])
+        fruitless = fruitless + 1 if is_new and not accepted else 0
+    del made.accepted[count:]
+    return made
 
-    The questions are checked against the passage before they are judged, and saved before the next passage is read.
-    """
 
-    def __init__(self, chat_generator: ChatGenerator) -> None:
-        self.chat_generator = chat_generator
+def _questions_of(parent: Document, generator: ChatGenerator) -> dict[str, Any]:
+    """Have one call write the questions of a passage and, where they fit it, another judge them."""
+    passage = parent.content or ""
+    language = detect_language(passage)
+    context = render_sources([SourceBlock(number=1, text=passage, title=str(parent.meta.get("title") or ""))])
 
-    def make(self, parents: Sequence[Document], count: int, store: RunStore, track: Track) -> MadeSet:
-        chosen = sorted((p for p in parents if len(p.content or "") >= _SHORTEST_PASSAGE), key=lambda parent: parent.id)
-        random.Random(_SEED).shuffle(chosen)  # noqa: S311
-        made, fruitless = MadeSet(), 0
-        for parent in track(chosen):
-            if len(made.accepted) >= count or fruitless == MOST_FRUITLESS:
-                break
-            if is_new := parent.id not in store.records:
-                store.add(parent.id, self.ask(parent))
-            accepted = made.add(parent.id, store.records[parent.id])
-            fruitless = fruitless + 1 if is_new and not accepted else 0
-        del made.accepted[count:]
-        return made
+    def asked(prompt: str, **more: Any) -> LlmReply:
+        return ask_llm(generator, render_prompt(prompt, context=context, language=language, **more))
 
-    def ask(self, parent: Document) -> dict[str, Any]:
-        """Have the questions of one passage written and judged; returns `rows` and `llm_calls`."""
-        passage = parent.content or ""
-        language = detect_language(passage)
-        context = render_sources([SourceBlock(number=1, text=passage, title=str(parent.meta.get("title") or ""))])
-
-        def asked(prompt: str, **more: Any) -> LlmReply:
-            return ask_llm(self.chat_generator, render_prompt(prompt, context=context, language=language, **more))
-
-        draw = random.Random(f"{_SEED} {parent.id}")  # noqa: S311
-        types = draw.sample(TYPES, PER_PASSAGE)
-        if draw.random() < _UNANSWERABLE_SHARE:
-            types[-1] = UNANSWERABLE
-        reply = asked("golden_maker", types=types)
-        rows = read_questions(reply.text, passage)
-        if rows:
-            questions = [{"question": row["question"], "answer": row["answer"]} for row in rows]
-            verdicts = read_judgements(asked("golden_judge", questions=questions).text, len(rows))
-            source = parent.meta.get("record_id") or parent.meta.get("source", "")
-            for row, verdict in zip(rows, verdicts, strict=True):
-                row |= {"judge": verdict, "source": source, "language": language}
-        return {"rows": rows, "llm_calls": 2 if rows else 1}
+    draw = random.Random(f"{_SEED} {parent.id}")  # noqa: S311
+    types = draw.sample(TYPES, PER_PASSAGE)
+    if draw.random() < _UNANSWERABLE_SHARE:
+        types[-1] = UNANSWERABLE
+    rows = read_questions(asked("golden_maker", types=types).text, passage)
+    if rows:
+        questions = [{"question": row["question"], "answer": row["answer"]} for row in rows]
+        verdicts = read_judgements(asked("golden_judge", questions=questions).text, len(rows))
+        source = parent.meta.get("record_id") or parent.meta.get("source", "")
+        for row, verdict in zip(rows, verdicts, strict=True):
+            row |= {"judge": verdict, "source": source, "language": language}
+    return {"rows": rows, "llm_calls": 2 if rows else 1}
 
 
 def read_questions(reply: str, passage: str) -> list[dict[str, Any]]:
@@ -180,17 +173,8 @@ def write_made_set(made: MadeSet, folder: Path) -> None:
         write_json_lines(folder / REVIEW_FILE, ({"id": row["id"], "person": "", **unjudged(row)} for row in drawn))
 
 
-class JudgeAgreement(NamedTuple):
-    """How many questions a person reviewed and has left open, and the share on which judge and person agree."""
-
-    reviewed: int
-    open: int
-    agreement: float | None
-    disagreements: list[str]
-
-
-def judge_agreement(review: Path, judged: dict[str, str]) -> JudgeAgreement:
-    """Compare the verdicts in the review file with the judge's, by id."""
+def judge_agreement(review: Path, judged: dict[str, str]) -> dict[str, Any]:
+    """Compare the verdicts in the review file with the judge's, by id: how many there are, and the share that agree."""
     persons: dict[str, str] = {}
     for number, row in read_json_lines(review):
         name, person = str(row.get("id")), str(row.get("person") or "").strip().lower()
@@ -202,5 +186,9 @@ def judge_agreement(review: Path, judged: dict[str, str]) -> JudgeAgreement:
         persons[name] = person
     reviewed = [name for name, person in persons.items() if person]
     differing = [name for name in reviewed if persons[name] != judged[name]]
-    agreement = 1 - len(differing) / len(reviewed) if reviewed else None
-    return JudgeAgreement(len(reviewed), len(persons) - len(reviewed), agreement, differing)
+    return {
+        "reviewed": len(reviewed),
+        "open": len(persons) - len(reviewed),
+        "agreement": 1 - len(differing) / len(reviewed) if reviewed else None,
+        "disagreements": differing,
+    }

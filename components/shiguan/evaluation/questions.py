@@ -18,47 +18,57 @@ class GoldPassage:
     """
     A passage that answers, independent of how the source is cut into passages.
 
-    It is given by a `quote`, which is compared without white space, or by `start` and `end` in code points; `source` is
-    the file or record that it is from, empty for any.
+    It is given by a `quote`, which is compared without white space, or by `spans` in code points, any of which is
+    enough; `source` is the file or record that it is from, empty for any. With neither, all of the source is meant.
     """
 
     quote: str = ""
     source: str = ""
-    start: int | None = None
-    end: int | None = None
+    spans: tuple[tuple[int, int], ...] = ()
+    grade: float = 1.0
 
-    def stands_in(self, document: Document) -> bool:
-        """Return whether a parent, whole or cut by the context, is from the source and has the quote or the place."""
-        meta = document.meta
+    def stands_in(self, passage: Document) -> bool:
+        """Return whether a passage, as far as it was kept, is from the source and has the quote or overlaps a span."""
+        meta = passage.meta
         if self.source and self.source not in (meta.get("source"), meta.get("record_id"), meta.get("source_id")):
             return False
         if self.quote:
-            return "".join(self.quote.split()) in "".join((document.content or "").split())
-        if self.start is None or self.end is None:
-            return True
-        return int(meta.get("start", 0)) < self.end and self.start < int(meta.get("end", 0))
+            return "".join(self.quote.split()) in "".join((passage.content or "").split())
+        first, last = int(meta.get("start") or 0), int(meta.get("end") or 0)
+        pieces = meta.get("kept") or [meta.get("cut") or (0, last - first)]
+        return not self.spans or any(
+            first + low < end and start < first + high for low, high in pieces for start, end in self.spans
+        )
 
 
 @dataclass(frozen=True)
 class Question:
     """
-    One question of a set, with its judgements.
+    One question of a set, with what is right.
 
-    A retrieval set gives `grades`, the grade above 0 of every relevant document by record id, and `spans`, by record id
-    the places of the answer in code points, any of which is enough. A golden set gives `gold`, the passages that answer
-    it together. Any of `answers` is enough; `stratum` is the group that it is also counted in.
+    The passages of `gold` answer it together, the highest grade counts; those of a retrieval set are its relevant
+    documents, by record id. Any of `answers` is enough; `stratum` is the group that it is also counted in.
     """
 
     id: str
     text: str
-    grades: dict[str, float] = field(default_factory=dict)
-    spans: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    gold: tuple[GoldPassage, ...] = ()
     answers: list[str] = field(default_factory=list)
     history: list[dict[str, Any]] = field(default_factory=list)
     answerable: bool = True
     stratum: str = ""
     language: str = UNKNOWN
-    gold: tuple[GoldPassage, ...] = ()
+
+    @property
+    def grades(self) -> dict[str, float]:
+        """The grades of the documents that its passages are from, where these are named."""
+        return {passage.source: passage.grade for passage in self.gold if passage.source}
+
+    @property
+    def best(self) -> list[GoldPassage]:
+        """The passages with the highest grade."""
+        highest = max((passage.grade for passage in self.gold), default=0)
+        return [passage for passage in self.gold if passage.grade == highest]
 
     @property
     def gold_documents(self) -> set[str]:
@@ -67,20 +77,8 @@ class Question:
         return {document for document, grade in self.grades.items() if grade == best}
 
     def document_of(self, passage: Document) -> str | None:
-        """
-        Name the judged document that a passage is right for: it overlaps the answer, where its place is known.
-
-        Of a passage that the context has cut only the kept pieces count.
-        """
-        meta = passage.meta
-        record_id, first, last = meta.get("record_id"), int(meta.get("start") or 0), int(meta.get("end") or 0)
-        if record_id not in self.grades:
-            return None
-        pieces = meta.get("kept") or [meta.get("cut") or (0, last - first)]
-        spans = self.spans.get(record_id)
-        if spans and not any(first + a < end and start < first + b for a, b in pieces for start, end in spans):
-            return None
-        return str(record_id)
+        """Name the judged document that a passage is right for, if any."""
+        return next((gold.source for gold in self.gold if gold.source and gold.stands_in(passage)), None)
 
 
 @dataclass(frozen=True)
@@ -115,7 +113,7 @@ def read_golden_set(path: Path) -> QuestionSet:
 
 
 def _golden_question(name: str, row: dict[str, Any], place: str) -> Question:
-    gold = tuple(_gold_passages(row, place))
+    gold = tuple(_gold_passages(row.get("gold"), place))
     answers, answerable = row.get("answers") or [], row.get("answerable", not _meta(row).get("unanswerable", False))
     if not isinstance(answers, list) or not all(isinstance(item, str) and item.strip() for item in answers):
         raise RefusedError(f"{place}: `answers` must be a list of texts, got {answers!r:.60}. Correct the line.")
@@ -154,17 +152,16 @@ def _turns(turns: Any, place: str) -> list[dict[str, Any]]:
     ]
 
 
-def _gold_passages(row: dict[str, Any], place: str) -> Iterator[GoldPassage]:
-    listed = row.get("gold") or []
-    for item in listed if isinstance(listed, list) else [listed]:
+def _gold_passages(listed: Any, place: str) -> Iterator[GoldPassage]:
+    for item in listed if isinstance(listed, list) else [listed] if listed else []:
         one = item if isinstance(item, dict) and isinstance(listed, list) else {}
         quote, source = str(one.get("quote") or ""), str(one.get("source") or one.get("doc_id") or "")
         start, end = one.get("start"), one.get("end")
-        placed = type(start) is int and type(end) is int and 0 <= start < end
-        if not quote.strip() and not (source and placed):
+        spans = ((start, end),) if type(start) is int and type(end) is int and 0 <= start < end else ()
+        if not quote.strip() and not (source and spans):
             wanted = f'{place}: `gold` must be a list of {{"quote"}} or {{"doc_id", "start", "end"}}'
             raise RefusedError(f"{wanted}, got {item!r:.60}. Correct the line.")
-        yield GoldPassage(quote, source, start if placed else None, end if placed else None)
+        yield GoldPassage(quote, source, spans)
 
 
 def read_retrieval_set(
@@ -203,8 +200,9 @@ def read_retrieval_set(
     chosen = []
     for name in spread([name for name in questions if name in grades], limit):
         place, row = lines[name]
-        spans = _spans({"gold": row.get(gold_field)}, documents, place)
-        chosen.append(replace(questions[name], grades=grades[name], spans=spans))
+        spans = _spans(row.get(gold_field), documents, place)
+        gold = (GoldPassage("", document, spans.get(document, ()), grade) for document, grade in grades[name].items())
+        chosen.append(replace(questions[name], gold=tuple(gold)))
     hashes = {str(path.name): file_hash(path) for path in (corpus, queries, qrels)}
     return QuestionSet(chosen, hashes, name=corpus.resolve().parent.name, corpus=corpus, unjudged=unjudged)
 
@@ -237,14 +235,16 @@ def _read_grades(qrels: Path, documents: Container[str], questions: Iterable[str
     return {name: found for name, found in above.items() if found}
 
 
-def _spans(row: dict[str, Any], documents: dict[str, int], place: str) -> dict[str, list[tuple[int, int]]]:
-    spans: dict[str, list[tuple[int, int]]] = {}
-    for one in _gold_passages(row, place):
+def _spans(marked: Any, documents: dict[str, int], place: str) -> dict[str, tuple[tuple[int, int], ...]]:
+    """Read the marked places of the answer; several in one document are alternatives."""
+    spans: dict[str, tuple[tuple[int, int], ...]] = {}
+    for one in _gold_passages(marked, place):
         length = documents.get(one.source, 0)
-        if one.start is None or one.end is None or one.end > length:
+        if not one.spans or one.spans[0][1] > length:
+            given = " to ".join(map(str, one.spans[0])) if one.spans else f"`{one.quote:.40}`"
             raise RefusedError(
-                f"{place}: gold {one.start} to {one.end} is not a place in the document `{one.source}`, which has "
-                f"{length:,} characters. Correct it."
+                f"{place}: gold {given} is not a place in the document `{one.source}`, which has {length:,} "
+                "characters. Correct it."
             )
-        spans.setdefault(one.source, []).append((one.start, one.end))
+        spans[one.source] = spans.get(one.source, ()) + one.spans
     return spans

@@ -21,13 +21,13 @@ from bench.quality.retrieval_bars import (
 from haystack import Document
 
 from bench.quality import retrieval_bars
-from shiguan.evaluation.questions import Question
+from shiguan.evaluation.questions import GoldPassage, Question
 
-GOLD = Question("q", "?", {"a": 1}, {"a": [(10, 20), (50, 60)]})
+GOLD = Question("q", "?", (GoldPassage(source="a"),))
 
 
 def test_score_counts_a_question_without_results_as_zero():
-    other = Question("r", "?", {"b": 1}, {})
+    other = Question("r", "?", (GoldPassage(source="b"),))
     assert score([GOLD, other], [["a"], []]) == {R5: 0.5, R10: 0.5, NDCG: 0.5}
 
 
@@ -68,7 +68,7 @@ def test_read_questions_joins_the_three_files_of_a_set(tmp_path):
     )
     gold = [{"doc_id": "a", "start": 3, "end": 5}]
     _write(tmp_path / "queries.jsonl.gz", [{"id": "q", "text": "谁？", "gold_zh": gold}])
-    expected = [Question("q", "谁？", {"a": 2}, {"a": [(3, 5)]})]
+    expected = [Question("q", "谁？", (GoldPassage("", "a", ((3, 5),), 2),))]
     assert read_questions(tmp_path, Bar("s", "s", gold="gold_zh")) == expected
 
 

@@ -13,9 +13,8 @@ from shiguan.agent import tool_agent
 from shiguan.agent import tools as tools_module
 from shiguan.agent.cbdb_search import CBDBSearch
 from shiguan.agent.tool_agent import ToolAgent
-from shiguan.agent.tools import AgentTool, ToolError, found_outside
+from shiguan.agent.tools import AgentTool, found_outside
 from shiguan.agent.wikipedia_search import WikipediaSearch
-from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.errors import AnswerError, RefusedError
 from shiguan.models.token_counter import TokenCounter
 
@@ -97,14 +96,6 @@ async def test_a_tool_gets_the_tenants_filters_and_the_passages_and_the_model_ca
     assert [one.meta["number"] for one in result["passages"]] == [1, 2]
     # The final reply has the marks of the prompt that began.
     assert result["replies"][0].meta == {"prompt": "agent", "prompt_hash": "0"}
-
-
-async def test_the_definitions_stand_in_the_system_message():
-    model = Model([says("In 904. [1]")])
-    await answered(model)
-    text = model.asked[0][0][0].text
-    assert text.startswith('Rules.\n<tools>\n{"arguments": {"additionalProperties": false')
-    assert text.endswith("</tools>\nEnd.")
 
 
 async def test_what_tools_find_is_harmless_numbered_and_cut():
@@ -196,17 +187,6 @@ async def test_an_error_that_will_not_pass_is_not_tried_again(waits):
     assert "not offered again for this question" in model.asked[1][0][-1].tool_call_result.result
 
 
-async def test_a_tool_that_cannot_say_what_it_takes_is_left_out():
-    class Mute(Tool):
-        def definition(self, language):
-            raise ToolError("the server is away")
-
-    model = Model([says("In 904. [1]")])
-    result = await answered(model, Mute("mute"), Tool())
-    assert model.asked[0][1] == ["search_wikipedia"]
-    assert result["warnings"] == ["The tool `mute` failed and was not offered again: the server is away."]
-
-
 async def test_an_empty_reply_is_asked_again_and_costs_a_step():
     for empty in (says(""), ChatMessage.from_assistant(None, reasoning="Hm.")):
         model = Model([empty, says("In 904. [1]")])
@@ -230,9 +210,6 @@ async def test_where_no_model_can_be_asked_there_are_no_replies_and_the_passages
     assert result["warnings"] == ["nobody is there"]
     assert "answers" not in result
     assert len(model.asked) == 1
-    (answer,) = CitationExtractor(mode="agent").run(result["replies"], result["passages"], "When?")["answers"]
-    assert answer.meta["status"] == "quoted"
-    assert answer.meta["citations"][0]["quote"] == WALL.content
 
 
 async def test_a_model_that_is_gone_after_its_tools_leaves_what_they_found():

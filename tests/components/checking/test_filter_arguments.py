@@ -1,13 +1,11 @@
 """The tenant's filters may reach retrievers inside a component as the arguments with which it runs them."""
 
-import json
 from typing import Any
 
 import pytest
 from haystack import Document, component
 from tests.security.hostile_files import SOUND
-
-from shiguan.checking.pipeline_check import check_pipeline
+from tests.security.mutant_parts import checked
 
 MEMORY = SOUND["components"]["retriever"]
 MULTI = "haystack.components.retrievers.multi_query_text_retriever.MultiQueryTextRetriever"
@@ -76,67 +74,60 @@ def findings(tmp_path, *edges, type_=MULTI, parameters=None, inputs=None):
         "inputs": {"query": ["words.query"], "tenant_id": ["guard.tenant_id"], **(inputs or {})},
         "outputs": {"documents": "reader.documents"},
     }
-    path = tmp_path / "mine.yml"
-    path.write_text(json.dumps(data), encoding="utf-8")
-    return [str(one) for one in check_pipeline(path, "mine.yml", allow_types=[__name__]).findings]
+    return [str(one) for one in checked(data, tmp_path, allow_types=[__name__]).findings]
 
 
 ARGUMENTS = ("guard.retriever_kwargs", "reader.retriever_kwargs")
 FILTERS = ("guard.filters", "reader.filters")
-
-
-def test_a_component_that_hands_them_on_to_its_retriever_is_let_through(tmp_path):
-    assert findings(tmp_path, ARGUMENTS) == []
-    both = {"type_": f"{__name__}.Both"}
-    assert findings(tmp_path, FILTERS, **both) == []
-    assert findings(tmp_path, FILTERS, ARGUMENTS, **both) == []
+BOTH = {"type_": f"{__name__}.Both"}
+LONE = {
+    "type_": f"{__name__}.Lone",
+    "parameters": {"document_store": MEMORY["init_parameters"]["document_store"]},
+}
+GENERATOR = {"type_": "haystack.components.generators.chat.openai.OpenAIChatGenerator", "parameters": {"model": "x"}}
 
 
 @pytest.mark.parametrize(
-    ("sender", "words"),
-    [
-        ("guard.filters", "`guard.filters`, which is not `retriever_kwargs` of a `TenantFilter`"),
-        ("guard.other", "`guard.other`, which is not `retriever_kwargs` of a `TenantFilter`"),
-        ("words.retriever_kwargs", "`words.retriever_kwargs`, which is not `retriever_kwargs` of a `TenantFilter`"),
-    ],
-)
-def test_only_the_output_of_that_name_counts(tmp_path, sender, words):
+    ("edges", "reader"), [([ARGUMENTS], {}), ([FILTERS], BOTH), ([FILTERS, ARGUMENTS], BOTH)], ids=["own", "filters", "both"]
+)  # fmt: skip
+def test_a_component_that_hands_them_on_to_its_retriever_is_let_through(tmp_path, edges, reader):
+    assert findings(tmp_path, *edges, **reader) == []
+
+
+@pytest.mark.parametrize("sender", ["guard.filters", "guard.other", "words.retriever_kwargs"])
+def test_only_the_output_of_that_name_counts(tmp_path, sender):
     (found,) = findings(tmp_path, (sender, "reader.retriever_kwargs"))
-    assert f"`reader` is filtered by {words}" in found
+    assert f"`reader` is filtered by `{sender}`, which is not `retriever_kwargs` of a `TenantFilter`" in found
 
 
-def test_filters_are_not_taken_from_the_arguments(tmp_path):
-    found = findings(tmp_path, ("guard.retriever_kwargs", "reader.filters"), type_=f"{__name__}.Both")
-    assert any("which is not `filters` of a `TenantFilter`" in text for text in found)
-
-
-def test_nothing_else_may_come_beside_the_filters(tmp_path):
-    extra = ("words.retriever_kwargs", "reader.retriever_kwargs")
-    found = findings(tmp_path, FILTERS, extra, type_=f"{__name__}.Both")
-    assert any("`words.retriever_kwargs`, which is not" in text for text in found)
-    found = findings(tmp_path, FILTERS, type_=f"{__name__}.Both", inputs={"more": ["reader.retriever_kwargs"]})
-    assert any(
-        "The input `more` goes to `reader.retriever_kwargs` and bypasses the `TenantFilter`" in text for text in found
-    )
-
-
-def test_without_them_it_would_find_every_tenants_documents(tmp_path):
-    assert any("Nothing is connected to `reader.retriever_kwargs`" in text for text in findings(tmp_path))
-    found = findings(tmp_path, inputs={"filters": ["reader.retriever_kwargs"]})
-    assert any(
-        "The input `filters` goes to `reader.retriever_kwargs` and bypasses the `TenantFilter`" in text
-        for text in found
-    )
-
-
-def test_a_component_that_reads_a_store_itself_needs_filters(tmp_path):
-    parameters = {"document_store": MEMORY["init_parameters"]["document_store"]}
-    found = findings(tmp_path, ARGUMENTS, type_=f"{__name__}.Lone", parameters=parameters)
-    assert any("`reader` reads a store and has no input `filters`" in text for text in found)
-
-
-def test_no_other_arguments_are_set_while_a_pipeline_runs(tmp_path):
-    generator = "haystack.components.generators.chat.openai.OpenAIChatGenerator"
-    edge = ("guard.retriever_kwargs", "reader.generation_kwargs")
-    found = findings(tmp_path, edge, type_=generator, parameters={"model": "x"})
-    assert any("sets `reader.generation_kwargs` while the pipeline runs" in text for text in found)
+@pytest.mark.parametrize(
+    ("edges", "options", "words"),
+    [
+        pytest.param(
+            [("guard.retriever_kwargs", "reader.filters")], BOTH,
+            "which is not `filters` of a `TenantFilter`", id="filters from the arguments",
+        ),
+        pytest.param(
+            [FILTERS, ("words.retriever_kwargs", "reader.retriever_kwargs")], BOTH,
+            "`words.retriever_kwargs`, which is not", id="arguments of another beside the filters",
+        ),
+        pytest.param(
+            [FILTERS], {**BOTH, "inputs": {"more": ["reader.retriever_kwargs"]}},
+            "The input `more` goes to `reader.retriever_kwargs` and bypasses the `TenantFilter`",
+            id="arguments of the caller beside the filters",
+        ),
+        pytest.param([], {}, "Nothing is connected to `reader.retriever_kwargs`", id="none"),
+        pytest.param(
+            [], {"inputs": {"filters": ["reader.retriever_kwargs"]}},
+            "The input `filters` goes to `reader.retriever_kwargs` and bypasses the `TenantFilter`",
+            id="the caller's alone",
+        ),
+        pytest.param([ARGUMENTS], LONE, "`reader` reads a store and has no input `filters`", id="a reader of a store"),
+        pytest.param(
+            [("guard.retriever_kwargs", "reader.generation_kwargs")], GENERATOR,
+            "sets `reader.generation_kwargs` while the pipeline runs", id="arguments of something else",
+        ),
+    ],
+)  # fmt: skip
+def test_anything_else_is_refused(tmp_path, edges, options, words):
+    assert any(words in text for text in findings(tmp_path, *edges, **options))

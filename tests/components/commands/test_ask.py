@@ -1,10 +1,8 @@
 """How a question is typed, what the options say of themselves, and what a person reads of an unsure answer."""
 
-import io
 import json
 
 import pytest
-from tests.doubles.small_library import TENANT, small_library
 
 from shiguan.cli import main
 from shiguan.commands.answer_view import AnswerView
@@ -13,22 +11,6 @@ from shiguan.engine.options import AskOptions, allowed_values
 
 QUESTION = "Who proposed the two-tax reform?"
 WORDS = QUESTION.split()
-
-
-@pytest.fixture(scope="module")
-def data_dir(tmp_path_factory):
-    return small_library(tmp_path_factory.mktemp("library"))
-
-
-@pytest.fixture
-def shiguan(data_dir, capsys, monkeypatch):
-    def run(*arguments, typed=""):
-        monkeypatch.setattr("sys.stdin", io.StringIO(typed))
-        code = main([*arguments, "--tenant", TENANT, "--data-dir", str(data_dir)])
-        told = capsys.readouterr()
-        return code, told.out, told.err
-
-    return run
 
 
 @pytest.mark.parametrize(

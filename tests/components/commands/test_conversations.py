@@ -1,30 +1,10 @@
 """`shiguan ask --conversation`, `chat` and `conversations`."""
 
-import io
 import json
 
 import pytest
-from tests.doubles.small_library import TENANT, small_library
-
-from shiguan.cli import main
 
 QUESTION, FOLLOW_UP = "Who proposed the two-tax reform?", "And when was it collected?"
-
-
-@pytest.fixture(scope="module")
-def data_dir(tmp_path_factory):
-    return small_library(tmp_path_factory.mktemp("library"))
-
-
-@pytest.fixture
-def shiguan(data_dir, capsys, monkeypatch):
-    def run(*arguments, typed="", tenant=TENANT):
-        monkeypatch.setattr("sys.stdin", io.StringIO(typed))
-        code = main([*arguments, "--tenant", tenant, "--data-dir", str(data_dir)])
-        told = capsys.readouterr()
-        return code, told.out, told.err
-
-    return run
 
 
 def test_a_conversation_goes_on_from_one_command_to_the_next(shiguan):

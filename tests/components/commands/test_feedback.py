@@ -5,23 +5,16 @@ import json
 import pytest
 from tests.doubles.receipts import receipt
 
-from shiguan.cli import main
 from shiguan.engine.feedback import FeedbackFile
 
 MINE, OTHER = receipt("a", "Who rose?", quotes=["An Lushan rose."]), receipt("a", "Who fell?")
 
 
 @pytest.fixture
-def shiguan(tmp_path, capsys):
+def data_dir(tmp_path):
     FeedbackFile(tmp_path).give(MINE, "right", reader="key")
     FeedbackFile(tmp_path).give(OTHER, "missing", "Zhang Xun", reader="key")
-
-    def run(*arguments, tenant="a", folder=tmp_path):
-        code = main([*map(str, arguments), "--tenant", tenant, "--data-dir", str(folder)])
-        told = capsys.readouterr()
-        return code, told.out, told.err
-
-    return run
+    return tmp_path
 
 
 def test_judgements_are_exported_a_line_each(shiguan):

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from tests.doubles.epub_builder import EpubBuilder, chapter
+from tests.doubles.small_library import TENANT
 
 from shiguan.cli import main
 
@@ -24,7 +25,7 @@ def book(path, *paragraphs):
 def kept(tmp_path_factory):
     """A folder with a library of one book and the receipt of an answer from it."""
     folder = tmp_path_factory.mktemp("kept")
-    place = ("--data-dir", str(folder / "data"), "--json")
+    place = ("--data-dir", str(folder / "data"), "--tenant", TENANT, "--json")
     assert main(["ingest", str(book(folder / "salt.epub", *PARAGRAPHS)), *place]) == 0
     assert main(["ask", "Who set up the salt monopoly?", "--receipt", str(folder / "answer.json"), *place]) == 0
     answer = json.loads((folder / "answer.json").read_text(encoding="utf-8"))["answer"]
@@ -33,62 +34,60 @@ def kept(tmp_path_factory):
 
 
 @pytest.fixture
-def receipt(kept, monkeypatch):
-    monkeypatch.setenv("SHIGUAN_DATA_DIR", str(kept / "data"))
+def data_dir(kept):
+    return kept / "data"
+
+
+@pytest.fixture
+def receipt(kept):
     return kept / "answer.json"
 
 
-def run(capsys, *arguments):
-    code = main(list(arguments))
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
-
-
-def test_an_answer_is_exported_in_every_form(receipt, tmp_path, capsys):
-    code, out, _ = run(capsys, "export", str(receipt))
+def test_an_answer_is_exported_in_every_form(receipt, tmp_path, shiguan):
+    code, out, _ = shiguan("export", receipt)
     assert code == 0
     assert "p. 63: “The salt monopoly was set up by Diwu Qi in 758" in out
     assert r"*Salt \& \<Iron\>*" in out
     for form in ("csl", "bibtex", "ris", "markdown", "docx", "annotations"):
         file = tmp_path / f"out.{form}"
-        code, out, _ = run(capsys, "export", str(receipt), "--form", form, "--output", str(file), "--json")
+        code, out, _ = shiguan("export", receipt, "--form", form, "--output", file, "--json")
         assert code == 0
         assert json.loads(out)["bytes"] == file.stat().st_size > 100
     items = json.loads((tmp_path / "out.csl").read_text())
     assert items[0]["title"] == "Salt & <Iron>"
     assert items[0]["author"] == [{"literal": "Ann Author"}]
-    code, _, err = run(capsys, "export", str(receipt), "--form", "docx")
+    code, _, err = shiguan("export", receipt, "--form", "docx")
     assert (code, "--output" in err) == (2, True)
 
 
-def test_what_sources_yml_says_is_exported(receipt, kept, capsys):
+def test_what_sources_yml_says_is_exported(receipt, kept, shiguan):
     own = kept / "data" / "sources.yml"
-    own.write_text("default:\n  salt.epub: {author: [Xue Juzheng], year: 974}\n")
-    _, out, _ = run(capsys, "export", str(receipt), "--form", "ris")
+    own.write_text(f"{TENANT}:\n  salt.epub: {{author: [Xue Juzheng], year: 974}}\n")
+    _, out, _ = shiguan("export", receipt, "--form", "ris")
     assert "AU  - Xue Juzheng" in out
     assert "PY  - 974" in out
     own.unlink()
 
 
-def test_places_are_found_in_the_library_in_an_edited_file_and_said_to_be_gone(receipt, tmp_path, capsys):
-    code, out, _ = run(capsys, "locate", str(receipt))
+def test_places_are_found_in_the_library_in_an_edited_file_and_said_to_be_gone(receipt, tmp_path, shiguan):
+    code, out, _ = shiguan("locate", receipt)
     assert (code, "stands" in out) == (0, True)
     moved = book(tmp_path / "edited.epub", "A new foreword of the editor.", *PARAGRAPHS)
-    code, out, _ = run(capsys, "locate", str(receipt), str(moved), "--json")
+    code, out, _ = shiguan("locate", receipt, moved, "--json")
     [first, *_] = json.loads(out)["places"]
     assert (code, first["state"], first["now"]["page"]) == (0, "moved", "64")
     assert first["now"]["cfi"].startswith("epubcfi(/6/2!/4")
     gone = book(tmp_path / "other.epub", "Something else altogether stands here now, about horses.")
-    code, out, _ = run(capsys, "locate", str(receipt), str(gone))
+    code, out, _ = shiguan("locate", receipt, gone)
     assert (code, "gone" in out) == (1, True)
 
 
-def test_what_cannot_be_read_is_refused(receipt, tmp_path, capsys):
+def test_what_cannot_be_read_is_refused(receipt, tmp_path, shiguan):
     broken = tmp_path / "broken.epub"
     broken.write_bytes(b"PK no zip")
-    code, _, err = run(capsys, "locate", str(receipt), str(broken))
+    code, _, err = shiguan("locate", receipt, broken)
     assert (code, "was not read" in err) == (2, True)
-    code, _, err = run(capsys, "export", str(receipt), "--tenant", "another")
+    code, _, err = shiguan("export", receipt, tenant="another")
     assert (code, "another tenant" in err) == (2, True)
-    code, _, err = run(capsys, "export", str(broken))
+    code, _, err = shiguan("export", broken)
     assert (code, "is not a receipt" in err) == (2, True)

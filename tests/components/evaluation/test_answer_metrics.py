@@ -2,14 +2,26 @@
 
 import json
 
+import pytest
 from haystack import Document, GeneratedAnswer
+from hypothesis import given
+from hypothesis import strategies as st
 
-from shiguan.evaluation.answer_metrics import answer_record, is_right, score_answer
+from shiguan.evaluation.answer_metrics import (
+    answer_record,
+    answer_tokens,
+    contains_answer,
+    is_right,
+    score_answer,
+    score_citations,
+    without_marks,
+)
 from shiguan.evaluation.metrics import KNOWN
 from shiguan.evaluation.questions import GoldPassage, Question
 
-SALT = Document(id="a", content="In 758 Diwu Qi made salt a monopoly of the state.", meta={"number": 1})
-SIEGE = Document(id="b", content="Zhang Xun held the town of Suiyang for ten months.", meta={"number": 2})
+SALT = "In 758 Diwu Qi made salt a monopoly of the state."
+SIEGE = "Zhang Xun held the town of Suiyang for ten months."
+DOCUMENTS = [Document(id=text[:6], content=text, meta={"number": at}) for at, text in enumerate((SALT, SIEGE), start=1)]
 ASKED = Question("q", "When was salt made a monopoly?", answers=["758"], gold=(GoldPassage("In 758"),))
 UNANSWERABLE = Question("u", "How tall was Diwu Qi?", answerable=False)
 
@@ -21,31 +33,55 @@ def answer(text, cited=(), status="answered", verdict="supported", confidence=0.
         "citations": [{"number": number, "verdict": verdict} for number in cited],
         "claims": [] if status == "not_found" else [{"verdict": verdict}],
     }
-    whole = GeneratedAnswer(data=text, query="", documents=[SALT, SIEGE], meta=meta)
+    whole = GeneratedAnswer(data=text, query="", documents=DOCUMENTS, meta=meta)
     return json.loads(json.dumps(answer_record(whole)))  # what a stopped run reads again
 
 
-def test_a_right_answer_with_its_passage_has_everything():
-    record = answer("In 758 Diwu Qi made salt a monopoly of the state. [1]", [1])
-    assert (is_right(ASKED, record), record["confidence"]) == (True, 0.8)
-    assert score_answer(ASKED, record) == {
-        "correct": 1.0,
-        "contains_answer": 1.0,
-        "gold_read": 1.0,
-        "gold_cited": 1.0,
-        "citation_precision": 1.0,
-        "citation_recall": 1.0,
-        "claims_supported": 1.0,
-        "false_refusal": 0.0,
-    }
+REFUSED = answer("The sources do not say this.", status="not_found", confidence=0.1)
+HELD = Question("q", "Who held Suiyang?", gold=(GoldPassage("Zhang Xun held"),))
+READ = {"gold_read": 1, "false_refusal": 0}
+CITED = {"citation_precision": 1, "citation_recall": 1, "claims_supported": 1}
 
 
-def test_the_wrong_passage_is_cited():
-    record = answer("Zhang Xun held the town of Suiyang for ten months. [2]", [2])
-    scored = score_answer(ASKED, record)
-    assert (scored["contains_answer"], scored["gold_cited"], scored["gold_read"]) == (0, 0, 1)
-    assert scored["citation_precision"] == 1.0
-    assert is_right(ASKED, record) is False
+@pytest.mark.parametrize(
+    ("asked", "record", "right", "scores"),
+    [
+        pytest.param(
+            ASKED, answer(f"{SALT} [1]", [1]), True,
+            {"correct": 1, "contains_answer": 1, "gold_cited": 1, **READ, **CITED}, id="a right answer with its passage",
+        ),
+        pytest.param(
+            ASKED, answer(f"{SIEGE} [2]", [2]), False,
+            {"correct": 0, "contains_answer": 0, "gold_cited": 0, **READ, **CITED}, id="another passage, well cited",
+        ),
+        pytest.param(
+            ASKED, answer(f"{SALT} [1]", [1], verdict="partial"), True,
+            {"correct": 1, "contains_answer": 1, "gold_cited": 1, **READ, **CITED, "claims_supported": 0},
+            id="the mode itself was in doubt",
+        ),
+        pytest.param(
+            ASKED, REFUSED, None,
+            {"correct": 0, "contains_answer": 0, "gold_cited": 0, "gold_read": 1, "false_refusal": 1}, id="a false refusal",
+        ),
+        pytest.param(UNANSWERABLE, REFUSED, None, {"correct": 1, "correct_refusal": 1}, id="a right refusal"),
+        pytest.param(
+            UNANSWERABLE, answer(f"{SALT} [1]", [1]), False,
+            {"correct": 0, "correct_refusal": 0, **CITED}, id="an answer that should have been refused",
+        ),
+        pytest.param(
+            HELD, answer(f"{SIEGE} [2]", [2]), True,
+            {"correct": 1, "gold_cited": 1, **READ, **CITED}, id="no written answer, and the gold passage is cited",
+        ),
+        pytest.param(
+            HELD, answer(f"{SALT} [1]", [1]), False,
+            {"correct": 0, "gold_cited": 0, **READ, **CITED}, id="no written answer, and another is cited",
+        ),
+    ],
+)  # fmt: skip
+def test_an_answer_is_scored(asked, record, right, scores):
+    assert is_right(asked, record) is right
+    assert score_answer(asked, record) == scores
+    assert scores.keys() <= KNOWN.keys()
 
 
 def test_quotations_are_scored_by_what_they_quote_and_not_as_citations():
@@ -58,41 +94,58 @@ def test_quotations_are_scored_by_what_they_quote_and_not_as_citations():
     assert "citation_precision" not in score_answer(question, record)
 
 
-def test_a_false_refusal_is_wrong_in_all_that_could_be_right():
-    record = answer("The sources do not say this.", status="not_found", confidence=0.1)
-    assert (is_right(ASKED, record), record["confidence"]) == (None, 0.1)
-    assert score_answer(ASKED, record) == {
-        "correct": 0.0,
-        "contains_answer": 0.0,
-        "gold_read": 1.0,
-        "gold_cited": 0.0,
-        "false_refusal": 1.0,
-    }
+@pytest.mark.parametrize(
+    ("answer", "claims", "recalled", "citations", "precise"),
+    [
+        pytest.param(f"{SALT} [1] {SIEGE} [2]", 2, 2, 2, 2, id="quotations with their passages"),
+        pytest.param(f"{SALT} [2]", 1, 0, 1, 0, id="the wrong passage"),
+        pytest.param(f"{SALT} [1] {SIEGE}", 2, 1, 1, 1, id="no citation"),
+        pytest.param(f"{SALT} [1][3]", 1, 1, 2, 1, id="one more that adds nothing"),
+        pytest.param(f"{SALT[:-1]} and {SIEGE} [1][2]", 1, 1, 2, 2, id="only together they support it"),
+        pytest.param(f"{SALT} [9]", 1, 0, 1, 0, id="a number that no passage has"),
+        pytest.param(f"{SALT.replace('758', '785')} [1]", 1, 0, 1, 0, id="a swapped number"),
+        pytest.param("The sources do not say this.", 0, 0, 0, 0, id="nothing is claimed"),
+        pytest.param("顏真卿起兵響應朝廷。[4]王維寫下輞川詩。[4]", 2, 1, 2, 1, id="Chinese"),
+    ],
+)
+def test_claims_are_recalled_and_citations_precise(answer, claims, recalled, citations, precise):
+    others = {3: "Du Fu wrote of a broken country whose rivers remain.", 4: "平原太守颜真卿起兵响应朝廷。"}
+    scores = score_citations(answer, {1: SALT, 2: SIEGE, **others})
+    assert scores == (claims, recalled, citations, precise)
+    assert scores.recall == (recalled / claims if claims else 0)
+    assert scores.precision == (precise / citations if citations else 0)
 
 
-def test_a_right_refusal_is_correct_and_has_nothing_else():
-    scored = score_answer(UNANSWERABLE, answer("The sources do not say this.", status="not_found"))
-    assert scored == {"correct": 1.0, "correct_refusal": 1.0}
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("The Governor's salt, 110 cash!", ["governors", "salt", "110", "cash"]),
+        ("天寶十四載，An Lushan", ["天", "宝", "十", "四", "载", "lushan"]),
+        ("ＡＢ　12", ["ab", "12"]),
+        ("", []),
+    ],
+)
+def test_tokens_are_characters_of_chinese_and_words_of_other_scripts(text, tokens):
+    assert answer_tokens(text) == tokens
 
 
-def test_an_answer_that_should_have_been_refused_is_wrong_however_well_it_is_cited():
-    record = answer("In 758 Diwu Qi made salt a monopoly of the state. [1]", [1])
-    scored = score_answer(UNANSWERABLE, record)
-    assert scored["correct_refusal"] == 0.0
-    assert scored["correct"] == 0.0
-    assert scored["citation_recall"] == 1.0
-    assert is_right(UNANSWERABLE, record) is False
+@pytest.mark.parametrize(
+    ("answer", "right", "value"),
+    [
+        ("It was sold at 110 cash a peck.", ["110 cash"], 1.0),
+        ("It was sold at 1100 cash.", ["110"], 0.0),
+        ("杜甫写下悲陳陶", ["悲陈陶"], 1.0),
+        ("anything", ["。"], 0.0),
+    ],
+)
+def test_an_answer_in_a_sentence_is_found_as_whole_tokens(answer, right, value):
+    assert contains_answer(answer, right) == value
 
 
-def test_without_a_written_answer_the_cited_passage_decides():
-    asked = Question("q", "Who held Suiyang?", gold=(GoldPassage("Zhang Xun held"),))
-    right = answer("Zhang Xun held the town of Suiyang for ten months. [2]", [2])
-    wrong = answer("In 758 Diwu Qi made salt a monopoly of the state. [1]", [1])
-    assert (is_right(asked, right), is_right(asked, wrong)) == (True, False)
-    assert "contains_answer" not in score_answer(asked, right)
+def test_citation_marks_are_no_words():
+    assert without_marks("Li Su took Caizhou [1][2].") == "Li Su took Caizhou."
 
 
-def test_only_known_metrics_are_given():
-    scored = score_answer(ASKED, answer("In 758. [1]", [1], verdict="partial"))
-    assert set(scored) <= set(KNOWN)
-    assert scored["claims_supported"] == 0.0
+@given(st.text(min_size=1))
+def test_every_answer_with_a_token_holds_itself(text):
+    assert contains_answer(text, [text]) == bool(answer_tokens(text))

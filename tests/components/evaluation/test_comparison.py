@@ -7,7 +7,6 @@ from shiguan.errors import RefusedError
 from shiguan.evaluation.comparison import (
     breach,
     compare_results,
-    comparison_report,
     comparison_table,
     conclusion,
     write_comparison,
@@ -164,8 +163,7 @@ def test_losses_are_summed_up_in_the_order_of_the_stages():
 def test_a_comparison_is_written_for_people_and_programs(tmp_path):
     before, after = results(95, text=HOSTILE), results(85, text=HOSTILE)
     comparison = compare_results(before, after, {"recall@5": 0.02})
-    report = comparison_report(comparison, before, after)
-    write_comparison(comparison, report, before, after, tmp_path)
+    write_comparison(comparison, tmp_path)
     page = (tmp_path / "comparison.html").read_text(encoding="utf-8")
     assert "<script" not in page
     assert '<td class="text worse" data-label="verdict"><span>worse</span></td>' in page

@@ -3,19 +3,12 @@
 import json
 
 import pytest
+from tests.doubles.six_texts import six_texts, write_rows
 
 from shiguan.cli import main
 from shiguan.engine.loading import pipeline_path
 from shiguan.evaluation.measurement import MeasuredMode
 
-TEXTS = {
-    "fall": "The capital Chang'an fell to the rebels in July 756, and the emperor fled to Shu.",
-    "census": "The census of 755 counted fifty-two million people in the whole empire.",
-    "salt": "In 758 Diwu Qi made salt a monopoly of the state to pay for the war.",
-    "siege": "Zhang Xun held the town of Suiyang for ten months against a far larger army.",
-    "poet": "Du Fu wrote of a broken country whose mountains and rivers remain.",
-    "亂": "天寶十四載，安祿山反於范陽。",
-}
 QUESTIONS = {
     "q1": ("When did the capital fall?", "fall"),
     "q2": ("How many people did the census count?", "census"),
@@ -26,21 +19,34 @@ QUESTIONS = {
 }
 
 
+GOLDEN = [
+    {"id": "q1", "question": "When did the capital Chang'an fall to the rebels?", "answers": ["July 756"], "gold": [{"quote": "The capital Chang'an fell"}], "type": "time", "language": "en"},
+    {"id": "q2", "question": "Who made salt a monopoly of the state?", "answers": ["Diwu Qi"], "gold": [{"quote": "Diwu Qi made salt"}], "type": "person", "language": "en"},
+    {"id": "q3", "question": "安祿山反於何地？", "answers": ["范阳"], "gold": [{"quote": "安祿山反於范陽"}], "type": "place", "language": "zh"},
+    {"id": "q4", "question": "Which composer wrote the opera about the phantom of Paris?", "answerable": False, "type": "unanswerable", "language": "en"},
+    {"id": "q5", "question": "How many swallows did the astronomers of Samarkand paint?", "answers": ["fifty-two million"], "gold": [{"quote": "The census of 755"}], "type": "number", "language": "en"},
+    {"id": "q6", "question": "How long did he hold it?", "answers": ["ten months"], "gold": [{"quote": "for ten months"}], "type": "follow_up", "language": "en",
+     "history": [{"role": "user", "content": "Who held the town of Suiyang against the larger army?"}, {"role": "assistant", "content": "Zhang Xun held the town of Suiyang."}]},
+]  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("eval")
-    rows = {
-        "corpus": [{"id": name, "title": "", "text": text} for name, text in TEXTS.items()],
-        "queries": [
-            {"id": name, "text": text, "meta": {"lang": "zh" if name == "q6" else "en"}}
-            for name, (text, _) in QUESTIONS.items()
-        ],
-        "qrels": [{"query_id": name, "doc_id": doc, "score": 1} for name, (_, doc) in QUESTIONS.items()],
-    }
-    for name, lines in rows.items():
-        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-        (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    folder = six_texts(tmp_path_factory.mktemp("eval"))
+    queries = [
+        {"id": name, "text": text, "meta": {"lang": "zh" if name == "q6" else "en"}}
+        for name, (text, _) in QUESTIONS.items()
+    ]
+    write_rows(folder / "queries.jsonl", queries)
+    qrels = [{"query_id": name, "doc_id": document, "score": 1} for name, (_, document) in QUESTIONS.items()]
+    write_rows(folder / "qrels.jsonl", qrels)
+    write_rows(folder / "golden.jsonl", GOLDEN)
     return folder
+
+
+@pytest.fixture(scope="module")
+def library(place):
+    return ["--data-dir", str(place / "library")]
 
 
 def files(place):
@@ -49,24 +55,19 @@ def files(place):
 
 def test_a_run_that_was_stopped_goes_on_and_is_measured_whole(place, monkeypatch, capsys):
     command = ["eval", "retrieval", *files(place), "--output", str(place / "run")]
-    asked = []
-    ask = MeasuredMode.ask
+    asked, ask = [], MeasuredMode.ask
 
-    def stopped_at_the_third(self, question):
-        if len(asked) == 2:
+    def counted(self, question):
+        if stops and len(asked) == 2:
             raise KeyboardInterrupt
         asked.append(question.id)
         return ask(self, question)
 
-    monkeypatch.setattr(MeasuredMode, "ask", stopped_at_the_third)
+    monkeypatch.setattr(MeasuredMode, "ask", counted)
+    stops = True
     assert main(command) == 130
     assert not (place / "run" / "results.json").exists()
-
-    def counted(self, question):
-        asked.append(question.id)
-        return ask(self, question)
-
-    monkeypatch.setattr(MeasuredMode, "ask", counted)
+    stops = False
     assert main(command) == 0
     assert asked == list(QUESTIONS)
     out = capsys.readouterr().out
@@ -133,3 +134,37 @@ def test_a_library_of_other_documents_is_not_measured_on(place, tmp_path, capsys
     )
     assert code == 2
     assert "holds a library that was not made by an evaluation" in capsys.readouterr().err
+
+
+def test_answers_are_measured(place, library, capsys):
+    command = ["eval", "answers", "--golden", str(place / "golden.jsonl"), "--mode", "precise", *library]
+    assert main([*command, "--output", str(place / "answered")]) == 0
+    out = capsys.readouterr().out
+    assert "Of 1 question that went wrong" in out
+    results = json.loads((place / "answered" / "results.json").read_text(encoding="utf-8"))
+    by_id = {row["id"]: row["metrics"] for row in results["questions"]}
+    assert [row["correct"] for row in by_id.values()] == [1, 1, 1, 1, 0, 1]
+    assert by_id["q4"]["correct_refusal"] == 1
+    assert results["metrics"]["llm_calls"]["value"] == 0
+    assert "citation_precision" not in by_id["q1"]
+    page = (place / "answered" / "report.html").read_text(encoding="utf-8")
+    assert "Where it was lost" in page
+
+
+def test_a_tenant_without_documents_is_refused(place, library, capsys):
+    command = ["eval", "answers", "--golden", str(place / "golden.jsonl"), *library, "--tenant", "nobody"]
+    assert main([*command, "--output", str(place / "none")]) == 2
+    assert "has nothing in this library" in capsys.readouterr().err
+
+
+def test_golden_questions_take_a_model(library, capsys):
+    assert main(["eval", "golden", *library]) == 2
+    assert "none is configured" in capsys.readouterr().err
+
+
+def test_golden_questions_are_made_with_one(place, library, stand_in_llm, monkeypatch, capsys):
+    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+    assert main(["eval", "golden", *library, "--output", str(place / "made")]) == 1
+    out = capsys.readouterr().out
+    assert "0 questions accepted" in out
+    assert "3 left out" in out

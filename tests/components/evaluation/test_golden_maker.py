@@ -13,8 +13,8 @@ from shiguan.evaluation.golden_maker import (
     MOST_FRUITLESS,
     PER_PASSAGE,
     REVIEW_FILE,
-    GoldenMaker,
     judge_agreement,
+    make_questions,
     read_judgements,
     read_questions,
     write_made_set,
@@ -69,22 +69,22 @@ RULES = [Rule("<questions>", judged), Rule("You write test questions", written)]
 
 
 @pytest.fixture
-def maker(stand_in_llm, monkeypatch):
+def generator(stand_in_llm, monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
     stand_in_llm.rules = list(RULES)
-    generator = ConfiguredChatGenerator(max_retries=0)
-    generator.warm_up()
-    return GoldenMaker(generator)
+    configured = ConfiguredChatGenerator(max_retries=0)
+    configured.warm_up()
+    return configured
 
 
-def made_in(folder, maker, count=50, track=list):
-    made = maker.make(PARENTS, count, RunStore(folder, {"kind": "golden"}), track)
+def made_in(folder, generator, count=50, track=list):
+    made = make_questions(generator, PARENTS, count, RunStore(folder, {"kind": "golden"}), track)
     write_made_set(made, folder)
     return made
 
 
-def test_a_library_gives_a_set_that_can_be_measured_with(tmp_path, maker, stand_in_llm):
-    made = made_in(tmp_path, maker)
+def test_a_library_gives_a_set_that_can_be_measured_with(tmp_path, generator, stand_in_llm):
+    made = made_in(tmp_path, generator)
     assert (len(made.accepted), len(made.rejected)) == (19, 1)
     assert made.left_out == 10  # an answer that is not in the passage
     assert (made.passages, made.llm_calls, stand_in_llm.calls) == (10, 20, 20)
@@ -94,64 +94,66 @@ def test_a_library_gives_a_set_that_can_be_measured_with(tmp_path, maker, stand_
     assert all(any(one.gold[0].stands_in(parent) for parent in PARENTS) for one in golden if one.gold)
 
 
-def test_a_stopped_run_goes_on_where_it_was(tmp_path, maker, stand_in_llm):
+def test_a_stopped_run_goes_on_where_it_was(tmp_path, generator, stand_in_llm):
     def two(parents):
         yield from parents[:2]
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        made_in(tmp_path, maker, track=two)
+        made_in(tmp_path, generator, track=two)
     assert stand_in_llm.calls == 4
-    made_in(tmp_path, maker)
+    made_in(tmp_path, generator)
     assert stand_in_llm.calls == 20
 
 
-def test_no_more_is_asked_than_is_wanted(tmp_path, maker, stand_in_llm):
-    made = made_in(tmp_path, maker, count=2)
+def test_no_more_is_asked_than_is_wanted(tmp_path, generator, stand_in_llm):
+    made = made_in(tmp_path, generator, count=2)
     assert len(made.accepted) == 2
     assert stand_in_llm.calls == 2
 
 
-def test_nearly_the_same_question_is_asked_once(tmp_path, maker, stand_in_llm):
+def test_nearly_the_same_question_is_asked_once(tmp_path, generator, stand_in_llm):
     same = {"type": "fact", "question": "To whom did the town fall in the end?", "answer": "the rebels", "quote": ""}
     stand_in_llm.rules = [RULES[0], Rule("You write test questions", {"questions": [same]})]
-    made = made_in(tmp_path, maker)
+    made = made_in(tmp_path, generator)
     assert len(made.accepted) == 1
     assert made.left_out == 29  # nine are nearly the same, two of three were never written
 
 
-def test_a_model_whose_replies_are_of_no_use_is_counted_and_not_asked_for_every_passage(maker, stand_in_llm, tmp_path):
+def test_a_model_whose_replies_are_of_no_use_is_counted_and_not_asked_for_every_passage(
+    generator, stand_in_llm, tmp_path
+):
     stand_in_llm.rules, stand_in_llm.default = [], "As a language model I cannot."
     parents = [
         Document(id=f"p{number:03}", content=f"In {700 + number} the town was taken. " * 4) for number in range(50)
     ]
     for run in (1, 2):  # run again, it goes on
-        made = maker.make(parents, 6, RunStore(tmp_path, {"kind": "golden"}), list)
+        made = make_questions(generator, parents, 6, RunStore(tmp_path, {"kind": "golden"}), list)
         assert (made.accepted, made.rejected, made.left_out) == ([], [], run * MOST_FRUITLESS * PER_PASSAGE)
         assert stand_in_llm.calls == made.llm_calls == run * MOST_FRUITLESS
 
 
-def test_a_judge_that_answers_nonsense_accepts_nothing_and_is_counted(tmp_path, maker, stand_in_llm):
+def test_a_judge_that_answers_nonsense_accepts_nothing_and_is_counted(tmp_path, generator, stand_in_llm):
     stand_in_llm.rules, stand_in_llm.default = [RULES[1]], "Fine questions!"
-    made = made_in(tmp_path, maker)
+    made = made_in(tmp_path, generator)
     assert made.accepted == []
     assert [row["judge"] for row in made.rejected] == ["none"] * 20
 
 
-def test_a_person_reviews_one_in_ten_without_seeing_the_judge(tmp_path, maker):
-    made = made_in(tmp_path, maker)
+def test_a_person_reviews_one_in_ten_without_seeing_the_judge(tmp_path, generator):
+    made = made_in(tmp_path, generator)
     review = tmp_path / REVIEW_FILE
     rows = [json.loads(line) for line in review.read_text(encoding="utf-8").splitlines()]
     assert len(rows) == 2
     assert all(row["person"] == "" and "judge" not in row for row in rows)
-    assert judge_agreement(review, made.verdicts).agreement is None
+    assert judge_agreement(review, made.verdicts)["agreement"] is None
     other = {"accept": "reject", "reject": "accept"}
     rows[0]["person"] = made.verdicts[rows[0]["id"]]
     rows[1]["person"] = other[made.verdicts[rows[1]["id"]]]
     review.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    made_in(tmp_path, maker)  # a second run leaves what a person wrote
-    found = judge_agreement(review, made.verdicts)
-    assert (found.reviewed, found.open, found.agreement, found.disagreements) == (2, 0, 0.5, [rows[1]["id"]])
+    made_in(tmp_path, generator)  # a second run leaves what a person wrote
+    agreement = {"reviewed": 2, "open": 0, "agreement": 0.5, "disagreements": [rows[1]["id"]]}
+    assert judge_agreement(review, made.verdicts) == agreement
 
 
 @pytest.mark.parametrize(

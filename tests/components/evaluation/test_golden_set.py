@@ -44,7 +44,7 @@ def test_queries_of_a_retrieval_set_are_read_as_they_are(tmp_path):
         {"id": "2", "text": "Why?", "answers": [], "meta": {"unanswerable": True}},
     ]
     first, second = read_golden_set(written(tmp_path, *rows)).questions
-    assert first.gold == (GoldPassage("", "d", 3, 6),)
+    assert first.gold == (GoldPassage("", "d", ((3, 6),)),)
     assert (first.language, second.answerable) == ("en", False)
 
 
@@ -86,8 +86,8 @@ def test_a_gold_passage_is_found_by_its_words_or_its_place():
     )
     assert GoldPassage("755 An Lushan").stands_in(document)
     assert GoldPassage("755", source="b.epub").stands_in(document)
-    assert GoldPassage(source="d", start=30, end=40).stands_in(document)
-    assert not GoldPassage(source="d", start=33, end=40).stands_in(document)
+    assert GoldPassage(source="d", spans=((30, 40),)).stands_in(document)
+    assert not GoldPassage(source="d", spans=((33, 40),)).stands_in(document)
     assert not GoldPassage("755", source="other").stands_in(document)
     assert not GoldPassage("756").stands_in(document)
 

@@ -1,7 +1,6 @@
 """Each question is asked once, and its one record holds all that is scored."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -15,7 +14,7 @@ from shiguan.evaluation.questions import read_golden_set
 
 TEXTS = {f"d{number}": f"In {700 + number} the garrison of town {number} held out against the rebels." for number in range(30)}  # fmt: skip
 ROWS = [
-    {"id": "q1", "question": "When did town 7 hold out?", "answers": ["707"], "gold": [{"quote": "In 707 the garrison"}]},
+    {"id": "q1", "question": "When did town 7 hold out?", "answers": ["707"], "gold": [{"quote": "In 707 the garrison", "source": "d7"}]},
     {"id": "q2", "question": "When did town 9 hold out?", "answers": ["709"], "gold": [{"quote": "In 709 the garrison"}]},
     {"id": "q3", "question": "Who composed the opera of Paris?", "answerable": False},
 ]  # fmt: skip
@@ -32,16 +31,8 @@ def library(tmp_path_factory):
 
 def plan(library, kind, output, **changes):
     questions = read_golden_set(library / "golden.jsonl")
-    first, *others = questions.questions
-    judged = replace(questions, questions=[replace(first, grades={"d7": 1.0}), *others])
     return Plan(
-        kind,
-        judged,
-        mode="precise",
-        tenant_id=TENANT,
-        output=output,
-        data_dir=library / "library",
-        **changes,
+        kind, questions, mode="precise", tenant_id=TENANT, output=output, data_dir=library / "library", **changes
     )
 
 

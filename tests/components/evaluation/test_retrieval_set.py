@@ -4,7 +4,7 @@ import json
 import pytest
 
 from shiguan.errors import RefusedError
-from shiguan.evaluation.questions import read_retrieval_set, spread
+from shiguan.evaluation.questions import GoldPassage, read_retrieval_set, spread
 
 CORPUS = [
     {"id": "d1", "title": "One", "text": "The capital fell in 756."},
@@ -47,9 +47,9 @@ def files(tmp_path):
 def test_a_set_is_read_with_its_judgements_places_groups_and_turns(files):
     found = read_retrieval_set(*files())
     first, second = found.questions
-    assert (first.text, first.grades, first.spans) == ("When did the capital fall?", {"d1": 2.0}, {"d1": [(20, 23)]})
+    assert (first.text, first.gold) == ("When did the capital fall?", (GoldPassage("", "d1", ((20, 23),), 2.0),))
     assert (first.stratum, first.language, first.answers) == ("easy", "en", ["756"])
-    assert (second.text, second.language, second.spans) == ("何亂？", "und", {})
+    assert (second.text, second.language, second.gold) == ("何亂？", "und", (GoldPassage(source="d2"),))
     assert second.history == [{"role": "user", "content": "唐代"}, {"role": "assistant", "content": "嗯"}]
     assert set(found.hashes) == {"corpus.jsonl", "queries.jsonl", "qrels.jsonl"}
     assert found.unjudged == []

@@ -7,7 +7,7 @@ from haystack import Document
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.evaluation.questions import Question
+from shiguan.evaluation.questions import GoldPassage, Question
 from shiguan.evaluation.scoring import (
     context_metrics,
     judged,
@@ -17,8 +17,14 @@ from shiguan.evaluation.scoring import (
     reciprocal_rank,
 )
 
-GOLD = Question("q", "?", {"a": 1.0}, {"a": [(10, 20), (50, 60)]})
-GRADED = Question("q", "?", {"a": 2.0, "b": 2.0, "c": 1.0})
+GOLD = Question("q", "?", (GoldPassage(source="a", spans=((10, 20), (50, 60))),))
+
+
+def graded(**grades):
+    return Question("q", "?", tuple(GoldPassage(source=name, grade=grade) for name, grade in grades.items()))
+
+
+GRADED = graded(a=2.0, b=2.0, c=1.0)
 
 
 def passage(record_id, *pieces):
@@ -75,7 +81,7 @@ def test_ndcg_takes_grades_as_gains_and_counts_a_document_once():
 
 
 def test_the_ideal_order_is_as_long_as_what_is_looked_at():
-    many = Question("q", "?", {f"d{n}": 1.0 for n in range(12)})
+    many = graded(**{f"d{n}": 1.0 for n in range(12)})
     assert ndcg(many, [f"d{n}" for n in range(10)], 10) == pytest.approx(1)
 
 
