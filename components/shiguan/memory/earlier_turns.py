@@ -11,7 +11,7 @@ from haystack.dataclasses import ChatMessage
 from shiguan.claims.marks import neutral_answer
 from shiguan.conversations import SummaryNode, Turn
 from shiguan.llm.prompt_rendering import render_prompt
-from shiguan.llm.source_blocks import SourceBlock, neutral_text, numbered, render_sources, source_block
+from shiguan.llm.source_blocks import neutral_text, numbered, render_sources
 from shiguan.text.languages import detect_language
 from shiguan.text.passages import with_gaps
 
@@ -72,9 +72,8 @@ def written_turns(turns: Sequence[Turn], found: Mapping[str, Document], numbers:
         read = _read(turn)
         new = [(found[entry["id"]], entry) for entry in read if entry["id"] not in shown]
         again = [entry["number"] for entry in read if entry["id"] in shown]
-        blocks = [_read_block(parent, entry) for parent, entry in new]
         shown.update((parent.id, _as_read(parent, entry)) for parent, entry in new)
-        context = render_sources(blocks, again) if read else ""
+        context = render_sources([_shown_then(*entry) for entry in new], again) if read else ""
         known = {document.meta["number"] for document in shown.values()}
         text = turn.answer if turn.meta.get("status") in _WHOLE_ANSWERS else turn.said
         language = turn.meta.get("thread", {}).get("language") or detect_language(turn.question)
@@ -104,14 +103,14 @@ def _earlier_turn(context: str, question: str, language: str) -> ChatMessage:
     return message
 
 
-def _read_block(parent: Document, read: Mapping[str, Any]) -> SourceBlock:
-    """Write a stored passage as it was read then: its number, its stretch, and the gaps."""
+def _shown_then(parent: Document, read: Mapping[str, Any]) -> Document:
+    """Return a stored passage as it was shown then: its number, its stretch, and the gaps."""
     text, cut = parent.content or "", read.get("cut")
     if read.get("kept"):
         text = with_gaps(text, [(start, end) for start, end in read["kept"]])
     elif cut:
         text = text[cut[0] : cut[1]]
-    return source_block(numbered(parent, read["number"]), text)
+    return replace(numbered(parent, read["number"]), content=text)
 
 
 def in_turns(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
