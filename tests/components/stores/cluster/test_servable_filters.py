@@ -13,11 +13,10 @@ from qdrant_client import QdrantClient, models
 from tests.doubles.stand_in_elasticsearch import matches
 
 from shiguan.errors import RefusedError
-from shiguan.stores.cluster.schema import ElasticsearchSchema, servable
+from shiguan.stores.cluster.schema import passage_fields, servable
 
-TYPES = {
-    name: spec["type"] for name, spec in ElasticsearchSchema(False, ("title",), (), 1).mappings()["properties"].items()
-}
+FIELDS = passage_fields(searched=False, keyword_fields=(), bm25_fields=())
+TYPES = {name: spec["type"] for name, spec in FIELDS.items()}
 METAS = [
     {"tenant_id": tenant, **language, **position}
     for tenant in ("a", "b")
