@@ -5,12 +5,11 @@ import subprocess
 import sys
 
 import pytest
-from haystack import Document
 from haystack.core.errors import DeserializationError
-from haystack.document_stores.types import DuplicatePolicy
 from haystack_integrations.components.retrievers.elasticsearch.bm25_retriever import ElasticsearchBM25Retriever
 from haystack_integrations.components.retrievers.qdrant.retriever import QdrantEmbeddingRetriever
 from haystack_integrations.document_stores.elasticsearch import ElasticsearchDocumentStore
+from tests.components.stores.cluster.conftest import ALL, TENANT, child
 from tests.doubles.cluster import with_small_models
 
 from shiguan.engine.loading import pipeline_path
@@ -18,7 +17,6 @@ from shiguan.errors import RefusedError
 from shiguan.stores.cluster.elasticsearch_store import ElasticsearchStore
 from shiguan.stores.cluster.qdrant_store import QdrantStore
 
-TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
 FILE = """
 components:
   # Names a store of this deployment before a retriever does.
@@ -41,16 +39,11 @@ connections: []
 """
 
 
-def child(number, tenant="a", content="salt", embedding=(1.0, 0.0)):
-    meta = {"tenant_id": tenant, "file_id": "f", "parent_id": "p", "start": number}
-    return Document(id=f"c{number}", content=content, meta=meta, embedding=[*embedding])
-
-
 @pytest.fixture
 def words(elasticsearch):
     store = ElasticsearchStore("children")
     store.set_up()
-    store.write_documents([child(1), child(2, "b"), child(3, content="in 2023")], policy=DuplicatePolicy.OVERWRITE)
+    store.write_documents([child(1), child(2, "b"), child(3, content="in 2023")], policy=ALL)
     yield store
     store.close()
 
@@ -59,7 +52,7 @@ def words(elasticsearch):
 def vectors(qdrant):
     store = QdrantStore("children", embedding_dim=2)
     store.set_up()
-    store.write_documents([child(1), child(2, "b"), child(3, embedding=(0, 1))], policy=DuplicatePolicy.OVERWRITE)
+    store.write_documents([child(1), child(2, "b"), child(3, embedding=(0, 1))], policy=ALL)
     yield store
     store.close()
 
@@ -168,13 +161,6 @@ def test_filters_that_the_servers_would_read_differently_are_refused(words, vect
         ElasticsearchBM25Retriever(document_store=words).run("salt", filters=odd)
     with pytest.raises(RefusedError, match=r"cannot filter by `meta\.colour`"):
         QdrantEmbeddingRetriever(vectors).run([1.0, 0.0], filters=odd)
-
-
-def test_a_not_means_on_qdrant_what_haystack_means(vectors):
-    parts = [{"field": "meta.parent_id", "operator": "==", "value": "p"}]
-    parts.append({"field": "meta.start", "operator": "==", "value": 1})
-    both = {"operator": "AND", "conditions": [TENANT, {"operator": "NOT", "conditions": parts}]}
-    assert ids(QdrantEmbeddingRetriever(vectors).run([1.0, 0.0], filters=both)) == ["c3"]
 
 
 def test_nothing_to_search_by_finds_nothing(words, vectors, elasticsearch, qdrant):
