@@ -20,10 +20,7 @@ from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.memory.summary_tree import SummaryTree, leaf_text, next_group, read_summary, shortened
 from shiguan.stores.embedded.sqlite_conversation_store import SQLiteConversationStore
 
-
-@pytest.fixture(autouse=True)
-def endpoint(stand_in_llm, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+pytestmark = pytest.mark.usefixtures("endpoint")
 
 
 def tree(generator=None):

@@ -15,9 +15,7 @@ GOAL = "The person wants to know what became of An Lushan's son."
 QUESTION = "And what became of his son?"
 
 
-@pytest.fixture(autouse=True)
-def endpoint(stand_in_llm, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+pytestmark = pytest.mark.usefixtures("endpoint")
 
 
 def restater(llm=None, reply=None, **more):

@@ -46,9 +46,8 @@ class NoWeights:
 
 
 @pytest.fixture(autouse=True)
-def endpoint(stand_in_llm, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    stand_in_llm.default = PASSAGE
+def _passage(endpoint):
+    endpoint.default = PASSAGE
 
 
 def embedder(**more):

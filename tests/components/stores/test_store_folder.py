@@ -35,11 +35,6 @@ def documents(count, seed=0, prefix="d"):
     ]
 
 
-def test_nothing_is_opened_before_the_first_use(tmp_path):
-    make(tmp_path / "data")
-    assert not (tmp_path / "data").exists()
-
-
 def test_the_folder_comes_from_the_path_or_the_environment(tmp_path, monkeypatch):
     assert make(tmp_path, name="x").folder == tmp_path / "x"
     monkeypatch.setenv("SHIGUAN_DATA_DIR", str(tmp_path / "env"))
@@ -79,11 +74,12 @@ def test_parameters_round_trip(tmp_path):
 
 
 def test_documents_outlive_the_store_object(tmp_path):
-    written = documents(700)
-    store = make(tmp_path)
+    written, folder = documents(700), tmp_path / "数据 folder"
+    store = make(folder)
+    assert not folder.exists()  # nothing is opened before the first use
     store.write_documents(written)
     store.close()
-    assert make(tmp_path).filter_documents() == written
+    assert make(folder).filter_documents() == written
     # A closed store opens its folder again when it is used.
     assert store.count_documents() == 700
 
@@ -189,13 +185,6 @@ def test_other_settings_than_the_folders_are_refused(tmp_path, other, word, reop
     assert store.count_documents() == 1
 
 
-def edit(folder, change):
-    path = folder / "children" / "shiguan.json"
-    record = json.loads(path.read_text())
-    change(record)
-    path.write_text(json.dumps(record))
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -210,7 +199,10 @@ def edit(folder, change):
 def test_a_folder_of_another_version_is_refused(tmp_path, change):
     make(tmp_path).write_documents(documents(1))
     close_all_shards()
-    edit(tmp_path, change)
+    path = tmp_path / "children" / "shiguan.json"
+    record = json.loads(path.read_text())
+    change(record)
+    path.write_text(json.dumps(record))
     with pytest.raises(StoreFormatError, match=r"(format|bm25_k1).*Ingest again"):
         make(tmp_path).count_documents()
 
@@ -581,13 +573,6 @@ def test_an_opened_folder_leaves_the_files_of_its_field_indexes_on_the_disk(tmp_
         elif not line.split()[0].endswith(":"):
             file = line
     assert held < 100  # KiB; the engine alone leaves 25,000 of five fields
-
-
-def test_the_data_folder_may_have_any_name(tmp_path):
-    store = make(tmp_path / "数据 folder")
-    store.write_documents(documents(1))
-    assert Path(store.folder).is_dir()
-    assert store.count_documents() == 1
 
 
 @pytest.mark.skipif(os.name != "posix", reason="POSIX rights")
