@@ -25,18 +25,18 @@ class EarlierTurns:
     """
     The messages that a prompt begins with, and the passages that already have a number.
 
-    `shown` has the passages in the messages, with their content, and those of earlier prompts, without it; `first` is
-    the number of the first turn in the messages, or None.
+    `shown` has the passages in the messages, with their content, and those of earlier prompts, without it; `thread` is
+    what is kept of the messages for the next prompt, `start` the number of the first turn in them, or 0.
     """
 
     messages: list[ChatMessage] = field(default_factory=list)
     shown: list[Document] = field(default_factory=list)
-    first: int | None = None
+    thread: dict[str, Any] = field(default_factory=lambda: {"start": 0})
 
 
 def start_of(turn: Turn) -> int:
     """Return the number of the first turn in the prompt of this turn."""
-    return int(turn.meta.get("thread", {}).get("start") or turn.number)
+    return int(_thread(turn).get("start") or turn.number)
 
 
 def turns_in_prompts(turns: Sequence[Turn]) -> list[Turn]:
@@ -52,10 +52,10 @@ def passages_of(turns: Sequence[Turn]) -> list[str]:
 
 def numbers_of(turns: Sequence[Turn]) -> tuple[dict[str, int], bool]:
     """Return the numbers of passages, and whether each was given only once; otherwise its first holder keeps it."""
-    numbers: dict[str, int] = dict(turns[0].meta.get("thread", {}).get("numbers") or {}) if turns else {}
+    numbers: dict[str, int] = dict(_thread(turns[0]).get("numbers") or {}) if turns else {}
     holders = {number: name for name, number in numbers.items()}
     clear = True
-    for read in (read for turn in turns for read in turn.meta.get("thread", {}).get("read") or []):
+    for read in (read for turn in turns for read in _thread(turn).get("read") or []):
         name, number = read["id"], read["number"]
         holder = holders.setdefault(number, name)
         clear = clear and holder == name and numbers.get(name, number) == number
@@ -66,7 +66,7 @@ def numbers_of(turns: Sequence[Turn]) -> tuple[dict[str, int], bool]:
 
 def written_turns(turns: Sequence[Turn], found: Mapping[str, Document], numbers: Mapping[str, int]) -> EarlierTurns:
     """Write the turns, each passage where it was shown first."""
-    messages: list[ChatMessage] = summary_messages(str(turns[0].meta.get("thread", {}).get("opening") or ""))
+    messages: list[ChatMessage] = summary_messages(str(_thread(turns[0]).get("opening") or ""))
     shown: dict[str, Document] = {}
     for turn in turns:
         read = _read(turn)
@@ -76,16 +76,17 @@ def written_turns(turns: Sequence[Turn], found: Mapping[str, Document], numbers:
         context = render_sources([_shown_then(*entry) for entry in new], again) if read else ""
         known = {document.meta["number"] for document in shown.values()}
         text = turn.answer if turn.meta.get("status") in _WHOLE_ANSWERS else turn.said
-        language = turn.meta.get("thread", {}).get("language") or detect_language(turn.question)
+        language = _thread(turn).get("language") or detect_language(turn.question)
         answer = neutral_answer(text[:_LONGEST_ANSWER], known)
         asked = _earlier_turn(context, neutral_text(turn.question), language)
         messages += [asked, ChatMessage.from_assistant(answer or "…")]
-    return EarlierTurns(messages, [*shown.values(), *_only_numbered(numbers, shown)], turns[0].number)
+    return EarlierTurns(messages, [*shown.values(), *_only_numbered(numbers, shown)], {"start": turns[0].number})
 
 
 def anew(summary: str, numbers: Mapping[str, int]) -> EarlierTurns:
     """Start the messages over: a summary replaces the turns, and passages keep their numbers."""
-    return EarlierTurns(summary_messages(summary), _only_numbered(numbers, {}))
+    thread = {"start": 0, "opening": summary, "numbers": dict(numbers)}
+    return EarlierTurns(summary_messages(summary), _only_numbered(numbers, {}), thread)
 
 
 def summary_messages(summary: str) -> list[ChatMessage]:
@@ -136,8 +137,12 @@ def whole_summary(nodes: Sequence[SummaryNode]) -> str:
     return "\n".join(node.text for node in roots)[-_LONGEST_SUMMARY:]
 
 
+def _thread(turn: Turn) -> dict[str, Any]:
+    return dict(turn.meta.get("thread") or {})
+
+
 def _read(turn: Turn) -> list[dict[str, Any]]:
-    thread = turn.meta.get("thread", {})
+    thread = _thread(turn)
     return list(thread.get("read") or []) if thread.get("sent") else []
 
 
