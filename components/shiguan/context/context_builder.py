@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 from haystack import Document, component, logging
 
-from shiguan.llm.source_blocks import neutral_text, numbered, render_source, render_sources
+from shiguan.llm.source_blocks import SOURCE_END, neutral_text, numbered, render_sources, source_header
 from shiguan.models.token_counter import TokenCounter
 from shiguan.text.passages import (
     Span,
@@ -192,7 +192,7 @@ class ContextBuilder:
     def _header(self, document: Document) -> int:
         # All get the same number, so that a header costs the same at any rank. One token more, for a tokenizer that
         # counts line breaks.
-        return self._counter.count(render_source(replace(numbered(document, _ANY_NUMBER), content=""))) + 1
+        return self._counter.count(f"{source_header(document, _ANY_NUMBER)}\n\n{SOURCE_END}") + 1
 
     def _cut(self, document: Document, budget: int) -> Document:
         text = document.content or ""

@@ -97,20 +97,29 @@ def numbered(document: Document, number: int) -> Document:
     return replace(document, meta={**document.meta, "number": number}, embedding=None, sparse_embedding=None)
 
 
-def render_source(document: Document) -> str:
-    """Write one numbered passage with its header, made harmless; its text keeps its length."""
+SOURCE_END = "</source>"
+
+
+def source_header(document: Document, number: int) -> str:
+    """Write the line that begins a source, made harmless."""
     meta = document.meta
     section = meta.get("section") or []
     headings = [section] if isinstance(section, str) else [str(heading) for heading in section]
     file, title = str(meta.get("source") or ""), str(meta.get("title") or "")
-    header = {
+    known = {
         "file": file,
         "title": "" if title == file else title,
         "section": " › ".join(headings),
         "place": _place(meta),
     }
-    attributes = "".join(f' {name}="{neutral_attribute(value)}"' for name, value in header.items() if value)
-    return f'<source number="{meta["number"]}"{attributes}>\n{neutral_text(document.content or "")}\n</source>'
+    attributes = "".join(f' {name}="{neutral_attribute(value)}"' for name, value in known.items() if value)
+    return f'<source number="{number}"{attributes}>'
+
+
+def render_source(document: Document) -> str:
+    """Write one numbered passage with its header, made harmless; its text keeps its length."""
+    header = source_header(document, document.meta["number"])
+    return f"{header}\n{neutral_text(document.content or '')}\n{SOURCE_END}"
 
 
 def render_sources(documents: Iterable[Document], shown: Iterable[int] = ()) -> str:
