@@ -43,9 +43,10 @@ def run(tree, store):
     return len(shape(store)) - before, warnings
 
 
-def test_a_leaf_is_the_question_and_the_first_sentence(store):
+@pytest.mark.parametrize("generator", [None, UnavailableGenerator()])
+def test_without_a_model_a_leaf_is_the_question_and_the_first_sentence(store, generator):
     say(store, 1)
-    assert run(tree(), store) == (1, [])
+    assert run(tree(generator), store) == (1, [])
     (node,) = store.nodes("ours", "c")
     assert node.text == "Question 1? Answer 1."
     assert len(node.embedding) == 16 * 4
@@ -122,11 +123,6 @@ def test_a_lost_summary_is_asked_for_once_more_and_then_made_by_rule(store):
     assert run(failing, store)[0] == 1
     assert [node.text for node in store.nodes("ours", "c")] == ["Question 1? Answer 1."]
     assert run(tree(), store) == (1, [])
-
-
-def test_without_an_endpoint_rules_sum_up(store):
-    say(store, 2)
-    assert run(tree(UnavailableGenerator()), store) == (2, [])
 
 
 BAD = {

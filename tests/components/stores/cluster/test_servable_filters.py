@@ -121,16 +121,10 @@ def condition(field="meta.language", operator="==", value="zh"):
         (condition("meta.position", ">", "1"), "the field holds a whole number"),
         (condition("meta.position", ">", None), "the field holds a whole number"),
         (condition(operator="in", value=[]), "a list has at least one value"),
-        (condition(operator="not in", value="zh"), "its `value` is no list"),
         (condition(operator="in", value=["zh", None]), "the field holds a text"),
-        (condition(operator="like"), "its `operator` is none of"),
-        ({"field": "meta.language", "operator": "=="}, "it has no `value`"),
         ({"operator": "AND", "conditions": []}, "at least one condition"),
         ({"operator": "XOR", "conditions": [condition()]}, "none of AND OR NOT"),
-        ({"operator": "AND", "conditions": condition()}, "its `conditions` are no list"),
-        ({"operator": "AND", "conditions": ["x"]}, "is not a Haystack filter"),
-        ({"field": "meta.language"}, "is not a Haystack filter"),
-        ("meta.language == zh", "is not a Haystack filter"),
+        ({"operator": "AND", "conditions": [{"field": "meta.language"}]}, "is not a Haystack filter"),
     ],
 )
 def test_what_the_servers_would_misread_is_refused(filters, message):
