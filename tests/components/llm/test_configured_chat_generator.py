@@ -200,31 +200,6 @@ def test_key_or_address_makes_it_available(monkeypatch, name):
     assert ConfiguredChatGenerator().available() is True
 
 
-SECTION = {
-    "models": [{"name": "cheap"}, {"name": "strong", "model": "strong"}],
-    "roles": {"answer": ["cheap"], "answer_strong": ["strong"]},
-    "rules": [{"role": "answer_strong", "complexity": 7}, {"role": "answer_strong", "attempt": 2}],
-}
-
-
-@pytest.mark.parametrize(
-    ("asked", "model"),
-    [
-        ({"complexity": 7, "type": "comparison", "attempt": 1, "missing": []}, "strong"),
-        ({"complexity": 6, "type": "comparison", "attempt": 1, "missing": []}, DEFAULT_MODEL),
-        ({"complexity": None, "type": None, "attempt": 2, "missing": []}, "strong"),
-        (None, DEFAULT_MODEL),
-    ],
-)
-def test_what_the_prompt_says_of_the_question_decides_who_answers(endpoint, asked, model):
-    messages = [ChatMessage.from_user("Who?", meta={} if asked is None else {"asked": asked})]
-    (reply,) = ConfiguredChatGenerator(models=SECTION).run(messages=messages)["replies"]
-    assert (reply.meta["model"], reply.meta.get("asked")) == (model, asked)
-    endpoint.reset()
-    ConfiguredChatGenerator(models=SECTION, role="helper").run(messages=messages)
-    assert [call.body["model"] for call in endpoint.requests] == [DEFAULT_MODEL]
-
-
 def weather(city: str) -> str:
     return f"Rain in {city}."
 
