@@ -1,43 +1,12 @@
 """An embedded store of short vectors, for tests and for the processes that they start."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 from haystack.document_stores.types import DuplicatePolicy
 
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 
 ALL = DuplicatePolicy.OVERWRITE
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def make(folder, **parameters):
     """Give a store for maintenance, over all tenants."""
     return QdrantEdgeDocumentStore(**{"path": str(folder), "embedding_dim": 4, **parameters}).unscoped()
-
-
-class Started:
-    """A process that ends with the block."""
-
-    def __init__(self, *command):
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "components"), str(ROOT)])}
-        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        self.process = subprocess.Popen([sys.executable, *map(str, command)], env=environment, text=True, **pipes)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.communicate()
-
-    def line(self):
-        line = self.process.stdout.readline().strip()
-        assert line, self.process.stderr.read()
-        return line
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()

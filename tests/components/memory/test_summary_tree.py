@@ -1,17 +1,13 @@
 import json
-import os
 import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from haystack import Pipeline
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 from tests.components.memory.conftest import DocumentEmbedder, TextEmbedder
 from tests.doubles.fake_generators import FailingGenerator, UnavailableGenerator
+from tests.doubles.started import Started
 
-from shiguan import conversations
 from shiguan.conversations import SummaryNode, Turn
 from shiguan.errors import ModelMissingError, RefusedError, StoreFullError
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
@@ -272,11 +268,8 @@ SummaryTree(document_embedder=DocumentEmbedder()).add_missing(Dying(sys.argv[1])
 def test_a_process_killed_between_two_summaries_leaves_none_double_and_none_missing(tmp_path, after):
     store = SQLiteConversationStore(str(tmp_path))
     say(store, 17)
-    root = Path(__file__).parents[3]
-    environment = {**os.environ, "PYTHONPATH": f"{Path(conversations.__file__).parents[1]}:{root}"}
-    command = [sys.executable, "-c", KILLED, str(tmp_path), str(after)]
-    ended = subprocess.run(command, env=environment, cwd=root, check=False, timeout=120)
-    assert ended.returncode == -signal.SIGKILL
+    with Started("-c", KILLED, tmp_path, after) as dying:
+        assert dying.process.wait(120) == -signal.SIGKILL
     assert len(shape(store)) == after
     assert run(tree(), store) == (22 - after, [])
     levels = shape(store)

@@ -10,7 +10,8 @@ import pytest
 from haystack.dataclasses import Document
 from haystack.document_stores.types import DuplicatePolicy
 from tests.doubles.small_library import copy_library
-from tests.doubles.small_store import ALL, ROOT, Started, make
+from tests.doubles.small_store import ALL, make
+from tests.doubles.started import ROOT, Started
 
 from shiguan.engine.library import Library
 from shiguan.errors import StoreFormatError, StoreLockedError

@@ -1,14 +1,9 @@
-import os
-import signal
 import sqlite3
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from tests.components.stores.turns import questions, say
+from tests.doubles.started import Started
 
-from shiguan import conversations
 from shiguan.conversations import SummaryNode, Turn
 from shiguan.errors import StoreError, StoreFormatError, StoreFullError
 from shiguan.stores.embedded.sqlite_conversation_store import SQLiteConversationStore
@@ -142,13 +137,10 @@ while True:
     "after", [pytest.param(1, marks=pytest.mark.slow), 7, pytest.param(30, marks=pytest.mark.slow)]
 )
 def test_a_killed_process_loses_no_turn_that_was_kept(tmp_path, after):
-    environment = {**os.environ, "PYTHONPATH": str(Path(conversations.__file__).parents[1])}
-    with subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE, text=True, env=environment
-    ) as process:
-        told = [int(process.stdout.readline()) for _ in range(after)]
-        process.send_signal(signal.SIGKILL)
-        told += [int(line) for line in process.stdout.read().split("\n")[:-1]]
+    with Started("-c", KILLED, tmp_path) as writer:
+        told = [int(writer.line()) for _ in range(after)]
+        writer.kill()
+        told += [int(line) for line in writer.process.stdout.read().split("\n")[:-1]]
     store = SQLiteConversationStore(str(tmp_path))
     numbers = [turn.number for turn in store.turns("ours", "c")]
     assert numbers == list(range(1, len(numbers) + 1))

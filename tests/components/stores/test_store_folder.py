@@ -10,7 +10,8 @@ import pytest
 from haystack.dataclasses import ByteStream, Document, SparseEmbedding
 from haystack.document_stores.types import DuplicatePolicy
 from tests.doubles.small_library import copy_library
-from tests.doubles.small_store import ALL, Started, make
+from tests.doubles.small_store import ALL, make
+from tests.doubles.started import Started
 
 from shiguan.errors import StoreError, StoreFormatError
 from shiguan.stores.embedded import quantizing, shards

@@ -1,9 +1,5 @@
 """Haystack's own retrievers on the stores of this deployment: loaded from YAML, exact, filtered, and never unscoped."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 from haystack.core.errors import DeserializationError
 from haystack_integrations.components.retrievers.elasticsearch.bm25_retriever import ElasticsearchBM25Retriever
@@ -11,6 +7,7 @@ from haystack_integrations.components.retrievers.qdrant.retriever import QdrantE
 from haystack_integrations.document_stores.elasticsearch import ElasticsearchDocumentStore
 from tests.components.stores.cluster.conftest import ALL, TENANT, child
 from tests.doubles.cluster import with_small_models
+from tests.doubles.started import Started
 
 from shiguan.engine.loading import pipeline_path
 from shiguan.errors import RefusedError
@@ -62,21 +59,19 @@ def ids(result):
 
 
 def in_a_new_process(code, *arguments):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    return Started("-c", code, *arguments).process.communicate(timeout=300)
 
 
 def test_plain_haystack_loads_them_and_what_it_dumps(tmp_path):
     file = tmp_path / "retrievers.yml"
     file.write_text(FILE, encoding="utf-8")
-    done = in_a_new_process(
+    said, errors = in_a_new_process(
         "import sys; from haystack import Pipeline; text = open(sys.argv[1]).read(); one = Pipeline.loads(text);"
         "two = Pipeline.loads(one.dumps()); assert one.to_dict() == two.to_dict();"
         "print(type(two.get_component('words')._document_store).__module__, two.get_component('words')._top_k)",
         file,
     )
-    assert done.stdout.split() == ["shiguan.stores.cluster.elasticsearch_store", "7"], done.stderr
+    assert said.split() == ["shiguan.stores.cluster.elasticsearch_store", "7"], errors
 
 
 @pytest.mark.parametrize("modes", [["advanced"], pytest.param(["simple", "precise"], marks=pytest.mark.slow)], ids=str)
@@ -96,8 +91,8 @@ for path in sys.argv[1:]:
     print(path, os.waitpid(child, 0)[1])
 """
     paths = [pipeline_path("elasticsearch_qdrant", mode) for mode in modes]
-    done = in_a_new_process(code, *paths)
-    assert done.stdout.split() == [part for path in paths for part in (str(path), "0")], done.stderr
+    said, errors = in_a_new_process(code, *paths)
+    assert said.split() == [part for path in paths for part in (str(path), "0")], errors
 
 
 def test_haystacks_own_store_is_loaded_as_before_and_nothing_else_passes_for_one():
