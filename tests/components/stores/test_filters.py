@@ -9,6 +9,7 @@ from haystack.utils.filters import document_matches_filter
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from qdrant_edge import FieldCondition, Filter, MatchValue
+from tests.doubles.filter_strategies import comparisons, filters_of
 
 from shiguan.stores.embedded.filters import translate
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
@@ -37,31 +38,13 @@ FIELDS = st.one_of(
 )
 
 
-def _comparison(field, operator, value):
-    return {"field": field, "operator": operator, "value": value}
-
-
-COMPARISONS = st.one_of(
-    st.builds(_comparison, FIELDS, st.sampled_from(["==", "!="]), COMPARED),
-    st.builds(_comparison, FIELDS, st.sampled_from(["in", "not in"]), st.lists(COMPARED, max_size=3)),
-    st.builds(
-        _comparison,
-        FIELDS,
-        st.sampled_from([">", ">=", "<", "<="]),
-        st.one_of(st.none(), NUMBERS),
-    ),
-    st.builds(_comparison, st.just("id"), st.sampled_from(["==", "!="]), st.sampled_from(IDS)),
-    st.builds(
-        _comparison, st.just("id"), st.sampled_from(["in", "not in"]), st.lists(st.sampled_from([*IDS, "x", None, 1]))
-    ),
-)
-FILTERS = st.recursive(
-    COMPARISONS,
-    lambda inner: st.builds(
-        lambda operator, conditions: {"operator": operator, "conditions": conditions},
-        st.sampled_from(["AND", "OR", "NOT"]),
-        st.lists(inner, max_size=3),
-    ),
+FILTERS = filters_of(
+    comparisons(FIELDS, ["==", "!="], COMPARED),
+    comparisons(FIELDS, ["in", "not in"], st.lists(COMPARED, max_size=3)),
+    comparisons(FIELDS, [">", ">=", "<", "<="], st.one_of(st.none(), NUMBERS)),
+    comparisons(["id"], ["==", "!="], st.sampled_from(IDS)),
+    comparisons(["id"], ["in", "not in"], st.lists(st.sampled_from([*IDS, "x", None, 1]))),
+    least=0,
     max_leaves=6,
 )
 

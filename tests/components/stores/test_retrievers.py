@@ -12,16 +12,13 @@ from shiguan.errors import RefusedError
 from shiguan.stores.embedded.qdrant_edge_bm25_retriever import QdrantEdgeBM25Retriever
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.stores.embedded.qdrant_edge_embedding_retriever import QdrantEdgeEmbeddingRetriever
+from shiguan.tenants import of_tenant as tenant
 
 K1, B, AVERAGE = 1.2, 0.75, 200.0
 
 
 ALL = {"field": "id", "operator": "!=", "value": ""}
 """A retriever takes no question without filters."""
-
-
-def tenant(name):
-    return {"field": "meta.tenant_id", "operator": "==", "value": name}
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from haystack_integrations.document_stores.qdrant.filters import convert_filters
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from qdrant_client import QdrantClient, models
+from tests.doubles.filter_strategies import comparisons, filters_of
 from tests.doubles.stand_in_elasticsearch import matches
 
 from shiguan.errors import RefusedError
@@ -26,36 +27,10 @@ METAS = [
 DOCUMENTS = [Document(id=f"d{number}", content="x", meta=meta) for number, meta in enumerate(METAS)]
 
 texts = st.sampled_from(["a", "b", "zh", "en"])
-numbers = st.integers(-1, 4)
-comparisons = st.one_of(
-    st.fixed_dictionaries(
-        {
-            "field": st.sampled_from(["meta.tenant_id", "language"]),
-            "operator": st.sampled_from(["==", "!="]),
-            "value": texts,
-        }
-    ),
-    st.fixed_dictionaries(
-        {
-            "field": st.sampled_from(["meta.language", "meta.tenant_id"]),
-            "operator": st.sampled_from(["in", "not in"]),
-            "value": st.lists(texts, min_size=1, max_size=3),
-        }
-    ),
-    st.fixed_dictionaries(
-        {
-            "field": st.just("meta.position"),
-            "operator": st.sampled_from(["==", "!=", ">", ">=", "<", "<="]),
-            "value": numbers,
-        }
-    ),
-)
-filters = st.recursive(
-    comparisons,
-    lambda parts: st.fixed_dictionaries(
-        {"operator": st.sampled_from(["AND", "OR", "NOT"]), "conditions": st.lists(parts, min_size=1, max_size=3)}
-    ),
-    max_leaves=8,
+filters = filters_of(
+    comparisons(["meta.tenant_id", "language"], ["==", "!="], texts),
+    comparisons(["meta.language", "meta.tenant_id"], ["in", "not in"], st.lists(texts, min_size=1, max_size=3)),
+    comparisons(["meta.position"], ["==", "!=", ">", ">=", "<", "<="], st.integers(-1, 4)),
 )
 
 
