@@ -184,22 +184,28 @@ def test_recorded_replies_to_contextualize(stand_in_llm, case):
         ) in result["warnings"][0]
 
 
-def test_a_follow_up_is_made_to_stand_alone(stand_in_llm):
-    result = rewriter(stand_in_llm, {"query": "安禄山是何时起兵的？"}).run(query="他是何时起兵的？", history=HISTORY)
+@pytest.mark.parametrize("method", [None, "hyde"])
+def test_a_follow_up_is_made_to_stand_alone(stand_in_llm, method):
+    component = rewriter(stand_in_llm, {"query": "安禄山是何时起兵的？"})
+    result = component.run(query="他是何时起兵的？", history=HISTORY, method=method)
     assert result["queries"] == ["安禄山是何时起兵的？"]
-    assert (result["method"], result["warnings"]) == ("contextualize", [])
+    assert (result["method"], result["warnings"], result["use_hyde"]) == ("contextualize", [], method == "hyde")
     prompt = stand_in_llm.prompts[0]
     assert "user: 安禄山是谁？\nassistant: 安禄山是唐代三镇节度使。" in prompt
 
 
-def test_a_question_that_stands_alone_costs_no_call_whatever_came_before(stand_in_llm):
-    result = rewriter(stand_in_llm).run(query="郭子仪是哪一年去世的？", history=HISTORY)
-    assert (result["method"], stand_in_llm.calls) == ("none", 0)
-
-
-def test_contextualize_without_history_is_no_call(stand_in_llm):
-    result = rewriter(stand_in_llm, method="contextualize").run(query="他是谁？")
-    assert (result["queries"], result["method"], stand_in_llm.calls) == (["他是谁？"], "none", 0)
+@pytest.mark.parametrize(
+    ("query", "asked"),
+    [
+        ("郭子仪是哪一年去世的？", {"history": HISTORY}),
+        ("他是谁？", {"method": "contextualize"}),
+        ("", {"history": HISTORY}),
+        (" \n", {"history": HISTORY}),
+    ],
+)
+def test_what_stands_alone_or_goes_on_from_nothing_costs_no_call(stand_in_llm, query, asked):
+    result = rewriter(stand_in_llm).run(query=query, **asked)
+    assert (result["queries"], result["query"], result["method"], stand_in_llm.calls) == ([query], query, "none", 0)
 
 
 def test_a_follow_up_and_its_queries_come_from_one_call(stand_in_llm):
@@ -279,12 +285,6 @@ def test_no_model_is_a_warning_and_no_call():
     assert QueryRewriter().run(query="Who was Guo Ziyi?")["warnings"] == []
 
 
-@pytest.mark.parametrize("query", ["", "   ", "\n"])
-def test_an_empty_question_is_given_back(stand_in_llm, query):
-    result = rewriter(stand_in_llm).run(query=query, history=HISTORY)
-    assert (result["queries"], result["query"], result["method"], stand_in_llm.calls) == ([query], query, "none", 0)
-
-
 @pytest.mark.parametrize(
     "query", ["Pourquoi la révolte d'An Lushan a-t-elle éclaté ?", "なぜ安禄山は反乱を起こしたのですか？"]
 )
@@ -354,13 +354,6 @@ def test_a_method_for_one_call_says_whether_a_passage_is_imagined(stand_in_llm, 
     assert told["use_hyde"] is use_hyde
     assert told["analysis"] == {**analysis, "use_hyde": use_hyde}
     assert told["queries"] == [MULTI]
-
-
-def test_with_hyde_a_follow_up_is_made_to_stand_alone(stand_in_llm):
-    told = rewriter(stand_in_llm, {"query": "安禄山是何时起兵的？"}).run(
-        query="他是何时起兵的？", history=HISTORY, method="hyde"
-    )
-    assert (told["query"], told["method"], told["use_hyde"]) == ("安禄山是何时起兵的？", "contextualize", True)
 
 
 async def test_a_wording_in_each_language_of_the_library_that_the_question_is_not_in(stand_in_llm):
