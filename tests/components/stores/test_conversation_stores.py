@@ -306,16 +306,11 @@ def test_a_title_has_no_control_and_no_override(store):
 def test_an_export_writes_what_people_said_as_text(store):
     say(store, HOSTILE)
     store.append("ours", "c", Turn("<script>1</script>\u202e", "- **b** [1] <b onclick=x> ![p](http://h/?q) \x1b[2J"))
-    conversation, turns = store.find("ours", "c"), store.turns("ours", "c")
-    text = export_markdown(replace(conversation, title=HOSTILE), turns)
+    as_it_came = replace(store.find("ours", "c"), title=HOSTILE)
+    assert head_of(as_it_came)["title"].isprintable()
+    text = export_markdown(as_it_came, store.turns("ours", "c"))
     assert all(one.isprintable() or one == "\n" for one in text)
     title = r"# red back 2J \<img src=x onerror=alert\(1\)\> \!\[x\]\(http://h/y\) \[a\]\(b\) \# \*b\* \`c\`"
     assert text.splitlines()[0] == title
     assert r"## 2. \<script\>1\</script\>" in text
     assert r"> - **b** [1] \<b onclick=x> !\[p]\(http://h/?q)" in text
-
-
-def test_a_title_that_was_kept_as_it_came_is_listed_without_controls(store):
-    say(store, "A question")
-    conversation = replace(store.find("ours", "c"), title=HOSTILE)
-    assert head_of(conversation)["title"].isprintable()
