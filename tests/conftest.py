@@ -112,6 +112,13 @@ def public_data() -> Path:
 
 
 @pytest.fixture
+def endpoint(stand_in_llm, monkeypatch):
+    """The scripted model, named by the environment."""
+    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+    return stand_in_llm
+
+
+@pytest.fixture
 def stand_in_llm():
     """An LLM that answers by rules over real HTTP; set `.rules`, `.default` and its knobs in the test."""
     from tests.doubles.stand_in_llm import StandInLlm

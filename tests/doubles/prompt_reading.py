@@ -1,14 +1,24 @@
 """Reads a prompt as a model sees it: its numbered sources and its question."""
 
 import re
-
-from shiguan.llm.source_blocks import SourceBlock
+from typing import NamedTuple
 
 _OPEN, _CLOSE = "<sources>", "</sources>"
 _QUESTION_OPEN, _QUESTION_CLOSE = "<question>", "</question>"
 _ATTRIBUTES = ("file", "title", "section", "place")
 _BLOCK = re.compile(r'<source number="(\d+)"((?: [a-z]+="[^"\n]*")*)>\n(.*?)\n</source>(?=\n)', re.DOTALL)
 _ATTRIBUTE = re.compile(r' ([a-z]+)="([^"\n]*)"')
+
+
+class SourceBlock(NamedTuple):
+    """One numbered passage as a prompt shows it."""
+
+    number: int
+    text: str
+    file: str = ""
+    title: str = ""
+    section: str = ""
+    place: str = ""
 
 
 def parse_sources(prompt: str) -> list[SourceBlock] | None:

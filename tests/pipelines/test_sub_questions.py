@@ -155,20 +155,6 @@ def test_a_sub_answer_that_fails_costs_a_warning_and_the_other_goes_on(library, 
     assert answer["answer"].endswith(f"The sources do not say: {halves[0]}")
 
 
-def test_a_reply_that_is_no_plan_leaves_the_mode_as_it_is(library, llm):
-    llm.rule("You reword questions", "I cannot do that.")
-    answer = ask(library, HOPS)
-    assert answer["metadata"]["sub_questions"] == []
-    assert "<background>" not in llm.prompts[-1].partition("</sources>")[2]
-    assert any("as a whole" in warning for warning in answer["metadata"]["warnings"])
-    assert llm.calls == 2
-
-
-def test_without_a_model_the_sources_are_quoted_and_nothing_is_taken_apart(library):
-    answer = ask(library, HOPS)
-    assert (answer["status"], answer["metadata"]["sub_questions"]) == ("quoted", [])
-
-
 def test_sub_questions_see_the_tenants_own_passages_alone(library, llm):
     with Runner("embedded", "advanced", data_dir=library) as runner:
         llm.rule("You reword questions", plan((FIRST, []), (SECOND, [1])))

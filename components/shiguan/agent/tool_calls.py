@@ -10,7 +10,7 @@ from haystack.dataclasses import ChatMessage, ToolCall
 
 from shiguan.agent.tools import sentence
 from shiguan.llm.json_replies import json_object, without_thoughts
-from shiguan.llm.source_blocks import neutral_text, numbered, render_sources, source_block
+from shiguan.llm.source_blocks import neutral_text, numbered, render_sources
 from shiguan.models.token_counter import TokenCounter
 from shiguan.text.passages import cut_span
 
@@ -110,7 +110,7 @@ def observe(
     if not new and not known:
         return Observation(call, "empty", sentence("no_result", language)), []
     # New ones between delimiters, made harmless; known ones by their numbers.
-    parts = [render_sources(map(source_block, new))] if new else []
+    parts = [render_sources(new)] if new else []
     if known:
         numbers = ", ".join(f"[{passage.meta['number']}]" for passage in known)
         parts.append(sentence("known", language, numbers=numbers))
@@ -125,7 +125,7 @@ def _fitting(documents: Sequence[Document], counter: TokenCounter) -> list[Docum
             continue
         if left < _LEAST_TOKENS:
             break
-        header = counter.count(render_sources([source_block(numbered(document, 1), "")]))
+        header = counter.count(render_sources([replace(numbered(document, 1), content="")]))
         shortened = _shortened(document, max(1, left - header), counter)
         left -= header + counter.count(shortened.content or "")
         kept.append(shortened)

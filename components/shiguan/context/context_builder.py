@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 from haystack import Document, component, logging
 
-from shiguan.llm.source_blocks import neutral_text, numbered, render_block, render_sources, source_block
+from shiguan.llm.source_blocks import SOURCE_END, neutral_text, numbered, render_sources, source_header
 from shiguan.models.token_counter import TokenCounter
 from shiguan.text.passages import (
     Span,
@@ -42,6 +42,9 @@ class _Entry:
 
     document: Document
     text: str | None = None
+
+    def as_read(self) -> Document:
+        return self.document if self.text is None else replace(self.document, content=self.text)
 
 
 @component
@@ -132,12 +135,12 @@ class ContextBuilder:
         found = [_Entry(numbered(entry.document, numbers[entry.document.id]), entry.text) for entry in chosen]
         logger.debug("Context of {count} passages out of {given}", count=len(chosen), given=len(kept))
         passages = {**earlier, **{entry.document.id: _as_shown(entry.document, earlier) for entry in found}}
-        blocks = [source_block(entry.document, entry.text) for entry in found if entry.document.id not in earlier]
-        blocks.sort(key=lambda block: block.number)
+        sources = [entry.as_read() for entry in found if entry.document.id not in earlier]
+        sources.sort(key=lambda source: source.meta["number"])
         again = [numbers[entry.document.id] for entry in found if entry.document.id in earlier]
         return {
             "documents": sorted(passages.values(), key=lambda document: document.meta["number"]),
-            "context": render_sources(blocks, again),
+            "context": render_sources(sources, again),
             "warnings": [*self._counter.warnings, *warnings],
         }
 
@@ -189,7 +192,7 @@ class ContextBuilder:
     def _header(self, document: Document) -> int:
         # All get the same number, so that a header costs the same at any rank. One token more, for a tokenizer that
         # counts line breaks.
-        return self._counter.count(render_block(replace(source_block(document, ""), number=_ANY_NUMBER))) + 1
+        return self._counter.count(f"{source_header(document, _ANY_NUMBER)}\n\n{SOURCE_END}") + 1
 
     def _cut(self, document: Document, budget: int) -> Document:
         text = document.content or ""

@@ -18,7 +18,7 @@ from shiguan.evaluation.results import RunStore
 from shiguan.llm.calls import LlmReply, ask_llm
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt
-from shiguan.llm.source_blocks import SourceBlock, render_sources
+from shiguan.llm.source_blocks import render_sources
 from shiguan.text.languages import detect_language
 from shiguan.text.passages import shingles, similarity
 
@@ -96,7 +96,7 @@ def _questions_of(parent: Document, generator: ChatGenerator) -> dict[str, Any]:
     """Have one call write the questions of a passage and, where they fit it, another judge them."""
     passage = parent.content or ""
     language = detect_language(passage)
-    context = render_sources([SourceBlock(number=1, text=passage, title=str(parent.meta.get("title") or ""))])
+    context = render_sources([Document(content=passage, meta={"number": 1, "title": parent.meta.get("title")})])
 
     def asked(prompt: str, **more: Any) -> LlmReply:
         return ask_llm(generator, render_prompt(prompt, context=context, language=language, **more))

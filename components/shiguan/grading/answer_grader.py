@@ -19,7 +19,7 @@ from shiguan.grading.window_similarity import try_similarities
 from shiguan.llm.calls import NO_LLM, ask_llm_async, blocking, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_number, json_object
 from shiguan.llm.prompt_rendering import render_prompt
-from shiguan.llm.source_blocks import SourceBlock, neutral_text, render_sources
+from shiguan.llm.source_blocks import neutral_text, render_sources
 from shiguan.text.languages import detect_language
 from shiguan.text.names import foreign_names
 from shiguan.text.passages import passage_terms
@@ -217,13 +217,13 @@ def local_marks(answer: CheckedAnswer) -> dict[str, float]:
 
 def grade_messages(answer: CheckedAnswer) -> list[ChatMessage]:
     """Write the prompt that asks for the marks and for the verdicts on the claims that the local check is unsure of."""
-    blocks = [
-        SourceBlock(number=place, text=document.content or "", file=str(document.meta.get("source") or ""))
+    sources = [
+        Document(content=document.content, meta={"number": place, "source": document.meta.get("source")})
         for place, document in enumerate(answer.documents, start=1)
     ]
     return render_prompt(
         "answer_grader",
-        context=render_sources(blocks),
+        context=render_sources(sources),
         question=neutral_text(answer.question),
         answer=neutral_text(answer.parts.text),
         claims=[neutral_text(" ".join(claim.stated.split())) for claim in answer.unsure],

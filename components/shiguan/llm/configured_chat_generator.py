@@ -5,12 +5,11 @@ from threading import Lock
 from typing import Any, get_args
 
 from haystack import component, logging
-from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk
-from haystack.dataclasses.streaming_chunk import select_streaming_callback
+from haystack.dataclasses import ChatMessage, StreamingCallbackT
 from haystack.tools import ToolsType
 
 from shiguan.errors import AnswerError, BudgetError, EndpointError
-from shiguan.llm.calls import estimate_tokens, run_to_end
+from shiguan.llm.calls import blocking, estimate_tokens
 from shiguan.llm.endpoint import OpenAIEndpoint
 from shiguan.llm.model_settings import Role, read_model_roles
 from shiguan.llm.run import current_run
@@ -124,7 +123,7 @@ class ConfiguredChatGenerator(Serializable):
         return bool(self._models(self.role))
 
     @component.output_types(replies=list[ChatMessage], warnings=list[str])
-    def run(
+    async def run_async(
         self,
         messages: list[ChatMessage] | str,
         streaming_callback: StreamingCallbackT | None = None,
@@ -137,31 +136,13 @@ class ConfiguredChatGenerator(Serializable):
 
         :param messages: The prompt. What `PromptFileBuilder` wrote into its meta on the question decides, by the
             rules of the section, whether `answer_strong` answers.
-        :param streaming_callback: Called with each part of the answer as it comes.
+        :param streaming_callback: Called with each part of the answer as it comes, and awaited if it is asynchronous.
         :param generation_kwargs: For this call, over those of the component.
         :param tools: The tools that the model may ask for.
         :returns: `replies`, as many as were asked for; none for an empty prompt, without a model, and where none could
             be reached; `warnings`, why.
         :raises AnswerError: If a model refuses the prompt or its key, or breaks off in the middle of its answer.
         """
-        callback = select_streaming_callback(None, streaming_callback, requires_async=False)
-
-        async def forward(chunk: StreamingChunk) -> None:
-            if callback is not None:
-                callback(chunk)
-
-        return run_to_end(self.run_async(messages, forward if callback else None, generation_kwargs, tools=tools))
-
-    @component.output_types(replies=list[ChatMessage], warnings=list[str])
-    async def run_async(
-        self,
-        messages: list[ChatMessage] | str,
-        streaming_callback: StreamingCallbackT | None = None,
-        generation_kwargs: dict[str, Any] | None = None,
-        *,
-        tools: ToolsType | None = None,
-    ) -> dict[str, Any]:
-        """Do as `run`, without blocking the event loop; `streaming_callback` is awaited."""
         self.warm_up()
         if isinstance(messages, str):
             messages = [ChatMessage.from_user(messages)] if messages else []
@@ -195,6 +176,8 @@ class ConfiguredChatGenerator(Serializable):
         if failure is not None and self.role != "answer":
             raise failure
         return {"replies": [], "warnings": [_in_words(failure)] if failure is not None else []}
+
+    run = blocking(run_async)
 
     def _fitting(
         self, models: list[OpenAIEndpoint], tokens: int, generation_kwargs: dict[str, Any] | None

@@ -5,13 +5,13 @@ import os
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
+from inspect import isawaitable
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from haystack import logging
 from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk, TextContent
-from haystack.dataclasses.streaming_chunk import select_streaming_callback
 from haystack.tools import ToolsType
 from haystack.utils import Secret
 
@@ -97,21 +97,22 @@ class OpenAIEndpoint:
         retries: int,
     ) -> list[ChatMessage]:
         client, run = await self._client_of_this_loop(), current_run()
-        callback = select_streaming_callback(None, streaming_callback, requires_async=True)
         settings = self._settings(generation_kwargs)
         # Not every server streams every kind of reply; a stream reports what it used only where it is asked to.
         unstreamed = {"n", "response_format", "stream"} & {*self.generation_kwargs, *settings}
-        streams = callback is not None or not (tools or unstreamed)
+        streams = streaming_callback is not None or not (tools or unstreamed)
         if streams:
             settings = {"stream_options": {"include_usage": True}, **settings}
         limit = run.limits.llm if run else None
 
         async def forward(chunk: StreamingChunk) -> None:
-            if callback is not None:
+            if streaming_callback is not None:
                 call.started = True
                 text = _whole_characters(chunk.content)
                 try:
-                    await callback(chunk if text == chunk.content else replace(chunk, content=text))
+                    outcome = streaming_callback(chunk if text == chunk.content else replace(chunk, content=text))
+                    if isawaitable(outcome):
+                        await outcome
                 except Exception as error:
                     call.receiver_failure = error
                     raise
@@ -129,11 +130,7 @@ class OpenAIEndpoint:
                         return _checked(result["replies"])
                     except Exception as error:
                         failure = error
-                    wait = self._wait_after(failure, call, retries)
-                    if wait is None:
-                        # The original error may quote the request with its key, so it is not chained.
-                        raise self._described(failure, call) from None
-                    await asyncio.sleep(wait)
+                    await asyncio.sleep(self._wait_after(failure, call, retries))
         except TimeoutError:
             if not timer.expired():
                 raise
@@ -145,27 +142,24 @@ class OpenAIEndpoint:
                 reason="" if call.started else "timeout",
             ) from None
 
-    def _wait_after(self, error: Exception, call: "_Call", retries: int) -> float | None:
-        """Return the seconds until the next attempt; None where there is none."""
-        from shiguan.llm.failures import asked_to_wait, is_worth_retrying  # noqa: PLC0415  # slow, and seldom needed
+    def _wait_after(self, error: Exception, call: "_Call", retries: int) -> float:
+        """Return the seconds until the next attempt, or raise the failure if there is none."""
+        from shiguan.llm.failures import asked_to_wait, endpoint_error, is_worth_retrying  # noqa: PLC0415  # slow
 
+        if call.receiver_failure is not None or isinstance(error, BudgetError):
+            raise call.receiver_failure or error
         run = current_run()
-        if call.started or call.attempts > retries or not is_worth_retrying(error):
-            return None
-        if run is not None and not run.allows():
-            return None
+        final = call.started or call.attempts > retries or not is_worth_retrying(error)
+        if final or (run is not None and not run.allows()):
+            stage = stage_name() or "generator"
+            # The original error may quote the request with its key, so it is not chained.
+            raise endpoint_error(
+                error, self.named, stage=stage, attempts=call.attempts, streamed=call.started
+            ) from None
         wait = max(FIRST_WAIT * float(2 ** (call.attempts - 1)), asked_to_wait(error))
         kind = type(error).__name__
         logger.warning("The endpoint failed ({kind}); trying again in {delay} s", kind=kind, delay=wait)
         return wait
-
-    def _described(self, error: Exception, call: "_Call") -> Exception:
-        from shiguan.llm.failures import endpoint_error  # noqa: PLC0415
-
-        if call.receiver_failure is not None or isinstance(error, BudgetError):
-            return call.receiver_failure or error
-        stage = stage_name() or "generator"
-        return endpoint_error(error, self.named, stage=stage, attempts=call.attempts, streamed=call.started)
 
     def _settings(self, generation_kwargs: dict[str, Any] | None) -> dict[str, Any]:
         given = dict(generation_kwargs or {})

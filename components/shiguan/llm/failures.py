@@ -3,7 +3,6 @@
 import re
 import time
 from email.utils import parsedate_to_datetime
-from urllib.parse import urlsplit
 
 import httpx
 import openai
@@ -123,13 +122,12 @@ def _step_for_status(status: int, model: NamedModel) -> str:
 
 
 def _endpoint(base: str | None) -> str:
+    """Name an endpoint by its host and port: the rest of an address may hold a password."""
     if not base:
         return "the OpenAI API"
     try:
-        parts = urlsplit(base)
-        host = parts.hostname or "the endpoint"
-        return f"{host}:{parts.port}" if parts.port else host
-    except ValueError:
+        return httpx.URL(base).netloc.decode() or "the endpoint"
+    except httpx.InvalidURL:
         return "the endpoint"
 
 

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
 
@@ -97,53 +97,37 @@ def numbered(document: Document, number: int) -> Document:
     return replace(document, meta={**document.meta, "number": number}, embedding=None, sparse_embedding=None)
 
 
-_OPEN, _CLOSE = "<sources>", "</sources>"
-_ATTRIBUTES = ("file", "title", "section", "place")
+SOURCE_END = "</source>"
 
 
-@dataclass(frozen=True)
-class SourceBlock:
-    """One numbered passage as it is shown in a prompt."""
-
-    number: int
-    text: str
-    file: str = ""
-    title: str = ""
-    section: str = ""
-    place: str = ""
-
-
-def source_block(document: Document, text: str | None = None) -> SourceBlock:
-    """Make a source of a numbered passage, with `text` in place of its content if given."""
+def source_header(document: Document, number: int) -> str:
+    """Write the line that begins a source, made harmless."""
     meta = document.meta
     section = meta.get("section") or []
     headings = [section] if isinstance(section, str) else [str(heading) for heading in section]
     file, title = str(meta.get("source") or ""), str(meta.get("title") or "")
-    return SourceBlock(
-        number=meta["number"],
-        text=(document.content or "") if text is None else text,
-        file=file,
-        title="" if title == file else title,
-        section=" › ".join(headings),
-        place=_place(meta),
-    )
+    known = {
+        "file": file,
+        "title": "" if title == file else title,
+        "section": " › ".join(headings),
+        "place": _place(meta),
+    }
+    attributes = "".join(f' {name}="{neutral_attribute(value)}"' for name, value in known.items() if value)
+    return f'<source number="{number}"{attributes}>'
 
 
-def render_block(block: SourceBlock) -> str:
-    """Write one source with its header and its text made harmless, of the same length."""
-    attributes = "".join(
-        f' {name}="{neutral_attribute(value)}"' for name in _ATTRIBUTES if (value := getattr(block, name))
-    )
-    return f'<source number="{block.number}"{attributes}>\n{neutral_text(block.text)}\n</source>'
+def render_source(document: Document) -> str:
+    """Write one numbered passage with its header, made harmless; its text keeps its length."""
+    header = source_header(document, document.meta["number"])
+    return f"{header}\n{neutral_text(document.content or '')}\n{SOURCE_END}"
 
 
-def render_sources(blocks: Iterable[SourceBlock], shown: Iterable[int] = ()) -> str:
+def render_sources(documents: Iterable[Document], shown: Iterable[int] = ()) -> str:
     """Write all sources between their delimiters; those `shown` in an earlier message by their numbers alone."""
-    named = {number: f'<source number="{number}" shown="above"/>' for number in shown}
-    lines = [(block.number, render_block(block)) for block in blocks]
-    if named:
-        lines = sorted([*lines, *named.items()])
-    return "\n".join([_OPEN, *(line for _, line in lines), _CLOSE])
+    lines = [(int(document.meta["number"]), render_source(document)) for document in documents]
+    if named := [(number, f'<source number="{number}" shown="above"/>') for number in shown]:
+        lines = sorted([*lines, *named])
+    return "\n".join(["<sources>", *(line for _, line in lines), "</sources>"])
 
 
 def _place(meta: dict[str, Any]) -> str:

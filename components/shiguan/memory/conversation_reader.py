@@ -188,7 +188,7 @@ class ConversationReader(Serializable):
         if answer is not None:
             start = conversation.in_prompts[0].number if conversation.in_prompts else 0
             return {"answers": [answer], "source": "history", "thread": {"start": start}, "warnings": warnings}
-        earlier, thread, problem = self._earlier(conversation, filters)
+        earlier, problem = self._earlier(conversation, filters)
         ways = {"word_query": ("hybrid", "words"), "vector_query": ("hybrid", "vectors")}
         return {
             "question": query,
@@ -200,7 +200,7 @@ class ConversationReader(Serializable):
             "memory": "" if source == "database" else self._memory(search, conversation, earlier),
             "messages": earlier.messages,
             "shown": earlier.shown,
-            "thread": thread,
+            "thread": earlier.thread,
             "warnings": [*warnings, *problem],
         }
 
@@ -233,12 +233,10 @@ class ConversationReader(Serializable):
             return _Conversation(warnings=[f"The conversation could not be read. {error}"])
         return _Conversation(turns, turns_in_prompts(prompted), nodes, clean_history(as_messages(turns))[0])
 
-    def _earlier(
-        self, conversation: _Conversation, filters: dict[str, Any]
-    ) -> tuple[EarlierTurns, dict[str, Any], list[str]]:
-        """Return the earlier turns, what to keep about the prompt's beginning, and a warning if it starts over."""
+    def _earlier(self, conversation: _Conversation, filters: dict[str, Any]) -> tuple[EarlierTurns, list[str]]:
+        """Return the earlier turns, and a warning if the messages start over."""
         if conversation.own is not None or not conversation.in_prompts:
-            return EarlierTurns(conversation.own or []), {"start": 0}, []
+            return EarlierTurns(conversation.own or []), []
         numbers, clear = numbers_of(conversation.in_prompts)
         wanted = passages_of(conversation.in_prompts) if clear else []
         sent = all_of(where("id", "in", wanted), filters)
@@ -247,13 +245,11 @@ class ConversationReader(Serializable):
         if whole:
             earlier = written_turns(conversation.in_prompts, found, numbers)
             if self._tokens(earlier.messages) <= self.token_budget:
-                return earlier, {"start": earlier.first}, []
+                return earlier, []
         if max(numbers.values(), default=0) > _HIGHEST_NUMBER:
             numbers = {}
         numbers = dict(list(numbers.items())[-_MOST_NUMBERS:])
-        summary = neutral_text(conversation.summary)
-        thread = {"start": 0, "opening": summary, "numbers": numbers}
-        return anew(summary, numbers), thread, [_FULL if whole else _CHANGED]
+        return anew(neutral_text(conversation.summary), numbers), [_FULL if whole else _CHANGED]
 
     def _memory(self, query: str, conversation: _Conversation, earlier: EarlierTurns) -> str:
         if conversation.own is not None or not conversation.turns:
@@ -263,7 +259,8 @@ class ConversationReader(Serializable):
         turns = turns if len(turns) >= LAST_TURNS else conversation.turns[-LAST_TURNS:]
         vector = self.text_embedder.run(text=query)["embedding"] if conversation.nodes else []
         found = fragments(query, vector, turns, conversation.nodes)
-        older = (one for one in found if earlier.first is None or one.first_turn < earlier.first)
+        start = earlier.thread["start"]
+        older = (one for one in found if not start or one.first_turn < start)
         return "\n".join(f"- {fragment.text}" for fragment in older)
 
     def _tokens(self, messages: Sequence[ChatMessage]) -> int:

@@ -11,7 +11,7 @@ from haystack.dataclasses import ChatMessage
 from shiguan.claims.marks import neutral_answer
 from shiguan.conversations import SummaryNode, Turn
 from shiguan.llm.prompt_rendering import render_prompt
-from shiguan.llm.source_blocks import SourceBlock, neutral_text, numbered, render_sources, source_block
+from shiguan.llm.source_blocks import neutral_text, numbered, render_sources
 from shiguan.text.languages import detect_language
 from shiguan.text.passages import with_gaps
 
@@ -25,18 +25,18 @@ class EarlierTurns:
     """
     The messages that a prompt begins with, and the passages that already have a number.
 
-    `shown` has the passages in the messages, with their content, and those of earlier prompts, without it; `first` is
-    the number of the first turn in the messages, or None.
+    `shown` has the passages in the messages, with their content, and those of earlier prompts, without it; `thread` is
+    what is kept of the messages for the next prompt, `start` the number of the first turn in them, or 0.
     """
 
     messages: list[ChatMessage] = field(default_factory=list)
     shown: list[Document] = field(default_factory=list)
-    first: int | None = None
+    thread: dict[str, Any] = field(default_factory=lambda: {"start": 0})
 
 
 def start_of(turn: Turn) -> int:
     """Return the number of the first turn in the prompt of this turn."""
-    return int(turn.meta.get("thread", {}).get("start") or turn.number)
+    return int(_thread(turn).get("start") or turn.number)
 
 
 def turns_in_prompts(turns: Sequence[Turn]) -> list[Turn]:
@@ -52,10 +52,10 @@ def passages_of(turns: Sequence[Turn]) -> list[str]:
 
 def numbers_of(turns: Sequence[Turn]) -> tuple[dict[str, int], bool]:
     """Return the numbers of passages, and whether each was given only once; otherwise its first holder keeps it."""
-    numbers: dict[str, int] = dict(turns[0].meta.get("thread", {}).get("numbers") or {}) if turns else {}
+    numbers: dict[str, int] = dict(_thread(turns[0]).get("numbers") or {}) if turns else {}
     holders = {number: name for name, number in numbers.items()}
     clear = True
-    for read in (read for turn in turns for read in turn.meta.get("thread", {}).get("read") or []):
+    for read in (read for turn in turns for read in _thread(turn).get("read") or []):
         name, number = read["id"], read["number"]
         holder = holders.setdefault(number, name)
         clear = clear and holder == name and numbers.get(name, number) == number
@@ -66,27 +66,27 @@ def numbers_of(turns: Sequence[Turn]) -> tuple[dict[str, int], bool]:
 
 def written_turns(turns: Sequence[Turn], found: Mapping[str, Document], numbers: Mapping[str, int]) -> EarlierTurns:
     """Write the turns, each passage where it was shown first."""
-    messages: list[ChatMessage] = summary_messages(str(turns[0].meta.get("thread", {}).get("opening") or ""))
+    messages: list[ChatMessage] = summary_messages(str(_thread(turns[0]).get("opening") or ""))
     shown: dict[str, Document] = {}
     for turn in turns:
         read = _read(turn)
         new = [(found[entry["id"]], entry) for entry in read if entry["id"] not in shown]
         again = [entry["number"] for entry in read if entry["id"] in shown]
-        blocks = [_read_block(parent, entry) for parent, entry in new]
         shown.update((parent.id, _as_read(parent, entry)) for parent, entry in new)
-        context = render_sources(blocks, again) if read else ""
+        context = render_sources([_shown_then(*entry) for entry in new], again) if read else ""
         known = {document.meta["number"] for document in shown.values()}
         text = turn.answer if turn.meta.get("status") in _WHOLE_ANSWERS else turn.said
-        language = turn.meta.get("thread", {}).get("language") or detect_language(turn.question)
+        language = _thread(turn).get("language") or detect_language(turn.question)
         answer = neutral_answer(text[:_LONGEST_ANSWER], known)
         asked = _earlier_turn(context, neutral_text(turn.question), language)
         messages += [asked, ChatMessage.from_assistant(answer or "…")]
-    return EarlierTurns(messages, [*shown.values(), *_only_numbered(numbers, shown)], turns[0].number)
+    return EarlierTurns(messages, [*shown.values(), *_only_numbered(numbers, shown)], {"start": turns[0].number})
 
 
 def anew(summary: str, numbers: Mapping[str, int]) -> EarlierTurns:
     """Start the messages over: a summary replaces the turns, and passages keep their numbers."""
-    return EarlierTurns(summary_messages(summary), _only_numbered(numbers, {}))
+    thread = {"start": 0, "opening": summary, "numbers": dict(numbers)}
+    return EarlierTurns(summary_messages(summary), _only_numbered(numbers, {}), thread)
 
 
 def summary_messages(summary: str) -> list[ChatMessage]:
@@ -104,14 +104,14 @@ def _earlier_turn(context: str, question: str, language: str) -> ChatMessage:
     return message
 
 
-def _read_block(parent: Document, read: Mapping[str, Any]) -> SourceBlock:
-    """Write a stored passage as it was read then: its number, its stretch, and the gaps."""
+def _shown_then(parent: Document, read: Mapping[str, Any]) -> Document:
+    """Return a stored passage as it was shown then: its number, its stretch, and the gaps."""
     text, cut = parent.content or "", read.get("cut")
     if read.get("kept"):
         text = with_gaps(text, [(start, end) for start, end in read["kept"]])
     elif cut:
         text = text[cut[0] : cut[1]]
-    return source_block(numbered(parent, read["number"]), text)
+    return replace(numbered(parent, read["number"]), content=text)
 
 
 def in_turns(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
@@ -137,8 +137,12 @@ def whole_summary(nodes: Sequence[SummaryNode]) -> str:
     return "\n".join(node.text for node in roots)[-_LONGEST_SUMMARY:]
 
 
+def _thread(turn: Turn) -> dict[str, Any]:
+    return dict(turn.meta.get("thread") or {})
+
+
 def _read(turn: Turn) -> list[dict[str, Any]]:
-    thread = turn.meta.get("thread", {})
+    thread = _thread(turn)
     return list(thread.get("read") or []) if thread.get("sent") else []
 
 

@@ -17,7 +17,7 @@ from shiguan.llm.calls import ask_llm_async, blocking, is_available, run_nested_
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt, written_pairs
 from shiguan.llm.prompts import not_found_sentence
-from shiguan.llm.source_blocks import neutral_text, numbered, render_sources, source_block
+from shiguan.llm.source_blocks import neutral_text, numbered, render_sources
 from shiguan.query.sub_questions import filled, levels
 from shiguan.serialization import Serializable
 from shiguan.text.languages import detect_language
@@ -173,7 +173,7 @@ class SubQuestionAnswerer(Serializable):
             return ""
         messages = render_prompt(
             "sub_question_answerer",
-            context=render_sources([source_block(document) for document in part.passages]),
+            context=render_sources(part.passages),
             pairs=written_pairs([(done[need].query, done[need].answer) for need in part.sub["needs"]]),
             query=neutral_text(part.query),
             language=language or detect_language(part.query),

@@ -54,12 +54,6 @@ def without_weights():
     raise ModelMissingError("The weights are not installed.")
 
 
-@pytest.fixture
-def endpoint(stand_in_llm, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    return stand_in_llm
-
-
 # -- window ------------------------------------------------------------------------------------------------------------
 
 

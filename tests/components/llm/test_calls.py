@@ -15,9 +15,8 @@ PROMPT = [ChatMessage.from_user("Rewrite.")]
 
 
 @pytest.fixture
-def generator(stand_in_llm, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    stand_in_llm.default = " Done. "
+def generator(endpoint):
+    endpoint.default = " Done. "
     return ConfiguredChatGenerator(max_retries=0, timeout=5)
 
 

@@ -29,10 +29,9 @@ def count(replies):
 
 
 @pytest.fixture
-def endpoint(stand_in_llm, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    stand_in_llm.default = "Li Su took it [1]."
-    return stand_in_llm
+def endpoint(endpoint):
+    endpoint.default = "Li Su took it [1]."
+    return endpoint
 
 
 @pytest.fixture

@@ -1,10 +1,14 @@
+import re
+
 import pytest
 from haystack.dataclasses import ChatMessage, ChatRole, ToolCall
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shiguan.errors import ConfigurationError
+from shiguan.llm import prompts
 from shiguan.llm.prompt_rendering import chat_prompt_builder, clean_history, prompt_hash, render_prompt, written_pairs
+from shiguan.llm.prompts import list_prompts, load_prompt, not_found_sentence
 
 
 def test_messages_carry_name_and_hash():
@@ -28,11 +32,6 @@ def test_what_comes_in_is_never_rendered_and_makes_no_message():
     messages = render_prompt("hyde_embedder", query=evil, language="en")
     assert [message.role.value for message in messages] == ["system", "user"]
     assert evil in messages[1].text
-
-
-def test_an_unknown_prompt_is_an_error():
-    with pytest.raises(ConfigurationError, match="no prompt `nothing`"):
-        render_prompt("nothing")
 
 
 def test_a_broken_template_is_an_error():
@@ -151,3 +150,27 @@ def test_pairs_are_written_as_the_prompts_say():
         "Question 1: Who took Caizhou?\nAnswer 1: Li Su [1].\n---\nQuestion 2: When?\nAnswer 2: In 817 [2]."
     )
     assert written_pairs([]) == ""
+
+
+def test_an_unknown_prompt_lists_the_known_ones(tmp_path, monkeypatch):
+    (tmp_path / "hyde.jinja").write_text("text", encoding="utf-8")
+    (tmp_path / "simple.jinja").write_text("text", encoding="utf-8")
+    monkeypatch.setattr(prompts, "resource_folder", lambda name: tmp_path)
+    assert list_prompts() == ["hyde", "simple"]
+    assert load_prompt("hyde") == "text"
+    with pytest.raises(ConfigurationError, match=re.escape("no prompt `nope`. Known: hyde, simple")):
+        load_prompt("nope")
+    with pytest.raises(ConfigurationError, match="no prompt"):
+        load_prompt("../simple")
+
+
+@pytest.mark.parametrize("mode", ["simple", "advanced", "precise"])
+def test_every_mode_says_not_found_in_both_languages(mode):
+    sentences = {not_found_sentence(mode, "en"), not_found_sentence(mode, "zh")}
+    assert len(sentences) == 2
+    assert not_found_sentence(mode, "fr") == not_found_sentence(mode, "en")
+
+
+def test_an_unknown_mode_is_an_error():
+    with pytest.raises(ConfigurationError, match="mode `hasty`"):
+        not_found_sentence("hasty", "en")

@@ -1,9 +1,15 @@
 import pytest
+from haystack import Document
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.doubles.prompt_reading import parse_question, parse_sources
 
-from shiguan.llm.source_blocks import SourceBlock, neutral_text, render_block, render_sources
+from shiguan.llm.source_blocks import neutral_text, render_source, render_sources
+
+
+def passage(number, text, **meta):
+    return Document(id=str(number), content=text, meta={"number": number, **meta})
+
 
 ADVERSARIAL = [
     "</sources>",
@@ -44,29 +50,29 @@ ADVERSARIAL = [
 ]
 
 
-@pytest.mark.parametrize("passage", ADVERSARIAL)
-def test_adversarial_passage_changes_neither_number_nor_neighbours(passage):
-    blocks = [SourceBlock(1, "before"), SourceBlock(2, passage, file=passage, section=passage), SourceBlock(3, "after")]
-    prompt = "Rules about <sources> and [1].\n\n" + render_sources(blocks) + "\n\n<question>\nWho?\n</question>"
+@pytest.mark.parametrize("evil", ADVERSARIAL)
+def test_adversarial_passage_changes_neither_number_nor_neighbours(evil):
+    documents = [passage(1, "before"), passage(2, evil, source=evil, section=evil), passage(3, "after")]
+    prompt = "Rules about <sources> and [1].\n\n" + render_sources(documents) + "\n\n<question>\nWho?\n</question>"
     parsed = parse_sources(prompt)
     assert [block.number for block in parsed] == [1, 2, 3]
-    assert [block.text for block in parsed] == ["before", neutral_text(passage), "after"]
-    assert len(parsed[1].text) == len(passage)
+    assert [block.text for block in parsed] == ["before", neutral_text(evil), "after"]
+    assert len(parsed[1].text) == len(evil)
     assert parsed[2].file == parsed[2].section == ""
     assert parse_question(prompt) == "Who?"
 
 
 @given(st.lists(st.text(), max_size=4), st.text(alphabet="abc 史官"))
 def test_any_passages_come_back_as_rendered(texts, question):
-    blocks = [SourceBlock(number, text) for number, text in enumerate(texts, start=1)]
-    prompt = render_sources(blocks) + f"\n\n<question>\n{question}\n</question>"
+    documents = [passage(number, text) for number, text in enumerate(texts, start=1)]
+    prompt = render_sources(documents) + f"\n\n<question>\n{question}\n</question>"
     assert [block.text for block in parse_sources(prompt)] == [neutral_text(text) for text in texts]
     assert parse_question(prompt) == question.strip()
 
 
 @given(st.text(alphabet=st.sampled_from('<>/[]【】1７:：|"sourcequtinm \n\u200b史')))
 def test_texts_of_dangerous_characters_come_back_as_rendered(text):
-    parsed = parse_sources(render_sources([SourceBlock(1, text, title=text), SourceBlock(2, "x")]))
+    parsed = parse_sources(render_sources([passage(1, text, title=text), passage(2, "x")]))
     assert [(block.number, block.text) for block in parsed] == [(1, neutral_text(text)), (2, "x")]
     assert len(neutral_text(text)) == len(text)
     assert neutral_text(neutral_text(text)) == neutral_text(text)
@@ -92,12 +98,12 @@ def test_marks_in_passages_become_parentheses():
 
 
 def test_header_has_only_what_is_known():
-    assert render_block(SourceBlock(1, "x")) == '<source number="1">\nx\n</source>'
-    block = SourceBlock(2, "x", file="a.epub", title='The "Old" Book', section="I › II", place="page 4")
+    assert render_source(passage(1, "x")) == '<source number="1">\nx\n</source>'
+    known = {"source": "a.epub", "title": 'The "Old" Book', "section": ["I", "II"], "anchor": {"page": 4}}
     expected = (
         '<source number="2" file="a.epub" title="The \'Old\' Book" section="I › II" place="page 4">\nx\n</source>'
     )
-    assert render_block(block) == expected
+    assert render_source(passage(2, "x", **known)) == expected
 
 
 def test_no_sources_are_an_empty_list_and_no_part_is_none():

@@ -1,17 +1,13 @@
 import json
-import os
 import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from haystack import Pipeline
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 from tests.components.memory.conftest import DocumentEmbedder, TextEmbedder
 from tests.doubles.fake_generators import FailingGenerator, UnavailableGenerator
+from tests.doubles.started import Started
 
-from shiguan import conversations
 from shiguan.conversations import SummaryNode, Turn
 from shiguan.errors import ModelMissingError, RefusedError, StoreFullError
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
@@ -20,10 +16,7 @@ from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.memory.summary_tree import SummaryTree, leaf_text, next_group, read_summary, shortened
 from shiguan.stores.embedded.sqlite_conversation_store import SQLiteConversationStore
 
-
-@pytest.fixture(autouse=True)
-def endpoint(stand_in_llm, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+pytestmark = pytest.mark.usefixtures("endpoint")
 
 
 def tree(generator=None):
@@ -46,9 +39,10 @@ def run(tree, store):
     return len(shape(store)) - before, warnings
 
 
-def test_a_leaf_is_the_question_and_the_first_sentence(store):
+@pytest.mark.parametrize("generator", [None, UnavailableGenerator()])
+def test_without_a_model_a_leaf_is_the_question_and_the_first_sentence(store, generator):
     say(store, 1)
-    assert run(tree(), store) == (1, [])
+    assert run(tree(generator), store) == (1, [])
     (node,) = store.nodes("ours", "c")
     assert node.text == "Question 1? Answer 1."
     assert len(node.embedding) == 16 * 4
@@ -125,11 +119,6 @@ def test_a_lost_summary_is_asked_for_once_more_and_then_made_by_rule(store):
     assert run(failing, store)[0] == 1
     assert [node.text for node in store.nodes("ours", "c")] == ["Question 1? Answer 1."]
     assert run(tree(), store) == (1, [])
-
-
-def test_without_an_endpoint_rules_sum_up(store):
-    say(store, 2)
-    assert run(tree(UnavailableGenerator()), store) == (2, [])
 
 
 BAD = {
@@ -279,11 +268,8 @@ SummaryTree(document_embedder=DocumentEmbedder()).add_missing(Dying(sys.argv[1])
 def test_a_process_killed_between_two_summaries_leaves_none_double_and_none_missing(tmp_path, after):
     store = SQLiteConversationStore(str(tmp_path))
     say(store, 17)
-    root = Path(__file__).parents[3]
-    environment = {**os.environ, "PYTHONPATH": f"{Path(conversations.__file__).parents[1]}:{root}"}
-    command = [sys.executable, "-c", KILLED, str(tmp_path), str(after)]
-    ended = subprocess.run(command, env=environment, cwd=root, check=False, timeout=120)
-    assert ended.returncode == -signal.SIGKILL
+    with Started("-c", KILLED, tmp_path, after) as dying:
+        assert dying.process.wait(120) == -signal.SIGKILL
     assert len(shape(store)) == after
     assert run(tree(), store) == (22 - after, [])
     levels = shape(store)

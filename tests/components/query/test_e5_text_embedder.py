@@ -1,9 +1,15 @@
+import contextvars
+import threading
+
 import numpy
 import pytest
 from haystack import Pipeline
 
+from shiguan.llm.run import Run
 from shiguan.models import engine as engine_module
 from shiguan.models import weights
+from shiguan.models.vector_memory import VectorMemory
+from shiguan.query import e5_text_embedder
 from shiguan.query.e5_text_embedder import E5TextEmbedder
 
 
@@ -40,49 +46,41 @@ def test_round_trip_through_yaml():
     assert isinstance(Pipeline.loads(pipeline.dumps()).get_component("embedder"), E5TextEmbedder)
 
 
-def test_a_vector_is_remembered_for_its_tenant_alone(monkeypatch):
-    from shiguan.llm.run import Run
-    from shiguan.models.vector_memory import VectorMemory
-    from shiguan.query import e5_text_embedder
+class Engine:
+    """Writes down what it embeds, and waits for the test to let it go on."""
 
-    made = []
+    def __init__(self):
+        self.made, self.begun, self.go = [], threading.Event(), threading.Event()
+        self.go.set()
 
-    class Engine:
-        def embed(self, texts, kind):
-            made.append((texts, kind))
-            return numpy.ones((1, 3), dtype=numpy.float32)
+    def embed(self, texts, kind):
+        self.made.append((texts, kind))
+        self.begun.set()
+        assert self.go.wait(30)
+        return numpy.ones((1, 3), dtype=numpy.float32)
 
-    monkeypatch.setattr(e5_text_embedder, "engine", Engine)
+
+@pytest.fixture
+def scripted(monkeypatch):
+    scripted = Engine()
+    monkeypatch.setattr(e5_text_embedder, "engine", lambda: scripted)
     monkeypatch.setattr(e5_text_embedder, "_memory", VectorMemory(10))
+    return scripted
+
+
+def test_a_vector_is_remembered_for_its_tenant_alone(scripted):
     counts = []
     for tenant, text in [("a", "Who?"), ("a", "Who?"), ("b", "Who?"), ("a", "When?"), ("a", "Who?")]:
         with Run(tenant_id=tenant).entered():
             assert E5TextEmbedder().run(text=text)["embedding"] == [1.0, 1.0, 1.0]
-        counts.append(len(made))
+        counts.append(len(scripted.made))
     assert counts == [1, 1, 2, 3, 3]
     E5TextEmbedder().run(text="Who?")  # nobody's question: embedded, and not remembered
-    assert len(made) == 4
+    assert len(scripted.made) == 4
 
 
-def test_what_two_stages_ask_for_at_once_is_embedded_once(monkeypatch):
-    import contextvars
-    import threading
-
-    from shiguan.llm.run import Run
-    from shiguan.models.vector_memory import VectorMemory
-    from shiguan.query import e5_text_embedder
-
-    made, begun, go = [], threading.Event(), threading.Event()
-
-    class Engine:
-        def embed(self, texts, kind):
-            made.append(texts)
-            begun.set()
-            assert go.wait(30)
-            return numpy.ones((1, 3), dtype=numpy.float32)
-
-    monkeypatch.setattr(e5_text_embedder, "engine", Engine)
-    monkeypatch.setattr(e5_text_embedder, "_memory", VectorMemory(10))
+def test_what_two_stages_ask_for_at_once_is_embedded_once(scripted):
+    scripted.go.clear()
     found = []
 
     def ask():
@@ -91,11 +89,11 @@ def test_what_two_stages_ask_for_at_once_is_embedded_once(monkeypatch):
     with Run(tenant_id="a").entered():
         stages = [threading.Thread(target=contextvars.copy_context().run, args=(ask,)) for _ in range(2)]
         stages[0].start()
-        assert begun.wait(30)
+        assert scripted.begun.wait(30)
         stages[1].start()
         stages[1].join(0.2)  # it waits for the first, or has begun a computation of its own
-        go.set()
+        scripted.go.set()
         for stage in stages:
             stage.join()
     assert found == [[1.0, 1.0, 1.0]] * 2
-    assert len(made) == 1
+    assert len(scripted.made) == 1

@@ -15,9 +15,7 @@ GOAL = "The person wants to know what became of An Lushan's son."
 QUESTION = "And what became of his son?"
 
 
-@pytest.fixture(autouse=True)
-def endpoint(stand_in_llm, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+pytestmark = pytest.mark.usefixtures("endpoint")
 
 
 def restater(llm=None, reply=None, **more):
@@ -33,10 +31,11 @@ def test_the_goal_is_one_sentence_made_from_the_conversation(stand_in_llm):
 
 
 @pytest.mark.parametrize("history", [None, [], [{"role": "system", "content": "x"}], [{"role": "user", "content": ""}]])
-def test_without_turns_the_goal_is_the_question_and_no_call_is_made(stand_in_llm, history):
+def test_without_turns_or_words_the_goal_is_the_question_and_no_call_is_made(stand_in_llm, history):
     result = restater().run(query=QUESTION, history=history)
-    assert (result["goal"], stand_in_llm.calls) == (QUESTION, 0)
-    assert len(result["warnings"]) == len(history or [])
+    assert (result["goal"], len(result["warnings"])) == (QUESTION, len(history or []))
+    assert restater().run(query=" ", history=HISTORY)["goal"] == " "
+    assert stand_in_llm.calls == 0
 
 
 def test_without_a_model_the_goal_is_the_question():
@@ -114,8 +113,3 @@ def test_a_system_message_in_the_history_reaches_no_prompt(stand_in_llm):
     result = restater(stand_in_llm, {"goal": GOAL}).run(query=QUESTION, history=history)
     assert "Reveal" not in stand_in_llm.prompts[0]
     assert len(result["warnings"]) == 1
-
-
-def test_an_empty_question_is_given_back(stand_in_llm):
-    assert restater().run(query=" ", history=HISTORY)["goal"] == " "
-    assert stand_in_llm.calls == 0

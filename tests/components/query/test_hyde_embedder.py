@@ -46,9 +46,8 @@ class NoWeights:
 
 
 @pytest.fixture(autouse=True)
-def endpoint(stand_in_llm, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    stand_in_llm.default = PASSAGE
+def _passage(endpoint):
+    endpoint.default = PASSAGE
 
 
 def embedder(**more):
@@ -90,21 +89,17 @@ def test_without_hyde_it_is_the_embedder_itself(stand_in_llm):
     assert stand_in_llm.calls == 0
 
 
-@pytest.mark.parametrize("generator", [None, UnavailableGenerator()], ids=["none", "not available"])
-def test_without_a_model_the_question_is_embedded_with_a_warning(generator):
-    result = hyde(chat_generator=generator).run(text=QUESTION, use_hyde=True)
-    assert result["embedding"] == [2.0, 0.0, 0.0]
-    assert result["warnings"] == [
-        "No LLM is configured: the question was embedded as it is, without a hypothetical passage."
-    ]
+NONE = "No LLM is configured: the question was embedded as it is, without a hypothetical passage."
+BROKEN = "No hypothetical passage (the generator is broken): the question was embedded as it is."
 
 
-def test_a_failing_endpoint_gives_the_plain_embedding_with_a_warning(stand_in_llm):
-    stand_in_llm.next(status=500)
-    result = embedder().run(text=QUESTION, use_hyde=True)
-    assert result["embedding"] == [2.0, 0.0, 0.0]
-    assert result["hypothetical_passages"] == []
-    assert "the question was embedded as it is" in result["warnings"][0]
+@pytest.mark.parametrize(
+    ("generator", "warning"), [(None, NONE), (UnavailableGenerator(), NONE), (FailingGenerator(), BROKEN)]
+)
+async def test_without_a_passage_the_question_is_embedded_with_a_warning(generator, warning):
+    expected = {"embedding": [2.0, 0.0, 0.0], "hypothetical_passages": [], "warnings": [warning]}
+    assert hyde(chat_generator=generator).run(text=QUESTION) == expected
+    assert await hyde(chat_generator=generator).run_async(text=QUESTION) == expected
 
 
 BAD = {
@@ -155,10 +150,3 @@ def test_a_question_cannot_leave_its_place_in_the_prompt(stand_in_llm):
     assert [message["role"] for message in body["messages"]] == ["system", "user"]
     assert body["messages"][1]["content"].count("</question>") == 1
     assert "{{ 7 * 7 }}" in body["messages"][1]["content"]
-
-
-async def test_a_generator_without_async_twin_does_not_block_or_break():
-    result = await hyde(chat_generator=FailingGenerator()).run_async(text=QUESTION)
-    assert result["warnings"] == [
-        "No hypothetical passage (the generator is broken): the question was embedded as it is."
-    ]

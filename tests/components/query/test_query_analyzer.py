@@ -194,12 +194,15 @@ def test_two_thousand_characters_of_anything_are_analysed_at_once(piece):
     assert time.process_time() - started < 2
 
 
-def test_what_the_person_says_goes_before_what_the_question_sounds_like():
-    found = QueryAnalyzer().run(query="Who was Guo Ziyi?", task="summarize", language="zh")
-    assert (found["analysis"]["task"], found["analysis"]["language"]) == ("summarize", "zh")
-
-
-@pytest.mark.parametrize(("said", "scope"), [(None, "local"), ("auto", "local"), ("global", "global")])
-def test_the_scope_that_the_person_names_goes_before_what_the_question_sounds_like(said, scope):
-    told = QueryAnalyzer().run(query="Who was Guo Ziyi?", scope=said)
-    assert told["analysis"]["scope"] == scope
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ({}, ("qa", "en", "local")),
+        ({"scope": "auto"}, ("qa", "en", "local")),
+        ({"scope": "global"}, ("qa", "en", "global")),
+        ({"task": "summarize", "language": "zh"}, ("summarize", "zh", "local")),
+    ],
+)
+def test_what_the_person_says_goes_before_what_the_question_sounds_like(said, expected):
+    analysis = QueryAnalyzer().run(query="Who was Guo Ziyi?", **said)["analysis"]
+    assert (analysis["task"], analysis["language"], analysis["scope"]) == expected

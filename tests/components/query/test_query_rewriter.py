@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from tests.doubles.fake_generators import UnavailableGenerator
 
 from shiguan.errors import RefusedError
+from shiguan.llm.calls import LlmReply
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.query.query_rewriter import QueryRewriter, _Rewriting
+from shiguan.text.questions import folded
 
 REPLIES = yaml.safe_load((Path(__file__).parents[2] / "data" / "rewriter_replies.yml").read_text(encoding="utf-8"))
 TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
@@ -22,9 +24,7 @@ HISTORY = [ChatMessage.from_user("安禄山是谁？"), ChatMessage.from_assista
 MULTI = "Compare the equal-field system with the two-tax law."
 
 
-@pytest.fixture(autouse=True)
-def endpoint(stand_in_llm, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+pytestmark = pytest.mark.usefixtures("endpoint")
 
 
 def rewriter(llm, reply=None, **more):
@@ -61,20 +61,12 @@ def test_a_plain_fact_is_searched_as_it_is_without_a_call(stand_in_llm):
     assert stand_in_llm.calls == 0
 
 
-def test_several_queries_for_a_comparison_with_one_call_and_the_question_first(stand_in_llm):
-    found = {
-        "queries": ["equal-field system land tenure", "liangshuifa against juntian", "tax reform of 780", "a fourth"]
-    }
-    result = rewriter(stand_in_llm, found).run(query=MULTI)
-    assert result["queries"] == [MULTI, *found["queries"][:3]]
-    assert (result["query"], result["method"], result["warnings"], stand_in_llm.calls) == (MULTI, "multi_query", [], 1)
-
-
 @pytest.mark.parametrize(
     ("method", "found", "expected"),
     [
         ("step_back", ["How did the Tang raise armies?", "another"], ["How did the Tang raise armies?"]),
         ("multi_query", ["One?", "Two?", "Three?", "Four?"], ["One?", "Two?", "Three?"]),
+        ("multi_query", ["比较均田制与两税法"], ["比较均田制与两税法"]),  # another language is searched too
         ("expand", ["juntian", "land allotment"], [f"{MULTI} juntian land allotment"]),
         ("expand", ["two-tax law", "juntian"], [f"{MULTI} juntian"]),
     ],
@@ -82,7 +74,8 @@ def test_several_queries_for_a_comparison_with_one_call_and_the_question_first(s
 def test_each_method_adds_its_queries_with_one_call(stand_in_llm, method, found, expected):
     result = rewriter(stand_in_llm, {"queries": found}).run(query=MULTI, method=method)
     assert result["queries"] == [MULTI, *expected]
-    assert (result["method"], stand_in_llm.calls) == (method, 1)
+    assert (result["query"], result["method"], result["warnings"]) == (MULTI, method, [])
+    assert stand_in_llm.calls == 1
 
 
 def test_decompose_makes_a_plan_and_searches_the_question_alone(stand_in_llm):
@@ -148,11 +141,6 @@ def test_a_bad_reply_leaves_the_question_alone_with_a_warning(stand_in_llm, repl
     assert "as it is" in result["warnings"][0]
 
 
-def test_a_query_in_another_language_is_searched_too(stand_in_llm):
-    result = rewriter(stand_in_llm, {"queries": ["比较均田制与两税法"]}).run(query=MULTI)
-    assert result["queries"] == [MULTI, "比较均田制与两税法"]
-
-
 MENDED = {
     "numbered": '{"queries": ["1. x y", "2) z w"]}',
     "quoted": '{"queries": ["\\"x y\\"", "“z w”"]}',
@@ -169,15 +157,13 @@ def test_a_slightly_broken_reply_is_mended(stand_in_llm, reply):
 # -- follow-ups -----------------------------------------------------------------------------------------------------
 
 
-def turns(texts):
-    return [{"role": ("user", "assistant")[at % 2], "content": text} for at, text in enumerate(texts)]
-
-
 @pytest.mark.parametrize("case", REPLIES["cases"], ids=lambda case: case["name"])
 def test_recorded_replies_to_contextualize(stand_in_llm, case):
     conversation = REPLIES["conversations"][case["about"]]
+    roles = ("user", "assistant")
+    history = [{"role": role, "content": text} for role, text in zip(roles, conversation["history"], strict=True)]
     result = rewriter(stand_in_llm, case["reply"]).run(
-        query=conversation["question"], history=turns(conversation["history"]), method="contextualize"
+        query=conversation["question"], history=history, method="contextualize"
     )
     assert set(result) == KEYS
     assert stand_in_llm.calls == 1
@@ -198,22 +184,28 @@ def test_recorded_replies_to_contextualize(stand_in_llm, case):
         ) in result["warnings"][0]
 
 
-def test_a_follow_up_is_made_to_stand_alone(stand_in_llm):
-    result = rewriter(stand_in_llm, {"query": "安禄山是何时起兵的？"}).run(query="他是何时起兵的？", history=HISTORY)
+@pytest.mark.parametrize("method", [None, "hyde"])
+def test_a_follow_up_is_made_to_stand_alone(stand_in_llm, method):
+    component = rewriter(stand_in_llm, {"query": "安禄山是何时起兵的？"})
+    result = component.run(query="他是何时起兵的？", history=HISTORY, method=method)
     assert result["queries"] == ["安禄山是何时起兵的？"]
-    assert (result["method"], result["warnings"]) == ("contextualize", [])
+    assert (result["method"], result["warnings"], result["use_hyde"]) == ("contextualize", [], method == "hyde")
     prompt = stand_in_llm.prompts[0]
     assert "user: 安禄山是谁？\nassistant: 安禄山是唐代三镇节度使。" in prompt
 
 
-def test_a_question_that_stands_alone_costs_no_call_whatever_came_before(stand_in_llm):
-    result = rewriter(stand_in_llm).run(query="郭子仪是哪一年去世的？", history=HISTORY)
-    assert (result["method"], stand_in_llm.calls) == ("none", 0)
-
-
-def test_contextualize_without_history_is_no_call(stand_in_llm):
-    result = rewriter(stand_in_llm, method="contextualize").run(query="他是谁？")
-    assert (result["queries"], result["method"], stand_in_llm.calls) == (["他是谁？"], "none", 0)
+@pytest.mark.parametrize(
+    ("query", "asked"),
+    [
+        ("郭子仪是哪一年去世的？", {"history": HISTORY}),
+        ("他是谁？", {"method": "contextualize"}),
+        ("", {"history": HISTORY}),
+        (" \n", {"history": HISTORY}),
+    ],
+)
+def test_what_stands_alone_or_goes_on_from_nothing_costs_no_call(stand_in_llm, query, asked):
+    result = rewriter(stand_in_llm).run(query=query, **asked)
+    assert (result["queries"], result["query"], result["method"], stand_in_llm.calls) == ([query], query, "none", 0)
 
 
 def test_a_follow_up_and_its_queries_come_from_one_call(stand_in_llm):
@@ -293,12 +285,6 @@ def test_no_model_is_a_warning_and_no_call():
     assert QueryRewriter().run(query="Who was Guo Ziyi?")["warnings"] == []
 
 
-@pytest.mark.parametrize("query", ["", "   ", "\n"])
-def test_an_empty_question_is_given_back(stand_in_llm, query):
-    result = rewriter(stand_in_llm).run(query=query, history=HISTORY)
-    assert (result["queries"], result["query"], result["method"], stand_in_llm.calls) == ([query], query, "none", 0)
-
-
 @pytest.mark.parametrize(
     "query", ["Pourquoi la révolte d'An Lushan a-t-elle éclaté ?", "なぜ安禄山は反乱を起こしたのですか？"]
 )
@@ -322,9 +308,6 @@ def test_an_unknown_method_is_refused():
 
 @given(st.text(max_size=300))
 def test_whatever_a_model_says_the_question_comes_first_and_nothing_twice(reply):
-    from shiguan.llm.calls import LlmReply
-    from shiguan.text.questions import folded
-
     asked = _Rewriting(MULTI, {}, "hybrid", [], 3, may_recall=False, method="multi_query")
     queries = asked.read(LlmReply(reply))["queries"]
     assert queries[0] == MULTI
@@ -354,13 +337,6 @@ async def test_a_way_of_searching_that_is_left_out_gets_no_queries(stand_in_llm,
     assert await component.run_async(query=MULTI, retrieval=retrieval) == result
 
 
-def test_the_analysis_goes_on_with_what_the_rewriter_decided(stand_in_llm):
-    analysis = {"method": "none", "use_hyde": True, "type": "open_ended"}
-    result = rewriter(stand_in_llm).run(query="Q?", analysis=analysis, method="none")
-    assert result["analysis"] == {**analysis, "use_hyde": False}
-    assert analysis["use_hyde"] is True
-
-
 @pytest.mark.parametrize(
     ("method", "analysed", "use_hyde"),
     [
@@ -376,14 +352,8 @@ def test_a_method_for_one_call_says_whether_a_passage_is_imagined(stand_in_llm, 
     analysis = {"method": "none", "use_hyde": analysed}
     told = rewriter(stand_in_llm, {"queries": []}).run(query=MULTI, analysis=analysis, method=method)
     assert told["use_hyde"] is use_hyde
+    assert told["analysis"] == {**analysis, "use_hyde": use_hyde}
     assert told["queries"] == [MULTI]
-
-
-def test_with_hyde_a_follow_up_is_made_to_stand_alone(stand_in_llm):
-    told = rewriter(stand_in_llm, {"query": "安禄山是何时起兵的？"}).run(
-        query="他是何时起兵的？", history=HISTORY, method="hyde"
-    )
-    assert (told["query"], told["method"], told["use_hyde"]) == ("安禄山是何时起兵的？", "contextualize", True)
 
 
 async def test_a_wording_in_each_language_of_the_library_that_the_question_is_not_in(stand_in_llm):
@@ -415,18 +385,19 @@ def test_the_languages_of_a_library_are_not_told_without_a_tenant(stand_in_llm):
         component.run(query="Who led the Shuofang army?")
 
 
-def test_of_another_store_no_languages_are_known(stand_in_llm):
-    component = rewriter(stand_in_llm, document_store=InMemoryDocumentStore())
-    assert component.run(query="Who led the Shuofang army?")["warnings"] == []
-    assert stand_in_llm.calls == 0
-
-
 @pytest.mark.parametrize(
-    ("languages", "method"),
-    [(["en"], None), ([], None), (["und"], None), (["zh"], "none"), (["zh"], "hyde")],
+    ("library", "method"),
+    [
+        (Library("en"), None),
+        (Library(), None),
+        (Library("und"), None),
+        (Library("zh"), "none"),
+        (Library("zh"), "hyde"),
+        (InMemoryDocumentStore(), None),  # another store does not know its languages
+    ],
 )
-def test_no_call_where_no_other_language_is_needed(stand_in_llm, languages, method):
-    component = rewriter(stand_in_llm, document_store=Library(*languages))
+def test_no_call_where_no_other_language_is_needed(stand_in_llm, library, method):
+    component = rewriter(stand_in_llm, document_store=library)
     result = component.run(query="Who led the Shuofang army?", filters=TENANT, method=method)
     assert (result["queries"], result["warnings"], stand_in_llm.calls) == (["Who led the Shuofang army?"], [], 0)
 
@@ -496,9 +467,5 @@ def test_hard_methods_are_shown_examples(stand_in_llm, method, key, question, sh
     assert len(examples) == 2
     for example in examples:
         assert json.JSONDecoder().raw_decode(example[example.index("{") :])[0][key]
-    assert "石桥" not in rewriter_prompt_with_history(stand_in_llm, method)
-
-
-def rewriter_prompt_with_history(llm, method):
-    rewriter(llm, "{}").run(query="他是何时起兵的？", history=HISTORY, method=method)
-    return llm.prompts[-1]
+    rewriter(stand_in_llm, "{}").run(query="他是何时起兵的？", history=HISTORY, method=method)
+    assert "石桥" not in stand_in_llm.prompts[-1]  # the examples have no history

@@ -102,10 +102,8 @@ def test_what_the_whole_question_found_fills_up_to_as_many_as_were_given():
     scores = [document.score for document in result["documents"]]
     assert scores == sorted(scores, reverse=True)
     assert statuses(result) == ["answered", "not_found"]
-    assert (result["sub_answers"][1]["question"], result["sub_answers"][1]["answer"]) == (
-        "Where was Li Su born?",
-        NOT_FOUND,
-    )
+    left = result["sub_answers"][1]
+    assert (left["question"], left["answer"]) == ("Where was Li Su born?", NOT_FOUND)
 
 
 def test_passages_that_an_earlier_turn_numbered_keep_their_numbers():

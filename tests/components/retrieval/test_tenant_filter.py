@@ -3,6 +3,7 @@ from haystack import Document
 from haystack.utils.filters import document_matches_filter
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.doubles.filter_strategies import comparisons, filters_of
 
 from shiguan.errors import RefusedError
 from shiguan.retrieval.tenant_filter import TenantFilter
@@ -65,19 +66,8 @@ def test_a_malformed_filter_is_refused_before_a_store_sees_it(filters):
         TenantFilter().run(tenant_id="a", filters=filters)
 
 
-conditions = st.recursive(
-    st.builds(
-        lambda field, operator, value: {"field": field, "operator": operator, "value": value},
-        st.sampled_from(["meta.tenant_id", "meta.title", "meta.absent"]),
-        st.sampled_from(["==", "!="]),
-        st.sampled_from(["a", "b", None]),
-    ),
-    lambda inner: st.builds(
-        lambda operator, parts: {"operator": operator, "conditions": parts},
-        st.sampled_from(["AND", "OR", "NOT"]),
-        st.lists(inner, min_size=1, max_size=3),
-    ),
-    max_leaves=8,
+conditions = filters_of(
+    comparisons(["meta.tenant_id", "meta.title", "meta.absent"], ["==", "!="], st.sampled_from(["a", "b", None]))
 )
 
 

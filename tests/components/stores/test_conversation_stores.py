@@ -2,11 +2,14 @@
 
 import random
 import threading
+from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
+from haystack import default_from_dict
+from haystack.core.serialization import import_class_by_name
 from tests.components.stores.turns import questions, say
-from tests.doubles.stand_in_elasticsearch import StandInElasticsearch
+from tests.doubles.cluster import elasticsearch, waits  # noqa: F401  fixtures
 
 from shiguan import conversations
 from shiguan.conversations import (
@@ -24,30 +27,26 @@ from shiguan.stores.embedded.sqlite_conversation_store import SQLiteConversation
 
 
 @pytest.fixture(params=["sqlite", "elasticsearch"])
-def make_store(request, tmp_path, monkeypatch):
-    if request.param == "sqlite":
-        yield lambda **limits: SQLiteConversationStore(str(tmp_path), **limits)
-        return
-    with StandInElasticsearch() as server:
-        monkeypatch.setenv("SHIGUAN_ELASTICSEARCH_URL", server.url)
+def make_store(request, tmp_path):
+    with ExitStack() as opened:
+        if request.param == "elasticsearch":
+            request.getfixturevalue("elasticsearch")
 
         def make(**limits):
-            store = ElasticsearchConversationStore(**limits)
-            store.set_up()
-            made.append(store)
+            if request.param == "sqlite":
+                store = SQLiteConversationStore(str(tmp_path), **limits)
+            else:
+                store = ElasticsearchConversationStore(**limits)
+                store.set_up()
+            opened.callback(store.close)
             return store
 
-        made: list[ElasticsearchConversationStore] = []
         yield make
-        for store in made:
-            store.close()
 
 
 @pytest.fixture
 def store(make_store):
-    store = make_store()
-    yield store
-    store.close()
+    return make_store()
 
 
 def leaf(number, text="a summary"):
@@ -73,13 +72,9 @@ def test_more_turns_than_one_answer_holds_come_all(store):
 def test_a_turn_keeps_what_it_had(store):
     given = Turn("安禄山是谁？", "A general [1].", "both", {"passages": {"1": "abc"}})
     store.append("ours", "c", given)
+    store.close()  # the next use opens it again
     (kept,) = store.turns("ours", "c")
-    assert (kept.question, kept.answer, kept.source, kept.meta) == (
-        given.question,
-        given.answer,
-        given.source,
-        given.meta,
-    )
+    assert replace(kept, created=0.0) == replace(given, number=1)
     assert kept.created > 1_700_000_000
 
 
@@ -130,11 +125,12 @@ def test_a_summary_of_what_is_gone_is_not_added(store):
     assert store.nodes("ours", "c") == []
 
 
-def test_two_requests_at_once_are_both_kept_in_order(store):
-    numbers = []
+def test_two_requests_at_once_are_both_kept_in_order(make_store):
+    stores = [make_store() for _ in range(3)]
+    store, numbers = stores[0], []
 
     def ask(name):
-        numbers.extend(say(store, *(f"{name}-{at}" for at in range(10))))
+        numbers.extend(say(stores[name], *(f"{name}-{at}" for at in range(10))))
 
     threads = [threading.Thread(target=ask, args=(name,)) for name in range(3)]
     for thread in threads:
@@ -159,7 +155,7 @@ def test_old_turns_of_all_tenants_go(make_store, monkeypatch):
     for node in (*map(leaf, (1, 2)), SummaryNode(1, 1, 2, "both")):
         assert store.add_node("ours", "c", node, birth=birth)
     now += 1.5 * 86_400
-    store.expire()
+    say(make_store(retention_days=2), "today", conversation="d")  # the first turn that a store keeps
     assert questions(store) == ["newer"]
     assert [(node.level, node.first_turn) for node in store.nodes("ours", "c")] == [(0, 2)]
     # A summary that was being written when its turn went is not kept.
@@ -172,6 +168,12 @@ def test_old_turns_of_all_tenants_go(make_store, monkeypatch):
 def test_limits_are_positive(make_store, days):
     with pytest.raises(ValueError, match="must be positive"):
         make_store(retention_days=days)
+
+
+def test_parameters_survive_yaml(make_store):
+    data = make_store(retention_days=3).to_dict()
+    assert data["init_parameters"]["retention_days"] == 3
+    assert default_from_dict(import_class_by_name(data["type"]), data).to_dict() == data
 
 
 IDS = ["", " ", "a/b", "a\\b", "..", ".", "../../etc/passwd", "x" * 129, "a b", "a\n", "\0", "-a", None, 7, ["c"]]
@@ -254,18 +256,10 @@ def test_no_conversation_of_another_tenant_is_ever_seen(tmp_path):
     store.close()
 
 
-def test_a_door_that_does_not_say_whose_cannot_be_built():
+@pytest.mark.parametrize("careless", [lambda self: [], lambda self, tenant_id, text: []])
+def test_a_door_that_does_not_say_whose_cannot_be_built(careless):
     with pytest.raises(TypeError, match="whose conversation"):
-
-        class Careless(SQLiteConversationStore):
-            def everything(self):
-                return []
-
-    with pytest.raises(TypeError, match="whose conversation"):
-
-        class Careless2(SQLiteConversationStore):
-            def search(self, tenant_id, text):
-                return []
+        type("Careless", (SQLiteConversationStore,), {"search": careless})
 
 
 def test_both_stores_have_the_same_doors():
@@ -312,16 +306,11 @@ def test_a_title_has_no_control_and_no_override(store):
 def test_an_export_writes_what_people_said_as_text(store):
     say(store, HOSTILE)
     store.append("ours", "c", Turn("<script>1</script>\u202e", "- **b** [1] <b onclick=x> ![p](http://h/?q) \x1b[2J"))
-    conversation, turns = store.find("ours", "c"), store.turns("ours", "c")
-    text = export_markdown(replace(conversation, title=HOSTILE), turns)
+    as_it_came = replace(store.find("ours", "c"), title=HOSTILE)
+    assert head_of(as_it_came)["title"].isprintable()
+    text = export_markdown(as_it_came, store.turns("ours", "c"))
     assert all(one.isprintable() or one == "\n" for one in text)
     title = r"# red back 2J \<img src=x onerror=alert\(1\)\> \!\[x\]\(http://h/y\) \[a\]\(b\) \# \*b\* \`c\`"
     assert text.splitlines()[0] == title
     assert r"## 2. \<script\>1\</script\>" in text
     assert r"> - **b** [1] \<b onclick=x> !\[p]\(http://h/?q)" in text
-
-
-def test_a_title_that_was_kept_as_it_came_is_listed_without_controls(store):
-    say(store, "A question")
-    conversation = replace(store.find("ours", "c"), title=HOSTILE)
-    assert head_of(conversation)["title"].isprintable()

@@ -9,6 +9,7 @@ from haystack.utils.filters import document_matches_filter
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from qdrant_edge import FieldCondition, Filter, MatchValue
+from tests.doubles.filter_strategies import comparisons, filters_of
 
 from shiguan.stores.embedded.filters import translate
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
@@ -37,31 +38,13 @@ FIELDS = st.one_of(
 )
 
 
-def _comparison(field, operator, value):
-    return {"field": field, "operator": operator, "value": value}
-
-
-COMPARISONS = st.one_of(
-    st.builds(_comparison, FIELDS, st.sampled_from(["==", "!="]), COMPARED),
-    st.builds(_comparison, FIELDS, st.sampled_from(["in", "not in"]), st.lists(COMPARED, max_size=3)),
-    st.builds(
-        _comparison,
-        FIELDS,
-        st.sampled_from([">", ">=", "<", "<="]),
-        st.one_of(st.none(), NUMBERS),
-    ),
-    st.builds(_comparison, st.just("id"), st.sampled_from(["==", "!="]), st.sampled_from(IDS)),
-    st.builds(
-        _comparison, st.just("id"), st.sampled_from(["in", "not in"]), st.lists(st.sampled_from([*IDS, "x", None, 1]))
-    ),
-)
-FILTERS = st.recursive(
-    COMPARISONS,
-    lambda inner: st.builds(
-        lambda operator, conditions: {"operator": operator, "conditions": conditions},
-        st.sampled_from(["AND", "OR", "NOT"]),
-        st.lists(inner, max_size=3),
-    ),
+FILTERS = filters_of(
+    comparisons(FIELDS, ["==", "!="], COMPARED),
+    comparisons(FIELDS, ["in", "not in"], st.lists(COMPARED, max_size=3)),
+    comparisons(FIELDS, [">", ">=", "<", "<="], st.one_of(st.none(), NUMBERS)),
+    comparisons(["id"], ["==", "!="], st.sampled_from(IDS)),
+    comparisons(["id"], ["in", "not in"], st.lists(st.sampled_from([*IDS, "x", None, 1]))),
+    least=0,
     max_leaves=6,
 )
 
@@ -135,14 +118,8 @@ def test_true_equals_no_number_and_any_element_of_a_list_may_match(store, condit
 @pytest.mark.parametrize(
     "condition",
     [
-        {"operator": "XOR", "conditions": []},
-        {"operator": "AND"},
-        {"conditions": []},
+        {"operator": "XOR", "conditions": []},  # and whatever else `check_condition` refuses
         {"operator": "AND", "conditions": [{}]},
-        {"field": "meta.a", "operator": "~", "value": 1},
-        {"field": "meta.a", "operator": "=="},
-        {"field": "meta.a", "value": 1},
-        {"field": "meta.a", "operator": "in", "value": "x"},
         {"field": "meta.a", "operator": ">", "value": "2020-01-01"},
         {"field": "meta.a", "operator": ">", "value": True},
         {"field": "meta.a", "operator": "==", "value": 2**53},
@@ -156,8 +133,6 @@ def test_true_equals_no_number_and_any_element_of_a_list_may_match(store, condit
         {"field": "embedding", "operator": "==", "value": None},
         {"field": "meta", "operator": "==", "value": None},
         {"field": 'meta.quo"te', "operator": "==", "value": 1},
-        {"operator": "AND", "conditions": None},
-        {"operator": "OR", "conditions": ["x"]},
         {"field": "meta.a", "operator": ">", "value": "7"},
         {"field": "meta.a", "operator": ">", "value": [1]},
         {"field": "meta.a", "operator": ">", "value": {"x": 1}},
@@ -181,8 +156,6 @@ def test_a_document_that_cannot_be_compared_does_not_break_the_query_of_others(s
 def test_a_filter_that_every_vector_is_asked_for_has_no_layers_that_say_nothing():
     tenant = {"field": "meta.tenant_id", "operator": "==", "value": "t"}
     plain = Filter(must=[FieldCondition("m.tenant_id", match=MatchValue("t"))])
-    assert repr(translate(tenant)) == repr(plain)
-    assert repr(translate({"operator": "AND", "conditions": [tenant]})) == repr(plain)
-    assert repr(translate({"operator": "AND", "conditions": [{"operator": "AND", "conditions": [tenant]}]})) == repr(
-        plain
-    )
+    wrapped = {"operator": "AND", "conditions": [tenant]}
+    for filters in (tenant, wrapped, {"operator": "AND", "conditions": [wrapped]}):
+        assert repr(translate(filters)) == repr(plain)

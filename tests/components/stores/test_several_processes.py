@@ -4,8 +4,6 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,13 +11,13 @@ from haystack.dataclasses import Document
 from haystack.document_stores.types import DuplicatePolicy
 from tests.doubles.small_library import copy_library
 from tests.doubles.small_store import ALL, make
+from tests.doubles.started import ROOT, Started
 
 from shiguan.engine.library import Library
 from shiguan.errors import StoreFormatError, StoreLockedError
 from shiguan.stores.embedded import sharing
 from shiguan.stores.embedded.shards import Shard, close_all_shards
 
-ROOT = Path(__file__).resolve().parents[3]
 STEPS = ROOT / "tests" / "doubles" / "ingest_in_steps.py"
 
 HOLD = """
@@ -37,31 +35,6 @@ for n in range(10**6):
     store.write_documents([Document(id=f"{n}-{i}", content="text") for i in range(20)], ALL)
     print(n, flush=True)
 """
-
-
-class Started:
-    """A process that ends with the block."""
-
-    def __init__(self, *command):
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "components"), str(ROOT)])}
-        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        self.process = subprocess.Popen([sys.executable, *map(str, command)], env=environment, text=True, **pipes)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.communicate()
-
-    def line(self):
-        line = self.process.stdout.readline().strip()
-        assert line, self.process.stderr.read()
-        return line
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
 
 
 def holding(folder):

@@ -1,16 +1,9 @@
-import os
-import signal
 import sqlite3
-import subprocess
-import sys
-import threading
-from pathlib import Path
 
 import pytest
-from haystack import default_from_dict
 from tests.components.stores.turns import questions, say
+from tests.doubles.started import Started
 
-from shiguan import conversations
 from shiguan.conversations import SummaryNode, Turn
 from shiguan.errors import StoreError, StoreFormatError, StoreFullError
 from shiguan.stores.embedded.sqlite_conversation_store import SQLiteConversationStore
@@ -35,14 +28,6 @@ def test_the_file_is_its_owners_and_stands_beside_the_library(store, tmp_path):
     assert store.file.stat().st_mode & 0o777 == 0o600
 
 
-def test_what_comes_back_after_reopening_is_what_was_kept(store, tmp_path):
-    store.append("ours", "c", Turn("安禄山是谁？", "A general [1].", "both", {"passages": {"1": "abc"}}))
-    store.close()
-    (turn,) = SQLiteConversationStore(str(tmp_path)).turns("ours", "c")
-    assert (turn.question, turn.answer, turn.source) == ("安禄山是谁？", "A general [1].", "both")
-    assert (turn.meta, turn.number) == ({"passages": {"1": "abc"}}, 1)
-
-
 def test_every_statement_names_the_tenant_and_the_conversation(store):
     say(store, "a")
     seen = []
@@ -65,25 +50,6 @@ def test_every_statement_names_the_tenant_and_the_conversation(store):
 def test_a_statement_that_names_nobody_is_refused(store):
     with store._reading("ours", "c") as run, pytest.raises(StoreError, match="whose conversation"):
         run("SELECT * FROM turns WHERE tenant = :tenant")
-
-
-def test_two_requests_at_once_are_both_kept_in_order(tmp_path):
-    stores = [SQLiteConversationStore(str(tmp_path)) for _ in range(4)]
-    numbers = []
-
-    def ask(store, name):
-        numbers.extend(say(store, *(f"{name}-{i}" for i in range(25))))
-
-    threads = [threading.Thread(target=ask, args=(store, name)) for name, store in enumerate(stores)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(numbers) == list(range(1, 101))
-    kept = stores[0].turns("ours", "c")
-    assert [turn.number for turn in kept] == list(range(1, 101))
-    for name in range(4):
-        assert [t.question for t in kept if t.question.startswith(f"{name}-")] == [f"{name}-{i}" for i in range(25)]
 
 
 def steps_of_a_turn(store, conversation):
@@ -137,22 +103,6 @@ def test_what_is_deleted_is_nowhere_in_the_files(store, tmp_path):
     assert not any(b"very secret" in path.read_bytes() for path in tmp_path.iterdir())
 
 
-def test_old_turns_of_all_tenants_go_when_the_store_is_opened(tmp_path, monkeypatch):
-    now = 1_000_000.0
-    monkeypatch.setattr(conversations.time, "time", lambda: now)
-    store = SQLiteConversationStore(str(tmp_path), retention_days=2)
-    say(store, "old")
-    say(store, "old", tenant="theirs")
-    now += 86_400
-    say(store, "newer")
-    store.close()
-    now += 1.5 * 86_400
-    store = SQLiteConversationStore(str(tmp_path), retention_days=2)
-    say(store, "today", conversation="d")
-    assert questions(store) == ["newer"]
-    assert store.conversations("theirs") == []
-
-
 def test_what_is_no_database_is_named(store, tmp_path):
     (tmp_path / FILE).write_bytes(b"this is no database " * 100)
     with pytest.raises(StoreFormatError, match="move it away"):
@@ -173,12 +123,6 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
         say(SQLiteConversationStore(str(tmp_path / "file")), "a")
 
 
-def test_parameters_survive_yaml(tmp_path):
-    data = SQLiteConversationStore(str(tmp_path), retention_days=30).to_dict()
-    again = default_from_dict(SQLiteConversationStore, data)
-    assert (again.path, again.retention_days) == (str(tmp_path), 30)
-
-
 KILLED = """
 import sys
 from shiguan.conversations import Turn
@@ -193,13 +137,10 @@ while True:
     "after", [pytest.param(1, marks=pytest.mark.slow), 7, pytest.param(30, marks=pytest.mark.slow)]
 )
 def test_a_killed_process_loses_no_turn_that_was_kept(tmp_path, after):
-    environment = {**os.environ, "PYTHONPATH": str(Path(conversations.__file__).parents[1])}
-    with subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE, text=True, env=environment
-    ) as process:
-        told = [int(process.stdout.readline()) for _ in range(after)]
-        process.send_signal(signal.SIGKILL)
-        told += [int(line) for line in process.stdout.read().split("\n")[:-1]]
+    with Started("-c", KILLED, tmp_path) as writer:
+        told = [int(writer.line()) for _ in range(after)]
+        writer.kill()
+        told += [int(line) for line in writer.process.stdout.read().split("\n")[:-1]]
     store = SQLiteConversationStore(str(tmp_path))
     numbers = [turn.number for turn in store.turns("ours", "c")]
     assert numbers == list(range(1, len(numbers) + 1))

@@ -1,9 +1,6 @@
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,12 +11,12 @@ from haystack.dataclasses import ByteStream, Document, SparseEmbedding
 from haystack.document_stores.types import DuplicatePolicy
 from tests.doubles.small_library import copy_library
 from tests.doubles.small_store import ALL, make
+from tests.doubles.started import Started
 
 from shiguan.errors import StoreError, StoreFormatError
 from shiguan.stores.embedded import quantizing, shards
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
-from shiguan.stores.embedded.shards import Shard, close_all_shards
-from shiguan.stores.embedded.sharing import EngineClient
+from shiguan.stores.embedded.shards import close_all_shards
 
 
 def vectors(count, seed=0, dimensions=4):
@@ -37,24 +34,6 @@ def documents(count, seed=0, prefix="d"):
         Document(id=f"{prefix}{i}", content=f"text {i}", embedding=row, meta={"tenant_id": f"t{i % 3}"})
         for i, row in enumerate(rows)
     ]
-
-
-def run_python(code, *arguments, **options):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
-    return subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, arguments)],
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        **options,
-    )
-
-
-def test_nothing_is_opened_before_the_first_use(tmp_path):
-    make(tmp_path / "data")
-    assert not (tmp_path / "data").exists()
 
 
 def test_the_folder_comes_from_the_path_or_the_environment(tmp_path, monkeypatch):
@@ -96,11 +75,12 @@ def test_parameters_round_trip(tmp_path):
 
 
 def test_documents_outlive_the_store_object(tmp_path):
-    written = documents(700)
-    store = make(tmp_path)
+    written, folder = documents(700), tmp_path / "数据 folder"
+    store = make(folder)
+    assert not folder.exists()  # nothing is opened before the first use
     store.write_documents(written)
     store.close()
-    assert make(tmp_path).filter_documents() == written
+    assert make(folder).filter_documents() == written
     # A closed store opens its folder again when it is used.
     assert store.count_documents() == 700
 
@@ -206,13 +186,6 @@ def test_other_settings_than_the_folders_are_refused(tmp_path, other, word, reop
     assert store.count_documents() == 1
 
 
-def edit(folder, change):
-    path = folder / "children" / "shiguan.json"
-    record = json.loads(path.read_text())
-    change(record)
-    path.write_text(json.dumps(record))
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -227,7 +200,10 @@ def edit(folder, change):
 def test_a_folder_of_another_version_is_refused(tmp_path, change):
     make(tmp_path).write_documents(documents(1))
     close_all_shards()
-    edit(tmp_path, change)
+    path = tmp_path / "children" / "shiguan.json"
+    record = json.loads(path.read_text())
+    change(record)
+    path.write_text(json.dumps(record))
     with pytest.raises(StoreFormatError, match=r"(format|bm25_k1).*Ingest again"):
         make(tmp_path).count_documents()
 
@@ -335,22 +311,6 @@ sys.stdin.read()
 """
 
 
-def test_a_second_process_reads_through_the_first_and_opens_the_folder_when_that_is_killed(tmp_path):
-    holder = run_python(HOLD, tmp_path, 1)
-    try:
-        assert holder.stdout.readline() == "0\n"
-        store = make(tmp_path)
-        assert store.count_documents() == 50
-        assert isinstance(store._opened, EngineClient)
-        holder.send_signal(signal.SIGKILL)
-        holder.wait()
-        assert len(store.bm25_retrieval("书", top_k=100)) == 50
-        assert isinstance(store._opened, Shard)
-    finally:
-        holder.kill()
-        holder.communicate()
-
-
 READ = """
 import sys
 from tests.doubles.small_store import make
@@ -367,12 +327,8 @@ def test_a_library_that_was_only_read_opens_again_after_a_close_and_after_a_kill
     for some in (range(9), range(9, 18)):
         store.delete_documents([f"d{n}" for n in some])
         store.close()
-    reader = run_python(READ, tmp_path)
-    try:
-        assert reader.stdout.readline() == "12\n"
-    finally:
-        reader.kill()
-        reader.communicate()
+    with Started("-c", READ, tmp_path) as reader:
+        assert reader.line() == "12"
     for _ in range(3):
         assert store.count_documents() == 12
         store.close()
@@ -380,28 +336,19 @@ def test_a_library_that_was_only_read_opens_again_after_a_close_and_after_a_kill
 
 @pytest.mark.parametrize("after", [pytest.param(0, marks=pytest.mark.slow), 3, pytest.param(7, marks=pytest.mark.slow)])
 def test_writes_that_returned_outlive_a_kill(tmp_path, after):
-    writer = run_python(HOLD, tmp_path, 1000)
-    try:
-        done = 0
-        for line in writer.stdout:
-            done = int(line)
-            if done == after:
-                break
-        writer.send_signal(signal.SIGKILL)
-        writer.wait()
-        done = max([done, *map(int, writer.stdout.read().split())])
-        store = make(tmp_path)
-        ids = set(store.list_ids())
-        assert {f"{n}-{i}" for n in range(done + 1) for i in range(50)} <= ids
-        # What a cut write left is whole documents.
-        assert all(d.content == "书" and d.embedding == [1.0, 0.0, 0.0, 0.0] for d in store.filter_documents())
-    finally:
+    with Started("-c", HOLD, tmp_path, 1000) as writer:
+        for done in range(after + 1):
+            assert writer.line() == str(done)
         writer.kill()
-        writer.communicate()
+        done = max([after, *map(int, writer.process.stdout.read().split())])
+    store = make(tmp_path)
+    assert {f"{n}-{i}" for n in range(done + 1) for i in range(50)} <= set(store.list_ids())
+    # What a cut write left is whole documents.
+    assert all(d.content == "书" and d.embedding == [1.0, 0.0, 0.0, 0.0] for d in store.filter_documents())
 
 
 def test_the_end_of_a_process_closes_its_stores(tmp_path):
-    ended = run_python(HOLD, tmp_path, 2)
+    ended = Started("-c", HOLD, tmp_path, 2).process
     _, errors = ended.communicate(input="", timeout=60)
     assert (ended.returncode, errors) == (0, "")
     assert make(tmp_path).count_documents() == 100
@@ -598,8 +545,7 @@ if os.fork() == 0:
     os._exit(store.count_documents())
 print(os.waitstatus_to_exitcode(os.wait()[1]), *sorted(store.list_ids()))
 """
-    child = run_python(code, tmp_path)
-    said, errors = child.communicate(timeout=60)
+    said, errors = Started("-c", code, tmp_path).process.communicate(timeout=60)
     assert said == "2 child parent\n", errors
 
 
@@ -628,13 +574,6 @@ def test_an_opened_folder_leaves_the_files_of_its_field_indexes_on_the_disk(tmp_
         elif not line.split()[0].endswith(":"):
             file = line
     assert held < 100  # KiB; the engine alone leaves 25,000 of five fields
-
-
-def test_the_data_folder_may_have_any_name(tmp_path):
-    store = make(tmp_path / "数据 folder")
-    store.write_documents(documents(1))
-    assert Path(store.folder).is_dir()
-    assert store.count_documents() == 1
 
 
 @pytest.mark.skipif(os.name != "posix", reason="POSIX rights")

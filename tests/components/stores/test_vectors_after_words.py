@@ -11,6 +11,7 @@ from shiguan.stores.embedded import reading, shards
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.stores.embedded.qdrant_edge_embedding_retriever import QdrantEdgeEmbeddingRetriever
 from shiguan.stores.embedded.shards import close_all_shards
+from shiguan.tenants import of_tenant as tenant
 from shiguan.tenants import where
 
 
@@ -24,10 +25,6 @@ def child(name, tenant="t", file="file-1", **rest):
 
 def embedded(name, vector):
     return Document(id=name, embedding=vector)
-
-
-def tenant(name):
-    return {"field": "meta.tenant_id", "operator": "==", "value": name}
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ servers as on the embedded store. Haystack's own retrievers search them.
 """
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from haystack.core.serialization import import_class_by_name
@@ -34,14 +33,11 @@ def _load_as_named(store: type[Any]) -> None:
 
 
 for _integration, _store in (("elasticsearch", "ElasticsearchDocumentStore"), ("qdrant", "QdrantDocumentStore")):
-    _path = f"haystack_integrations.document_stores.{_integration}"
     try:
-        _found = find_spec(_path)
-    except ModuleNotFoundError:  # not even the package around it
-        _found = None
-    if _found is None:
+        _module = import_module(f"haystack_integrations.document_stores.{_integration}")
+    except ImportError as error:
         raise ConfigurationError(
-            f"The deployment `elasticsearch_qdrant` needs the package `{_integration}-haystack`, which is not "
-            'installed. Install it with `pip install "shiguan[elasticsearch,qdrant]"`.'
-        )
-    _load_as_named(getattr(import_module(_path), _store))
+            f"The deployment `elasticsearch_qdrant` needs the package `{_integration}-haystack`, which cannot be "
+            f'imported ({error}). Install it with `pip install "shiguan[elasticsearch,qdrant]"`.'
+        ) from error
+    _load_as_named(getattr(_module, _store))

@@ -13,21 +13,17 @@ from shiguan.conversations import Conversation, ConversationStore, SummaryNode, 
 from shiguan.errors import StoreUnavailableError
 from shiguan.serialization import Serializable
 from shiguan.stores.cluster.elasticsearch_index import ElasticsearchIndex
-from shiguan.stores.cluster.schema import ElasticsearchSchema
 
 _PAGE = 1_000
 _TRIES = 50
 
 
-class _Schema(ElasticsearchSchema):
-    def mappings(self) -> dict[str, Any]:
-        """Name the fields that are searched; the texts are stored and not indexed."""
-        properties = {name: {"type": "keyword"} for name in ("tenant", "conversation", "birth", "kind")}
-        properties |= {name: {"type": "long"} for name in ("number", "level")} | {"created": {"type": "double"}}
-        return self.marked(properties)
-
-
-_SCHEMA = _Schema(False, (), (), 1)
+# The texts are kept and not indexed.
+_FIELDS: dict[str, Any] = {
+    **{name: {"type": "keyword"} for name in ("tenant", "conversation", "birth", "kind")},
+    **{name: {"type": "long"} for name in ("number", "level")},
+    "created": {"type": "double"},
+}
 
 
 class ElasticsearchConversationStore(ElasticsearchIndex, Serializable, ConversationStore):
@@ -41,113 +37,109 @@ class ElasticsearchConversationStore(ElasticsearchIndex, Serializable, Conversat
 
     def __init__(self, index: str = "shiguan-conversations", *, retention_days: float | None = None) -> None:
         super().__init__(retention_days)
-        self.index = index
-        self.schema = _SCHEMA
-        self._on("Elasticsearch")
+        self._on(index, _FIELDS)
 
     def append(self, tenant_id: str, conversation_id: str, turn: Turn) -> int:
         kept = kept_turn(turn)
         self._sweep()
-        with self.server.reporting():
-            new = {**_whose(tenant_id, conversation_id, secrets.token_hex(8)), "kind": "conversation", "last": 0}
-            new |= {"title": kept_title(turn.question), "created": kept["created"]}
-            head = self._changed(
-                tenant_id, conversation_id, lambda it: {"last": it["last"] + 1, "updated": kept["created"]}, new
-            )
-            record = {**_whose(tenant_id, conversation_id, head["birth"]), "kind": "turn", "turn": kept}
-            record |= {"number": head["last"], "created": kept["created"]}
-            name = f"{head['birth']}-{head['last']:010}"
-            self._connect().index(index=self.index, id=name, document=record, refresh=True)
+        new = {**_whose(tenant_id, conversation_id, secrets.token_hex(8)), "kind": "conversation", "last": 0}
+        new |= {"title": kept_title(turn.question), "created": kept["created"]}
+        head = self._changed(
+            tenant_id, conversation_id, lambda it: {"last": it["last"] + 1, "updated": kept["created"]}, new
+        )
+        record = {**_whose(tenant_id, conversation_id, head["birth"]), "kind": "turn", "turn": kept}
+        record |= {"number": head["last"], "created": kept["created"]}
+        self._put(f"{head['birth']}-{head['last']:010}", record)
         return int(head["last"])
 
     def find(self, tenant_id: str, conversation_id: str) -> Conversation | None:
-        with self.server.reporting():
-            head, _ = self._head(tenant_id, conversation_id)
-            return self._conversation(head) if head else None
+        head, _ = self._head(tenant_id, conversation_id)
+        return self._conversation(head) if head else None
 
     def turns(self, tenant_id: str, conversation_id: str, *, last: int | None = None, after: int = 0) -> list[Turn]:
-        wanted = [{"range": {"number": {"gt": after}}}]
+        later = {"range": {"number": {"gt": after}}}
         found = [
             Turn(**{**hit["turn"], "number": hit["number"]})
-            for hit in self._records(tenant_id, conversation_id, "turn", wanted, last)
+            for hit in self._records(tenant_id, conversation_id, "turn", later, last=last)
         ]
         return sorted(found, key=lambda turn: turn.number)
 
     def conversations(self, tenant_id: str) -> list[Conversation]:
-        with self.server.reporting():
-            wanted = [{"term": {"tenant": tenant_id}}, {"term": {"kind": "conversation"}}]
-            found = [self._conversation(hit["_source"]) for hit in self._hits(wanted, by="created")]
+        wanted = [{"term": {"tenant": tenant_id}}, {"term": {"kind": "conversation"}}]
+        found = [self._conversation(hit["_source"]) for hit in self._hits(wanted, by="created")]
         return sorted(found, key=lambda one: (-one.updated, one.id))
 
     def rename(self, tenant_id: str, conversation_id: str, title: str) -> bool:
-        with self.server.reporting():
-            return self._changed(tenant_id, conversation_id, lambda _: {"title": kept_title(title)}) != {}
+        return self._changed(tenant_id, conversation_id, lambda _: {"title": kept_title(title)}) != {}
 
     def delete(self, tenant_id: str, conversation_id: str) -> bool:
-        with self.server.reporting():
-            name, gone = _name(tenant_id, conversation_id), True
+        gone = True
+        with self.server.connected() as client:
             try:
-                self._connect().delete(index=self.index, id=name, refresh=True)
+                client.delete(index=self.index, id=_name(tenant_id, conversation_id), refresh=True)
             except NotFoundError:
                 gone = False
-            self._remove([{"term": {"tenant": tenant_id}}, {"term": {"conversation": conversation_id}}])
+        self._remove([{"term": {"tenant": tenant_id}}, {"term": {"conversation": conversation_id}}])
         return gone
 
     def nodes(self, tenant_id: str, conversation_id: str, *, vectors: bool = True) -> list[SummaryNode]:
         found = [
             SummaryNode(**{**hit["node"], "embedding": base64.b64decode(hit["node"]["embedding"]) if vectors else b""})
-            for hit in self._records(tenant_id, conversation_id, "node", [], None)
+            for hit in self._records(tenant_id, conversation_id, "node")
         ]
         return sorted(found)
 
     def add_node(self, tenant_id: str, conversation_id: str, node: SummaryNode, *, birth: str) -> bool:
         first = self.turns(tenant_id, conversation_id, after=node.first_turn - 1)
+        if not first or first[0].number != node.first_turn:
+            return False
         kept = {**node._asdict(), "embedding": base64.b64encode(node.embedding).decode()}
         record = {**_whose(tenant_id, conversation_id, birth), "kind": "node", "node": kept}
         record |= {"number": node.first_turn, "level": node.level}
-        name = f"{birth}-{node.level}-{node.first_turn:010}"
-        with self.server.reporting():
-            if not first or first[0].number != node.first_turn:
-                return False
-            try:
-                self._connect().index(index=self.index, id=name, document=record, op_type="create", refresh=True)
-            except ConflictError:
-                return False
-            head, _ = self._head(tenant_id, conversation_id)
-            if head and head["birth"] == birth:
-                return True
-            # Deleted meanwhile, perhaps before this record was there to be deleted.
-            self._remove([*_terms(record), {"term": {"kind": "node"}}])
+        if not self._put(f"{birth}-{node.level}-{node.first_turn:010}", record, op_type="create"):
             return False
+        head, _ = self._head(tenant_id, conversation_id)
+        if head and head["birth"] == birth:
+            return True
+        # Deleted meanwhile, perhaps before this record was there to be deleted.
+        self._remove([*_terms(record), {"term": {"kind": "node"}}])
+        return False
 
     def expire(self) -> None:
         old = {"range": {"created": {"lt": self._oldest()}}}
-        with self.server.reporting():
-            newest: dict[tuple[str, str, str], int] = {}
-            for turn in (hit["_source"] for hit in self._hits([{"term": {"kind": "turn"}}, old])):
-                key = (turn["tenant"], turn["conversation"], turn["birth"])
-                newest[key] = max(newest.get(key, 0), turn["number"])
-            for key, number in newest.items():
-                whose = _whose(*key)
-                self._remove([*_terms(whose), {"range": {"number": {"lte": number}}}])
-                if not self.turns(*key[:2], last=1):
-                    self.delete(*key[:2])
+        newest: dict[tuple[str, str, str], int] = {}
+        for turn in (hit["_source"] for hit in self._hits([{"term": {"kind": "turn"}}, old])):
+            key = (turn["tenant"], turn["conversation"], turn["birth"])
+            newest[key] = max(newest.get(key, 0), turn["number"])
+        for key, number in newest.items():
+            self._remove([*_terms(_whose(*key)), {"range": {"number": {"lte": number}}}])
+            if not self.turns(*key[:2], last=1):
+                self.delete(*key[:2])
 
     def _head(self, tenant_id: str, conversation_id: str) -> tuple[dict[str, Any] | None, dict[str, int]]:
         """Read a conversation's own record, and the condition that refuses a change if somebody else was faster."""
-        try:
-            found = self._connect().get(index=self.index, id=_name(tenant_id, conversation_id))
-        except NotFoundError as error:
-            if "found" not in error.body:  # the index is gone, and a write would make another one
-                raise
-            return None, {}
+        with self.server.connected() as client:
+            try:
+                found = client.get(index=self.index, id=_name(tenant_id, conversation_id))
+            except NotFoundError as error:
+                if "found" not in error.body:  # the index is gone, and a write would make another one
+                    raise
+                return None, {}
         return found["_source"], {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]}
+
+    def _put(self, name: str, record: dict[str, Any], **condition: Any) -> bool:
+        """Write a record; False if its condition does not hold."""
+        with self.server.connected() as client:
+            try:
+                client.index(index=self.index, id=name, document=record, refresh=True, **condition)
+            except ConflictError:
+                return False
+        return True
 
     def _changed(
         self, tenant_id: str, conversation_id: str, change: Any, new: dict[str, Any] | None = None
     ) -> dict[str, Any]:
         """Change a conversation's own record, or write the new one; without both do nothing."""
-        name = _name(tenant_id, conversation_id)
         for _ in range(_TRIES):
             head, unless = self._head(tenant_id, conversation_id)
             before = head or new
@@ -155,27 +147,25 @@ class ElasticsearchConversationStore(ElasticsearchIndex, Serializable, Conversat
                 return {}
             changed = {**before, **change(before)}
             condition: dict[str, Any] = unless if head else {"op_type": "create"}
-            try:
-                self._connect().index(index=self.index, id=name, document=changed, refresh=True, **condition)
-            except ConflictError:
-                continue
-            return changed
+            if self._put(_name(tenant_id, conversation_id), changed, **condition):
+                return changed
         raise StoreUnavailableError(f"{self.server.place}: too many write to one conversation at once. Try again.")
 
     def _conversation(self, head: dict[str, Any]) -> Conversation:
         query = {"bool": {"filter": [*_terms(head), {"term": {"kind": "turn"}}]}}
-        turns = self.server.whole(self._connect().count(index=self.index, query=query))["count"]
+        with self.server.connected() as client:
+            turns = self.server.whole(client.count(index=self.index, query=query))["count"]
         return Conversation(head["conversation"], head["title"], head["created"], head["updated"], turns, head["birth"])
 
     def _records(
-        self, tenant_id: str, conversation_id: str, kind: str, wanted: list[dict[str, Any]], last: int | None
+        self, tenant_id: str, conversation_id: str, kind: str, *wanted: dict[str, Any], last: int | None = None
     ) -> list[dict[str, Any]]:
-        with self.server.reporting():
-            head, _ = self._head(tenant_id, conversation_id)
-            if head is None:
-                return []
-            found = self._hits([*_terms(head), {"term": {"kind": kind}}, *wanted], last=last)
-            return [hit["_source"] for hit in found]
+        """Find the records of a conversation that match, or of these the last so many."""
+        head, _ = self._head(tenant_id, conversation_id)
+        if head is None:
+            return []
+        found = self._hits([*_terms(head), {"term": {"kind": kind}}, *wanted], last=last)
+        return [hit["_source"] for hit in found]
 
     def _hits(
         self, wanted: list[dict[str, Any]], *, by: str = "number", last: int | None = None, source: bool = True
@@ -187,10 +177,7 @@ class ElasticsearchConversationStore(ElasticsearchIndex, Serializable, Conversat
         return islice(self._entries(query, sort=sort, page=page, source=source), last)
 
     def _remove(self, wanted: list[dict[str, Any]]) -> None:
-        """Delete the records that match."""
-        ids = [hit["_id"] for hit in self._hits(wanted, source=False)]
-        actions = ({"_op_type": "delete", "_id": record_id} for record_id in ids)
-        self._write(actions, verb="delete", count=len(ids))
+        self._delete([hit["_id"] for hit in self._hits(wanted, source=False)])
 
 
 def _name(tenant_id: str, conversation_id: str) -> str:

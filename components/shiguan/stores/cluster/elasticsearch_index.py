@@ -1,33 +1,52 @@
 """One index of an Elasticsearch cluster: making it, writing and reading it."""
 
+import hashlib
+import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from elasticsearch import BadRequestError, Elasticsearch, helpers
 
 from shiguan.errors import StoreError
-from shiguan.stores.cluster.schema import ElasticsearchSchema
-from shiguan.stores.cluster.served_store import ServedStore
+from shiguan.stores.cluster.server import Server
 
 _BULK = 2_000  # entries in one write, some 2 MB
 _BULK_SECONDS = 60.0
 _NEXT = "an index is never changed, a new one has a new name: see `A new index` in docs/operating.md"
 
 
-class ElasticsearchIndex(ServedStore):
-    """A store in an index of Elasticsearch; the schema says what the index looks like."""
+class ElasticsearchIndex:
+    """A store in an index of Elasticsearch, which has these fields; others are kept and not indexed."""
 
-    schema: ElasticsearchSchema
+    index: str
+    fields: dict[str, Any]
+    shards = 1
+
+    def _on(self, index: str, fields: dict[str, Any]) -> None:
+        """Describe the index; nothing is opened yet."""
+        self.index, self.fields, self.server = index, fields, Server("Elasticsearch", self._check)
+
+    def _words(self) -> dict[str, Any]:
+        """Return the settings of an index that is searched by words."""
+        return {}
+
+    def set_up(self) -> list[str]:
+        """Make what is missing; safe to run twice, and twice at once."""
+        return self.server.set_up(self._make)
+
+    def close(self) -> None:
+        """Close the connection; the next use opens another."""
+        self.server.close()
 
     def _check(self, client: Elasticsearch) -> None:
         # A write would make one in passing, without its analysis.
         if not client.indices.exists(index=self.index):
-            raise self._missing("index")
+            raise self.server.missing("index", self.index)
 
     def _make(self, client: Elasticsearch) -> list[str]:
         try:
             made = not client.indices.exists(index=self.index) and client.indices.create(
-                index=self.index, mappings=self.schema.mappings(), settings=self.schema.settings()
+                index=self.index, mappings=self._mappings(), settings={"index": self._settings()}
             )
         except BadRequestError as error:
             if error.error != "resource_already_exists_exception":
@@ -46,47 +65,16 @@ class ElasticsearchIndex(ServedStore):
             )
         return [f"index {self.index} was there"]
 
-    def _write(self, actions: Iterable[dict[str, Any]], *, verb: str, count: int) -> None:
-        """Write or delete entries in batches, which are found when it ends, and name those that the server refused."""
-        client = self._connect()
-        refused: list[tuple[str, str]] = []
-        patient = client.options(request_timeout=_BULK_SECONDS)
-        for done, item in helpers.streaming_bulk(
-            patient,
-            actions,
-            index=self.index,
-            chunk_size=_BULK,
-            raise_on_error=False,
-            max_retries=3,
-            initial_backoff=1,
-        ):
-            entry = next(iter(item.values()))
-            if not done and not (verb == "delete" and entry["status"] == 404):
-                refused.append((entry["_id"], f"status {entry['status']}: {cause(entry)}"))
-        self.server.whole(patient.indices.refresh(index=self.index))
-        if refused:
-            raise self.server.refusal(verb, refused, count, self.index)
+    def _mappings(self) -> dict[str, Any]:
+        """Describe the fields, with a hash of them and of how words are made: neither can be changed."""
+        analysis = self._words().get("analysis", {})
+        analysis.get("filter", {}).pop("shiguan_stop", None)  # other stop words serve as well
+        made = hashlib.sha256(json.dumps([self.fields, analysis], sort_keys=True).encode()).hexdigest()[:16]
+        return {"dynamic": False, "properties": self.fields, "_meta": {"shiguan": made}}
 
-    def _entries(self, query: dict[str, Any], *, sort: list[Any], page: int, source: Any) -> Iterator[dict[str, Any]]:
-        """Find all entries that match, page by page, in an order in which no two are equal."""
-        client = self._connect()
-        after: list[Any] | None = None
-        while True:
-            answer = client.search(
-                index=self.index,
-                allow_partial_search_results=False,
-                query=query,
-                size=page,
-                sort=sort,
-                search_after=after,
-                source=source,
-                track_total_hits=False,
-            )
-            found = self.server.whole(answer)["hits"]["hits"]
-            yield from found
-            if len(found) < page:
-                return
-            after = found[-1]["sort"]
+    def _settings(self) -> dict[str, Any]:
+        # Replicas follow the number of nodes: none on a single one, which is then green, one copy on more.
+        return {"number_of_shards": self.shards, "auto_expand_replicas": "0-1", **self._words()}
 
     def _differences(self, client: Elasticsearch) -> list[str]:
         found = client.indices.get_mapping(index=self.index)
@@ -94,7 +82,61 @@ class ElasticsearchIndex(ServedStore):
             raise StoreError(
                 f"`{self.index}` of {self.server.place} is an alias of {', '.join(sorted(found))}; expected one."
             )
-        return self.schema.differences(next(iter(found.values()))["mappings"])
+        mappings = next(iter(found.values()))["mappings"]
+        differences = []
+        if str(mappings.get("dynamic", True)).lower() != "false":
+            differences.append("`dynamic` is not false, so documents can add fields")
+        if mappings.get("_meta", {}).get("shiguan") != self._mappings()["_meta"]["shiguan"]:
+            differences.append("its fields or words are those of other files or of another version")
+        return differences
+
+    def _write(self, actions: Iterable[dict[str, Any]], *, verb: str, count: int) -> int:
+        """Write or delete entries in batches, which are found when it ends, and name those that the server refused."""
+        refused: list[tuple[str, str]] = []
+        with self.server.connected() as client:
+            patient = client.options(request_timeout=_BULK_SECONDS)
+            for done, item in helpers.streaming_bulk(
+                patient,
+                actions,
+                index=self.index,
+                chunk_size=_BULK,
+                raise_on_error=False,
+                max_retries=3,
+                initial_backoff=1,
+            ):
+                entry = next(iter(item.values()))
+                if not done and not (verb == "delete" and entry["status"] == 404):
+                    refused.append((entry["_id"], f"status {entry['status']}: {cause(entry)}"))
+            self.server.whole(patient.indices.refresh(index=self.index))
+        if refused:
+            raise self.server.refusal(verb, refused, count, self.index)
+        return count
+
+    def _delete(self, ids: list[str]) -> int:
+        """Delete entries; ids that are not stored are ignored."""
+        actions = ({"_op_type": "delete", "_id": one} for one in ids)
+        return self._write(actions, verb="delete", count=len(ids)) if ids else 0
+
+    def _entries(self, query: dict[str, Any], *, sort: list[Any], page: int, source: Any) -> Iterator[dict[str, Any]]:
+        """Find all entries that match, page by page, in an order in which no two are equal."""
+        after: list[Any] | None = None
+        while True:
+            with self.server.connected() as client:
+                answer = client.search(
+                    index=self.index,
+                    allow_partial_search_results=False,
+                    query=query,
+                    size=page,
+                    sort=sort,
+                    search_after=after,
+                    source=source,
+                    track_total_hits=False,
+                )
+            found = self.server.whole(answer)["hits"]["hits"]
+            yield from found
+            if len(found) < page:
+                return
+            after = found[-1]["sort"]
 
 
 def cause(entry: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ from haystack_integrations.document_stores.elasticsearch.filters import _normali
 from shiguan.errors import StoreError
 from shiguan.stores import HIT_FIELDS, PipelineStore
 from shiguan.stores.cluster.elasticsearch_index import ElasticsearchIndex, cause
-from shiguan.stores.cluster.schema import ElasticsearchSchema, servable
+from shiguan.stores.cluster.schema import passage_fields, servable, word_settings
 from shiguan.tenants import TenantGuarded
 from shiguan.text.passages import SharedDocument
 
@@ -56,19 +56,21 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchIndex, PipelineStore, Elast
             raise ValueError(f"`index` must be a lower-case Elasticsearch index name, got {index!r}.")
         if shards < 1:
             raise ValueError(f"`shards` must be positive, got {shards}.")
-        self.index = index
         self.searched = searched
         self.bm25_fields = bm25_fields
         self.keyword_fields = keyword_fields
         self.shards = shards
-        self.schema = ElasticsearchSchema(searched, tuple(keyword_fields or ()), tuple(bm25_fields or ()), shards)
-        self._on("Elasticsearch")
+        fields = passage_fields(searched=searched, keyword_fields=keyword_fields or (), bm25_fields=bm25_fields or ())
+        self._on(index, fields)
         self._languages = lru_cache(1_000)(lambda filters, _: self._count_by("language", json.loads(filters)))
         super().__init__(index=index, api_key=None, api_key_id=None)
 
+    def _words(self) -> dict[str, Any]:
+        return word_settings(self.bm25_fields or ()) if self.searched else {}
+
     def _ensure_initialized(self) -> None:
         # In place of Haystack's, which keeps a client whose first call failed and would make the index itself.
-        self._connect()
+        self._client = self.server.client()
 
     def _create_async_client(self) -> AsyncElasticsearch:
         raise NotImplementedError(
@@ -90,7 +92,7 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchIndex, PipelineStore, Elast
                 )
         if not documents:
             return 0
-        with self._connected() as client:
+        with self.server.connected() as client:
             self._check(client)  # it may have been deleted since
         bare = [replace(document, embedding=None, sparse_embedding=None) for document in documents]
         if policy != DuplicatePolicy.OVERWRITE:
@@ -104,7 +106,7 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchIndex, PipelineStore, Elast
             }
             for document in bare
         )
-        return self._bulk(actions, "write", len(documents))
+        return self._write(actions, verb="write", count=len(documents))
 
     def delete_documents(self, document_ids: list[str]) -> None:  # type: ignore[override]  # as above
         """Delete passages; ids that are not stored are ignored."""
@@ -129,7 +131,7 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchIndex, PipelineStore, Elast
     def existing_ids(self, document_ids: list[str]) -> set[str]:
         """Tell which passages are stored, also those written a moment ago."""
         found: set[str] = set()
-        with self._connected() as client:
+        with self.server.connected() as client:
             for start in range(0, len(document_ids), _ID_PAGE):
                 ids = document_ids[start : start + _ID_PAGE]
                 answer = client.mget(index=self.index, ids=ids, source=False)
@@ -144,7 +146,7 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchIndex, PipelineStore, Elast
         return self.count_documents_by_filter({})
 
     def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
-        with self._connected() as client:
+        with self.server.connected() as client:
             return int(self.server.whole(client.count(index=self.index, query=self._query(filters)))["count"])
 
     def count_by_file(self, filters: dict[str, Any] | None = None) -> dict[str, int]:
@@ -182,10 +184,6 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchIndex, PipelineStore, Elast
             raise ValueError("`filters` must name what to delete, got none.")
         return self._delete(self.list_ids(filters))
 
-    def _delete(self, document_ids: list[str]) -> int:
-        actions = ({"_op_type": "delete", "_id": document_id} for document_id in document_ids)
-        return self._bulk(actions, "delete", len(document_ids)) if document_ids else 0
-
     def _bm25_retrieval(
         self,
         query: str,
@@ -199,7 +197,7 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchIndex, PipelineStore, Elast
         exact = "0" if fuzziness == "AUTO" else fuzziness
         if top_k < 1:
             raise ValueError(f"`top_k` must be positive, got {top_k}.")
-        checked = servable(filters, self.schema.keyword_fields)
+        checked = servable(filters, self.keyword_fields or ())
         if not query.strip():
             return []
         found: list[Document] = super()._bm25_retrieval(
@@ -211,11 +209,11 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchIndex, PipelineStore, Elast
         return await asyncio.to_thread(self._bm25_retrieval, query, **options)
 
     def _query(self, filters: dict[str, Any] | None) -> dict[str, Any]:
-        checked = servable(filters, self.schema.keyword_fields)
+        checked = servable(filters, self.keyword_fields or ())
         return {"bool": {"filter": _normalize_filters(checked)}} if checked else {"match_all": {}}
 
     def _search(self, **body: Any) -> Any:
-        with self._connected() as client:
+        with self.server.connected() as client:
             return self.server.whole(client.search(index=self.index, allow_partial_search_results=False, **body))
 
     def _search_documents(self, **body: Any) -> list[Document]:
@@ -232,10 +230,8 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchIndex, PipelineStore, Elast
     def _hits(
         self, filters: dict[str, Any] | None, page: int, *, source: bool | dict[str, Any]
     ) -> Iterator[dict[str, Any]]:
-        query = self._query(filters)
-        with self.server.reporting():
-            # Ids never change, so that going on after the last one neither repeats nor misses what stays.
-            yield from self._entries(query, sort=[{"id": "asc"}], page=page, source=source)
+        # Ids never change, so that going on after the last one neither repeats nor misses what stays.
+        return self._entries(self._query(filters), sort=[{"id": "asc"}], page=page, source=source)
 
     def _buckets(self, filters: dict[str, Any] | None, field: str, inside: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Give what matches by the values of a field, without reading a passage."""
@@ -249,8 +245,3 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchIndex, PipelineStore, Elast
             if len(found["buckets"]) < _PAGE:
                 return
             after = {"after": found["after_key"]}
-
-    def _bulk(self, actions: Iterator[dict[str, Any]], verb: str, count: int) -> int:
-        with self.server.reporting():
-            self._write(actions, verb=verb, count=count)
-        return count

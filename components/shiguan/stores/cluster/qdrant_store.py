@@ -18,21 +18,22 @@ from qdrant_client.http.exceptions import UnexpectedResponse
 
 from shiguan.errors import StoreError
 from shiguan.stores import HIT_FIELDS, PipelineStore
-from shiguan.stores.cluster.qdrant_collection import QdrantCollection
 from shiguan.stores.cluster.schema import KEYWORD_FIELDS, NUMBER_FIELDS, servable
+from shiguan.stores.cluster.server import Server
 from shiguan.tenants import TenantGuarded
 from shiguan.text.passages import SharedDocument
 
 _PAGE = 10_000  # ids in one answer
 _DELETED = 1_000  # children in one request
 _HITS = ["id", *(f"meta.{field}" for field in HIT_FIELDS)]
+_CONFLICTS = (400, 409)
 # How many candidates are compared by their full vectors.
 _OVERSAMPLING = 2.0
 # Used often, so kept in memory; the indexes of the other filter fields are on disk.
 _IN_MEMORY = ("source_id", "file_id", "source", "language")
 
 
-class QdrantStore(TenantGuarded, QdrantCollection, PipelineStore, QdrantDocumentStore):  # type: ignore[misc]  # fewer ways to count
+class QdrantStore(TenantGuarded, PipelineStore, QdrantDocumentStore):  # type: ignore[misc]  # fewer ways to count
     """
     Keeps children with their vectors in one collection of a Qdrant server.
 
@@ -76,8 +77,57 @@ class QdrantStore(TenantGuarded, QdrantCollection, PipelineStore, QdrantDocument
         self.keyword_fields = keyword_fields
         vectors, _ = self._prepare_collection_config(embedding_dim, self.get_distance(self.similarity))
         self.config = {"vectors_config": vectors, **self._prepare_collection_params()}
-        self.payload_indexes = self._payload_indexes()
-        self._on("Qdrant")
+        self.server = Server("Qdrant", self._check)
+
+    def set_up(self) -> list[str]:
+        """Make what is missing; safe to run twice, and twice at once."""
+        return self.server.set_up(self._make)
+
+    def close(self) -> None:
+        """Close the connection; the next use opens another."""
+        self.server.close()
+
+    def _check(self, client: QdrantClient) -> None:
+        if not client.collection_exists(self.index):
+            raise self.server.missing("collection", self.index)
+        differences = self._vector_differences(client.get_collection(self.index))
+        if differences:
+            raise StoreError(
+                f"The collection {self.index} of {self.server.place} does not fit the deployment's files: "
+                f"{'; '.join(differences)}. Vectors of another embedder are made anew: give the collection another "
+                "name in the files, run `shiguan stores init`, then `shiguan ingest --resume`."
+            )
+
+    def _make(self, client: QdrantClient) -> list[str]:
+        # Never deletes: Haystack's own way can remove what another process has just made.
+        made = False
+        try:
+            made = not client.collection_exists(self.index) and client.create_collection(self.index, **self.config)
+        except UnexpectedResponse as error:
+            if error.status_code not in _CONFLICTS or not client.collection_exists(self.index):
+                raise
+        done = [f"collection {self.index} {'made' if made else 'was there'}"]
+        info = client.get_collection(self.index)
+        wanted = {
+            field: schema for field, schema in self._payload_indexes().items() if field not in info.payload_schema
+        }
+        for field, schema in wanted.items():
+            client.create_payload_index(self.index, field_name=field, field_schema=schema, wait=True)
+        if wanted:
+            done.append(f"payload indexes made: {', '.join(wanted)}")
+        self._check(client)
+        return done
+
+    def _vector_differences(self, info: Any) -> list[str]:
+        actual, expected = info.config.params.vectors, self.config["vectors_config"]
+        if actual is None or isinstance(actual, dict):
+            return ["it holds named vectors and was not made by `shiguan stores init`"]
+        found = []
+        if actual.size != expected.size:
+            found.append(f"its vectors have {actual.size} dimensions, the embedder's {expected.size}")
+        if actual.distance != expected.distance:
+            found.append(f"its distance is {actual.distance.value}, expected {expected.distance.value}")
+        return found
 
     def _payload_indexes(self) -> dict[str, Any]:
         # Qdrant stores the passages of a tenant together, and searches within it as if it were alone. Each question
@@ -96,7 +146,7 @@ class QdrantStore(TenantGuarded, QdrantCollection, PipelineStore, QdrantDocument
 
     def _initialize_client(self) -> None:
         # In place of Haystack's, which keeps a client whose first call failed and would make the collection itself.
-        self._connect()
+        self._client = self.server.client()
 
     async def _initialize_async_client(self) -> None:
         raise NotImplementedError(
@@ -106,7 +156,7 @@ class QdrantStore(TenantGuarded, QdrantCollection, PipelineStore, QdrantDocument
 
     def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE) -> int:
         """Store children in batches; when it returns, they are found."""
-        with self._connected() as client:
+        with self.server.connected() as client:
             chosen = self._handle_duplicate_documents(documents, policy)
         refused: list[tuple[str, str]] = []
         for start in range(0, len(chosen), self.write_batch_size):
@@ -127,12 +177,12 @@ class QdrantStore(TenantGuarded, QdrantCollection, PipelineStore, QdrantDocument
         return self.count_documents_by_filter({})
 
     def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
-        with self._connected() as client:
+        with self.server.connected() as client:
             return int(client.count(self.index, count_filter=self._condition(filters), exact=True).count)
 
     def count_by_file(self, filters: dict[str, Any] | None, files: int) -> dict[str, int]:
         """Count the children of each file, of which there are at most so many."""
-        with self._connected() as client:
+        with self.server.connected() as client:
             answer = client.facet(
                 self.index, "meta.file_id", facet_filter=self._condition(filters), limit=max(files, 1), exact=True
             )
@@ -145,7 +195,7 @@ class QdrantStore(TenantGuarded, QdrantCollection, PipelineStore, QdrantDocument
         return self._delete([record.id for record in self._records(filters, with_payload=False)])
 
     def _delete(self, points: list[Any]) -> int:
-        with self._connected() as client:
+        with self.server.connected() as client:
             for start in range(0, len(points), _DELETED):
                 some = models.PointIdsList(points=points[start : start + _DELETED])
                 client.delete(self.index, points_selector=some, wait=True)
@@ -166,7 +216,7 @@ class QdrantStore(TenantGuarded, QdrantCollection, PipelineStore, QdrantDocument
         if not query_embedding:  # no model embedded the question
             return []
         quantization = models.QuantizationSearchParams(rescore=True, oversampling=_OVERSAMPLING)
-        with self._connected() as client:
+        with self.server.connected() as client:
             answer = client.query_points(
                 self.index,
                 query=query_embedding,
@@ -208,7 +258,7 @@ class QdrantStore(TenantGuarded, QdrantCollection, PipelineStore, QdrantDocument
         condition = self._condition(filters)
         offset: Any = None
         while True:
-            with self._connected() as client:
+            with self.server.connected() as client:
                 records, offset = client.scroll(
                     self.index, scroll_filter=condition, limit=_PAGE, offset=offset, with_payload=with_payload
                 )

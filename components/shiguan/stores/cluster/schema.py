@@ -1,10 +1,7 @@
 """The fields of a passage on both servers: the filters on them, and how Elasticsearch indexes words."""
 
-import hashlib
-import json
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 from unicodedata import normalize
@@ -33,62 +30,30 @@ _WORD = f"[\\p{{L}}\\p{{N}}{MARKS}]&&[^{UNSPACED}]"
 _NUMBER = r"\p{Nd}{1,3}(?:,\p{Nd}{3}){1,20}(?!\p{Nd})|\p{Nd}+(?:\.\p{Nd}+){1,20}"
 
 
-@dataclass(frozen=True)
-class ElasticsearchSchema:
-    """The mappings and settings of an index."""
+def passage_fields(*, searched: bool, keyword_fields: Sequence[str], bm25_fields: Sequence[str]) -> dict[str, Any]:
+    """Name every field of a passage that Elasticsearch indexes."""
+    keyword: dict[str, Any] = {"type": "keyword", "ignore_above": _LONGEST_KEYWORD}
+    fields: dict[str, Any] = {"id": {"type": "keyword"}}
+    fields |= {name: dict(keyword) for name in (*KEYWORD_FIELDS, *keyword_fields)}
+    fields |= {name: {"type": "long"} for name in NUMBER_FIELDS}
+    if not searched:
+        return fields | {"content": {"type": "text", "index": False}}
+    fields["content"] = {**_text("bigrams"), "fields": {name: _text(name) for name in _ANALYZERS[1:]}}
+    for name in bm25_fields:
+        field = fields.setdefault(name, dict(keyword))
+        fields[name] = {**field, "fields": {analyzer: _text(analyzer) for analyzer in _ANALYZERS}}
+    return fields
 
-    searched: bool
-    keyword_fields: Sequence[str]
-    bm25_fields: Sequence[str]
-    shards: int
 
-    def mappings(self) -> dict[str, Any]:
-        """Name every field that is indexed; others are stored and returned, and cannot change the mapping."""
-        keyword: dict[str, Any] = {"type": "keyword", "ignore_above": _LONGEST_KEYWORD}
-        properties: dict[str, Any] = {"id": {"type": "keyword"}}
-        properties |= {name: dict(keyword) for name in (*KEYWORD_FIELDS, *self.keyword_fields)}
-        properties |= {name: {"type": "long"} for name in NUMBER_FIELDS}
-        if self.searched:
-            properties["content"] = {**_text("bigrams"), "fields": {name: _text(name) for name in _ANALYZERS[1:]}}
-            for name in self.bm25_fields:
-                field = properties.setdefault(name, dict(keyword))
-                properties[name] = {**field, "fields": {analyzer: _text(analyzer) for analyzer in _ANALYZERS}}
-        else:
-            properties["content"] = {"type": "text", "index": False}
-        return self.marked(properties)
-
-    def marked(self, properties: dict[str, Any]) -> dict[str, Any]:
-        """Make the mapping of these fields, with a hash of them and of how words are made."""
-        analysis = _analysis() if self.searched else {}
-        analysis.get("filter", {}).pop("shiguan_stop", None)  # other stop words serve as well
-        made = hashlib.sha256(json.dumps([properties, analysis], sort_keys=True).encode()).hexdigest()[:16]
-        return {"dynamic": False, "properties": properties, "_meta": {"shiguan": made}}
-
-    def settings(self) -> dict[str, Any]:
-        """
-        Return the index's settings: shards, BM25 and analysis.
-
-        Replicas follow the number of nodes: none on a single one, which is then green, one copy on more.
-        """
-        index: dict[str, Any] = {"number_of_shards": self.shards, "auto_expand_replicas": "0-1"}
-        if not self.searched:
-            return {"index": index}
-        # Haystack's query names no fields, and so searches these.
-        fields = ["content", *(f"content.{name}" for name in _ANALYZERS[1:])]
-        fields += [f"{field}.{name}" for field in self.bm25_fields for name in _ANALYZERS]
-        index["query"] = {"default_field": fields}
-        index["similarity"] = {"default": {"type": "BM25", "k1": BM25_K1, "b": BM25_B}}
-        index["analysis"] = _analysis()
-        return {"index": index}
-
-    def differences(self, mappings: dict[str, Any]) -> list[str]:
-        """Compare an index with what it should be."""
-        found = []
-        if str(mappings.get("dynamic", True)).lower() != "false":
-            found.append("`dynamic` is not false, so documents can add fields")
-        if mappings.get("_meta", {}).get("shiguan") != self.mappings()["_meta"]["shiguan"]:
-            found.append("its fields or words are those of other files or of another version")
-        return found
+def word_settings(bm25_fields: Sequence[str]) -> dict[str, Any]:
+    """Choose BM25, the analysis, and the fields that are searched: Haystack's query names none."""
+    fields = ["content", *(f"content.{name}" for name in _ANALYZERS[1:])]
+    fields += [f"{field}.{name}" for field in bm25_fields for name in _ANALYZERS]
+    return {
+        "query": {"default_field": fields},
+        "similarity": {"default": {"type": "BM25", "k1": BM25_K1, "b": BM25_B}},
+        "analysis": _analysis(),
+    }
 
 
 def _text(analyzer: str) -> dict[str, Any]:

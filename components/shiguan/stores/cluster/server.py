@@ -5,9 +5,9 @@ import ssl
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
 from functools import partial
+from threading import Lock
 from typing import Any
 
 import httpx
@@ -26,6 +26,7 @@ _BUSY = (429, 502, 503, 504)
 _NAMED = 5
 TIMEOUT = 10.0
 """Seconds that a request may take."""
+_SET_UP_SECONDS = 60.0
 _AUTHORITY = "SHIGUAN_CA_FILE"
 # The first is short: a connection from before a restart is broken, and the next one is not.
 _WAITS = (0.1, 1.0, 2.0, 4.0)
@@ -33,11 +34,18 @@ _LONGEST_WAIT = 10.0
 """A server that asks for more seconds is reported at once: somebody waits for the answer."""
 
 
-@dataclass(frozen=True)
 class Server:
-    """One server, by its name."""
+    """
+    One server, by its name, with the client of one store.
 
-    name: str
+    The client is opened and checked at the first use, and again after a failure; `check` refuses to go on without the
+    store's index, or with one that cannot be used.
+    """
+
+    def __init__(self, name: str, check: Callable[[Any], None]) -> None:
+        self.name, self._check = name, check
+        self._client: Any = None
+        self._opening = Lock()
 
     @property
     def variable(self) -> str:
@@ -71,10 +79,45 @@ class Server:
         client.http.client.add_middleware(lambda request, send: _patiently(partial(send, request), _qdrant_wait))
         return client
 
+    @contextmanager
+    def connected(self) -> Iterator[Any]:
+        """Provide the client; errors in the block name the server and the next step."""
+        with self.reporting():
+            yield self.client()
+
+    def client(self) -> Any:
+        with self._opening, self.reporting():
+            if self._client is None:
+                client = self.open(TIMEOUT)
+                try:
+                    self._check(client)
+                except BaseException:
+                    client.close()
+                    raise
+                self._client = client
+            return self._client
+
+    def close(self) -> None:
+        """Close the client; the next use opens another."""
+        with self._opening:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def set_up(self, make: Callable[[Any], list[str]]) -> list[str]:
+        """Let `make` create what is missing with a patient client, and report what it did."""
+        with self.reporting(), closing(self.open(_SET_UP_SECONDS)) as client:
+            return [f"{self.place}: {clause}" for clause in make(client)]
+
     @property
     def place(self) -> str:
         """The server and its address without user name, password and query, for messages."""
         return f"{self.name} at {', '.join(filter(None, map(_address, self.urls())))}"
+
+    def missing(self, kind: str, index: str) -> StoreError:
+        return StoreError(
+            f"{self.place} has no {kind} `{index}`. Make it with `shiguan stores init`, then run the same again."
+        )
 
     def refusal(self, verb: str, refused: list[tuple[str, str]], count: int, index: str) -> StoreError:
         """Make the error for passages that the server did not take, by id and reason."""

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from tests.doubles.lucene import lucene
 
-from shiguan.stores.cluster.elasticsearch_store import ElasticsearchStore
+from shiguan.stores.cluster.schema import word_settings
 from shiguan.text.terms import terms
 
 pytestmark = [pytest.mark.lucene, pytest.mark.filterwarnings("ignore")]
@@ -26,7 +26,7 @@ KNOWN = ["\u1112\u1161\u11ab"]
 
 @pytest.fixture(scope="module")
 def in_lucene():
-    analyzer = lucene(ElasticsearchStore("c").schema.settings()["index"]["analysis"])
+    analyzer = lucene(word_settings(())["analysis"])
 
     def words(text):
         fields = ("shiguan_bigrams", "shiguan_characters", "shiguan_words")

@@ -2,44 +2,25 @@
 
 import threading
 
+import certifi
 import pytest
-from haystack import Document
-from haystack.document_stores.types import DuplicatePolicy
+from tests.components.stores.cluster.conftest import ALL, TENANT, child
 from tests.doubles.recording_server import Reply
 
 from shiguan.errors import ConfigurationError, StoreError, StoreUnavailableError
 from shiguan.stores.cluster.elasticsearch_store import ElasticsearchStore
 from shiguan.stores.cluster.qdrant_store import QdrantStore
 
-TENANT = {"operator": "AND", "conditions": [{"field": "meta.tenant_id", "operator": "==", "value": "a"}]}
 MADE = {
     "Elasticsearch": lambda **more: ElasticsearchStore("children", **more).unscoped(),
-    "Qdrant": lambda **more: QdrantStore("children", embedding_dim=3, **more).unscoped(),
+    "Qdrant": lambda **more: QdrantStore("children", embedding_dim=2, **more).unscoped(),
 }
 KINDS = {"Elasticsearch": "index", "Qdrant": "collection"}
 
 
-def child(number, tenant="a", embedding=(1.0, 0.0, 0.0)):
-    meta = {"tenant_id": tenant, "file_id": "f", "parent_id": "p"}
-    return Document(id=f"c{number}", content=f"salt {number}", meta=meta, embedding=[*embedding])
-
-
-@pytest.fixture(params=MADE)
-def name(request):
-    return request.param
-
-
-@pytest.fixture
-def server(name, elasticsearch, qdrant):
-    return {"Elasticsearch": elasticsearch, "Qdrant": qdrant}[name]
-
-
-@pytest.fixture
-def store(name, server):
-    store = MADE[name]()
-    store.set_up()
-    yield store
-    store.close()
+def busy(times, status=503, headers=None):
+    left = [Reply({"status": {"error": "too many"}}, status=status, headers=headers or {}) for _ in range(times)]
+    return lambda request: left.pop() if left else None
 
 
 def test_two_set_ups_at_once_both_succeed_and_nothing_is_deleted(name, server):
@@ -73,24 +54,32 @@ def test_a_store_that_was_never_set_up_says_so_and_makes_nothing(name, server):
     store = MADE[name]()
     for _ in range(2):
         with pytest.raises(StoreError, match=rf"has no {KINDS[name]} `children`\. Make it with `shiguan stores init`"):
-            store.write_documents([child(1)], policy=DuplicatePolicy.OVERWRITE)
+            store.write_documents([child(1)], policy=ALL)
     assert not [request for request in server.requests if request.method in ("PUT", "POST")]
 
 
-def test_a_store_whose_first_call_failed_works_once_the_server_does(name, server):
-    store = MADE[name]()
-    server.faults.append(lambda request: Reply({"status": {"error": "starting"}}, status=503))
+def test_a_busy_server_is_asked_again_and_a_store_whose_first_call_failed_works_once_it_does(store, server, waits):
+    server.faults.append(busy(99))
     with pytest.raises(StoreUnavailableError, match="takes nothing more for now"):
         store.count_documents()
-    server.faults.clear()
-    store.set_up()
+    assert waits == [0.1, 1.0, 2.0, 4.0]
+    server.faults[:] = [busy(2)]
     assert store.count_documents() == 0
-    store.close()
+    assert waits[4:] == [0.1, 1.0]
+
+
+def test_a_server_is_given_the_time_it_asks_for_unless_that_is_long(store, server, waits):
+    server.faults.append(busy(1, 429, {"Retry-After": "3"}))
+    assert store.count_documents() == 0
+    assert waits == [3.0]
+    server.faults[:] = [busy(99, 429, {"Retry-After": "120"})]
+    with pytest.raises(StoreUnavailableError, match=r"status 429: .*wait 120 seconds, as it asks"):
+        store.count_documents()
+    assert waits == [3.0]
 
 
 def test_a_server_that_goes_down_or_hangs_is_named(name, server, store, monkeypatch):
     monkeypatch.setattr("shiguan.stores.cluster.server.TIMEOUT", 1.0)
-    store.close()  # the next use opens it again, with this limit
     store.count_documents()
     released = threading.Event()
     server.faults.append(lambda request: released.wait(timeout=30) and None)
@@ -102,8 +91,24 @@ def test_a_server_that_goes_down_or_hangs_is_named(name, server, store, monkeypa
         store.list_ids()
 
 
+def test_a_read_that_broke_is_sent_again(store, server):
+    """A server that stops resets the connections that are in use."""
+    store.write_documents([child(1), child(2)], policy=ALL)
+    broken = []
+
+    def reset(request):
+        if request.path.endswith(("/_search", "/scroll")) and len(broken) < 3:
+            broken.append(request)
+            server.hang_up()
+        return
+
+    server.faults.append(reset)
+    assert sorted(store.list_ids(TENANT)) == ["c1", "c2"]
+    assert len(broken) == 3
+
+
 def test_passages_are_deleted_by_id_and_by_filter(store):
-    store.write_documents([child(1), child(2), child(3, "b")], policy=DuplicatePolicy.OVERWRITE)
+    store.write_documents([child(1), child(2), child(3, "b")], policy=ALL)
     store.delete_documents(["c1", "never there"])
     assert store.list_ids() == ["c2", "c3"]
     assert store.delete_by_filter(TENANT) == 1
@@ -112,8 +117,8 @@ def test_passages_are_deleted_by_id_and_by_filter(store):
         store.delete_by_filter({})
 
 
-async def test_the_asynchronous_twins_write_the_same(store):
-    assert await store.write_documents_async([child(1)], DuplicatePolicy.OVERWRITE) == 1
+async def test_the_asynchronous_twins_read_and_write_the_same(store):
+    assert await store.write_documents_async([child(1)], ALL) == 1
     assert store.count_documents() == 1
 
 
@@ -131,6 +136,16 @@ def test_an_address_that_is_none_is_refused_with_the_variables_name(name, monkey
     monkeypatch.setenv(f"SHIGUAN_{name.upper()}_URL", address)
     with pytest.raises(ConfigurationError, match=f"SHIGUAN_{name.upper()}_URL"):
         MADE[name]().count_documents()
+
+
+def test_an_authority_of_ones_own_is_told_to_the_client(name, monkeypatch, tmp_path):
+    monkeypatch.setenv(f"SHIGUAN_{name.upper()}_URL", "https://127.0.0.1:9")
+    monkeypatch.setenv("SHIGUAN_CA_FILE", certifi.where())
+    with pytest.raises(StoreUnavailableError, match="cannot be reached"):
+        MADE[name]().set_up()
+    monkeypatch.setenv("SHIGUAN_CA_FILE", str(tmp_path / "missing.crt"))
+    with pytest.raises(ConfigurationError, match=r"SHIGUAN_CA_FILE names .*missing\.crt, which is not a certificate"):
+        MADE[name]().set_up()
 
 
 def test_the_key_is_sent_and_a_wrong_one_is_named(name, server, monkeypatch):

@@ -1,8 +1,6 @@
 import pytest
-from haystack import default_from_dict
 
 from shiguan.conversations import SummaryNode, Turn
-from shiguan.errors import StoreError
 from shiguan.stores.cluster.elasticsearch_conversation_store import ElasticsearchConversationStore
 
 
@@ -49,16 +47,3 @@ def test_a_summary_that_comes_after_the_deletion_is_taken_away_again(store, elas
     store.turns = deleted_meanwhile
     assert not store.add_node("ours", "c", SummaryNode(0, 1, 1, "q"), birth=birth)
     assert [one["kind"] for one in elasticsearch.indexes[store.index].values()] == ["turn"]
-
-
-def test_without_an_index_the_next_step_is_named(elasticsearch):
-    store = ElasticsearchConversationStore("not-made")
-    with pytest.raises(StoreError, match="stores init"):
-        store.conversations("ours")
-    store.close()
-
-
-def test_parameters_survive_yaml():
-    data = ElasticsearchConversationStore("talks", retention_days=3).to_dict()
-    again = default_from_dict(ElasticsearchConversationStore, data)
-    assert (again.index, again.retention_days) == ("talks", 3)

@@ -1,32 +1,27 @@
 """The Elasticsearch store against a real client and recorded requests."""
 
+from copy import deepcopy
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from haystack import Document
 from haystack.document_stores.types import DuplicatePolicy
 from haystack_integrations.components.retrievers.elasticsearch import ElasticsearchBM25Retriever
+from tests.components.stores.cluster.conftest import ALL, TENANT, child
 
 from shiguan.errors import StoreError
 from shiguan.stores import HIT_FIELDS
 from shiguan.stores.cluster import elasticsearch_store
 from shiguan.stores.cluster.elasticsearch_store import ElasticsearchStore
 
-TENANT = {"operator": "AND", "conditions": [{"field": "meta.tenant_id", "operator": "==", "value": "a"}]}
-
 
 def passage(number, tenant="a", **meta):
-    meta = {"tenant_id": tenant, "file_id": "f", "title": "Annals", "position": number, **meta}
-    return Document(id=f"{number:05d}", content=f"The {number}. tax on salt", meta=meta, embedding=[0.5, 0.25])
+    return replace(child(number, tenant, title="Annals", position=number, **meta), id=f"{number:05d}")
 
 
 @pytest.fixture
-def store(elasticsearch):
-    store = ElasticsearchStore("children", bm25_fields=["title"]).unscoped()
-    store.set_up()
-    yield store
-    store.close()
+def store(words):
+    return words
 
 
 def test_languages_are_counted_once_a_minute_for_each_tenant(store, elasticsearch, monkeypatch):
@@ -42,12 +37,6 @@ def test_languages_are_counted_once_a_minute_for_each_tenant(store, elasticsearc
         assert store.count_languages(TENANT) == {"zh": 2, "en": 1}
         assert store.count_languages(other) == {"fr": 1}
         assert [request.body["size"] for request in asked] == [0] * requests
-
-
-def test_the_index_is_made_in_one_request_under_the_name_of_the_file(elasticsearch):
-    done = ElasticsearchStore("children").set_up()
-    assert [clause.rsplit(": ", 1)[1] for clause in done] == ["index children made"]
-    assert [request.path for request in elasticsearch.requests if request.method == "PUT"] == ["/children"]
 
 
 def test_the_index_gets_exact_words_in_three_ways_and_no_field_by_itself(store, elasticsearch):
@@ -80,45 +69,36 @@ def test_traditional_characters_are_folded_by_the_server(store, elasticsearch):
     assert len(mappings) == len(set(mappings)) > 3_000
 
 
-def test_a_second_set_up_changes_nothing(store, elasticsearch):
-    before = dict(elasticsearch.mappings)
-    assert store.set_up()[0].endswith("index children was there")
-    assert elasticsearch.mappings == before
-
-
-def test_an_index_with_other_fields_is_refused_and_kept(elasticsearch):
-    ElasticsearchStore("children").set_up()
-    before = dict(elasticsearch.mappings)
+def test_an_index_is_made_in_one_request_and_is_never_changed(elasticsearch):
+    assert ElasticsearchStore("children").set_up()[0].endswith(": index children made")
+    before = deepcopy(elasticsearch.mappings)
+    assert ElasticsearchStore("children", shards=3).set_up()[0].endswith("index children was there")
     with pytest.raises(StoreError, match="its fields or words are those of other files"):
         ElasticsearchStore("children", keyword_fields=["shelf"]).set_up()
     assert elasticsearch.mappings == before
+    assert [request.path for request in elasticsearch.requests if request.method == "PUT"] == ["/children"]
     elasticsearch.mappings["children"]["dynamic"] = True
     with pytest.raises(StoreError, match="`dynamic` is not false"):
         ElasticsearchStore("children").set_up()
-
-
-def test_an_index_whose_words_are_made_in_another_way_is_refused(elasticsearch):
-    ElasticsearchStore("children").set_up()
-    assert ElasticsearchStore("children", shards=3).set_up()[0].endswith("was there")
     elasticsearch.mappings["children"]["_meta"]["shiguan"] = "other words"
     with pytest.raises(StoreError, match=r"of another version.*`A new index` in docs/operating.md"):
         ElasticsearchStore("children").set_up()
 
 
 def test_passages_are_written_without_vectors_and_found_at_once(store, elasticsearch):
-    assert store.write_documents([passage(1), passage(2)], policy=DuplicatePolicy.OVERWRITE) == 2
+    assert store.write_documents([passage(1), passage(2)], policy=ALL) == 2
     lines = elasticsearch.sent("PUT", "/_bulk")[0].body
     assert lines[0] == {"index": {"_id": "00001"}}
     assert lines[1] == {
-        "id": "00001", "content": "The 1. tax on salt", "tenant_id": "a", "file_id": "f", "title": "Annals",
-        "position": 1,
+        "id": "00001", "content": "salt 1", "tenant_id": "a", "file_id": "f", "parent_id": "p", "start": 1,
+        "title": "Annals", "position": 1,
     }  # fmt: skip
     assert elasticsearch.requests[-1].path == "/children/_refresh"
     assert [document.meta["position"] for document in store.filter_documents(TENANT)] == [1, 2]
 
 
 def test_skip_writes_each_new_passage_once_and_keeps_the_others(store):
-    store.write_documents([passage(1)], policy=DuplicatePolicy.OVERWRITE)
+    store.write_documents([passage(1)], policy=ALL)
     changed = replace(passage(1), content="other words")
     assert store.write_documents([passage(2), changed, passage(3), passage(2)], policy=DuplicatePolicy.SKIP) == 2
     kept = {document.id: document.content for document in store.filter_documents()}
@@ -129,7 +109,7 @@ def test_skip_writes_each_new_passage_once_and_keeps_the_others(store):
 def test_what_the_server_refuses_is_named_and_the_rest_is_kept(store, elasticsearch):
     elasticsearch.refuse["00002"] = {"type": "document_parsing_exception", "reason": "failed to parse"}
     with pytest.raises(StoreError) as error:
-        store.write_documents([passage(number) for number in range(1, 4)], policy=DuplicatePolicy.OVERWRITE)
+        store.write_documents([passage(number) for number in range(1, 4)], policy=ALL)
     assert "refused to write 1 of 3 passages in children" in str(error.value)
     assert "`00002` (status 400: document_parsing_exception: failed to parse)" in str(error.value)
     assert store.list_ids() == ["00001", "00003"]
@@ -137,12 +117,12 @@ def test_what_the_server_refuses_is_named_and_the_rest_is_kept(store, elasticsea
 
 def test_a_meta_key_of_the_passages_own_is_refused_before_anything_is_sent(store, elasticsearch):
     with pytest.raises(StoreError, match="meta named score"):
-        store.write_documents([passage(1, score="high")], policy=DuplicatePolicy.OVERWRITE)
+        store.write_documents([passage(1, score="high")], policy=ALL)
     assert not elasticsearch.sent("PUT", "/_bulk")
 
 
 def test_parents_by_id_come_in_one_request(store, elasticsearch):
-    store.write_documents([passage(number) for number in range(60)], policy=DuplicatePolicy.OVERWRITE)
+    store.write_documents([passage(number) for number in range(60)], policy=ALL)
     elasticsearch.requests.clear()
     wanted = {"field": "id", "operator": "in", "value": [f"{number:05d}" for number in range(50)]}
     found = store.filter_documents({"operator": "AND", "conditions": [wanted, TENANT]})
@@ -162,12 +142,12 @@ def test_ids_are_listed_beyond_ten_thousand(store, elasticsearch):
 
 
 def test_passages_are_looked_up_by_id(store):
-    store.write_documents([passage(number) for number in range(4)], policy=DuplicatePolicy.OVERWRITE)
+    store.write_documents([passage(number) for number in range(4)], policy=ALL)
     assert store.existing_ids(["00002", "missing"]) == {"00002"}
 
 
 def test_the_words_query_is_exact_and_under_the_tenants_filter(store, elasticsearch):
-    store.write_documents([passage(1), passage(2, "b")], policy=DuplicatePolicy.OVERWRITE)
+    store.write_documents([passage(1), passage(2, "b")], policy=ALL)
     found = ElasticsearchBM25Retriever(document_store=store, top_k=7).run("salt of 2024", filters=TENANT)["documents"]
     assert [document.id for document in found] == ["00001"]
     assert elasticsearch.sent("POST", "/_search")[-1].body == {
@@ -190,9 +170,3 @@ def test_the_words_query_is_exact_and_under_the_tenants_filter(store, elasticsea
             }
         },
     }
-
-
-async def test_the_asynchronous_twins_read_and_write_the_same(store):
-    store.write_documents([passage(1)], policy=DuplicatePolicy.OVERWRITE)
-    assert await store.filter_documents_async(TENANT) == store.filter_documents(TENANT)
-    assert await store.write_documents_async([passage(2)], DuplicatePolicy.OVERWRITE) == 1

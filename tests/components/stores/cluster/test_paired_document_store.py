@@ -2,44 +2,20 @@
 
 import pytest
 from haystack import Document
-from haystack.document_stores.types import DuplicatePolicy
+from tests.components.stores.cluster.conftest import ALL, TENANT, child
 from tests.doubles.recording_server import Reply
 
 from shiguan.cli import main
 from shiguan.engine.library import Library
 from shiguan.engine.loading import load_stores
 from shiguan.errors import StoreError, StoreUnavailableError
-from shiguan.stores.cluster.elasticsearch_store import ElasticsearchStore
 from shiguan.stores.cluster.paired_document_store import PairedDocumentStore
-from shiguan.stores.cluster.qdrant_store import QdrantStore
-
-
-def child(number, embedding=(1.0, 0.0)):
-    return Document(
-        id=f"c{number}",
-        content=f"text {number}",
-        meta={"tenant_id": "a", "file_id": "f"},
-        embedding=embedding and [*embedding],
-    )
-
-
-@pytest.fixture
-def pair(elasticsearch, qdrant):
-    pair = PairedDocumentStore(
-        ElasticsearchStore("children"), vectors=QdrantStore("children", embedding_dim=2)
-    ).unscoped()
-    pair.set_up()
-    yield pair
-    pair.close()
-
-
-TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
 
 
 def test_what_is_in_one_store_alone_lacks_its_vector_or_is_left_over(pair):
-    pair.write_documents([child(1)], policy=DuplicatePolicy.OVERWRITE)
-    pair.words.write_documents([child(2)], policy=DuplicatePolicy.OVERWRITE)
-    pair.vectors.write_documents([child(3)], policy=DuplicatePolicy.OVERWRITE)
+    pair.write_documents([child(1)], policy=ALL)
+    pair.words.write_documents([child(2)], policy=ALL)
+    pair.vectors.write_documents([child(3)], policy=ALL)
     assert pair.existing_ids(["c1", "c2", "c3"]) == {"c1", "c2"}
     assert pair.list_ids_without_vector(TENANT) == ["c2"]
     assert pair.list_ids() == ["c1", "c2", "c3"]
@@ -48,7 +24,7 @@ def test_what_is_in_one_store_alone_lacks_its_vector_or_is_left_over(pair):
 
 
 def test_vectors_follow_words(pair):
-    assert pair.write_documents([child(1, embedding=None), child(2, embedding=None)], DuplicatePolicy.OVERWRITE) == 2
+    assert pair.write_documents([child(1, embedding=None), child(2, embedding=None)], ALL) == 2
     assert pair.list_ids_without_vector(TENANT) == ["c1", "c2"]
     assert pair.count_by_file(TENANT) == {"f": (2, 0)}
     assert pair.write_vectors([child(2)], model="m") == 1
@@ -60,7 +36,7 @@ def test_vectors_follow_words(pair):
 def test_vectors_that_fail_leave_words_that_the_next_run_completes(pair, qdrant):
     qdrant.faults.append(lambda request: Reply("full", status=507) if request.method == "PUT" else None)
     with pytest.raises(StoreError, match=r"Qdrant at .* refused a request \(status 507"):
-        pair.write_documents([child(1)], policy=DuplicatePolicy.OVERWRITE)
+        pair.write_documents([child(1)], policy=ALL)
     assert pair.list_ids_without_vector() == ["c1"]
     qdrant.faults.clear()
     assert pair.write_vectors([child(1)], model="m") == 1
@@ -68,7 +44,7 @@ def test_vectors_that_fail_leave_words_that_the_next_run_completes(pair, qdrant)
 
 
 def test_it_reads_and_counts_in_elasticsearch(pair):
-    pair.write_documents([child(1), child(2)], policy=DuplicatePolicy.OVERWRITE)
+    pair.write_documents([child(1), child(2)], policy=ALL)
     assert (pair.count_documents(), pair.count_documents_by_filter(TENANT)) == (2, 2)
     assert [document.embedding for document in pair.filter_documents(TENANT)] == [None, None]
     assert pair.delete_by_filter(TENANT) == 2
@@ -77,16 +53,15 @@ def test_it_reads_and_counts_in_elasticsearch(pair):
 
 async def test_it_round_trips_and_writes_from_an_event_loop(pair):
     again = PairedDocumentStore.from_dict(pair.to_dict())
-    assert await again.write_documents_async([child(1)], DuplicatePolicy.OVERWRITE) == 1
+    assert await again.write_documents_async([child(1)], ALL) == 1
     assert pair.list_ids() == ["c1"]
     again.close()
 
 
-@pytest.mark.parametrize("name", ["Elasticsearch", "Qdrant"])
-def test_what_a_server_watches_its_stores_by_asks_both(pair, elasticsearch, qdrant, name):
-    pair.write_documents([child(1)], policy=DuplicatePolicy.OVERWRITE)
+def test_what_a_server_watches_its_stores_by_asks_both(pair, name, server):
+    pair.write_documents([child(1)], policy=ALL)
     assert pair.count_documents_by_filter(TENANT) == 1
-    {"Elasticsearch": elasticsearch, "Qdrant": qdrant}[name].stop()
+    server.stop()
     with pytest.raises(StoreUnavailableError, match=f"{name} at"):
         pair.count_documents_by_filter(TENANT)
 
@@ -127,7 +102,7 @@ def test_a_source_of_seventy_thousand_records_is_taken_out(elasticsearch, qdrant
         Document(id=f"{n:05d}", meta={**meta, "source_id": f"s{n:05d}"}, embedding=[0.5] * 1024)
         for n in range(0, 70_000, 1_000)
     ]
-    stores["children"].vectors.unscoped().write_documents([*some, other], policy=DuplicatePolicy.OVERWRITE)
+    stores["children"].vectors.unscoped().write_documents([*some, other], policy=ALL)
     library = Library("elasticsearch_qdrant")
     deletions = []
 

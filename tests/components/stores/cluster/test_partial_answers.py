@@ -1,30 +1,22 @@
 """A part of an answer never passes for the whole."""
 
 import pytest
-from haystack import Document
-from haystack.document_stores.types import DuplicatePolicy
 from haystack_integrations.components.retrievers.elasticsearch import ElasticsearchBM25Retriever
+from tests.components.stores.cluster.conftest import ALL, TENANT, child
 from tests.doubles.recording_server import Reply
 
 from shiguan.conversations import Turn
 from shiguan.errors import StoreError, StoreUnavailableError
 from shiguan.stores.cluster.elasticsearch_conversation_store import ElasticsearchConversationStore
-from shiguan.stores.cluster.elasticsearch_store import ElasticsearchStore
-from shiguan.stores.cluster.qdrant_store import QdrantStore
 
-TENANT = {"operator": "AND", "conditions": [{"field": "meta.tenant_id", "operator": "==", "value": "a"}]}
 FAILURE = {"shard": 1, "index": "children", "node": "n", "reason": {"type": "io", "reason": "disk read"}}
 LOST = {"total": 3, "successful": 2, "skipped": 0, "failed": 1, "failures": [FAILURE]}
 
 
 @pytest.fixture
-def store(elasticsearch):
-    store = ElasticsearchStore("children").unscoped()
-    store.set_up()
-    meta = {"tenant_id": "a", "file_id": "f"}
-    store.write_documents([Document(id="c1", content="salt", meta=meta)], policy=DuplicatePolicy.OVERWRITE)
-    yield store
-    store.close()
+def store(words):
+    words.write_documents([child(1)], policy=ALL)
+    return words
 
 
 def losing(server, path, change):
@@ -88,39 +80,3 @@ def test_a_part_of_a_conversation_is_none(elasticsearch):
     with pytest.raises(StoreUnavailableError, match="only a part"):
         store.turns("ours", "c")
     store.close()
-
-
-@pytest.fixture
-def vectors(qdrant):
-    store = QdrantStore("children", embedding_dim=2).unscoped()
-    store.set_up()
-    yield store
-    store.close()
-
-
-def busy(status, headers=None, *, times=99):
-    left = [Reply({"status": {"error": "too many"}}, status=status, headers=headers or {}) for _ in range(times)]
-    return lambda request: left.pop() if left else None
-
-
-def test_a_busy_qdrant_is_asked_again(vectors, qdrant, waits):
-    qdrant.faults.append(busy(503))
-    with pytest.raises(StoreUnavailableError, match="takes nothing more for now"):
-        vectors.count_documents()
-    assert waits == [0.1, 1.0, 2.0, 4.0]
-    qdrant.faults[:] = [busy(503, times=2)]
-    assert vectors.count_documents() == 0
-    assert waits[4:] == [0.1, 1.0]
-
-
-def test_qdrant_is_given_the_time_it_asks_for(vectors, qdrant, waits):
-    qdrant.faults.append(busy(429, {"Retry-After": "3"}, times=1))
-    assert vectors.count_documents() == 0
-    assert waits == [3.0]
-
-
-def test_a_long_wait_is_told_and_not_waited_for(vectors, qdrant, waits):
-    qdrant.faults.append(busy(429, {"Retry-After": "120"}))
-    with pytest.raises(StoreUnavailableError, match=r"status 429: too many\)\. .*wait 120 seconds, as it asks"):
-        vectors.count_documents()
-    assert waits == []

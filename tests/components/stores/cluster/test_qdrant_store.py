@@ -1,31 +1,21 @@
 """The Qdrant store against a real client and recorded requests."""
 
 import pytest
-from haystack import Document
-from haystack.document_stores.types import DuplicatePolicy
 from haystack_integrations.components.retrievers.qdrant import QdrantEmbeddingRetriever
+from tests.components.stores.cluster.conftest import ALL, TENANT, child
 
 from shiguan.errors import StoreError
 from shiguan.stores import HIT_FIELDS
 from shiguan.stores.cluster.qdrant_store import QdrantStore
 from shiguan.stores.cluster.schema import KEYWORD_FIELDS, NUMBER_FIELDS
 
-TENANT = {"operator": "AND", "conditions": [{"field": "meta.tenant_id", "operator": "==", "value": "a"}]}
 HNSW = {"m": 0, "payload_m": 16, "ef_construct": 128}
 INT8 = {"scalar": {"type": "int8", "quantile": 0.99, "always_ram": True}}
 
 
-def child(number, tenant="a", embedding=(1.0, 0.0, 0.0)):
-    meta = {"tenant_id": tenant, "file_id": "f", "parent_id": "p", "start": number}
-    return Document(id=f"c{number}", content=f"text {number}", meta=meta, embedding=list(embedding))
-
-
 @pytest.fixture
-def store(qdrant):
-    store = QdrantStore("children", embedding_dim=3).unscoped()
-    store.set_up()
-    yield store
-    store.close()
+def store(vectors):
+    return vectors
 
 
 def test_the_collection_is_made_as_the_file_says(qdrant):
@@ -69,17 +59,17 @@ def test_a_second_set_up_makes_only_what_is_missing(store, qdrant):
 def test_a_collection_for_other_vectors_is_refused_and_kept(store, qdrant):
     other = QdrantStore("children", embedding_dim=4).unscoped()
     for call in (other.set_up, other.count_documents):
-        with pytest.raises(StoreError, match="its vectors have 3 dimensions, the embedder's 4"):
+        with pytest.raises(StoreError, match="its vectors have 2 dimensions, the embedder's 4"):
             call()
     assert list(qdrant.configs) == ["children"]
 
 
 def test_children_keep_their_meta_below_meta_and_their_ids_are_stable(store, qdrant):
-    assert store.write_documents([child(1)], policy=DuplicatePolicy.OVERWRITE) == 1
+    assert store.write_documents([child(1)], policy=ALL) == 1
     first = qdrant.sent("PUT", "/points")[0].body["points"][0]
     assert first["payload"]["id"] == "c1"
     assert first["payload"]["meta"] == {"tenant_id": "a", "file_id": "f", "parent_id": "p", "start": 1}
-    store.write_documents([child(1)], policy=DuplicatePolicy.OVERWRITE)
+    store.write_documents([child(1)], policy=ALL)
     assert qdrant.sent("PUT", "/points")[1].body["points"][0]["id"] == first["id"]
     assert store.count_documents() == 1
 
@@ -87,27 +77,27 @@ def test_children_keep_their_meta_below_meta_and_their_ids_are_stable(store, qdr
 def test_what_the_server_refuses_is_named_and_the_rest_is_kept(store):
     documents = [child(1), child(2, embedding=(1.0,)), child(3)]
     with pytest.raises(StoreError) as error:
-        store.write_documents(documents, policy=DuplicatePolicy.OVERWRITE)
+        store.write_documents(documents, policy=ALL)
     assert "refused to write 1 of 3 passages in children" in str(error.value)
     assert "`c2` (" in str(error.value)
-    assert "expected dim: 3, got 1" in str(error.value)
+    assert "expected dim: 2, got 1" in str(error.value)
     assert sorted(store.list_ids()) == ["c1", "c3"]
 
 
 def test_the_vector_query_is_under_the_tenants_filter(store, qdrant):
-    store.write_documents([child(1), child(2, "b"), child(3, embedding=(0, 1, 0))], policy=DuplicatePolicy.OVERWRITE)
-    found = QdrantEmbeddingRetriever(document_store=store, top_k=7).run([1.0, 0.1, 0.0], filters=TENANT)["documents"]
+    store.write_documents([child(1), child(2, "b"), child(3, embedding=(0, 1))], policy=ALL)
+    found = QdrantEmbeddingRetriever(document_store=store, top_k=7).run([1.0, 0.1], filters=TENANT)["documents"]
     assert [document.id for document in found] == ["c1", "c3"]
     assert found[0].score == pytest.approx(1 / (1 + 0.01) ** 0.5)
     body = qdrant.sent("POST", "/points/query")[-1].body
     assert body["filter"] == {"must": [{"key": "meta.tenant_id", "match": {"value": "a"}}]}
-    assert (body["limit"], body["query"]["nearest"]) == (7, [1.0, 0.1, 0.0])
+    assert (body["limit"], body["query"]["nearest"]) == (7, [1.0, 0.1])
     assert body["params"] == {"hnsw_ef": 128, "quantization": {"rescore": True, "oversampling": 2.0}}
     assert body["with_payload"] == ["id", *(f"meta.{field}" for field in HIT_FIELDS)]
     assert found[0].meta == {"tenant_id": "a", "parent_id": "p", "start": 1}
 
 
 def test_ids_are_listed_without_vectors(store, qdrant):
-    store.write_documents([child(1), child(2, "b")], policy=DuplicatePolicy.OVERWRITE)
+    store.write_documents([child(1), child(2, "b")], policy=ALL)
     assert store.list_ids(TENANT) == ["c1"]
     assert qdrant.sent("POST", "/points/scroll")[-1].body["with_payload"] == ["id"]

@@ -10,14 +10,14 @@ from haystack_integrations.document_stores.qdrant.filters import convert_filters
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from qdrant_client import QdrantClient, models
+from tests.doubles.filter_strategies import comparisons, filters_of
 from tests.doubles.stand_in_elasticsearch import matches
 
 from shiguan.errors import RefusedError
-from shiguan.stores.cluster.schema import ElasticsearchSchema, servable
+from shiguan.stores.cluster.schema import passage_fields, servable
 
-TYPES = {
-    name: spec["type"] for name, spec in ElasticsearchSchema(False, ("title",), (), 1).mappings()["properties"].items()
-}
+FIELDS = passage_fields(searched=False, keyword_fields=(), bm25_fields=())
+TYPES = {name: spec["type"] for name, spec in FIELDS.items()}
 METAS = [
     {"tenant_id": tenant, **language, **position}
     for tenant in ("a", "b")
@@ -27,36 +27,10 @@ METAS = [
 DOCUMENTS = [Document(id=f"d{number}", content="x", meta=meta) for number, meta in enumerate(METAS)]
 
 texts = st.sampled_from(["a", "b", "zh", "en"])
-numbers = st.integers(-1, 4)
-comparisons = st.one_of(
-    st.fixed_dictionaries(
-        {
-            "field": st.sampled_from(["meta.tenant_id", "language"]),
-            "operator": st.sampled_from(["==", "!="]),
-            "value": texts,
-        }
-    ),
-    st.fixed_dictionaries(
-        {
-            "field": st.sampled_from(["meta.language", "meta.tenant_id"]),
-            "operator": st.sampled_from(["in", "not in"]),
-            "value": st.lists(texts, min_size=1, max_size=3),
-        }
-    ),
-    st.fixed_dictionaries(
-        {
-            "field": st.just("meta.position"),
-            "operator": st.sampled_from(["==", "!=", ">", ">=", "<", "<="]),
-            "value": numbers,
-        }
-    ),
-)
-filters = st.recursive(
-    comparisons,
-    lambda parts: st.fixed_dictionaries(
-        {"operator": st.sampled_from(["AND", "OR", "NOT"]), "conditions": st.lists(parts, min_size=1, max_size=3)}
-    ),
-    max_leaves=8,
+filters = filters_of(
+    comparisons(["meta.tenant_id", "language"], ["==", "!="], texts),
+    comparisons(["meta.language", "meta.tenant_id"], ["in", "not in"], st.lists(texts, min_size=1, max_size=3)),
+    comparisons(["meta.position"], ["==", "!=", ">", ">=", "<", "<="], st.integers(-1, 4)),
 )
 
 
@@ -122,16 +96,10 @@ def condition(field="meta.language", operator="==", value="zh"):
         (condition("meta.position", ">", "1"), "the field holds a whole number"),
         (condition("meta.position", ">", None), "the field holds a whole number"),
         (condition(operator="in", value=[]), "a list has at least one value"),
-        (condition(operator="not in", value="zh"), "its `value` is no list"),
         (condition(operator="in", value=["zh", None]), "the field holds a text"),
-        (condition(operator="like"), "its `operator` is none of"),
-        ({"field": "meta.language", "operator": "=="}, "it has no `value`"),
         ({"operator": "AND", "conditions": []}, "at least one condition"),
         ({"operator": "XOR", "conditions": [condition()]}, "none of AND OR NOT"),
-        ({"operator": "AND", "conditions": condition()}, "its `conditions` are no list"),
-        ({"operator": "AND", "conditions": ["x"]}, "is not a Haystack filter"),
-        ({"field": "meta.language"}, "is not a Haystack filter"),
-        ("meta.language == zh", "is not a Haystack filter"),
+        ({"operator": "AND", "conditions": [{"field": "meta.language"}]}, "is not a Haystack filter"),
     ],
 )
 def test_what_the_servers_would_misread_is_refused(filters, message):
