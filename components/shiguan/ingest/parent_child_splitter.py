@@ -12,7 +12,6 @@ from typing import Any
 from haystack import Document, component
 
 from shiguan.ingest.chronology import with_times
-from shiguan.ingest.orphan_remover import ProducedIds
 from shiguan.ingest.passages import Passage, PassageSizes, cut_passages
 from shiguan.models.token_counter import TokenCounter
 from shiguan.text.passages import SharedDocument
@@ -108,15 +107,15 @@ class ParentChildSplitter:
         """Load the tokenizer; a second call does nothing."""
         self._counter.warm_up()
 
-    @component.output_types(parents=list[Document], children=list[Document], produced=ProducedIds, warnings=list[str])
+    @component.output_types(parents=list[Document], children=list[Document], warnings=list[str])
     def run(self, documents: list[Document]) -> dict[str, Any]:
         """
         Split blocks into parents and children.
 
         :param documents: Blocks in reading order, stamped with `tenant_id` and `source_id`; those of one source are
             consecutive. Blocks without text are left out.
-        :returns: `parents` and `children` in reading order; `produced`, their ids, for `OrphanRemover`; `warnings` if
-            tokens could not be counted, or pages of a PDF have no text.
+        :returns: `parents` and `children` in reading order; `warnings` if tokens could not be counted, or pages of a
+            PDF have no text.
         :raises ValueError: If a block has no `tenant_id` or `source_id`.
         """
         self.warm_up()
@@ -137,17 +136,8 @@ class ParentChildSplitter:
         units = Counter(child.meta.get("file_id") for child in children)
         for parent in parents:
             parent.meta["units"] = units[parent.meta.get("file_id")]
-        produced = ProducedIds(
-            files=frozenset((parent.meta["tenant_id"], parent.meta.get("file_id", "")) for parent in parents),
-            parents=frozenset(parent.id for parent in parents),
-            children=frozenset(child.id for child in children),
-        )
-        return {
-            "parents": parents,
-            "children": children,
-            "produced": produced,
-            "warnings": [*self._counter.warnings, *_unread_pages(documents)],
-        }
+        warnings = [*self._counter.warnings, *_unread_pages(documents)]
+        return {"parents": parents, "children": children, "warnings": warnings}
 
 
 def _unread_pages(documents: list[Document]) -> Iterator[str]:
