@@ -55,8 +55,8 @@ def _read(source: ByteStream, name: str, warnings: list[str]) -> list[Document]:
     for block in blocks:
         meta = {**source.meta, **({"title": page.title} if page.title else {}), **block.meta}
         # A page is one file, which needs no name and no place in a reading order.
-        meta["anchor"] = {"path": block.anchor["path"], "offset": block.anchor["offset"]}
-        if block.notes:
-            meta["notes"] = [{"start": note["start"], "end": note["end"]} for note in block.notes]
+        meta["anchor"] = {name: meta["anchor"][name] for name in ("path", "offset")}
+        if block.meta.get("notes"):
+            meta["notes"] = [{"start": note["start"], "end": note["end"]} for note in block.meta["notes"]]
         documents.append(SharedDocument(content=block.content, meta=meta))
     return documents

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from shiguan.ingest.epub.blocks import Block, BlockBuilder
+from shiguan.ingest.epub.blocks import Block, BlockBuilder, note_block
 from shiguan.ingest.epub.lists import link_lists
 from shiguan.ingest.epub.notes import NOTE_LISTS, BookFile, NoteIndex, is_mark
 from shiguan.ingest.epub.package import primary_language
@@ -40,9 +40,7 @@ class Frame:
 
     element: Element
     path: str = ""
-    # The element's CFI, and how many of its child elements were read.
     cfi: str = ""
-    children: int = 0
     start: int = 0
     host: "Frame | None" = None
     lines: "Frame | None" = None
@@ -106,26 +104,21 @@ class ChapterReader:
         self._space = False
         self.sections.start_file(file.href)
         frames = [Frame(file.root, left_out=left_out, language=self.language)]
-        for event, element, path in walk(file.root):
+        for event, element, path, cfi in walk(file.root, file.cfi):
             if event == "start":
-                frames.append(self._open(element, path, frames[-1]))
-                self._say(element.text, frames[-1])
+                frames.append(self._open(element, path, cfi, frames[-1]))
+                self._say(element.text, cfi and f"{cfi}/1", frames[-1])
             else:
                 self._close(element, frames.pop(), frames[-1])
                 if element is not file.root:
-                    self._say(element.tail, frames[-1])
+                    self._say(element.tail, cfi, frames[-1])
         self._flush()
 
-    def _open(self, element: Element, path: str, parent: Frame) -> Frame:
+    def _open(self, element: Element, path: str, cfi: str, parent: Frame) -> Frame:
         name = str(element.tag)
         # Like `dataclasses.replace`, which would take a third of the time for a book.
-        own = {"element": element, "path": path, "is_block": name in BLOCK_ELEMENTS, "children": 0}
+        own = {"element": element, "path": path, "cfi": cfi, "is_block": name in BLOCK_ELEMENTS}
         frame = Frame(**(vars(parent) | own))
-        if element is self._file.root:
-            frame.cfi = self._file.cfi
-        else:
-            parent.children += 1
-            frame.cfi = f"{parent.cfi}/{2 * parent.children}" if parent.cfi else ""
         if frame.uncounted or name in UNCOUNTED_ELEMENTS:
             frame.uncounted, frame.is_block = True, False
             return frame
@@ -231,11 +224,11 @@ class ChapterReader:
         if element.tag in SECTIONS:
             self.sections.end_section(parent.depth)
 
-    def _say(self, text: str | None, frame: Frame) -> None:
-        if not text or frame.uncounted:
+    def _say(self, raw: str | None, node: str, frame: Frame) -> None:
+        """Read the text of a node."""
+        if not raw or frame.uncounted:
             return
-        raw, node = text, f"{frame.cfi}/{2 * frame.children + 1}" if frame.cfi else ""
-        text = visible(text)
+        text = visible(raw)
         words = text.split()
         if text[:1].isspace():
             self._space = True
@@ -318,7 +311,7 @@ class ChapterReader:
             builder = self._builder(frame, frame.path, 0)
             builder.kind = "caption" if frame.kind != "footnote" else frame.kind
             builder.add(label, node=frame.cfi)
-            self._emit(builder)
+            self._emit(builder.build())
 
     def _put(self, text: str, frame: Frame) -> None:
         """Add a text that is not that of a node: a formula, or a letter drawn as a picture."""
@@ -331,11 +324,11 @@ class ChapterReader:
         block, self._block = self._block, None
         self._gap = ""
         if block is not None:
-            self._emit(block)
+            self._emit(block.build())
 
-    def _emit(self, builder: BlockBuilder) -> None:
-        if block := builder.build():
-            block.section = self.sections.path()
+    def _emit(self, block: Block | None) -> None:
+        if block is not None:
+            block.meta["section"] = self.sections.path()
             self.blocks.append(block)
 
     def _finish_heading(self, name: str, frame: Frame) -> None:
@@ -345,7 +338,7 @@ class ChapterReader:
             return
         text = " ".join(block.text().split())
         if len(text) > MAX_HEADING:
-            self._emit(block)
+            self._emit(block.build())
             return
         if text:
             heading = block.build()
@@ -353,6 +346,4 @@ class ChapterReader:
             self.sections.add_heading(text, int(name[1]), frame.depth, frame.path.rpartition("/")[0])
         for note, note_text in block.notes:
             # A heading has no notes in it; those that it refers to come right after it.
-            builder = BlockBuilder("footnote", note.anchor, frame.language, page=note.page)
-            builder.add(note_text, node=note.cfi)
-            self._emit(builder)
+            self._emit(note_block(note, note_text, frame.language))

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 from shiguan.errors import SourceError
 from shiguan.ingest.archives import SafeArchive
-from shiguan.ingest.epub.blocks import Block, BlockBuilder
+from shiguan.ingest.epub.blocks import Block, note_block
 from shiguan.ingest.epub.chapter import ChapterReader
 from shiguan.ingest.epub.lists import mark_lists
 from shiguan.ingest.epub.notes import BookFile, NoteIndex
@@ -97,19 +97,17 @@ def _read(package: Package, files: list[BookFile], *, include: bool) -> tuple[li
         outside = not (file.linear or include)
         left_out = "outside the reading order" if outside else roles.leaves_out_file(file)
         reader.read(file, left_out=left_out)
-    blocks = reader.blocks + _unplaced(notes, package.language)
+    blocks = [*reader.blocks, *_unplaced(notes, package.language)]
     mark_lists(blocks)
     # A book of nothing but headings is shown as such, rather than refused.
     return blocks or reader.headings, reader.left_out
 
 
-def _unplaced(notes: NoteIndex, language: str) -> list[Block]:
-    """Append the notes whose marks are in parts that were left out, unless the notes are in such parts themselves."""
-    blocks = []
+def _unplaced(notes: NoteIndex, language: str) -> Iterator[Block]:
+    """Yield the notes whose marks are in parts that were left out, unless the notes are in such parts themselves."""
     for note in notes.notes.values():
+        # A note that is in another one is placed by writing that.
         if note.wanted and not (note.placed or note.left_out):
-            builder = BlockBuilder("footnote", note.anchor, language, page=note.page)
-            builder.add(notes.text_of(note), node=note.cfi)
-            if block := builder.build():
-                blocks.append(block)
-    return blocks
+            block = note_block(note, notes.text_of(note), language)
+            if block is not None:
+                yield block

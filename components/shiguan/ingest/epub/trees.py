@@ -244,19 +244,26 @@ def element_text(element: Element, instead: Callable[[Element], str | None] = la
     return " ".join(visible("".join(pieces)).split())
 
 
-def walk(root: Element) -> Iterator[tuple[str, Element, str]]:
-    """Walk a tree in document order without recursion."""
-    paths: list[str] = [""]
-    counts: list[dict[str, int]] = [{}]
+def walk(root: Element, cfi: str = "") -> Iterator[tuple[str, Element, str, str]]:
+    """
+    Walk a tree in document order without recursion: starts and ends of elements, their paths and CFIs.
+
+    At a start it is the CFI of the element, at an end that of the text after it; without a `cfi` of the root, empty.
+    """
+    # For each open element its path, its CFI, and how many children it had of each name; "" is any name.
+    above: list[tuple[str, str, dict[str, int]]] = [("", "", {"": 0})]
     for event, element in etree.iterwalk(root, events=("start", "end")):
-        if event == "start":
-            name = str(element.tag)
-            number = counts[-1][name] = counts[-1].get(name, 0) + 1
-            bare = number == 1 and (len(paths) == 1 or name == "body")
-            path = f"{paths[-1]}/{name}" if bare else f"{paths[-1]}/{name}[{number}]"
-            paths.append(path)
-            counts.append({})
-            yield "start", element, path
-        else:
-            counts.pop()
-            yield "end", element, paths.pop()
+        if event == "end":
+            path = above.pop()[0]
+            _, outer, counts = above[-1]
+            yield "end", element, path, outer and f"{outer}/{2 * counts[''] + 1}"
+            continue
+        path, outer, counts = above[-1]
+        name = str(element.tag)
+        number = counts[name] = counts.get(name, 0) + 1
+        counts[""] += 1
+        bare = number == 1 and (not path or name == "body")
+        path = f"{path}/{name}" if bare else f"{path}/{name}[{number}]"
+        own = cfi if element is root else outer and f"{outer}/{2 * counts['']}"
+        above.append((path, own, {"": 0}))
+        yield "start", element, path, own
