@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from shiguan.ingest.epub.notes import BookFile, Note
-from shiguan.ingest.epub.package import Landmark
+from shiguan.ingest.epub.package import Entry
 from shiguan.ingest.epub.roles import is_page_class, is_page_type
 from shiguan.ingest.epub.trees import Element, element_text
 from shiguan.text.places import page_label
@@ -18,7 +18,7 @@ _WIDEST_GAP = 10
 
 
 def begin_pages(
-    files: Sequence[BookFile], listed: Sequence[Landmark], notes: Sequence[Note]
+    files: Sequence[BookFile], listed: Sequence[Entry], notes: Sequence[Note]
 ) -> tuple[dict[Element, str], list[str]]:
     """
     Return the elements at which pages begin, and what is wrong with the book's page list; also set the pages of notes.
@@ -27,8 +27,8 @@ def begin_pages(
     pages are missing after one, its label is that of all of them, `63–65`, because which page it is cannot be known.
     """
     places: dict[tuple[str, str], str] = {}
-    for target in listed:
-        places.setdefault((target.href, target.fragment), page_label(target.label))
+    for entry in listed:
+        places.setdefault(entry.target, page_label(entry.label))
     marks: list[tuple[Element, str, str]] = []
     met: set[tuple[str, str]] = set()
     for file in files:
@@ -86,11 +86,11 @@ def _place_notes(files: Sequence[BookFile], begins: dict[Element, str], notes: S
                 by_element[element].page = page
 
 
-def _faults(listed: Sequence[Landmark], places: dict[tuple[str, str], str], met: set[tuple[str, str]]) -> list[str]:
+def _faults(listed: Sequence[Entry], places: dict[tuple[str, str], str], met: set[tuple[str, str]]) -> list[str]:
     labels = Counter(filter(None, places.values()))
     faults = {
-        "{} of its entries lead nowhere": sum((target.href, target.fragment) not in met for target in listed),
-        "{} have no label that a page can have": sum(not page_label(target.label) for target in listed),
+        "{} of its entries lead nowhere": sum(entry.target not in met for entry in listed),
+        "{} have no label that a page can have": sum(not page_label(entry.label) for entry in listed),
         "{} pages are in it twice": sum(count > 1 for count in labels.values()),
     }
     return [about.format(f"{count:,}") for about, count in faults.items() if count]

@@ -71,12 +71,13 @@ class Roles:
         # Of a page that is not a book only parts with a stated role are left out.
         self._by_class = bool(package.spine)
         self._by_title = files_by_title(files, package) if self._by_class and not self._include else {}
-        starts = {landmark.href for landmark in package.starts}
-        self._targets = {
-            (landmark.href, landmark.fragment): kind
+        starts = {landmark.target.href for landmark in package.starts}
+        self._targets: dict[tuple[str, str], str] = {
+            landmark.target: kind
             for landmark in package.landmarks
             # If a whole book is in one file, its guide may call that file both cover and text.
-            if (kind := kind_of(landmark.kinds, "roles")) and (landmark.fragment or landmark.href not in starts)
+            if (kind := kind_of(landmark.kinds, "roles"))
+            and (landmark.target.fragment or landmark.target.href not in starts)
         }
 
     def leaves_out_file(self, file: BookFile) -> str:
@@ -187,7 +188,7 @@ def files_by_title(files: Sequence[BookFile], package: Package) -> dict[str, str
 
     Only short ones at either end of the book count, and only if they are less than half of it.
     """
-    labels = {entry.href: entry.label for entry in reversed(package.nav)}
+    labels = {entry.target.href: entry.label for entry in reversed(package.nav)}
     found: list[tuple[BookFile, int, str]] = []
     for file in files:
         body = next(file.root.iter("body"), file.root)
