@@ -99,6 +99,10 @@ def type_by_name(name: str, mime_type: str | None = None) -> FileType | None:
     return next(named, None) or next((kind for kind in _KINDS if kind.mime_type == mime_type), None)
 
 
+# In the declaration of an XML file, or in an element of an HTML page.
+_DECLARED = re.compile(
+    rb"""<(?:\?xml\b[^>]{0,200}?encoding|meta\b[^>]{0,200}?charset)\s*=\s*["']?([A-Za-z0-9._:-]{1,40})""", re.IGNORECASE
+)
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -131,7 +135,13 @@ class DecodedText(NamedTuple):
     encoding: str
 
 
-def decode_text(data: bytes, declared: str | None = None) -> DecodedText | None:
+def declared_encoding(data: bytes) -> str:
+    """Return the encoding that a markup file states, or nothing."""
+    found = _DECLARED.search(data[:2048])
+    return found[1].decode("ascii").lower() if found else ""
+
+
+def decode_text(data: bytes, declared: str = "") -> DecodedText | None:
     """Decode a file's bytes; None where no encoding is certain."""
     for mark, encoding in _BOMS:
         if data.startswith(mark):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from lxml import etree
 
-from shiguan.ingest.file_types import decode_text, superset
+from shiguan.ingest.file_types import declared_encoding, decode_text, superset
 
 _NAMED_ENTITY = re.compile(
     r"&(?!(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|amp|lt|gt|quot|apos);)([A-Za-z][A-Za-z0-9]{0,31};)?"
@@ -14,8 +14,6 @@ _NAMED_ENTITY = re.compile(
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _ILLEGAL_REFERENCE = re.compile(r"&#(?:0*(?:[0-8]|1[124-9]|2[0-9]|3[01])|[xX]0*(?:[0-8bBcCeEfF]|1[0-9a-fA-F]));")
 _DECLARATION = re.compile(r"<\?xml\b[^>]*\?>", re.IGNORECASE)
-_DECLARED_ENCODING = re.compile(rb"""<\?xml\b[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9._:-]{1,40})["']""")
-_META_ENCODING = re.compile(rb"""<meta\b[^>]{0,200}?charset\s*=\s*["']?([A-Za-z0-9._:-]{1,40})""", re.IGNORECASE)
 _SELF_CLOSED = re.compile(r"<([A-Za-z][\w:.-]*)([^<>]*)/>")
 _ANY_TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)[^<>]*>")
 _MOST_LEVELS = 1_000
@@ -34,8 +32,7 @@ def decode_markup(data: bytes) -> tuple[str, list[str]]:
     characters) are removed.
     """
     problems: list[str] = []
-    match = _DECLARED_ENCODING.search(data[:1024]) or _META_ENCODING.search(data[:1024])
-    declared = match.group(1).decode("ascii").lower() if match else "utf-8"
+    declared = declared_encoding(data) or "utf-8"
     # If NUL does not mean UTF-16, it is one of the characters that are removed.
     decoded = decode_text(data, declared) or decode_text(data.replace(b"\0", b"\1"), declared)
     encoding = decoded.encoding if decoded else "utf-8"
