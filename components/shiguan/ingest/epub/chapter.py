@@ -56,7 +56,11 @@ class Frame:
     left_out: str = ""
     muted: bool = False
     uncounted: bool = False
-    is_block: bool = False
+
+    @property
+    def is_block(self) -> bool:
+        """Whether its start and end separate words."""
+        return not self.uncounted and str(self.element.tag) in BLOCK_ELEMENTS
 
     @property
     def shown(self) -> bool:
@@ -117,10 +121,9 @@ class ChapterReader:
     def _open(self, element: Element, path: str, cfi: str, parent: Frame) -> Frame:
         name = str(element.tag)
         # Like `dataclasses.replace`, which would take a third of the time for a book.
-        own = {"element": element, "path": path, "cfi": cfi, "is_block": name in BLOCK_ELEMENTS}
-        frame = Frame(**(vars(parent) | own))
+        frame = Frame(**(vars(parent) | {"element": element, "path": path, "cfi": cfi}))
         if frame.uncounted or name in UNCOUNTED_ELEMENTS:
-            frame.uncounted, frame.is_block = True, False
+            frame.uncounted = True
             return frame
         stated = element.get(_XML_LANG) or element.get("xml:lang") or element.get("lang") or ""
         frame.language = primary_language(stated) or frame.language
@@ -284,7 +287,7 @@ class ChapterReader:
         return self._block
 
     def _builder(self, frame: Frame, path: str, offset: int) -> BlockBuilder:
-        anchor = {"href": self._file.href, "spine": self._file.spine, "path": path, "offset": offset}
+        anchor = self._file.anchor(path, offset)
         return BlockBuilder(frame.kind, anchor, frame.language, page=self._page, preformatted=frame.preformatted)
 
     def _image(self, element: Element, frame: Frame) -> None:

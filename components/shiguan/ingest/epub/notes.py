@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from shiguan.ingest.epub.package import Resolve
 from shiguan.ingest.epub.pictures import formula_text
@@ -36,6 +37,10 @@ class BookFile:
     linear: bool = True
     # The file in the book's CFIs; empty if it was repaired, because its tree is then not that of the file.
     cfi: str = ""
+
+    def anchor(self, path: str, offset: int = 0) -> dict[str, Any]:
+        """Write a place in it: an element, and how far into the element's text."""
+        return {"href": self.href, "spine": self.spine, "path": path, "offset": offset}
 
 
 def is_mark(link: Element) -> bool:
@@ -110,9 +115,9 @@ class Note:
     page: str = ""
 
     @property
-    def anchor(self) -> dict[str, object]:
+    def anchor(self) -> dict[str, Any]:
         """The place of the note itself in the book."""
-        return {"href": self.file.href, "spine": self.file.spine, "path": self.path, "offset": 0}
+        return self.file.anchor(self.path)
 
 
 class NoteIndex:

@@ -19,7 +19,7 @@ _ANY_TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)[^<>]*>")
 _MOST_LEVELS = 1_000
 _TAG = re.compile(r"[^\W\d][\w.-]*")
 _VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
-_DOCTYPE_SCAN = re.compile(r"""["'\[\]>]""")
+_DOCTYPE = re.compile(r"""<(?:"[^"]*+"|'[^']*+'|\[(?:"[^"]*+"|'[^']*+'|[^]"'])*+]|[^"'\[>])*+>""")
 
 Element = etree._Element
 
@@ -97,19 +97,10 @@ def _without_doctype(text: str) -> tuple[str, bool]:
     start = text[:100_000].upper().find("<!DOCTYPE")
     if start < 0:
         return text, False
-    quote, inside = "", False
-    for match in _DOCTYPE_SCAN.finditer(text, start):
-        mark = match.group()
-        if quote:
-            quote = "" if mark == quote else quote
-        elif mark in "\"'":
-            quote = mark
-        elif mark in "[]":
-            inside = mark == "["
-        elif not inside:
-            return text[:start] + text[match.end() :], "<!ENTITY" in text[start : match.end()]
-    end = text.find("<html", start)
-    return text[:start] + (text[end:] if end > 0 else ""), "<!ENTITY" in text[start:]
+    found = _DOCTYPE.match(text, start)
+    end = found.end() if found else text.find("<html", start)
+    end = end if end > 0 else len(text)
+    return text[:start] + text[end:], "<!ENTITY" in text[start:end]
 
 
 def _neutral(text: str) -> str:
