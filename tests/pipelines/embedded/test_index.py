@@ -161,15 +161,6 @@ def test_a_changed_file_replaces_its_own_and_leaves_no_orphan(index, books, tmp_
     assert index.everything() == fresh.everything()
 
 
-def test_a_record_that_is_gone_from_its_file_is_gone_from_the_library(index, books):
-    rows = books / "rows.jsonl"
-    rows.write_text("\n".join(json.dumps({"id": str(n), "text": f"Row {n}. {ENGLISH}"}) for n in range(5)))
-    index.run(rows)
-    rows.write_text("\n".join(json.dumps({"id": str(n), "text": f"Row {n}. {ENGLISH}"}) for n in (0, 3)))
-    assert index.run(rows)["passage_writer"]["removed"] == 6
-    assert {d.meta["record_id"] for d in index.parents.filter_documents()} == {"0", "3"}
-
-
 def test_a_file_that_can_no_longer_be_read_keeps_what_it_had(index, books):
     book = books / "a.txt"
     book.write_text(ENGLISH)
@@ -178,27 +169,6 @@ def test_a_file_that_can_no_longer_be_read_keeps_what_it_had(index, books):
     book.write_bytes(b"\0\1\2" * 50)
     assert len(skipped(index.run(book))) == 1
     assert index.everything() == before
-
-
-def test_two_tenants_have_a_file_each_and_neither_touches_the_others(index, books):
-    book = books / "a.txt"
-    book.write_text(ENGLISH)
-    index.run(book, tenant_id="t")
-    index.run(book, tenant_id="u")
-    book.write_text("Something else.")
-    index.run(book, tenant_id="u")
-    assert {(d.meta["tenant_id"], d.content) for d in index.parents.filter_documents()} == {
-        ("t", ENGLISH),
-        ("u", "Something else."),
-    }
-
-
-def test_every_language_has_its_vector(index, books):
-    (books / "a.txt").write_text("天宝十四载，安禄山反于范阳。玄宗幸蜀，太子即位于灵武。")
-    index.run(books / "a.txt")
-    (child,) = index.children.filter_documents()
-    assert (child.meta["language"], index.embedder.embedded) == ("zh", 1)
-    assert child.embedding
 
 
 def long_book(folder, paragraphs=60):
