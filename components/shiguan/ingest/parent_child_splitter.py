@@ -237,34 +237,30 @@ def _documents(
     section: _Section, passages: list[Passage], positions: dict[tuple[str, str], Iterator[int]]
 ) -> Iterator[tuple[Document, list[Document]]]:
     """Create the documents of one section's passages, each parent with its children."""
-    meta, text = section.meta, section.text
+    meta, source_id = section.meta, section.meta["source_id"]
     common = {name: meta[name] for name in _OF_THE_SOURCE if name in meta}
     own = {name: value for name, value in meta.items() if name not in common and name not in _OF_THE_BLOCK}
     seed = hashlib.sha256(json.dumps([common, own], sort_keys=True, default=str, ensure_ascii=True).encode())
+    shared = own | common
     for passage in passages:
-        content = text[passage.start : passage.end]
-        position = next(positions[meta["source_id"], "parents"])
+        content, place = section.text[passage.start : passage.end], _place(section, passage)
+        position = next(positions[source_id, "parents"])
         parent_id = _identifier(seed, "parent", position, content)
-        place = _place(section, passage)
-        parent = SharedDocument(
-            id=parent_id,
-            content=content,
-            meta={**own, **common, **place, "position": position, "tokens": passage.tokens},
-        )
+        parent_meta = {**shared, **place, "position": position, "tokens": passage.tokens}
         children: list[Document] = []
         for text_start, text_end in passage.children:
             start, end = text_start - passage.start, text_end - passage.start
-            place_of_child = {
+            child_meta = {
+                **shared,
                 "parent_id": parent_id,
                 "kind": _kind(place["blocks"], start, end),
-                "position": next(positions[meta["source_id"], "children"]),
+                "position": next(positions[source_id, "children"]),
                 "start": start,
                 "end": end,
             }
-            child_id = _identifier(seed, parent_id, start, text[text_start:text_end])
-            child_meta = {**own, **common, **place_of_child}
-            children.append(SharedDocument(id=child_id, content=text[text_start:text_end], meta=child_meta))
-        yield parent, children
+            child_id = _identifier(seed, parent_id, start, content[start:end])
+            children.append(SharedDocument(id=child_id, content=content[start:end], meta=child_meta))
+        yield SharedDocument(id=parent_id, content=content, meta=parent_meta), children
 
 
 def _place(section: _Section, passage: Passage) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from shiguan.ingest.epub.blocks import Block, BlockBuilder, note_block
 from shiguan.ingest.epub.lists import link_lists
 from shiguan.ingest.epub.notes import NOTE_LISTS, BookFile, NoteIndex, is_mark
 from shiguan.ingest.epub.package import primary_language
+from shiguan.ingest.epub.pages import is_number
 from shiguan.ingest.epub.pictures import (
     PICTURES,
     alternative_text,
@@ -17,7 +18,7 @@ from shiguan.ingest.epub.pictures import (
     is_placeholder,
     picture_formula,
 )
-from shiguan.ingest.epub.roles import Roles, is_data_table, is_line_group, is_page_mark
+from shiguan.ingest.epub.roles import Roles, is_data_table, is_line_group
 from shiguan.ingest.epub.sections import MAX_HEADING, SectionTracker
 from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, UNCOUNTED_ELEMENTS, Element, element_text, tokens, visible, walk
 from shiguan.text.languages import detect_language
@@ -197,7 +198,7 @@ class ChapterReader:
                 frame.lines, frame.no_headings = None, True
         elif element in self.notes.marks:
             frame.muted = frame.muted or is_mark(element)
-        elif is_page_mark(element, name) or element.get("hidden") is not None:
+        elif is_number(element) or element.get("hidden") is not None:
             frame.muted = True
         elif name in ("case", "default") or element.get("aria-hidden") == "true":
             frame.muted = frame.muted or self._is_repetition(element, name)

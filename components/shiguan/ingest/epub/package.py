@@ -237,17 +237,15 @@ def _refuse_locked(archive: SafeArchive) -> None:
 
 
 def _read_metadata(opf: Element, package: Package) -> None:
-    titles = [_text(node) for node in opf.iter("title")]
-    package.title = next(filter(None, titles), "")
     refined = {
         (meta.get("refines") or "").lstrip("#"): _text(meta)
         for meta in opf.iter("meta")
         if meta.get("property") in ("role", "title-type") and meta.get("refines")
     }
-    for node in opf.iter("title"):
-        if refined.get(node.get("id", "")) == "main" and _text(node):
-            package.title = _text(node)
-            break
+    titles = filter(_text, opf.iter("title"))
+    # The first title, unless another is the main one.
+    title = max(titles, key=lambda node: refined.get(node.get("id", "")) == "main", default=None)
+    package.title = "" if title is None else _text(title)
     people: dict[str, list[str]] = {}
     for node in opf.iter("creator", "contributor"):
         role = next((str(v) for k, v in node.attrib.items() if str(k).endswith("role")), "")

@@ -1,4 +1,4 @@
-"""Finds where printed pages begin: by the page list, page breaks, and anchors that are named after pages."""
+"""Finds the numbers of printed pages and where these begin: by page list, breaks, and anchors named after pages."""
 
 import re
 from collections import Counter
@@ -6,15 +6,36 @@ from collections.abc import Sequence
 
 from shiguan.ingest.epub.notes import BookFile, Note
 from shiguan.ingest.epub.package import Entry
-from shiguan.ingest.epub.roles import is_page_class, is_page_type
-from shiguan.ingest.epub.trees import Element, element_text
+from shiguan.ingest.epub.trees import Element, element_text, tokens
 from shiguan.text.places import page_label
 
+_PAGE_TYPES = frozenset(("pagebreak", "doc-pagebreak"))
+_PAGE_CLASS = re.compile(r"page-?(?:num(?:ber)?|break)?|pb|pagenum")
+_LINE_CLASS = re.compile(r"lnum|line-?num(?:ber)?|lineno|poetry-line-number")
+_NUMBER = re.compile(
+    r"(?i)[\s\[({·—–-]*(?:p(?:age|g|\.)?\s*)?(?:\d{1,5}|[ivxlcdm]{1,8}|第\s*\d+\s*[页頁])[\s\])}·—–-]*"
+)
 _NAMED = re.compile(r"(?i)(?:page|pg)[-_.]?(\d{1,5}|[ivxlcdm]{1,8})")
 # At least this many anchors that are named after pages are not a coincidence.
 _FEWEST_NAMED = 3
 # At most this many pages may be missing between two that are listed; of more, nothing shows where they begin.
 _WIDEST_GAP = 10
+
+
+def is_number(element: Element) -> bool:
+    """Return whether an element is the number of a printed page or line, which is no text of the book."""
+    if not (_is_break(element) or _has_class(element, _PAGE_CLASS) or _has_class(element, _LINE_CLASS)):
+        return False
+    text = element_text(element)
+    return not text or bool(_NUMBER.fullmatch(text))
+
+
+def _is_break(element: Element) -> bool:
+    return bool(tokens(element, "type", "role") & _PAGE_TYPES)
+
+
+def _has_class(element: Element, pattern: re.Pattern[str]) -> bool:
+    return element.tag in ("span", "a", "div", "p") and any(map(pattern.fullmatch, tokens(element, "class")))
 
 
 def begin_pages(
@@ -39,11 +60,11 @@ def begin_pages(
             met.update(keys)
             if own is not None and places[own]:
                 marks.append((element, places[own], "listed"))
-            elif is_page_type(element):
+            elif _is_break(element):
                 marks.append((element, _own_label(element), "typed"))
             elif listed or not file.href:
                 continue  # not on web pages either, whose `page` classes are those of menus
-            elif is_page_class(element):
+            elif _has_class(element, _PAGE_CLASS):
                 marks.append((element, _own_label(element), "class"))
             elif element.tag in ("a", "span") and (found := _NAMED.fullmatch(element.get("id", ""))):
                 marks.append((element, found[1], "named"))
