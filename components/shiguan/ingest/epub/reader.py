@@ -15,7 +15,7 @@ from shiguan.ingest.epub.pages import begin_pages
 from shiguan.ingest.epub.pictures import repeated_alternatives
 from shiguan.ingest.epub.roles import Roles
 from shiguan.ingest.epub.sections import SectionTracker
-from shiguan.ingest.epub.trees import Element, element_text, parse_xhtml
+from shiguan.ingest.epub.trees import element_text, parse_xhtml
 
 _MAX_CHAPTER_BYTES = 64 * 1024 * 1024
 _LONGEST_TITLE = 500
@@ -61,23 +61,18 @@ def _blocks(package: Package, files: list[BookFile], *, include: bool) -> list[B
 
 def _files(archive: SafeArchive, package: Package) -> Iterator[BookFile]:
     for position, href, linear in package.spine:
-        root, whole = _parse(archive, href, package.warnings)
-        if root is not None:
-            yield BookFile(href, position, root, linear, f"{package.cfi}/{2 * position + 2}!" if whole else "")
-
-
-def _parse(archive: SafeArchive, href: str, warnings: list[str]) -> tuple[Element | None, bool]:
-    """Return the tree of a file, and whether it is exactly that of the file, without repairs."""
-    try:
-        root, problems = parse_xhtml(archive.read(href, _MAX_CHAPTER_BYTES))
-    except SourceError as error:
-        warnings.append(f"{archive.source}: {error.cause}; this chapter was left out, the rest was read.")
-        return None, False
-    if root is None:
-        warnings.append(f"{archive.source}: `{href}` cannot be read ({'; '.join(problems)}); the rest was read.")
-    elif problems:
-        warnings.append(f"{archive.source}: `{href}` was mended: {'; '.join(problems)}.")
-    return root, not problems
+        try:
+            root, problems = parse_xhtml(archive.read(href, _MAX_CHAPTER_BYTES))
+        except SourceError as error:
+            package.warnings.append(f"{error.source}: {error.cause}; this chapter was left out, the rest was read.")
+            continue
+        faults = "; ".join(problems)
+        if root is None:
+            package.warnings.append(f"{package.source}: `{href}` cannot be read ({faults}); the rest was read.")
+            continue
+        if problems:
+            package.warnings.append(f"{package.source}: `{href}` was mended: {faults}.")
+        yield BookFile(href, position, root, linear, "" if problems else f"{package.cfi}/{2 * position + 2}!")
 
 
 def _read(package: Package, files: list[BookFile], *, include: bool) -> tuple[list[Block], Counter[str]]:
