@@ -101,14 +101,14 @@ class ChapterReader:
     _gap: str = ""
     _block: BlockBuilder | None = None
 
-    def read(self, file: BookFile, *, left_out: str) -> None:
-        """Read a file; with `left_out`, the kind of a part that is not text of the book, it is only counted."""
+    def read(self, file: BookFile) -> None:
+        """Read a file; one that is not text of the book is only counted."""
         self._file = file
         self._link_lists = link_lists(file.root)
         self._position = 0
         self._space = False
         self.sections.start_file(file.href)
-        frames = [Frame(file.root, left_out=left_out, language=self.language)]
+        frames = [Frame(file.root, left_out=self.roles.leaves_out_file(file), language=self.language)]
         for event, element, path, cfi in walk(file.root, file.cfi):
             if event == "start":
                 frames.append(self._open(element, path, cfi, frames[-1]))

@@ -89,9 +89,7 @@ def _read(package: Package, files: list[BookFile], *, include: bool) -> tuple[li
         package.warnings.append(f"{package.source}: its list of pages is not to be trusted: {'; '.join(faults)}.")
     reader = ChapterReader(package.language, sections, notes, roles, repeated, pages)
     for file in files:
-        outside = not (file.linear or include)
-        left_out = "outside the reading order" if outside else roles.leaves_out_file(file)
-        reader.read(file, left_out=left_out)
+        reader.read(file)
     blocks = [*reader.blocks, *_unplaced(notes, package.language)]
     mark_lists(blocks)
     # A book of nothing but headings is shown as such, rather than refused.

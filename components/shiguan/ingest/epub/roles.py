@@ -76,6 +76,8 @@ class Roles:
         """Return the kind of a whole file that is not text of the book, or nothing."""
         if self._include:
             return ""
+        if not file.linear:
+            return "outside the reading order"
         stated = self._targets.get((file.href, "")) or ("contents" if is_contents(file.root) else "")
         return stated or self._by_title.get(file.href, "")
 
