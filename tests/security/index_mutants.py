@@ -33,7 +33,9 @@ def index_mutants(data: dict[str, Any]) -> Iterator[Change]:
                 after.add(receiver)
                 frontier.append(receiver)
     unstamped = [sender for sender in dict.fromkeys(before) if sender.partition(".")[0] not in after]
-    stamped = sorted({e["receiver"] for e in data["connections"] if e["receiver"].endswith(".documents") and e["receiver"].partition(".")[0] in after})  # fmt: skip
+    carriers = (".documents", ".parents", ".children")
+    receivers = {edge["receiver"] for edge in data["connections"] if edge["receiver"].endswith(carriers)}
+    stamped = sorted(receiver for receiver in receivers if receiver.partition(".")[0] in after)
     assert len(unstamped) >= 5
     assert len(stamped) >= 4
     everything = [filter_retriever(store) for store in stores_of(data["components"])]

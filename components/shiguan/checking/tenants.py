@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 _FILTERS = ("filters", "retriever_kwargs")
 """The inputs that carry a tenant's filters: directly, or as arguments for the retrievers inside a component."""
 
-_CARRIERS = ("Document", "ProducedIds")
 _EVERYTHING = "it would find every tenant's documents"
 _STORE_PACKAGES = ("haystack.document_stores.", "haystack_integrations.document_stores.")
 
@@ -220,7 +219,7 @@ def check_tenant_writes(built: "BuiltPipeline") -> Iterator[Finding]:
             yield from _tenant(built, component, "tenant_id")
         if any(built.role(part) == "writes" for part in _holders(built, component)):
             for name, socket in built.inputs(component.name).items():
-                if may_be(socket.type, *_CARRIERS):
+                if may_be(socket.type, "Document"):
                     yield from _unstamped(built, (component.name, name))
 
 
@@ -243,7 +242,7 @@ def _unstamped(built: "BuiltPipeline", start: Socket) -> Iterator[Finding]:
             if sender is None or built.role(sender) == "stamps":
                 continue
             before = {(sender.name, name) for name, socket in built.inputs(sender.name).items()
-                      if may_be(socket.type, *_CARRIERS)}  # fmt: skip
+                      if may_be(socket.type, "Document")}  # fmt: skip
             if not any(built.definition.count_feeds(socket) for socket in before):
                 yield past(sender.name, f"what comes from `{sender.name}`, unstamped")
             frontier += sorted(before - seen)

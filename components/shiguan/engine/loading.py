@@ -259,7 +259,7 @@ def load_stores(deployment: str, *, conversations: bool = False, data_dir: str |
     """Build a deployment's stores without the components around them; that of conversations only if it has one."""
     from haystack.core.serialization import default_from_dict, import_class_by_name  # noqa: PLC0415
 
-    places = {"parents": "parent_writer.document_store", "children": "child_writer.document_store"}
+    places = {"parents": "passage_writer.parent_store", "children": "passage_writer.child_store"}
     if conversations:
         places["conversations"] = f"{CONVERSATION}.conversation_store"
     stores = {}

@@ -8,7 +8,7 @@ from haystack.dataclasses import ByteStream
 
 from shiguan.ingest.archives import SafeArchive
 from shiguan.ingest.epub.reader import read_book
-from shiguan.ingest.file_types import converted
+from shiguan.ingest.file_types import Reports, converted
 
 _OWN_KEYS = frozenset(("source", "section", "kind", "anchor", "notes", "pages", "cfi", "work"))
 
@@ -75,10 +75,10 @@ class EPUBToDocument:
         """
         return converted(sources, self._read)
 
-    def _read(self, source: ByteStream, name: str, warnings: list[str]) -> list[Document]:
+    def _read(self, source: ByteStream, name: str, reports: Reports) -> list[Document]:
         archive = SafeArchive(source.data, source=name)
         book, blocks = read_book(archive, include_front_matter=self.include_front_matter)
-        warnings += book.warnings
+        reports.warnings.extend(book.warnings)
         base: dict[str, Any] = {"source": name, "title": book.title or Path(name).stem}
         if book.authors:
             base["author"] = ", ".join(book.authors)

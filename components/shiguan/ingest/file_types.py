@@ -63,34 +63,41 @@ def opened(source: str | Path | ByteStream, name: str) -> Iterator[BinaryIO]:
         raise SourceError(name, f"it cannot be opened ({reason})", "Check the path and its permissions") from error
 
 
+class Reports(NamedTuple):
+    """What a converter gives out beside documents."""
+
+    skipped: list[dict[str, str]]
+    warnings: list[str]
+
+
 def converted(
-    sources: list[str | Path | ByteStream], read: Callable[[ByteStream, str, list[str]], list[Document]]
+    sources: list[str | Path | ByteStream], read: Callable[[ByteStream, str, Reports], list[Document]]
 ) -> dict[str, Any]:
     """
     Read sources into `documents`, `skipped` and `warnings`, as every converter gives them out.
 
-    `read` gets the content with its meta, its name for people, and the list of warnings. Whatever a hostile file causes
-    in a parser, the other sources are still read.
+    `read` gets the content with its meta, and its name for people. Whatever a hostile file causes in a parser, the
+    other sources are still read.
     """
     documents: list[Document] = []
-    skipped: list[dict[str, str]] = []
-    warnings: list[str] = []
+    reports = Reports([], [])
     for source in sources:
         path, name, own = identify(source)
         try:
             with opened(source, name) as file:
                 stream = ByteStream(file.read(), meta=own | ({"file_path": path} if path else {}))
-            documents += read(stream, name, warnings)
+            documents += read(stream, name, reports)
+            continue
         except SourceError as error:
-            skipped.append(error.record)
+            fault = error
         except MemoryError:
             raise
         except Exception as error:
             cause = f"it could not be read ({type(error).__name__})"
-            skipped.append(SourceError(name, cause, "Check the file, and report the fault").record)
-    for entry in skipped:
-        logger.warning("Skipped {source}: {cause}", source=entry["source"], cause=entry["cause"])
-    return {"documents": documents, "skipped": skipped, "warnings": warnings}
+            fault = SourceError(name, cause, "Check the file, and report the fault")
+        logger.warning("Skipped {source}: {cause}", source=name, cause=fault.cause)
+        reports.skipped.append(fault.record)
+    return {"documents": documents, **reports._asdict()}
 
 
 def type_by_name(name: str, mime_type: str | None = None) -> FileType | None:
@@ -99,6 +106,10 @@ def type_by_name(name: str, mime_type: str | None = None) -> FileType | None:
     return next(named, None) or next((kind for kind in _KINDS if kind.mime_type == mime_type), None)
 
 
+# In the declaration of an XML file, or in an element of an HTML page.
+_DECLARED = re.compile(
+    rb"""<(?:\?xml\b[^>]{0,200}?encoding|meta\b[^>]{0,200}?charset)\s*=\s*["']?([A-Za-z0-9._:-]{1,40})""", re.IGNORECASE
+)
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -131,7 +142,13 @@ class DecodedText(NamedTuple):
     encoding: str
 
 
-def decode_text(data: bytes, declared: str | None = None) -> DecodedText | None:
+def declared_encoding(data: bytes) -> str:
+    """Return the encoding that a markup file states, or nothing."""
+    found = _DECLARED.search(data[:2048])
+    return found[1].decode("ascii").lower() if found else ""
+
+
+def decode_text(data: bytes, declared: str = "") -> DecodedText | None:
     """Decode a file's bytes; None where no encoding is certain."""
     for mark, encoding in _BOMS:
         if data.startswith(mark):

@@ -9,7 +9,7 @@ from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
 from shiguan.ingest.epub.reader import read_page
-from shiguan.ingest.file_types import converted
+from shiguan.ingest.file_types import Reports, converted
 from shiguan.text.passages import SharedDocument
 
 _MARK = codecs.BOM_UTF8
@@ -43,20 +43,20 @@ class HtmlPageToDocument:
         return converted(sources, _read)
 
 
-def _read(source: ByteStream, name: str, warnings: list[str]) -> list[Document]:
+def _read(source: ByteStream, name: str, reports: Reports) -> list[Document]:
     try:
         # The inspector recoded the page; with a mark the encoding that it states is ignored.
         page, blocks = read_page(_MARK + source.data.removeprefix(_MARK), name)
     except SourceError as error:
         next_step = "Check that it holds text and not only scripts or pictures"
         raise SourceError(name, "no text was found in the page", next_step) from error
-    warnings += page.warnings
+    reports.warnings.extend(page.warnings)
     documents: list[Document] = []
     for block in blocks:
         meta = {**source.meta, **({"title": page.title} if page.title else {}), **block.meta}
         # A page is one file, which needs no name and no place in a reading order.
-        meta["anchor"] = {"path": block.anchor["path"], "offset": block.anchor["offset"]}
-        if block.notes:
-            meta["notes"] = [{"start": note["start"], "end": note["end"]} for note in block.notes]
+        meta["anchor"] = {name: meta["anchor"][name] for name in ("path", "offset")}
+        if block.meta.get("notes"):
+            meta["notes"] = [{"start": note["start"], "end": note["end"]} for note in block.meta["notes"]]
         documents.append(SharedDocument(content=block.content, meta=meta))
     return documents

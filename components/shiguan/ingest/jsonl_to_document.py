@@ -15,7 +15,7 @@ from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
 from shiguan.ingest.archives import MAX_RATIO, MAX_UNPACKED_BYTES, RATIO_FLOOR_BYTES
-from shiguan.ingest.file_types import converted
+from shiguan.ingest.file_types import Reports, converted
 from shiguan.tenants import odd_value
 from shiguan.text.passages import ENGINE_META, SharedDocument
 
@@ -51,32 +51,16 @@ class JSONLToDocument:
         :param sources: Paths or byte streams of JSONL, compressed or not.
         :returns: `documents` in the files' order; `skipped` rows and files; `warnings`, such as renamed meta keys.
         """
-        unusable: list[dict[str, str]] = []
-
-        def read(source: ByteStream, name: str, warnings: list[str]) -> list[Document]:
-            rows, faults, renamed = _rows(source.data, {"file_path": name, **source.meta, "source": name})
-            if not rows and not faults:
-                faults = [("the file holds no rows", "Write one object a line")]
-            if len(faults) > _REPORTED:
-                rest = f"{len(faults) - _REPORTED:,} more rows could not be used"
-                faults[_REPORTED:] = [(rest, "Mend the rows named here first and run again")]
-            unusable.extend({"source": name, "cause": cause, "next_step": step} for cause, step in faults)
-            warnings += [
-                f"{name}: {count:,} rows have `{key}`, a name that is ours, in their meta; it is kept as `user_{key}`."
-                for key, count in sorted(renamed.items())
-            ]
-            return rows
-
-        found = converted(sources, read)
-        return {**found, "skipped": found["skipped"] + unusable}
+        return converted(sources, _read)
 
 
-def _rows(data: bytes, base: dict[str, Any]) -> tuple[list[Document], list[tuple[str, str]], Counter[str]]:
+def _read(source: ByteStream, name: str, reports: Reports) -> list[Document]:
+    base = {"file_path": name, **source.meta, "source": name}
     documents: list[Document] = []
-    faults: list[tuple[str, str]] = []
+    faults: list[SourceError] = []
     renamed: Counter[str] = Counter()
     lines_of: dict[str, int] = {}
-    for number, line in enumerate(_lines(data, base["source"]), start=1):
+    for number, line in enumerate(_lines(source.data, name), start=1):
         try:
             row = _parse(line)
             if row is None:
@@ -88,7 +72,7 @@ def _rows(data: bytes, base: dict[str, Any]) -> tuple[list[Document], list[tuple
             meta = _meta(row, renamed)
         except _RowError as fault:
             cause, next_step = fault.args
-            faults.append((f"line {number}: {cause}", next_step))
+            faults.append(SourceError(name, f"line {number}: {cause}", next_step))
             continue
         meta |= base
         if record:
@@ -98,7 +82,17 @@ def _rows(data: bytes, base: dict[str, Any]) -> tuple[list[Document], list[tuple
         if title := (row.get("title") or "").strip():
             meta["title"] = title
         documents.append(SharedDocument(content=row["text"], meta=meta))
-    return documents, faults, renamed
+    if not documents and not faults:
+        raise SourceError(name, "the file holds no rows", "Write one object a line")
+    if len(faults) > _REPORTED:
+        cause = f"{len(faults) - _REPORTED:,} more rows could not be used"
+        faults[_REPORTED:] = [SourceError(name, cause, "Mend the rows named here first and run again")]
+    reports.skipped.extend(fault.record for fault in faults)
+    reports.warnings.extend(
+        f"{name}: {count:,} rows have `{key}`, a name that is ours, in their meta; it is kept as `user_{key}`."
+        for key, count in sorted(renamed.items())
+    )
+    return documents
 
 
 def _lines(data: bytes, source: str) -> Iterator[bytes]:

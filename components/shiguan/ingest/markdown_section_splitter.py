@@ -80,33 +80,27 @@ def _sections(text: str) -> Iterator[tuple[int, int, list[str]]]:
 def _headings(text: str, start: int) -> Iterator[tuple[int, int, int, str]]:
     """Find headings: where their lines begin and end, their levels and their words."""
     fence = ""
-    before: tuple[int, str] | None = None
+    title: tuple[int, str] | None = None
     for match in _LINE.finditer(text, start):
         line = match[0].rstrip("\r\n").strip("\f")
+        # The line above, if it can be an underlined heading.
+        above, title = title, None
         fenced = _FENCE.match(line)
         if fence:
-            if fenced and line.strip().startswith(fence) and not line.strip().strip(fence[0]):
-                fence = ""
+            closed = fenced and line.strip().startswith(fence) and not line.strip().strip(fence[0])
+            fence = "" if closed else fence
+        elif fenced:
+            fence = fenced[1]
+        elif len(line) > _LONGEST_HEADING:
             continue
-        if fenced:
-            fence, before = fenced[1], None
-            continue
-        if len(line) > _LONGEST_HEADING:
-            before = None
-            continue
-        atx = _ATX.match(line)
-        if atx:
+        elif atx := _ATX.match(line):
             yield match.start(), match.end(), len(atx[1]), _plain(atx[2] or "")
-            before = None
-            continue
-        underline = _SETEXT.match(line)
-        if underline and before is not None:
-            yield before[0], match.end(), 1 if underline[1][0] == "=" else 2, _plain(before[1])
-            before = None
-            continue
-        # Only a paragraph of a single line can be an underlined heading; a longer one is a paragraph above a rule.
-        blank_before = match.start() == 0 or text.endswith(("\n\n", "\n\r\n", "\f"), 0, match.start())
-        before = (match.start(), line) if blank_before and not _NO_TITLE.match(line) else None
+        elif above is not None and (underline := _SETEXT.match(line)):
+            yield above[0], match.end(), 1 if underline[1][0] == "=" else 2, _plain(above[1])
+        elif not _NO_TITLE.match(line):
+            # Only a paragraph of a single line can be an underlined heading; a longer one is a paragraph above a rule.
+            alone = match.start() == 0 or text.endswith(("\n\n", "\n\r\n", "\f"), 0, match.start())
+            title = (match.start(), line) if alone else None
 
 
 def _plain(title: str) -> str:

@@ -3,20 +3,20 @@
 import hashlib
 import json
 from bisect import bisect_left, bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from haystack import Document, component
 
 from shiguan.ingest.chronology import with_times
-from shiguan.ingest.orphan_remover import ProducedIds
 from shiguan.ingest.passages import Passage, PassageSizes, cut_passages
 from shiguan.models.token_counter import TokenCounter
 from shiguan.text.passages import SharedDocument
-from shiguan.text.places import paragraphs_before
+from shiguan.text.places import Mark, Run, paragraphs_before
 
 BLOCK_SEPARATOR = "\n\n"
 """The separator of two blocks of a source in the source's text."""
@@ -24,18 +24,22 @@ BLOCK_SEPARATOR = "\n\n"
 # Meta that describes a block and not its source; the rest is copied to parents and children.
 _OF_THE_BLOCK = frozenset({"anchor", "kind", "notes", "start", "file_path", "pages", "cfi", "page_labels", "work"})
 _OF_THE_SOURCE = ("tenant_id", "source_id", "file_id", "source", "title", "section", "language", "record_id")
+_AnyMark = TypeVar("_AnyMark", Mark, Run)
 # Texts are counted together up to this many characters, which bounds memory.
 _BATCH = 1_000_000
 
 
 @dataclass
-class _Group:
-    """Consecutive blocks of one section of one source, joined; `parts` has the place of each in the text."""
+class _Section:
+    """Consecutive blocks of one section of one source, joined: the place of all that they have in its text."""
 
     meta: dict[str, Any]
-    text: str
+    # Where it begins in the source's text.
     offset: int
-    parts: list[dict[str, Any]]
+    text: str
+    blocks: list[dict[str, Any]] = field(default_factory=list)
+    pages: list[Mark] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
 
 
 @component
@@ -108,15 +112,15 @@ class ParentChildSplitter:
         """Load the tokenizer; a second call does nothing."""
         self._counter.warm_up()
 
-    @component.output_types(parents=list[Document], children=list[Document], produced=ProducedIds, warnings=list[str])
+    @component.output_types(parents=list[Document], children=list[Document], warnings=list[str])
     def run(self, documents: list[Document]) -> dict[str, Any]:
         """
         Split blocks into parents and children.
 
         :param documents: Blocks in reading order, stamped with `tenant_id` and `source_id`; those of one source are
             consecutive. Blocks without text are left out.
-        :returns: `parents` and `children` in reading order; `produced`, their ids, for `OrphanRemover`; `warnings` if
-            tokens could not be counted, or pages of a PDF have no text.
+        :returns: `parents` and `children` in reading order; `warnings` if tokens could not be counted, or pages of a
+            PDF have no text.
         :raises ValueError: If a block has no `tenant_id` or `source_id`.
         """
         self.warm_up()
@@ -125,11 +129,11 @@ class ParentChildSplitter:
         )
         parents: list[Document] = []
         children: list[Document] = []
-        positions: Counter[tuple[str, str]] = Counter()
-        for batch in _batches(_groups(documents)):
-            cut = cut_passages([group.text for group in batch], self._counter, sizes)
-            for group, passages in zip(batch, cut, strict=True):
-                for parent, of_parent in _documents(group, passages, positions):
+        positions: dict[tuple[str, str], Iterator[int]] = defaultdict(count)
+        for batch in _batches(_sections(documents)):
+            cut = cut_passages([section.text for section in batch], self._counter, sizes)
+            for section, passages in zip(batch, cut, strict=True):
+                for parent, of_parent in _documents(section, passages, positions):
                     parents.append(parent)
                     children += of_parent
         children = with_times(children, parents)
@@ -137,17 +141,8 @@ class ParentChildSplitter:
         units = Counter(child.meta.get("file_id") for child in children)
         for parent in parents:
             parent.meta["units"] = units[parent.meta.get("file_id")]
-        produced = ProducedIds(
-            files=frozenset((parent.meta["tenant_id"], parent.meta.get("file_id", "")) for parent in parents),
-            parents=frozenset(parent.id for parent in parents),
-            children=frozenset(child.id for child in children),
-        )
-        return {
-            "parents": parents,
-            "children": children,
-            "produced": produced,
-            "warnings": [*self._counter.warnings, *_unread_pages(documents)],
-        }
+        warnings = [*self._counter.warnings, *_unread_pages(documents)]
+        return {"parents": parents, "children": children, "warnings": warnings}
 
 
 def _unread_pages(documents: list[Document]) -> Iterator[str]:
@@ -160,7 +155,7 @@ def _unread_pages(documents: list[Document]) -> Iterator[str]:
             )
 
 
-def _groups(documents: list[Document]) -> Iterator[_Group]:
+def _sections(documents: list[Document]) -> Iterator[_Section]:
     offsets: dict[str, int] = {}
     blocks: list[Document] = []
     for document in documents:
@@ -187,41 +182,50 @@ def _belongs(before: Document, after: Document) -> bool:
     )
 
 
-def _joined(blocks: list[Document], offsets: dict[str, int]) -> _Group:
-    meta = blocks[0].meta
+def _joined(blocks: list[Document], offsets: dict[str, int]) -> _Section:
+    meta, texts = blocks[0].meta, [block.content or "" for block in blocks]
     offset = meta.get("start", offsets.get(meta["source_id"], 0))
-    parts: list[dict[str, Any]] = []
-    at = 0
-    for block in blocks:
-        parts += _parts(block, at, offset)
-        at += len(block.content or "") + len(BLOCK_SEPARATOR)
-    offsets[meta["source_id"]] = offset + at
-    return _Group(meta, BLOCK_SEPARATOR.join(block.content or "" for block in blocks), offset, parts)
+    section = _Section(meta, offset, BLOCK_SEPARATOR.join(texts))
+    start = 0
+    for block, text in zip(blocks, texts, strict=True):
+        _add(section, start, text, block.meta)
+        start += len(text) + len(BLOCK_SEPARATOR)
+    offsets[meta["source_id"]] = offset + start
+    return section
 
 
-def _parts(block: Document, start: int, offset: int) -> list[dict[str, Any]]:
-    """Return the place of a block in its group's text; if it has pages, each counts as a block."""
-    text, meta = block.content or "", block.meta
+def _add(section: _Section, start: int, text: str, meta: dict[str, Any]) -> None:
+    """Add what a block has, moved to its place in the section; if it has pages, each counts as a block."""
     kind, anchor = meta.get("kind", "text"), meta.get("anchor")
     if ("\f" in text or meta.get("page_labels")) and (anchor is None or "page" in anchor):
-        pages = []
+        labels = dict(enumerate(meta.get("page_labels") or (), start=1))
         for page, content in enumerate(text.split("\f"), start=anchor["page"] if anchor else 1):
             end = start + len(content)
-            label = dict(enumerate(meta.get("page_labels") or (), start=1)).get(page) or str(page)
-            place = {"anchor": {"page": page, "offset": 0}, "pages": [(0, label)]}
-            pages.append({"start": start, "end": end, "kind": kind, **place})
+            section.blocks.append(
+                {"start": start, "end": end, "kind": kind, "anchor": {"page": page, "offset": 0}, "notes": []}
+            )
+            section.pages.append((start, labels.get(page) or str(page)))
             start = end + 1
-        return pages
-    part = {"start": start, "end": start + len(text), "kind": kind, "anchor": anchor or {"offset": offset + start}}
-    return [part | {name: meta[name] for name in ("notes", "pages", "cfi") if meta.get(name)}]
+        return
+    anchor = anchor or {"offset": section.offset + start}
+    notes = [_moved(note, start) for note in meta.get("notes") or ()]
+    section.blocks.append({"start": start, "end": start + len(text), "kind": kind, "anchor": anchor, "notes": notes})
+    # A block without pages, below one with pages, is on an unknown page.
+    pages = meta.get("pages") or ([(0, "")] if section.pages else [])
+    section.pages += [(start + at, label) for at, label in pages]
+    section.runs += [(start + at, node, offset) for at, node, offset in meta.get("cfi") or ()]
 
 
-def _batches(groups: Iterator[_Group]) -> Iterator[list[_Group]]:
-    batch: list[_Group] = []
+def _moved(span: dict[str, Any], by: int) -> dict[str, Any]:
+    return {**span, "start": span["start"] + by, "end": span["end"] + by}
+
+
+def _batches(sections: Iterator[_Section]) -> Iterator[list[_Section]]:
+    batch: list[_Section] = []
     characters = 0
-    for group in groups:
-        batch.append(group)
-        characters += len(group.text)
+    for section in sections:
+        batch.append(section)
+        characters += len(section.text)
         if characters >= _BATCH:
             yield batch
             batch, characters = [], 0
@@ -230,103 +234,91 @@ def _batches(groups: Iterator[_Group]) -> Iterator[list[_Group]]:
 
 
 def _documents(
-    group: _Group, passages: list[Passage], positions: Counter[tuple[str, str]]
+    section: _Section, passages: list[Passage], positions: dict[tuple[str, str], Iterator[int]]
 ) -> Iterator[tuple[Document, list[Document]]]:
-    """Create the documents of one group's passages, each parent with its children."""
-    meta = group.meta
+    """Create the documents of one section's passages, each parent with its children."""
+    meta, source_id = section.meta, section.meta["source_id"]
     common = {name: meta[name] for name in _OF_THE_SOURCE if name in meta}
     own = {name: value for name, value in meta.items() if name not in common and name not in _OF_THE_BLOCK}
     seed = hashlib.sha256(json.dumps([common, own], sort_keys=True, default=str, ensure_ascii=True).encode())
-    parent_count, child_count = (meta["source_id"], "parents"), (meta["source_id"], "children")
+    shared = own | common
     for passage in passages:
-        first = bisect_right(group.parts, passage.start, key=itemgetter("end"))
-        parts = group.parts[first : bisect_left(group.parts, passage.end, key=itemgetter("start"))]
-        content = group.text[passage.start : passage.end]
-        blocks = [_block(part, passage) for part in parts if part["start"] < part["end"]]
-        start = group.offset + passage.start
-        parent_id = _identifier(seed, "parent", positions[parent_count], content)
-        placed = {
-            "kind": _kind(blocks, 0, len(content)),
-            "position": positions[parent_count],
-            "anchor": blocks[0]["anchor"],
-            "tokens": passage.tokens,
-            "start": start,
-            "end": start + len(content),
-            "blocks": blocks,
-        }
-        if blocks[0]["anchor"].get("page") is None:
-            placed["paragraph"] = 1 + paragraphs_before(group.text, passage.start)
-        if pages := _pages(parts, passage):
-            placed["pages"] = pages
-        if runs := _runs(parts, passage):
-            placed["cfi"] = runs
-        if meta.get("work"):
-            placed["work"] = meta["work"]
-        parent = SharedDocument(id=parent_id, content=content, meta={**own, **common, **placed})
+        content, place = section.text[passage.start : passage.end], _place(section, passage)
+        position = next(positions[source_id, "parents"])
+        parent_id = _identifier(seed, "parent", position, content)
+        parent_meta = {**shared, **place, "position": position, "tokens": passage.tokens}
         children: list[Document] = []
         for text_start, text_end in passage.children:
-            text = group.text[text_start:text_end]
             start, end = text_start - passage.start, text_end - passage.start
-            placed = {
+            child_meta = {
+                **shared,
                 "parent_id": parent_id,
-                "kind": _kind(blocks, start, end),
-                "position": positions[child_count],
+                "kind": _kind(place["blocks"], start, end),
+                "position": next(positions[source_id, "children"]),
                 "start": start,
                 "end": end,
             }
-            child_id = _identifier(seed, parent_id, start, text)
-            children.append(SharedDocument(id=child_id, content=text, meta={**own, **common, **placed}))
-            positions[child_count] += 1
-        positions[parent_count] += 1
-        yield parent, children
+            child_id = _identifier(seed, parent_id, start, content[start:end])
+            children.append(SharedDocument(id=child_id, content=content[start:end], meta=child_meta))
+        yield SharedDocument(id=parent_id, content=content, meta=parent_meta), children
 
 
-def _block(part: dict[str, Any], passage: Passage) -> dict[str, Any]:
+def _place(section: _Section, passage: Passage) -> dict[str, Any]:
+    """Return the place of a parent: in the source's text, in its blocks, on pages, and in the file."""
+    first = bisect_right(section.blocks, passage.start, key=itemgetter("end"))
+    touched = section.blocks[first : bisect_left(section.blocks, passage.end, key=itemgetter("start"))]
+    blocks = [_block(block, passage) for block in touched if block["start"] < block["end"]]
+    place = {
+        "kind": _kind(blocks, 0, passage.end - passage.start),
+        "anchor": blocks[0]["anchor"],
+        "start": section.offset + passage.start,
+        "end": section.offset + passage.end,
+        "blocks": blocks,
+    }
+    if blocks[0]["anchor"].get("page") is None:
+        place["paragraph"] = 1 + paragraphs_before(section.text, passage.start)
+    at, begins = passage.start, touched[0]["start"]
+    pages = [[max(mark - at, 0), label] for mark, label in _marks(section.pages, begins, passage)]
+    if any(label for _, label in pages):
+        place["pages"] = pages
+    if runs := _runs(_marks(section.runs, begins, passage), at):
+        place["cfi"] = runs
+    if section.meta.get("work"):
+        place["work"] = section.meta["work"]
+    return place
+
+
+def _block(block: dict[str, Any], passage: Passage) -> dict[str, Any]:
     """Cut a block to one parent, with offsets in its content and the anchor moved to where the block now begins."""
-    start, end = max(part["start"], passage.start), min(part["end"], passage.end)
-    anchor, shift = part["anchor"], part["start"] - passage.start
-    block = {
+    start, end = max(block["start"], passage.start), min(block["end"], passage.end)
+    anchor = block["anchor"]
+    cut = {
         "start": start - passage.start,
         "end": end - passage.start,
-        "kind": part["kind"],
-        "anchor": {**anchor, "offset": anchor.get("offset", 0) + start - part["start"]},
+        "kind": block["kind"],
+        "anchor": {**anchor, "offset": anchor.get("offset", 0) + start - block["start"]},
     }
-    notes = [
-        {**note, "start": note["start"] + shift, "end": note["end"] + shift}
-        for note in part.get("notes", ())
-        if note["start"] < end - part["start"] and note["end"] > start - part["start"]
-    ]
-    return block | ({"notes": notes} if notes else {})
+    notes = [_moved(note, -passage.start) for note in block["notes"] if note["start"] < end and note["end"] > start]
+    return cut | ({"notes": notes} if notes else {})
 
 
-def _pages(parts: list[dict[str, Any]], passage: Passage) -> list[list[Any]]:
-    """Return where pages begin in one parent; the page that it begins on begins at its beginning."""
+def _marks(marks: list[_AnyMark], begins: int, passage: Passage) -> list[_AnyMark]:
+    """Return what a parent has of its section's marks, of those before it the last, if its first block has that."""
+    inside = bisect_right(marks, passage.start, key=itemgetter(0))
+    end = bisect_left(marks, passage.end, key=itemgetter(0))
+    holds = inside > 0 and marks[inside - 1][0] >= begins
+    return marks[inside - holds : end]
+
+
+def _runs(runs: list[Run], start: int) -> list[list[Any]]:
+    """Move runs to a parent (see `places.Run`); a node is written only where it differs from the one before."""
     found: list[list[Any]] = []
-    for part in parts:
-        # A block without pages, below one with pages, is on an unknown page.
-        for at, label in part.get("pages") or ([(0, "")] if found else []):
-            place = part["start"] + at - passage.start
-            if place <= 0:
-                found = []
-            if place < passage.end - passage.start:
-                found.append([max(place, 0), label])
-    return found if any(label for _, label in found) else []
-
-
-def _runs(parts: list[dict[str, Any]], passage: Passage) -> list[list[Any]]:
-    """Return the runs of one parent (see `places.Run`); a node is written only where it differs from the one before."""
-    found: list[tuple[int, str, int]] = []
-    for part in parts:
-        for at, node, offset in part.get("cfi", ()):
-            place = part["start"] + at - passage.start
-            if place <= 0:
-                found = []
-            if place < passage.end - passage.start:
-                found.append((max(place, 0), node, offset - min(place, 0) if offset >= 0 else offset))
-    nodes = ["", *(node for _, node, _ in found)]
-    return [
-        [at, "" if node == before else node, offset] for before, (at, node, offset) in zip(nodes, found, strict=False)
-    ]
+    last = ""
+    for at, node, offset in runs:
+        moved = offset + max(start - at, 0) if offset >= 0 else offset
+        found.append([max(at - start, 0), "" if node == last else node, moved])
+        last = node
+    return found
 
 
 def _kind(blocks: list[dict[str, Any]], start: int, end: int) -> str:

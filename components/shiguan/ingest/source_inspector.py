@@ -20,6 +20,7 @@ from shiguan.ingest.file_types import (
     PDF,
     TABLE,
     FileType,
+    declared_encoding,
     decode_text,
     identify,
     opened,
@@ -28,7 +29,6 @@ from shiguan.ingest.file_types import (
 from shiguan.text.places import page_label
 from shiguan.text.works import work_of
 
-_CHARSET = re.compile(rb"(?:charset|encoding)\s*=\s*[\"']?\s*([A-Za-z0-9_-]{2,20})")
 MAX_BYTES = 512 * 1024 * 1024
 """The largest file that is read."""
 
@@ -165,8 +165,7 @@ def _meta_of_pdf(data: bytes, name: str) -> dict[str, Any]:
 def _as_utf8(data: bytes, name: str, kind: FileType, warnings: list[str]) -> bytes:
     if kind is JSONL and not data.startswith((b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")):
         return data  # one bad row must not cost the others: JSONLToDocument reads row by row
-    declared = _CHARSET.search(data[:2048]) if kind is HTML else None
-    decoded = decode_text(data, declared[1].decode("ascii") if declared else None)
+    decoded = decode_text(data, declared_encoding(data) if kind is HTML else "")
     if decoded is None or "\0" in decoded.text:
         cause = (
             "it holds NUL bytes, so it is not text" if b"\0" in data else "its encoding is not UTF-8 and not certain"

@@ -7,7 +7,7 @@ from haystack import Document, component
 from haystack.components.embedders.types import DocumentEmbedder
 
 from shiguan.errors import ModelMissingError
-from shiguan.ingest.orphan_remover import ProducedIds
+from shiguan.ingest.passage_writer import files_of
 from shiguan.llm.calls import warm_up_generator
 from shiguan.serialization import Serializable
 from shiguan.tenants import all_of, where
@@ -57,18 +57,16 @@ class VectorWriter(Serializable):
         self.document_store = document_store
 
     @component.output_types(written=int, missing=int, warnings=list[str])
-    def run(self, produced: ProducedIds, removed: int, progress: Progress | None = None) -> dict[str, Any]:
+    def run(self, children: list[Document], progress: Progress | None = None) -> dict[str, Any]:
         """
         Make and write the vectors that this run's files lack.
 
-        :param produced: What the run produced; only its files count.
-        :param removed: The output of `OrphanRemover`; connected so that this runs after it.
+        :param children: What `PassageWriter` wrote or found written; only the files they come from count.
         :param progress: A function called with `"vectors"`, how many are done, and of how many. If it raises, the work
             ends after the slices that are done.
         :returns: `written`, how many vectors; `missing`, how many children of these files still have none; `warnings`.
         """
-        del removed
-        done = [self.complete(of_files, progress=progress) for _, of_files in produced.filters()]
+        done = [self.complete(of_files, progress=progress) for of_files in files_of(children)]
         return {
             "written": sum(each["written"] for each in done),
             "missing": sum(each["missing"] for each in done),

@@ -63,7 +63,7 @@ def test_the_whole_benchmark_runs(tmp_path, capsys):
         "splitter",
         "embedder",
         "vector_writer",
-        "child_writer",
+        "passage_writer",
         "pipeline",
     }
     assert sum(result["stages_s"].values()) == pytest.approx(result["total_s"])

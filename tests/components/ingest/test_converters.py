@@ -21,10 +21,7 @@ STAGES = [
 
 @pytest.mark.parametrize("stage", STAGES, ids=lambda stage: type(stage).__name__)
 def test_nothing_gives_nothing(stage):
-    result = stage.run([])
-    produced = result.pop("produced", None)
-    assert produced is None or not (produced.files or produced.parents or produced.children)
-    assert not any(result.values())
+    assert not any(stage.run([]).values())
 
 
 @pytest.mark.parametrize("stage", STAGES, ids=lambda stage: type(stage).__name__)

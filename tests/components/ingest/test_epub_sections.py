@@ -1,11 +1,11 @@
 """Section paths from tables of contents and headings, case by case."""
 
-from shiguan.ingest.epub.package import NavEntry
+from shiguan.ingest.epub.package import Entry, Target
 from shiguan.ingest.epub.sections import SectionTracker
 
 
 def entry(label, href="", fragment="", parent=None):
-    return NavEntry(label, href, fragment, parent)
+    return Entry(label, Target(href, fragment), parent=parent)
 
 
 def test_fuller_of_label_and_heading_is_shown():

@@ -19,7 +19,7 @@ def test_readings_scripts_and_media_are_no_text():
 
 def test_paths_count_siblings_of_a_name():
     root = etree.fromstring("<html><head/><body><p/><div><p/></div><p/></body></html>")
-    assert [path for event, _, path in walk(root) if event == "start"] == [
+    assert [path for event, _, path, _ in walk(root) if event == "start"] == [
         "/html", "/html/head[1]", "/html/body", "/html/body/p[1]", "/html/body/div[1]", "/html/body/div[1]/p[1]",
         "/html/body/p[2]",
     ]  # fmt: skip
@@ -37,6 +37,6 @@ TREES = st.recursive(
 @given(TREES)
 def test_every_path_is_an_xpath_to_its_element(tree):
     root = etree.fromstring(f"<html>{tree}<body>{tree}</body></html>")
-    for event, element, path in walk(root):
+    for event, element, path, _ in walk(root):
         if event == "start" and "body" not in path:
             assert root.xpath(path) == [element]

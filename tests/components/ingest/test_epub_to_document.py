@@ -84,18 +84,59 @@ def test_spine_order_counts_not_manifest_order():
     assert [d.meta["anchor"]["spine"] for d in documents] == [0, 1, 2]
 
 
-def test_nav_hierarchy_and_headings_combine_without_duplicates():
-    chapters = {
-        "part1.xhtml": chapter("<h1>Part One</h1><p>An opening.</p>"),
-        "ch3.xhtml": chapter("<h1>3. The Revolt</h1><p>First.</p><h2>The siege</h2><p>Second.</p>"),
-    }
-    nav = li("Part One", "part1.xhtml", li("Chapter 3. The Revolt", "ch3.xhtml"))
-    documents = convert(EpubBuilder(chapters=chapters, nav=nav))
-    assert sections(documents) == [
-        ["Part One"],
-        ["Part One", "Chapter 3. The Revolt"],
-        ["Part One", "Chapter 3. The Revolt", "The siege"],
-    ]
+SECTIONS = {
+    "nav and headings combine without duplicates": (
+        {
+            "part1.xhtml": "<h1>Part One</h1><p>An opening.</p>",
+            "ch3.xhtml": "<h1>3. The Revolt</h1><p>First.</p><h2>The siege</h2><p>Second.</p>",
+        },
+        li("Part One", "part1.xhtml", li("Chapter 3. The Revolt", "ch3.xhtml")),
+        [["Part One"], ["Part One", "Chapter 3. The Revolt"], ["Part One", "Chapter 3. The Revolt", "The siege"]],
+    ),
+    "an entry holds over files without headings": (
+        {"a.xhtml": "<h2>Storm</h2><p>One.</p>", "b.xhtml": "<p>Two.</p>"}, li("Storm", "a.xhtml"), [["Storm"], ["Storm"]],
+    ),
+    "a heading of its rank in a file outside the nav ends an entry": (
+        {"a.xhtml": "<h1>Listed</h1><p>One.</p>", "b.xhtml": "<h1>Unlisted</h1><p>Two.</p>"},
+        li("Listed", "a.xhtml"),
+        [["Listed"], ["Unlisted"]],
+    ),
+    "a group without a link stands above its entries only": (
+        {"a.xhtml": "<section id='x'><h2>A tale</h2><p>One.</p></section><section><h2>End</h2><p>Two.</p></section>"},
+        li("Grimm", "", li("A tale", "a.xhtml#x")),
+        [["Grimm", "A tale"], ["End"]],
+    ),
+    "headings alone nest by rank and section": (
+        {
+            "a.xhtml": "<h1>Book</h1><p>a</p><h2>Chapter</h2><p>b</p><h4>Deep</h4><p>c</p><h2>Next</h2><p>d</p>"
+            "<section><h1>Inner</h1><p>e</p></section><p>f</p>"
+        },
+        None,
+        [["Book"], ["Book", "Chapter"], ["Book", "Chapter", "Deep"], ["Book", "Next"], ["Book", "Next", "Inner"], ["Book", "Next"]],
+    ),
+    "a heading in two lines is one": (
+        {"a.xhtml": "<h2>CHAPTER I</h2><h2>The<br/>Ferry</h2><p>a</p><h2>CHAPTER II</h2><p>b</p>"},
+        None,
+        [["CHAPTER I The Ferry"], ["CHAPTER II"]],
+    ),
+    "a number before its title in a header is one heading": (
+        {"a.xhtml": "<section><header><h2>第二章</h2><h1>潼关</h1></header><p>甲</p><h2>失守</h2><p>乙</p></section>"},
+        None,
+        [["第二章 潼关"], ["第二章 潼关", "失守"]],
+    ),
+    "a section of nothing but a heading names what follows": (
+        {"a.xhtml": "<section><h1>The Fall</h1></section><section><p>a</p></section>"}, None, [["The Fall"]],
+    ),
+    "a title drawn as a picture is a heading": (
+        {"a.xhtml": '<h1><img src="t.png" alt="The Storm"/></h1><p>a</p>'}, None, [["The Storm"]],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("bodies", "nav", "expected"), SECTIONS.values(), ids=SECTIONS)
+def test_headings_above_a_block_are_those_of_the_contents_and_of_the_text(bodies, nav, expected):
+    chapters = {name: chapter(body) for name, body in bodies.items()}
+    assert sections(convert(EpubBuilder(chapters=chapters, nav=nav))) == expected
 
 
 def test_ncx_gives_sections_where_there_is_no_nav():
@@ -103,69 +144,6 @@ def test_ncx_gives_sections_where_there_is_no_nav():
     body = "<p>引子。</p><div id='s1'><p>范阳。</p></div><div id='s2'><p>潼关。</p></div>"
     book = EpubBuilder(chapters={"c1.xhtml": chapter(body, attributes="")}, ncx=ncx, version="2.0", language="zh-CN")
     assert sections(convert(book)) == [["第一编"], ["第一编", "第一章 起兵"], ["第一编", "第二章"]]
-
-
-def test_nav_entry_holds_over_following_files_without_headings():
-    chapters = {"a.xhtml": chapter("<h2>Storm</h2><p>One.</p>"), "b.xhtml": chapter("<p>Two.</p>")}
-    assert sections(convert(EpubBuilder(chapters=chapters, nav=li("Storm", "a.xhtml")))) == [["Storm"], ["Storm"]]
-
-
-def test_heading_of_the_same_rank_in_a_file_outside_the_nav_ends_the_entry():
-    chapters = {"a.xhtml": chapter("<h1>Listed</h1><p>One.</p>"), "b.xhtml": chapter("<h1>Unlisted</h1><p>Two.</p>")}
-    assert sections(convert(EpubBuilder(chapters=chapters, nav=li("Listed", "a.xhtml")))) == [["Listed"], ["Unlisted"]]
-
-
-def test_group_label_without_a_link_stands_above_its_entries_only():
-    chapters = {
-        "a.xhtml": chapter(
-            "<section id='x'><h2>A tale</h2><p>One.</p></section><section><h2>End</h2><p>Two.</p></section>"
-        )
-    }
-    nav = li("Grimm", "", li("A tale", "a.xhtml#x"))
-    assert sections(convert(EpubBuilder(chapters=chapters, nav=nav))) == [["Grimm", "A tale"], ["End"]]
-
-
-def test_headings_alone_nest_by_rank_and_section():
-    body = (
-        "<h1>Book</h1><p>a</p><h2>Chapter</h2><p>b</p><h4>Deep</h4><p>c</p><h2>Next</h2><p>d</p>"
-        "<section><h1>Inner</h1><p>e</p></section><p>f</p>"
-    )
-    assert sections(of_body(body)) == [
-        ["Book"], ["Book", "Chapter"], ["Book", "Chapter", "Deep"], ["Book", "Next"], ["Book", "Next", "Inner"],
-        ["Book", "Next"],
-    ]  # fmt: skip
-
-
-def test_heading_in_two_lines_is_one_heading():
-    assert sections(of_body("<h2>CHAPTER I</h2><h2>The<br/>Ferry</h2><p>a</p><h2>CHAPTER II</h2><p>b</p>")) == [
-        ["CHAPTER I The Ferry"],
-        ["CHAPTER II"],
-    ]
-
-
-def test_number_before_its_title_in_a_header_is_one_heading():
-    body = "<section><header><h2>第二章</h2><h1>潼关</h1></header><p>甲</p><h2>失守</h2><p>乙</p></section>"
-    assert sections(of_body(body)) == [["第二章 潼关"], ["第二章 潼关", "失守"]]
-
-
-def test_section_of_nothing_but_a_heading_names_what_follows():
-    body = "<section><h1>The Fall</h1></section><section><p>a</p></section>"
-    assert sections(of_body(body)) == [["The Fall"]]
-
-
-def test_heading_in_a_quotation_is_part_of_it():
-    assert kinds(of_body("<h1>One</h1><blockquote><h3>Edict</h3><p>Obey.</p></blockquote>")) == [
-        ("quote", "Edict"),
-        ("quote", "Obey."),
-    ]
-
-
-def test_title_drawn_as_a_picture_is_a_heading():
-    assert sections(of_body('<h1><img src="t.png" alt="The Storm"/></h1><p>a</p>')) == [["The Storm"]]
-
-
-def test_book_of_headings_only_is_shown_as_text():
-    assert kinds(of_body("<h1>Only</h1><h2>Headings</h2>")) == [("text", "Only"), ("text", "Headings")]
 
 
 # Notes
@@ -241,137 +219,114 @@ def test_endnote_in_another_file_outside_the_reading_order_is_found():
         assert document.meta["notes"][0]["anchor"]["path"] == "/html/body/section[1]/p[1]"
 
 
-def test_note_with_two_marks_is_put_in_once():
-    body = (
-        "<p>First<a epub:type='noteref' href='#n'>1</a>.</p><p>Second<a epub:type='noteref' href='#n'>1</a>.</p>"
-        "<aside epub:type='footnote' id='n'>The note.</aside>"
-    )
-    assert contents(of_body(body)) == ["First [Note: The note.].", "Second."]
+REF = "<a epub:type='noteref' href='#{}'>{}</a>"
+ONE = REF.format("n", 1)
+NOTES = {
+    "a note with two marks is put in once": (
+        f"<p>First{ONE}.</p><p>Second{ONE}.</p><aside epub:type='footnote' id='n'>The note.</aside>",
+        [("text", "First [Note: The note.]."), ("text", "Second.")],
+    ),
+    "a note nobody refers to is a footnote": (
+        "<p>Text.</p><aside epub:type='footnote' id='n'><p>1. Alone.</p></aside>",
+        [("text", "Text."), ("footnote", "1. Alone.")],
+    ),
+    "a note before its mark is moved to the mark": (
+        f"<aside epub:type='footnote' id='n'>Early.</aside><p>Late{ONE}.</p>", [("text", "Late [Note: Early.].")],
+    ),
+    "a note inside a note follows it": (
+        f"<p>Text{REF.format('a', 1)}.</p><aside epub:type='footnote' id='a'>Outer{REF.format('b', 2)}.</aside>"
+        "<aside epub:type='footnote' id='b'>Inner.</aside>",
+        [("text", "Text [Note: Outer (Inner.).].")],
+    ),
+    "words as a mark stay in the sentence": (
+        f"<p>He fell, {REF.format('n', 'as told below')}, at night.</p><aside epub:type='footnote' id='n'>By poison.</aside>",
+        [("text", "He fell, as told below [Note: By poison.], at night.")],
+    ),
+    "a mark in a part that is left out keeps its note": (
+        f"<section epub:type='titlepage'><p>Title{REF.format('n', '*')}</p></section><p>Text.</p>"
+        "<aside epub:type='footnote' id='n'>Of the title.</aside>",
+        [("text", "Text."), ("footnote", "Of the title.")],
+    ),
+    "numbers that link to chapters are no notes": (
+        "<p>See <a href='#c2' id='r'>2</a> for more.</p><section id='c2'><h2><a href='#r'>2</a> Two</h2><p>Long.</p></section>",
+        [("text", "See 2 for more."), ("text", "Long.")],
+    ),
+}  # fmt: skip
 
 
-def test_note_nobody_refers_to_is_kept_as_a_footnote():
-    body = "<p>Text.</p><aside epub:type='footnote' id='n'><p>1. Alone.</p></aside>"
-    assert kinds(of_body(body)) == [("text", "Text."), ("footnote", "1. Alone.")]
-
-
-def test_note_before_its_mark_is_moved_to_the_mark():
-    body = "<aside epub:type='footnote' id='n'>Early.</aside><p>Late<a epub:type='noteref' href='#n'>1</a>.</p>"
-    assert contents(of_body(body)) == ["Late [Note: Early.]."]
-
-
-def test_note_inside_a_note_follows_it():
-    body = (
-        "<p>Text<a epub:type='noteref' href='#a'>1</a>.</p>"
-        "<aside epub:type='footnote' id='a'>Outer<a epub:type='noteref' href='#b'>2</a>.</aside>"
-        "<aside epub:type='footnote' id='b'>Inner.</aside>"
-    )
-    assert contents(of_body(body)) == ["Text [Note: Outer (Inner.).]."]
-
-
-def test_words_as_a_mark_stay_in_the_sentence():
-    body = (
-        "<p>He fell, <a epub:type='noteref' href='#n'>as told below</a>, at night.</p>"
-        "<aside epub:type='footnote' id='n'>By poison.</aside>"
-    )
-    assert contents(of_body(body)) == ["He fell, as told below [Note: By poison.], at night."]
+@pytest.mark.parametrize(("body", "expected"), NOTES.values(), ids=NOTES)
+def test_note_is_read_once_and_where_it_belongs(body, expected):
+    assert kinds(of_body(body)) == expected
 
 
 def test_note_of_a_heading_comes_right_after_it():
-    body = (
-        "<h1>The Pass<a epub:type='noteref' href='#n'>*</a></h1><p>Text.</p>"
-        "<aside epub:type='footnote' id='n'>Tongguan.</aside>"
-    )
+    body = f"<h1>The Pass{REF.format('n', '*')}</h1><p>Text.</p><aside epub:type='footnote' id='n'>Tongguan.</aside>"
     documents = of_body(body)
     assert kinds(documents) == [("footnote", "Tongguan."), ("text", "Text.")]
     assert sections(documents) == [["The Pass"], ["The Pass"]]
 
 
-def test_mark_in_a_part_that_is_left_out_keeps_its_note():
-    body = (
-        "<section epub:type='titlepage'><p>Title<a epub:type='noteref' href='#n'>*</a></p></section><p>Text.</p>"
-        "<aside epub:type='footnote' id='n'>Of the title.</aside>"
-    )
-    assert kinds(of_body(body)) == [("text", "Text."), ("footnote", "Of the title.")]
-
-
-def test_chapter_numbers_that_link_to_chapters_are_no_notes():
-    body = "<p>See <a href='#c2' id='r'>2</a> for more.</p><section id='c2'><h2><a href='#r'>2</a> Two</h2><p>Long.</p></section>"
-    assert contents(of_body(body)) == ["See 2 for more.", "Long."]
-
-
 # Kinds and text
 
 
-def test_quotes_captions_tables_and_lists_have_their_kinds():
-    body = (
+KINDS = {
+    "quotes, captions, tables and lists": (
         "<blockquote><p>Obey the edict.</p></blockquote>"
         "<figure><img src='m.png' alt='Map of the northern frontier'/><figcaption>The frontier in 755</figcaption></figure>"
         "<table><caption>Forces</caption><tr><th></th><th>Men</th></tr><tr><td>Fanyang</td><td><p>91,400</p></td></tr></table>"
-        "<ul><li>grain</li><li><p>horses</p></li></ul>"
-    )
-    assert kinds(of_body(body)) == [
-        ("quote", "Obey the edict."),
-        ("caption", "The frontier in 755"),
-        ("caption", "Forces"),
-        ("table", "| Men\nFanyang | 91,400"),
-        ("text", "grain\nhorses"),
-    ]
-
-
-def test_empty_cells_keep_their_columns():
-    body = "<table><tr><td>a</td><td/><td>c</td></tr><tr><td/><td>e</td><td>f</td></tr></table>"
-    assert contents(of_body(body)) == ["a |  | c\n | e | f"]
-
-
-def test_table_for_layout_is_read_as_text():
-    body = "<table><tr><td><p>One.</p></td></tr><tr><td><p>Two.</p></td></tr></table>"
-    assert kinds(of_body(body)) == [("text", "One."), ("text", "Two.")]
-
-
-def test_picture_without_caption_gives_its_description():
-    body = (
+        "<ul><li>grain</li><li><p>horses</p></li></ul>",
+        [
+            ("quote", "Obey the edict."), ("caption", "The frontier in 755"), ("caption", "Forces"),
+            ("table", "| Men\nFanyang | 91,400"), ("text", "grain\nhorses"),
+        ],
+    ),
+    "a heading in a quotation is part of it": (
+        "<h1>One</h1><blockquote><h3>Edict</h3><p>Obey.</p></blockquote>", [("quote", "Edict"), ("quote", "Obey.")],
+    ),
+    "a book of headings only": ("<h1>Only</h1><h2>Headings</h2>", [("text", "Only"), ("text", "Headings")]),
+    "an epigraph on a title page is kept": (
+        "<section epub:type='titlepage'><h1>T</h1><div epub:type='epigraph'><p>Know thyself.</p></div></section><p>a</p>",
+        [("quote", "Know thyself."), ("text", "a")],
+    ),
+    "empty cells keep their columns": (
+        "<table><tr><td>a</td><td/><td>c</td></tr><tr><td/><td>e</td><td>f</td></tr></table>", [("table", "a |  | c\n | e | f")],
+    ),
+    "a table for layout is text": (
+        "<table><tr><td><p>One.</p></td></tr><tr><td><p>Two.</p></td></tr></table>", [("text", "One."), ("text", "Two.")],
+    ),
+    "a picture without caption gives its description": (
         "<p>Before.</p><img src='a.png' alt='A map of the Yellow River'/><img src='b.png' alt='image 3'/>"
-        "<img src='c.png' alt='IMG_0042.jpg'/><img src='d.png' alt='安史之乱形势图'/>"
-    )
-    assert kinds(of_body(body)) == [
-        ("text", "Before."),
-        ("caption", "[Image: A map of the Yellow River]"),
-        ("caption", "[图：安史之乱形势图]"),
-    ]
-
-
-def test_letter_drawn_as_a_picture_stays_in_its_word():
-    body = "<p><img src='o.png' alt='T'/>he emperor fled, <img alt='〓' src='g.png'/>.</p><p><img src='x' alt='O'/></p>"
-    assert contents(of_body(body)) == ["The emperor fled, 〓."]
-
-
-def test_verse_keeps_its_lines_and_stanzas():
-    body = (
+        "<img src='c.png' alt='IMG_0042.jpg'/><img src='d.png' alt='安史之乱形势图'/>",
+        [("text", "Before."), ("caption", "[Image: A map of the Yellow River]"), ("caption", "[图：安史之乱形势图]")],
+    ),
+    "a letter drawn as a picture stays in its word": (
+        "<p><img src='o.png' alt='T'/>he emperor fled, <img alt='〓' src='g.png'/>.</p><p><img src='x' alt='O'/></p>",
+        [("text", "The emperor fled, 〓.")],
+    ),
+    "verse keeps its lines and stanzas": (
         "<div class='poem'><div class='stanza'><p>国破山河在，</p><p>城春草木深。</p></div>"
-        "<div class='stanza'><p>感时花溅泪，</p><p>恨别鸟惊心。</p></div></div><p>a<br/>b</p>"
-    )
-    assert contents(of_body(body)) == ["国破山河在，\n城春草木深。", "感时花溅泪，\n恨别鸟惊心。", "a\nb"]
-
-
-def test_preformatted_text_keeps_its_white_space():
-    assert contents(of_body("<pre>\n  one\n    two\n</pre>")) == ["  one\n    two"]
-
-
-def test_ruby_keeps_the_base_text():
-    body = "<p><ruby>山路<rp>（</rp><rt>やまみち</rt><rp>）</rp></ruby>を登りながら、こう考えた。</p>"
-    assert contents(of_body(body)) == ["山路を登りながら、こう考えた。"]
-
-
-def test_page_and_line_numbers_are_dropped():
-    body = (
+        "<div class='stanza'><p>感时花溅泪，</p><p>恨别鸟惊心。</p></div></div><p>a<br/>b</p>",
+        [("text", "国破山河在，\n城春草木深。"), ("text", "感时花溅泪，\n恨别鸟惊心。"), ("text", "a\nb")],
+    ),
+    "preformatted text keeps its white space": ("<pre>\n  one\n    two\n</pre>", [("text", "  one\n    two")]),
+    "ruby keeps the base text": (
+        "<p><ruby>山路<rp>（</rp><rt>やまみち</rt><rp>）</rp></ruby>を登りながら、こう考えた。</p>",
+        [("text", "山路を登りながら、こう考えた。")],
+    ),
+    "page and line numbers are dropped": (
         "<p>The ar<span epub:type='pagebreak' id='p9'>9</span>my<span class='lnum'>10</span> fled.</p>"
-        "<p class='pagenum'>11</p><p><span class='pagenum'>not a number</span></p>"
-    )
-    assert contents(of_body(body)) == ["The army fled.", "not a number"]
+        "<p class='pagenum'>11</p><p><span class='pagenum'>not a number</span></p>",
+        [("text", "The army fled."), ("text", "not a number")],
+    ),
+    "white space is collapsed and invisible marks are dropped": (
+        "<p>\n  Lu\u00ado\u200byang&nbsp;&#12288; fell\t. </p>", [("text", "Luoyang fell .")],
+    ),
+}  # fmt: skip
 
 
-def test_white_space_is_collapsed_and_invisible_marks_are_dropped():
-    assert contents(of_body("<p>\n  Lu\u00ado\u200byang&nbsp;&#12288; fell\t. </p>")) == ["Luoyang fell ."]
+@pytest.mark.parametrize(("body", "expected"), KINDS.values(), ids=KINDS)
+def test_block_has_the_kind_and_the_text_that_a_reader_sees(body, expected):
+    assert kinds(of_body(body)) == expected
 
 
 def test_loose_text_between_paragraphs_is_kept_with_its_offset():
@@ -396,11 +351,6 @@ def test_front_matter_is_left_out_by_type_and_kept_on_request():
     book = EpubBuilder(chapters=chapters)
     assert contents(convert(book)) == ["The garrison of Fanyang marched south before dawn."]
     assert len(convert(book, include_front_matter=True)) == 4
-
-
-def test_epigraph_on_a_title_page_is_kept():
-    body = "<section epub:type='titlepage'><h1>T</h1><div epub:type='epigraph'><p>Know thyself.</p></div></section><p>a</p>"
-    assert kinds(of_body(body)) == [("quote", "Know thyself."), ("text", "a")]
 
 
 @pytest.mark.parametrize(

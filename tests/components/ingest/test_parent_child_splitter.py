@@ -216,17 +216,8 @@ def test_ids_are_the_same_for_the_same_input_and_differ_for_any_other():
             assert not ids[one] & ids[other]
 
 
-def test_what_was_produced_is_named_by_id():
-    result = split(block(TEN * 100, file_id="f"))
-    assert result["produced"].files == {("t", "f")}
-    assert result["produced"].parents == {p.id for p in result["parents"]}
-    assert result["produced"].children == {c.id for c in result["children"]}
-
-
-@pytest.mark.parametrize("blocks", [[], [block("")], [block(" \n\n ")]], ids=["none", "empty", "white space"])
-def test_nothing_gives_nothing(blocks):
-    result = split(*blocks)
-    assert (result["parents"], result["children"], result["warnings"]) == ([], [], [])
+def test_blocks_without_text_give_nothing():
+    assert split(block(""), block(" \n\n ")) == {"parents": [], "children": [], "warnings": []}
 
 
 @pytest.mark.parametrize("missing", ["tenant_id", "source_id"])

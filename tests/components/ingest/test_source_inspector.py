@@ -1,9 +1,9 @@
 import io
-import zipfile
 
 import pypdf
 import pytest
 from haystack.dataclasses import ByteStream
+from tests.doubles.epub_builder import zip_bytes
 
 from shiguan.ingest import source_inspector
 from shiguan.ingest.source_inspector import SourceInspector
@@ -14,14 +14,6 @@ TRADITIONAL = "天寶十四載，安祿山反於范陽。玄宗幸蜀，太子�
 
 def inspect(*sources):
     return SourceInspector().run(list(sources))
-
-
-def zip_of(**entries):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in entries.items():
-            archive.writestr(name.replace("__", "/"), data)
-    return buffer.getvalue()
 
 
 def pdf(*, pages=1, password=None):
@@ -49,10 +41,10 @@ REFUSED = {
         "password-protected Office",
         "ending",
     ),
-    "docx that is another zip": ("a.docx", zip_of(a="b"), "not a DOCX", "word processor"),
-    "docx that is cut off": ("a.docx", zip_of(word__document_xml="b" * 500)[:-30], "cut off", "again"),
-    "docx that is a bomb": ("a.docx", zip_of(word__document_xml=b"\0" * 30_000_000), "more than 100 to 1", ""),
-    "text that is a zip": ("a.txt", zip_of(a="b"), "its content is a zip archive", "ending"),
+    "docx that is another zip": ("a.docx", zip_bytes({"a": "b"}), "not a DOCX", "word processor"),
+    "docx that is cut off": ("a.docx", zip_bytes({"word/document.xml": "b" * 500})[:-30], "cut off", "again"),
+    "docx that is a bomb": ("a.docx", zip_bytes({"word/document.xml": bytes(30_000_000)}), "more than 100 to 1", ""),
+    "text that is a zip": ("a.txt", zip_bytes({"a": "b"}), "its content is a zip archive", "ending"),
     "text that is a picture": ("a.txt", b"\x89PNG\r\n\x1a\n....", "a PNG picture", "ending"),
     "markdown that is a program": ("a.md", b"\x7fELF\x02\x01....", "a program", "ending"),
     "jsonl that is gzip": ("a.jsonl", b"\x1f\x8b\x08....", "a gzip archive", "ending"),

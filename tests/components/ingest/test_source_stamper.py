@@ -66,19 +66,18 @@ def test_a_bilingual_section_keeps_both_languages_and_short_blocks_take_the_sect
     assert languages == ["zh", "en", "zh", "zh"]
 
 
-def test_the_title_of_a_docx_is_used_and_the_rest_of_its_properties_dropped():
-    (stamped,) = stamp(block(docx={"title": "Tang", "author": "x"}))
-    assert stamped.meta["title"] == "Tang"
+@pytest.mark.parametrize(
+    ("meta", "title"),
+    [
+        ({"title": "Old Tang", "docx": {"title": "Tang"}}, "Old Tang"),
+        ({"docx": {"title": "Tang", "author": "x"}}, "Tang"),
+        ({"file_path": "/b/corpus.jsonl.gz", "source_key": None}, "corpus"),
+    ],
+)
+def test_the_title_is_the_one_given_or_that_of_the_docx_or_the_files_name(meta, title):
+    (stamped,) = stamp(block(**meta))
+    assert stamped.meta["title"] == title
     assert "docx" not in stamped.meta
-
-
-def test_given_titles_stay():
-    assert stamp(block(title="Old Tang"))[0].meta["title"] == "Old Tang"
-
-
-def test_the_title_of_a_compressed_file_is_its_name_without_both_endings():
-    (stamped,) = stamp(Document(content="x", meta={"file_path": "/b/corpus.jsonl.gz"}))
-    assert stamped.meta["title"] == "corpus"
 
 
 @pytest.mark.parametrize("tenant_id", ["", "  "])

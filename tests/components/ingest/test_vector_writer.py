@@ -5,7 +5,6 @@ from haystack import Document
 
 from shiguan.errors import ModelMissingError, StoreFullError
 from shiguan.ingest import vector_writer
-from shiguan.ingest.orphan_remover import ProducedIds
 from shiguan.ingest.vector_writer import VectorWriter
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.stores.embedded.shards import close_all_shards
@@ -39,15 +38,15 @@ def child(name, tenant="t", file="file-1", length=5):
     return Document(id=name, content="x" * length, meta={"tenant_id": tenant, "file_id": file})
 
 
-def produced(*files):
-    return ProducedIds(files=frozenset(files), parents=frozenset(), children=frozenset())
+def of_files(*files):
+    return [child("any", tenant, file) for tenant, file in files]
 
 
 def test_only_what_lacks_a_vector_is_embedded_and_only_of_this_runs_files(store):
     store.write_documents([child("a"), child("b"), child("other", file="file-2"), child("theirs", tenant="u")])
     store.write_vectors([Document(id="b", embedding=[1.0, 0.0])], model="m")
     embedder = CountingEmbedder()
-    result = VectorWriter(embedder, document_store=store).run(produced(("t", "file-1")), removed=0)
+    result = VectorWriter(embedder, document_store=store).run(of_files(("t", "file-1")))
     assert result == {"written": 1, "missing": 0, "warnings": []}
     assert embedder.batches == [["a"]]
     assert store.list_ids_without_vector() == ["other", "theirs"]
@@ -56,15 +55,15 @@ def test_only_what_lacks_a_vector_is_embedded_and_only_of_this_runs_files(store)
 def test_two_tenants_files_are_embedded_together_and_nobody_elses(store):
     store.write_documents([child("a"), child("b", tenant="u", file="file-2"), child("c", tenant="u")])
     embedder = CountingEmbedder()
-    result = VectorWriter(embedder, document_store=store).run(produced(("t", "file-1"), ("u", "file-2")), removed=0)
+    result = VectorWriter(embedder, document_store=store).run(of_files(("t", "file-1"), ("u", "file-2")))
     assert result["written"] == 2
     assert store.list_ids_without_vector() == ["c"]
 
 
 def test_nothing_to_embed_loads_no_model(store):
     writer = VectorWriter(CountingEmbedder(missing=True), document_store=store)
-    assert writer.run(produced(("t", "file-1")), removed=0) == {"written": 0, "missing": 0, "warnings": []}
-    assert writer.run(produced(), removed=0) == {"written": 0, "missing": 0, "warnings": []}
+    assert writer.run(of_files(("t", "file-1"))) == {"written": 0, "missing": 0, "warnings": []}
+    assert writer.run(of_files()) == {"written": 0, "missing": 0, "warnings": []}
 
 
 def test_slices_are_written_one_by_one_and_their_batches_go_by_length(store, monkeypatch):
@@ -77,7 +76,7 @@ def test_slices_are_written_one_by_one_and_their_batches_go_by_length(store, mon
         told.append((stage, done, total))
         waiting.append(len(store.list_ids_without_vector()))
 
-    VectorWriter(embedder, document_store=store).run(produced(("t", "file-1")), removed=0, progress=progress)
+    VectorWriter(embedder, document_store=store).run(of_files(("t", "file-1")), progress=progress)
     assert embedder.batches == [["3", "2"], ["1", "0"], ["5", "4"]]
     assert told == [("vectors", done, 6) for done in (0, 2, 4, 6)]
     assert waiting == [6, 6, 2, 0]
@@ -96,16 +95,16 @@ def test_a_disk_that_fills_up_loses_no_finished_slice(store, monkeypatch):
     monkeypatch.setattr(store, "write_vectors", fill_up)
     writer = VectorWriter(CountingEmbedder(), document_store=store)
     with pytest.raises(StoreFullError):
-        writer.run(produced(("t", "file-1")), removed=0)
+        writer.run(of_files(("t", "file-1")))
     assert len(store.list_ids_without_vector()) == 2
     monkeypatch.undo()
-    assert writer.run(produced(("t", "file-1")), removed=0)["written"] == 2
+    assert writer.run(of_files(("t", "file-1")))["written"] == 2
 
 
 def test_without_weights_words_stay_and_one_warning_says_what_to_install(store):
     store.write_documents([child("a"), child("b", tenant="u")])
     writer = VectorWriter(CountingEmbedder(missing=True), document_store=store)
-    result = writer.run(produced(("t", "file-1"), ("u", "file-1")), removed=0)
+    result = writer.run(of_files(("t", "file-1"), ("u", "file-1")))
     assert result == {
         "written": 0,
         "missing": 2,
@@ -119,7 +118,7 @@ def test_another_embedders_vectors_stay_until_they_are_replaced(store):
     store.write_vectors([Document(id="a", embedding=[1.0, 0.0])], model="old")
     embedder = CountingEmbedder("new")
     writer = VectorWriter(embedder, document_store=store)
-    result = writer.run(produced(("t", "file-1")), removed=0)
+    result = writer.run(of_files(("t", "file-1")))
     assert (result["written"], result["missing"], embedder.batches) == (0, 1, [])
     assert "`old` and not with `new`" in result["warnings"][0]
     assert store.list_ids_without_vector() == ["b", "theirs"]

@@ -153,7 +153,7 @@ def test_a_store_that_fails_is_tried_again_until_it_works(make, library, monkeyp
 
 
 def test_a_stage_that_fails_is_named_and_the_next_upload_goes_in(make, library):
-    entry = {"source": "a.txt", "stage": "parent_writer", "cause": "OSError: /srv/secret", "next_step": "Run again"}
+    entry = {"source": "a.txt", "stage": "passage_writer", "cause": "OSError: /srv/secret", "next_step": "Run again"}
 
     def before(name, text):
         if name == "a.txt":
@@ -168,7 +168,7 @@ def test_a_stage_that_fails_is_named_and_the_next_upload_goes_in(make, library):
     jobs.start()
     assert wait(jobs, third)["state"] == "done"
     failed = wait(jobs, first)
-    assert (failed["state"], failed["attempts"], failed["error"]["stage"]) == ("failed", 1, "parent_writer")
+    assert (failed["state"], failed["attempts"], failed["error"]["stage"]) == ("failed", 1, "passage_writer")
     assert "secret" not in str(failed)
     failed = wait(jobs, second)
     assert (failed["state"], failed["error"]["type"]) == ("failed", "internal")

@@ -5,7 +5,6 @@ from haystack import Document
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.ingest.orphan_remover import ProducedIds
 from shiguan.text.passages import SharedDocument, cut_span, shingles, similarity, window_spans, with_gaps
 
 TEXT = "One two. Three four. Five six. Seven eight. Nine ten."
@@ -87,11 +86,6 @@ def test_a_copy_shares_what_is_large_and_owns_its_meta():
     assert twin.meta["blocks"] is document.meta["blocks"]
     twin.meta["own"] = 1
     assert "own" not in document.meta
-
-
-def test_produced_ids_are_never_copied():
-    produced = ProducedIds(frozenset(), frozenset("a"), frozenset("b"))
-    assert deepcopy(produced) is produced
 
 
 def test_scripts_and_case_make_no_other_shingles():

@@ -1,7 +1,7 @@
 """A block under construction: pieces of text and notes become content with offsets."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from shiguan.ingest.epub.notes import Note
 from shiguan.text.languages import detect_language, same_script
@@ -11,25 +11,23 @@ from shiguan.text.places import Mark, Run, runs_of
 _SAMPLE = 400
 
 
-@dataclass
-class Block:
-    """One paragraph, quote, caption, table or note of a book."""
+class Block(NamedTuple):
+    """One paragraph, quote, caption, table or note of a book, with the meta of its document."""
 
     content: str
-    kind: str
-    language: str
-    anchor: dict[str, Any]
-    notes: list[dict[str, Any]]
-    section: list[str] = field(default_factory=list)
-    pages: list[Mark] = field(default_factory=list)
-    cfi: list[Run] = field(default_factory=list)
+    meta: dict[str, Any]
 
-    @property
-    def meta(self) -> dict[str, Any]:
-        """The meta of its document."""
-        own = {"language": self.language, "notes": self.notes, "pages": self.pages, "cfi": self.cfi}
-        stated = {name: value for name, value in own.items() if value}
-        return {"section": self.section, "kind": self.kind, "anchor": self.anchor, **stated}
+
+class _Piece(NamedTuple):
+    """A text and its node; or a note and its text; or, without a text, where a page begins."""
+
+    text: str
+    node: str = ""
+    # The node's whole text, if the piece is taken from it, and the length of the gap before that in the piece.
+    raw: str | None = None
+    gap: int = 0
+    note: Note | None = None
+    page: str | None = None
 
 
 @dataclass
@@ -42,32 +40,32 @@ class BlockBuilder:
     page: str = ""
     preformatted: bool = False
     length: int = 0
-    notes: list[tuple[Note, str]] = field(default_factory=list)
-    _pieces: list[str | tuple[Note, str]] = field(default_factory=list)
-    # The pieces before which a page begins; the node of each piece, with the node's text if that is the piece.
-    _pages: list[tuple[int, str]] = field(default_factory=list)
-    _nodes: dict[int, tuple[str, str | None, int]] = field(default_factory=dict)
+    _pieces: list[_Piece] = field(default_factory=list)
 
     def add(self, text: str, *, gap: str = "", node: str = "", raw: str | None = None) -> None:
         """Add a gap and a text; `node` is the CFI of its node, `raw` the node's text if the text is taken from it."""
-        if node:
-            self._nodes[len(self._pieces)] = (node, raw, len(gap))
-        self._pieces.append(gap + text)
+        self._pieces.append(_Piece(gap + text, node, raw, len(gap)))
         self.length += len(gap + text)
 
     def begin_page(self, label: str) -> None:
-        self._pages.append((len(self._pieces), label))
+        self._pieces.append(_Piece("", page=label))
 
     def add_note(self, note: Note, text: str) -> None:
-        self._pieces.append((note, text))
-        self.notes.append((note, text))
+        if text:
+            self._pieces.append(_Piece(text, note=note))
+
+    @property
+    def notes(self) -> list[tuple[Note, str]]:
+        """The notes with their texts."""
+        return [(piece.note, piece.text) for piece in self._pieces if piece.note is not None]
 
     @property
     def ends_with_digit(self) -> bool:
-        return bool(self._pieces) and isinstance(self._pieces[-1], str) and self._pieces[-1][-1:].isdecimal()
+        last = self._pieces[-1] if self._pieces else _Piece("")
+        return last.note is None and last.text[-1:].isdecimal()
 
     def text(self) -> str:
-        text = "".join(piece for piece in self._pieces if isinstance(piece, str))
+        text = "".join(piece.text for piece in self._pieces if piece.note is None)
         return text.strip("\n").rstrip() if self.preformatted else text.strip()
 
     def build(self) -> Block | None:
@@ -76,53 +74,60 @@ class BlockBuilder:
         seen = detect_language(plain[:_SAMPLE]) if self.notes or self.language else "und"
         chinese = seen == "zh"
         content, notes = "", []
-        pages: list[Mark] = []
+        page = self.page
+        pages: list[Mark] = [(0, page)]
         runs: list[Run] = []
-        turns = iter([(0, self.page), *self._pages, (len(self._pieces), "")])
-        turn = next(turns)
-        page = ""
         after_note = False
-        for number, piece in enumerate(self._pieces):
-            while turn[0] <= number < len(self._pieces):
-                page = turn[1]
+        for piece in self._pieces:
+            if piece.page is not None:
+                page = piece.page
                 pages.append((len(content), page))
-                turn = next(turns)
-            if isinstance(piece, str):
-                if after_note and not chinese and piece[:1].isalnum():
+            elif piece.note is None:
+                if after_note and not chinese and piece.text[:1].isalnum():
                     content += " "
-                shown = piece if content else piece.lstrip("\n" if self.preformatted else None)
-                if number in self._nodes:
-                    runs += _placed(piece, len(content) - (len(piece) - len(shown)), *self._nodes[number])
+                shown = piece.text if content else piece.text.lstrip("\n" if self.preformatted else None)
+                if piece.node:
+                    runs += _placed(piece, len(content) - (len(piece.text) - len(shown)))
                 content += shown
-                after_note = after_note and not piece
-                continue
-            note, text = piece
-            if not text:
-                continue
-            if content and not chinese and not content[-1].isspace():
-                content += " "
-            start = len(content)
-            own = chinese or (not plain and detect_language(text) == "zh")
-            content += f"[脚注：{text}]" if own else f"[Note: {text}]"
-            notes.append({"start": start, "end": len(content), "anchor": note.anchor})
-            pages += [(start, note.page), (len(content), page)] if note.page else []
-            runs += [(start, note.cfi, -1)] if note.cfi else []
-            after_note = True
+                after_note = after_note and not piece.text
+            else:
+                if content and not chinese and not content[-1].isspace():
+                    content += " "
+                start = len(content)
+                own = chinese or (not plain and detect_language(piece.text) == "zh")
+                content += f"[脚注：{piece.text}]" if own else f"[Note: {piece.text}]"
+                notes.append({"start": start, "end": len(content), "anchor": piece.note.anchor})
+                pages += [(start, piece.note.page), (len(content), page)] if piece.note.page else []
+                runs += [(start, piece.note.cfi, -1)] if piece.note.cfi else []
+                after_note = True
         content = content.rstrip()
         if not content:
             return None
         # Converters often state English for every book; a wrong language is worse than none, which would be detected.
         agrees = seen == "und" or same_script(seen, self.language)
-        language = self.language if agrees else ""
-        block = Block(content, self.kind, language, dict(self.anchor), notes)
-        block.pages = [mark for mark in pages if mark[0] < len(content)] if any(label for _, label in pages) else []
-        block.cfi = runs
-        return block
+        stated = {
+            "language": self.language if agrees else "",
+            "notes": notes,
+            "pages": [mark for mark in pages if mark[0] < len(content)] if any(label for _, label in pages) else [],
+            "cfi": runs,
+        }
+        meta = {"section": [], "kind": self.kind, "anchor": dict(self.anchor)}
+        return Block(content, meta | {name: value for name, value in stated.items() if value})
 
 
-def _placed(piece: str, at: int, node: str, raw: str | None, gap: int) -> list[Run]:
+def note_block(note: Note, text: str, language: str) -> Block | None:
+    """Make a note that is not inserted into a text a block of its own."""
+    builder = BlockBuilder("footnote", note.anchor, language, page=note.page)
+    builder.add(text, node=note.cfi)
+    return builder.build()
+
+
+def _placed(piece: _Piece, at: int) -> list[Run]:
     """Map the runs of a piece to the content, from which its leading white space may have been left out."""
-    if raw is None:
-        return [(max(at + gap, 0), node, -1)]
-    runs = [(at + gap + place, node, offset) for place, _, offset in runs_of(raw, piece[gap:], node)]
-    return [(max(place, 0), path, offset + max(-place, 0)) for place, path, offset in runs]
+    if piece.raw is None:
+        return [(max(at + piece.gap, 0), piece.node, -1)]
+    runs = [
+        (at + piece.gap + place, node, offset)
+        for place, node, offset in runs_of(piece.raw, piece.text[piece.gap :], piece.node)
+    ]
+    return [(max(place, 0), node, offset + max(-place, 0)) for place, node, offset in runs]

@@ -5,10 +5,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from shiguan.ingest.epub.blocks import Block, BlockBuilder
+from shiguan.ingest.epub.blocks import Block, BlockBuilder, note_block
 from shiguan.ingest.epub.lists import link_lists
 from shiguan.ingest.epub.notes import NOTE_LISTS, BookFile, NoteIndex, is_mark
 from shiguan.ingest.epub.package import primary_language
+from shiguan.ingest.epub.pages import is_number
 from shiguan.ingest.epub.pictures import (
     PICTURES,
     alternative_text,
@@ -17,7 +18,7 @@ from shiguan.ingest.epub.pictures import (
     is_placeholder,
     picture_formula,
 )
-from shiguan.ingest.epub.roles import Roles, is_data_table, is_line_group, is_page_mark
+from shiguan.ingest.epub.roles import Roles, is_data_table, is_line_group
 from shiguan.ingest.epub.sections import MAX_HEADING, SectionTracker
 from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, UNCOUNTED_ELEMENTS, Element, element_text, tokens, visible, walk
 from shiguan.text.languages import detect_language
@@ -40,9 +41,7 @@ class Frame:
 
     element: Element
     path: str = ""
-    # The element's CFI, and how many of its child elements were read.
     cfi: str = ""
-    children: int = 0
     start: int = 0
     host: "Frame | None" = None
     lines: "Frame | None" = None
@@ -58,7 +57,11 @@ class Frame:
     left_out: str = ""
     muted: bool = False
     uncounted: bool = False
-    is_block: bool = False
+
+    @property
+    def is_block(self) -> bool:
+        """Whether its start and end separate words."""
+        return not self.uncounted and str(self.element.tag) in BLOCK_ELEMENTS
 
     @property
     def shown(self) -> bool:
@@ -98,36 +101,30 @@ class ChapterReader:
     _gap: str = ""
     _block: BlockBuilder | None = None
 
-    def read(self, file: BookFile, *, left_out: str) -> None:
-        """Read a file; with `left_out`, the kind of a part that is not text of the book, it is only counted."""
+    def read(self, file: BookFile) -> None:
+        """Read a file; one that is not text of the book is only counted."""
         self._file = file
         self._link_lists = link_lists(file.root)
         self._position = 0
         self._space = False
         self.sections.start_file(file.href)
-        frames = [Frame(file.root, left_out=left_out, language=self.language)]
-        for event, element, path in walk(file.root):
+        frames = [Frame(file.root, left_out=self.roles.leaves_out_file(file), language=self.language)]
+        for event, element, path, cfi in walk(file.root, file.cfi):
             if event == "start":
-                frames.append(self._open(element, path, frames[-1]))
-                self._say(element.text, frames[-1])
+                frames.append(self._open(element, path, cfi, frames[-1]))
+                self._say(element.text, cfi and f"{cfi}/1", frames[-1])
             else:
                 self._close(element, frames.pop(), frames[-1])
                 if element is not file.root:
-                    self._say(element.tail, frames[-1])
+                    self._say(element.tail, cfi, frames[-1])
         self._flush()
 
-    def _open(self, element: Element, path: str, parent: Frame) -> Frame:
+    def _open(self, element: Element, path: str, cfi: str, parent: Frame) -> Frame:
         name = str(element.tag)
         # Like `dataclasses.replace`, which would take a third of the time for a book.
-        own = {"element": element, "path": path, "is_block": name in BLOCK_ELEMENTS, "children": 0}
-        frame = Frame(**(vars(parent) | own))
-        if element is self._file.root:
-            frame.cfi = self._file.cfi
-        else:
-            parent.children += 1
-            frame.cfi = f"{parent.cfi}/{2 * parent.children}" if parent.cfi else ""
+        frame = Frame(**(vars(parent) | {"element": element, "path": path, "cfi": cfi}))
         if frame.uncounted or name in UNCOUNTED_ELEMENTS:
-            frame.uncounted, frame.is_block = True, False
+            frame.uncounted = True
             return frame
         stated = element.get(_XML_LANG) or element.get("xml:lang") or element.get("lang") or ""
         frame.language = primary_language(stated) or frame.language
@@ -201,7 +198,7 @@ class ChapterReader:
                 frame.lines, frame.no_headings = None, True
         elif element in self.notes.marks:
             frame.muted = frame.muted or is_mark(element)
-        elif is_page_mark(element, name) or element.get("hidden") is not None:
+        elif is_number(element) or element.get("hidden") is not None:
             frame.muted = True
         elif name in ("case", "default") or element.get("aria-hidden") == "true":
             frame.muted = frame.muted or self._is_repetition(element, name)
@@ -231,11 +228,11 @@ class ChapterReader:
         if element.tag in SECTIONS:
             self.sections.end_section(parent.depth)
 
-    def _say(self, text: str | None, frame: Frame) -> None:
-        if not text or frame.uncounted:
+    def _say(self, raw: str | None, node: str, frame: Frame) -> None:
+        """Read the text of a node."""
+        if not raw or frame.uncounted:
             return
-        raw, node = text, f"{frame.cfi}/{2 * frame.children + 1}" if frame.cfi else ""
-        text = visible(text)
+        text = visible(raw)
         words = text.split()
         if text[:1].isspace():
             self._space = True
@@ -291,7 +288,7 @@ class ChapterReader:
         return self._block
 
     def _builder(self, frame: Frame, path: str, offset: int) -> BlockBuilder:
-        anchor = {"href": self._file.href, "spine": self._file.spine, "path": path, "offset": offset}
+        anchor = self._file.anchor(path, offset)
         return BlockBuilder(frame.kind, anchor, frame.language, page=self._page, preformatted=frame.preformatted)
 
     def _image(self, element: Element, frame: Frame) -> None:
@@ -318,7 +315,7 @@ class ChapterReader:
             builder = self._builder(frame, frame.path, 0)
             builder.kind = "caption" if frame.kind != "footnote" else frame.kind
             builder.add(label, node=frame.cfi)
-            self._emit(builder)
+            self._emit(builder.build())
 
     def _put(self, text: str, frame: Frame) -> None:
         """Add a text that is not that of a node: a formula, or a letter drawn as a picture."""
@@ -331,11 +328,11 @@ class ChapterReader:
         block, self._block = self._block, None
         self._gap = ""
         if block is not None:
-            self._emit(block)
+            self._emit(block.build())
 
-    def _emit(self, builder: BlockBuilder) -> None:
-        if block := builder.build():
-            block.section = self.sections.path()
+    def _emit(self, block: Block | None) -> None:
+        if block is not None:
+            block.meta["section"] = self.sections.path()
             self.blocks.append(block)
 
     def _finish_heading(self, name: str, frame: Frame) -> None:
@@ -345,7 +342,7 @@ class ChapterReader:
             return
         text = " ".join(block.text().split())
         if len(text) > MAX_HEADING:
-            self._emit(block)
+            self._emit(block.build())
             return
         if text:
             heading = block.build()
@@ -353,6 +350,4 @@ class ChapterReader:
             self.sections.add_heading(text, int(name[1]), frame.depth, frame.path.rpartition("/")[0])
         for note, note_text in block.notes:
             # A heading has no notes in it; those that it refers to come right after it.
-            builder = BlockBuilder("footnote", note.anchor, frame.language, page=note.page)
-            builder.add(note_text, node=note.cfi)
-            self._emit(builder)
+            self._emit(note_block(note, note_text, frame.language))

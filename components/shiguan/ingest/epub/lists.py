@@ -65,17 +65,17 @@ def is_contents(root: Element) -> bool:
 
 def mark_lists(blocks: Sequence[Block]) -> None:
     """Set the kind `list` of runs of text that are mostly names with pages: an index, a table of figures."""
-    for (_, points), run in groupby(blocks, lambda block: (block.anchor["href"], _points(block))):
+    for (_, points), run in groupby(blocks, lambda block: (block.meta["anchor"]["href"], _points(block))):
         found = list(run) if points else []
         lines = [line for block in found for line in block.content.split("\n")]
         if len(lines) >= _LINES and (_rises(lines) or _is_index(lines)):
             for block in found:
-                block.kind = "list"
+                block.meta["kind"] = "list"
 
 
 def _points(block: Block) -> bool:
     lines = block.content.split("\n")
-    if block.kind != "text" or len(block.content) > _LINE * len(lines):
+    if block.meta["kind"] != "text" or len(block.content) > _LINE * len(lines):
         return False
     return _share(lines, lambda line: bool(_ENTRY.fullmatch(line) or _LAST_NUMBER.fullmatch(line)))
 

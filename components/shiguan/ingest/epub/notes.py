@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from shiguan.ingest.epub.package import Resolve
 from shiguan.ingest.epub.pictures import formula_text
@@ -36,6 +37,10 @@ class BookFile:
     linear: bool = True
     # The file in the book's CFIs; empty if it was repaired, because its tree is then not that of the file.
     cfi: str = ""
+
+    def anchor(self, path: str, offset: int = 0) -> dict[str, Any]:
+        """Write a place in it: an element, and how far into the element's text."""
+        return {"href": self.href, "spine": self.spine, "path": path, "offset": offset}
 
 
 def is_mark(link: Element) -> bool:
@@ -110,9 +115,9 @@ class Note:
     page: str = ""
 
     @property
-    def anchor(self) -> dict[str, object]:
+    def anchor(self) -> dict[str, Any]:
         """The place of the note itself in the book."""
-        return {"href": self.file.href, "spine": self.file.spine, "path": self.path, "offset": 0}
+        return self.file.anchor(self.path)
 
 
 class NoteIndex:
@@ -128,8 +133,8 @@ class NoteIndex:
         self.notes: dict[Element, Note] = {}
         self.marks: dict[Element, Note] = {}
         self.dangling = 0
-        # Every element in the order of the book: its file, its path in it, its number, and its number in its parent.
-        self._places: dict[Element, tuple[BookFile, str, int, int]] = {}
+        # Every element in the order of the book: its file, its path and CFI in it, and its number.
+        self._places: dict[Element, tuple[BookFile, str, str, int]] = {}
         # The links with a fragment, and the elements that they lead to.
         self._links: dict[Element, Element | None] = {}
         self._walk(files, resolve)
@@ -165,14 +170,10 @@ class NoteIndex:
     def _walk(self, files: Iterable[BookFile], resolve: Resolve) -> None:
         ids: dict[tuple[str, str], Element] = {}
         for file in files:
-            numbers = [0]
-            for event, element, path in walk(file.root):
+            for event, element, path, cfi in walk(file.root, file.cfi):
                 if event == "end":
-                    numbers.pop()
                     continue
-                numbers[-1] += 1
-                self._places[element] = file, path, len(self._places), numbers[-1]
-                numbers.append(0)
+                self._places[element] = file, path, cfi, len(self._places)
                 for key in ("id", "name"):
                     if element_id := element.get(key, ""):
                         # If an id occurs twice, reading systems go to the first.
@@ -187,14 +188,9 @@ class NoteIndex:
 
     def _add(self, element: Element, *, typed: bool) -> Note:
         if element not in self.notes:
-            file, path, _, _ = self._places[element]
-            self.notes[element] = Note(element, file, path, self._cfi(element) if file.cfi else "", typed)
+            file, path, cfi, _ = self._places[element]
+            self.notes[element] = Note(element, file, path, cfi, typed)
         return self.notes[element]
-
-    def _cfi(self, element: Element) -> str:
-        # The root of a file has no step. `parent.index` would look through all that comes before, for every note.
-        steps = [f"/{2 * self._places[node][3]}" for node in (element, *element.iterancestors())][:-1]
-        return self._places[element][0].cfi + "".join(reversed(steps))
 
     def _judge(self, link: Element, target: Element | None) -> None:
         says_so = says_mark(link)
@@ -246,4 +242,4 @@ class NoteIndex:
         if listed:
             # Two links that lead to each other: the note is the one in the list.
             return not in_note_list(link)
-        return fits and leads_back and self._places[element][2] > self._places[link][2]
+        return fits and leads_back and self._places[element][3] > self._places[link][3]

@@ -50,23 +50,17 @@ class Target(NamedTuple):
 Resolve = Callable[[str, str], Target | None]
 
 
-class Landmark(NamedTuple):
-    """A place that the book names: by its role (cover, bodymatter), or as a printed page; unknown without a file."""
-
-    href: str
-    fragment: str
-    label: str
-    kinds: frozenset[str] = frozenset()
+NOWHERE = Target("", "")
 
 
 @dataclass(frozen=True, eq=False)
-class NavEntry:
-    """One line of a table of contents."""
+class Entry:
+    """A line of a book's contents, landmarks or page list: its words, the place it leads to, and its roles."""
 
     label: str
-    href: str
-    fragment: str
-    parent: "NavEntry | None"
+    target: Target
+    kinds: frozenset[str] = frozenset()
+    parent: "Entry | None" = None
 
     @property
     def depth(self) -> int:
@@ -86,87 +80,80 @@ class Package:
     work: dict[str, Any] = field(default_factory=dict)
     # The reading order: each file's place in it, its name, and whether it belongs to the text (`linear`).
     spine: list[tuple[int, str, bool]] = field(default_factory=list)
-    nav: list[NavEntry] = field(default_factory=list)
-    landmarks: list[Landmark] = field(default_factory=list)
-    pages: list[Landmark] = field(default_factory=list)
+    nav: list[Entry] = field(default_factory=list)
+    landmarks: list[Entry] = field(default_factory=list)
+    pages: list[Entry] = field(default_factory=list)
     # The spine as the book's CFIs have it.
     cfi: str = "/6"
     warnings: list[str] = field(default_factory=list)
 
     @property
-    def starts(self) -> list[Landmark]:
+    def starts(self) -> list[Entry]:
         """Where the text begins."""
         return [landmark for landmark in self.landmarks if landmark.kinds & _TEXT_START]
 
 
 def _read_nav(root: Element, base: str, package: Package) -> None:
     """Read an EPUB 3 navigation document."""
-
-    def lines(node: Element) -> list[Element]:
-        return [item for child in node if child.tag in _LISTS for item in child if item.tag == "li"]
-
-    def words(item: Element) -> tuple[str, str] | None:
-        link = next((node for node in item if node.tag in ("a", "span")), None)
-        if link is None:
-            link = next((node for child in item if child.tag not in _LISTS for node in child.iter("a")), None)
-        return None if link is None else (element_text(link), link.get("href", ""))
-
     navs = list(root.iter("nav"))
     toc = next((nav for nav in navs if "toc" in tokens(nav, "type", "role")), None)
     if toc is None:
         toc = next((nav for nav in navs if not tokens(nav, "type")), None)
     for nav in navs:
-        places = (
-            Landmark(*_place(package, base, link.get("href", "")), element_text(link), tokens(link, "type"))
+        links = (
+            Entry(element_text(link), _target(package, base, link.get("href", "")), tokens(link, "type"))
             for link in islice(nav.iter("a"), _MAX_ENTRIES)
         )
         if "landmarks" in tokens(nav, "type"):
-            package.landmarks += [place for place in places if place.href]
+            package.landmarks += [link for link in links if link.target.href]
         elif tokens(nav, "type", "role") & _PAGE_LISTS:
-            package.pages += places
-    package.nav = _entries(toc, lines, words, base, package)
+            package.pages += links
+    package.nav = _contents(toc, base, package)
 
 
 def _read_ncx(root: Element, base: str, package: Package) -> None:
     """Read an EPUB 2 table of contents, and its page list, unless the book has those of EPUB 3."""
-
-    def points(node: Element) -> list[Element]:
-        return [child for child in node if child.tag == "navpoint"]
-
-    def words(point: Element) -> tuple[str, str]:
-        label = next((element_text(node) for node in point if node.tag == "navlabel"), "")
-        return label, next((node.get("src", "") for node in point if node.tag == "content"), "")
-
-    package.nav = package.nav or _entries(next(root.iter("navmap"), None), points, words, base, package)
+    package.nav = package.nav or _contents(next(root.iter("navmap"), None), base, package)
     if not package.pages:
         for target in islice(root.iter("pagetarget"), _MAX_ENTRIES):
-            label, link = words(target)
-            package.pages.append(Landmark(*_place(package, base, link), label or target.get("value", "")))
+            label, link = _words(target) or ("", "")
+            package.pages.append(Entry(label or target.get("value", ""), _target(package, base, link)))
 
 
-def _place(package: Package, base: str, link: str) -> tuple[str, str]:
-    return (package.find(base, link) if link else None) or ("", "")
+def _target(package: Package, base: str, link: str) -> Target:
+    return (package.find(base, link) if link else None) or NOWHERE
 
 
-def _entries(
-    root: Element | None,
-    below: Callable[[Element], list[Element]],
-    words: Callable[[Element], tuple[str, str] | None],
-    base: str,
-    package: Package,
-) -> list[NavEntry]:
+def _contents(root: Element | None, base: str, package: Package) -> list[Entry]:
     """Read the lines of a table of contents; the lines below one without words belong to the line above it."""
-    entries: list[NavEntry] = []
-    pending: list[tuple[Element, NavEntry | None]] = []
-    pending += [(node, None) for node in reversed(below(root))] if root is not None else []
+    entries: list[Entry] = []
+    pending: list[tuple[Element, Entry | None]] = []
+    pending += [(line, None) for line in reversed(_lines(root))] if root is not None else []
     while pending and len(entries) < _MAX_ENTRIES:
-        node, entry = pending.pop()
-        if label := words(node):
-            entry = NavEntry(label[0], *_place(package, base, label[1]), entry)
+        line, entry = pending.pop()
+        if words := _words(line):
+            entry = Entry(words[0], _target(package, base, words[1]), parent=entry)
             entries.append(entry)
         if entry is not None and entry.depth < _MAX_DEPTH:
-            pending.extend((child, entry) for child in reversed(below(node)))
+            pending.extend((below, entry) for below in reversed(_lines(line)))
     return entries
+
+
+def _lines(node: Element) -> list[Element]:
+    """Return the lines right below a table of contents, or below a line of it."""
+    items = [item for child in node if child.tag in _LISTS for item in child if item.tag == "li"]
+    return items or [child for child in node if child.tag == "navpoint"]
+
+
+def _words(line: Element) -> tuple[str, str] | None:
+    """Return the words of a line and its link."""
+    if line.tag != "li":
+        label = next((element_text(node) for node in line if node.tag == "navlabel"), "")
+        return label, next((node.get("src", "") for node in line if node.tag == "content"), "")
+    link = next((node for node in line if node.tag in ("a", "span")), None)
+    if link is None:
+        link = next((node for child in line if child.tag not in _LISTS for node in child.iter("a")), None)
+    return None if link is None else (element_text(link), link.get("href", ""))
 
 
 def read_package(archive: SafeArchive) -> Package:
@@ -250,17 +237,15 @@ def _refuse_locked(archive: SafeArchive) -> None:
 
 
 def _read_metadata(opf: Element, package: Package) -> None:
-    titles = [_text(node) for node in opf.iter("title")]
-    package.title = next(filter(None, titles), "")
     refined = {
         (meta.get("refines") or "").lstrip("#"): _text(meta)
         for meta in opf.iter("meta")
         if meta.get("property") in ("role", "title-type") and meta.get("refines")
     }
-    for node in opf.iter("title"):
-        if refined.get(node.get("id", "")) == "main" and _text(node):
-            package.title = _text(node)
-            break
+    titles = filter(_text, opf.iter("title"))
+    # The first title, unless another is the main one.
+    title = max(titles, key=lambda node: refined.get(node.get("id", "")) == "main", default=None)
+    package.title = "" if title is None else _text(title)
     people: dict[str, list[str]] = {}
     for node in opf.iter("creator", "contributor"):
         role = next((str(v) for k, v in node.attrib.items() if str(k).endswith("role")), "")
@@ -358,7 +343,7 @@ def _read_navigation(
             _read_ncx(root, found[0], package)
     for reference in opf.iter("reference"):
         if target := package.find(opf_name, reference.get("href", "")):
-            package.landmarks.append(Landmark(*target, reference.get("title", ""), tokens(reference, "type")))
+            package.landmarks.append(Entry(reference.get("title", ""), target, tokens(reference, "type")))
 
 
 def _text(node: Element) -> str:

@@ -1,15 +1,20 @@
-"""Finds where printed pages begin: by the page list, page breaks, and anchors that are named after pages."""
+"""Finds the numbers of printed pages and where these begin: by page list, breaks, and anchors named after pages."""
 
 import re
 from collections import Counter
 from collections.abc import Sequence
 
 from shiguan.ingest.epub.notes import BookFile, Note
-from shiguan.ingest.epub.package import Landmark
-from shiguan.ingest.epub.roles import is_page_class, is_page_type
-from shiguan.ingest.epub.trees import Element, element_text
+from shiguan.ingest.epub.package import Entry
+from shiguan.ingest.epub.trees import Element, element_text, tokens
 from shiguan.text.places import page_label
 
+_PAGE_TYPES = frozenset(("pagebreak", "doc-pagebreak"))
+_PAGE_CLASS = re.compile(r"page-?(?:num(?:ber)?|break)?|pb|pagenum")
+_LINE_CLASS = re.compile(r"lnum|line-?num(?:ber)?|lineno|poetry-line-number")
+_NUMBER = re.compile(
+    r"(?i)[\s\[({·—–-]*(?:p(?:age|g|\.)?\s*)?(?:\d{1,5}|[ivxlcdm]{1,8}|第\s*\d+\s*[页頁])[\s\])}·—–-]*"
+)
 _NAMED = re.compile(r"(?i)(?:page|pg)[-_.]?(\d{1,5}|[ivxlcdm]{1,8})")
 # At least this many anchors that are named after pages are not a coincidence.
 _FEWEST_NAMED = 3
@@ -17,8 +22,24 @@ _FEWEST_NAMED = 3
 _WIDEST_GAP = 10
 
 
+def is_number(element: Element) -> bool:
+    """Return whether an element is the number of a printed page or line, which is no text of the book."""
+    if not (_is_break(element) or _has_class(element, _PAGE_CLASS) or _has_class(element, _LINE_CLASS)):
+        return False
+    text = element_text(element)
+    return not text or bool(_NUMBER.fullmatch(text))
+
+
+def _is_break(element: Element) -> bool:
+    return bool(tokens(element, "type", "role") & _PAGE_TYPES)
+
+
+def _has_class(element: Element, pattern: re.Pattern[str]) -> bool:
+    return element.tag in ("span", "a", "div", "p") and any(map(pattern.fullmatch, tokens(element, "class")))
+
+
 def begin_pages(
-    files: Sequence[BookFile], listed: Sequence[Landmark], notes: Sequence[Note]
+    files: Sequence[BookFile], listed: Sequence[Entry], notes: Sequence[Note]
 ) -> tuple[dict[Element, str], list[str]]:
     """
     Return the elements at which pages begin, and what is wrong with the book's page list; also set the pages of notes.
@@ -27,8 +48,8 @@ def begin_pages(
     pages are missing after one, its label is that of all of them, `63–65`, because which page it is cannot be known.
     """
     places: dict[tuple[str, str], str] = {}
-    for target in listed:
-        places.setdefault((target.href, target.fragment), page_label(target.label))
+    for entry in listed:
+        places.setdefault(entry.target, page_label(entry.label))
     marks: list[tuple[Element, str, str]] = []
     met: set[tuple[str, str]] = set()
     for file in files:
@@ -39,11 +60,11 @@ def begin_pages(
             met.update(keys)
             if own is not None and places[own]:
                 marks.append((element, places[own], "listed"))
-            elif is_page_type(element):
+            elif _is_break(element):
                 marks.append((element, _own_label(element), "typed"))
             elif listed or not file.href:
                 continue  # not on web pages either, whose `page` classes are those of menus
-            elif is_page_class(element):
+            elif _has_class(element, _PAGE_CLASS):
                 marks.append((element, _own_label(element), "class"))
             elif element.tag in ("a", "span") and (found := _NAMED.fullmatch(element.get("id", ""))):
                 marks.append((element, found[1], "named"))
@@ -86,11 +107,11 @@ def _place_notes(files: Sequence[BookFile], begins: dict[Element, str], notes: S
                 by_element[element].page = page
 
 
-def _faults(listed: Sequence[Landmark], places: dict[tuple[str, str], str], met: set[tuple[str, str]]) -> list[str]:
+def _faults(listed: Sequence[Entry], places: dict[tuple[str, str], str], met: set[tuple[str, str]]) -> list[str]:
     labels = Counter(filter(None, places.values()))
     faults = {
-        "{} of its entries lead nowhere": sum((target.href, target.fragment) not in met for target in listed),
-        "{} have no label that a page can have": sum(not page_label(target.label) for target in listed),
+        "{} of its entries lead nowhere": sum(entry.target not in met for entry in listed),
+        "{} have no label that a page can have": sum(not page_label(entry.label) for entry in listed),
         "{} pages are in it twice": sum(count > 1 for count in labels.values()),
     }
     return [about.format(f"{count:,}") for about, count in faults.items() if count]

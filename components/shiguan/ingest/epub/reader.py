@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 from shiguan.errors import SourceError
 from shiguan.ingest.archives import SafeArchive
-from shiguan.ingest.epub.blocks import Block, BlockBuilder
+from shiguan.ingest.epub.blocks import Block, note_block
 from shiguan.ingest.epub.chapter import ChapterReader
 from shiguan.ingest.epub.lists import mark_lists
 from shiguan.ingest.epub.notes import BookFile, NoteIndex
@@ -15,7 +15,7 @@ from shiguan.ingest.epub.pages import begin_pages
 from shiguan.ingest.epub.pictures import repeated_alternatives
 from shiguan.ingest.epub.roles import Roles
 from shiguan.ingest.epub.sections import SectionTracker
-from shiguan.ingest.epub.trees import Element, element_text, parse_xhtml
+from shiguan.ingest.epub.trees import element_text, parse_xhtml
 
 _MAX_CHAPTER_BYTES = 64 * 1024 * 1024
 _LONGEST_TITLE = 500
@@ -61,23 +61,18 @@ def _blocks(package: Package, files: list[BookFile], *, include: bool) -> list[B
 
 def _files(archive: SafeArchive, package: Package) -> Iterator[BookFile]:
     for position, href, linear in package.spine:
-        root, whole = _parse(archive, href, package.warnings)
-        if root is not None:
-            yield BookFile(href, position, root, linear, f"{package.cfi}/{2 * position + 2}!" if whole else "")
-
-
-def _parse(archive: SafeArchive, href: str, warnings: list[str]) -> tuple[Element | None, bool]:
-    """Return the tree of a file, and whether it is exactly that of the file, without repairs."""
-    try:
-        root, problems = parse_xhtml(archive.read(href, _MAX_CHAPTER_BYTES))
-    except SourceError as error:
-        warnings.append(f"{archive.source}: {error.cause}; this chapter was left out, the rest was read.")
-        return None, False
-    if root is None:
-        warnings.append(f"{archive.source}: `{href}` cannot be read ({'; '.join(problems)}); the rest was read.")
-    elif problems:
-        warnings.append(f"{archive.source}: `{href}` was mended: {'; '.join(problems)}.")
-    return root, not problems
+        try:
+            root, problems = parse_xhtml(archive.read(href, _MAX_CHAPTER_BYTES))
+        except SourceError as error:
+            package.warnings.append(f"{error.source}: {error.cause}; this chapter was left out, the rest was read.")
+            continue
+        faults = "; ".join(problems)
+        if root is None:
+            package.warnings.append(f"{package.source}: `{href}` cannot be read ({faults}); the rest was read.")
+            continue
+        if problems:
+            package.warnings.append(f"{package.source}: `{href}` was mended: {faults}.")
+        yield BookFile(href, position, root, linear, "" if problems else f"{package.cfi}/{2 * position + 2}!")
 
 
 def _read(package: Package, files: list[BookFile], *, include: bool) -> tuple[list[Block], Counter[str]]:
@@ -94,22 +89,18 @@ def _read(package: Package, files: list[BookFile], *, include: bool) -> tuple[li
         package.warnings.append(f"{package.source}: its list of pages is not to be trusted: {'; '.join(faults)}.")
     reader = ChapterReader(package.language, sections, notes, roles, repeated, pages)
     for file in files:
-        outside = not (file.linear or include)
-        left_out = "outside the reading order" if outside else roles.leaves_out_file(file)
-        reader.read(file, left_out=left_out)
-    blocks = reader.blocks + _unplaced(notes, package.language)
+        reader.read(file)
+    blocks = [*reader.blocks, *_unplaced(notes, package.language)]
     mark_lists(blocks)
     # A book of nothing but headings is shown as such, rather than refused.
     return blocks or reader.headings, reader.left_out
 
 
-def _unplaced(notes: NoteIndex, language: str) -> list[Block]:
-    """Append the notes whose marks are in parts that were left out, unless the notes are in such parts themselves."""
-    blocks = []
+def _unplaced(notes: NoteIndex, language: str) -> Iterator[Block]:
+    """Yield the notes whose marks are in parts that were left out, unless the notes are in such parts themselves."""
     for note in notes.notes.values():
+        # A note that is in another one is placed by writing that.
         if note.wanted and not (note.placed or note.left_out):
-            builder = BlockBuilder("footnote", note.anchor, language, page=note.page)
-            builder.add(notes.text_of(note), node=note.cfi)
-            if block := builder.build():
-                blocks.append(block)
-    return blocks
+            block = note_block(note, notes.text_of(note), language)
+            if block is not None:
+                yield block

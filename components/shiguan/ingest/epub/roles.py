@@ -1,4 +1,4 @@
-"""The roles of a book's parts: what is not text of it, what is verse, what is a mark of the printed page."""
+"""The roles of a book's parts: what is not text of it, what is verse, what is a table."""
 
 import re
 from collections import Counter
@@ -19,14 +19,6 @@ KEPT = frozenset(
     "doc-dedication".split()
 )
 _VERSE = re.compile(r"verse|poem|poetry|stanza|strophe|line-?group|^lg$|haiku|lyric")
-_PAGE_MARK = re.compile(
-    r"^(?:page-?(?:num(?:ber)?|break)?|pb|pagenum|lnum|line-?num(?:ber)?|lineno|poetry-line-number)$"
-)
-_PAGE_CLASS = re.compile(r"^(?:page-?(?:num(?:ber)?|break)?|pb|pagenum)$")
-_PAGE_TYPES = frozenset(("pagebreak", "doc-pagebreak"))
-_NUMBER = re.compile(
-    r"(?i)[\s\[({·—–-]*(?:p(?:age|g|\.)?\s*)?(?:\d{1,5}|[ivxlcdm]{1,8}|第\s*\d+\s*[页頁])[\s\])}·—–-]*"
-)
 _LAID_OUT = frozenset("table blockquote section h1 h2 h3 h4 h5 h6 figure".split())
 _HOLDERS = frozenset("section div p aside blockquote li article".split())
 _SHORT_LINE = 60
@@ -71,18 +63,21 @@ class Roles:
         # Of a page that is not a book only parts with a stated role are left out.
         self._by_class = bool(package.spine)
         self._by_title = files_by_title(files, package) if self._by_class and not self._include else {}
-        starts = {landmark.href for landmark in package.starts}
-        self._targets = {
-            (landmark.href, landmark.fragment): kind
+        starts = {landmark.target.href for landmark in package.starts}
+        self._targets: dict[tuple[str, str], str] = {
+            landmark.target: kind
             for landmark in package.landmarks
             # If a whole book is in one file, its guide may call that file both cover and text.
-            if (kind := kind_of(landmark.kinds, "roles")) and (landmark.fragment or landmark.href not in starts)
+            if (kind := kind_of(landmark.kinds, "roles"))
+            and (landmark.target.fragment or landmark.target.href not in starts)
         }
 
     def leaves_out_file(self, file: BookFile) -> str:
         """Return the kind of a whole file that is not text of the book, or nothing."""
         if self._include:
             return ""
+        if not file.linear:
+            return "outside the reading order"
         stated = self._targets.get((file.href, "")) or ("contents" if is_contents(file.root) else "")
         return stated or self._by_title.get(file.href, "")
 
@@ -104,25 +99,6 @@ class Roles:
         """Return whether an element is text even inside a part that is left out."""
         types = tokens(element, "type", "role")
         return bool(types & KEPT) and not kind_of(types, "roles") and element.tag in _HOLDERS
-
-
-def is_page_mark(element: Element, name: str) -> bool:
-    """Return whether an element is a number of the printed page or line."""
-    marked = name in ("span", "a", "div", "p") and any(_PAGE_MARK.match(word) for word in tokens(element, "class"))
-    if not (marked or is_page_type(element)):
-        return False
-    text = element_text(element)
-    return not text or bool(_NUMBER.fullmatch(text))
-
-
-def is_page_type(element: Element) -> bool:
-    """Return whether an element is declared as the beginning of a printed page."""
-    return bool(tokens(element, "type", "role") & _PAGE_TYPES)
-
-
-def is_page_class(element: Element) -> bool:
-    """Return whether the class of an element suggests that it is the number of a printed page."""
-    return element.tag in ("span", "a", "div", "p") and any(map(_PAGE_CLASS.match, tokens(element, "class")))
 
 
 def is_line_group(element: Element, *, by_name: bool = False) -> bool:
@@ -187,7 +163,7 @@ def files_by_title(files: Sequence[BookFile], package: Package) -> dict[str, str
 
     Only short ones at either end of the book count, and only if they are less than half of it.
     """
-    labels = {entry.href: entry.label for entry in reversed(package.nav)}
+    labels = {entry.target.href: entry.label for entry in reversed(package.nav)}
     found: list[tuple[BookFile, int, str]] = []
     for file in files:
         body = next(file.root.iter("body"), file.root)

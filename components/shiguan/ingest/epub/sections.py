@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from shiguan.ingest.epub.package import NavEntry
+from shiguan.ingest.epub.package import Entry
 
 # Longer headings are text in large type; joined ones stay readable.
 MAX_HEADING = 300
@@ -38,16 +38,16 @@ class SectionTracker:
     the two texts once. Entries extend over several files until a heading or entry ends them.
     """
 
-    def __init__(self, entries: Iterable[NavEntry], skipped_labels: Iterable[str] = ()) -> None:
-        self._targets: dict[tuple[str, str], NavEntry] = {}
+    def __init__(self, entries: Iterable[Entry], skipped_labels: Iterable[str] = ()) -> None:
+        self._targets: dict[tuple[str, str], Entry] = {}
         for entry in entries:
-            key = (entry.href, entry.fragment)
             # If a part and its first chapter lead to the same place, the entry of the chapter has both.
-            if entry.href and (key not in self._targets or entry.depth > self._targets[key].depth):
-                self._targets[key] = entry
+            before = self._targets.get(entry.target)
+            if entry.target.href and (before is None or entry.depth > before.depth):
+                self._targets[entry.target] = entry
         self._skipped = {_letters(label) for label in skipped_labels}
-        self._matches: dict[NavEntry, _Heading] = {}
-        self._entry: NavEntry | None = None
+        self._matches: dict[Entry, _Heading] = {}
+        self._entry: Entry | None = None
         self._entry_href = ""
         self._awaits_heading = False
         self._headings: list[_Heading] = []
@@ -104,7 +104,7 @@ class SectionTracker:
         self._awaits_heading = False
         return self._combine()
 
-    def _arrive(self, entry: NavEntry | None) -> None:
+    def _arrive(self, entry: Entry | None) -> None:
         if entry is None or entry is self._entry:
             return
         self._entry = entry
@@ -115,9 +115,9 @@ class SectionTracker:
     def _pop_above(self, depth: int, level: int, keep: _Heading | None = None) -> None:
         self._headings = [h for h in self._headings if h is keep or (h.depth, h.level) < (depth, level)]
 
-    def _open_entries(self) -> list[NavEntry]:
+    def _open_entries(self) -> list[Entry]:
         """Return the entries that still hold here, without those whose heading has ended."""
-        chain: list[NavEntry] = []
+        chain: list[Entry] = []
         entry = self._entry
         while entry is not None:
             chain.insert(0, entry)
@@ -136,7 +136,7 @@ class SectionTracker:
                     break
             chain.pop()
             # A line without a link of its own groups its children and ends with them.
-            while chain and not chain[-1].href:
+            while chain and not chain[-1].target.href:
                 chain.pop()
         return [entry for entry in chain if entry.label and _letters(entry.label) not in self._skipped]
 
@@ -159,7 +159,7 @@ class SectionTracker:
         path += [entry.label for entry in entries[done:]] + waiting
         return [text for i, text in enumerate(path) if i == 0 or _title(text) != _title(path[i - 1])]
 
-    def _same(self, entry: NavEntry, heading: _Heading) -> bool:
+    def _same(self, entry: Entry, heading: _Heading) -> bool:
         return self._matches.get(entry) is heading or _letters(entry.label) == _letters(heading.text)
 
 

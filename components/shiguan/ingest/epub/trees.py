@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from lxml import etree
 
-from shiguan.ingest.file_types import decode_text, superset
+from shiguan.ingest.file_types import declared_encoding, decode_text, superset
 
 _NAMED_ENTITY = re.compile(
     r"&(?!(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|amp|lt|gt|quot|apos);)([A-Za-z][A-Za-z0-9]{0,31};)?"
@@ -14,14 +14,12 @@ _NAMED_ENTITY = re.compile(
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _ILLEGAL_REFERENCE = re.compile(r"&#(?:0*(?:[0-8]|1[124-9]|2[0-9]|3[01])|[xX]0*(?:[0-8bBcCeEfF]|1[0-9a-fA-F]));")
 _DECLARATION = re.compile(r"<\?xml\b[^>]*\?>", re.IGNORECASE)
-_DECLARED_ENCODING = re.compile(rb"""<\?xml\b[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9._:-]{1,40})["']""")
-_META_ENCODING = re.compile(rb"""<meta\b[^>]{0,200}?charset\s*=\s*["']?([A-Za-z0-9._:-]{1,40})""", re.IGNORECASE)
 _SELF_CLOSED = re.compile(r"<([A-Za-z][\w:.-]*)([^<>]*)/>")
 _ANY_TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)[^<>]*>")
 _MOST_LEVELS = 1_000
 _TAG = re.compile(r"[^\W\d][\w.-]*")
 _VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
-_DOCTYPE_SCAN = re.compile(r"""["'\[\]>]""")
+_DOCTYPE = re.compile(r"""<(?:"[^"]*+"|'[^']*+'|\[(?:"[^"]*+"|'[^']*+'|[^]"'])*+]|[^"'\[>])*+>""")
 
 Element = etree._Element
 
@@ -34,8 +32,7 @@ def decode_markup(data: bytes) -> tuple[str, list[str]]:
     characters) are removed.
     """
     problems: list[str] = []
-    match = _DECLARED_ENCODING.search(data[:1024]) or _META_ENCODING.search(data[:1024])
-    declared = match.group(1).decode("ascii").lower() if match else "utf-8"
+    declared = declared_encoding(data) or "utf-8"
     # If NUL does not mean UTF-16, it is one of the characters that are removed.
     decoded = decode_text(data, declared) or decode_text(data.replace(b"\0", b"\1"), declared)
     encoding = decoded.encoding if decoded else "utf-8"
@@ -100,19 +97,10 @@ def _without_doctype(text: str) -> tuple[str, bool]:
     start = text[:100_000].upper().find("<!DOCTYPE")
     if start < 0:
         return text, False
-    quote, inside = "", False
-    for match in _DOCTYPE_SCAN.finditer(text, start):
-        mark = match.group()
-        if quote:
-            quote = "" if mark == quote else quote
-        elif mark in "\"'":
-            quote = mark
-        elif mark in "[]":
-            inside = mark == "["
-        elif not inside:
-            return text[:start] + text[match.end() :], "<!ENTITY" in text[start : match.end()]
-    end = text.find("<html", start)
-    return text[:start] + (text[end:] if end > 0 else ""), "<!ENTITY" in text[start:]
+    found = _DOCTYPE.match(text, start)
+    end = found.end() if found else text.find("<html", start)
+    end = end if end > 0 else len(text)
+    return text[:start] + text[end:], "<!ENTITY" in text[start:end]
 
 
 def _neutral(text: str) -> str:
@@ -244,19 +232,26 @@ def element_text(element: Element, instead: Callable[[Element], str | None] = la
     return " ".join(visible("".join(pieces)).split())
 
 
-def walk(root: Element) -> Iterator[tuple[str, Element, str]]:
-    """Walk a tree in document order without recursion."""
-    paths: list[str] = [""]
-    counts: list[dict[str, int]] = [{}]
+def walk(root: Element, cfi: str = "") -> Iterator[tuple[str, Element, str, str]]:
+    """
+    Walk a tree in document order without recursion: starts and ends of elements, their paths and CFIs.
+
+    At a start it is the CFI of the element, at an end that of the text after it; without a `cfi` of the root, empty.
+    """
+    # For each open element its path, its CFI, and how many children it had of each name; "" is any name.
+    above: list[tuple[str, str, dict[str, int]]] = [("", "", {"": 0})]
     for event, element in etree.iterwalk(root, events=("start", "end")):
-        if event == "start":
-            name = str(element.tag)
-            number = counts[-1][name] = counts[-1].get(name, 0) + 1
-            bare = number == 1 and (len(paths) == 1 or name == "body")
-            path = f"{paths[-1]}/{name}" if bare else f"{paths[-1]}/{name}[{number}]"
-            paths.append(path)
-            counts.append({})
-            yield "start", element, path
-        else:
-            counts.pop()
-            yield "end", element, paths.pop()
+        if event == "end":
+            path = above.pop()[0]
+            _, outer, counts = above[-1]
+            yield "end", element, path, outer and f"{outer}/{2 * counts[''] + 1}"
+            continue
+        path, outer, counts = above[-1]
+        name = str(element.tag)
+        number = counts[name] = counts.get(name, 0) + 1
+        counts[""] += 1
+        bare = number == 1 and (not path or name == "body")
+        path = f"{path}/{name}" if bare else f"{path}/{name}[{number}]"
+        own = cfi if element is root else outer and f"{outer}/{2 * counts['']}"
+        above.append((path, own, {"": 0}))
+        yield "start", element, path, own
