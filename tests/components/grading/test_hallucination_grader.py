@@ -262,12 +262,6 @@ def test_a_broken_embedder_is_a_warning():
     assert any("checked by words alone" in warning for warning in result["warnings"])
 
 
-@pytest.fixture
-def judge(stand_in_llm, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    return ConfiguredChatGenerator(max_retries=0, timeout=5)
-
-
 MARKS = {"support": 9, "relevance": 9, "completeness": 8, "clarity": 9}
 
 
