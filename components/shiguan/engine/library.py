@@ -98,8 +98,7 @@ class Library:
         } | {target.split(".")[0] for target in outputs.values()}
         for file in files:
             answer = conversion.convert(file, waiting=lambda: progress and progress("words", 0, 0))
-            documents = [SharedDocument(id=name, content=text, meta=meta) for name, text, meta in answer["documents"]]
-            given = {"documents": documents, "tenant_id": tenant_id, "progress": progress}
+            given = {"documents": _documents_of(answer), "tenant_id": tenant_id, "progress": progress}
             data = pipeline.by_component({name: value for name, value in given.items() if name in inputs})
             try:
                 with self._turn(tenant_id, _file_name(file), progress):
@@ -213,13 +212,7 @@ class Library:
 
     def read(self, file: Path, *, tenant_id: str) -> list[Document]:
         """Read a file on disk into passages as an ingest does, without storing any; one without text is refused."""
-        answer = Conversion(load_index(self.deployment, self.index, data_dir=self.data_dir)[0]).convert(
-            file, waiting=lambda: None
-        )
-        documents = [Document(id=name, content=text, meta=meta) for name, text, meta in answer["documents"]]
-        if not documents:
-            cause = "; ".join(str(entry.get("cause")) for entry in answer["skipped"]) or "there is no text in it"
-            raise RefusedError(f"{file} was not read: {cause}. Name a file that `shiguan ingest` takes.")
+        documents = read_file(file, self.deployment, self.index, data_dir=self.data_dir)
         stamped = SourceStamper().run(documents, tenant_id=tenant_id)["documents"]
         parents: list[Document] = ParentChildSplitter().run(stamped)["parents"]
         return parents
@@ -287,6 +280,23 @@ class Library:
     def count(self, *, tenant_id: str) -> int:
         """Count a tenant's passages (parents)."""
         return int(self.stores["parents"].count_documents_by_filter(of_tenant(tenant_id)))
+
+
+def read_file(
+    file: Path | ByteStream, deployment: str, index: str | Path = "index", *, data_dir: str | Path | None = None
+) -> list[Document]:
+    """Read a file as an ingest does, without storing anything; one without text is refused."""
+    reading, _ = load_index(deployment, index, data_dir=data_dir)
+    answer = Conversion(reading).convert(file, waiting=lambda: None)
+    if not answer["documents"]:
+        skipped = (answer["skipped"] or [{"cause": "it has no text", "next_step": "Name another file"}])[0]
+        name = Path(_file_name(file)).name
+        raise RefusedError(f"{name} cannot be read: {skipped['cause']}. {skipped['next_step']}.")
+    return _documents_of(answer)
+
+
+def _documents_of(answer: dict[str, Any]) -> list[Document]:
+    return [SharedDocument(id=name, content=text, meta=meta) for name, text, meta in answer["documents"]]
 
 
 def _file_name(file: Path | ByteStream) -> str:

@@ -259,26 +259,27 @@ def load_stores(deployment: str, *, conversations: bool = False, data_dir: str |
     """Build a deployment's stores without the components around them; that of conversations only if it has one."""
     from haystack.core.serialization import default_from_dict, import_class_by_name  # noqa: PLC0415
 
-    places = {"parents": "parent_writer.document_store", "children": "child_writer.document_store"}
+    # Opening a store must not import the converters and embedders that filled it.
+    index = read_definition(deployment, "index", build=False)
+    specs = {
+        "parents": _parameter(index, "parent_writer", "document_store"),
+        "children": _parameter(index, "child_writer", "document_store"),
+    }
+    if missing := [kind for kind, spec in specs.items() if spec is None]:
+        raise ConfigurationError(
+            f"{deployment}/index.yml does not say where {missing[0]} are kept. Add the components `parent_writer` and "
+            "`child_writer`, each with a `document_store`."
+        )
     if conversations:
-        places["conversations"] = f"{CONVERSATION}.conversation_store"
-    stores = {}
-    files: dict[str, dict[str, Any]] = {}
-    for kind, place in places.items():
-        file, (name, parameter) = first_mode(deployment) if kind == "conversations" else "index", place.split(".")
-        if file not in files:
-            # Opening a store must not import the converters and embedders that filled it.
-            files[file] = read_definition(deployment, file, build=False)
-            _set_data_dir(files[file], data_dir)
-        spec = (files[file]["components"].get(name, {}).get("init_parameters") or {}).get(parameter)
-        if spec is not None:
-            stores[kind] = default_from_dict(import_class_by_name(spec["type"]), spec)
-        elif kind != "conversations":
-            raise ConfigurationError(
-                f"{deployment}/{file}.yml has no component `{name}` with a `{parameter}`. Add it: it says where {kind} "
-                "are kept."
-            )
-    return stores
+        mode = read_definition(deployment, first_mode(deployment), build=False)
+        if (spec := _parameter(mode, CONVERSATION, "conversation_store")) is not None:
+            specs["conversations"] = spec
+    _set_data_dir(specs, data_dir)
+    return {kind: default_from_dict(import_class_by_name(spec["type"]), spec) for kind, spec in specs.items()}
+
+
+def _parameter(definition: dict[str, Any], component: str, name: str) -> Any:
+    return (definition["components"].get(component, {}).get("init_parameters") or {}).get(name)
 
 
 def first_mode(deployment: str) -> str:

@@ -11,10 +11,8 @@ from haystack.dataclasses import ByteStream
 
 from shiguan.claims.checker import checker_of
 from shiguan.claims.citations import cited_place
-from shiguan.engine.library import Library
-from shiguan.engine.loading import load_index
+from shiguan.engine.library import Library, read_file
 from shiguan.errors import RefusedError
-from shiguan.ingest.conversion import Conversion
 from shiguan.ingest.file_types import MARKDOWN, TEXT, decode_text, opened, type_by_name
 from shiguan.verify.quotations import QuotationSearch
 from shiguan.verify.reading import Part, read_text
@@ -40,12 +38,8 @@ def read_document(source: Path | bytes, deployment: str, name: str = "standard i
         if decoded is None:
             raise RefusedError(f"{name} is not text in an encoding that can be detected. Save it as UTF-8, or as DOCX.")
         return decoded.text
-    stream = ByteStream(source, meta={"file_name": name})
-    read = Conversion(load_index(deployment, "index")[0]).convert(stream, waiting=lambda: None)
-    if not read["documents"]:
-        causes = [f"{skipped['cause']}. {skipped['next_step']}." for skipped in read["skipped"]] or ["it has no text."]
-        raise RefusedError(f"{name} cannot be read: {causes[0]}")
-    return "\n\n".join(text for _, text, _ in read["documents"] if text)
+    documents = read_file(ByteStream(source, meta={"file_name": name}), deployment)
+    return "\n\n".join(document.content or "" for document in documents)
 
 
 def check_claim(claim: str, *searches: Passages) -> dict[str, Any]:
