@@ -219,12 +219,6 @@ async def test_what_a_question_comes_with_reaches_the_model(runner, llm):
         assert "纪年、月、日照资料书写" in call.prompt, mode
 
 
-async def test_what_a_mode_does_not_take_is_told(plain_runner, monkeypatch):
-    monkeypatch.delitem(plain_runner("simple")._mode.inputs, "task")
-    answer = await plain_runner("simple").ask_async(QUESTION, tenant_id="a", task="compare")
-    assert "The mode `simple` does not take `task`: it was left aside." in answer["metadata"]["warnings"]
-
-
 @pytest.mark.parametrize("streaming", [True, False])
 async def test_whoever_goes_away_ends_the_call_of_the_model(runner, llm, streaming):
     llm.time_to_first_token = 30

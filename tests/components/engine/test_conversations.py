@@ -85,37 +85,6 @@ def read(store, tenant="ours", conversation="c", question="And who put it out?")
     return [(message.role.value, message.text) for message in found["history"]], found["summary"], found["warnings"]
 
 
-def test_what_was_kept_is_read_with_the_next_question(store):
-    keeper = keeper_of(store)
-    keep(keeper)
-    finished(keeper)
-    assert read(store) == (
-        [("user", "How did the fire start?"), ("assistant", "In a bakery.")],
-        "How did the fire start? In a bakery.",
-        [],
-    )
-
-
-def test_of_another_tenant_nothing_is_read_and_nothing_said(store):
-    keeper = keeper_of(store)
-    keep(keeper)
-    finished(keeper)
-    for tenant, conversation in (("theirs", "c"), ("ours", "d"), ("OURS", "c"), ("ours ", "c")):
-        assert read(store, tenant, conversation) == ([], "", [])
-
-
-def test_the_answer_does_not_wait_for_its_summary(store):
-    embedder = Waiting()
-    keeper = keeper_of(store, embedder)
-    keep(keeper)
-    assert embedder.begun.wait(30)
-    assert [turn.number for turn in store.turns("ours", "c")] == [1]
-    assert store.nodes("ours", "c") == []
-    embedder.go.set()
-    finished(keeper)
-    assert len(store.nodes("ours", "c")) == 1
-
-
 def test_one_conversation_is_summed_up_by_one_thread_and_nothing_is_left_out(store):
     embedder = Waiting()
     keeper = keeper_of(store, embedder)
