@@ -1,19 +1,24 @@
-"""Keeps the turns of conversations, and has them summarized in the background."""
+"""Keeps the turns of conversations, has them summarized in the background, and writes them for readers."""
 
 import asyncio
+import re
 import threading
+import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
 from haystack import GeneratedAnswer, logging
 
-from shiguan.conversations import ConversationStore, Turn
+from shiguan.conversations import LONGEST_TITLE, LONGEST_TURN, Conversation, ConversationStore, Turn
 from shiguan.engine.options import AskOptions
 from shiguan.errors import StoreError
 from shiguan.llm.run import Run
 from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.memory.summary_tree import SummaryTree
+from shiguan.text.works import plain_line
 
 logger = logging.getLogger(__name__)
 
@@ -115,3 +120,33 @@ def _sentence(citation: dict[str, Any]) -> str:
     start, end = citation.get("sentence") or (citation["start"], citation["end"])
     sentence: str = citation["quote"][start - citation["start"] : end - citation["start"]]
     return sentence
+
+
+def head_of(conversation: Conversation) -> dict[str, Any]:
+    known = {name: value for name, value in asdict(conversation).items() if name != "birth"}
+    return {**known, "title": plain_line(conversation.title, LONGEST_TITLE)}
+
+
+def shown_conversation(conversation: Conversation, turns: Sequence[Turn]) -> dict[str, Any]:
+    return {**head_of(conversation), "turns": [asdict(turn) for turn in turns]}
+
+
+def export_markdown(conversation: Conversation, turns: Sequence[Turn]) -> str:
+    """Write a conversation as Markdown: titles and questions as plain text, answers without HTML."""
+    parts = [f"# {_escaped(conversation.title, LONGEST_TITLE)}"]
+    for turn in turns:
+        when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(turn.created))
+        answer = "\n".join(f"> {_kept_form(line)}".rstrip() for line in turn.answer.splitlines())
+        parts += [f"## {turn.number}. {_escaped(turn.question)}", f"*{when} UTC*", answer or "> "]
+    return "\n\n".join(parts) + "\n"
+
+
+def _escaped(text: str, longest: int = LONGEST_TURN) -> str:
+    """Write a text in one line, so that Markdown shows it as it is."""
+    return re.sub(r"([\\`*_{}\[\]()<>#|!~&])", r"\\\1", plain_line(text, longest))
+
+
+def _kept_form(line: str) -> str:
+    """Leave an answer's headings, lists and marks, and nothing that a viewer of Markdown would load or run."""
+    indent = line[: len(line) - len(line.lstrip())]
+    return indent + plain_line(line, LONGEST_TURN).replace("<", "\\<").replace("![", "!\\[").replace("](", "]\\(")

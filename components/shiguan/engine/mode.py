@@ -40,20 +40,17 @@ class Mode:
 
     def _find_generator(self) -> None:
         """Follow `replies` back from the answer to the generator."""
-        graders: list[str] = []
         stage = self.outputs.get("answers", "").partition(".")[0]
         if stage and "replies" not in self._sockets.get(stage, {}):
             before = self.pipeline.graph.predecessors(stage)
             stage = next((name for name in before if "replies" in self._sockets.get(name, {})), stage)
-        while stage:
-            before = self._sender(stage, "replies").partition(".")[0]
-            if not before or before in graders:
-                return
+        passed: list[str] = []
+        while stage and (before := self._sender(stage, "replies").partition(".")[0]) and before not in passed:
             self.sources = self._sender(stage, "documents")
             if "streaming_callback" in self._sockets.get(before, {}):
-                self.generator, self.graders = before, graders
+                self.generator, self.graders = before, passed
                 return
-            graders.append(before)
+            passed.append(before)
             stage = before
 
     def _reads(self, name: str) -> bool:

@@ -120,19 +120,20 @@ async def write_receipt(
         }
         for place, document in enumerate(answer.documents, start=1)
     ]
+    fields = {
+        "version": 1,
+        "written": utc_time(),
+        "shiguan": __version__,
+        "prompt": {name: value for name, value in answer.meta.items() if name.startswith("prompt")},
+        "passages": passages,
+        "calls": metadata["calls"],
+        "grading": answer.meta.get("grounding") or {},
+        # Copied, because the receipt's id is added to the answer's metadata afterwards.
+        "answer": {**shown, "metadata": dict(metadata)},
+        **run,
+    }
     try:
-        receipt = Receipt(
-            version=1,
-            written=utc_time(),
-            shiguan=__version__,
-            prompt={name: value for name, value in answer.meta.items() if name.startswith("prompt")},
-            passages=TypeAdapter(list[ReadPassage]).validate_python(passages),
-            calls=metadata["calls"],
-            grading=answer.meta.get("grounding") or {},
-            # Copied, because the receipt's id is added to the answer's metadata afterwards.
-            answer=ShownAnswer.model_validate({**shown, "metadata": dict(metadata)}),
-            **run,
-        )
+        receipt = Receipt.model_validate(fields)
         receipt.id = receipt.own_id()
         metadata["receipt"] = receipt.id
         if keep is not None:

@@ -90,7 +90,7 @@ def _next(attempt: Attempt, this: GradedAnswer, sent: Sequence[ChatMessage], *, 
 
 
 def retry_queries(
-    question: str, passages: Sequence[Document], refused: Sequence[CheckedClaim], missing: str = ""
+    question: str, passages: Sequence[Document], refused: Sequence[CheckedClaim], missing: str
 ) -> tuple[str, ...]:
     """Search next for words of the question that no passage has and what a grader misses, never for a refused claim."""
     read = set[str]().union(*(terms(passage.content or "") for passage in passages))
@@ -113,7 +113,7 @@ def _without(text: str, invented: set[str]) -> str:
     return "".join(kept)
 
 
-def feedback_text(claims: Sequence[CheckedClaim], language: str, lacks: Sequence[str] = ()) -> str:
+def feedback_text(claims: Sequence[CheckedClaim], language: str, lacks: Sequence[str]) -> str:
     """Write what was wrong with an answer, quoted as data, and how a grader would improve it, for the generator."""
     intro, lacked, item = _FEEDBACK["zh" if language == "zh" else "en"]
     lines = [intro] if claims else []

@@ -9,11 +9,12 @@ from typing import Any
 
 from elasticsearch import ConflictError, NotFoundError
 
-from shiguan.conversations import Conversation, ConversationStore, SummaryNode, Turn, kept_title, kept_turn
+from shiguan.conversations import LONGEST_TITLE, Conversation, ConversationStore, SummaryNode, Turn, kept_turn
 from shiguan.errors import StoreUnavailableError
 from shiguan.serialization import Serializable
 from shiguan.stores.cluster.elasticsearch_index import ElasticsearchIndex
 from shiguan.stores.cluster.schema import ElasticsearchSchema
+from shiguan.text.works import plain_line
 
 _PAGE = 1_000
 _TRIES = 50
@@ -50,7 +51,7 @@ class ElasticsearchConversationStore(ElasticsearchIndex, Serializable, Conversat
         self._sweep()
         with self.server.reporting():
             new = {**_whose(tenant_id, conversation_id, secrets.token_hex(8)), "kind": "conversation", "last": 0}
-            new |= {"title": kept_title(turn.question), "created": kept["created"]}
+            new |= {"title": plain_line(turn.question, LONGEST_TITLE), "created": kept["created"]}
             head = self._changed(
                 tenant_id, conversation_id, lambda it: {"last": it["last"] + 1, "updated": kept["created"]}, new
             )
@@ -81,7 +82,9 @@ class ElasticsearchConversationStore(ElasticsearchIndex, Serializable, Conversat
 
     def rename(self, tenant_id: str, conversation_id: str, title: str) -> bool:
         with self.server.reporting():
-            return self._changed(tenant_id, conversation_id, lambda _: {"title": kept_title(title)}) != {}
+            return (
+                self._changed(tenant_id, conversation_id, lambda _: {"title": plain_line(title, LONGEST_TITLE)}) != {}
+            )
 
     def delete(self, tenant_id: str, conversation_id: str) -> bool:
         with self.server.reporting():
