@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from tests.doubles.small_library import TENANT, small_library
+from tests.doubles.small_library import TENANT
 
 from shiguan.errors import AnswerError
 
@@ -12,11 +12,6 @@ FOLLOW_UP = "And when was it collected?"
 ABOUT = "What have we talked about so far?"
 # What no source says, said by the model all the same.
 FALSE = "It was collected in 1672."
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    return small_library(tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture(params=["simple", "advanced", "precise"])

@@ -1,7 +1,7 @@
 """Every mode of the embedded deployment, whole: real stores, the real embedder, an LLM over real HTTP or none."""
 
 import pytest
-from tests.doubles.small_library import TEXTS, small_library
+from tests.doubles.small_library import TEXTS
 
 from shiguan.engine.runner import Runner
 
@@ -10,11 +10,6 @@ MODES = ["simple", "advanced", "precise", "agent"]
 CALLS = {"simple": (1, 1), "advanced": (7, 6), "precise": (6, 6), "agent": (7, 7)}
 
 TANG = {"field": "meta.source", "operator": "==", "value": "tang.txt"}
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    return small_library(tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture(params=MODES, scope="module")

@@ -4,7 +4,6 @@ import asyncio
 import threading
 
 import pytest
-from tests.doubles.stand_in_llm import Fault
 
 from shiguan.engine.library import Library
 from shiguan.engine.loading import load_pipeline, pipeline_path
@@ -140,33 +139,6 @@ def test_an_answer_that_admits_the_gap_by_itself_is_left_as_it_is(library, two_h
     two_hops.rule(asks("Where was Li Su born?"), {"answer": "", "key": ""})
     two_hops.default = "Caizhou was taken by the general Li Su. The sources do not say where he was born."
     assert ask(library, HOPS)["answer"].endswith("The sources do not say where he was born.")
-
-
-def test_a_sub_answer_that_fails_costs_a_warning_and_the_other_goes_on(library, llm):
-    halves = ("Who set up the salt monopoly?", "Who proposed the two-tax reform?")
-    llm.rule("You reword questions", plan(*((text, []) for text in halves)))
-    llm.rule(asks(halves[0]), fault=Fault(status=400))
-    llm.rule(asks(halves[1]), cites("tax.txt", "Yang Yan proposed it", "Yang Yan"))
-    llm.default = "The two-tax reform was proposed by Yang Yan."
-    answer = ask(library, HALVES)
-    assert [sub["status"] for sub in answer["metadata"]["sub_questions"]] == ["failed", "answered"]
-    (warning,) = [text for text in answer["metadata"]["warnings"] if "sub-question 1" in text]
-    assert halves[0] in warning
-    assert answer["answer"].endswith(f"The sources do not say: {halves[0]}")
-
-
-def test_a_reply_that_is_no_plan_leaves_the_mode_as_it_is(library, llm):
-    llm.rule("You reword questions", "I cannot do that.")
-    answer = ask(library, HOPS)
-    assert answer["metadata"]["sub_questions"] == []
-    assert "<background>" not in llm.prompts[-1].partition("</sources>")[2]
-    assert any("as a whole" in warning for warning in answer["metadata"]["warnings"])
-    assert llm.calls == 2
-
-
-def test_without_a_model_the_sources_are_quoted_and_nothing_is_taken_apart(library):
-    answer = ask(library, HOPS)
-    assert (answer["status"], answer["metadata"]["sub_questions"]) == ("quoted", [])
 
 
 def test_sub_questions_see_the_tenants_own_passages_alone(library, llm):

@@ -4,7 +4,6 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.doubles.small_library import small_library
 from tests.doubles.stand_in_llm import Fault, StandInLlm
 
 from shiguan.engine.answer_stream import EVENTS
@@ -19,11 +18,6 @@ HISTORY = [
     {"role": "user", "content": "Who set up the salt monopoly?"},
     {"role": "assistant", "content": "Diwu Qi set up the salt monopoly in 758."},
 ]
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    return small_library(tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture(scope="module")
