@@ -125,7 +125,8 @@ def test_the_answer_comes_before_its_summary_is_written(llm, make_runner, conver
     store = runner.conversations.store
     assert (len(store.turns(TENANT, conversation)), store.nodes(TENANT, conversation)) == (1, [])
     go.set()
-    runner.conversations._threads.shutdown(wait=True)
+    for thread in runner.conversations._threads:
+        thread.shutdown(wait=True)
     assert [node.level for node in store.nodes(TENANT, conversation)] == [0]
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -32,16 +31,14 @@ class ConversationKeeper:
     """
     Keeps turns, and has conversations summarized in the background.
 
-    A store that fails costs a warning and never the answer. A conversation is summarized by one thread at a time; turns
-    that come in meanwhile follow at once. What a crash left out is done with the conversation's next turn.
+    A store that fails costs a warning and never the answer. A conversation is always summarized by the same thread, and
+    so by one at a time. What a crash left out is done with the conversation's next turn.
     """
 
     def __init__(self, reader: ConversationReader) -> None:
         self.store: ConversationStore = reader.conversation_store
         self.tree = reader.summary_tree
-        self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="conversation-summaries")
-        self._lock = threading.Lock()
-        self._at_work: dict[tuple[str, str], bool] = {}
+        self._threads = [ThreadPoolExecutor(1, thread_name_prefix="conversation-summaries") for _ in range(_AT_ONCE)]
 
     def keep(self, tenant_id: str, conversation_id: str, turn: Turn) -> list[str]:
         try:
@@ -52,36 +49,26 @@ class ConversationKeeper:
 
     def sum_up(self, tenant_id: str, conversation_id: str) -> None:
         """Have a conversation summarized in the background; returns at once."""
-        key = (tenant_id, conversation_id)
-        with self._lock:
-            if key in self._at_work:
-                self._at_work[key] = True
-            elif self.tree is not None:
-                # A server that is shutting down starts no more threads; the next turn catches up.
-                with suppress(RuntimeError):
-                    self._threads.submit(self._work, self.tree, key)
-                    self._at_work[key] = False
+        if self.tree is not None:
+            thread = self._threads[hash((tenant_id, conversation_id)) % _AT_ONCE]
+            # A server that is shutting down takes no more work; the next turn catches up.
+            with suppress(RuntimeError):
+                thread.submit(self._summarize, self.tree, tenant_id, conversation_id)
 
     def close(self) -> None:
-        self._threads.shutdown(wait=True, cancel_futures=True)
+        for thread in self._threads:
+            thread.shutdown(wait=True, cancel_futures=True)
         self.store.close()
 
-    def _work(self, tree: SummaryTree, key: tuple[str, str]) -> None:
-        tenant_id, conversation_id = key
-        again = True
-        while again:
-            try:
-                with Run(tenant_id=tenant_id).entered():
-                    warnings = tree.add_missing(self.store, tenant_id, conversation_id)
-                for warning in warnings:
-                    logger.warning("{warning}", warning=warning)
-            # Nobody awaits this thread; what it could not do is done with the next turn.
-            except Exception as error:
-                logger.warning("A conversation was not summarized: {error}", error=str(error))
-            with self._lock:
-                again = self._at_work.pop(key)
-                if again:
-                    self._at_work[key] = False
+    def _summarize(self, tree: SummaryTree, tenant_id: str, conversation_id: str) -> None:
+        try:
+            with Run(tenant_id=tenant_id).entered():
+                warnings = tree.add_missing(self.store, tenant_id, conversation_id)
+            for warning in warnings:
+                logger.warning("{warning}", warning=warning)
+        # Nobody awaits this thread; what it could not do is done with the next turn.
+        except Exception as error:
+            logger.warning("A conversation was not summarized: {error}", error=str(error))
 
 
 async def keep_turn(
