@@ -105,9 +105,7 @@ class Mode:
         values = {**options.for_components(), "query": checked_question(query), "tenant_id": tenant_id}
         for name in self._ignored(options):
             values.pop(name.partition(":")[0], None)
-        # A value of None means "as the YAML says": it must not reach a component as an explicit None.
-        given = {name: value for name, value in values.items() if value is not None and name in self.inputs}
-        data = self.pipeline.by_component(given)
+        data = self.pipeline.by_component({name: value for name, value in values.items() if name in self.inputs})
         writing: dict[str, Any] = {"generation_kwargs": options.writing()} if options.writing() else {}
         writing |= {"streaming_callback": on_chunk} if on_chunk else {}
         if writing and self.generator:
