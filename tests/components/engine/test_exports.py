@@ -17,6 +17,7 @@ from pylatexenc.latex2text import LatexNodes2Text, MacroTextSpec, get_default_la
 from tests.doubles.receipts import Parents, hostile_receipt
 
 from shiguan.engine.exports import FORMS, cited_entries, export_answer, read_sources
+from shiguan.engine.places import locate
 from shiguan.errors import RefusedError
 from shiguan.text.works import WORK_FIELDS, isbn_of, plain_line
 
@@ -287,3 +288,16 @@ def test_disagreements_of_a_forged_receipt_are_left_out(wrong):
     receipt, parents = disputed("en", wrong)
     for form in FORMS.keys() - {"annotations"}:
         assert b"different dates" not in export_answer(receipt, parents, form)
+
+
+@pytest.mark.parametrize("wrong", ["x", 7, ["x"], {"href": 7, "start": "x", "exact": 7, "page": []}])
+def test_fields_of_wrong_types_in_a_forged_receipt_are_left_out(wrong):
+    receipt, parents = hostile_receipt(1)
+    for citation in receipt.answer.citations:
+        citation.anchor = citation.selector = citation.claim = citation.cfi = citation.title = wrong
+    receipt.answer.answer = wrong
+    for form in FORMS.keys() - {"annotations"}:
+        assert export_answer(receipt, parents, form)
+    with pytest.raises(RefusedError, match="cites no place in an EPUB"):
+        export_answer(receipt, parents, "annotations")
+    assert {found["state"] for found in locate(receipt, lambda _: parents.documents)} <= {"gone", "doubtful"}
