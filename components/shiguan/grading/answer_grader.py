@@ -30,6 +30,8 @@ _ASPECTS = ("support", "relevance", "completeness", "clarity")
 # At or above these local scores no model is asked: of claims from 0 to 1, of relevance from 0 to 10. However low the
 # score of a claim, the passages may say it in other words.
 _SURE, _SURE_RELEVANCE = 0.8, 8.0
+# The average of the marks with which an answer passes; no mark may be below half of it.
+_PASSING = 7.0
 _SCORES: dict[Verdict, float] = {"supported": 0.9, "partial": 0.5, "unsupported": 0.15, "contradicted": 0.05}
 _MOST_SUGGESTIONS, _MOST_PAIRS, _LONGEST, _LONGEST_REASON = 3, 8, 500, 300
 
@@ -43,27 +45,22 @@ class AnswerGrader(Serializable):
     plain and without repetition). Only where the local check is unsure about a claim or the answer's relevance, or
     cited sources seem to disagree, is a model asked, once for everything: the marks, the verdicts on the unsure claims,
     whether sources that seem to or may disagree do, what is missing and how to do better. An answer whose average is
-    below the threshold, or any mark below half of it, does not pass; one whose relevance is below half of it does not
-    answer. Without a model, or with a broken reply, the marks are those of the local check; they are coarse, have
-    `judge: "local"`, and never fail an answer.
+    below 7, or any mark below 3.5, does not pass; one whose relevance is below 3.5 does not answer. Without a model, or
+    with a broken reply, the marks are those of the local check; they are coarse, have `judge: "local"`, and never fail
+    an answer.
 
     The model is asked for JSON: `{"claims": [{"id": 1, "verdict": "supported", "source": 1, "quote": "…", "reason":
     "…"}], "support": 9, "relevance": 8, "completeness": 7, "clarity": 8, "missing": "…", "feedback": "…",
     "suggestions": ["…"]}`, and where sources may disagree for `"pairs": [{"id": 1, "disagree": true}]` as well.
     """
 
-    def __init__(self, chat_generator: ChatGenerator | None = None, *, threshold: float = 7.0) -> None:
+    def __init__(self, chat_generator: ChatGenerator | None = None) -> None:
         """
-        Set the judge and the threshold.
+        Set the judge.
 
         :param chat_generator: The judge; None, or one that is not available, for the local marks.
-        :param threshold: The average, 0 to 10, at which an answer passes.
-        :raises ValueError: If the threshold is out of its range.
         """
-        if not 0 <= threshold <= 10:
-            raise ValueError(f"`threshold` must be 0 to 10, got {threshold}.")
         self.chat_generator = chat_generator
-        self.threshold = threshold
 
     def warm_up(self) -> None:
         warm_up_generator(self.chat_generator)
@@ -87,11 +84,11 @@ class AnswerGrader(Serializable):
                 warning = f"The LLM did not grade the answer ({why}); it was checked locally."
             answer = replace(judged or answer, llm_calls=1)
         marks = [answer.grade[aspect] for aspect in _ASPECTS]
-        overall, least, local = sum(marks) / len(marks), self.threshold / 2, answer.grade["judge"] == "local"
+        overall, local = sum(marks) / len(marks), answer.grade["judge"] == "local"
         decision = {
             "overall": round(overall, 2),
-            "passed": local or (overall >= self.threshold and min(marks) >= least),
-            "answers": local or answer.grade["relevance"] >= least,
+            "passed": local or (overall >= _PASSING and min(marks) >= _PASSING / 2),
+            "answers": local or answer.grade["relevance"] >= _PASSING / 2,
         }
         warnings = (*answer.warnings, *([warning] if warning else []))
         return replace(answer, grade={**answer.grade, **decision}, warnings=warnings)
