@@ -119,13 +119,13 @@ def check_answer(
     passages = list(numbered.values())
     cited = _cited(claims, numbered, checker) if paired else []
     return GradedAnswer(
-        reply,
-        question,
-        language or detect_language(question),
-        parts,
-        passages,
-        claims,
-        tuple(compared_places(cited, passages, doubtful=True)[:_MOST_PAIRS]),
+        reply=reply,
+        question=question,
+        language=language or detect_language(question),
+        parts=parts,
+        documents=passages,
+        claims=claims,
+        pairs=tuple(compared_places(cited, passages, doubtful=True)[:_MOST_PAIRS]),
         warnings=tuple(warnings),
     )
 

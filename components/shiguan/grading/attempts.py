@@ -59,7 +59,7 @@ class GradedAnswer:
     The reply of one round, with what the local check and then the judge found.
 
     `pairs` are cited places that may disagree, those first of which the rule is sure, each with what it or the judge
-    says. The grade is empty where no judge was configured.
+    says. The grade is empty without an `AnswerGrader`.
     """
 
     reply: ChatMessage
