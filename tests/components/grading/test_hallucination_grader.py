@@ -259,27 +259,23 @@ PARAPHRASE = "The frontier commander turned his troops upon the dynasty [1]."
 
 
 @pytest.mark.parametrize(
-    ("reply", "verdict", "asked"),
+    ("reply", "verdict"),
     [
-        (
-            said({"id": 1, "verdict": "supported", "source": 1, "quote": "An Lushan rose against the Tang"}),
-            "supported",
-            1,
-        ),
-        (said({"id": 1, "verdict": "supported", "source": 1, "quote": "words that nobody wrote"}), "partial", 1),
-        (said({"id": "1", "verdict": "Contradicted", "reason": "He did not."}), "contradicted", 1),
-        (said({"id": 7, "verdict": "supported"}), "unsupported", 1),
-        (said({"id": 1, "verdict": "maybe"}), "unsupported", 1),
-        ("I cannot say.", "unsupported", 1),
-        ('```json\n{"claims": [{"id": 1, "verdict": "partial",}]}\n```', "partial", 1),
+        (said({"id": 1, "verdict": "supported", "source": 1, "quote": "An Lushan rose against the Tang"}), "supported"),
+        (said({"id": 1, "verdict": "supported", "source": 1, "quote": "words that nobody wrote"}), "partial"),
+        (said({"id": "1", "verdict": "Contradicted", "reason": "He did not."}), "contradicted"),
+        (said({"id": 7, "verdict": "supported"}), "unsupported"),
+        (said({"id": 1, "verdict": "maybe"}), "unsupported"),
+        ("I cannot say.", "unsupported"),
+        ('```json\n{"claims": [{"id": 1, "verdict": "partial",}]}\n```', "partial"),
     ],
 )
-def test_the_judge_decides_within_what_the_passages_show(stand_in_llm, judge, reply, verdict, asked):
+def test_the_judge_decides_within_what_the_passages_show(stand_in_llm, judge, reply, verdict):
     stand_in_llm.default = reply
     grader = judged(judge, on_unsupported="mark")
     result = grader.run([ChatMessage.from_assistant(PARAPHRASE)], passages(ENGLISH), "Who rose?")
     assert [one["verdict"] for one in result["verdicts"]] == [verdict]
-    assert result["llm_calls"] == stand_in_llm.calls == asked
+    assert result["llm_calls"] == stand_in_llm.calls == 1
 
 
 @pytest.mark.parametrize(("mark", "fires"), [(7, "replies"), (6.9, "retry")])
