@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -349,13 +350,10 @@ def shown_passage(document: Document) -> dict[str, Any]:
 
 
 def _work(metas: list[dict[str, Any]]) -> dict[str, Any]:
-    sections: list[dict[str, Any]] = []
-    for meta in metas:
-        path, at = meta.get("section") or [], int(meta["position"])
-        if sections and sections[-1]["section"] == path:
-            sections[-1]["last"] = at
-        else:
-            sections.append({"section": path, "first": at, "last": at})
+    sections = []
+    for path, inside in groupby(metas, key=lambda meta: meta.get("section") or []):
+        positions = [int(meta["position"]) for meta in inside]
+        sections.append({"section": path, "first": positions[0], "last": positions[-1]})
     shown = {name: metas[0].get(name) for name in ("source", "source_id", "record_id", "title", "author")}
     language = Counter(meta.get("language", "und") for meta in metas).most_common(1)[0][0]
     return {**shown, "language": language, "passages": len(metas), "sections": sections}
