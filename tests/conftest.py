@@ -125,3 +125,11 @@ def stand_in_llm():
 
     with StandInLlm() as llm:
         yield llm
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    """The folder of a library of four short texts, for the tests of a module."""
+    from tests.doubles.small_library import small_library
+
+    return small_library(tmp_path_factory.mktemp("library"))

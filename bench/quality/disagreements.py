@@ -323,13 +323,12 @@ class Judge:
         numbered = list(enumerate(pair.texts, start=1))
         documents = [Document(id=f"p{number}", content=text, meta={"number": number}) for number, text in numbered]
         reply = ChatMessage.from_assistant("\n\n".join(f"{text} [{number}]" for number, text in numbered))
-        checked, _ = check_answer(reply, documents, "", pair.languages[0])
+        checked = check_answer(reply, documents, "", pair.languages[0])
         if self.asked_anyway or any(one["disagree"] for one in checked.pairs):
             said = [pair.disagrees == (draw.random() < self.right) for _ in checked.pairs]
             pairs = [{"id": number, "disagree": one} for number, one in enumerate(said, start=1)]
             marks = dict.fromkeys(("support", "relevance", "completeness", "clarity"), 9)
-            graded = read_grade(json.dumps({**marks, "pairs": pairs}), checked)
-            checked = graded[2] if graded else checked
+            checked = read_grade(json.dumps({**marks, "pairs": pairs}), checked) or checked
         return any(one["disagree"] for one in checked.pairs)
 
 

@@ -4,19 +4,19 @@ import inspect
 import re
 import reprlib
 import time
-import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from functools import wraps
 from typing import Any, NamedTuple
 
 from shiguan.errors import RefusedError
+from shiguan.tenants import guard_methods
 
 CONVERSATION_ID = r"\w[\w.:-]{0,127}"
 """What an id may be: 1 to 128 letters, digits and `_.:-`, the first a letter, a digit or `_`."""
 LONGEST_TITLE = 200
-_KEPT_WHOLE = 100_000
+LONGEST_TURN = 100_000
+"""How many characters of a question or an answer are kept."""
 _DAY, _SWEEP = 86_400.0, 3_600.0
 _MAINTENANCE = frozenset("close expire from_dict set_up to_dict".split())
 
@@ -94,9 +94,15 @@ class ConversationStore(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        for name, method in list(vars(cls).items()):
-            if inspect.isfunction(method) and not name.startswith("_") and name not in _MAINTENANCE:
-                setattr(cls, name, _guarded(name, method))
+        methods = {name: method for name, method in vars(cls).items() if inspect.isfunction(method)}
+        names = [name for name in methods if not name.startswith("_") and name not in _MAINTENANCE]
+        for name in names:
+            taken = list(inspect.signature(methods[name]).parameters)[1:3]
+            if taken[:1] != ["tenant_id"] or not (name == "conversations" or taken[1:] == ["conversation_id"]):
+                raise TypeError(
+                    f"`{name}` must take `tenant_id` and `conversation_id` first: whose conversation is it about?"
+                )
+        guard_methods(cls, names, _check_owner)
 
     @abstractmethod
     def append(self, tenant_id: str, conversation_id: str, turn: Turn) -> int:
@@ -139,27 +145,15 @@ class ConversationStore(ABC):
         """Remove what is older than may be kept, of all tenants."""
 
 
-def _guarded(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-    signature = inspect.signature(method)
-    names = list(signature.parameters)[1:3]
-    alone = name == "conversations"
-    if names[:1] != ["tenant_id"] or not (alone or names[1:] == ["conversation_id"]):
-        raise TypeError(f"`{name}` must take `tenant_id` and `conversation_id` first: whose conversation is it about?")
-
-    @wraps(method)
-    def guarded(self: ConversationStore, *arguments: Any, **words: Any) -> Any:
-        given = signature.bind(self, *arguments, **words).arguments
-        tenant_id = given["tenant_id"]
-        if not isinstance(tenant_id, str) or not tenant_id.strip() or re.search("[\ud800-\udfff\0]", tenant_id):
-            raise RefusedError(
-                f"A conversation was asked for without a tenant (`tenant_id` is {reprlib.repr(tenant_id)}). Every "
-                "request names whose conversations it may see; pass the tenant's id."
-            )
-        if not alone:
-            check_conversation_id(given["conversation_id"])
-        return method(self, *arguments, **words)
-
-    return guarded
+def _check_owner(_store: ConversationStore, _name: str, given: dict[str, Any]) -> None:
+    tenant_id = given["tenant_id"]
+    if not isinstance(tenant_id, str) or not tenant_id.strip() or re.search("[\ud800-\udfff\0]", tenant_id):
+        raise RefusedError(
+            f"A conversation was asked for without a tenant (`tenant_id` is {reprlib.repr(tenant_id)}). Every "
+            "request names whose conversations it may see; pass the tenant's id."
+        )
+    if "conversation_id" in given:
+        check_conversation_id(given["conversation_id"])
 
 
 def check_conversation_id(conversation_id: Any) -> None:
@@ -171,28 +165,12 @@ def check_conversation_id(conversation_id: Any) -> None:
         )
 
 
-def kept_turn(turn: Turn, created: float | None = None) -> dict[str, Any]:
+def kept_turn(turn: Turn) -> dict[str, Any]:
     """Give a turn as plain data that any store takes: bounded, and without halves of characters."""
-    fields = asdict(turn) | {"created": time.time() if created is None else created}
+    fields = asdict(turn) | {"created": time.time()}
     for name in ("question", "answer"):
-        fields[name] = fields[name][:_KEPT_WHOLE].encode("utf-8", "replace").decode()
+        fields[name] = fields[name][:LONGEST_TURN].encode("utf-8", "replace").decode()
     return fields
-
-
-_ESCAPES = re.compile("\x1b\\[[0-?]*[ -/]*[@-~]")
-_JOINERS = "\u200c\u200d"
-_MARKUP = re.compile(r"([\\`*_{}\[\]()<>#|!~&])")
-
-
-def one_line(text: str) -> str:
-    """Make one line of a text, without what would steer a terminal or turn around what is read."""
-    line = " ".join(_ESCAPES.sub("", text).split())
-    return "".join(one for one in line if one in _JOINERS or unicodedata.category(one) not in ("Cc", "Cf", "Cs"))
-
-
-def kept_title(text: str) -> str:
-    """Make one bounded line of a title or of a first question."""
-    return " ".join(one_line(text)[:LONGEST_TITLE].split())
 
 
 def as_messages(turns: Sequence[Turn]) -> list[dict[str, str]]:
@@ -203,34 +181,3 @@ def as_messages(turns: Sequence[Turn]) -> list[dict[str, str]]:
         for role, text in (("user", turn.question), ("assistant", turn.said))
         if text
     ]
-
-
-def head_of(conversation: Conversation) -> dict[str, Any]:
-    known = {name: value for name, value in asdict(conversation).items() if name != "birth"}
-    return {**known, "title": kept_title(conversation.title)}
-
-
-def shown_conversation(conversation: Conversation, turns: Sequence[Turn]) -> dict[str, Any]:
-    return {**head_of(conversation), "turns": [asdict(turn) for turn in turns]}
-
-
-def export_markdown(conversation: Conversation, turns: Sequence[Turn]) -> str:
-    """Write a conversation as Markdown: titles and questions as plain text, answers without HTML."""
-    parts = [f"# {_as_text(kept_title(conversation.title))}"]
-    for turn in turns:
-        when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(turn.created))
-        lines = (_kept_form(line) for line in turn.answer.splitlines())
-        answer = "\n".join(f"> {line}".rstrip() for line in lines)
-        parts += [f"## {turn.number}. {_as_text(one_line(turn.question))}", f"*{when} UTC*", answer or "> "]
-    return "\n\n".join(parts) + "\n"
-
-
-def _as_text(line: str) -> str:
-    """Write a line so that Markdown shows it as it is."""
-    return _MARKUP.sub(r"\\\1", line)
-
-
-def _kept_form(line: str) -> str:
-    """Leave an answer's headings, lists and marks, and nothing that a viewer of Markdown would load or run."""
-    indent = line[: len(line) - len(line.lstrip())]
-    return indent + one_line(line).replace("<", "\\<").replace("![", "!\\[").replace("](", "]\\(")

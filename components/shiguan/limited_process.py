@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from multiprocessing import util
 from pathlib import Path
 from typing import Any
@@ -65,7 +65,7 @@ def run_limited(
     process = _process()
     try:
         _awaited(process.submit(_prepared, prepare[0], prepare[1:]), waiting, _STARTING_SECONDS)
-        future = process.submit(_limited, task, arguments, str(Path.cwd()), astuple(limits))
+        future = process.submit(_limited, task, arguments, str(Path.cwd()), limits)
         answer = json.loads(_awaited(future, waiting, limits.seconds * _WAITING_FACTOR))
     except TerminatedWorkerError as error:
         if "SIGPROF" in str(error):
@@ -137,21 +137,20 @@ def _prepared(prepare: Callable[..., object], arguments: tuple[str, ...]) -> Non
         prepare(*arguments)
 
 
-def _limited(task: Callable[..., Any], arguments: tuple[Any, ...], folder: str, limits: tuple[Any, ...]) -> bytes:
-    seconds, memory, most = limits
+def _limited(task: Callable[..., Any], arguments: tuple[Any, ...], folder: str, limits: Limits) -> bytes:
     os.chdir(folder)
-    _set_limits(seconds, memory)
+    _set_limits(limits.seconds, limits.memory)
     try:
         answer = json.dumps({"result": task(*arguments)}).encode()
-        if len(answer) <= most:
+        if len(answer) <= limits.answer:
             return answer
-        reached = f"gave more than {most / 1_000_000:,.0f} MB of text and structure"
+        reached = f"gave more than {limits.answer / 1_000_000:,.0f} MB of text and structure"
     except Exception as error:
         reached = f"failed ({type(error).__name__}: {error})"
         cause: BaseException | None = error
         while cause is not None:
             if isinstance(cause, MemoryError):
-                reached = f"took more than {memory / 1_000_000:,.0f} MB of memory"
+                reached = f"took more than {limits.memory / 1_000_000:,.0f} MB of memory"
             cause = cause.__cause__
     finally:
         _set_limits(0, None)

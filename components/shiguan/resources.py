@@ -32,10 +32,10 @@ def resource_folder(name: str) -> Path:
     return found
 
 
-def utc_time(at: float | None = None, *, days: int = 0) -> str:
-    """Write a moment, by default now, and so many days later (a century at most), to the second."""
-    moment = datetime.now(UTC) if at is None else datetime.fromtimestamp(at, UTC)
-    return (moment + timedelta(days=max(-36_500, min(days, 36_500)))).isoformat(timespec="seconds")
+def utc_time(*, days: int = 0) -> str:
+    """Write the present moment, or so many days later (a century at most), to the second."""
+    moment = datetime.now(UTC) + timedelta(days=max(-36_500, min(days, 36_500)))
+    return moment.isoformat(timespec="seconds")
 
 
 def data_folder(path: str | Path | None = None) -> Path:

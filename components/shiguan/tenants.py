@@ -4,7 +4,7 @@ import inspect
 import math
 import re
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import copy
 from functools import wraps
 from typing import Any, Self
@@ -192,28 +192,36 @@ class TenantGuarded:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        for name in dir(cls):
-            if _SEARCHES.fullmatch(name) or not (name.startswith("_") or name.removesuffix("_async") in _SAFE):
-                method = inspect.getattr_static(cls, name)
-                if inspect.isfunction(method) and not hasattr(method, "guards_tenant"):
-                    setattr(cls, name, _guarded(name, method))
+        names = [name for name in dir(cls) if not (name.startswith("_") or name.removesuffix("_async") in _SAFE)]
+        guard_methods(cls, [*names, *filter(_SEARCHES.fullmatch, dir(cls))], TenantGuarded._check_tenant)
+
+    def _check_tenant(self, name: str, given: dict[str, Any]) -> None:
+        filters = given.get("filters", given.get("options", {}).get("filters"))
+        if self._scoped and not names_tenant(filters):
+            raise RefusedError(
+                f"`{type(self).__name__}.{name}` was called without a tenant: filters are {reprlib.repr(filters)}. "
+                f'Expected {{"field": "{TENANT_FIELD}", "operator": "==", "value": …}}, alone or among the '
+                "conditions of the outermost AND, as `TenantFilter` makes it. To maintain all tenants' documents, "
+                "call it on `store.unscoped()`."
+            )
 
 
-def _guarded(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+def guard_methods(cls: type, names: Iterable[str], check: Callable[[Any, str, dict[str, Any]], None]) -> None:
+    """Have methods of a class call `check` first, with the object, their name and their arguments by name."""
+    for name in names:
+        method = inspect.getattr_static(cls, name)
+        if inspect.isfunction(method) and not hasattr(method, "guards_tenant"):
+            setattr(cls, name, _guarded(name, method, check))
+
+
+def _guarded(
+    name: str, method: Callable[..., Any], check: Callable[[Any, str, dict[str, Any]], None]
+) -> Callable[..., Any]:
     signature = inspect.signature(method)
 
     @wraps(method)
-    def guarded(self: TenantGuarded, *arguments: Any, **words: Any) -> Any:
-        if self._scoped:
-            given = signature.bind(self, *arguments, **words).arguments
-            filters = given.get("filters", given.get("options", {}).get("filters"))
-            if not names_tenant(filters):
-                raise RefusedError(
-                    f"`{type(self).__name__}.{name}` was called without a tenant: filters are {reprlib.repr(filters)}. "
-                    f'Expected {{"field": "{TENANT_FIELD}", "operator": "==", "value": …}}, alone or among the '
-                    "conditions of the outermost AND, as `TenantFilter` makes it. To maintain all tenants' documents, "
-                    "call it on `store.unscoped()`."
-                )
+    def guarded(self: Any, *arguments: Any, **words: Any) -> Any:
+        check(self, name, signature.bind(self, *arguments, **words).arguments)
         return method(self, *arguments, **words)
 
     guarded.guards_tenant = True  # type: ignore[attr-defined]

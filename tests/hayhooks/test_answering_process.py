@@ -77,14 +77,6 @@ def test_a_question_gets_the_answer_object(server, mode):
     ]
 
 
-def test_filters_and_top_k_hold(server):
-    only = {"field": "meta.source", "operator": "==", "value": "wall.txt"}
-    answer = server.post("/api/v1/rag/query", json={"query": QUESTION, "filters": only}).json()
-    assert {document["source"] for document in answer["documents"]} <= {"wall.txt"}
-    answer = server.post("/api/v1/rag/query", json={"query": QUESTION, "top_k": 1}).json()
-    assert len(answer["documents"]) == 1
-
-
 @pytest.mark.parametrize("path", ["query", "query-stream"])
 @pytest.mark.parametrize(
     ("body", "status", "fields"),
@@ -149,22 +141,6 @@ def test_a_wrong_model_key_stands_in_the_log_with_what_to_do_and_without_a_text(
     assert "Check OPENAI_API_KEY" in server.errors
     assert QUESTION[:10] not in server.errors
     assert ANSWER[:10] not in server.errors
-
-
-def test_a_batch_keeps_its_order_and_fails_by_item(server):
-    bodies = [
-        {"query": QUESTION},
-        {"query": ""},
-        {"query": QUESTION, "mode": "precise"},
-        {"query": QUESTION, "mode": "clever"},
-        {"query": QUESTION, "mode": "advanced"},
-    ]
-    reply = server.post("/api/v1/rag/batch", json={"requests": bodies})
-    results = reply.json()["results"]
-    assert reply.status_code == 200
-    assert [result["index"] for result in results] == [0, 1, 2, 3, 4]
-    assert [result["answer"]["mode"] for result in results if "answer" in result] == ["simple", "precise", "advanced"]
-    assert [result["error"]["fields"][0]["field"] for result in results if "error" in result] == ["query", "mode"]
 
 
 @pytest.mark.parametrize(

@@ -179,22 +179,6 @@ def test_an_upload_without_a_length_is_bounded_while_it_comes(ready, keys):
     assert reply.status_code == 413, reply.text
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "words"),
-    [
-        ("empty.txt", b"", "empty"),
-        ("fake.pdf", b"PK\x03\x04 no pdf", "its name says PDF"),
-        ("fake.epub", b"PK\x03\x04 no book", ""),
-    ],
-)
-def test_a_file_that_cannot_be_read_fails_with_what_to_do(ready, keys, name, content, words):
-    failed = put(ready, keys, "acme", name, content)
-    assert (failed["state"], failed["error"]["type"]) == ("failed", "refused")
-    assert words in failed["error"]["message"]
-    assert failed["error"]["next_step"]
-    assert name not in names(ready, keys, "acme")
-
-
 def test_the_name_of_an_upload_is_only_a_name(ready, keys):
     done = put(ready, keys, "acme", "../../../../tmp/书 & <b>.txt", SALT)
     assert done["source"] == "书 & <b>.txt"

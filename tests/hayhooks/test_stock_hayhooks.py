@@ -8,19 +8,13 @@ from pathlib import Path
 
 import pytest
 from tests.doubles.server_process import ServerProcess
-from tests.doubles.small_library import copy_library, small_library
+from tests.doubles.small_library import copy_library
 from tests.hayhooks.test_app_routes import ROOT
 
 pytestmark = pytest.mark.slow
 MODES = ["simple", "advanced", "precise", "agent"]
 QUESTION = "Who proposed the two-tax reform?"
 HAYHOOKS = str(Path(sys.executable).with_name("hayhooks"))
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    """A library of two tenants, which no process holds."""
-    return small_library(tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from tests.doubles.agent_file import agent_file, outside_tools
-from tests.doubles.small_library import TEXTS, small_library
+from tests.doubles.small_library import TEXTS
 from tests.doubles.stand_in_services import StandInServices
 
 from shiguan.engine.loading import load_stores
@@ -13,11 +13,6 @@ from shiguan.engine.runner import Runner
 
 SORRY = "抱歉，我在查询外部资料库时遇到了一个技术问题，暂时无法获取该信息。我们可以先聊聊其他话题吗？"
 BORN = "王安石生于哪一年？"
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    return small_library(tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture
@@ -312,16 +307,3 @@ def test_what_only_a_tool_says_stands_below_the_library(llm, services, ask):
     assert claim["verdict"] == "partial"
     assert "only a tool says so" in claim["reason"]
     assert answer["citations"][0]["origin"] == "tool"
-
-
-def test_an_answer_without_any_passage_is_not_shown(llm, services, ask):
-    services.articles = []
-    script(llm, calls(("search_wikipedia", {"query": "x"})), "王安石生于1021年。")
-    answer = ask(BORN, tenant_id="nobody")
-    assert (answer["status"], answer["answer"]) == ("not_found", "所查资料中没有找到这个问题的答案。")
-
-
-def test_without_a_model_the_sources_are_quoted(services, ask):
-    answer = ask("Who proposed the two-tax reform?")
-    assert (answer["status"], answer["citations"][0]["source"]) == ("quoted", "tax.txt")
-    assert services.requests == []

@@ -3,20 +3,15 @@
 import threading
 
 import pytest
-from tests.doubles.small_library import TENANT, small_library
+from tests.doubles.small_library import TENANT
 
-from shiguan.errors import AnswerError, RefusedError
+from shiguan.errors import AnswerError
 
 TOPIC = "Who proposed the two-tax reform?"
 FOLLOW_UP = "And when was it collected?"
 ABOUT = "What have we talked about so far?"
 # What no source says, said by the model all the same.
 FALSE = "It was collected in 1672."
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    return small_library(tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture(params=["simple", "advanced", "precise"])
@@ -130,7 +125,8 @@ def test_the_answer_comes_before_its_summary_is_written(llm, make_runner, conver
     store = runner.conversations.store
     assert (len(store.turns(TENANT, conversation)), store.nodes(TENANT, conversation)) == (1, [])
     go.set()
-    runner.conversations._threads.shutdown(wait=True)
+    for thread in runner.conversations._threads:
+        thread.shutdown(wait=True)
     assert [node.level for node in store.nodes(TENANT, conversation)] == [0]
 
 
@@ -143,16 +139,6 @@ def test_the_callers_own_history_goes_before_what_is_kept_and_is_not_kept(make_r
     assert answer["documents"][0]["source"] == "tax.txt"
     assert answer["metadata"]["explain"]["memory"] == ""
     assert len(turns(runner, conversation)) == 1
-
-
-def test_what_is_loaded_finds_what_the_same_turns_from_the_caller_find(llm, make_runner, conversation):
-    runner = make_runner()
-    first = runner.ask(TOPIC, tenant_id=TENANT, conversation_id=conversation)
-    history = [{"role": "user", "content": TOPIC}, {"role": "assistant", "content": first["answer"]}]
-    sent = runner.ask(FOLLOW_UP, tenant_id=TENANT, history=history, explain=True)
-    loaded = runner.ask(FOLLOW_UP, tenant_id=TENANT, conversation_id=conversation, explain=True)
-    assert loaded["documents"] == sent["documents"]
-    assert loaded["metadata"]["queries"] == sent["metadata"]["queries"]
 
 
 def test_a_search_by_the_id_finds_what_the_turns_from_the_caller_find(llm, make_runner, conversation):
@@ -179,12 +165,6 @@ def test_without_an_id_and_after_an_error_nothing_is_kept(llm, make_runner, conv
     with pytest.raises(AnswerError):
         runner.ask(TOPIC, tenant_id=TENANT, conversation_id=conversation)
     assert turns(runner, conversation) == []
-
-
-@pytest.mark.parametrize("wrong", ["", "a/b", "../x", "x" * 129, "a\nb"])
-def test_what_can_be_no_id_is_refused_before_anything_runs(make_runner, wrong):
-    with pytest.raises(RefusedError, match="no id of a conversation"):
-        make_runner().ask(TOPIC, tenant_id=TENANT, conversation_id=wrong)
 
 
 async def test_a_stream_keeps_its_turn_before_it_ends(make_runner, conversation):

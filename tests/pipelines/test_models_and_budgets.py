@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import pytest
 from tests.doubles.model_sections import mode_with, named
-from tests.doubles.small_library import small_library
 from tests.doubles.stand_in_llm import Fault
 
 from shiguan.engine.runner import Runner
@@ -16,11 +15,6 @@ from shiguan.llm.run import Run
 QUESTION = "Who proposed the two-tax reform?"
 HARD = "Compare the salt monopoly with the two-tax reform, and say why both were set up and what they paid by 780."
 ROLES = {"answer": ["normal"], "answer_strong": ["strong", "normal"], "helper": ["cheap"], "judge": ["judge"]}
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    return small_library(tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture
@@ -120,14 +114,6 @@ def test_one_endpoint_in_the_environment_stays_enough(llm, library, monkeypatch)
 def test_named_models_answer_where_the_environment_names_none(llm, runner_of, mode):
     answer = runner_of(mode).ask(QUESTION, tenant_id="a")
     assert (answer["status"], answer["metadata"]["model"]) == ("answered", "normal")
-
-
-def test_where_no_named_model_has_its_key_the_sources_are_quoted(llm, library, tmp_path, monkeypatch):
-    monkeypatch.setenv("SHIGUAN_PIPELINES_DIR", str(tmp_path))
-    models = {"models": named(llm, "normal", key_variable="MISSING_API_KEY"), "roles": {"answer": ["normal"]}}
-    with Runner("embedded", mode_with(tmp_path, "simple", models=models), data_dir=library) as runner:
-        assert runner.ask(QUESTION, tenant_id="a")["status"] == "quoted"
-    assert llm.calls == 0
 
 
 def test_a_strong_model_that_is_down_costs_one_more_try_and_a_warning(llm, runner_of):

@@ -1,21 +1,15 @@
 """Every mode of the embedded deployment, whole: real stores, the real embedder, an LLM over real HTTP or none."""
 
 import pytest
-from tests.doubles.small_library import TEXTS, small_library
+from tests.doubles.small_library import TEXTS
 
 from shiguan.engine.runner import Runner
-from shiguan.errors import RefusedError
 
 MODES = ["simple", "advanced", "precise", "agent"]
 # How many calls a question may take at most, and how many of them one after the other.
 CALLS = {"simple": (1, 1), "advanced": (7, 6), "precise": (6, 6), "agent": (7, 7)}
 
 TANG = {"field": "meta.source", "operator": "==", "value": "tang.txt"}
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    return small_library(tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture(params=MODES, scope="module")
@@ -52,23 +46,14 @@ def test_an_odd_question_finds_what_is_there_or_nothing(runner, query):
     assert bool(answer["citations"]) is (answer["status"] in ("quoted", "closest"))
 
 
-def test_a_question_of_nothing_but_nuls_is_empty(runner):
-    with pytest.raises(RefusedError, match="The question is empty"):
-        runner.ask("\0" * 20, tenant_id="a")
-
-
 def test_a_quotation_is_what_stands_at_its_place_in_the_stored_passage(library, runner):
     answer = runner.ask("安祿山在哪裡起兵？", tenant_id="a")
+    assert "范阳" in answer["answer"]
     for citation in answer["citations"]:
         stored = TEXTS[citation["source"]]
         assert stored[citation["start"] : citation["end"]] == citation["quote"]
         place = citation["claim"]
         assert answer["answer"][place["start"] : place["end"]].replace("**", "").removeprefix("> ") == citation["quote"]
-
-
-def test_without_an_llm_every_mode_answers_chinese(runner):
-    answer = runner.ask("安祿山在哪裡起兵？", tenant_id="a")
-    assert "范阳" in answer["answer"]
 
 
 def test_what_the_sources_do_not_say_gets_the_modes_own_sentence(runner, mode):
@@ -156,12 +141,6 @@ def test_the_explanation_tells_what_each_stage_did(runner, mode):
         assert set(explained) == {"analysis", "queries", "hypothetical_passages", "source", "memory", *own}
         assert explained["queries"] == [question]
         assert explained["analysis"]["language"] == "en"
-
-
-def test_the_same_runner_answers_many_questions(llm, library, mode):
-    with Runner("embedded", mode, data_dir=library) as runner:
-        answers = [runner.ask("Who proposed the two-tax reform?", tenant_id="a")["answer"] for _ in range(3)]
-    assert len(set(answers)) == 1
 
 
 @pytest.mark.parametrize(

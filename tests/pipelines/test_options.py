@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.doubles.small_library import TENANT, small_library
+from tests.doubles.small_library import TENANT
 
 from shiguan.cli import main
 from shiguan.engine.options import AskOptions
@@ -35,11 +35,6 @@ WRONG = [
     ("when", "763..755", "it runs backwards, from 763 to 755"),
     ("when", "天宝十六载", "天寶 has 15 years"),
 ]
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    return small_library(tmp_path_factory.mktemp("small"))
 
 
 @pytest.fixture

@@ -109,7 +109,8 @@ def test_a_full_prompt_begins_anew_with_the_summary_and_says_so(make_runner, llm
     runner.pipeline.get_component("conversation").token_budget = 100
     asked = {"tenant_id": TENANT, "conversation_id": "full"}
     first = runner.ask(QUESTIONS[0], **asked)
-    runner.conversations._threads.shutdown(wait=True)
+    for thread in runner.conversations._threads:
+        thread.shutdown(wait=True)
     second = runner.ask("And how did he pay for the boats?", **asked)
     assert any("outgrown its prompt" in warning for warning in second["metadata"]["warnings"])
     prompt = next(one for one in reversed(prompts(llm)) if "pay for the boats" in one)

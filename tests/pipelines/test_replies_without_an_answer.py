@@ -1,18 +1,12 @@
 """A reply that holds nothing to show is a failure of the model, whatever the mode and however it is asked."""
 
 import pytest
-from tests.doubles.small_library import small_library
 
 from shiguan.errors import EndpointError
 from shiguan.serving.error_replies import as_api_error
 
 QUESTION = "Who proposed the two-tax reform?"
 CALLS = {"tool_calls": [{"name": "search", "arguments": {}}]}
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    return small_library(tmp_path_factory.mktemp("library"))
 
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["asked", "streamed"])

@@ -176,7 +176,7 @@ def retrieval(mode, folder):
         if str(node.get("type", "")).endswith("QdrantEdgeDocumentStore"):
             node["init_parameters"] = {**node["init_parameters"], "path": str(folder)}
     data["outputs"] = {"documents": "parent_fetcher.documents"}
-    return pruned(data, ["documents"], mode)
+    return pruned(data, ["documents"])
 
 
 @pytest.mark.slow

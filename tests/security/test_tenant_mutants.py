@@ -133,7 +133,7 @@ def seen_tenants(data, library, filters):
     if "ranker" in data["components"]:
         data["components"]["ranker"] = {"type": f"{InOrder.__module__}.InOrder", "init_parameters": {}}
     data["outputs"] = {**{key: value for key, value in data["outputs"].items() if key == "library"}, "documents": "context_builder.documents"}  # fmt: skip
-    data = pruned(data, list(data["outputs"]), "mutant")
+    data = pruned(data, list(data["outputs"]))
     said = {"query": "Guo Ziyi", "tenant_id": "ours", "owner": "theirs", "filters": filters, "where": filters}
     pipeline = AsyncPipeline.from_dict(data)
     try:

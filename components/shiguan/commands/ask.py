@@ -22,7 +22,8 @@ from shiguan.commands.options import (
     typed_question,
 )
 from shiguan.commands.terminal import place_line
-from shiguan.conversations import ConversationStore, check_conversation_id, export_markdown, head_of, shown_conversation
+from shiguan.conversations import ConversationStore, check_conversation_id
+from shiguan.engine.conversations import export_markdown, head_of, shown_conversation
 from shiguan.engine.loading import load_stores
 from shiguan.engine.options import read_options
 from shiguan.engine.pipeline_run import checked_question

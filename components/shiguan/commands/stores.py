@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any
 
 from shiguan.commands.options import print_line, print_result
@@ -56,7 +55,7 @@ def copy(options: argparse.Namespace) -> int:
                 pass
         with IngestProgress([], show=not options.json) as progress:
             warnings = work.embed(progress.callback)
-        counts = {kind: asdict(done) for kind, done in work.compare().items()}
+        counts = work.compare()
     finally:
         work.close()
     lines = [

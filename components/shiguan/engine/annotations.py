@@ -55,18 +55,16 @@ def _set(receipt: Receipt, source: str, work: dict[str, Any]) -> dict[str, Any]:
 
 
 def _annotation(receipt: Receipt, citation: CitedSpan, name: str) -> dict[str, Any]:
-    data = citation.model_dump()
-    found = data.get("selector")
-    quotation = found if isinstance(found, dict) else {}
-    exact = {name: str(quotation.get(name) or "") for name in ("prefix", "suffix")}
-    selectors = [{"type": "TextQuoteSelector", "exact": citation.quote, **exact}]
-    if isinstance(data.get("cfi"), str):
-        selectors.insert(0, {"type": "FragmentSelector", "conformsTo": _CFI, "value": data["cfi"]})
+    quotation = citation.other("selector", dict) or {}
+    around = {side: str(quotation.get(side) or "") for side in ("prefix", "suffix")}
+    selectors = [{"type": "TextQuoteSelector", "exact": citation.quote, **around}]
+    if (cfi := citation.other("cfi", str)) is not None:
+        selectors.insert(0, {"type": "FragmentSelector", "conformsTo": _CFI, "value": cfi})
     lines = [receipt.answer.query]
-    claim, answer = data.get("claim"), receipt.answer.model_dump().get("answer")
-    if receipt.answer.status == "answered" and isinstance(claim, dict) and isinstance(answer, str):
-        start, end = claim.get("start"), claim.get("end")
-        lines += [answer[start:end]] if isinstance(start, int) and isinstance(end, int) else []
+    claim, answer = citation.other("claim", dict) or {}, receipt.answer.other("answer", str) or ""
+    start, end = claim.get("start"), claim.get("end")
+    if receipt.answer.status == "answered" and isinstance(start, int) and isinstance(end, int):
+        lines.append(answer[start:end])
     comment = "\n".join([*(plain_line(line, _LONGEST) for line in lines), f"Shiguan receipt: {receipt.id}"])
     return {
         "id": _urn(receipt, name),
@@ -81,8 +79,7 @@ def _annotation(receipt: Receipt, citation: CitedSpan, name: str) -> dict[str, A
 
 def _href(citation: CitedSpan) -> str:
     """Return the file of the book that a citation points into; empty where it is not in an EPUB."""
-    anchor = citation.model_dump().get("anchor")
-    href = anchor.get("href") if isinstance(anchor, dict) else None
+    href = (citation.other("anchor", dict) or {}).get("href")
     return href if isinstance(href, str) else ""
 
 

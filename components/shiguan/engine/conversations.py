@@ -1,19 +1,23 @@
-"""Keeps the turns of conversations, and has them summarized in the background."""
+"""Keeps the turns of conversations, has them summarized in the background, and writes them for readers."""
 
 import asyncio
-import threading
+import re
+import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
 from haystack import GeneratedAnswer, logging
 
-from shiguan.conversations import ConversationStore, Turn
+from shiguan.conversations import LONGEST_TITLE, LONGEST_TURN, Conversation, ConversationStore, Turn
 from shiguan.engine.options import AskOptions
 from shiguan.errors import StoreError
 from shiguan.llm.run import Run
 from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.memory.summary_tree import SummaryTree
+from shiguan.text.works import plain_line
 
 logger = logging.getLogger(__name__)
 
@@ -27,16 +31,14 @@ class ConversationKeeper:
     """
     Keeps turns, and has conversations summarized in the background.
 
-    A store that fails costs a warning and never the answer. A conversation is summarized by one thread at a time; turns
-    that come in meanwhile follow at once. What a crash left out is done with the conversation's next turn.
+    A store that fails costs a warning and never the answer. A conversation is always summarized by the same thread, and
+    so by one at a time. What a crash left out is done with the conversation's next turn.
     """
 
     def __init__(self, reader: ConversationReader) -> None:
         self.store: ConversationStore = reader.conversation_store
         self.tree = reader.summary_tree
-        self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="conversation-summaries")
-        self._lock = threading.Lock()
-        self._at_work: dict[tuple[str, str], bool] = {}
+        self._threads = [ThreadPoolExecutor(1, thread_name_prefix="conversation-summaries") for _ in range(_AT_ONCE)]
 
     def keep(self, tenant_id: str, conversation_id: str, turn: Turn) -> list[str]:
         try:
@@ -47,36 +49,26 @@ class ConversationKeeper:
 
     def sum_up(self, tenant_id: str, conversation_id: str) -> None:
         """Have a conversation summarized in the background; returns at once."""
-        key = (tenant_id, conversation_id)
-        with self._lock:
-            if key in self._at_work:
-                self._at_work[key] = True
-            elif self.tree is not None:
-                # A server that is shutting down starts no more threads; the next turn catches up.
-                with suppress(RuntimeError):
-                    self._threads.submit(self._work, self.tree, key)
-                    self._at_work[key] = False
+        if self.tree is not None:
+            thread = self._threads[hash((tenant_id, conversation_id)) % _AT_ONCE]
+            # A server that is shutting down takes no more work; the next turn catches up.
+            with suppress(RuntimeError):
+                thread.submit(self._summarize, self.tree, tenant_id, conversation_id)
 
     def close(self) -> None:
-        self._threads.shutdown(wait=True, cancel_futures=True)
+        for thread in self._threads:
+            thread.shutdown(wait=True, cancel_futures=True)
         self.store.close()
 
-    def _work(self, tree: SummaryTree, key: tuple[str, str]) -> None:
-        tenant_id, conversation_id = key
-        again = True
-        while again:
-            try:
-                with Run(tenant_id=tenant_id).entered():
-                    warnings = tree.add_missing(self.store, tenant_id, conversation_id)
-                for warning in warnings:
-                    logger.warning("{warning}", warning=warning)
-            # Nobody awaits this thread; what it could not do is done with the next turn.
-            except Exception as error:
-                logger.warning("A conversation was not summarized: {error}", error=str(error))
-            with self._lock:
-                again = self._at_work.pop(key)
-                if again:
-                    self._at_work[key] = False
+    def _summarize(self, tree: SummaryTree, tenant_id: str, conversation_id: str) -> None:
+        try:
+            with Run(tenant_id=tenant_id).entered():
+                warnings = tree.add_missing(self.store, tenant_id, conversation_id)
+            for warning in warnings:
+                logger.warning("{warning}", warning=warning)
+        # Nobody awaits this thread; what it could not do is done with the next turn.
+        except Exception as error:
+            logger.warning("A conversation was not summarized: {error}", error=str(error))
 
 
 async def keep_turn(
@@ -115,3 +107,33 @@ def _sentence(citation: dict[str, Any]) -> str:
     start, end = citation.get("sentence") or (citation["start"], citation["end"])
     sentence: str = citation["quote"][start - citation["start"] : end - citation["start"]]
     return sentence
+
+
+def head_of(conversation: Conversation) -> dict[str, Any]:
+    known = {name: value for name, value in asdict(conversation).items() if name != "birth"}
+    return {**known, "title": plain_line(conversation.title, LONGEST_TITLE)}
+
+
+def shown_conversation(conversation: Conversation, turns: Sequence[Turn]) -> dict[str, Any]:
+    return {**head_of(conversation), "turns": [asdict(turn) for turn in turns]}
+
+
+def export_markdown(conversation: Conversation, turns: Sequence[Turn]) -> str:
+    """Write a conversation as Markdown: titles and questions as plain text, answers without HTML."""
+    parts = [f"# {_escaped(conversation.title, LONGEST_TITLE)}"]
+    for turn in turns:
+        when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(turn.created))
+        answer = "\n".join(f"> {_kept_form(line)}".rstrip() for line in turn.answer.splitlines())
+        parts += [f"## {turn.number}. {_escaped(turn.question)}", f"*{when} UTC*", answer or "> "]
+    return "\n\n".join(parts) + "\n"
+
+
+def _escaped(text: str, longest: int = LONGEST_TURN) -> str:
+    """Write a text in one line, so that Markdown shows it as it is."""
+    return re.sub(r"([\\`*_{}\[\]()<>#|!~&])", r"\\\1", plain_line(text, longest))
+
+
+def _kept_form(line: str) -> str:
+    """Leave an answer's headings, lists and marks, and nothing that a viewer of Markdown would load or run."""
+    indent = line[: len(line) - len(line.lstrip())]
+    return indent + plain_line(line, LONGEST_TURN).replace("<", "\\<").replace("![", "!\\[").replace("](", "]\\(")

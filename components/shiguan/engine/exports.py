@@ -93,7 +93,7 @@ def cited_entries(receipt: Receipt, parents: Any, own: Mapping[str, Any]) -> lis
     metas = {parent.id: parent.meta for parent in found}
     entries: dict[tuple[str, str], Entry] = {}
     for citation in citations:
-        meta, title = metas.get(citation.parent_id, {}), citation.model_dump().get("title")
+        meta, title = metas.get(citation.parent_id, {}), citation.other("title", str)
         known = {"title": title or citation.source, **meta, **meta.get("work", {})}
         work = work_of({**known, **own.get(citation.source, {})})
         key = citation.source, str(meta.get("source_id") or title)
@@ -124,8 +124,7 @@ _DISPUTES = {
 
 def _disputes(receipt: Receipt) -> list[tuple[str, list[CitedSpan]]]:
     """Write the disagreements of the sources, one line each, with the marks of both quotations."""
-    metadata = receipt.answer.model_dump().get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
+    metadata = receipt.answer.other("metadata", dict) or {}
     try:
         found = TypeAdapter(list[_Dispute]).validate_python(metadata.get("disagreements") or [])
     except ValidationError:
@@ -166,7 +165,7 @@ def _line(text: str) -> str:
 def _place(citation: CitedSpan) -> str:
     data = citation.model_dump()
     number = page_words(data) or (f"para. {data['paragraph']}" if data.get("paragraph") else "")
-    page = (data.get("anchor") or {}).get("page")
+    page = (citation.other("anchor", dict) or {}).get("page")
     parts = [*citation.section, number or (f"p. {page}" if page else "")]
     return ", ".join(filter(None, map(plain_line, parts))) or "(no place)"
 
@@ -251,13 +250,12 @@ def _footnotes(entries: list[Entry], form: Callable[[str], str] = str, title: st
 
 def _paragraphs(receipt: Receipt, entries: list[Entry]) -> list[tuple[str, bool]]:
     """Return the paragraphs of an answer, each with whether it is a quotation."""
-    answer = receipt.answer.model_dump()
     disputes = [(line, False) for line, _ in _disputes(receipt)]
-    if answer["status"] in QUOTING:
+    if receipt.answer.status in QUOTING:
         quotes = [(number, quote) for entry in entries for number, _, quote in entry.quotes]
         quoted = [(f"{quote}[{number}]", True) for number, quote in sorted(quotes)]
         return quoted + disputes
-    parts = re.split(r"\n\s*\n", str(answer.get("answer") or ""))
+    parts = re.split(r"\n\s*\n", receipt.answer.other("answer", str) or "")
     return [*((line, False) for part in parts if (line := _line(part))), *disputes]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +99,7 @@ class Library:
         } | {target.split(".")[0] for target in outputs.values()}
         for file in files:
             answer = conversion.convert(file, waiting=lambda: progress and progress("words", 0, 0))
-            documents = [SharedDocument(id=name, content=text, meta=meta) for name, text, meta in answer["documents"]]
-            given = {"documents": documents, "tenant_id": tenant_id, "progress": progress}
+            given = {"documents": _documents_of(answer), "tenant_id": tenant_id, "progress": progress}
             data = pipeline.by_component({name: value for name, value in given.items() if name in inputs})
             try:
                 with self._turn(tenant_id, _file_name(file), progress):
@@ -213,13 +213,7 @@ class Library:
 
     def read(self, file: Path, *, tenant_id: str) -> list[Document]:
         """Read a file on disk into passages as an ingest does, without storing any; one without text is refused."""
-        answer = Conversion(load_index(self.deployment, self.index, data_dir=self.data_dir)[0]).convert(
-            file, waiting=lambda: None
-        )
-        documents = [Document(id=name, content=text, meta=meta) for name, text, meta in answer["documents"]]
-        if not documents:
-            cause = "; ".join(str(entry.get("cause")) for entry in answer["skipped"]) or "there is no text in it"
-            raise RefusedError(f"{file} was not read: {cause}. Name a file that `shiguan ingest` takes.")
+        documents = read_file(file, self.deployment, self.index, data_dir=self.data_dir)
         stamped = SourceStamper().run(documents, tenant_id=tenant_id)["documents"]
         parents: list[Document] = ParentChildSplitter().run(stamped)["parents"]
         return parents
@@ -289,6 +283,23 @@ class Library:
         return int(self.stores["parents"].count_documents_by_filter(of_tenant(tenant_id)))
 
 
+def read_file(
+    file: Path | ByteStream, deployment: str, index: str | Path = "index", *, data_dir: str | Path | None = None
+) -> list[Document]:
+    """Read a file as an ingest does, without storing anything; one without text is refused."""
+    reading, _ = load_index(deployment, index, data_dir=data_dir)
+    answer = Conversion(reading).convert(file, waiting=lambda: None)
+    if not answer["documents"]:
+        skipped = (answer["skipped"] or [{"cause": "it has no text", "next_step": "Name another file"}])[0]
+        name = Path(_file_name(file)).name
+        raise RefusedError(f"{name} cannot be read: {skipped['cause']}. {skipped['next_step']}.")
+    return _documents_of(answer)
+
+
+def _documents_of(answer: dict[str, Any]) -> list[Document]:
+    return [SharedDocument(id=name, content=text, meta=meta) for name, text, meta in answer["documents"]]
+
+
 def _file_name(file: Path | ByteStream) -> str:
     """Return the name by which a file is recognized when it is ingested again."""
     return str(file.meta.get("file_name", "")) if isinstance(file, ByteStream) else str(file)
@@ -339,13 +350,10 @@ def shown_passage(document: Document) -> dict[str, Any]:
 
 
 def _work(metas: list[dict[str, Any]]) -> dict[str, Any]:
-    sections: list[dict[str, Any]] = []
-    for meta in metas:
-        path, at = meta.get("section") or [], int(meta["position"])
-        if sections and sections[-1]["section"] == path:
-            sections[-1]["last"] = at
-        else:
-            sections.append({"section": path, "first": at, "last": at})
+    sections = []
+    for path, inside in groupby(metas, key=lambda meta: meta.get("section") or []):
+        positions = [int(meta["position"]) for meta in inside]
+        sections.append({"section": path, "first": positions[0], "last": positions[-1]})
     shown = {name: metas[0].get(name) for name in ("source", "source_id", "record_id", "title", "author")}
     language = Counter(meta.get("language", "und") for meta in metas).most_common(1)[0][0]
     return {**shown, "language": language, "passages": len(metas), "sections": sections}

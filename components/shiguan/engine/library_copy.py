@@ -1,12 +1,11 @@
 """Copies passages from one deployment to another and computes their vectors with the other's embedder."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from haystack.document_stores.types import DuplicatePolicy
@@ -21,17 +20,6 @@ KINDS = ("parents", "children")
 
 _SLICE = 1_000
 _SIDE_BY_SIDE = 4
-
-
-@dataclass
-class CopiedPassages:
-    """How far the copy of one kind has come."""
-
-    source: int
-    written: int = 0
-    known: int = 0
-    missing: int = 0
-    target: int = 0
 
 
 class LibraryCopy:
@@ -52,28 +40,29 @@ class LibraryCopy:
         writer: Any = load_pipeline(target, "index", data_dir=data_dir).get_component("vector_writer")
         writer.document_store = writer.document_store.unscoped()
         self.vector_writer = writer
-        self._counting = Lock()
-        self._done = {kind: CopiedPassages(source=self.source[kind].count_documents()) for kind in KINDS}
+        self.counts = {kind: Counter(source=self.source[kind].count_documents(), written=0, known=0) for kind in KINDS}
 
     def slices(self, kind: str) -> int:
-        return -(-self._done[kind].source // _SLICE)
+        return -(-self.counts[kind]["source"] // _SLICE)
 
     def copy(self, kind: str) -> Iterator[None]:
         """Copy the passages that the target lacks, several slices in parallel; yields after each slice."""
-        pending: deque[Future[None]] = deque()
+        pending: deque[Future[dict[str, int]]] = deque()
         pool = ThreadPoolExecutor(_SIDE_BY_SIDE, thread_name_prefix="copy")
         try:
             for ids in self._sliced(kind):
                 pending.append(pool.submit(self._copy_slice, kind, ids))
                 if len(pending) == 2 * _SIDE_BY_SIDE:
-                    yield pending.popleft().result()
+                    self.counts[kind].update(pending.popleft().result())
+                    yield
             while pending:
-                yield pending.popleft().result()
+                self.counts[kind].update(pending.popleft().result())
+                yield
         finally:
             pool.shutdown(cancel_futures=True)
 
     def embed(self, progress: Progress | None = None) -> list[str]:
-        before, warnings, total = 0, dict[str, None](), self._done["children"].source
+        before, warnings, total = 0, dict[str, None](), self.counts["children"]["source"]
 
         def report(stage: str, done: int, _: int) -> None:
             if progress is not None:
@@ -87,18 +76,17 @@ class LibraryCopy:
                 break
         return list(warnings)
 
-    def compare(self) -> dict[str, CopiedPassages]:
-        """Check for every passage of the source whether the target has it."""
-        for kind, done in self._done.items():
-            done.source = done.missing = 0
+    def compare(self) -> dict[str, Counter[str]]:
+        """Check for every passage of the source whether the target has it, and return all counts."""
+        for kind, counts in self.counts.items():
+            counts["source"] = counts["missing"] = 0
             for ids in self._sliced(kind):
                 there = self.target[kind].existing_ids(ids)
                 if kind == "children":
                     there = there.difference(self.target[kind].list_ids_without_vector(where("id", "in", ids)))
-                done.source += len(ids)
-                done.missing += len(ids) - len(there)
-            done.target = self.target[kind].count_documents()
-        return self._done
+                counts.update(source=len(ids), missing=len(ids) - len(there))
+            counts["target"] = self.target[kind].count_documents()
+        return self.counts
 
     def close(self) -> None:
         for store in (*self.source.values(), *self.target.values()):
@@ -109,16 +97,14 @@ class LibraryCopy:
         while batch := list(islice(ids, _SLICE)):
             yield batch
 
-    def _copy_slice(self, kind: str, ids: list[str]) -> None:
+    def _copy_slice(self, kind: str, ids: list[str]) -> dict[str, int]:
         known = self.target[kind].existing_ids(ids)
         wanted = [document_id for document_id in ids if document_id not in known]
         found = self.source[kind].filter_documents(where("id", "in", wanted)) if wanted else []
         if found:
             documents = [replace(document, embedding=None, score=None) for document in found]
             self.target[kind].write_documents(documents, policy=DuplicatePolicy.OVERWRITE)
-        with self._counting:
-            self._done[kind].written += len(found)
-            self._done[kind].known += len(known)
+        return {"written": len(found), "known": len(known)}
 
 
 def _unscoped(deployment: str, data_dir: str | Path | None) -> dict[str, Any]:

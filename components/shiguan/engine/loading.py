@@ -62,9 +62,9 @@ def load_pipeline(
         check_own_prompts()
     definition = read_definition(deployment, mode)
     if outputs is not None:
-        definition = pruned(definition, outputs, f"{deployment}/{_name(mode)}")
+        definition = pruned(definition, outputs)
     _set_data_dir(definition, data_dir)
-    return _built(definition, deployment, mode)
+    return _built(definition)
 
 
 def load_index(
@@ -75,50 +75,47 @@ def load_index(
 
     The pipeline is split before the component that stamps documents with their tenant: what precedes it only reads.
     """
-    name = f"{deployment}/{_name(mode)}"
     definition = read_definition(deployment, mode)
     connections = definition.get("connections") or []
     stampers = set(map(_owner, (definition.get("inputs") or {}).get("tenant_id", [])))
     walls = [edge for edge in connections if _owner(edge["receiver"]) in stampers]
     reading: dict[str, Any] = {"components": {}}
     if walls:
-        reading = pruned({**definition, "outputs": {"documents": walls[0]["sender"]}}, ["documents"], name)
+        reading = pruned({**definition, "outputs": {"documents": walls[0]["sender"]}}, ["documents"])
     first = reading["components"]
     crossing = [
         edge for edge in connections if (_owner(edge["sender"]) in first) != (_owner(edge["receiver"]) in first)
     ]
     if len(walls) != 1 or crossing != walls:
         raise ConfigurationError(
-            f"The pipeline `{name}` cannot be split into a part that reads files and a part that stores documents: "
-            f"{len(crossing)} connections lead from one to the other. Files are read in a process of their own, which "
-            "returns only documents; connect one converter, joiner or inspector with the `documents` of one "
-            "`SourceStamper`, and nothing else before it with anything after it."
+            f"The pipeline `{_title(definition)}` cannot be split into a part that reads files and a part that stores "
+            f"documents: {len(crossing)} connections lead from one to the other. Files are read in a process of their "
+            "own, which returns only documents; connect one converter, joiner or inspector with the `documents` of "
+            "one `SourceStamper`, and nothing else before it with anything after it."
         )
     keeping = _limited(definition, definition["components"].keys() - first.keys(), connections)
     keeping["inputs"]["documents"] = [walls[0]["receiver"]]
     _set_data_dir(keeping, data_dir)
-    return _with_metadata(reading, deployment, mode), _built(keeping, deployment, mode)
+    return _with_sections_aside(reading), _built(keeping)
 
 
-def _with_metadata(definition: dict[str, Any], deployment: str, mode: str | Path) -> dict[str, Any]:
-    own = definition.get("metadata") or {}
-    definition["metadata"] = {
-        **own,
-        "deployment": deployment,
-        "mode": _name(mode),
-        **{section: definition.pop(section, None) or {} for section in _SECTIONS},
-        "comment": describe_mode(deployment, mode) or own.get("comment", ""),
-    }
-    return definition
+def _with_sections_aside(definition: dict[str, Any]) -> dict[str, Any]:
+    """Move the sections that Haystack does not know into the metadata."""
+    rest = {key: value for key, value in definition.items() if key not in _SECTIONS}
+    sections = {section: definition.get(section) or {} for section in _SECTIONS}
+    return {**rest, "metadata": {**definition["metadata"], **sections}}
 
 
-def _built(definition: dict[str, Any], deployment: str, mode: str | Path) -> "ModePipeline":
+def _title(definition: dict[str, Any]) -> str:
+    return f"{definition['metadata']['deployment']}/{definition['metadata']['mode']}"
+
+
+def _built(definition: dict[str, Any]) -> "ModePipeline":
     # Finding a file, or refusing it, must not wait for the import of Haystack.
     from shiguan.engine.mode_pipeline import ModePipeline  # noqa: PLC0415
 
-    definition = _with_metadata(definition, deployment, mode)
-    _set_models(definition, deployment)
-    name = f"{deployment}/{_name(mode)}"
+    definition, name = _with_sections_aside(definition), _title(definition)
+    _set_models(definition)
     try:
         return ModePipeline.from_dict(definition)
     except Exception as error:  # Haystack raises whatever a component's __init__ raised.
@@ -187,34 +184,31 @@ def read_definition(deployment: str, mode: str | Path, *, build: bool = True) ->
         raise report.error
     if report.allowed_types:
         logger.warning("%s is checked with more types than Shiguan allows: %s", name, ", ".join(report.allowed_types))
-    return _with_options(report.content or {})
+    return _described(report.content or {}, deployment, mode)
 
 
-def _with_options(definition: dict[str, Any]) -> dict[str, Any]:
-    """Merge `options` into `inputs`; the file separates them because stock Hayhooks requires every one of `inputs`."""
+def _described(definition: dict[str, Any], deployment: str, mode: str | Path) -> dict[str, Any]:
+    """Add where a file is from, and merge `options` into `inputs`; stock Hayhooks requires every one of `inputs`."""
     inputs = dict(definition.get("inputs") or {})
     for name, targets in (definition.get("options") or {}).items():
         inputs[name] = [*inputs.get(name, []), *targets]
-    return {**{key: value for key, value in definition.items() if key != "options"}, "inputs": inputs}
-
-
-def _name(mode: str | Path) -> str:
-    return mode.stem if isinstance(mode, Path) else mode
+    own = definition.get("metadata") or {}
+    metadata = {
+        **own,
+        "deployment": deployment,
+        "mode": mode.stem if isinstance(mode, Path) else mode,
+        "comment": describe_mode(deployment, mode) or own.get("comment", ""),
+    }
+    rest = {key: value for key, value in definition.items() if key != "options"}
+    return {**rest, "inputs": inputs, "metadata": metadata}
 
 
 def mappings(node: Any) -> Iterator[dict[str, Any]]:
-    """Yield every mapping of a YAML tree once and in order, however many anchors point to it."""
-    stack, seen = [node], set()
-    while stack:
-        current = stack.pop()
-        if not isinstance(current, dict | list) or id(current) in seen:
-            continue
-        seen.add(id(current))
-        if isinstance(current, dict):
-            yield current
-            stack.extend(reversed(current.values()))
-        else:
-            stack.extend(reversed(current))
+    """Yield every mapping of a checked file in order, one that has an anchor wherever it is used."""
+    if isinstance(node, dict):
+        yield node
+    for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from mappings(inner)
 
 
 def _require_extra(definition: dict[str, Any], name: str) -> None:
@@ -236,9 +230,9 @@ def _set_data_dir(definition: dict[str, Any], data_dir: str | Path | None) -> No
                 parameters["path"] = parameters.get("path") or str(data_dir)
 
 
-def _set_models(definition: dict[str, Any], deployment: str) -> None:
+def _set_models(definition: dict[str, Any]) -> None:
     """Set the models of every generator that names none itself to those of the deployment's `models.yml`."""
-    path = _file(deployment, "models")
+    path = _file(definition["metadata"]["deployment"], "models")
     if path is None:
         return
     try:
@@ -259,26 +253,27 @@ def load_stores(deployment: str, *, conversations: bool = False, data_dir: str |
     """Build a deployment's stores without the components around them; that of conversations only if it has one."""
     from haystack.core.serialization import default_from_dict, import_class_by_name  # noqa: PLC0415
 
-    places = {"parents": "passage_writer.parent_store", "children": "passage_writer.child_store"}
+    # Opening a store must not import the converters and embedders that filled it.
+    index = read_definition(deployment, "index", build=False)
+    specs = {
+        "parents": _parameter(index, "passage_writer", "parent_store"),
+        "children": _parameter(index, "passage_writer", "child_store"),
+    }
+    if missing := [kind for kind, spec in specs.items() if spec is None]:
+        raise ConfigurationError(
+            f"{deployment}/index.yml does not say where {missing[0]} are kept. Add a component `passage_writer` with a "
+            "`parent_store` and a `child_store`."
+        )
     if conversations:
-        places["conversations"] = f"{CONVERSATION}.conversation_store"
-    stores = {}
-    files: dict[str, dict[str, Any]] = {}
-    for kind, place in places.items():
-        file, (name, parameter) = first_mode(deployment) if kind == "conversations" else "index", place.split(".")
-        if file not in files:
-            # Opening a store must not import the converters and embedders that filled it.
-            files[file] = read_definition(deployment, file, build=False)
-            _set_data_dir(files[file], data_dir)
-        spec = (files[file]["components"].get(name, {}).get("init_parameters") or {}).get(parameter)
-        if spec is not None:
-            stores[kind] = default_from_dict(import_class_by_name(spec["type"]), spec)
-        elif kind != "conversations":
-            raise ConfigurationError(
-                f"{deployment}/{file}.yml has no component `{name}` with a `{parameter}`. Add it: it says where {kind} "
-                "are kept."
-            )
-    return stores
+        mode = read_definition(deployment, first_mode(deployment), build=False)
+        if (spec := _parameter(mode, CONVERSATION, "conversation_store")) is not None:
+            specs["conversations"] = spec
+    _set_data_dir(specs, data_dir)
+    return {kind: default_from_dict(import_class_by_name(spec["type"]), spec) for kind, spec in specs.items()}
+
+
+def _parameter(definition: dict[str, Any], component: str, name: str) -> Any:
+    return (definition["components"].get(component, {}).get("init_parameters") or {}).get(name)
 
 
 def first_mode(deployment: str) -> str:
@@ -287,14 +282,14 @@ def first_mode(deployment: str) -> str:
     return "simple" if "simple" in modes else modes[0]
 
 
-def pruned(definition: dict[str, Any], outputs: list[str], name: str) -> dict[str, Any]:
+def pruned(definition: dict[str, Any], outputs: list[str]) -> dict[str, Any]:
     """Keep the components that some outputs need, and the connections and inputs between them."""
     declared: dict[str, str] = definition.get("outputs") or {}
     unknown = [output for output in outputs if output not in declared]
     if unknown:
         raise ConfigurationError(
-            f"The pipeline `{name}` has no output `{unknown[0]}`. Its outputs: {', '.join(declared)}. Name one "
-            "of these."
+            f"The pipeline `{_title(definition)}` has no output `{unknown[0]}`. Its outputs: {', '.join(declared)}. "
+            "Name one of these."
         )
     import networkx as nx  # noqa: PLC0415
 

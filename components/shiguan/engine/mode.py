@@ -39,20 +39,17 @@ class Mode:
 
     def _find_generator(self) -> None:
         """Follow `replies` back from the answer to the generator."""
-        graders: list[str] = []
         stage = self.outputs.get("answers", "").partition(".")[0]
         if stage and "replies" not in self._sockets.get(stage, {}):
             before = self.pipeline.graph.predecessors(stage)
             stage = next((name for name in before if "replies" in self._sockets.get(name, {})), stage)
-        while stage:
-            before = self._sender(stage, "replies").partition(".")[0]
-            if not before or before in graders:
-                return
+        passed: list[str] = []
+        while stage and (before := self._sender(stage, "replies").partition(".")[0]) and before not in passed:
             self.sources = self._sender(stage, "documents")
             if "streaming_callback" in self._sockets.get(before, {}):
-                self.generator, self.graders = before, graders
+                self.generator, self.graders = before, passed
                 return
-            graders.append(before)
+            passed.append(before)
             stage = before
 
     def _reads(self, name: str) -> bool:
@@ -107,9 +104,7 @@ class Mode:
         values = {**options.for_components(), "query": checked_question(query), "tenant_id": tenant_id}
         for name in self._ignored(options):
             values.pop(name.partition(":")[0], None)
-        # A value of None means "as the YAML says": it must not reach a component as an explicit None.
-        given = {name: value for name, value in values.items() if value is not None and name in self.inputs}
-        data = self.pipeline.by_component(given)
+        data = self.pipeline.by_component({name: value for name, value in values.items() if name in self.inputs})
         writing: dict[str, Any] = {"generation_kwargs": options.writing()} if options.writing() else {}
         writing |= {"streaming_callback": on_chunk} if on_chunk else {}
         if writing and self.generator:

@@ -162,12 +162,10 @@ class AskOptions(BaseModel, extra="forbid"):
         """Return the options that components of the pipeline take, by their names in a file's `inputs`."""
         # The engine's own options, such as `sources`, mean nothing to a component; `conversation_id` does.
         own = {*ENGINE_OPTIONS} - {"conversation_id"}
-        values = {name: value for name, value in self.given().items() if name not in own}
-        if self.rewrite_method is not None:
-            values["rewrite_method"] = self.method
         if self.history:
-            values["conversation_id"] = None  # the caller's own history takes precedence over what is kept
-        return values
+            own.add("conversation_id")  # the caller's own history takes precedence over what is kept
+        values = {name: value for name, value in self.given().items() if name not in own}
+        return values | ({"rewrite_method": self.method} if self.method else {})
 
     def writing(self) -> dict[str, Any]:
         return {name: value for name, value in self.given().items() if name in WRITING}

@@ -137,10 +137,11 @@ def locate(receipt: Receipt, passages_of: Callable[[str], Sequence[Document]]) -
     for citation in receipt.answer.citations:
         data = citation.model_dump()
         result: dict[str, Any] = {"state": "outside", "now": None}
-        if data.get("origin") != "tool":
+        if citation.other("origin", str) != "tool":
             if citation.source not in finders:
                 finders[citation.source] = PlaceFinder(passages_of(citation.source))
-            result = finders[citation.source].find(data)
+            place = {name: citation.other(name, dict) for name in ("anchor", "selector")}
+            result = finders[citation.source].find({**data, **place})
         found.append({**data, **result})
     return found
 

@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from haystack import Document, GeneratedAnswer
 from pydantic import BaseModel, Field, NonNegativeInt, TypeAdapter, ValidationError
@@ -20,6 +20,8 @@ from shiguan.resources import utc_time
 from shiguan.tenants import of_tenant, where
 
 _LARGEST = 4 * 1024 * 1024
+
+Value = TypeVar("Value")
 
 
 class ReadPassage(BaseModel, extra="forbid"):
@@ -34,8 +36,17 @@ class ReadPassage(BaseModel, extra="forbid"):
     summary: str | None = None
 
 
-class CitedSpan(BaseModel, extra="allow"):
-    """A citation of the answer object: the fields that a replay reads, and any others."""
+class _Open(BaseModel, extra="allow"):
+    """A part of the answer object: the fields that a replay reads, and any others, which may be of any type."""
+
+    def other(self, name: str, kind: type[Value]) -> Value | None:
+        """Return one of the others if it is of this type, since a receipt may be anybody's file."""
+        value = (self.model_extra or {}).get(name)
+        return value if isinstance(value, kind) else None
+
+
+class CitedSpan(_Open):
+    """A citation."""
 
     number: int
     parent_id: str
@@ -46,8 +57,8 @@ class CitedSpan(BaseModel, extra="allow"):
     quote: str
 
 
-class ShownAnswer(BaseModel, extra="allow"):
-    """The answer object without the text of its passages: the fields that a replay reads, and any others."""
+class ShownAnswer(_Open):
+    """The answer object without the text of its passages."""
 
     query: str
     mode: str
@@ -120,19 +131,20 @@ async def write_receipt(
         }
         for place, document in enumerate(answer.documents, start=1)
     ]
+    fields = {
+        "version": 1,
+        "written": utc_time(),
+        "shiguan": __version__,
+        "prompt": {name: value for name, value in answer.meta.items() if name.startswith("prompt")},
+        "passages": passages,
+        "calls": metadata["calls"],
+        "grading": answer.meta.get("grounding") or {},
+        # Copied, because the receipt's id is added to the answer's metadata afterwards.
+        "answer": {**shown, "metadata": dict(metadata)},
+        **run,
+    }
     try:
-        receipt = Receipt(
-            version=1,
-            written=utc_time(),
-            shiguan=__version__,
-            prompt={name: value for name, value in answer.meta.items() if name.startswith("prompt")},
-            passages=TypeAdapter(list[ReadPassage]).validate_python(passages),
-            calls=metadata["calls"],
-            grading=answer.meta.get("grounding") or {},
-            # Copied, because the receipt's id is added to the answer's metadata afterwards.
-            answer=ShownAnswer.model_validate({**shown, "metadata": dict(metadata)}),
-            **run,
-        )
+        receipt = Receipt.model_validate(fields)
         receipt.id = receipt.own_id()
         metadata["receipt"] = receipt.id
         if keep is not None:
@@ -203,7 +215,7 @@ class Replay:
         return entries
 
     def _state(self, citation: CitedSpan) -> str:
-        if getattr(citation, "origin", None) == "tool":
+        if citation.other("origin", str) == "tool":
             return "outside"
         return "stands" if _stands(self._found.get(citation.parent_id), citation) else "gone"
 

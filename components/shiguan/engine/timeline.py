@@ -9,7 +9,7 @@ from shiguan.engine.library import Library
 from shiguan.tenants import during, of_tenant, where
 from shiguan.text.asked_times import years_between
 from shiguan.text.places import place_of
-from shiguan.text.times import day_number, times_in, western_of
+from shiguan.text.times import When, day_number, times_in, western_of
 
 MOST_LINES = 200
 _EVER = (-9999, 9999)
@@ -37,29 +37,20 @@ def timeline(
     named = library.narrowed(sources, None, tenant_id=tenant_id) if sources else None
     filters = of_tenant(tenant_id, during(first, last), *([named] if named else []))
     store = library.stores["children"]
-    fields = ["id", "source_id", "position", "when"]
     found = [
-        (
-            time.first,
-            time.month or _AFTER_MONTHS,
-            day_number(time) or _AFTER_DAYS,
-            str(row["source_id"]),
-            row["position"],
-            row["id"],
-            time,
-        )
-        for row in store.list_meta(filters, fields)
+        (time, row)
+        for row in store.list_meta(filters, ["id", "source_id", "position", "when"])
         if children is None or row["id"] in children
         for entry, time in zip(row["when"], times_in(row), strict=True)
         if not entry.get("open") and time.first <= last and time.last >= first
     ]
-    found.sort(key=lambda row: row[:6])
+    found.sort(key=_order)
     shown = found[:MOST_LINES]
-    texts = _by_id(store, {row[5] for row in shown}, tenant_id)
+    texts = _by_id(store, {row["id"] for _, row in shown}, tenant_id)
     parents = _by_id(library.stores["parents"], {child.meta["parent_id"] for child in texts.values()}, tenant_id)
     lines = []
-    for *_, name, time in shown:
-        if (child := texts.get(name)) is None or (parent := parents.get(child.meta["parent_id"])) is None:
+    for time, row in shown:
+        if (child := texts.get(row["id"])) is None or (parent := parents.get(child.meta["parent_id"])) is None:
             continue  # deleted meanwhile
         start, end = span = (int(child.meta["start"]), int(child.meta["end"]))
         western = western_of(time) if time.calendar == "reign" else None
@@ -69,6 +60,13 @@ def timeline(
         page = place_of(parent.meta, parent.content or "", span).get("page")
         lines.append({**dated, "start": start, "end": end, "page": page, **place})
     return {"lines": lines, "count": len(found)}
+
+
+def _order(found: tuple[When, dict[str, Any]]) -> tuple[Any, ...]:
+    """Sort by time, less exact times last, and then by place."""
+    time, row = found
+    exactly = time.first, time.month or _AFTER_MONTHS, day_number(time) or _AFTER_DAYS
+    return *exactly, str(row["source_id"]), row["position"], row["id"]
 
 
 def matched(parents: Iterable[Document]) -> set[str]:

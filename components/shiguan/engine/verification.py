@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,8 @@ from haystack.dataclasses import ByteStream
 
 from shiguan.claims.checker import checker_of
 from shiguan.claims.citations import cited_place
-from shiguan.engine.library import Library
-from shiguan.engine.loading import load_index
+from shiguan.engine.library import Library, read_file
 from shiguan.errors import RefusedError
-from shiguan.ingest.conversion import Conversion
 from shiguan.ingest.file_types import MARKDOWN, TEXT, decode_text, opened, type_by_name
 from shiguan.verify.quotations import QuotationSearch
 from shiguan.verify.reading import Part, read_text
@@ -25,7 +22,7 @@ _UNREAD = "{source} is still being read: {words:,} of {units:,} retrieval units 
 
 OnItem = Callable[[dict[str, Any], int, int], object]
 """Called with each part that was checked, its number and how many there are."""
-Passages = Callable[[], list[Document]]
+Search = Callable[[str], list[Document]]
 
 
 def read_document(source: Path | bytes, deployment: str, name: str = "standard input") -> str:
@@ -40,20 +37,16 @@ def read_document(source: Path | bytes, deployment: str, name: str = "standard i
         if decoded is None:
             raise RefusedError(f"{name} is not text in an encoding that can be detected. Save it as UTF-8, or as DOCX.")
         return decoded.text
-    stream = ByteStream(source, meta={"file_name": name})
-    read = Conversion(load_index(deployment, "index")[0]).convert(stream, waiting=lambda: None)
-    if not read["documents"]:
-        causes = [f"{skipped['cause']}. {skipped['next_step']}." for skipped in read["skipped"]] or ["it has no text."]
-        raise RefusedError(f"{name} cannot be read: {causes[0]}")
-    return "\n\n".join(text for _, text, _ in read["documents"] if text)
+    documents = read_file(ByteStream(source, meta={"file_name": name}), deployment)
+    return "\n\n".join(document.content or "" for document in documents)
 
 
-def check_claim(claim: str, *searches: Passages) -> dict[str, Any]:
+def check_claim(claim: str, *searches: Search) -> dict[str, Any]:
     """Check a sentence like one of an answer, with the passages of one search after the other until it is supported."""
     best: dict[str, Any] = {}
     documents: dict[str, Document] = {}
     for search in searches:
-        documents |= {document.id: document for document in search()}
+        documents |= {document.id: document for document in search(claim)}
         numbered = dict(enumerate(documents.values(), start=1))
         checker = checker_of(numbered)
         checked = checker.check(checker.split(claim))
@@ -77,7 +70,7 @@ def verify_text(
     text: str | Iterable[Mapping[str, Any]],
     library: Library,
     tenant_id: str,
-    search: Callable[[str], list[Document]],
+    search: Search,
     compared: Callable[[list[Document]], list[Document]],
     *,
     on_item: OnItem | None,
@@ -91,12 +84,17 @@ def verify_text(
     if unclosed:
         warnings.append(f"Quotation marks that do not close within their paragraph were left aside: {unclosed:,}.")
     quotations = QuotationSearch(library.stores, tenant_id)
+
+    def by_words(claim: str) -> list[Document]:
+        return compared(quotations.passages(claim, PASSAGES))
+
+    def by_meaning(claim: str) -> list[Document]:
+        return compared(search(claim))
+
     items: list[dict[str, Any]] = []
     for own, part in rows:
         if part.kind == "claim":
-            claim = part.text[:_LONGEST]
-            by_words = partial(quotations.passages, claim, PASSAGES)
-            found = check_claim(claim, lambda: compared(by_words()), lambda: compared(search(claim)))  # noqa: B023
+            found = check_claim(part.text[:_LONGEST], by_words, by_meaning)
         else:
             found = quotations.check(part.text, part.named[:1000], in_context=not own)
         items.append({**own, "kind": part.kind, "text": part.text, "in_text": [part.start, part.end], **found})

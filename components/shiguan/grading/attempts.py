@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 from haystack import Document
 from haystack.dataclasses import ChatMessage
 
 from shiguan.claims.checker import CheckedClaim
-from shiguan.grading.answer_grader import CheckedAnswer
+from shiguan.claims.claim_kinds import is_not_found
+from shiguan.claims.claim_support import Verdict
+from shiguan.claims.claims import ClaimedText
 
 _LONGEST_QUERY, _PREVIEW = 600, 160
-# At this probability that the passages answer, "the sources do not say" is not accepted at first.
-_CONFIDENT = 0.5
 # How good an attempt is: the share of its claims that are supported, and their mean score.
 _SHARE, _MEAN = 0.7, 0.3
 
@@ -55,51 +55,59 @@ class Attempt:
 
 @dataclass(frozen=True)
 class GradedAnswer:
-    """The answer of one round; its grade is empty where only the claims were checked."""
+    """
+    The reply of one round, with what the local check and then the judge found.
 
-    number: int
+    `pairs` are cited places that may disagree, those first of which the rule is sure, each with what it or the judge
+    says. The grade is empty without an `AnswerGrader`.
+    """
+
     reply: ChatMessage
-    checked: CheckedAnswer
+    question: str
+    language: str
+    parts: ClaimedText
+    documents: list[Document]
+    claims: list[CheckedClaim]
+    pairs: tuple[dict[str, Any], ...] = ()
     grade: dict[str, Any] = field(default_factory=dict)
+    number: int = 1
+    warnings: tuple[str, ...] = ()
+    llm_calls: int = 0
+
+    @property
+    def is_not_found(self) -> bool:
+        return not self.claims and is_not_found(self.parts.text)
 
     @property
     def ungrounded(self) -> list[CheckedClaim]:
-        return [claim for claim in self.checked.claims if not claim.is_grounded]
+        return [claim for claim in self.claims if not claim.is_grounded]
 
     @property
     def is_accepted(self) -> bool:
         """Whether it may be returned unchanged: the not-found sentence always may, what states nothing never."""
-        if not self.checked.claims:
-            return self.checked.is_not_found
+        if not self.claims:
+            return self.is_not_found
         return not self.ungrounded and bool(self.grade.get("passed", True))
 
     @property
     def value(self) -> float:
         """How good it is, for choosing the best of several."""
-        claims = self.checked.claims
-        if not self.grade.get("answers", True) or not (claims or self.checked.is_not_found):
+        if not self.grade.get("answers", True) or not (self.claims or self.is_not_found):
             return -1.0
-        if not claims:
+        if not self.claims:
             return 1.0
-        share = sum(claim.is_grounded for claim in claims) / len(claims)
-        mean = sum(claim.support.score for claim in claims) / len(claims)
+        share = sum(claim.is_grounded for claim in self.claims) / len(self.claims)
+        mean = sum(claim.support.score for claim in self.claims) / len(self.claims)
         return float(self.is_accepted) + _SHARE * share + _MEAN * mean
 
-    def is_doubtful(self, confidence: float | None) -> bool:
-        """Return whether it says that the sources do not answer, though the passages of the first round seem to."""
-        return self.checked.is_not_found and self.number == 1 and (confidence or 0.0) >= _CONFIDENT
-
     def record(self, query: str) -> dict[str, Any]:
-        claims = self.checked.claims
-        verdicts = dict.fromkeys(("supported", "partial", "unsupported", "contradicted"), 0)
-        for claim in claims:
-            verdicts[claim.support.verdict] += 1
-        scores = [claim.support.score for claim in claims] or [1.0]
+        found = [claim.support.verdict for claim in self.claims]
+        scores = [claim.support.score for claim in self.claims] or [1.0]
         text = " ".join((self.reply.text or "").split())
         return {
             "attempt": self.number,
             "query": query,
-            "verdicts": verdicts,
+            "verdicts": {verdict: found.count(verdict) for verdict in get_args(Verdict)},
             "score": round(sum(scores) / len(scores), 4),
             "least": round(min(scores), 4),
             "preview": text if len(text) <= _PREVIEW else f"{text[: _PREVIEW - 1]}…",
@@ -108,7 +116,7 @@ class GradedAnswer:
         }
 
     def verdicts(self) -> list[dict[str, Any]]:
-        return [_verdict(claim, self.checked.documents) for claim in self.checked.claims]
+        return [_verdict(claim, self.documents) for claim in self.claims]
 
 
 def _verdict(claim: CheckedClaim, documents: Sequence[Document]) -> dict[str, Any]:

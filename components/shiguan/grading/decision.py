@@ -24,6 +24,8 @@ MOST_ATTEMPTS = 3
 MOST_CALLS = 4
 """Successive model calls within the loop; with a reworded question and a hypothetical passage before it, six."""
 
+# At this probability that the passages answer, "the sources do not say" is not accepted at first.
+_CONFIDENT = 0.5
 _MODE = "precise"  # whose not-found sentence is used
 _MOST_CLAIMS, _LONGEST_CLAIM, _LONGEST_WISH = 6, 300, 600
 _FEEDBACK = {
@@ -39,56 +41,56 @@ _HEADING = re.compile(r"^(?:#{1,6}\s.*|\*\*[^*\n]+\*\*[:：]?|[^\n.!?。！？]{
 
 def decide(
     this: GradedAnswer,
-    attempt: Attempt | None,
+    attempt: Attempt,
     on_unsupported: OnUnsupported,
     *,
+    in_loop: bool,
     sent: Sequence[ChatMessage],
     confidence: float | None,
-    llm_calls: int,
-    warnings: Sequence[str],
 ) -> dict[str, Any]:
     """Return the answer, or start another attempt."""
-    doubtful = this.is_doubtful(confidence)
-    history = [*(attempt.history if attempt else ()), this.record(attempt.query if attempt else this.checked.question)]
-    best = attempt.best if attempt else None
+    doubtful = this.is_not_found and this.number == 1 and (confidence or 0.0) >= _CONFIDENT
     # Of two equally good attempts the later one wins: it had feedback on what the first one lacked.
-    best = this if best is None or this.value >= best.value else best
-    llm_calls += attempt.llm_calls if attempt else 0
-    warnings = list(dict.fromkeys([*(attempt.warnings if attempt else ()), *warnings]))
+    best = this if attempt.best is None or this.value >= attempt.best.value else attempt.best
+    attempt = replace(
+        attempt,
+        history=(*attempt.history, this.record(attempt.query)),
+        best=best,
+        llm_calls=attempt.llm_calls + this.llm_calls,
+        warnings=tuple(dict.fromkeys([*attempt.warnings, *this.warnings])),
+    )
     # Another attempt takes one more call, and another one to grade it.
-    needed = this.number + llm_calls + (2 if this.grade else 1)
+    needed = this.number + attempt.llm_calls + (2 if this.grade else 1)
     good = this.is_accepted and not doubtful
-    if attempt is None or good or this.number >= MOST_ATTEMPTS or needed > MOST_CALLS or not budget_allows():
-        return finished(best, history, llm_calls, warnings, on_unsupported)
-    state = {"history": tuple(history), "best": best, "llm_calls": llm_calls, "warnings": tuple(warnings)}
-    retry = replace(_next(attempt, this, sent, reworded=doubtful), **state)  # type: ignore[arg-type]
-    return {"retry": retry, "llm_calls": llm_calls, "warnings": warnings}
+    if not in_loop or good or this.number >= MOST_ATTEMPTS or needed > MOST_CALLS or not budget_allows():
+        return finished(best, attempt, on_unsupported)
+    retry = _next(attempt, this, sent, reworded=doubtful)
+    return {"retry": retry, "llm_calls": attempt.llm_calls, "warnings": list(attempt.warnings)}
 
 
 def _next(attempt: Attempt, this: GradedAnswer, sent: Sequence[ChatMessage], *, reworded: bool) -> Attempt:
-    answer = this.checked
-    queries = retry_queries(attempt.question, answer.documents, this.ungrounded, str(this.grade.get("missing") or ""))
+    queries = retry_queries(attempt.question, this.documents, this.ungrounded, str(this.grade.get("missing") or ""))
     if reworded and len(queries) == 1:
         # The content words, without those that make them a question.
         subject = " ".join(word for word in question_subject(attempt.question).split() if terms(word))
         queries = tuple(dict.fromkeys([attempt.question, subject or queries[0]]))
-    grounded = (claim.support.passage for claim in answer.claims if claim.is_grounded)
-    useful = {answer.documents[passage].id for passage in grounded if passage >= 0}
-    documents = {document.id: document for document in answer.documents}
+    grounded = (claim.support.passage for claim in this.claims if claim.is_grounded)
+    useful = {this.documents[passage].id for passage in grounded if passage >= 0}
+    documents = {document.id: document for document in this.documents}
     wishes = [str(this.grade.get("feedback") or ""), *this.grade.get("suggestions", ())]
     return replace(
         attempt,
         number=this.number + 1,
         queries=queries,
         documents=tuple(sorted(documents.values(), key=lambda document: document.id not in useful)),
-        feedback=feedback_text(this.ungrounded, answer.language, wishes),
+        feedback=feedback_text(this.ungrounded, this.language, wishes),
         messages=(*sent, ChatMessage.from_assistant(this.reply.text or "…")) if sent else (),
-        shown=tuple(answer.documents) if sent else attempt.shown,
+        shown=tuple(this.documents) if sent else attempt.shown,
     )
 
 
 def retry_queries(
-    question: str, passages: Sequence[Document], refused: Sequence[CheckedClaim], missing: str = ""
+    question: str, passages: Sequence[Document], refused: Sequence[CheckedClaim], missing: str
 ) -> tuple[str, ...]:
     """Search next for words of the question that no passage has and what a grader misses, never for a refused claim."""
     read = set[str]().union(*(terms(passage.content or "") for passage in passages))
@@ -111,7 +113,7 @@ def _without(text: str, invented: set[str]) -> str:
     return "".join(kept)
 
 
-def feedback_text(claims: Sequence[CheckedClaim], language: str, lacks: Sequence[str] = ()) -> str:
+def feedback_text(claims: Sequence[CheckedClaim], language: str, lacks: Sequence[str]) -> str:
     """Write what was wrong with an answer, quoted as data, and how a grader would improve it, for the generator."""
     intro, lacked, item = _FEEDBACK["zh" if language == "zh" else "en"]
     lines = [intro] if claims else []
@@ -122,15 +124,9 @@ def feedback_text(claims: Sequence[CheckedClaim], language: str, lacks: Sequence
     return "\n".join([*lines, *(f"- {text}" if at else lacked + text for at, text in enumerate(wishes))])
 
 
-def finished(
-    best: GradedAnswer,
-    history: Sequence[dict[str, Any]],
-    llm_calls: int,
-    warnings: Sequence[str],
-    on_unsupported: OnUnsupported,
-) -> dict[str, Any]:
-    """Return the best attempt, its unsupported claims marked or removed, or withhold it."""
-    reply, answer, grade = best.reply, best.checked, best.grade
+def finished(best: GradedAnswer, attempt: Attempt, on_unsupported: OnUnsupported) -> dict[str, Any]:
+    """Return the best answer so far, its unsupported claims marked or removed, or withhold it."""
+    reply, grade, history = best.reply, best.grade, list(attempt.history)
     if not any(map(str.isalpha, reply.text or "")):
         raise no_answer_error(reply)
     text, status, warning = (reply.text or "").strip(), "accepted", ""
@@ -138,17 +134,17 @@ def finished(
     tries = f"{len(history)} {'attempt' if len(history) == 1 else 'attempts'}"
     count = f"{len(refused)} {'sentence' if len(refused) == 1 else 'sentences'}"
     withheld = f"The answer was withheld after {tries}: "
-    if answer.is_not_found:
+    if best.is_not_found:
         status = "not_found"
-    elif not answer.claims:
+    elif not best.claims:
         text, status, warning = "", "refused", f"{withheld}it states nothing."
     elif not grade.get("answers", True):
         text, status, warning = "", "refused", f"{withheld}it does not answer the question."
-        refused = {claim.index: claim for claim in answer.claims}
+        refused = {claim.index: claim for claim in best.claims}
     elif refused and on_unsupported == "mark":
         status, warning = "marked", f"{count} marked {UNSUPPORTED_MARK}: the sources do not support them."
     elif refused:
-        text = without_claims(answer.parts, refused) if on_unsupported == "remove" else ""
+        text = without_claims(best.parts, refused) if on_unsupported == "remove" else ""
         status, warning = "removed", f"{count} removed from the answer: the sources do not support them."
         if not text:
             status, warning = "refused", f"{withheld}the sources do not support {count} of it."
@@ -161,18 +157,18 @@ def finished(
         "chosen": best.number,
         "history": history,
         "removed": [change_record(claim.claim, "removed", (), claim.support.reason) for claim in removed],
-        "llm_calls": llm_calls,
+        "llm_calls": attempt.llm_calls,
         "grade": {name: value for name, value in grade.items() if name not in ("feedback", "suggestions", "missing")},
     }
     verdicts = best.verdicts()
-    meta = {**reply.meta, "grounding": grounding, "verdicts": verdicts, "pairs": answer.pairs}
-    final = ChatMessage.from_assistant(text or not_found_sentence(_MODE, answer.language), meta=meta)
+    meta = {**reply.meta, "grounding": grounding, "verdicts": verdicts, "pairs": best.pairs}
+    final = ChatMessage.from_assistant(text or not_found_sentence(_MODE, best.language), meta=meta)
     return {
         "replies": [final],
-        "documents": answer.documents,
+        "documents": best.documents,
         "verdicts": verdicts,
-        "llm_calls": llm_calls,
-        "warnings": [*warnings, *([warning] if warning else [])],
+        "llm_calls": attempt.llm_calls,
+        "warnings": [*attempt.warnings, *([warning] if warning else [])],
     }
 
 

@@ -1,5 +1,7 @@
 """Checks every claim of an answer against the passages, and starts another attempt where they do not agree."""
 
+from dataclasses import replace
+from functools import partial
 from typing import Any, get_args
 
 from haystack import Document, component, logging
@@ -10,7 +12,7 @@ from shiguan.claims.checker import check_in_thread
 from shiguan.claims.nearness import ClaimMatcher
 from shiguan.errors import ModelMissingError
 from shiguan.grading.answer_grader import AnswerGrader, check_answer
-from shiguan.grading.attempts import Attempt, GradedAnswer
+from shiguan.grading.attempts import Attempt
 from shiguan.grading.decision import OnUnsupported, decide, finished
 from shiguan.llm.calls import blocking, is_available, warm_up_generator
 from shiguan.serialization import Serializable
@@ -119,30 +121,19 @@ class HallucinationGrader(Serializable):
             `llm_calls`, the calls of the judge in all rounds so far.
         """
         self.warm_up()
+        this = attempt or Attempt(query, (query,), {})
+        if not replies and this.best is not None:
+            return finished(this.best, this, self.on_unsupported)
         if not replies:
-            if attempt is None or attempt.best is None:
-                return {"replies": [], "documents": documents, "verdicts": [], "warnings": [], "llm_calls": 0}
-            return finished(attempt.best, attempt.history, attempt.llm_calls, attempt.warnings, self.on_unsupported)
-        question, embedder = query or (attempt.question if attempt else ""), self.document_embedder
+            return {"replies": [], "documents": documents, "verdicts": [], "warnings": [], "llm_calls": 0}
         compared = self.claim_matcher.compared(documents, filters) if self.claim_matcher and documents else documents
+        check = partial(check_answer, replies[0], compared, query or this.question, language)
         judged = self.answer_grader is not None and is_available(self.answer_grader.chat_generator)
-        answer, warnings = await check_in_thread(
-            lambda: check_answer(replies[0], compared, question, language, embedder=embedder, paired=judged)
-        )
-        grade: dict[str, Any] = {}
-        calls = 0
+        answer = await check_in_thread(partial(check, embedder=self.document_embedder, paired=judged))
         if self.answer_grader is not None:
-            grade, answer, more, calls = await self.answer_grader.graded(answer)
-            grade, warnings = {**grade, "claims": len(answer.claims)}, [*warnings, *more]
-        this = GradedAnswer(attempt.number if attempt else 1, replies[0], answer, grade)
-        return decide(
-            this,
-            attempt,
-            self.on_unsupported,
-            sent=sent or (),
-            confidence=confidence,
-            llm_calls=calls,
-            warnings=warnings,
-        )
+            answer = await self.answer_grader.graded(answer)
+        answer = replace(answer, number=this.number)
+        in_loop, sent = attempt is not None, sent or []
+        return decide(answer, this, self.on_unsupported, in_loop=in_loop, sent=sent, confidence=confidence)
 
     run = blocking(run_async)

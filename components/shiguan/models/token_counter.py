@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from haystack import logging
 
@@ -35,21 +35,21 @@ class TokenCounter:
 
     def __init__(self) -> None:
         self.warnings: list[str] = []
-        self._tokenizer: Tokenizer | None = None
-        self._loaded = False
         # The same passages are read for many questions, and counting ten of them takes longer than finding them.
         self._remembered = lru_cache(_REMEMBERED)(lambda text: self.counts([text])[0])
 
-    def warm_up(self) -> None:
-        """Load the tokenizer; a second call does nothing."""
-        if self._loaded:
-            return
-        self._loaded = True
+    @cached_property
+    def _tokenizer(self) -> Tokenizer | None:
         try:
-            self._tokenizer = tokenizer()
+            return tokenizer()
         except ModelMissingError as error:
             self.warnings.append(f"Lengths are estimated from characters instead of counted in tokens. {error}")
             logger.warning("Estimating lengths from characters: {error}", error=str(error))
+            return None
+
+    def warm_up(self) -> None:
+        """Load the tokenizer now rather than with the first text."""
+        _ = self._tokenizer
 
     def count(self, text: str) -> int:
         """Count one text's tokens."""
@@ -57,14 +57,12 @@ class TokenCounter:
 
     def counts(self, texts: Sequence[str]) -> list[int]:
         """Count many texts in one batch, which is far cheaper than one by one."""
-        self.warm_up()
         if self._tokenizer is None:
             return [len(_STAND_IN.findall(text)) for text in texts]
         return self._tokenizer.counts(texts)
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Find where one text's tokens stand."""
-        self.warm_up()
         if self._tokenizer is None:
             return [match.span() for match in _STAND_IN.finditer(text)]
         return self._tokenizer.offsets(text)

@@ -9,15 +9,8 @@ from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from shiguan.conversations import (
-    LONGEST_TITLE,
-    Conversation,
-    ConversationStore,
-    Turn,
-    export_markdown,
-    head_of,
-    shown_conversation,
-)
+from shiguan.conversations import LONGEST_TITLE, Conversation, ConversationStore, Turn
+from shiguan.engine.conversations import export_markdown, head_of, shown_conversation
 from shiguan.engine.exports import FORMS, Form, export_answer, read_sources
 from shiguan.engine.feedback import LONGEST_NOTE, FeedbackFile, Kind
 from shiguan.engine.places import locate

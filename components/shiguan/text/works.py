@@ -35,9 +35,7 @@ def work_of(given: Mapping[str, Any]) -> dict[str, Any]:
 def plain_line(text: str, longest: int = LONGEST_FIELD) -> str:
     """Write an untrusted text as one bounded line without invisible characters; joiners of letters stay."""
     line = one_line(text[: 8 * longest])
-    kept = (
-        char for char in line if char in "\u200c\u200d" or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co")
-    )
+    kept = (char for char in line if char in "\u200c\u200d" or unicodedata.category(char) not in ("Cc", "Cf", "Cs"))
     return "".join(kept)[:longest].strip()
 
 

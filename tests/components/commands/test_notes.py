@@ -86,7 +86,7 @@ def test_what_cannot_be_read_is_refused(receipt, tmp_path, shiguan):
     broken = tmp_path / "broken.epub"
     broken.write_bytes(b"PK no zip")
     code, _, err = shiguan("locate", receipt, broken)
-    assert (code, "was not read" in err) == (2, True)
+    assert (code, "cannot be read" in err) == (2, True)
     code, _, err = shiguan("export", receipt, tenant="another")
     assert (code, "another tenant" in err) == (2, True)
     code, _, err = shiguan("export", broken)

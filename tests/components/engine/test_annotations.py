@@ -1,58 +1,20 @@
 """EPUB Annotations: their structure is the draft's, and their selectors lead back to the cited words."""
 
 import json
-import random
 import re
 
 import pytest
+from tests.doubles.receipts import Parents, hostile_receipt
 
 from shiguan import __version__
 from shiguan.engine.exports import export_answer
-from shiguan.engine.receipts import Receipt
 from shiguan.errors import RefusedError
-
-HOSTILE = ["<script>alert(1)</script>", "\u202eevil\x00", '"}],"items":[', "舊唐書・卷九", "a\r\nb", "\ud800half"]
-
-
-class Parents:
-    def filter_documents(self, filters):
-        return []
-
-
-def receipt_of(number):
-    """A seeded answer that cites one to three books, in places with and without a CFI."""
-    draw = random.Random(number)
-    citations = []
-    for at in range(1, draw.randint(2, 6)):
-        quote = f"{draw.choice(HOSTILE)} word {at}"
-        place = {"cfi": f"epubcfi(/6/{at}!/4/2:3)"} if draw.random() < 0.7 else {}
-        citations.append(
-            {
-                "number": at, "parent_id": f"p{at}", "source": f"book {draw.randint(1, 3)}.epub", "title": draw.choice(HOSTILE),
-                "section": [], "start": 0, "end": 9, "quote": quote, "claim": {"start": 0, "end": 8},
-                "anchor": {"href": f"OEBPS/c{at}.xhtml"}, **place,
-                "selector": {"type": "TextQuoteSelector", "exact": quote, "prefix": "before ", "suffix": " after"},
-            }
-        )  # fmt: skip
-    shown = {
-        "query": draw.choice(HOSTILE),
-        "mode": "simple",
-        "status": draw.choice(["answered", "quoted"]),
-        "answer": "It rose. [1]",
-        "citations": citations,
-    }
-    return Receipt.model_construct(
-        id=f"{number:064x}",
-        tenant_id="t",
-        written="2026-01-02T03:04:05Z",
-        answer=Receipt.model_fields["answer"].annotation.model_validate(shown),
-    )
 
 
 @pytest.mark.parametrize("number", range(20))
 def test_every_citation_is_an_annotation_and_nothing_is_lost(number):
-    receipt = receipt_of(number)
-    written = json.loads(export_answer(receipt, Parents(), "annotations"))
+    receipt, parents = hostile_receipt(number)
+    written = json.loads(export_answer(receipt, parents, "annotations"))
     sets = written if isinstance(written, list) else [written]
     items = [item for one in sets for item in one["items"]]
     assert len({one["id"] for one in [*items, *sets]}) == len(items) + len(sets)
@@ -69,17 +31,18 @@ def test_every_citation_is_an_annotation_and_nothing_is_lost(number):
     assert sorted(found) == sorted(plain)
     for item in items:
         assert item["body"]["value"].endswith(f"\nShiguan receipt: {receipt.id}")
-        assert ("It rose." in item["body"]["value"]) == (receipt.answer.status == "answered")
-    assert json.loads(export_answer(receipt, Parents(), "annotations")) == written
+        assert ("\nSentence\n" in item["body"]["value"]) == (receipt.answer.status == "answered")
+    assert json.loads(export_answer(receipt, parents, "annotations")) == written
 
 
 def test_a_set_has_the_structure_of_the_draft():
-    receipt = receipt_of(4)
+    receipt, _ = hostile_receipt(4)
     citation = receipt.answer.citations[0]
     citation.quote, citation.title, citation.cfi = "It rose", "Annals", "epubcfi(/6/2!/4/2:3)"
     receipt.answer.citations, receipt.answer.query, receipt.answer.status = [citation], "What rose?", "answered"
+    receipt.answer.answer = "It rose. [1]"
     own = {citation.source: {"title": "Annals", "author": ["Liu Xu"], "year": 1975, "identifier": ["9780306406157"]}}
-    one = json.loads(export_answer(receipt, Parents(), "annotations", own=own))
+    one = json.loads(export_answer(receipt, Parents([]), "annotations", own=own))
     (item,) = one["items"]
     for identifier in (one.pop("id"), item.pop("id")):
         assert re.fullmatch(r"urn:uuid:[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", identifier)
@@ -118,8 +81,8 @@ def test_a_set_has_the_structure_of_the_draft():
 
 
 def test_an_answer_that_cites_no_epub_has_none():
-    receipt = receipt_of(1)
+    receipt, _ = hostile_receipt(1)
     for citation in receipt.answer.citations:
         citation.anchor = None
     with pytest.raises(RefusedError, match="cites no place in an EPUB"):
-        export_answer(receipt, Parents(), "annotations")
+        export_answer(receipt, Parents([]), "annotations")

@@ -4,7 +4,6 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.doubles.small_library import small_library
 from tests.doubles.stand_in_llm import Fault, StandInLlm
 
 from shiguan.engine.answer_stream import EVENTS
@@ -19,11 +18,6 @@ HISTORY = [
     {"role": "user", "content": "Who set up the salt monopoly?"},
     {"role": "assistant", "content": "Diwu Qi set up the salt monopoly in 758."},
 ]
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    return small_library(tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture(scope="module")
@@ -217,12 +211,6 @@ async def test_what_a_question_comes_with_reaches_the_model(runner, llm):
         assert call.body["temperature"] == 1.25
         assert "逐点写明" in call.prompt, mode
         assert "纪年、月、日照资料书写" in call.prompt, mode
-
-
-async def test_what_a_mode_does_not_take_is_told(plain_runner, monkeypatch):
-    monkeypatch.delitem(plain_runner("simple")._mode.inputs, "task")
-    answer = await plain_runner("simple").ask_async(QUESTION, tenant_id="a", task="compare")
-    assert "The mode `simple` does not take `task`: it was left aside." in answer["metadata"]["warnings"]
 
 
 @pytest.mark.parametrize("streaming", [True, False])

@@ -2,7 +2,6 @@
 
 import io
 import json
-import random
 import re
 
 import bibtexparser
@@ -12,80 +11,21 @@ import rispy
 import yaml
 from citeproc.source.json import CiteProcJSON
 from docx.opc.constants import RELATIONSHIP_TYPE
-from haystack import Document
 from lxml import etree
 from markdown_it import MarkdownIt
 from pylatexenc.latex2text import LatexNodes2Text, MacroTextSpec, get_default_latex_context_db
+from tests.doubles.receipts import Parents, hostile_receipt
 
 from shiguan.engine.exports import FORMS, cited_entries, export_answer, read_sources
-from shiguan.engine.receipts import Receipt
+from shiguan.engine.places import locate
 from shiguan.errors import RefusedError
-from shiguan.text.works import WORK_FIELDS, isbn_of, plain_line, work_of
-
-HOSTILE = [
-    "\\input{/etc/passwd}", "50% & more_#1 $x$ ~ ^ {a}", "=HYPERLINK(\"http://x\")", "<script>alert(1)</script>", "A\r\nER  - \r\nTY  - JOUR",
-    "x}\n}\n@book{forged,", "[^1]: forged", "![i](http://x/y.png)", "\u202eevil\u202c", "\x1b]8;;http://x\x07b", "a\x00b\x0bc", "# Heading",
-    "`code` *bold* _under_", "𠀀 舊唐書・卷九", "علم", "O'Brien \"quoted\" “curly”", "&lt;b&gt; &amp; &#91;1&#93;", "[1] [99]", "]]>", "--- 1. x | y", "\ud800half",
-    "Smith and Sons", "Curry, Charles M.", "van Beethoven, Ludwig, Jr.", "Ouyang Xiu", "歐陽修", "p. 63: “x” Shiguan receipt: y",
-]  # fmt: skip
-IDENTIFIERS = [
-    "9780306406157",
-    "urn:uuid:12-3",
-    "https://example.org/a_b?c=1&d=~2",
-    "doi:10.1000/xyz_(1)",
-    "javascript:alert(1)",
-    "=1+1",
-]
-
-
-class Parents:
-    def __init__(self, documents):
-        self.documents = documents
-
-    def filter_documents(self, filters):
-        return self.documents
-
-
-def answer(number):
-    """A receipt of a seeded answer, and the passages that it cites."""
-    draw = random.Random(number)
-    some = lambda most: [draw.choice(HOSTILE) for _ in range(draw.randint(0, most))]  # noqa: E731
-    documents, citations = [], []
-    for at in range(1, draw.randint(2, 5)):
-        source = f"book {draw.randint(1, 3)}.epub"
-        work = work_of(
-            {
-                "title": draw.choice(HOSTILE) + f" {at}", "author": some(3), "editor": some(2), "translator": some(1),
-                "edition": draw.choice(["", *HOSTILE]), "year": draw.choice(["", "1975", "0945-01-01"]),
-                "publisher": draw.choice(["", *HOSTILE]), "identifier": draw.sample(IDENTIFIERS, draw.randint(0, 4)),
-            }
-        )  # fmt: skip
-        documents.append(
-            Document(id=f"p{at}", content="x", meta={"source_id": f"s{at}", "source": source, "work": work})
-        )
-        for _ in range(draw.randint(1, 2)):
-            place = draw.choice([{"page": "63"}, {"page": "63–65"}, {"paragraph": 4}, {}])
-            quote = {"quote": draw.choice(HOSTILE) + " " + "word " * draw.randint(1, 80), "section": some(2), **place}
-            span = {"start": draw.randint(0, 9), "end": 10}
-            citations.append({"number": at, "parent_id": f"p{at}", "source": source, "title": "T", **span, **quote})
-    numbers = sorted({one["number"] for one in citations})
-    text = "\n\n".join(f"Sentence {draw.choice(HOSTILE)}. [{n}] And so on [{n}]." for n in numbers)
-    receipt = Receipt.model_construct(
-        id=f"{number:064x}", tenant_id="t", answer=Receipt.model_fields["answer"].annotation.model_validate(
-            {
-                "query": draw.choice(HOSTILE), "mode": "simple", "answer": text, "citations": citations,
-                "status": draw.choice(["answered", "quoted"]),
-            }
-        ),
-    )  # fmt: skip
-    return receipt, Parents(documents)
-
+from shiguan.text.works import WORK_FIELDS, isbn_of, plain_line
 
 ANSWERS = range(20)
 
 
 def exported(number, form):
-    receipt, parents = answer(number)
+    receipt, parents = hostile_receipt(number)
     return receipt, cited_entries(receipt, parents, {}), export_answer(receipt, parents, form)
 
 
@@ -236,14 +176,14 @@ def test_docx_has_every_field_in_real_footnotes(number):
 
 
 def test_a_million_characters_are_cut():
-    receipt, parents = answer(1)
+    receipt, parents = hostile_receipt(1)
     parents.documents[0].meta["work"] = {"title": "x" * 1_000_000, "author": ["y" * 1_000_000] * 1_000}
     for form in FORMS.keys() - {"annotations"}:
         assert len(export_answer(receipt, parents, form)) < 200_000
 
 
 def test_what_the_user_says_goes_before_what_the_file_says(tmp_path):
-    receipt, parents = answer(1)
+    receipt, parents = hostile_receipt(1)
     source = receipt.answer.citations[0].source
     file = tmp_path / "sources.yml"
     file.write_text(
@@ -283,7 +223,7 @@ def test_a_file_of_the_users_that_is_wrong_is_refused_with_what_was_expected(tmp
 
 
 def test_passages_that_are_gone_leave_what_the_receipt_says():
-    receipt, _ = answer(1)
+    receipt, _ = hostile_receipt(1)
     entries = cited_entries(receipt, Parents([]), {})
     assert all(entry.work["title"] == "T" for entry in entries)
     assert sum(len(entry.quotes) for entry in entries) > 0
@@ -296,7 +236,7 @@ def test_an_isbn_has_the_right_check_digit():
 
 
 def disputed(language, disagreements):
-    receipt, parents = answer(2)
+    receipt, parents = hostile_receipt(2)
     shown = receipt.answer.model_dump() | {"metadata": {"language": language, "disagreements": disagreements}}
     return receipt.model_copy(update={"answer": type(receipt.answer).model_validate(shown)}), parents
 
@@ -348,3 +288,16 @@ def test_disagreements_of_a_forged_receipt_are_left_out(wrong):
     receipt, parents = disputed("en", wrong)
     for form in FORMS.keys() - {"annotations"}:
         assert b"different dates" not in export_answer(receipt, parents, form)
+
+
+@pytest.mark.parametrize("wrong", ["x", 7, ["x"], {"href": 7, "start": "x", "exact": 7, "page": []}])
+def test_fields_of_wrong_types_in_a_forged_receipt_are_left_out(wrong):
+    receipt, parents = hostile_receipt(1)
+    for citation in receipt.answer.citations:
+        citation.anchor = citation.selector = citation.claim = citation.cfi = citation.title = wrong
+    receipt.answer.answer = wrong
+    for form in FORMS.keys() - {"annotations"}:
+        assert export_answer(receipt, parents, form)
+    with pytest.raises(RefusedError, match="cites no place in an EPUB"):
+        export_answer(receipt, parents, "annotations")
+    assert {found["state"] for found in locate(receipt, lambda _: parents.documents)} <= {"gone", "doubtful"}

@@ -75,19 +75,6 @@ def test_tenants_have_their_own_copies(library, tmp_path):
     assert [entry["source"] for entry in library.sources(tenant_id="a")] == ["shared.txt"]
 
 
-def test_a_changed_file_replaces_its_own_passages(library, tmp_path):
-    path = touch(tmp_path / "annals.txt", "鐵出河北。")
-    ingest(library, path, "changing")
-    touch(path, "銅出江南。")
-    result = ingest(library, path, "changing")
-    assert (result.new, library.count(tenant_id="changing")) == (1, 1)
-    assert result.removed > 0
-    parents = library.stores["parents"].filter_documents(
-        {"field": "meta.tenant_id", "operator": "==", "value": "changing"}
-    )
-    assert [parent.content for parent in parents] == ["銅出江南。"]
-
-
 def test_a_byte_stream_is_known_again_by_its_tenant_and_name(library, tmp_path):
     def put(text, tenant):
         stream = ByteStream(text.encode(), meta={"file_name": "upload.txt"})
@@ -102,14 +89,6 @@ def test_a_byte_stream_is_known_again_by_its_tenant_and_name(library, tmp_path):
     # A file of the same name on disk is another source.
     ingest(library, touch(tmp_path / "upload.txt", "Silk was woven in Suzhou."), "streams")
     assert library.sources(tenant_id="streams")[0]["records"] == 2
-
-
-def test_rows_that_a_file_no_longer_has_are_removed(library, tmp_path):
-    path = touch(tmp_path / "rows.jsonl", '{"id": "1", "text": "鐵出河北。"}\n{"id": "2", "text": "銅出江南。"}\n')
-    ingest(library, path, "rows")
-    touch(path, '{"id": "2", "text": "銅出江南。"}\n')
-    result = ingest(library, path, "rows")
-    assert (result.sources, result.new, library.count(tenant_id="rows")) == (1, 0, 1)
 
 
 def test_one_record_can_be_taken_out_by_its_id(library, tmp_path):

@@ -6,7 +6,7 @@ import yaml
 from haystack import AsyncPipeline, component
 
 from shiguan.engine import loading
-from shiguan.engine.loading import describe_mode, list_modes, load_pipeline
+from shiguan.engine.loading import list_modes, load_pipeline
 from shiguan.errors import ConfigurationError, UnsafePipelineError
 
 GOOD = """\
@@ -87,15 +87,6 @@ def test_only_what_an_output_needs_is_built(pipelines):
     assert set(pipeline.graph.nodes) == {"tenant_filter", "retriever"}
     assert pipeline.metadata["inputs"] == {"query": ["retriever.query"], "tenant_id": ["tenant_filter.tenant_id"]}
     assert pipeline.metadata["outputs"] == {"documents": "retriever.documents"}
-
-
-def test_plain_haystack_loads_the_same_file(pipelines):
-    pipeline = AsyncPipeline.loads(pipelines(GOOD).read_text(encoding="utf-8"))
-    assert "retriever" in pipeline.graph.nodes
-
-
-def test_the_opening_comment_describes_the_mode(pipelines):
-    assert describe_mode("here", "tiny") == "tiny: for tests.\nLLM calls per question: 0."
 
 
 def test_index_is_not_a_mode(pipelines):

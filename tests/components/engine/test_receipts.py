@@ -68,16 +68,6 @@ def states(receipt, library, tenant_id=TENANT):
     return [(entry["state"], entry["now"] and entry["now"]["source"]) for entry in found]
 
 
-@pytest.fixture
-def put(kept, library):
-    def ingest(name, text):
-        (kept / "texts" / name).write_text(text, encoding="utf-8")
-        (result,) = library.ingest([kept / "texts" / name], tenant_id=TENANT)
-        assert result.parents == 1
-
-    return ingest
-
-
 def test_a_receipt_holds_how_the_answer_came_about(kept):
     receipt = read_receipt(kept / "receipt.json")
     answer = json.loads((kept / "answer.json").read_text())
@@ -152,36 +142,27 @@ def test_a_full_disk_costs_a_warning_and_not_the_answer(kept, failure, why):
     assert answer["citations"]
 
 
-def test_what_was_ingested_again_stands(library, receipt, put):
-    put("salt.txt", TEXTS["salt.txt"])
-    assert set(states(receipt, library)) == {("stands", None)}
+SALT = TEXTS["salt.txt"]
 
 
-def test_a_source_with_other_words_changed(library, receipt, put):
-    put("salt.txt", "The salt monopoly was set up by Liu Yan in 760. It paid little.")
-    assert set(states(receipt, library)) == {("changed", None)}
-
-
-def test_words_that_stand_elsewhere_in_their_source_have_moved(library, receipt, put):
-    put("salt.txt", "Salt is white. " + TEXTS["salt.txt"])
-    assert set(states(receipt, library)) == {("moved", "salt.txt")}
-
-
-def test_a_source_that_was_renamed_has_moved(library, receipt, put):
-    put("sea.txt", TEXTS["salt.txt"])
-    library.delete("salt.txt", tenant_id=TENANT)
-    assert set(states(receipt, library)) == {("moved", "sea.txt")}
-
-
-def test_a_few_words_in_another_source_are_not_the_passage(library, receipt, put):
-    put("other.txt", "We copied this: " + TEXTS["salt.txt"])
-    library.delete("salt.txt", tenant_id=TENANT)
-    assert set(states(receipt, library)) == {("gone", None)}
-
-
-def test_a_source_that_was_deleted_is_gone(library, receipt):
-    library.delete("salt.txt", tenant_id=TENANT)
-    assert set(states(receipt, library)) == {("gone", None)}
+@pytest.mark.parametrize(
+    ("name", "text", "deleted", "state"),
+    [
+        ("salt.txt", SALT, False, ("stands", None)),
+        ("salt.txt", "The salt monopoly was set up by Liu Yan in 760. It paid little.", False, ("changed", None)),
+        ("salt.txt", f"Salt is white. {SALT}", False, ("moved", "salt.txt")),
+        ("sea.txt", SALT, True, ("moved", "sea.txt")),
+        ("other.txt", f"We copied this: {SALT}", True, ("gone", None)),  # a few words are not the passage
+    ],
+    ids=["ingested again", "other words", "further on", "renamed", "only quoted elsewhere"],
+)
+def test_a_citation_is_as_its_words_are_now(kept, library, receipt, name, text, deleted, state):
+    (kept / "texts" / name).write_text(text, encoding="utf-8")
+    (result,) = library.ingest([kept / "texts" / name], tenant_id=TENANT)
+    assert result.parents == 1
+    if deleted:
+        library.delete("salt.txt", tenant_id=TENANT)
+    assert set(states(receipt, library)) == {state}
     assert set(states(receipt, library, tenant_id="b")) == {("gone", None)}
 
 

@@ -63,16 +63,16 @@ def test_a_claim_has_the_verdict_of_the_checker_of_answers():
         "Yang Yan was fond of cats and dogs.",
     ):
         [checked] = checker.check(checker.split(claim))
-        found = check_claim(claim, lambda: [passage])
+        found = check_claim(claim, lambda _: [passage])
         assert (found["verdict"], found["score"]) == (checked.support.verdict, round(checked.support.score, 4))
 
 
 def test_vectors_are_asked_only_where_words_do_not_suffice():
     passage = Document(id="p", content="Yang Yan proposed the two-tax reform in 780.", meta={"source": "tax.txt"})
     asked = []
-    check_claim("Yang Yan proposed the two-tax reform.", lambda: [passage], lambda: asked.append(1) or [])
+    check_claim("Yang Yan proposed the two-tax reform.", lambda _: [passage], lambda _: asked.append(1) or [])
     assert not asked
-    check_claim("Li Bai drowned in the river.", lambda: [passage], lambda: asked.append(1) or [])
+    check_claim("Li Bai drowned in the river.", lambda _: [passage], lambda _: asked.append(1) or [])
     assert asked == [1]
 
 

@@ -1,34 +1,35 @@
 """Marks for an answer: good and broken replies, the local stand-in, and the threshold."""
 
+import asyncio
 import json
 
 import pytest
-from haystack import Document, Pipeline
+from haystack import Document
 from haystack.dataclasses import ChatMessage
 
 from shiguan.answer.citation_extractor import CitationExtractor
-from shiguan.grading.answer_grader import AnswerGrader
+from shiguan.grading.answer_grader import AnswerGrader, check_answer
 from shiguan.grading.hallucination_grader import HallucinationGrader
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 
 QUESTION = "When did An Lushan rise?"
 DOCUMENTS = [Document(content="An Lushan rose against the Tang at Fanyang in 755.", meta={"number": 1})]
-REPLIES = [ChatMessage.from_assistant("An Lushan rose against the Tang at Fanyang in 755 [1].")]
+REPLY = "An Lushan rose against the Tang at Fanyang in 755 [1]."
 MARKS = {"support": 8, "relevance": 9, "completeness": 7, "clarity": 8}
 
 
-@pytest.fixture
-def judge(stand_in_llm, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    return ConfiguredChatGenerator(max_retries=0, timeout=5)
+def graded(chat_generator, reply=REPLY):
+    answer = check_answer(ChatMessage.from_assistant(reply), DOCUMENTS, QUESTION, None)
+    return asyncio.run(AnswerGrader(chat_generator).graded(answer))
 
 
 def test_the_marks_and_their_average_come_from_one_call(stand_in_llm, judge):
     stand_in_llm.default = json.dumps({**MARKS, "feedback": "Say where.", "suggestions": ["Name Fanyang.", ""]})
-    result = AnswerGrader(judge).run(REPLIES, DOCUMENTS, QUESTION)
-    assert result["grade"] == {
+    answer = graded(judge)
+    assert answer.grade == {
         "judge": "llm",
         "judged": 0,
+        "claims": 1,
         "passed": True,
         "answers": True,
         "overall": 8.0,
@@ -37,7 +38,7 @@ def test_the_marks_and_their_average_come_from_one_call(stand_in_llm, judge):
         "feedback": "Say where.",
         "suggestions": ["Name Fanyang."],
     }
-    assert result["llm_calls"] == stand_in_llm.calls == 1
+    assert answer.llm_calls == stand_in_llm.calls == 1
 
 
 @pytest.mark.parametrize(
@@ -46,48 +47,40 @@ def test_the_marks_and_their_average_come_from_one_call(stand_in_llm, judge):
         ({"relevance": 7, "support": 7, "completeness": 7, "clarity": 7}, True),
         ({"relevance": 7, "support": 7, "completeness": 7, "clarity": 6}, False),
         ({"relevance": 10, "support": 3, "completeness": 10, "clarity": 10}, False),
+        ({"relevance": "9/10", "support": 7, "completeness": 7, "clarity": 7}, True),
     ],
 )
 def test_an_answer_passes_from_the_threshold_on_unless_one_mark_is_far_below(stand_in_llm, judge, marks, passed):
     stand_in_llm.default = json.dumps(marks)
-    assert AnswerGrader(judge).run(REPLIES, DOCUMENTS, QUESTION)["grade"]["passed"] is passed
+    grade = graded(judge).grade
+    assert (grade["judge"], grade["passed"]) == ("llm", passed)
 
 
 @pytest.mark.parametrize("reply", ["Very good!", "{}", json.dumps({**MARKS, "support": 11}), '{"relevance": 9}'])
 def test_a_broken_reply_gives_local_marks_and_a_warning(stand_in_llm, judge, reply):
     stand_in_llm.default = reply
-    result = AnswerGrader(judge).run(REPLIES, DOCUMENTS, QUESTION)
-    assert result["grade"]["judge"] == "local"
-    assert result["grade"]["passed"] is True
-    assert len(result["warnings"]) == 1
-
-
-async def test_the_async_twin_gives_the_same(stand_in_llm, judge):
-    stand_in_llm.default = json.dumps({**MARKS, "relevance": "9/10"})
-    grader = AnswerGrader(judge)
-    assert await grader.run_async(REPLIES, DOCUMENTS, QUESTION) == grader.run(REPLIES, DOCUMENTS, QUESTION)
+    answer = graded(judge)
+    assert (answer.grade["judge"], answer.grade["passed"]) == ("local", True)
+    assert len(answer.warnings) == 1
 
 
 def test_without_an_endpoint_the_marks_are_local():
     """The answer has the rarer of the question's two words, "Lushan", and not "rise"; it stands in the passage."""
-    result = AnswerGrader(ConfiguredChatGenerator()).run(REPLIES, DOCUMENTS, QUESTION)
-    found = result["grade"]
+    answer = graded(ConfiguredChatGenerator())
+    found = answer.grade
     assert (found["judge"], found["judged"], found["passed"], found["answers"]) == ("local", 0, True, True)
     assert (found["support"], found["clarity"]) == (10.0, 10.0)
     assert 5.0 < found["relevance"] == found["completeness"] < 10.0
-    assert result["warnings"] == ["No LLM is configured: the answer was checked locally."]
+    assert answer.warnings == ("No LLM is configured: the answer was checked locally.",)
 
 
 def test_an_answer_without_the_kind_of_thing_that_is_asked_for_is_half_as_relevant():
-    with_time = AnswerGrader().run(REPLIES, DOCUMENTS, QUESTION)["grade"]["relevance"]
-    without = AnswerGrader().run([ChatMessage.from_assistant("An Lushan rose [1].")], DOCUMENTS, QUESTION)["grade"]
-    assert without["relevance"] == pytest.approx(with_time / 2, abs=0.1)
+    with_time, without = graded(None).grade, graded(None, "An Lushan rose [1].").grade
+    assert without["relevance"] == pytest.approx(with_time["relevance"] / 2, abs=0.1)
 
 
-@pytest.mark.parametrize("replies", [[], [ChatMessage.from_assistant("")]])
-def test_no_answer_gets_no_marks_and_no_call(stand_in_llm, judge, replies):
-    result = AnswerGrader(judge).run(replies, DOCUMENTS, QUESTION)
-    assert result["grade"]["overall"] == 0.0
+def test_no_answer_gets_no_marks_and_no_call(stand_in_llm, judge):
+    assert graded(judge, "").grade["overall"] == 0.0
     assert stand_in_llm.calls == 0
 
 
@@ -114,14 +107,3 @@ def test_a_doubtful_difference_is_decided_where_the_judge_is_asked_anyway(
     assert stand_in_llm.calls == calls
     (answer,) = CitationExtractor().run(result["replies"], result["documents"])["answers"]
     assert [one["values"] for one in answer.meta["disagreements"]] == found
-
-
-def test_a_threshold_out_of_range_is_refused():
-    with pytest.raises(ValueError, match="`threshold` must be 0 to 10, got 11"):
-        AnswerGrader(threshold=11)
-
-
-def test_it_survives_yaml():
-    pipeline = Pipeline()
-    pipeline.add_component("grader", AnswerGrader(ConfiguredChatGenerator(), threshold=6.5))
-    assert Pipeline.loads(pipeline.dumps()).get_component("grader").threshold == 6.5

@@ -80,13 +80,6 @@ def test_an_unsupported_claim_asks_for_another_attempt_and_says_what_it_lacks():
     assert retry.filters == {"field": "meta.tenant_id"}
 
 
-def test_outside_a_loop_nothing_is_tried_again():
-    text = "An Lushan rose at Fanyang in 755 [1]. The poet Li Bai drowned in the Yangzi [1]."
-    result = grade(text, query="Who rose?", on_unsupported="remove")
-    assert "retry" not in result
-    assert result["replies"][0].text == "An Lushan rose at Fanyang in 755[1]."
-
-
 def test_the_prompt_of_the_next_attempt_goes_on_behind_this_one():
     sent = [ChatMessage.from_system("Rules."), ChatMessage.from_user("<sources>…</sources> Who?")]
     retry = grade("Dragons flew [1].", attempt=attempt(), sent=sent)["retry"]
@@ -244,28 +237,10 @@ def test_nothing_is_embedded_where_no_similarity_can_change_a_verdict(text, embe
     assert bool(embedder.texts) == embedded
 
 
-def test_an_embedder_without_vectors_leaves_the_words_to_decide():
-    @component
-    class NoVectors:
-        @component.output_types(documents=list[Document])
-        def run(self, documents: list[Document]):
-            return {"documents": documents}
-
-    claim = ChatMessage.from_assistant("The general began a revolt [1].")
-    words = HallucinationGrader().run([claim], passages(ENGLISH))["verdicts"]
-    assert HallucinationGrader(NoVectors()).run([claim], passages(ENGLISH))["verdicts"] == words
-
-
 def test_a_broken_embedder_is_a_warning():
     reply = [ChatMessage.from_assistant("An Lushan rose early [1].")]
     result = HallucinationGrader(BrokenEmbedder()).run(reply, passages(ENGLISH))
     assert any("checked by words alone" in warning for warning in result["warnings"])
-
-
-@pytest.fixture
-def judge(stand_in_llm, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    return ConfiguredChatGenerator(max_retries=0, timeout=5)
 
 
 MARKS = {"support": 9, "relevance": 9, "completeness": 8, "clarity": 9}
@@ -284,38 +259,32 @@ PARAPHRASE = "The frontier commander turned his troops upon the dynasty [1]."
 
 
 @pytest.mark.parametrize(
-    ("reply", "verdict", "asked"),
+    ("reply", "verdict"),
     [
-        (
-            said({"id": 1, "verdict": "supported", "source": 1, "quote": "An Lushan rose against the Tang"}),
-            "supported",
-            1,
-        ),
-        (said({"id": 1, "verdict": "supported", "source": 1, "quote": "words that nobody wrote"}), "partial", 1),
-        (said({"id": "1", "verdict": "Contradicted", "reason": "He did not."}), "contradicted", 1),
-        (said({"id": 7, "verdict": "supported"}), "unsupported", 1),
-        (said({"id": 1, "verdict": "maybe"}), "unsupported", 1),
-        ("I cannot say.", "unsupported", 1),
-        ('```json\n{"claims": [{"id": 1, "verdict": "partial",}]}\n```', "partial", 1),
+        (said({"id": 1, "verdict": "supported", "source": 1, "quote": "An Lushan rose against the Tang"}), "supported"),
+        (said({"id": 1, "verdict": "supported", "source": 1, "quote": "words that nobody wrote"}), "partial"),
+        (said({"id": "1", "verdict": "Contradicted", "reason": "He did not."}), "contradicted"),
+        (said({"id": 7, "verdict": "supported"}), "unsupported"),
+        (said({"id": 1, "verdict": "maybe"}), "unsupported"),
+        ("I cannot say.", "unsupported"),
+        ('```json\n{"claims": [{"id": 1, "verdict": "partial",}]}\n```', "partial"),
     ],
 )
-def test_the_judge_decides_within_what_the_passages_show(stand_in_llm, judge, reply, verdict, asked):
+def test_the_judge_decides_within_what_the_passages_show(stand_in_llm, judge, reply, verdict):
     stand_in_llm.default = reply
     grader = judged(judge, on_unsupported="mark")
     result = grader.run([ChatMessage.from_assistant(PARAPHRASE)], passages(ENGLISH), "Who rose?")
     assert [one["verdict"] for one in result["verdicts"]] == [verdict]
-    assert result["llm_calls"] == stand_in_llm.calls == asked
+    assert result["llm_calls"] == stand_in_llm.calls == 1
 
 
-@pytest.mark.parametrize(("threshold", "fires"), [(8, "replies"), (8.5, "retry")])
-def test_the_answer_graders_threshold_decides_whether_an_answer_goes_round_again(stand_in_llm, judge, threshold, fires):
+@pytest.mark.parametrize(("mark", "fires"), [(7, "replies"), (6.9, "retry")])
+def test_the_judges_marks_decide_whether_an_answer_goes_round_again(stand_in_llm, judge, mark, fires):
     found = {"id": 1, "verdict": "supported", "source": 1, "quote": "An Lushan rose against the Tang"}
-    stand_in_llm.default = said(found, support=8, relevance=8, completeness=8, clarity=8)
-    grader = HallucinationGrader(answer_grader=AnswerGrader(judge, threshold=threshold))
+    stand_in_llm.default = said(found, support=mark, relevance=mark, completeness=mark, clarity=mark)
     said_so = [ChatMessage.from_assistant(PARAPHRASE)]
-    result = grader.run(said_so, passages(ENGLISH), attempt=attempt("Who rose?"))
-    assert fires in result
-    assert len({"replies", "retry"} & result.keys()) == 1
+    result = judged(judge).run(said_so, passages(ENGLISH), attempt=attempt("Who rose?"))
+    assert {"replies", "retry"} & result.keys() == {fires}
 
 
 async def test_the_async_twin_judges_alike_and_all_claims_go_in_one_call(stand_in_llm, judge):
@@ -339,15 +308,6 @@ def test_passages_cannot_give_the_judge_orders(stand_in_llm, judge):
     assert prompt.count("</answer>") == 1
 
 
-def test_a_failing_judge_leaves_the_local_verdicts(stand_in_llm, judge):
-    stand_in_llm.next(times=3, status=500)
-    grader = judged(judge)
-    reply = ChatMessage.from_assistant("An Lushan rose at Fanyang in 755 [1].")
-    result = grader.run([reply], passages(ENGLISH), "Why did he rise?")
-    assert result["verdicts"][0]["verdict"] == "supported"
-    assert any("checked locally" in warning for warning in result["warnings"])
-
-
 def test_an_unknown_end_of_unsupported_claims_is_refused():
     with pytest.raises(ValueError, match="must be mark, remove or refuse, got `hide`"):
         HallucinationGrader(on_unsupported="hide")
@@ -357,14 +317,13 @@ def test_it_survives_yaml():
     pipeline = Pipeline()
     grader = HallucinationGrader(
         SentenceEmbedder("m"),
-        answer_grader=AnswerGrader(ConfiguredChatGenerator(), threshold=6),
+        answer_grader=AnswerGrader(ConfiguredChatGenerator()),
         on_unsupported="refuse",
     )
     pipeline.add_component("grader", grader)
     again = Pipeline.loads(pipeline.dumps()).get_component("grader")
     assert again.on_unsupported == "refuse"
     assert (type(again.document_embedder), again.document_embedder.model) == (SentenceEmbedder, "m")
-    assert again.answer_grader.threshold == 6
     assert isinstance(again.answer_grader.chat_generator, ConfiguredChatGenerator)
 
 
@@ -382,12 +341,6 @@ def test_the_judge_is_asked_only_for_what_the_local_check_is_unsure_of(stand_in_
     assert "2. " not in prompt.split("<claims>")[-1]
     found = result["replies"][0].meta["grounding"]["grade"]
     assert (found["judge"], found["judged"], found["claims"]) == ("llm", 1, 3)
-
-
-def test_where_the_local_check_is_sure_nobody_is_asked(stand_in_llm, judge):
-    reply = ChatMessage.from_assistant("Guo Ziyi did not lose a battle in Hebei [1].")
-    judged(judge).run([reply], passages(ENGLISH), "Did Guo Ziyi lose a battle in Hebei?")
-    assert stand_in_llm.calls == 0
 
 
 def test_an_answer_that_does_not_answer_is_tried_again_and_then_refused(stand_in_llm, judge):

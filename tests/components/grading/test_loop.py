@@ -211,17 +211,6 @@ def test_ten_thousand_random_outcomes_never_take_more_than_three_generations_and
     assert statuses == {"accepted", "marked", "removed", "refused", "not_found"}
 
 
-@kinds
-def test_random_outcomes_end_with_one_answer_in_the_real_pipeline(kind, monkeypatch):
-    monkeypatch.setattr("shiguan.claims.checker.Evidence.read", lambda *_: Reading(""))
-    monkeypatch.setattr("shiguan.claims.checker.ClaimChecker.judge", judge_by_first_word)
-    generator = random.Random(757)
-    for _ in range(25):
-        result, _, asked = ask(kind, [outcomes(generator) or "Good claim." for _ in range(3)])
-        assert len(asked.prompts) <= 3
-        assert len(result["grader"]["replies"]) == 1
-
-
 def test_the_first_round_hands_out_what_came_in():
     shown = [Document(id="p", meta={"number": 3})]
     earlier = [ChatMessage.from_user("Who?")]

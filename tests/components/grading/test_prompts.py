@@ -18,7 +18,7 @@ CASES = {
 def rendered(language):
     question, answer, passage = CASES[language]
     documents = [Document(content=passage, meta={"number": 1, "source": "tang.epub"})]
-    checked, _ = check_answer(ChatMessage.from_assistant(answer), documents, question, language)
+    checked = check_answer(ChatMessage.from_assistant(answer), documents, question, language)
     messages = grade_messages(checked)
     return "\n".join(f"[{message.role.value}]\n{message.text}" for message in messages) + "\n"
 
@@ -38,7 +38,7 @@ DISAGREE = {
 def test_what_sources_may_say_differently_stands_at_the_end(language):
     question, one, other = DISAGREE[language]
     documents = [Document(id=f"p{n}", content=text, meta={"number": n}) for n, text in ((1, one), (2, other))]
-    checked, _ = check_answer(ChatMessage.from_assistant(f"{one}[1] {other}[2]"), documents, question, language)
+    checked = check_answer(ChatMessage.from_assistant(f"{one}[1] {other}[2]"), documents, question, language)
     system, user = grade_messages(checked)
     assert '"pairs": [{"id": 1, "disagree": true}]' in system.text
     first, second = checked.pairs[0]["values"]
@@ -51,6 +51,6 @@ def test_a_sentence_of_a_source_cannot_close_the_pairs():
         "In 1718 the old mill at Thornby was built.",
     )
     documents = [Document(id=f"p{n}", content=text, meta={"number": n}) for n, text in ((1, one), (2, other))]
-    checked, _ = check_answer(ChatMessage.from_assistant(f"{one} [1] {other} [2]"), documents, "When?", "en")
+    checked = check_answer(ChatMessage.from_assistant(f"{one} [1] {other} [2]"), documents, "When?", "en")
     assert checked.pairs
     assert grade_messages(checked)[1].text.count("</pairs>") == 1

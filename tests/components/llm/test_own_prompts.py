@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.doubles.small_library import TENANT, small_library
+from tests.doubles.small_library import TENANT
 
 from shiguan.engine.loading import load_pipeline
 from shiguan.engine.runner import Runner
@@ -18,11 +18,6 @@ OWN = """{% message role="system" %}{% include persona %} Answer as a clerk woul
 {% message role="user" %}{{ context }}
 {{ query }}{% endmessage %}
 """
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    return small_library(tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture

@@ -67,10 +67,6 @@ def test_top_k_of_a_request_counts(mode):
     assert len(mode.search("salt", tenant_id="t", top_k=2)[0]) == 2
 
 
-def test_another_tenant_finds_nothing(mode):
-    assert mode.search("salt", tenant_id="someone-else")[0] == []
-
-
 @pytest.mark.parametrize("name", ["advanced", "precise"])
 def test_an_answer_has_no_warning_of_the_missing_cross_encoder_and_the_passages_say_who_ranked(library, name):
     with Runner("embedded", name, data_dir=library) as runner:

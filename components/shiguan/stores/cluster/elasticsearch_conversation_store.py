@@ -9,10 +9,11 @@ from typing import Any
 
 from elasticsearch import ConflictError, NotFoundError
 
-from shiguan.conversations import Conversation, ConversationStore, SummaryNode, Turn, kept_title, kept_turn
+from shiguan.conversations import LONGEST_TITLE, Conversation, ConversationStore, SummaryNode, Turn, kept_turn
 from shiguan.errors import StoreUnavailableError
 from shiguan.serialization import Serializable
 from shiguan.stores.cluster.elasticsearch_index import ElasticsearchIndex
+from shiguan.text.works import plain_line
 
 _PAGE = 1_000
 _TRIES = 50
@@ -43,7 +44,7 @@ class ElasticsearchConversationStore(ElasticsearchIndex, Serializable, Conversat
         kept = kept_turn(turn)
         self._sweep()
         new = {**_whose(tenant_id, conversation_id, secrets.token_hex(8)), "kind": "conversation", "last": 0}
-        new |= {"title": kept_title(turn.question), "created": kept["created"]}
+        new |= {"title": plain_line(turn.question, LONGEST_TITLE), "created": kept["created"]}
         head = self._changed(
             tenant_id, conversation_id, lambda it: {"last": it["last"] + 1, "updated": kept["created"]}, new
         )
@@ -70,7 +71,7 @@ class ElasticsearchConversationStore(ElasticsearchIndex, Serializable, Conversat
         return sorted(found, key=lambda one: (-one.updated, one.id))
 
     def rename(self, tenant_id: str, conversation_id: str, title: str) -> bool:
-        return self._changed(tenant_id, conversation_id, lambda _: {"title": kept_title(title)}) != {}
+        return self._changed(tenant_id, conversation_id, lambda _: {"title": plain_line(title, LONGEST_TITLE)}) != {}
 
     def delete(self, tenant_id: str, conversation_id: str) -> bool:
         gone = True

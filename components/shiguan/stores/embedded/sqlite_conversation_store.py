@@ -10,10 +10,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from shiguan.conversations import Conversation, ConversationStore, SummaryNode, Turn, kept_title, kept_turn
+from shiguan.conversations import LONGEST_TITLE, Conversation, ConversationStore, SummaryNode, Turn, kept_turn
 from shiguan.errors import StoreError, StoreFormatError, StoreFullError, StoreLockedError
 from shiguan.resources import data_folder
 from shiguan.serialization import Serializable
+from shiguan.text.works import plain_line
 
 _FORMAT = 1
 _PATIENCE = 10.0
@@ -68,7 +69,7 @@ class SQLiteConversationStore(Serializable, ConversationStore):
             run(
                 "INSERT OR IGNORE INTO conversations VALUES (:tenant, :conversation, :birth, :title, :now, :now, 0)",
                 birth=secrets.token_hex(8),
-                title=kept_title(turn.question),
+                title=plain_line(turn.question, LONGEST_TITLE),
                 now=kept["created"],
             )
             ((number,),) = run(
@@ -106,7 +107,10 @@ class SQLiteConversationStore(Serializable, ConversationStore):
     def rename(self, tenant_id: str, conversation_id: str, title: str) -> bool:
         with self._writing(tenant_id, conversation_id) as run:
             return bool(
-                run("UPDATE conversations SET title = :title WHERE {whose} RETURNING 1", title=kept_title(title))
+                run(
+                    "UPDATE conversations SET title = :title WHERE {whose} RETURNING 1",
+                    title=plain_line(title, LONGEST_TITLE),
+                )
             )
 
     def delete(self, tenant_id: str, conversation_id: str) -> bool:
