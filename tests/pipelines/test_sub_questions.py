@@ -4,6 +4,7 @@ import asyncio
 import threading
 
 import pytest
+from tests.doubles.stand_in_llm import Fault
 
 from shiguan.engine.library import Library
 from shiguan.engine.loading import load_pipeline, pipeline_path
