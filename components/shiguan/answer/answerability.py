@@ -2,14 +2,16 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from statistics import fmean
 from typing import Final
 
 from haystack import Document
 
 from shiguan.text.dictionary import with_translated
 from shiguan.text.languages import detect_language, has_han
+from shiguan.text.names import heard_names, sounds_of_text
 from shiguan.text.passages import ALL_EMBEDDED, terms_of
 from shiguan.text.sentences import sentence_spans
 from shiguan.text.terms import covered, question_weights, terms
@@ -20,6 +22,11 @@ MOST_QUOTED = 3
 # Of .05 to .1 the value that, with the other signals, best predicted whether an answer was shown (docs/quality.md);
 # .02 more or less changes little.
 _BETWEEN_LANGUAGES = 0.07
+
+# The languages between which words are translated, and between which right answers were measured.
+_TRANSLATED = {"zh", "en"}
+# How many passages behind the nearest one are what it stands out from; three, or all, tell as much.
+_BEHIND = 5
 
 # Money of today that a question can ask an amount in.
 _MONEY = {
@@ -58,6 +65,10 @@ class Signals:
         language of the library says nothing.
     :param language_gap: How much higher the best cosine of all languages is than that of the first passage's language:
         what another language of the library has is nearer.
+    :param first_coverage: The share of the question's words that the first passage has, as `coverage`, and names by
+        their sound as well. It is 0 where that passage is in the question's language.
+    :param lead: How much nearer the nearest passage in the language of the first is than the five behind it: where none
+        answers, all are about as near. It is 0 where the first passage is in the question's language.
     """
 
     cosine: float
@@ -66,6 +77,8 @@ class Signals:
     chinese: float
     same_language: float
     language_gap: float = 0.0
+    first_coverage: float = 0.0
+    lead: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -94,7 +107,14 @@ FITTED_BY_WORDS: Final = Calibration(
     bias=-3.03,
     weights=Signals(cosine=0.0, coverage=3.03, agreement=0.0, chinese=1.073, same_language=0.21),
 )
-
+# The same where the first passage is in the other of two languages, printed by `python -m
+# bench.quality.across_calibration`: cosines of two languages hardly tell what answers from what does not.
+FITTED_ACROSS: Final = Calibration(
+    bias=-2.0,
+    weights=Signals(
+        cosine=0.0, coverage=0.0, agreement=0.0, chinese=0.0, same_language=0.0, first_coverage=5.61, lead=34.84
+    ),
+)
 
 CLOSEST_BELOW = 0.33
 """The probability below which passages are shown as the closest ones, because it is doubtful that they answer."""
@@ -112,7 +132,8 @@ def probability(question: str, documents: Sequence[Document], nearest: Sequence[
     if waiting and all(documents[0].id != str(child.meta.get("parent_id") or child.id) for child in nearest):
         fitted = FITTED_BY_WORDS.probability(signals_of(question, documents, []))
     else:
-        fitted = FITTED.probability(signals_of(question, documents, nearest))
+        across = {detect_language(question), _language(documents[0])} == _TRANSLATED
+        fitted = (FITTED_ACROSS if across else FITTED).probability(signals_of(question, documents, nearest))
     return min(fitted, highest_probability(question, documents))
 
 
@@ -129,13 +150,17 @@ def signals_of(question: str, documents: Sequence[Document], nearest: Sequence[D
     language = detect_language(question)
     read = documents[:MOST_QUOTED]
     first = _language(read[0]) if read else language
+    across = first != language
     cosines: dict[str, float] = {}
     within: dict[str, float] = {}
+    in_first: dict[str, float] = {}
     for child in nearest:
         parent, child_language = str(child.meta.get("parent_id") or child.id), str(child.meta.get("language"))
         cosine_of_child = child.meta.get("raw_score", child.score) or 0.0
         cosines[parent] = max(cosines.get(parent, 0.0), cosine_of_child)
         within[child_language] = max(within.get(child_language, 0.0), cosine_of_child)
+        if across and child_language == first:
+            in_first[parent] = max(in_first.get(parent, 0.0), cosine_of_child)
     highest = max(cosines.values(), default=0.0)
     cosine = within.get(first, highest)
     words = [terms_of(document) for document in read]
@@ -144,13 +169,29 @@ def signals_of(question: str, documents: Sequence[Document], nearest: Sequence[D
         known = with_translated(known, question, language, other)
     widest = max(range(len(read)), key=lambda at: covered(weights, words[at]), default=0)
     return Signals(
-        cosine=cosine + _BETWEEN_LANGUAGES if cosine and first != language else cosine,
+        cosine=cosine + _BETWEEN_LANGUAGES if cosine and across else cosine,
         coverage=covered(weights, known),
         agreement=cosines.get(read[widest].id, 0.0) / highest if read and highest else 0.0,
         chinese=float(has_han(question)),
-        same_language=float(bool(read) and first == language),
+        same_language=float(bool(read) and not across),
         language_gap=highest - within.get(first, highest),
+        first_coverage=_first_coverage(question, read[0], language, first) if across else 0.0,
+        lead=_lead(in_first.values()),
     )
+
+
+def _first_coverage(question: str, passage: Document, language: str, other: str) -> float:
+    """Return the share of a question's words that a passage in another language has, translated or by sound."""
+    sounds = frozenset(sounds_of_text(passage.content or ""))
+    heard = [term for name in heard_names(question, sounds) for term in terms(name)]
+    known = with_translated(terms_of(passage) | frozenset(heard), question, language, other)
+    return covered(question_weights(question), known)
+
+
+def _lead(cosines: Iterable[float]) -> float:
+    """Return how much higher the highest cosine is than the mean of the next ones; 0 if there is only one."""
+    nearest = sorted(cosines, reverse=True)[: 1 + _BEHIND]
+    return nearest[0] - fmean(nearest[1:]) if len(nearest) > 1 else 0.0
 
 
 def _denies_alone(question: str, documents: Sequence[Document]) -> bool:
