@@ -11,13 +11,13 @@ passage is in the other one of English and Chinese. It is fitted and judged on
   and a third in neither;
 - questions of other sets put to these libraries and to a corpus in the other language;
 - only judged: SQuAD 2's unanswerable questions on the same articles, the questions on books, and foreign questions put
-  to the books.
+  to the books and to the sample book.
 
-The model is logistic, of two signals. It is fitted so that answered and unanswered questions weigh the same, and every
-kind and direction of them; then its bias is moved until .04 of the answered ones it was fitted on lie below the
-threshold under which passages are only the closest, so that of others about .05 do. Each half of XQuAD's articles, with
-half of the other sets, is judged by what was fitted, bias and all, on the other half. The text goes between two marks
-of the file named by `--write`.
+The model is logistic, of three signals. Answered and unanswered questions weigh the same in the fit, and so does every
+kind and direction of each; then its bias is moved until .04 of the answered ones, every kind and direction of which
+weighs the same again, lie below the threshold under which passages are only the closest. Each half of XQuAD's articles,
+with half of the other sets, is judged by what was fitted, bias and all, on the other half. The text goes between two
+marks of the file named by `--write`.
 """
 
 import argparse
@@ -25,8 +25,9 @@ import json
 import math
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
@@ -35,6 +36,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from bench.quality.answer_bench import Bench, Case, Observation, parallel_cases
 from bench.quality.retrieval_bars import BOOKS, DATA
+from examples.build_book import build_book
 
 from shiguan.answer.answerability import CLOSEST_BELOW, FITTED, FITTED_ACROSS, Calibration, Signals
 from shiguan.evaluation.json_lines import read_json_lines
@@ -46,6 +48,7 @@ PARTS = (*LANGUAGES, "neither")
 FOREIGN, LIBRARIES = 150, 2
 FOREIGN_HALF = {"en_squad2": 0, "zh_cmrc2018": 0, "en_multihop": 1, "zh_drcd": 1}
 DOUBTED, RIDGE = 0.04, 1.0
+SIGNALS = ("language_gap", "matched_coverage", "lead")
 BEGIN, END = "<!-- across: begin -->", "<!-- across: end -->"
 
 
@@ -104,14 +107,16 @@ def observe(bench: Bench) -> Iterator[Row]:
 
 
 def observe_books(bench: Bench) -> Iterator[Row]:
-    """Search the questions on books, and foreign ones; nothing is fitted on them."""
+    """Search the questions on books, and foreign ones there and in the sample book; nothing is fitted on them."""
     books = bench.book_cases()
     answerable = [case for case in books if case.answers or case.quotes]
     others = [case for case in books if case not in answerable]
     yield from _rows(bench, BOOKS, "books", "answerable", answerable, {})
     yield from _rows(bench, BOOKS, "books", "unanswerable", others, {})
-    for name in FOREIGN_HALF:
-        yield from _rows(bench, BOOKS, "books", "foreign", bench.cases(f"{name}/queries", FOREIGN)[: FOREIGN // 2], {})
+    sample = build_book(bench.keep / "sample-book" / "an-lushan-rebellion.epub")
+    for group, corpus in (("books", BOOKS), ("sample book", sample)):
+        for name in FOREIGN_HALF:
+            yield from _rows(bench, corpus, group, "foreign", bench.cases(f"{name}/queries", FOREIGN // 2), {})
 
 
 def _rows(
@@ -148,27 +153,33 @@ def bilingual_corpus(data: Path, keep: Path, parts: dict[str, str], rotation: in
 
 def fit(rows: Sequence[Row]) -> Calibration:
     """Fit the logistic model, then set its bias by the share of answered questions that may be doubted."""
-    x = np.array([(row.observation.signals.first_coverage, row.observation.signals.lead) for row in rows])
+    x = np.array([[getattr(row.observation.signals, name) for name in SIGNALS] for row in rows])
     y = np.array([row.answered for row in rows])
-    weight = np.zeros(len(rows))
-    names = [(row.name, row.direction) for row in rows]
-    for answered in (True, False):
-        kinds = sorted({name for name, own in zip(names, y, strict=True) if own == answered})
-        for kind in kinds:
-            members = np.array([name == kind for name in names])
-            weight[members] = len(rows) / (2 * len(kinds) * members.sum())
+    weight = _weights(rows, y)
     mean, spread = x.mean(0), x.std(0)
     scaled = np.c_[np.ones(len(x)), (x - mean) / spread]
-    found, ridge = np.zeros(3), np.diag([0.0, RIDGE, RIDGE])
+    found, ridge = np.zeros(scaled.shape[1]), RIDGE * np.eye(scaled.shape[1])
+    ridge[0, 0] = 0.0
     for _ in range(50):
         p = 1 / (1 + np.exp(-scaled @ found))
         curvature = (scaled * (weight * p * (1 - p))[:, None]).T @ scaled + ridge
         found += np.linalg.solve(curvature, (scaled * weight[:, None]).T @ (y - p) - ridge @ found)
-    slopes = found[1:] / spread
-    odds = x @ slopes
-    bias = math.log(CLOSEST_BELOW / (1 - CLOSEST_BELOW)) - float(np.quantile(odds[y], DOUBTED))
-    first, lead = (round(float(slope), 2) for slope in slopes)
-    return Calibration(round(bias, 3), Signals(0.0, 0.0, 0.0, 0.0, 0.0, first_coverage=first, lead=lead))
+    slopes = np.round(found[1:] / spread, 2)
+    odds = (x @ slopes)[y]
+    order = np.argsort(odds)
+    doubted = odds[order][np.searchsorted(np.cumsum(weight[y][order]), DOUBTED * weight[y].sum())]
+    bias = math.log(CLOSEST_BELOW / (1 - CLOSEST_BELOW)) - float(doubted)
+    weights = dict.fromkeys(asdict(FITTED.weights), 0.0) | dict(zip(SIGNALS, map(float, slopes), strict=True))
+    return Calibration(round(bias, 3), Signals(**weights))
+
+
+def _weights(rows: Sequence[Row], answered: np.ndarray) -> np.ndarray:
+    """Let answered and unanswered questions weigh the same, and every kind and direction of each."""
+    kinds = [(row.name, row.direction) for row in rows]
+    sizes = Counter(kinds)
+    parts = {own: len({kind for kind, one in zip(kinds, answered, strict=True) if one == own}) for own in (True, False)}
+    shares = [1 / (sizes[kind] * parts[bool(own)]) for kind, own in zip(kinds, answered, strict=True)]
+    return np.array(shares) * len(rows) / 2
 
 
 def fitted_by_half(rows: Sequence[Row]) -> dict[int, Calibration]:
@@ -179,7 +190,7 @@ def fitted_by_half(rows: Sequence[Row]) -> dict[int, Calibration]:
 def report(rows: Sequence[Row], models: dict[int, Calibration], whole: Calibration) -> str:
     """Write which share of each kind of question is called doubtful, now and by the model of one language."""
     lines = [
-        "| first passage in the other language | | questions | doubted | by the model of one language |",
+        "| first passage in the other language | | questions | not quoted | by the other model |",
         "|---|---|---:|---:|---:|",
     ]
     kinds: dict[tuple[str, str, str], list[tuple[bool, bool]]] = {}

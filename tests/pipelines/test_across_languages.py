@@ -21,7 +21,7 @@ def simple(sample_book):
         ("Who invented the telephone?", False),
         ("how do I cook rice?", False),
         ("谁发明了电话？", False),
-        ("法国的首都在哪里？", False),
+        ("Who won the battle of Hastings?", False),
         ("How many strings of cash did the rich merchants of Chang'an lend?", True),
         ("盐的专卖是哪一年由谁创立的？", True),
         ("李愬雪夜入蔡州时带了多少人？", True),

@@ -23,7 +23,7 @@ MOST_QUOTED = 3
 # .02 more or less changes little.
 _BETWEEN_LANGUAGES = 0.07
 
-# The languages between which words are translated, and between which right answers were measured.
+# The languages between which there is a dictionary, and between which it was measured what answers.
 _TRANSLATED = {"zh", "en"}
 # How many passages behind the nearest one are what it stands out from; three, or all, tell as much.
 _BEHIND = 5
@@ -65,8 +65,8 @@ class Signals:
         language of the library says nothing.
     :param language_gap: How much higher the best cosine of all languages is than that of the first passage's language:
         what another language of the library has is nearer.
-    :param first_coverage: The share of the question's words that the first passage has, as `coverage`, and names by
-        their sound as well. It is 0 where that passage is in the question's language.
+    :param matched_coverage: The share of the question's words that the matched places of the first passage have, in
+        translation or, of a name, by sound. It is 0 where that passage is in the question's language.
     :param lead: How much nearer the nearest passage in the language of the first is than the five behind it: where none
         answers, all are about as near. It is 0 where the first passage is in the question's language.
     """
@@ -77,7 +77,7 @@ class Signals:
     chinese: float
     same_language: float
     language_gap: float = 0.0
-    first_coverage: float = 0.0
+    matched_coverage: float = 0.0
     lead: float = 0.0
 
 
@@ -107,14 +107,22 @@ FITTED_BY_WORDS: Final = Calibration(
     bias=-3.03,
     weights=Signals(cosine=0.0, coverage=3.03, agreement=0.0, chinese=1.073, same_language=0.21),
 )
-# The same where the first passage is in the other of two languages, printed by `python -m
-# bench.quality.across_calibration`: cosines of two languages hardly tell what answers from what does not.
+# The same where the question is in one of English and Chinese and the first passage in the other, printed by
+# `python -m bench.quality.across_calibration`: there the cosine itself says least.
 FITTED_ACROSS: Final = Calibration(
-    bias=-2.0,
+    bias=-1.492,
     weights=Signals(
-        cosine=0.0, coverage=0.0, agreement=0.0, chinese=0.0, same_language=0.0, first_coverage=5.61, lead=34.84
+        cosine=0.0,
+        coverage=0.0,
+        agreement=0.0,
+        chinese=0.0,
+        same_language=0.0,
+        language_gap=-17.88,
+        matched_coverage=4.87,
+        lead=31.15,
     ),
 )
+
 
 CLOSEST_BELOW = 0.33
 """The probability below which passages are shown as the closest ones, because it is doubtful that they answer."""
@@ -175,17 +183,27 @@ def signals_of(question: str, documents: Sequence[Document], nearest: Sequence[D
         chinese=float(has_han(question)),
         same_language=float(bool(read) and not across),
         language_gap=highest - within.get(first, highest),
-        first_coverage=_first_coverage(question, read[0], language, first) if across else 0.0,
+        matched_coverage=_matched_coverage(question, read[0], language, first) if across else 0.0,
         lead=_lead(in_first.values()),
     )
 
 
-def _first_coverage(question: str, passage: Document, language: str, other: str) -> float:
-    """Return the share of a question's words that a passage in another language has, translated or by sound."""
-    sounds = frozenset(sounds_of_text(passage.content or ""))
-    heard = [term for name in heard_names(question, sounds) for term in terms(name)]
-    known = with_translated(terms_of(passage) | frozenset(heard), question, language, other)
+def _matched_coverage(question: str, passage: Document, language: str, other: str) -> float:
+    """Return the share of a question's words that the matched places of a passage in another language have."""
+    text = _matched_text(passage)
+    heard = heard_names(question, frozenset(sounds_of_text(text)))
+    known = with_translated(
+        {*terms(text), *(term for name in heard for term in terms(name))}, question, language, other
+    )
     return covered(question_weights(question), known)
+
+
+def _matched_text(passage: Document) -> str:
+    """Return the places of a passage that the retrieval matched; the whole passage where it did not say."""
+    text, offset = passage.content or "", (passage.meta.get("cut") or [0])[0]
+    matches = [match for match in passage.meta.get("matches") or [] if isinstance(match, dict)]
+    places = (text[max(0, match["start"] - offset) : max(0, match["end"] - offset)] for match in matches)
+    return "\n".join(filter(None, places)) or text
 
 
 def _lead(cosines: Iterable[float]) -> float:

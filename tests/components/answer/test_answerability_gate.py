@@ -170,23 +170,24 @@ def test_words_are_covered_in_translation_too():
 
 def test_in_one_language_nothing_counts_of_what_is_for_passages_in_another():
     found = signals_of(QUERY, [passage()], [near(0.9), near(0.5, "p2")])
-    assert (found.first_coverage, found.lead) == (0.0, 0.0)
+    assert (found.matched_coverage, found.lead) == (0.0, 0.0)
 
 
-def test_across_languages_only_the_first_passages_words_count():
-    whale, other = (
-        passage("南海有鲸。", sentence="鲸", language="zh"),
-        passage("安禄山反。", sentence="反", language="zh"),
-    )
-    for read, share in (([whale, other], 1.0), ([other, whale], 0.0)):
+def test_across_languages_only_the_words_of_the_first_passages_matched_places_count():
+    whale = passage("安禄山反。南海有鲸。", sentence="南海有鲸。", language="zh")
+    rebel = passage("安禄山反。南海有鲸。", sentence="安禄山反。", language="zh")
+    cut = passage("南海有鲸。", sentence="南海有鲸。", language="zh", cut=[5, 10])
+    cut.meta["matches"] = whale.meta["matches"]
+    unmatched = Document(id="p1", content=whale.content, meta={"language": "zh"})
+    for read, share in (([whale, rebel], 1.0), ([rebel, whale], 0.0), ([cut], 1.0), ([unmatched], 1.0)):
         found = signals_of("Where are whales?", read, [near(0.9, language="zh")])
-        assert (found.coverage, found.first_coverage) == (1.0, share)
+        assert (found.coverage, found.matched_coverage) == (1.0, share)
 
 
 def test_across_languages_a_name_is_one_of_the_words_by_its_sound():
     rebels = passage("史朝义自缢，李怀仙传首京师。", sentence="史朝义自缢", language="zh")
-    assert signals_of("Who was Shi Chaoyi?", [rebels], []).first_coverage == 1.0
-    assert signals_of("Who was Shi Siming?", [rebels], []).first_coverage < 0.5
+    assert signals_of("Who was Shi Chaoyi?", [rebels], []).matched_coverage == 1.0
+    assert signals_of("Who was Shi Siming?", [rebels], []).matched_coverage < 0.5
 
 
 def test_the_lead_is_over_the_five_next_passages_of_the_same_language():
