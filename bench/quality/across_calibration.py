@@ -156,7 +156,7 @@ def fit(rows: Sequence[Row]) -> Calibration:
     x = np.array([[getattr(row.observation.signals, name) for name in SIGNALS] for row in rows])
     y = np.array([row.answered for row in rows])
     weight = _weights(rows, y)
-    mean, spread = x.mean(0), x.std(0)
+    mean, spread = x.mean(0), x.std(0) + 1e-9
     scaled = np.c_[np.ones(len(x)), (x - mean) / spread]
     found, ridge = np.zeros(scaled.shape[1]), RIDGE * np.eye(scaled.shape[1])
     ridge[0, 0] = 0.0
