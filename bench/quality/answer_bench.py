@@ -88,10 +88,10 @@ class Bench:
         self.half = half
         self.by_words = by_words
 
-    def library(self, corpus: str) -> Path:
-        """Ingest a corpus, such as `en_squad2/corpus`, or the three books, unless that was done before."""
+    def library(self, corpus: str | Path) -> Path:
+        """Ingest a corpus, such as `en_squad2/corpus`, a file or the three books, unless that was done before."""
         names = [f"epub/{name}" for name in BOOK_FILES] if corpus == BOOKS else [f"{corpus}.jsonl.gz"]
-        files = [self.data / name for name in names]
+        files = [corpus] if isinstance(corpus, Path) else [self.data / name for name in names]
         folder = stamped_folder(self.keep, files)
         ingest_corpus(files, deployment="embedded", data_dir=folder)
         return folder
@@ -113,7 +113,7 @@ class Bench:
         asked = read_book_questions(self.data / BOOKS / "questions.jsonl", unanswerable=True)
         return {question.id: question.book for question in asked}
 
-    def observed(self, corpus: str, cases: Sequence[Case]) -> Iterator[Observation]:
+    def observed(self, corpus: str | Path, cases: Sequence[Case]) -> Iterator[Observation]:
         """Ask questions over a corpus and look at what would be shown."""
         with self.mode(corpus) as runner:
             for case in cases:
@@ -126,7 +126,7 @@ class Bench:
                 yield Observation(case, signals, highest_probability(case.text, documents), shown, read)
 
     @contextmanager
-    def mode(self, corpus: str, mode: str = "simple") -> Iterator[Runner]:
+    def mode(self, corpus: str | Path, mode: str = "simple") -> Iterator[Runner]:
         """Load a mode over a corpus."""
         with closing(Runner("embedded", mode, data_dir=self.library(corpus))) as runner:
             runner.warm_up()

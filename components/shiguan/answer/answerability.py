@@ -2,14 +2,16 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from statistics import fmean
 from typing import Final
 
 from haystack import Document
 
 from shiguan.text.dictionary import with_translated
 from shiguan.text.languages import detect_language, has_han
+from shiguan.text.names import heard_names, sounds_of_text
 from shiguan.text.passages import ALL_EMBEDDED, terms_of
 from shiguan.text.sentences import sentence_spans
 from shiguan.text.terms import covered, question_weights, terms
@@ -20,6 +22,11 @@ MOST_QUOTED = 3
 # Of .05 to .1 the value that, with the other signals, best predicted whether an answer was shown (docs/quality.md);
 # .02 more or less changes little.
 _BETWEEN_LANGUAGES = 0.07
+
+# The languages between which there is a dictionary, and between which it was measured what answers.
+_TRANSLATED = {"zh", "en"}
+# How many passages behind the nearest one are what it stands out from; three, or all, tell as much.
+_BEHIND = 5
 
 # Money of today that a question can ask an amount in.
 _MONEY = {
@@ -58,6 +65,10 @@ class Signals:
         language of the library says nothing.
     :param language_gap: How much higher the best cosine of all languages is than that of the first passage's language:
         what another language of the library has is nearer.
+    :param matched_coverage: The share of the question's words that the matched places of the first passage have, in
+        translation or, of a name, by sound. It is 0 where that passage is in the question's language.
+    :param lead: How much nearer the nearest passage in the language of the first is than the five behind it: where none
+        answers, all are about as near. It is 0 where the first passage is in the question's language.
     """
 
     cosine: float
@@ -66,6 +77,8 @@ class Signals:
     chinese: float
     same_language: float
     language_gap: float = 0.0
+    matched_coverage: float = 0.0
+    lead: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -94,6 +107,21 @@ FITTED_BY_WORDS: Final = Calibration(
     bias=-3.03,
     weights=Signals(cosine=0.0, coverage=3.03, agreement=0.0, chinese=1.073, same_language=0.21),
 )
+# The same where the question is in one of English and Chinese and the first passage in the other, printed by
+# `python -m bench.quality.across_calibration`: there the cosine itself says least.
+FITTED_ACROSS: Final = Calibration(
+    bias=-1.502,
+    weights=Signals(
+        cosine=0.0,
+        coverage=0.0,
+        agreement=0.0,
+        chinese=0.0,
+        same_language=0.0,
+        language_gap=-18.61,
+        matched_coverage=4.87,
+        lead=32.66,
+    ),
+)
 
 
 CLOSEST_BELOW = 0.33
@@ -112,7 +140,8 @@ def probability(question: str, documents: Sequence[Document], nearest: Sequence[
     if waiting and all(documents[0].id != str(child.meta.get("parent_id") or child.id) for child in nearest):
         fitted = FITTED_BY_WORDS.probability(signals_of(question, documents, []))
     else:
-        fitted = FITTED.probability(signals_of(question, documents, nearest))
+        across = {detect_language(question), _language(documents[0])} == _TRANSLATED
+        fitted = (FITTED_ACROSS if across else FITTED).probability(signals_of(question, documents, nearest))
     return min(fitted, highest_probability(question, documents))
 
 
@@ -129,13 +158,17 @@ def signals_of(question: str, documents: Sequence[Document], nearest: Sequence[D
     language = detect_language(question)
     read = documents[:MOST_QUOTED]
     first = _language(read[0]) if read else language
+    across = first != language
     cosines: dict[str, float] = {}
     within: dict[str, float] = {}
+    in_first: dict[str, float] = {}
     for child in nearest:
         parent, child_language = str(child.meta.get("parent_id") or child.id), str(child.meta.get("language"))
         cosine_of_child = child.meta.get("raw_score", child.score) or 0.0
         cosines[parent] = max(cosines.get(parent, 0.0), cosine_of_child)
         within[child_language] = max(within.get(child_language, 0.0), cosine_of_child)
+        if across and child_language == first:
+            in_first[parent] = max(in_first.get(parent, 0.0), cosine_of_child)
     highest = max(cosines.values(), default=0.0)
     cosine = within.get(first, highest)
     words = [terms_of(document) for document in read]
@@ -144,13 +177,39 @@ def signals_of(question: str, documents: Sequence[Document], nearest: Sequence[D
         known = with_translated(known, question, language, other)
     widest = max(range(len(read)), key=lambda at: covered(weights, words[at]), default=0)
     return Signals(
-        cosine=cosine + _BETWEEN_LANGUAGES if cosine and first != language else cosine,
+        cosine=cosine + _BETWEEN_LANGUAGES if cosine and across else cosine,
         coverage=covered(weights, known),
         agreement=cosines.get(read[widest].id, 0.0) / highest if read and highest else 0.0,
         chinese=float(has_han(question)),
-        same_language=float(bool(read) and first == language),
+        same_language=float(bool(read) and not across),
         language_gap=highest - within.get(first, highest),
+        matched_coverage=_matched_coverage(question, read[0], language, first) if across else 0.0,
+        lead=_lead(in_first.values()),
     )
+
+
+def _matched_coverage(question: str, passage: Document, language: str, other: str) -> float:
+    """Return the share of a question's words that the matched places of a passage in another language have."""
+    text = _matched_text(passage)
+    heard = heard_names(question, frozenset(sounds_of_text(text)))
+    known = with_translated(
+        {*terms(text), *(term for name in heard for term in terms(name))}, question, language, other
+    )
+    return covered(question_weights(question), known)
+
+
+def _matched_text(passage: Document) -> str:
+    """Return the places of a passage that the retrieval matched; the whole passage where it did not say."""
+    text, offset = passage.content or "", (passage.meta.get("cut") or [0])[0]
+    matches = [match for match in passage.meta.get("matches") or [] if isinstance(match, dict)]
+    places = (text[max(0, match["start"] - offset) : max(0, match["end"] - offset)] for match in matches)
+    return "\n".join(filter(None, places)) or text
+
+
+def _lead(cosines: Iterable[float]) -> float:
+    """Return how much higher the highest cosine is than the mean of the next ones; 0 if there is only one."""
+    nearest = sorted(cosines, reverse=True)[: 1 + _BEHIND]
+    return nearest[0] - fmean(nearest[1:]) if len(nearest) > 1 else 0.0
 
 
 def _denies_alone(question: str, documents: Sequence[Document]) -> bool:

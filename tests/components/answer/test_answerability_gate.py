@@ -5,7 +5,7 @@ from haystack import Document
 from haystack.core.serialization import component_from_dict, component_to_dict
 from tests.doubles.found_passage import QUERY, passage
 
-from shiguan.answer.answerability import Calibration, Signals, signals_of
+from shiguan.answer.answerability import CLOSEST_BELOW, Calibration, Signals, signals_of
 from shiguan.answer.answerability_gate import AnswerabilityGate, near_names
 from shiguan.errors import ConfigurationError
 
@@ -166,6 +166,60 @@ def test_words_are_covered_in_translation_too():
     assert signals_of("Where are whales?", [chinese], [near(0.9)]).coverage == 1.0
     assert signals_of("Where are elephants?", [chinese], [near(0.9)]).coverage == 0.0
     assert signals_of("鲸在哪里？", [passage("A whale.", sentence="A whale.")], [near(0.9)]).coverage == 1.0
+
+
+def test_in_one_language_nothing_counts_of_what_is_for_passages_in_another():
+    found = signals_of(QUERY, [passage()], [near(0.9), near(0.5, "p2")])
+    assert (found.matched_coverage, found.lead) == (0.0, 0.0)
+
+
+def test_across_languages_only_the_words_of_the_first_passages_matched_places_count():
+    whale = passage("安禄山反。南海有鲸。", sentence="南海有鲸。", language="zh")
+    rebel = passage("安禄山反。南海有鲸。", sentence="安禄山反。", language="zh")
+    cut = passage("南海有鲸。", sentence="南海有鲸。", language="zh", cut=[5, 10])
+    cut.meta["matches"] = whale.meta["matches"]
+    unmatched = Document(id="p1", content=whale.content, meta={"language": "zh"})
+    for read, share in (([whale, rebel], 1.0), ([rebel, whale], 0.0), ([cut], 1.0), ([unmatched], 1.0)):
+        found = signals_of("Where are whales?", read, [near(0.9, language="zh")])
+        assert (found.coverage, found.matched_coverage) == (1.0, share)
+
+
+def test_across_languages_a_name_is_one_of_the_words_by_its_sound():
+    rebels = passage("史朝义自缢，李怀仙传首京师。", sentence="史朝义自缢", language="zh")
+    assert signals_of("Who was Shi Chaoyi?", [rebels], []).matched_coverage == 1.0
+    assert signals_of("Who was Shi Siming?", [rebels], []).matched_coverage < 0.5
+
+
+def test_the_lead_is_over_the_five_next_passages_of_the_same_language():
+    chinese = passage("南海有鲸。", sentence="南海有鲸。", language="zh")
+    behind = [near(cosine, f"z{at}", "zh") for at, cosine in enumerate((0.8, 0.8, 0.7, 0.6, 0.6, 0.1))]
+    again = [near(0.85, "p1", "zh"), near(0.95, "e1")]
+    found = signals_of(QUERY, [chinese], [near(0.9, "p1", "zh"), *behind, *again])
+    assert found.lead == pytest.approx(0.2)
+    assert signals_of(QUERY, [chinese], [near(0.9, "p1", "zh"), *again]).lead == 0.0
+    assert signals_of(QUERY, [chinese], []).lead == 0.0
+
+
+def across(question, said, *cosines, language="zh"):
+    nearest = [near(cosine, f"p{at}", language) for at, cosine in enumerate(cosines, start=1)]
+    return run_near([passage(said, sentence=said, language=language)], question, nearest)
+
+
+def run_near(documents, question, nearest):
+    return AnswerabilityGate().run(documents, question, nearest=nearest)["confidence"]
+
+
+def test_a_passage_in_another_language_answers_likely_by_its_words_or_where_it_stands_out():
+    level, ahead = (0.85, 0.845, 0.84), (0.85, 0.78, 0.77)
+    assert across("Who invented the telephone?", "王武俊称赵王。", *level) < CLOSEST_BELOW
+    assert across("Who invented the telephone?", "贝尔发明了电话。", *level) > CLOSEST_BELOW
+    assert across("Who was the king of Zhao?", "王武俊称赵王。", *ahead) > CLOSEST_BELOW
+
+
+def test_between_languages_without_a_dictionary_nothing_was_measured_and_the_cosine_decides():
+    for cosine, likely in ((0.85, True), (0.7, False)):
+        told = across("Who invented the telephone?", "Nichts davon.", cosine, cosine, language="de")
+        assert (told >= CLOSEST_BELOW) is likely
 
 
 def test_the_probability_is_the_logistic_of_the_weighted_signals():
