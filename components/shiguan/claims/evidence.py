@@ -302,6 +302,8 @@ def find_verbatim(claim: str, passage: str) -> tuple[int, int] | None:
     wanted, _ = _bare(claim)
     if len(wanted) < _SHORTEST and not (len(wanted) >= _SHORTEST // 2 and _HAN_PAIR.search(wanted)):
         return None
+    if _letters(claim) not in _letters(passage):
+        return None
     letters, places = _bare(passage)
     at = letters.find(wanted)
     if at < 0:
@@ -365,8 +367,14 @@ def _is_year(text: str, number: Quantity) -> bool:
 
 
 @lru_cache(maxsize=128)
+def _letters(text: str) -> str:
+    """Fold a text to its letters and digits; every claim is searched for in the same ones, and few are there."""
+    return "".join(filter(str.isalnum, "".join(map(_folded, text))))
+
+
+@lru_cache(maxsize=128)
 def _bare(text: str) -> tuple[str, list[int]]:
-    """Fold a text to its letters and digits, with the place of each; every claim is searched for in the same ones."""
+    """Fold a text to its letters, digits and the signs of numbers, with the place of each."""
     letters: list[str] = []
     places: list[int] = []
     for place, character in enumerate(text):
