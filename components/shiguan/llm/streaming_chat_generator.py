@@ -11,11 +11,18 @@ from openai import AsyncStream
 
 class StreamingChatGenerator(OpenAIChatGenerator):
     """
-    Gives Haystack the events of a stream as the JSON objects that they are.
+    Gives the client a prompt as it is to be sent, and Haystack the events of the reply as the JSON objects they are.
 
-    The client would build nested Pydantic objects from each token, which takes three times as long. Connections, errors
-    and the reading of events remain the client's.
+    The client would look for fields to rename in each message, and build nested Pydantic objects from each token, which
+    takes three times as long. Connections, errors and the reading of events remain the client's.
     """
+
+    def _prepare_api_call(self, **given: Any) -> dict[str, Any]:
+        arguments = super()._prepare_api_call(**given)
+        if arguments["openai_endpoint"] == "create":
+            arguments["extra_body"] = {"messages": arguments["messages"], **(arguments.get("extra_body") or {})}
+            arguments["messages"] = []
+        return arguments
 
     async def _handle_async_stream_response(
         self, chat_completion: Any, callback: AsyncStreamingCallbackT
