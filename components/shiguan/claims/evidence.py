@@ -91,6 +91,7 @@ class _Sentence:
 @dataclass(frozen=True)
 class _Passage:
     sentences: tuple[_Sentence, ...]
+    words: frozenset[str]
     language: str
     classical: bool
 
@@ -101,16 +102,16 @@ class Evidence:
     def __init__(self, passages: Sequence[str], *, widest: int = _WIDEST) -> None:
         self.texts = tuple(passages)
         self._widest = widest
-        split = [_split(text) for text in self.texts]
-        self._sentences = [passage.sentences for passage in split]
+        self._passages = [_split(text) for text in self.texts]
+        self._sentences = [passage.sentences for passage in self._passages]
         sentences = [sentence for passage in self._sentences for sentence in passage]
         self._words = [sentence.words for sentence in sentences]
         self._total = len(sentences)
         self._numbers = [number for sentence in sentences for number in sentence.numbers]
         self._all = "\n".join(self.texts)
-        self.language_of = [passage.language for passage in split]
+        self.language_of = [passage.language for passage in self._passages]
         self.languages = frozenset(self.language_of)
-        chinese = [passage.classical for passage in split if passage.language == "zh"]
+        chinese = [passage.classical for passage in self._passages if passage.language == "zh"]
         self.classical = 2 * sum(chinese) > len(chinese)
 
     def read(self, claim: str, question: str = "") -> Reading:
@@ -168,14 +169,15 @@ class Evidence:
         total = sum(word.weight for word in words)
         near_number = [0.0] * len(claimed)
         best, by_characters = 0.0, _BY_CHARACTERS[self.classical]
-        for passage, is_named in zip(self._sentences, named, strict=True):
+        for read, is_named in zip(self._passages, named, strict=True):
             if not total or (any(named) and not is_named):
                 continue
-            found = [[word.said_by(s.words, by_characters=by_characters) for word in words] for s in passage]
+            passage, there = read.sentences, [w for w in words if w.said_by(read.words, by_characters=by_characters)]
+            found = [[word.said_by(s.words, by_characters=by_characters) for word in there] for s in passage]
             for first in range(len(passage)):
                 near = passage[first : first + self._widest]
                 shares = map(max, zip(*found[first : first + self._widest], strict=True))
-                share = sum(word.weight * part for word, part in zip(words, shares, strict=True)) / total
+                share = sum(word.weight * part for word, part in zip(there, shares, strict=True)) / total
                 best = max(best, share)
                 for at, number in enumerate(claimed):
                     if share > near_number[at] and any(_has(sentence.numbers, number) for sentence in near):
@@ -216,7 +218,7 @@ class Evidence:
         return not any(self._occurs(character) for character in terms(name) if len(character) == 1)
 
     def _occurs(self, word: str) -> bool:
-        return any(word in words for words in self._words)
+        return any(word in passage.words for passage in self._passages)
 
     def _weights(self, asked: Sequence[str], names: Sequence[str]) -> dict[str, float]:
         named = {word for name in names for word in terms(name)}
@@ -324,12 +326,13 @@ def _read(texts: tuple[str, ...], widest: int, claim: str, question: str) -> Rea
 @lru_cache(maxsize=256)
 def _split(text: str) -> _Passage:
     """Split a passage; cached, because the same passages are read for the answer, each mark and each sentence."""
-    sentences = (
+    sentences = [
         _Sentence(start, end, frozenset(terms(text[start:end])), tuple(quantities(text[start:end])))
         for start, end in sentence_spans(text)
-    )
+    ]
+    words = frozenset[str]().union(*(sentence.words for sentence in sentences))
     language = detect_language(text)
-    return _Passage(tuple(sentences), language, language == "zh" and is_classical(text))
+    return _Passage(tuple(sentences), words, language, language == "zh" and is_classical(text))
 
 
 def _has(numbers: Iterable[Quantity], wanted: Quantity) -> bool:
