@@ -52,7 +52,10 @@ class _Fields:
     """A JSON object with its fields as attributes; one that is missing is None, as in the objects of the client."""
 
     def __init__(self, fields: dict[str, Any]) -> None:
-        vars(self).update({name: _readable(value) for name, value in fields.items()})
+        for name, value in fields.items():
+            if isinstance(value, (dict, list)):
+                fields[name] = _readable(value)
+        self.__dict__ = fields
 
     def __getattr__(self, name: str) -> None:
         if name == "model_dump" or name.startswith("__"):  # what Haystack and copies ask for to see what this is
