@@ -103,7 +103,7 @@ def write_whole(path: Path, content: bytes, *, mode: int = 0o666) -> None:
 
 
 def write_json(path: Path, value: Any, *, mode: int = 0o666, indent: int | None = 1) -> None:
-    """Write a value for people to read or, without an indent, six times as fast."""
+    """Write a value for people to read or, without an indent, in a third of the time."""
     write_whole(path, (json.dumps(value, ensure_ascii=False, indent=indent) + "\n").encode(), mode=mode)
 
 

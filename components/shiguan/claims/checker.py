@@ -294,7 +294,7 @@ class ClaimChecker:
         text = "\n".join(evidence.texts)
         support = replace(support, verdict="unsupported", foreign=True)
         names = names_of(reading.claim)
-        strange = [name for name in names if not named_text(text).has(name)]
+        strange = _strange(names, text)
         # If all names are there, they make up for words that the dictionary lacks.
         named = bool(names) and not strange
         # A number may be a part of a word of the passages, such as 四音符.
@@ -315,8 +315,8 @@ class ClaimChecker:
             _, number, best = max(compared)
             support = replace(support, passage=self.numbers.index(number), start=best.start, end=best.end)
             # An English claim is as near to any classical passage as to the right one.
-            if best.near is not None and not reading.classical:
-                nearness = (best.cosine - best.near) / _NEAREST
+            if not reading.classical:
+                nearness = _nearness(best)
         score = PARTIAL + _NEARNESS * max(-1.0, min(1.0, nearness))
         if {language} | evidence.languages >= {"zh", "en"}:
             least = _CONTENT_CLASSICAL if reading.classical else _CONTENT_ACROSS
@@ -328,13 +328,19 @@ class ClaimChecker:
         return replace(support, score=max(0.0, min(score, SUPPORTED - 0.01)), verdict=verdict, reason=reason)
 
     def _may_need_no_mark(self, stated: str, number: int) -> bool:
-        """Return whether a passage in another language has enough of a claim's words: quicker than its relation."""
+        """Return whether a passage in another language may support a claim without a mark: quicker than `relation`."""
         evidence, counted = self._alone(self.numbers.index(number)), quantities(stated)
         if counted or not {detect_language(stated)} | evidence.languages >= {"zh", "en"}:
             return True
+        names = names_of(stated)
+        if 2 * len(_strange(names, evidence.texts[0])) > len(names):
+            return False
         content, _ = evidence.content(stated, counted, self.question)
-        least = _CONTENT_CLASSICAL if evidence.classical else _CONTENT_ACROSS - _NEARNESS / _CONTENT_SCALE
-        return content >= least + (_UNMARKED - _ROUNDING) / _CONTENT_SCALE
+        least = _CONTENT_CLASSICAL if evidence.classical else _CONTENT_ACROSS
+        needed = least + (_UNMARKED - _ROUNDING) / _CONTENT_SCALE
+        if content < needed and not evidence.classical and number in self._nearest:
+            content += _nearness(self._nearest[number](stated)) * _NEARNESS / _CONTENT_SCALE
+        return content >= needed
 
     def _by_marks(self, claim: Claim, stated: str, support: Support) -> Support:
         """Judge by the cited passages what all passages together leave open; across languages a claim has to cite."""
@@ -366,3 +372,13 @@ class ClaimChecker:
 
     def _alone(self, place: int) -> Evidence:
         return self._evidence if len(self._texts) == 1 else Evidence([self._texts[place]])
+
+
+def _strange(names: Sequence[str], text: str) -> list[str]:
+    """Return the names that a text does not have."""
+    return [name for name in names if not named_text(text).has(name)]
+
+
+def _nearness(found: Nearest | None) -> float:
+    """Return how far a cosine is above what counts as near, in shares of the distance that makes a difference."""
+    return 0.0 if found is None or found.near is None else (found.cosine - found.near) / _NEAREST
