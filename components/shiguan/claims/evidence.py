@@ -2,14 +2,14 @@
 
 import math
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from shiguan.claims.verbatim import find_verbatim
 from shiguan.claims.word_differences import NOT_COMPARED, Comparison, compare, may_repeat, unit_of
 from shiguan.text.content_words import ContentWord, content_words
-from shiguan.text.languages import HAN, character_weight, detect_language, is_classical
+from shiguan.text.languages import character_weight, detect_language, is_classical
 from shiguan.text.name_forms import named_text, names_of
 from shiguan.text.quantities import Quantity, numerals, quantities
 from shiguan.text.sentences import sentence_spans
@@ -27,9 +27,6 @@ _NUMBER_WEIGHT = 0.9
 _BEFORE_YEAR = re.compile(
     r"\b(?:in|year|since|by|until|till|before|after|from|to|of|ad|ce|winter|spring|summer|autumn)\s+$", re.IGNORECASE
 )
-# Shorter claims are found word for word by chance.
-_SHORTEST = 8
-_HAN_PAIR = re.compile(f"[{HAN}]{{2}}")
 _SEASONS = {"春": "spring", "夏": "summer", "秋": "autumn", "冬": "winter"}
 _SEASON = re.compile(
     r"\b(winter|spring|summer|autumn)\b(?=\s+(?:of|in|\d)|[.,;]|$)|(?<=[年月载載岁歲是])([春夏秋冬])|([春夏秋冬])(?=[季天，]|[正一二三四五六七八九十]+月)",
@@ -299,24 +296,6 @@ class Evidence:
         return max(found, key=lambda pair: pair[1])[0]
 
 
-def find_verbatim(claim: str, passage: str) -> tuple[int, int] | None:
-    """Find a claim in a passage, ignoring case, width, punctuation and white space."""
-    wanted, _ = _bare(claim)
-    if len(wanted) < _SHORTEST and not (len(wanted) >= _SHORTEST // 2 and _HAN_PAIR.search(wanted)):
-        return None
-    if _letters(claim) not in _letters(passage):
-        return None
-    letters, places = _bare(passage)
-    at = letters.find(wanted)
-    if at < 0:
-        return None
-    start, end = places[at], places[at + len(wanted) - 1] + 1
-    # `11 men` is not found in `111 men`.
-    if _splits_word(passage, start) or _splits_word(passage, end):
-        return None
-    return start, end
-
-
 @lru_cache(maxsize=1024)
 def _read(texts: tuple[str, ...], widest: int, claim: str, question: str) -> Reading:
     """Read a claim once, although it is checked while it is written, in its sentence, in its answer and by graders."""
@@ -367,37 +346,3 @@ def _is_year(text: str, number: Quantity) -> bool:
         return True
     likely = number.kind == "number" and any(100 <= value <= 2100 and value.is_integer() for value in number.values)
     return likely and bool(_BEFORE_YEAR.search(text[max(0, number.start - 12) : number.start]))
-
-
-@lru_cache(maxsize=128)
-def _letters(text: str) -> str:
-    """Fold a text to its letters and digits; every claim is searched for in the same ones, and few are there."""
-    return "".join(filter(str.isalnum, "".join(map(_folded, text))))
-
-
-@lru_cache(maxsize=128)
-def _bare(text: str) -> tuple[str, list[int]]:
-    """Fold a text to its letters, digits and the signs of numbers, with the place of each."""
-    letters: list[str] = []
-    places: list[int] = []
-    for place, character in enumerate(text):
-        for folded in _folded(character):
-            if folded.isalnum() or (folded in ".%+-" and letters and letters[-1].isdigit()):
-                letters.append(folded)
-                places.append(place)
-    while letters and letters[-1] in ".-":
-        letters.pop()
-        places.pop()
-    return "".join(letters), places
-
-
-@lru_cache(maxsize=16_384)
-def _folded(character: str) -> str:
-    return "" if character.isspace() else unicodedata.normalize("NFKC", character).lower()
-
-
-def _splits_word(text: str, at: int) -> bool:
-    if not 0 < at < len(text):
-        return False
-    before, after = text[at - 1], text[at]
-    return not is_wide(before) and not is_wide(after) and before.isalnum() and after.isalnum()

@@ -14,7 +14,7 @@ from shiguan.claims.citations import cited_place, compared_places
 from shiguan.claims.claim_kinds import is_not_found
 from shiguan.claims.claim_support import Verdict
 from shiguan.claims.claims import ClaimedText
-from shiguan.claims.evidence import find_verbatim
+from shiguan.claims.verbatim import find_verbatim
 from shiguan.grading.window_similarity import try_similarities
 from shiguan.llm.calls import NO_LLM, ask_llm_async, blocking, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_number, json_object
