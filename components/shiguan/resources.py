@@ -102,8 +102,9 @@ def write_whole(path: Path, content: bytes, *, mode: int = 0o666) -> None:
             os.close(folder)
 
 
-def write_json(path: Path, value: Any, *, mode: int = 0o666) -> None:
-    write_whole(path, (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode(), mode=mode)
+def write_json(path: Path, value: Any, *, mode: int = 0o666, indent: int | None = 1) -> None:
+    """Write a value for people to read or, without an indent, in a third of the time."""
+    write_whole(path, (json.dumps(value, ensure_ascii=False, indent=indent) + "\n").encode(), mode=mode)
 
 
 FOR_WRITING = 64 * 1024 * 1024

@@ -237,8 +237,8 @@ class CitationExtractor:
 def _naming_gaps(reply: ChatMessage, language: str) -> ChatMessage:
     """Add the sub-questions without an answer to a reply, unless it admits a gap by itself."""
     missing = (reply.meta.get("asked") or {}).get("missing") or []
-    claims = split_claims(reply.text or "").claims
-    if not missing or not claims or any(claim_kind(claim.text) == "silence" for claim in claims):
+    claims = split_claims(reply.text or "").claims if missing else ()
+    if not claims or any(claim_kind(claim.text) == "silence" for claim in claims):
         return reply
     opening = "资料没有说明：" if language == "zh" else "The sources do not say: "
     return ChatMessage.from_assistant(f"{reply.text}\n\n{opening}{' '.join(missing)}", meta=reply.meta)

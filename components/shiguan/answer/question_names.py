@@ -75,6 +75,8 @@ def _names_by_terms(question: str) -> dict[str, list[str]]:
 
 
 def _near(question: str, passages: Sequence[Document]) -> dict[str, str]:
+    if not has_han(question) and not foreign_names(question, set()):
+        return {}
     text, known = "\n".join(map(passage_text, passages)), set[str]().union(*map(terms_of, passages))
     return dict([*_latin(question, text, known), *_han(fold_han(question), text, known)])
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import TypeVar
 
 from haystack import Document
@@ -40,7 +40,7 @@ Result = TypeVar("Result")
 _NEAREST, _NEARNESS, _CONTENT_SCALE = 0.1, 0.12, 0.4
 _CONTENT_ACROSS, _CONTENT_CLASSICAL = 0.32, 0.15
 # This far above the score of partial support, a claim needs no mark.
-_UNMARKED = 0.08
+_UNMARKED, _ROUNDING = 0.08, 1e-9
 # A heading of at most this many words is a title; a longer one may be a sentence in bold.
 _LONGEST_TITLE = 4
 # More passages than this are not tried together for one claim.
@@ -240,8 +240,7 @@ class ClaimChecker:
         place = self.numbers.index(number)
         known = self._relations.get((stated, place))
         if known is None:
-            evidence = self._evidence if len(self._texts) == 1 else _alone(self._texts[place])
-            found = self._judged(evidence, stated, [number])
+            found = self._judged(self._alone(place), stated, [number])
             known = self._relations[stated, place] = replace(found, passage=place) if found.passage >= 0 else found
         return known
 
@@ -295,7 +294,7 @@ class ClaimChecker:
         text = "\n".join(evidence.texts)
         support = replace(support, verdict="unsupported", foreign=True)
         names = names_of(reading.claim)
-        strange = [name for name in names if not named_text(text).has(name)]
+        strange = _strange(names, text)
         # If all names are there, they make up for words that the dictionary lacks.
         named = bool(names) and not strange
         # A number may be a part of a word of the passages, such as 四音符.
@@ -316,8 +315,8 @@ class ClaimChecker:
             _, number, best = max(compared)
             support = replace(support, passage=self.numbers.index(number), start=best.start, end=best.end)
             # An English claim is as near to any classical passage as to the right one.
-            if best.near is not None and not reading.classical:
-                nearness = (best.cosine - best.near) / _NEAREST
+            if not reading.classical:
+                nearness = _nearness(best)
         score = PARTIAL + _NEARNESS * max(-1.0, min(1.0, nearness))
         if {language} | evidence.languages >= {"zh", "en"}:
             least = _CONTENT_CLASSICAL if reading.classical else _CONTENT_ACROSS
@@ -327,6 +326,21 @@ class ClaimChecker:
         like = "something" if verdict == "partial" else "nothing"
         reason = f"the passages are in another language; {like} like it is there"
         return replace(support, score=max(0.0, min(score, SUPPORTED - 0.01)), verdict=verdict, reason=reason)
+
+    def _may_need_no_mark(self, stated: str, number: int) -> bool:
+        """Return whether a passage in another language may support a claim without a mark: quicker than `relation`."""
+        evidence, counted = self._alone(self.numbers.index(number)), quantities(stated)
+        if counted or not {detect_language(stated)} | evidence.languages >= {"zh", "en"}:
+            return True
+        names = names_of(stated)
+        if 2 * len(_strange(names, evidence.texts[0])) > len(names):
+            return False
+        content, _ = evidence.content(stated, counted, self.question)
+        least = _CONTENT_CLASSICAL if evidence.classical else _CONTENT_ACROSS
+        needed = least + (_UNMARKED - _ROUNDING) / _CONTENT_SCALE
+        if content < needed and not evidence.classical and number in self._nearest:
+            content += _nearness(self._nearest[number](stated)) * _NEARNESS / _CONTENT_SCALE
+        return content >= needed
 
     def _by_marks(self, claim: Claim, stated: str, support: Support) -> Support:
         """Judge by the cited passages what all passages together leave open; across languages a claim has to cite."""
@@ -347,7 +361,7 @@ class ClaimChecker:
         if not across and not support.exact:
             language, languages = detect_language(stated), zip(self.numbers, self._evidence.language_of, strict=True)
             foreign = (number for number, other in languages if other != language and number not in cited)
-            others = (self.relation(stated, number) for number in foreign)
+            others = (self.relation(stated, number) for number in foreign if self._may_need_no_mark(stated, number))
             across = [other for other in others if other.foreign and other.score >= PARTIAL + _UNMARKED]
         if across:
             return max(across, key=lambda own: own.score)
@@ -356,7 +370,15 @@ class ClaimChecker:
             return replace(support, verdict="unsupported", reason=reason)
         return support
 
+    def _alone(self, place: int) -> Evidence:
+        return self._evidence if len(self._texts) == 1 else Evidence([self._texts[place]])
 
-@lru_cache(maxsize=64)
-def _alone(text: str) -> Evidence:
-    return Evidence([text])
+
+def _strange(names: Sequence[str], text: str) -> list[str]:
+    """Return the names that a text does not have."""
+    return [name for name in names if not named_text(text).has(name)]
+
+
+def _nearness(found: Nearest | None) -> float:
+    """Return how far a cosine is above what counts as near, in shares of the distance that makes a difference."""
+    return 0.0 if found is None or found.near is None else (found.cosine - found.near) / _NEAREST

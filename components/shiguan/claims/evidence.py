@@ -2,15 +2,14 @@
 
 import math
 import re
-import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from shiguan.claims.word_differences import NOT_COMPARED, Comparison, compare, unit_of
+from shiguan.claims.verbatim import find_verbatim
+from shiguan.claims.word_differences import NOT_COMPARED, Comparison, compare, may_repeat, unit_of
 from shiguan.text.content_words import ContentWord, content_words
-from shiguan.text.languages import HAN, character_weight, detect_language, is_classical
+from shiguan.text.languages import character_weight, detect_language, is_classical
 from shiguan.text.name_forms import named_text, names_of
 from shiguan.text.quantities import Quantity, numerals, quantities
 from shiguan.text.sentences import sentence_spans
@@ -28,9 +27,6 @@ _NUMBER_WEIGHT = 0.9
 _BEFORE_YEAR = re.compile(
     r"\b(?:in|year|since|by|until|till|before|after|from|to|of|ad|ce|winter|spring|summer|autumn)\s+$", re.IGNORECASE
 )
-# Shorter claims are found word for word by chance.
-_SHORTEST = 8
-_HAN_PAIR = re.compile(f"[{HAN}]{{2}}")
 _SEASONS = {"春": "spring", "夏": "summer", "秋": "autumn", "冬": "winter"}
 _SEASON = re.compile(
     r"\b(winter|spring|summer|autumn)\b(?=\s+(?:of|in|\d)|[.,;]|$)|(?<=[年月载載岁歲是])([春夏秋冬])|([春夏秋冬])(?=[季天，]|[正一二三四五六七八九十]+月)",
@@ -89,26 +85,38 @@ class _Sentence:
     numbers: tuple[Quantity, ...]
 
 
+@dataclass(frozen=True)
+class _Passage:
+    sentences: tuple[_Sentence, ...]
+    words: frozenset[str]
+    language: str
+    classical: bool
+
+
 class Evidence:
-    """Some passages, split and counted once, with which any number of claims can be compared."""
+    """Some passages, with which any number of claims can be compared."""
 
     def __init__(self, passages: Sequence[str], *, widest: int = _WIDEST) -> None:
-        self.texts = list(passages)
+        self.texts = tuple(passages)
         self._widest = widest
-        self._sentences = [_split(text) for text in self.texts]
+        self._passages = [_split(text) for text in self.texts]
+        self._sentences = [passage.sentences for passage in self._passages]
         sentences = [sentence for passage in self._sentences for sentence in passage]
-        self._frequency = Counter(word for sentence in sentences for word in sentence.words)
+        self._words = [sentence.words for sentence in sentences]
         self._total = len(sentences)
         self._numbers = [number for sentence in sentences for number in sentence.numbers]
         self._all = "\n".join(self.texts)
-        self.language_of = [detect_language(text) for text in self.texts]
+        self.language_of = [passage.language for passage in self._passages]
         self.languages = frozenset(self.language_of)
-        read = zip(self.texts, self.language_of, strict=True)
-        chinese = [is_classical(text) for text, language in read if language == "zh"]
-        self._classical = 2 * sum(chinese) > len(chinese)
+        chinese = [passage.classical for passage in self._passages if passage.language == "zh"]
+        self.classical = 2 * sum(chinese) > len(chinese)
 
     def read(self, claim: str, question: str = "") -> Reading:
         """Find what the passages have of a claim."""
+        return _read(self.texts, self._widest, claim, question)
+
+    def compared(self, claim: str, question: str) -> Reading:
+        """Compare a claim with the passages, without looking whether that was done before."""
         claimed = quantities(claim)
         # Numbers are compared by value and not by spelling, so they are left out of the terms.
         asked = list(dict.fromkeys(terms(_without(claim, claimed))))
@@ -130,7 +138,7 @@ class Evidence:
             _has(self._numbers, number) or any(value >= _NAMED and value in named for value in number.values)
             for number in claimed
         ]
-        passages = sum(weight for word, weight in weights.items() if word in self._frequency)
+        passages = sum(weight for word, weight in weights.items() if self._occurs(word))
         return Reading(
             claim,
             total,
@@ -142,11 +150,11 @@ class Evidence:
             names,
             self._rival(claim, weights, claimed, windows),
             self._lined_up(claim, windows),
-            *self._content(claim, claimed, question),
-            classical=self._classical,
+            *self.content(claim, claimed, question),
+            classical=self.classical,
         )
 
-    def _content(self, claim: str, claimed: Sequence[Quantity], question: str) -> tuple[float, tuple[str, ...]]:
+    def content(self, claim: str, claimed: Sequence[Quantity], question: str) -> tuple[float, tuple[str, ...]]:
         """Find the share of a claim's words that occur together, and its numbers that are not near them."""
         translated = detect_language(claim) not in self.languages
         words = content_words(claim, translated=translated, names=False)
@@ -157,15 +165,16 @@ class Evidence:
         named = [any(named_text(text).has(name) for name in names_of(claim)) for text in self.texts]
         total = sum(word.weight for word in words)
         near_number = [0.0] * len(claimed)
-        best, by_characters = 0.0, _BY_CHARACTERS[self._classical]
-        for passage, is_named in zip(self._sentences, named, strict=True):
+        best, by_characters = 0.0, _BY_CHARACTERS[self.classical]
+        for read, is_named in zip(self._passages, named, strict=True):
             if not total or (any(named) and not is_named):
                 continue
-            found = [[word.said_by(s.words, by_characters=by_characters) for word in words] for s in passage]
+            passage, there = read.sentences, [w for w in words if w.said_by(read.words, by_characters=by_characters)]
+            found = [[word.said_by(s.words, by_characters=by_characters) for word in there] for s in passage]
             for first in range(len(passage)):
                 near = passage[first : first + self._widest]
                 shares = map(max, zip(*found[first : first + self._widest], strict=True))
-                share = sum(word.weight * part for word, part in zip(words, shares, strict=True)) / total
+                share = sum(word.weight * part for word, part in zip(there, shares, strict=True)) / total
                 best = max(best, share)
                 for at, number in enumerate(claimed):
                     if share > near_number[at] and any(_has(sentence.numbers, number) for sentence in near):
@@ -200,21 +209,25 @@ class Evidence:
         return None
 
     def _is_foreign(self, name: str) -> bool:
-        if not self._classical:
+        if not self.classical:
             return len(name) > 1
         # A retelling has many words that look new; a name is missing for certain only if none of its characters occurs.
-        return not any(character in self._frequency for character in terms(name) if len(character) == 1)
+        return not any(self._occurs(character) for character in terms(name) if len(character) == 1)
+
+    def _occurs(self, word: str) -> bool:
+        return any(word in passage.words for passage in self._passages)
 
     def _weights(self, asked: Sequence[str], names: Sequence[str]) -> dict[str, float]:
         named = {word for name in names for word in terms(name)}
         most = math.log((self._total + 2) / 0.5)
         weights = {}
         for word in asked:
-            if self._classical and is_wide(word[0]):
+            if self.classical and is_wide(word[0]):
                 weights[word] = character_weight(word) if len(word) == 1 else 0.0
                 continue
             general = rarity(word)
-            here = math.log((self._total + 2) / (self._frequency[word] + 0.5)) / most
+            frequency = sum(word in words for words in self._words)
+            here = math.log((self._total + 2) / (frequency + 0.5)) / most
             # The table knows only the shape of Han characters, so their local rarity is scaled by it.
             local = here * min(general, 1.0) if is_wide(word[0]) else here
             weight = _LOCAL * local + (1 - _LOCAL) * general
@@ -273,37 +286,32 @@ class Evidence:
         return ""
 
     def _lined_up(self, claim: str, windows: Sequence[Window]) -> Comparison:
+        texts = [(self.texts[w.passage][w.start : w.end], self.texts[w.passage]) for w in windows[:_LINED_UP]]
+        if not any(may_repeat(claim, text) for text, _ in texts):
+            return NOT_COMPARED
         found = [(NOT_COMPARED, 0.0)]
-        for window in windows[:_LINED_UP]:
-            text = self.texts[window.passage][window.start : window.end]
-            comparison = compare(claim, text, self.texts[window.passage])
+        for text, passage in texts:
+            comparison = compare(claim, text, passage)
             found.append((comparison, comparison.repeated - _LINED_UP_COST * (len(sentence_spans(text)) - 1)))
         return max(found, key=lambda pair: pair[1])[0]
 
 
-def find_verbatim(claim: str, passage: str) -> tuple[int, int] | None:
-    """Find a claim in a passage, ignoring case, width, punctuation and white space."""
-    wanted, _ = _bare(claim)
-    if len(wanted) < _SHORTEST and not (len(wanted) >= _SHORTEST // 2 and _HAN_PAIR.search(wanted)):
-        return None
-    letters, places = _bare(passage)
-    at = letters.find(wanted)
-    if at < 0:
-        return None
-    start, end = places[at], places[at + len(wanted) - 1] + 1
-    # `11 men` is not found in `111 men`.
-    if _splits_word(passage, start) or _splits_word(passage, end):
-        return None
-    return start, end
+@lru_cache(maxsize=1024)
+def _read(texts: tuple[str, ...], widest: int, claim: str, question: str) -> Reading:
+    """Read a claim once, although it is checked while it is written, in its sentence, in its answer and by graders."""
+    return Evidence(texts, widest=widest).compared(claim, question)
 
 
 @lru_cache(maxsize=256)
-def _split(text: str) -> tuple[_Sentence, ...]:
+def _split(text: str) -> _Passage:
     """Split a passage; cached, because the same passages are read for the answer, each mark and each sentence."""
-    return tuple(
+    sentences = [
         _Sentence(start, end, frozenset(terms(text[start:end])), tuple(quantities(text[start:end])))
         for start, end in sentence_spans(text)
-    )
+    ]
+    words = frozenset[str]().union(*(sentence.words for sentence in sentences))
+    language = detect_language(text)
+    return _Passage(tuple(sentences), words, language, language == "zh" and is_classical(text))
 
 
 def _has(numbers: Iterable[Quantity], wanted: Quantity) -> bool:
@@ -338,28 +346,3 @@ def _is_year(text: str, number: Quantity) -> bool:
         return True
     likely = number.kind == "number" and any(100 <= value <= 2100 and value.is_integer() for value in number.values)
     return likely and bool(_BEFORE_YEAR.search(text[max(0, number.start - 12) : number.start]))
-
-
-@lru_cache(maxsize=128)
-def _bare(text: str) -> tuple[str, list[int]]:
-    """Fold a text to its letters and digits, with the place of each; every claim is searched for in the same ones."""
-    letters: list[str] = []
-    places: list[int] = []
-    for place, character in enumerate(text):
-        if character.isspace():
-            continue
-        for folded in unicodedata.normalize("NFKC", character).lower():
-            if folded.isalnum() or (folded in ".%+-" and letters and letters[-1].isdigit()):
-                letters.append(folded)
-                places.append(place)
-    while letters and letters[-1] in ".-":
-        letters.pop()
-        places.pop()
-    return "".join(letters), places
-
-
-def _splits_word(text: str, at: int) -> bool:
-    if not 0 < at < len(text):
-        return False
-    before, after = text[at - 1], text[at]
-    return not is_wide(before) and not is_wide(after) and before.isalnum() and after.isalnum()

@@ -12,7 +12,7 @@ from haystack.dataclasses import ChatMessage
 from shiguan.claims.checker import CheckedClaim, ClaimChecker, checker_of, numbered_passages
 from shiguan.claims.citations import cited_place, compared_places
 from shiguan.claims.claim_support import Verdict
-from shiguan.claims.evidence import find_verbatim
+from shiguan.claims.verbatim import find_verbatim
 from shiguan.grading.attempts import GradedAnswer
 from shiguan.grading.window_similarity import try_similarities
 from shiguan.llm.calls import NO_LLM, ask_llm_async, is_available, warm_up_generator

@@ -11,11 +11,18 @@ from openai import AsyncStream
 
 class StreamingChatGenerator(OpenAIChatGenerator):
     """
-    Gives Haystack the events of a stream as the JSON objects that they are.
+    Gives the client a prompt as it is to be sent, and Haystack the events of the reply as the JSON objects they are.
 
-    The client would build nested Pydantic objects from each token, which takes three times as long. Connections, errors
-    and the reading of events remain the client's.
+    The client would look for fields to rename in each message, and build nested Pydantic objects from each token, which
+    takes three times as long. Connections, errors and the reading of events remain the client's.
     """
+
+    def _prepare_api_call(self, **given: Any) -> dict[str, Any]:
+        arguments = super()._prepare_api_call(**given)
+        if arguments["openai_endpoint"] == "create":
+            arguments["extra_body"] = {"messages": arguments["messages"], **(arguments.get("extra_body") or {})}
+            arguments["messages"] = []
+        return arguments
 
     async def _handle_async_stream_response(
         self, chat_completion: Any, callback: AsyncStreamingCallbackT
@@ -45,7 +52,10 @@ class _Fields:
     """A JSON object with its fields as attributes; one that is missing is None, as in the objects of the client."""
 
     def __init__(self, fields: dict[str, Any]) -> None:
-        vars(self).update({name: _readable(value) for name, value in fields.items()})
+        for name, value in fields.items():
+            if isinstance(value, (dict, list)):
+                fields[name] = _readable(value)
+        self.__dict__ = fields
 
     def __getattr__(self, name: str) -> None:
         if name == "model_dump" or name.startswith("__"):  # what Haystack and copies ask for to see what this is

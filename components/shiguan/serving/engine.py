@@ -112,7 +112,7 @@ class ReceiptFolder:
         path = self._file(receipt.tenant_id, receipt.id)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         check_free_space(path.parent)
-        write_json(path, receipt.model_dump(mode="json"), mode=0o600)
+        write_json(path, receipt.model_dump(mode="json"), mode=0o600, indent=None)
         if time.time() - self._pruned > _HOUR:
             self._pruned = time.time()
             for path in self._files():

@@ -95,9 +95,14 @@ def passage_text(document: Document) -> str:
     return f"{_headings(document)} {document.content or ''}"
 
 
-def terms_of(document: Document) -> set[str]:
+def terms_of(document: Document) -> frozenset[str]:
     """Return the terms of a passage, its title and its headings."""
-    return {*terms(_headings(document)), *passage_terms(document.content or "")}
+    return _distinct_terms(_headings(document), document.content or "")
+
+
+@lru_cache(_REMEMBERED)
+def _distinct_terms(headings: str, text: str) -> frozenset[str]:
+    return frozenset([*terms(headings), *passage_terms(text)])
 
 
 def _headings(document: Document) -> str:

@@ -1,7 +1,7 @@
 """Finds numbers, years and dates in Chinese and English text, as values that can be compared in any spelling."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -25,6 +25,16 @@ COUNTED = (
     "条层场级期届周号度寸尺丈石斤只盏头颗枚件"
 )
 
+
+def _any_of(words: Iterable[str]) -> str:
+    """Write words as a pattern that tries only those with the right first letter: most words of a text have none."""
+    rest: dict[str, list[str]] = {}
+    for word in words:
+        rest.setdefault(word[0], []).append(word[1:])
+    words_of = (f"{first}(?:{'|'.join(ends)})" for first, ends in rest.items())
+    return f"(?=[{''.join(rest)}])(?:{'|'.join(words_of)})"
+
+
 _ERA = re.compile(rf"({'|'.join(sorted(_ERAS, key=len, reverse=True))})(元|[{_HAN}]+|\d+)(?=年|载)")
 # The 1970s are 20世纪70年代 and 上世纪七十年代.
 _DECADE = re.compile(rf"(?:上个?|(\d\d|[{_HAN}]+))世纪(\d0|[{_HAN}]十)年代")
@@ -36,8 +46,8 @@ _WORDS: dict[str, float] = _TABLE["words"]
 _ORDINALS = {word: value for value, word in enumerate(_TABLE["ordinals"].split(), start=1)}
 _RANKS, _RANKED = re.compile(r"(?:st|nd|rd|th)\b"), re.compile(rf"\b(?:{'|'.join(_ORDINALS)})$", re.IGNORECASE)
 _ORDINAL_MONTH = re.compile(r"(?:st|nd|rd|th)\s+month")
-_NUMBER_WORD = "|".join([*_WORDS, *_SCALES, *_ORDINALS])
-_ENGLISH = re.compile(rf"\b(?:{_NUMBER_WORD})(?:(?:[\s-]+(?:and[\s-]+)?)(?:{_NUMBER_WORD}))*\b", re.IGNORECASE)
+_NUMBER_WORD = _any_of([*_WORDS, *_SCALES, *_ORDINALS])
+_ENGLISH = re.compile(rf"\b{_NUMBER_WORD}(?:(?:[\s-]+(?:and[\s-]+)?){_NUMBER_WORD})*\b", re.IGNORECASE)
 _MONTHS = {name: number for number, names in enumerate(_TABLE["months"], start=1) for name in names.split()}
 FULL_MONTHS = {
     short.capitalize(): full.capitalize() for full, *shorts in map(str.split, _TABLE["months"]) for short in shorts
@@ -46,7 +56,7 @@ FULL_MONTHS = {
 _PERCENT = re.compile(r"per\s?cent|percentage", re.IGNORECASE)
 # 2018–19: the second year of a span is written with its last two digits.
 _YEAR_BEFORE = re.compile(r"(?<!\d)([12]\d)\d\d\s?[-–—/]$", re.ASCII)
-_MONTH = re.compile(rf"\b({'|'.join(_MONTHS)})\b\.?", re.IGNORECASE)
+_MONTH = re.compile(rf"\b({_any_of(_MONTHS)})\b\.?", re.IGNORECASE)
 _COMPARABLE = ({"number", "year"}, {"number", "day"}, {"ordinal", "day"})
 
 

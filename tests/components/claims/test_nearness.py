@@ -86,6 +86,26 @@ def test_nothing_is_searched_for_a_claim_whose_numbers_or_names_no_passage_has(c
     assert (found.verdict, len(retriever.asked)) == ("partial" if searches else "unsupported", searches)
 
 
+@pytest.mark.parametrize(
+    ("claim", "passage", "cosine", "verdict", "searches"),
+    [
+        ("The village was moved up the hill.", ZH, 0.97, "partial", 1),  # its words are not there, its meaning is
+        ("The village was moved up the hill.", ZH, 0.9, "unsupported", 1),
+        ("The army rose in revolt against the court.", ZH, 0.7, "partial", 1),
+        ("The village was moved up the hill.", CLASSICAL, 0.99, "unsupported", 0),
+        ("It was Casanova and Bonaparte who moved up the hill.", ZH, 0.99, "unsupported", 0),
+    ],
+)
+def test_a_claim_without_a_mark_is_compared_with_passages_in_another_language(
+    claim, passage, cosine, verdict, searches
+):
+    own = "The Salt Commission sold salt to licensed merchants."
+    documents, retriever = compared(hit("p2", RISE, cosine), passages=(own, passage))
+    checker = checker_of(dict(enumerate(documents, start=1)))
+    (found,) = checker.check(split_claims(claim))
+    assert (found.support.verdict, len(retriever.asked)) == (verdict, searches)
+
+
 def test_a_cut_passage_has_the_children_that_were_read_of_it():
     retriever = Retriever([hit("p1", RISE, 0.9), hit("p1", TAKE, 0.8)])
     matcher = ClaimMatcher(retriever, text_embedder=Embedder(), near=0.78)

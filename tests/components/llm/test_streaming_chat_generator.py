@@ -11,7 +11,7 @@ import openai
 import pytest
 from haystack.components.generators.chat import OpenAIChatGenerator
 from haystack.components.generators.utils import _serialize_object
-from haystack.dataclasses import ChatMessage
+from haystack.dataclasses import ChatMessage, ToolCall
 from haystack.utils import Secret
 
 from shiguan.errors import AnswerError
@@ -49,6 +49,7 @@ class Streamer:
     def __init__(self):
         self.streams = [WHOLE]
         self.calls = 0
+        self.bodies = []
         self.left = threading.Event()
         streamer = self
 
@@ -60,7 +61,7 @@ class Streamer:
                 pass
 
             def do_POST(self):
-                self.rfile.read(int(self.headers["Content-Length"]))
+                streamer.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
                 parts = streamer.streams[min(streamer.calls, len(streamer.streams) - 1)]
                 streamer.calls += 1
                 self.send_response(200)
@@ -106,7 +107,7 @@ def _without_waiting(waits):
     pass
 
 
-async def read(kind, url, **more):
+async def read(kind, url, prompt=PROMPT, **more):
     """Ask a generator of this class; return its reply and the chunks that it passed on."""
     made = kind(api_key=Secret.from_token("any"), model="m", api_base_url=url, max_retries=0, timeout=5, **more)
     chunks = []
@@ -115,7 +116,7 @@ async def read(kind, url, **more):
         chunks.append(chunk)
 
     try:
-        (reply,) = (await made.run_async(PROMPT, listen))["replies"]
+        (reply,) = (await made.run_async(prompt, listen))["replies"]
     finally:
         await made.async_client.close()
     return reply, chunks
@@ -173,6 +174,22 @@ STREAMS = {
         DONE,
     ],
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("settings", [{}, {"temperature": 0.2, "extra_body": {"top_k": 5}}])
+async def test_a_request_is_what_the_client_would_send(streamer, settings):
+    call = ToolCall(tool_name="search", arguments={"query": "Caizhou"}, id="call-0")
+    prompt = [
+        ChatMessage.from_system("Cite."),
+        ChatMessage.from_assistant(tool_calls=[call]),
+        ChatMessage.from_tool("李愬", origin=call),
+        *PROMPT,
+    ]
+    for kind in (OpenAIChatGenerator, StreamingChatGenerator):
+        await read(kind, streamer.url, prompt, generation_kwargs=settings)
+    theirs, ours = streamer.bodies
+    assert ours == theirs
+    assert len(json.loads(ours)["messages"]) == 4
 
 
 @pytest.mark.parametrize("name", STREAMS)
