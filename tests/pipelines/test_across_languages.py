@@ -19,7 +19,6 @@ def simple(sample_book):
     ("question", "answered"),
     [
         ("Who invented the telephone?", False),
-        ("how do I cook rice?", False),
         ("谁发明了电话？", False),
         ("Who won the battle of Hastings?", False),
         ("How many strings of cash did the rich merchants of Chang'an lend?", True),
