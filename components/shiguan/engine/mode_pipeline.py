@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import nullcontext
 from typing import Any
 
-from haystack import AsyncPipeline, Document
+from haystack import AsyncPipeline, Document, logging
 from haystack.core.errors import PipelineRuntimeError
 from haystack.core.pipeline.base import (
     _COMPONENT_INPUT,
@@ -20,6 +20,8 @@ from haystack.dataclasses import GeneratedAnswer
 
 from shiguan.llm.run import current_run
 from shiguan.text.passages import SharedDocument
+
+logger = logging.getLogger(__name__)
 
 
 class ModePipeline(AsyncPipeline):
@@ -42,12 +44,13 @@ class ModePipeline(AsyncPipeline):
         parent_span: Any = None,
         **_: Any,
     ) -> Mapping[str, Any]:
-        # As Haystack's, but for how inputs are copied and without its log message: docs/decisions/0035 has the times.
+        # As Haystack's, but for how inputs are copied: docs/decisions/0035 has the times.
         run, instance = current_run(), component["instance"]
         inputs = {name: _copied(value) for name, value in component_inputs.items()}
         traced = AsyncPipeline._create_component_span(component_name, instance, component_inputs, parent_span)
         with run.stage(component_name) if run else nullcontext() as stage, traced as span:
             span.set_content_tag(_COMPONENT_INPUT, component_inputs)
+            logger.info("Running component {component_name}", component_name=component_name)
             try:
                 if getattr(instance, "__haystack_supports_async__", False):
                     outputs = await instance.run_async(**inputs)
