@@ -1,5 +1,7 @@
 import asyncio
+import gc
 import threading
+import weakref
 
 import pytest
 
@@ -70,3 +72,22 @@ def test_it_works_without_an_event_loop_and_reaches_threads():
             thread.join()
     assert (seen, current_run()) == ([None], None)  # a thread of its own has a context of its own
     assert run.times["s"] >= 0
+
+
+def test_what_a_question_held_is_freed_without_a_garbage_collection():
+    async def question():
+        run = Run()
+
+        async def part():
+            with run.stage("part"):
+                await asyncio.sleep(0)
+
+        with run.entered():
+            await asyncio.create_task(part())
+        return weakref.ref(run)
+
+    gc.disable()
+    try:
+        assert asyncio.run(question())() is None
+    finally:
+        gc.enable()
