@@ -20,7 +20,6 @@ with half of the other sets, is judged by what was fitted, bias and all, on the 
 marks of the file named by `--write`.
 """
 
-import argparse
 import json
 import math
 import os
@@ -34,8 +33,8 @@ os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
-from bench.quality.answer_bench import Bench, Case, Observation, parallel_cases
-from bench.quality.retrieval_bars import BOOKS, DATA
+from bench.quality.answer_bench import Bench, Case, Observation, calibration_options, parallel_cases, print_tables
+from bench.quality.retrieval_bars import BOOKS
 from examples.build_book import build_book
 
 from shiguan.answer.answerability import CLOSEST_BELOW, FITTED, FITTED_ACROSS, Calibration, Signals
@@ -49,7 +48,6 @@ FOREIGN, LIBRARIES = 150, 2
 FOREIGN_HALF = {"en_squad2": 0, "zh_cmrc2018": 0, "en_multihop": 1, "zh_drcd": 1}
 DOUBTED, RIDGE = 0.04, 1.0
 SIGNALS = ("language_gap", "matched_coverage", "lead")
-BEGIN, END = "<!-- across: begin -->", "<!-- across: end -->"
 
 
 @dataclass(frozen=True)
@@ -210,13 +208,8 @@ def _doubts(model: Calibration, observation: Observation) -> bool:
 
 def main(arguments: list[str] | None = None) -> int:
     """Fit, print, and write where asked."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[1])
-    parser.add_argument("--data", type=Path, default=DATA, help="the folder of public sets (default: %(default)s)")
-    parser.add_argument("--keep", type=Path, default=Path(".data/bars"), help="where ingested corpora are kept")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="write the table between the marks of this file")
-    options = parser.parse_args(arguments)
-    if not options.data.is_dir():
-        print(f"{options.data} is missing; see bench/quality/README.md on how to get it.", file=sys.stderr)
+    options = calibration_options(__doc__.split("\n")[1], arguments)
+    if options is None:
         return 2
     bench = Bench(options.data, options.keep, None)
     rows = list(observe(bench))
@@ -224,12 +217,7 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"fitted: {model}\nshipped: {FITTED_ACROSS}")
     if model != FITTED_ACROSS:
         print("They differ: ship what was fitted.")
-    text = report([*rows, *observe_books(bench)], fitted_by_half(rows), model)
-    print(f"\n{text}")
-    if options.write:
-        whole = options.write.read_text(encoding="utf-8")
-        before, rest = whole.split(BEGIN)
-        options.write.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+    print_tables(report([*rows, *observe_books(bench)], fitted_by_half(rows), model), options.write, "across")
     return 0
 
 

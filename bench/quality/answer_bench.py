@@ -1,6 +1,8 @@
 """A mode over the public sets, for measuring answers: corpora that are ingested once, and halves of questions."""
 
+import argparse
 import random
+import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -9,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.quality.book_questions import BOOK_FILES, BookQuestion, contains_quote, read_book_questions
-from bench.quality.retrieval_bars import BOOKS, stamped_folder
+from bench.quality.retrieval_bars import BOOKS, DATA, stamped_folder
 from haystack import Document
 
 from shiguan.answer.answerability import Signals, highest_probability, signals_of
@@ -151,3 +153,25 @@ def parallel_cases(data: Path, asked: str, answered: str) -> list[Case]:
     questions = [row for _, row in read_json_lines(data / f"xquad_enzh/queries_{asked}.jsonl.gz")]
     both = [(row, rows.get(row["id"])) for row in questions]
     return [Case(row["id"], row["text"], tuple(other["answers"])) for row, other in both if other]
+
+
+def calibration_options(description: str, arguments: list[str] | None) -> argparse.Namespace | None:
+    """Read the command line of a calibration; None where the public sets are missing, which is printed."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--data", type=Path, default=DATA, help="the folder of public sets (default: %(default)s)")
+    parser.add_argument("--keep", type=Path, default=Path(".data/bars"), help="where ingested corpora are kept")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="write the tables between the marks of this file")
+    options = parser.parse_args(arguments)
+    if not options.data.is_dir():
+        print(f"{options.data} is missing; see bench/quality/README.md on how to get it.", file=sys.stderr)
+        return None
+    return options
+
+
+def print_tables(text: str, file: Path | None, marks: str) -> None:
+    """Print tables, and write them between the two marks of a file where one is named."""
+    print(f"\n{text}")
+    if file:
+        begin, end = (f"<!-- {marks}: {which} -->" for which in ("begin", "end"))
+        before, rest = file.read_text(encoding="utf-8").split(begin)
+        file.write_text(f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}", encoding="utf-8")

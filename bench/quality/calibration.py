@@ -24,21 +24,19 @@ the fourth has the risk, the share not answered, when only the surest are answer
 words alone. The text goes between two marks of the file named by `--write`.
 """
 
-import argparse
 import math
 import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, fields, replace
-from pathlib import Path
 
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
-from bench.quality.answer_bench import Bench, Case, Observation, parallel_cases
-from bench.quality.retrieval_bars import BOOKS, DATA
+from bench.quality.answer_bench import Bench, Case, Observation, calibration_options, parallel_cases, print_tables
+from bench.quality.retrieval_bars import BOOKS
 
 from shiguan.answer.answerability import (
     CLOSEST_BELOW,
@@ -63,7 +61,6 @@ BOOK_WEIGHT, RIDGE, BINS = 12.0, 1.0, 5
 # Of the signals only these: the others are 0 where the first passage is in the question's language.
 SIGNALS = 6
 FAR, NEAR = "far: another set's questions", "near: about the same matters"
-BEGIN, END = "<!-- calibration: begin -->", "<!-- calibration: end -->"
 
 
 @dataclass(frozen=True)
@@ -242,13 +239,8 @@ def risk_rows(p: np.ndarray, y: np.ndarray) -> list[str]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Fit, print, and write where asked."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[1])
-    parser.add_argument("--data", type=Path, default=DATA, help="the folder of public sets (default: %(default)s)")
-    parser.add_argument("--keep", type=Path, default=Path(".data/bars"), help="where ingested corpora are kept")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="write the tables between the marks of this file")
-    options = parser.parse_args(arguments)
-    if not options.data.is_dir():
-        print(f"{options.data} is missing; see bench/quality/README.md on how to get it.", file=sys.stderr)
+    options = calibration_options(__doc__.split("\n")[1], arguments)
+    if options is None:
         return 2
     by_words = list(observe(Bench(options.data, options.keep, None, by_words=True)))
     rows = list(observe(Bench(options.data, options.keep, None)))
@@ -262,12 +254,7 @@ def main(arguments: list[str] | None = None) -> int:
         given = np.mean([model.probability(row.observation.signals) for row in of_set])
         answered = np.mean([row.answered for row in of_set])
         print(f"{name}, {kind}: {count}, answered {answered:.2f}, p {given:.2f} ({told})")
-    text = report(rows)
-    print(f"\n{text}")
-    if options.write:
-        whole = options.write.read_text(encoding="utf-8")
-        before, rest = whole.split(BEGIN)
-        options.write.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+    print_tables(report(rows), options.write, "calibration")
     return 0
 
 
