@@ -9,7 +9,7 @@ from typing import Final
 
 from haystack import Document
 
-from shiguan.text.dictionary import with_translated
+from shiguan.text.dictionary import TRANSLATED, with_translated
 from shiguan.text.languages import detect_language, has_han
 from shiguan.text.names import heard_names, sounds_of_text
 from shiguan.text.passages import ALL_EMBEDDED, terms_of
@@ -23,8 +23,6 @@ MOST_QUOTED = 3
 # .02 more or less changes little.
 _BETWEEN_LANGUAGES = 0.07
 
-# The languages between which there is a dictionary, and between which it was measured what answers.
-_TRANSLATED = {"zh", "en"}
 # How many passages behind the nearest one are what it stands out from; three, or all, tell as much.
 _BEHIND = 5
 
@@ -140,7 +138,7 @@ def probability(question: str, documents: Sequence[Document], nearest: Sequence[
     if waiting and all(documents[0].id != str(child.meta.get("parent_id") or child.id) for child in nearest):
         fitted = FITTED_BY_WORDS.probability(signals_of(question, documents, []))
     else:
-        across = {detect_language(question), _language(documents[0])} == _TRANSLATED
+        across = {detect_language(question), _language(documents[0])} == TRANSLATED
         fitted = (FITTED_ACROSS if across else FITTED).probability(signals_of(question, documents, nearest))
     return min(fitted, highest_probability(question, documents))
 

@@ -26,6 +26,7 @@ from shiguan.claims.claims import COMMA, Claim, ClaimedText, split_claims, with_
 from shiguan.claims.evidence import Evidence, Reading
 from shiguan.claims.nearness import ComparedDocument, Nearest
 from shiguan.llm.run import stage_has_ended
+from shiguan.text.dictionary import TRANSLATED
 from shiguan.text.languages import detect_language
 from shiguan.text.name_forms import named_text, names_of
 from shiguan.text.quantities import numerals, quantities
@@ -318,7 +319,7 @@ class ClaimChecker:
             if not reading.classical:
                 nearness = _nearness(best)
         score = PARTIAL + _NEARNESS * max(-1.0, min(1.0, nearness))
-        if {language} | evidence.languages >= {"zh", "en"}:
+        if {language} | evidence.languages >= TRANSLATED:
             least = _CONTENT_CLASSICAL if reading.classical else _CONTENT_ACROSS
             content = reading.content + nearness * _NEARNESS / _CONTENT_SCALE
             score = PARTIAL + _CONTENT_SCALE * (max(content, least if named else 0.0) - least)
@@ -330,7 +331,7 @@ class ClaimChecker:
     def _may_need_no_mark(self, stated: str, number: int) -> bool:
         """Return whether a passage in another language may support a claim without a mark: quicker than `relation`."""
         evidence, counted = self._alone(self.numbers.index(number)), quantities(stated)
-        if counted or not {detect_language(stated)} | evidence.languages >= {"zh", "en"}:
+        if counted or not {detect_language(stated)} | evidence.languages >= TRANSLATED:
             return True
         names = names_of(stated)
         if 2 * len(_strange(names, evidence.texts[0])) > len(names):

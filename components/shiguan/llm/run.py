@@ -110,13 +110,14 @@ class Run:
             task = asyncio.current_task()
         except RuntimeError:  # outside an event loop nothing can be cancelled
             task = None
-        outermost = task is not None and task not in self._tasks
+        if task in self._tasks:
+            task = None  # the stage around this one keeps it
         if task is not None:
             self._tasks.add(task)
         token = _stage.set(stage)
         try:
             yield stage
-            if outermost and task is not None:
+            if task is not None:
                 # Its context leads back to this run; left in a circle, all that the question read would wait for a full
                 # garbage collection. A task that failed is kept: `stop` looks at its error.
                 self._tasks.discard(task)

