@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 
-from shiguan.models.engine import E5Encoder, EncoderGraph
+from shiguan.models.engine import E5Encoder, EncoderGraph, session_of
 from shiguan.models.weights import Weights, weights_file
 
 SETS = {
@@ -79,12 +78,7 @@ WAYS: dict[str, type[EncoderGraph]] = {
 def engine_with(way: type[EncoderGraph]) -> E5Encoder:
     """Give an engine that multiplies in a way of its own."""
     engine = E5Encoder()
-    if way is EncoderGraph:
-        return engine
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    graph = way(Weights(weights_file())).content()
-    engine._session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    engine._session = session_of(way(Weights(weights_file())).content())
     return engine
 
 

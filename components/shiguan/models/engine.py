@@ -5,6 +5,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -146,6 +147,18 @@ Kind = Literal["query", "passage"]
 _loading = threading.Lock()
 
 
+def session_of(graph: Path | bytes) -> Any:
+    """Load a graph, to be run on the thread that asks."""
+    # Imported here: most users of this module's importers never embed.
+    import onnxruntime  # noqa: PLC0415
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    # What the higher levels fuse takes an eighth longer on short texts, for vectors that are no closer to float32.
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+
+
 class E5Encoder:
     """
     Turns texts into unit vectors of 384; two texts mean much the same where their product is near 1.
@@ -160,9 +173,6 @@ class E5Encoder:
     """
 
     def __init__(self) -> None:
-        # Imported here: most users of this module's importers never embed.
-        import onnxruntime  # noqa: PLC0415
-
         path = weights_file()
         # First, since it checks the weights; whatever reads them afterwards reads what is expected.
         graph = made_file("encoder.onnx", path, lambda: EncoderGraph(Weights(path)).content())
@@ -172,11 +182,7 @@ class E5Encoder:
         # The second kind of token, the other text of a pair, never occurs.
         kind = weights.floats("emb.type")[:DIMENSIONS]
         self._positions = weights.floats("emb.pos").reshape(-1, DIMENSIONS) + kind
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        # What the higher levels fuse takes an eighth longer on short texts, for vectors that are no closer to float32.
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-        self._session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+        self._session = session_of(graph)
         # What making it took, as much again, glibc keeps for itself until it is asked; others have no such call.
         with suppress(AttributeError, OSError, TypeError):
             ctypes.CDLL(None).malloc_trim(0)
