@@ -10,6 +10,7 @@ import asyncio
 import json
 import re
 from abc import ABC, abstractmethod
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -424,10 +425,18 @@ def _batches(library: SyntheticLibrary) -> Any:
 
 
 def parent_document(parent: Parent) -> Any:
-    """Give a parent as the index pipeline would write it."""
+    """Give a parent as the index pipeline would write it, with the number of its tokens."""
     from haystack import Document
 
-    return Document(id=f"parent-{parent.number}", content=parent.text, meta=_meta(parent, parent.number))
+    meta = {**_meta(parent, parent.number), "tokens": _token_counter().count(parent.text)}
+    return Document(id=f"parent-{parent.number}", content=parent.text, meta=meta)
+
+
+@cache
+def _token_counter() -> Any:
+    from shiguan.models.token_counter import TokenCounter
+
+    return TokenCounter()
 
 
 def _meta(parent: Parent, position: int) -> dict[str, Any]:
