@@ -3,6 +3,7 @@ Many clients at once: what the server adds to the LLM's own time, and what a req
 
     python -m bench.speed.load                          # all modes; about half an hour
     python -m bench.speed.load --modes simple --clients 1 50 --requests 100
+    python -m bench.speed.load --modes simple --clients 10 --instant    # CPU of a question, without waiting for an LLM
     python -m bench.speed.load --soak 20000             # memory over so many requests to each mode, nothing else
     python -m bench.speed.load --table bench/speed/results/load.json
 
@@ -63,7 +64,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--modes", nargs="+", choices=MODES, default=MODES)
     parser.add_argument("--requests", type=int, default=200, help="at full speed, per run (at least one a client)")
     parser.add_argument("--children", type=int, default=CHILDREN, help="size of the library")
-    parser.add_argument("--without-plain", action="store_true", help="leave the plain Hayhooks out")
+    parser.add_argument("--instant", action="store_true", help="let the LLM answer at once")
     parser.add_argument("--soak", type=int, metavar="N", help="only ask each mode N questions and watch the memory")
     parser.add_argument("--port", type=int, default=8110, help="first of three ports on 127.0.0.1")
     parser.add_argument("--data-dir", type=Path, help="keep the library here and use it again")
@@ -98,16 +99,16 @@ def _measure(options: argparse.Namespace, data_dir: Path) -> dict[str, Any]:
         return report
     # No question is asked twice: the server remembers how the last ones were embedded.
     fresh = iter(SyntheticLibrary(options.children).questions(50_000))
-    with stand_in_llm(options.port, first_token=FIRST_TOKEN, per_token=PER_TOKEN) as llm:
+    first_token, per_token = (0.0, 0.0) if options.instant else (FIRST_TOKEN, PER_TOKEN)
+    with stand_in_llm(options.port, first_token=first_token, per_token=per_token) as llm:
         with our_server(options.port + 1, data_dir=data_dir, llm_url=f"{llm.url}/v1") as server:
             for mode in options.modes:
                 for streaming in (False, True):
                     report["runs"] += _runs(
                         server, llm, options, _our_target(server, mode, streaming=streaming), mode, fresh
                     )
-        if not options.without_plain:
-            with plain_server(options.port + 2, children=options.children, llm_url=f"{llm.url}/v1") as server:
-                report["runs"] += _runs(server, llm, options, _plain_target(server), "plain Hayhooks", fresh)
+        with plain_server(options.port + 2, children=options.children, llm_url=f"{llm.url}/v1") as server:
+            report["runs"] += _runs(server, llm, options, _plain_target(server), "plain Hayhooks", fresh)
     return report
 
 
