@@ -127,8 +127,8 @@ class QdrantEdgeBM25Retriever(EdgeRetriever):
         if not also:
             return self.search_each_language(search, query, allowed, top_k)
         own = all_of(allowed, where("meta.language", "==", language))
-        rest = all_of(allowed, where("meta.language", "not in", [language]))
         in_own = search(query, own, top_k=self.top_k if top_k is None else top_k)
+        rest = self._without(allowed, [language])
         in_rest = self.search_each_language(partial(store.bm25_retrieval, also=also | names), query, rest, top_k)
         return best_first([*in_own, *in_rest])
 
