@@ -227,6 +227,26 @@ def test_other_languages_are_searched_by_translations(bilingual):
     assert ids(words.run("the whale", only)) == ["z1"]
 
 
+def test_words_of_the_other_language_are_searched_with_a_filter_that_names_it(bilingual, monkeypatch):
+    asked = []
+    search = type(bilingual).bm25_retrieval
+
+    def noted(self, query, filters, **named):
+        last = filters["conditions"][-1]
+        asked.append((last["operator"], last["value"]))
+        return search(self, query, filters, **named)
+
+    monkeypatch.setattr(type(bilingual), "bm25_retrieval", noted)
+    words = QdrantEdgeBM25Retriever(bilingual)
+    assert ids(words.run("the whale", tenant("one"))) == ["z1"]
+    assert asked == [("==", "en"), ("==", "zh")]
+    asked.clear()
+    # What states no language is in neither list of one language, so it is searched with the other one.
+    bilingual.write_documents([Document(id="n", content="the whale", meta={"tenant_id": "one"})])
+    assert set(ids(words.run("the whale", tenant("one")))) == {"z1", "n"}
+    assert asked == [("==", "en"), ("not in", ["en"])]
+
+
 def test_a_library_of_one_language_is_searched_once(store, monkeypatch):
     for number in range(5):
         meta = {"tenant_id": "one", "language": "en"}
