@@ -36,7 +36,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 from bench.quality.answer_bench import Bench, Observation, in_half
 from bench.quality.book_questions import ACROSS, FOLLOW_UPS, OWN
-from bench.quality.retrieval_bars import BOOKS, DATA
+from bench.quality.retrieval_bars import BOOKS, DATA, is_missing
 
 from shiguan.conversations import Turn
 from shiguan.engine.conversations import ConversationKeeper
@@ -208,8 +208,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers here too")
     options = parser.parse_args(arguments)
-    if not options.data.is_dir():
-        print(f"{options.data} is missing; see bench/quality/README.md on how to get it.", file=sys.stderr)
+    if is_missing(options.data):
         return 2
     lines: list[Line] = []
     print("| what | questions | value | 95 % interval | bar | |\n|---|---:|---:|---|---|---|", flush=True)

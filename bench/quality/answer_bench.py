@@ -2,7 +2,6 @@
 
 import argparse
 import random
-import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.quality.book_questions import BOOK_FILES, BookQuestion, contains_quote, read_book_questions
-from bench.quality.retrieval_bars import BOOKS, DATA, stamped_folder
+from bench.quality.retrieval_bars import BOOKS, DATA, is_missing, stamped_folder
 from haystack import Document
 
 from shiguan.answer.answerability import Signals, highest_probability, signals_of
@@ -162,8 +161,7 @@ def calibration_options(description: str, arguments: list[str] | None) -> argpar
     parser.add_argument("--keep", type=Path, default=Path(".data/bars"), help="where ingested corpora are kept")
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the tables between the marks of this file")
     options = parser.parse_args(arguments)
-    if not options.data.is_dir():
-        print(f"{options.data} is missing; see bench/quality/README.md on how to get it.", file=sys.stderr)
+    if is_missing(options.data):
         return None
     return options
 

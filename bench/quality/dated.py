@@ -26,7 +26,7 @@ from unittest.mock import patch
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from bench.quality.retrieval_bars import BM25, DATA, DEPTH, FUSED, VECTORS, retrieval_of
+from bench.quality.retrieval_bars import BM25, DATA, DEPTH, FUSED, VECTORS, is_missing, retrieval_of
 
 from shiguan.evaluation.json_lines import read_json_lines
 from shiguan.evaluation.questions import read_retrieval_set
@@ -122,8 +122,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--questions", type=Path, metavar="FILE", help="write a line of JSON for each question")
     options = parser.parse_args(arguments)
     data = options.data / SET
-    if not data.is_dir():
-        print(f"{data} is missing; see bench/quality/README.md on how to get it.", file=sys.stderr)
+    if is_missing(data):
         return 2
     with tempfile.TemporaryDirectory(prefix="shiguan-dated-") as scratch:
         keep = options.keep or Path(scratch)

@@ -34,7 +34,7 @@ os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 from bench.quality.book_questions import FOLLOW_UPS, UNANSWERABLE, contains_quote, read_book_questions
-from bench.quality.retrieval_bars import BOOK_FILES, BOOKS, DATA, stamped_folder
+from bench.quality.retrieval_bars import BOOK_FILES, BOOKS, DATA, is_missing, stamped_folder
 from bench.quality.scripted_model import Script, ScriptedModel, serving
 
 from shiguan.context.context_builder import Strategy
@@ -306,8 +306,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--budget", type=int, metavar="TOKENS", help="of the context")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write a line for each question here")
     options = parser.parse_args(arguments)
-    if not options.data.is_dir():
-        print(f"{options.data} is missing; see bench/quality/README.md on how to get it.", file=sys.stderr)
+    if is_missing(options.data):
         return 2
     model = ScriptedModel()
     records: list[dict[str, Any]] = []

@@ -150,6 +150,13 @@ class Retrieval:
             holder.document_store.close()
 
 
+def is_missing(folder: Path) -> bool:
+    """Return whether a folder of the public sets is not there, and print that."""
+    if missing := not folder.is_dir():
+        print(f"{folder} is missing; see bench/quality/README.md on how to get it.", file=sys.stderr)
+    return missing
+
+
 def retrieval_of(files: list[Path], keep: Path) -> Retrieval:
     """Ingest files, unless a run with the same ones and the same code has done so, and open what finds in them."""
     folder = stamped_folder(keep, files)
@@ -267,8 +274,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     names = dict.fromkeys([*(bar.folder for bar in BARS), BOOKS])
     for name in names:
-        if (not options.sets or name in options.sets) and not (options.data / name).is_dir():
-            print(f"{options.data / name} is missing; see bench/quality/README.md on how to get it.", file=sys.stderr)
+        if not options.sets or name in options.sets:
+            is_missing(options.data / name)
     rows: list[Row] = []
     records: list[dict[str, Any]] = []
     with ExitStack() as stack:

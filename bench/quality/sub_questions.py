@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.quality.answer_bench import Bench
-from bench.quality.retrieval_bars import DATA
+from bench.quality.retrieval_bars import DATA, is_missing
 from haystack import Document, component
 from haystack.dataclasses import ChatMessage
 
@@ -173,8 +173,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the ingested data folder here for the next run")
     parser.add_argument("--questions", type=Path, metavar="FILE", help="write a line of JSON for each question")
     options = parser.parse_args(arguments)
-    if not (options.data / SET).is_dir():
-        print(f"{options.data / SET} is missing; see bench/quality/README.md on how to get it.", file=sys.stderr)
+    if is_missing(options.data / SET):
         return 2
     with ExitStack() as stack:
         keep = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="shiguan-parts-")))
