@@ -10,7 +10,6 @@ import asyncio
 import json
 import re
 from abc import ABC, abstractmethod
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -428,15 +427,10 @@ def parent_document(parent: Parent) -> Any:
     """Give a parent as the index pipeline would write it, with the number of its tokens."""
     from haystack import Document
 
-    meta = {**_meta(parent, parent.number), "tokens": _token_counter().count(parent.text)}
-    return Document(id=f"parent-{parent.number}", content=parent.text, meta=meta)
-
-
-@cache
-def _token_counter() -> Any:
     from shiguan.models.token_counter import TokenCounter
 
-    return TokenCounter()
+    meta = {**_meta(parent, parent.number), "tokens": TokenCounter().count(parent.text)}
+    return Document(id=f"parent-{parent.number}", content=parent.text, meta=meta)
 
 
 def _meta(parent: Parent, position: int) -> dict[str, Any]:

@@ -112,7 +112,7 @@ class Run:
             task = None
         if task in self._tasks:
             task = None  # the stage around this one keeps it
-        if task is not None:
+        elif task is not None:
             self._tasks.add(task)
         token = _stage.set(stage)
         try:
