@@ -6,8 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from shiguan.models.engine import E5_IDENTITY, engine
+from shiguan.models.engine import E5_IDENTITY, E5Encoder, EncoderGraph, engine, session_of
 from shiguan.models.tokenizer import tokenizer
+from shiguan.models.weights import Weights, weights_file
 
 WRITTEN = [
     "The old general wept.",
@@ -56,6 +57,21 @@ def test_vectors_are_those_of_the_packages_own_engine(runs):
     products = (engine().embed(same, "passage") * own.passage(same)).sum(1)
     assert products.min() > 0.998
     assert products.mean() > 0.9995
+
+
+class _Unsigned(EncoderGraph):
+    """Matrices from 1 to 255 in place of -127 to 127: the same products, which no processor adds in 16 bits."""
+
+    def constant(self, name, values):
+        moved = (values.astype(np.int16) + 128).astype(np.uint8) if values.dtype == np.int8 else values
+        return super().constant(name, moved)
+
+
+def test_vectors_do_not_depend_on_how_the_processor_multiplies():
+    unsigned = E5Encoder()
+    unsigned._session = session_of(_Unsigned(Weights(weights_file())).content())
+    texts = _of_many_scripts(40)
+    assert engine().embed(texts, "passage") == pytest.approx(unsigned.embed(texts, "passage"), abs=1e-6)
 
 
 def test_vectors_have_length_one_and_do_not_depend_on_company_or_threads():
