@@ -154,9 +154,9 @@ def session_of(graph: Path | bytes) -> Any:
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    # Where a processor adds two products of 8-bit integers in 16 bits, which may overflow, as x86 without VNNI does, the
-    # library then changes how matrices are stored. It does so at this level, whose one fusion that fits here takes an
-    # eighth longer on short texts, for vectors that are no closer to float32.
+    # A processor without VNNI adds two products of 8-bit integers in 16 bits, which may overflow; for such a one this
+    # setting stores the matrices as unsigned numbers. It works from this level on, whose only fusion that fits here
+    # takes an eighth longer on short texts, for vectors that are no closer to float32.
     options.add_session_config_entry("session.x64quantprecision", "1")
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
     return onnxruntime.InferenceSession(
