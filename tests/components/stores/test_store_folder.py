@@ -354,6 +354,15 @@ def test_the_end_of_a_process_closes_its_stores(tmp_path):
     assert make(tmp_path).count_documents() == 100
 
 
+def test_a_folder_that_was_deleted_meanwhile_does_not_keep_others_from_closing(tmp_path):
+    kept, gone = make(tmp_path, name="kept"), make(tmp_path, name="gone")
+    for store in (kept, gone):
+        store.write_documents(documents(1))
+    shutil.rmtree(gone.folder)
+    close_all_shards()
+    assert "checksums" in json.loads((kept.folder / "shiguan.json").read_text())
+
+
 def test_threads_read_and_write_side_by_side(tmp_path):
     store = make(tmp_path)
     store.write_documents(documents(50, prefix="base"))

@@ -180,8 +180,9 @@ class Shard:
             if self._edge is not None:
                 edge, self._edge = self._edge, None
                 edge.close()
-                self._record["checksums"] = checksums(self.folder / self._record["shard"])
-                self._save_record()
+                with contextlib.suppress(OSError):  # a deleted folder, a full disk: the next opening checks less
+                    self._record["checksums"] = checksums(self.folder / self._record["shard"])
+                    self._save_record()
                 self._lock.release()
 
     def build_index(self) -> None:
