@@ -13,6 +13,12 @@ TEXT = "The garrison of Fanyang marched south before dawn."
 _NS = 'xmlns="http://www.w3.org/1999/xhtml"'
 
 
+def page_of_notes(count):
+    marks = "".join(f'<p>Ship {n}.<a epub:type="noteref" href="#n{n}">{n}</a></p>' for n in range(count))
+    notes = "".join(f'<aside epub:type="footnote" id="n{n}"><p>Note {n}.</p></aside>' for n in range(count))
+    return f"<p>{TEXT}</p>{marks}{notes}"
+
+
 def hostile_sources():
     """Each file by its name."""
     many = " ".join(f'a{number}="v"' for number in range(30_000))
@@ -25,9 +31,7 @@ def hostile_sources():
     yield "classes.epub", _book('<p class="' + "fn " * 200_000 + f'">{TEXT}</p>')
     yield "nested.epub", _book("<div>" * 5_000 + f"<p>{TEXT}</p>" + "</div>" * 5_000)
     yield "nested_inline.epub", _book("<p>" + "<i>" * 5_000 + TEXT + "</i>" * 5_000 + "</p>")
-    marks = "".join(f'<p>Ship {n}.<a epub:type="noteref" href="#n{n}">{n}</a></p>' for n in range(10_000))
-    notes = "".join(f'<aside epub:type="footnote" id="n{n}"><p>Note {n}.</p></aside>' for n in range(10_000))
-    yield "notes.epub", _book(f"<p>{TEXT}</p>{marks}{notes}")
+    yield "notes.epub", _book(page_of_notes(10_000))
     yield (
         "nested_notes.epub",
         _book('<aside epub:type="footnote" id="n">' * 2_000 + f"<p>{TEXT}</p>" + "</aside>" * 2_000),

@@ -1,13 +1,17 @@
 """No file that somebody uploads holds or fills the process that answers questions."""
 
+import time
 from functools import cache
 
 import pytest
 from haystack.dataclasses import ByteStream
-from tests.security.hostile_sources import TEXT, hostile_sources
+from tests.doubles.epub_builder import chapter
+from tests.security.hostile_sources import TEXT, hostile_sources, page_of_notes
 
 from shiguan.engine.loading import load_index
 from shiguan.ingest import conversion
+from shiguan.ingest.epub.notes import BookFile, NoteIndex
+from shiguan.ingest.epub.trees import parse_xhtml
 
 # What these need grows faster than they do, in libraries that we do not mend: they are ended.
 ENDED = {"merged_rows.docx": "reading it took more than 8 seconds of the processor"}
@@ -42,11 +46,22 @@ def texts(reading, name):
     return "\n".join(content for _, content, _ in answer["documents"]), [entry["cause"] for entry in answer["skipped"]]
 
 
-@pytest.mark.parametrize("name", ["attributes.epub", "notes.epub", "spans.docx", "styles_in_a_circle.docx"])
+@pytest.mark.parametrize("name", ["attributes.epub", "spans.docx", "styles_in_a_circle.docx"])
 def test_what_took_time_squared_is_read_in_a_moment(reading, name, monkeypatch):
     monkeypatch.setattr(conversion, "_SECONDS", 4)
     text, causes = texts(reading, name)
     assert (TEXT in text, causes) == (True, [])
+
+
+def test_notes_are_placed_in_time_that_grows_with_their_number():
+    seconds = []
+    for count in (4_000, 32_000):
+        root, _ = parse_xhtml(chapter(page_of_notes(count)).encode())
+        file, started = BookFile("page.xhtml", 0, root, cfi="/6/2!"), time.thread_time()
+        index = NoteIndex([file], lambda _, href: ("page.xhtml", href[1:]))
+        seconds.append(time.thread_time() - started)
+        assert len(index.notes) == count
+    assert seconds[1] < 18 * seconds[0]  # 26 where what comes before each note is looked through
 
 
 @pytest.mark.slow
