@@ -90,6 +90,8 @@ def test_listing_sources_takes_as_many_requests_however_many_passages_there_are(
 @pytest.mark.slow
 def test_a_source_of_seventy_thousand_records_is_taken_out(elasticsearch, qdrant, monkeypatch):
     """More sources than a server takes in one request; stopped in the middle, the same call does the rest."""
+    # Servers are quicker than these stand-ins, which filter in Python.
+    monkeypatch.setattr("shiguan.stores.cluster.server.TIMEOUT", 60.0)
     main(["stores", "init"])
     stores = load_stores("elasticsearch_qdrant")
     meta = {"tenant_id": "a", "source": "rows.jsonl", "file_id": "f"}
