@@ -5,10 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from bench.speed.embedder import engine_with
 
-from shiguan.models.engine import E5_IDENTITY, E5Encoder, EncoderGraph, engine, session_of
+from shiguan.models.engine import E5_IDENTITY, EncoderGraph, engine
 from shiguan.models.tokenizer import tokenizer
-from shiguan.models.weights import Weights, weights_file
 
 WRITTEN = [
     "The old general wept.",
@@ -68,10 +68,9 @@ class _Unsigned(EncoderGraph):
 
 
 def test_vectors_do_not_depend_on_how_the_processor_multiplies():
-    unsigned = E5Encoder()
-    unsigned._session = session_of(_Unsigned(Weights(weights_file())).content())
     texts = _of_many_scripts(40)
-    assert engine().embed(texts, "passage") == pytest.approx(unsigned.embed(texts, "passage"), abs=1e-6)
+    unsigned = engine_with(_Unsigned).embed(texts, "passage")
+    assert engine().embed(texts, "passage") == pytest.approx(unsigned, abs=1e-6)
 
 
 def test_vectors_have_length_one_and_do_not_depend_on_company_or_threads():

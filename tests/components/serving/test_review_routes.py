@@ -3,17 +3,14 @@
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 from tests.doubles.asgi_caller import AsgiCall
 from tests.doubles.receipts import receipt
 from tests.doubles.served_app import served_app
 from tests.doubles.small_library import TENANT, small_library
+from tests.doubles.started import Started
 
 from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
@@ -23,8 +20,6 @@ from shiguan.serving.keys import KeyFile
 from shiguan.serving.review_routes import router as receipt_router
 from shiguan.serving.settings import ServingSettings
 
-ROOT = Path(__file__).resolve().parents[3]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT / 'components'}{os.pathsep}{ROOT}"}
 DAY = 24 * 60 * 60
 
 
@@ -96,8 +91,8 @@ def test_looking_for_old_receipts_takes_no_more_memory_where_there_are_more(fold
     for count in (200, 4000):
         for number in range(count):
             (file.parent / f"{number:064}.json").touch()
-        command = [sys.executable, "-c", code]
-        peaks.append(int(subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.PIPE, check=True).stdout))
+        with Started("-c", code) as keeping:
+            peaks.append(int(keeping.line()))
     assert peaks[1] < peaks[0] + 100_000  # a list of 3,800 more paths takes a megabyte
 
 
@@ -125,12 +120,10 @@ def test_a_process_that_is_killed_while_it_writes_leaves_whole_receipts_only(tmp
         "    folder.keep(receipt(question='?' * 5000 + str(count)))\n"
         "    print(count, flush=True)\n"
     )
-    process = subprocess.Popen([sys.executable, "-c", code], env=ENVIRONMENT, stdout=subprocess.PIPE, text=True)
-    said = [process.stdout.readline() for _ in range(20)]
-    process.send_signal(signal.SIGKILL)
-    said += process.stdout.readlines()
-    process.stdout.close()
-    process.wait(10)
+    with Started("-c", code) as keeping:
+        said = [keeping.process.stdout.readline() for _ in range(20)]
+        keeping.kill()
+        said += keeping.process.stdout.readlines()
     whole = [path for path in files(tmp_path) if not path.name.startswith(".")]
     assert len(whole) >= len([line for line in said if line.endswith("\n")]) >= 20
     folder = ReceiptFolder(ServingSettings(data_dir=tmp_path))
