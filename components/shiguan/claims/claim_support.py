@@ -34,6 +34,7 @@ _LEANING = 2.0
 # The verdict does not use that mean: a short sentence about something else must not pass on its neighbours' merit. It
 # needs a higher score of the claim's own, and for full support most of its words close together.
 _SURE_PARTIAL, _SURE_WORDS = 0.5, 0.65
+_WORDS_ALONE = (SUPPORTED - 0.01 - _SURE_PARTIAL) / (1 - _SURE_PARTIAL)
 # The share of a claim's words, names and numbers aside, that must occur close together near its names: of a whole
 # claim, of a clause, and where the passages are classical Chinese.
 _LEAST_CONTENT, _LEAST_IN_CLAUSE, _LEAST_CLASSICAL = 0.4, 0.34, 0.22
@@ -129,10 +130,16 @@ def _judged(reading: Reading, own: float, mean: float) -> Support:
         verdict: Verdict = "partial" if own >= _SURE_PARTIAL else "unsupported"
         return Support(min(score, SUPPORTED - 0.01), verdict, doubt, *span)
     if own >= SUPPORTED and (reading.classical or reading.window >= _SURE_WORDS):
-        return Support(score, "supported", "the passages say so", *span)
+        # Words do not show who did what to whom: that takes a judge that reads both.
+        return Support(_unchecked(score), "partial", "the same words, not checked further", *span)
     if own >= _SURE_PARTIAL:
-        return Support(score, "partial", "the passages say only a part of it", *span)
+        return Support(_unchecked(score), "partial", "the passages say only a part of it", *span)
     return Support(score, "unsupported", "the passages do not say so", *span)
+
+
+def _unchecked(score: float) -> float:
+    """Keep the score of a claim that only shares words below that of a supported one, in the same order."""
+    return score if score < _SURE_PARTIAL else _SURE_PARTIAL + (score - _SURE_PARTIAL) * _WORDS_ALONE
 
 
 def missing_content(reading: Reading, *, in_clause: bool = False) -> str:

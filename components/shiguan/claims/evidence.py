@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from shiguan.claims.verbatim import find_verbatim
+from shiguan.claims.restatement import restates
 from shiguan.claims.word_differences import NOT_COMPARED, Comparison, compare, may_repeat, unit_of
 from shiguan.text.content_words import ContentWord, content_words
 from shiguan.text.languages import character_weight, detect_language, is_classical
@@ -202,7 +202,7 @@ class Evidence:
 
     def _verbatim(self, claim: str) -> Window | None:
         for index, text in enumerate(self.texts):
-            found = find_verbatim(claim, text)
+            found = restates(claim, text)
             if found:
                 touched = [s for s in self._sentences[index] if s.start < found[1] and found[0] < s.end]
                 return Window(index, touched[0].start, touched[-1].end, 1.0)
