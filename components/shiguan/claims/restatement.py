@@ -121,7 +121,11 @@ class _Text:
         if number is None:
             return False
         counted = at + 1 < len(self.tokens) and self.tokens[at + 1].key in _UNITS
-        led = at > 0 and self.tokens[at - 1].key in _DATED and any(100 <= value <= 2100 for value in number.values)
+        led = (
+            at > 0
+            and self.tokens[at - 1].key in _DATED | _UNITS | _WHEN
+            and any(100 <= value <= 2100 for value in number.values)
+        )
         return counted or number.kind in ("year", "month", "day") or (number.kind == "number" and led)
 
     def is_supposed(self, at: int) -> bool:

@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
-from itertools import groupby
 
 from shiguan.text.dictionary import dictionary_words
-from shiguan.text.languages import HAN
+from shiguan.text.languages import HAN, fold_han
 from shiguan.text.names import (
+    LONG_SURNAMES,
+    NEVER_GIVEN,
     SURNAMES,
     TRANSLITERATED,
     capitalised_words,
@@ -23,11 +24,11 @@ _LATIN = re.compile("[A-Za-z]")
 _IS_NAME = re.compile(r"(?:[A-Z][\w'’.-]*(?: (?:of|the|and|de|von) | |$))+")
 # All surnames but those that begin more words than names.
 CLEAR_SURNAMES = frozenset(SURNAMES) - frozenset("于安常任从方高时何全应解管会金马水江白石毛黄路车花包和向成连明门国平")
+_VERBS = frozenset("于任从全应会成连和向")
 _TITLES = frozenset("陛下 殿下 阁下 上帝 皇上 大人".split())
 _TEXTS, _SENTENCES = 64, 1_024
-# A Chinese name that the dictionary lacks is cut into single characters: a surname and one or two more; nothing shows
-# how many, so two characters are taken.
-_SHORTEST_FOREIGN, _NAME = 3, 2
+_SHORTEST_FOREIGN, _MOST_GIVEN = 3, 2
+Span = tuple[int, int]
 # The endings of adjectives of places: American, Libyan, Chinese.
 _OF_PLACE = re.compile(r"(?:ian|ean|ese|ish|ans?|ns?|ic|i)$")
 _FEWEST_CONSONANTS = 2
@@ -38,7 +39,7 @@ _SLIP = 3
 @lru_cache(_SENTENCES)
 def names_of(sentence: str) -> tuple[str, ...]:
     """Return the names of a sentence: runs of capitalised words, and what looks like a name in Han characters."""
-    return tuple(dict.fromkeys([*_latin_names(sentence), *_han_names(sentence)]))
+    return tuple(dict.fromkeys([*_latin_names(sentence), *(sentence[slice(*span)] for span in han_names(sentence))]))
 
 
 def _latin_names(sentence: str) -> list[str]:
@@ -54,31 +55,68 @@ def _latin_names(sentence: str) -> list[str]:
     return runs
 
 
-def _han_names(sentence: str) -> Iterator[str]:
-    for run in _HAN_RUN.findall(sentence):
-        words = [("".join(parts), meanings) for parts, meanings in dictionary_words(run, translated=False)]
-        for single, some in groupby(words, key=lambda word: len(word[0]) == 1):
-            if single:
-                yield from _surnamed("".join(word for word, _ in some))
-                continue
-            for word, meanings in some:
+@lru_cache(_SENTENCES)
+def han_names(text: str) -> tuple[Span, ...]:
+    """
+    Find the names in Han characters: those of the dictionary, persons, rulers, and transliterations.
+
+    A person is a surname and one or two characters that are neither words of the dictionary nor such as only verbs and
+    particles are (郭子仪, 张巡, 哥舒翰); a ruler is 宗 or 祖 behind one character.
+    """
+    found: list[Span] = []
+    for run in _HAN_RUN.finditer(text):
+        at, singles = run.start(), run.start()
+        for parts, meanings in dictionary_words(run[0], translated=False):
+            if len(parts) > 1:
+                found += _in_singles(text, singles, at)
                 capital = all(meaning[:1].isupper() for meaning in meanings)
-                if capital and any(map(_IS_NAME.fullmatch, meanings)) and word not in _TITLES:
-                    yield word
+                if capital and any(map(_IS_NAME.fullmatch, meanings)) and "".join(parts) not in _TITLES:
+                    found.append((at, at + len(parts)))
+                singles = at + len(parts)
+            at += len(parts)
+        found += _in_singles(text, singles, at)
+    return tuple(found)
 
 
-def _surnamed(letters: str) -> Iterator[str]:
-    """Find names in characters that the dictionary lacks: 郭子仪, 张巡, and transliterations of foreign names."""
-    at = 0
+def _in_singles(text: str, start: int, end: int) -> Iterator[Span]:
+    """Find names among characters that are no words of the dictionary together."""
+    letters, at = fold_han(text[start:end]), 0
     while at < len(letters) - 1:
-        end = at
-        while end < len(letters) and letters[end] in TRANSLITERATED:
-            end += 1
-        if end - at < _SHORTEST_FOREIGN:
-            end = at + _NAME if letters[at] in CLEAR_SURNAMES else at
-        if end > at:
-            yield letters[at:end]
-        at = max(end, at + 1)
+        size = _name_size(letters, at)
+        if size:
+            yield start + at, start + at + size
+        at += size or 1
+
+
+def _name_size(letters: str, at: int) -> int:
+    foreign = at
+    while foreign < len(letters) and letters[foreign] in TRANSLITERATED:
+        foreign += 1
+    if foreign - at >= _SHORTEST_FOREIGN:
+        return foreign - at
+    if letters[at + 1] in "宗祖" and letters[at] not in NEVER_GIVEN:
+        return 2
+    surname = 2 if letters[at : at + 2] in LONG_SURNAMES else int(letters[at] in SURNAMES and letters[at] not in _VERBS)
+    given = 0
+    while given < _MOST_GIVEN and letters[at + surname + given : at + surname + given + 1] not in NEVER_GIVEN:
+        given += 1
+    # Some surnames are words more often, and then take two characters.
+    sure = surname > 1 or letters[at] in CLEAR_SURNAMES
+    return surname + given if surname and given and (sure or given == _MOST_GIVEN) else 0
+
+
+def surname_size(name: str) -> int:
+    """Return the length of the surname that a name in simplified characters begins with; 0 where it is no person's."""
+    size = 2 if name[:2] in LONG_SURNAMES else int(name[:1] in CLEAR_SURNAMES)
+    return size if size and 0 < len(name) - size <= _MOST_GIVEN else 0
+
+
+def _forms(name: str) -> list[str]:
+    """Return what of a name shows that it is meant: of a person the given name, of anything else two characters."""
+    surname = surname_size(name)
+    if surname:
+        return [name, name[surname:]] if len(name) > surname + 1 else [name]
+    return [name[at : at + 2] for at in range(len(name) - 1)]
 
 
 @lru_cache(_TEXTS)
@@ -133,8 +171,7 @@ class NamedText:
 
     def _has_han(self, name: str) -> bool:
         folded = fold_text(name)
-        pairs = [folded[at : at + 2] for at in range(len(folded) - 1)]
-        if any(pair in self._folded for pair in pairs):
+        if any(form in self._folded for form in _forms(folded)) or folded[:-1] in self._persons:
             return True
         if not _LATIN.search(self._text):
             return False
@@ -147,6 +184,13 @@ class NamedText:
         own = _consonants_of_han(name) if TRANSLITERATED.issuperset(folded) else ""
         fewest = sum(map(str.isupper, own)) - 1
         return bool(own) and any(_is_within(other, own) for other in self._capitalised if len(other) >= fewest)
+
+    @cached_property
+    def _persons(self) -> frozenset[str]:
+        """The persons of the text, as it names them."""
+        return frozenset(
+            name for span in han_names(self._text) if surname_size(name := fold_text(self._text[slice(*span)]))
+        )
 
     @cached_property
     def _is_han(self) -> bool:

@@ -19,6 +19,9 @@ _SENTENCE_START = re.compile(r"(?:^|[.!?:;]\s|[\n\"“(])\s*$")
 _CLUES = read_table(Path(__file__).with_name("names.yaml"))
 _NO_NAMES = frozenset(_CLUES["no_names"].split())
 SURNAMES = "".join(_CLUES["surnames"].split())
+LONG_SURNAMES = frozenset(_CLUES["long_surnames"].split())
+NEVER_GIVEN = frozenset([*"".join(_CLUES["never_given"].split()), ""])
+"""Characters that no given name has, and the end of a text."""
 TRANSLITERATED = frozenset("".join(_CLUES["transliterated"].split()))
 _SYLLABLES = frozenset(_CLUES["syllables"].split())
 _FOLD = str.maketrans(

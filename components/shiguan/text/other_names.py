@@ -9,7 +9,7 @@ from haystack.document_stores.types import DocumentStore
 
 from shiguan.text.dictionary import dictionary_words
 from shiguan.text.languages import HAN, fold_han, has_han, search_weights
-from shiguan.text.names import SURNAMES, plain_spelling
+from shiguan.text.names import LONG_SURNAMES, SURNAMES, plain_spelling
 from shiguan.text.terms import fold_text, terms
 
 Pair = tuple[str, str]
@@ -17,8 +17,7 @@ Pair = tuple[str, str]
 
 _SENTENCE, _CLAUSE = re.compile(r"[^。！？；;!?\n○]+"), re.compile(r"[^，,、：:（）()「」“”\s]+")
 _SAYS_SO = re.compile("[字号名讳]")
-_LONG_SURNAMES = "欧阳|诸葛|长孙|令狐|宇文|上官|皇甫|尉迟|独孤|司马|司空|慕容|公孙|哥舒|仆固|夏侯|鲜于|东方"
-_PERSON = f"(?P<person>(?:{_LONG_SURNAMES}|[{SURNAMES}])[{HAN}]{{1,2}}?)"
+_PERSON = f"(?P<person>(?:{'|'.join(sorted(LONG_SURNAMES))}|[{SURNAMES}])[{HAN}]{{1,2}}?)"
 _ALONE = re.compile(f"{_PERSON}者?")
 # 字子美; 自号香山居士; 本名药师; 太宗文武大圣大广孝皇帝讳世民. Without 字 before it, 号 mostly means a shout.
 _OTHER = re.compile(
