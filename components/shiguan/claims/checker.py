@@ -255,7 +255,9 @@ class ClaimChecker:
             return best
         pieces = "\n\n".join(map(self.quote, found))
         together = self._judged(Evidence([pieces], widest=len(sentence_spans(pieces))), stated, numbers)
-        return replace(best, score=max(best.score, together.score), verdict=together.verdict, reason=together.reason)
+        return replace(
+            together, score=max(best.score, together.score), passage=best.passage, start=best.start, end=best.end
+        )
 
     def supporting(self, stated: str, likely: Support) -> int | None:
         """Find a passage that supports a claim by itself, the likely one first."""

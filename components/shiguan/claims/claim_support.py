@@ -67,6 +67,8 @@ class Support:
     """Whether no passage is in the claim's language, so that its words could not be compared."""
     exact: bool = False
     """Whether it rests on words, numbers or names compared directly, so that no further judgement is needed."""
+    same_words: bool = False
+    """Whether the span has the words of the claim, but nobody has judged whether it says the same."""
 
 
 def plain_claim(sentence: str) -> str:
@@ -131,7 +133,7 @@ def _judged(reading: Reading, own: float, mean: float) -> Support:
         return Support(min(score, SUPPORTED - 0.01), verdict, doubt, *span)
     if own >= SUPPORTED and (reading.classical or reading.window >= _SURE_WORDS):
         # Words do not show who did what to whom: that takes a judge that reads both.
-        return Support(_unchecked(score), "partial", "the same words, not checked further", *span)
+        return Support(_unchecked(score), "partial", "the same words, not checked further", *span, same_words=True)
     if own >= _SURE_PARTIAL:
         return Support(_unchecked(score), "partial", "the passages say only a part of it", *span)
     return Support(score, "unsupported", "the passages do not say so", *span)

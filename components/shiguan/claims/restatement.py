@@ -34,7 +34,7 @@ _ENDINGS = ("ing", "ies", "ied", "es", "ed", "s", "d")
 _SHORTEST_WORD = 3
 # A claim of fewer words stands anywhere by chance; a Han character tells three quarters of a word.
 _FEWEST, _HAN_SHARE = 3, 0.75
-_LONGEST_DATE = 10
+_LONGEST_DATE, _OF = 10, frozenset({"of"})
 # A place is compared until it differs; places that differ late are given up after this many lengths of both texts.
 _MOST_PASSES = 32
 
@@ -110,7 +110,7 @@ class _Text:
             token = tokens[end]
             if token.breaks and end > at and not token.number:
                 break
-            if token.number is None and token.key not in (_UNITS | _WHEN if end > at else _DATED | _WHEN):
+            if token.number is None and token.key not in (_UNITS | _WHEN | _OF if end > at else _DATED | _WHEN):
                 break
             is_date = is_date or self._is_date(end)
             end += 1
@@ -121,12 +121,9 @@ class _Text:
         if number is None:
             return False
         counted = at + 1 < len(self.tokens) and self.tokens[at + 1].key in _UNITS
-        led = (
-            at > 0
-            and self.tokens[at - 1].key in _DATED | _UNITS | _WHEN
-            and any(100 <= value <= 2100 for value in number.values)
-        )
-        return counted or number.kind in ("year", "month", "day") or (number.kind == "number" and led)
+        likely = number.kind == "number" and any(100 <= value <= 2100 for value in number.values)
+        led = at > 0 and self.tokens[at - 1].key in _DATED | _WHEN | _OF
+        return counted or number.kind in ("year", "month", "day") or (likely and led)
 
     def is_supposed(self, at: int) -> bool:
         """Return whether a condition or a doubt stands before a place in its sentence."""
@@ -279,7 +276,7 @@ def _belongs(date: _Span, span: _Span, there: _Text) -> bool:
 
 def _same_date(claimed: Sequence[_Token], found: Sequence[_Token]) -> bool:
     """Return whether a date says all that another one says: 755 and the winter of 755, but not the other way round."""
-    units = _UNITS | _DATED
+    units = _UNITS | _DATED | _OF
     return all(token.key in units or any(token.same(other) for other in found) for token in claimed)
 
 
@@ -299,7 +296,7 @@ def _own_clauses(there: _Text) -> Iterator[_Span]:
     """Cut a text into clauses that stand alone, without the date that leads one."""
     dates, tokens = dict(there.dates), there.tokens
     starts = [at for at, token in enumerate(tokens) if token.breaks or token.key in _BEFORE]
-    for start, end in zip(starts, [*starts[1:], len(tokens)], strict=True):
+    for start, end in pairwise([*starts, len(tokens)]):
         begin = start if tokens[start].breaks else start + 1
         begin = dates.get(begin, begin)
         if begin < end and there.begins_alone(begin):

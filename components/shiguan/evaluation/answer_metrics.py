@@ -23,6 +23,7 @@ from haystack import Document, GeneratedAnswer
 
 from shiguan.answer.quotations import QUOTING
 from shiguan.claims.checker import ClaimChecker
+from shiguan.claims.claim_support import Support
 from shiguan.claims.claims import split_claims
 from shiguan.evaluation.metrics import KNOWN
 from shiguan.evaluation.questions import Question
@@ -55,14 +56,19 @@ def score_citations(answer: str, passages: Mapping[int, str]) -> CitationScores:
     for claim in claims:
         cited = [number for number in claim.claim.numbers if number in passages]
         citations += len(claim.claim.numbers)
-        if checker.combined_relation(claim.stated, cited).verdict != "supported":
+        if not _holds(checker.combined_relation(claim.stated, cited)):
             continue
         recalled += 1
         for number in cited:
             others = [other for other in cited if other != number]
-            alone = checker.relation(claim.stated, number).verdict == "supported"
-            precise += alone or checker.combined_relation(claim.stated, others).verdict != "supported"
+            alone = _holds(checker.relation(claim.stated, number))
+            precise += alone or not _holds(checker.combined_relation(claim.stated, others))
     return CitationScores(len(claims), recalled, citations, precise)
+
+
+def _holds(support: Support) -> bool:
+    """Return whether passages say a claim or have its words: nobody judges here whether these say the same."""
+    return support.verdict == "supported" or support.same_words
 
 
 _ARTICLES = frozenset(("a", "an", "the"))
