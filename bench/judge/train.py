@@ -1,0 +1,206 @@
+"""
+Train the judge.
+
+    python -m bench.judge.train --examples FILE.npz --out FOLDER --until 10:55 [--processes 2]
+
+Goes on from `last.npz` in the folder where there is one. The learning rate falls to nothing in the last part of the
+time, and every few minutes what was learned is kept; weights are averaged over the last steps. Each process reads its
+own examples on one thread, and after every step all have the mean of what each has learned: on a busy machine that
+waits less than threads that share each product.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F  # noqa: N812 - its usual name
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bench.judge.network import Judge, Reading
+from shiguan.models.weights import Weights, weights_file
+
+SHARES = {
+    "classical": 0.24, "tang": 0.09, "zh_cmrc2018": 0.07, "zh_drcd": 0.06, "across": 0.07, "xq_zh": 0.02,
+    "book_en": 0.10, "en_squad2": 0.07, "nq": 0.07, "qamr": 0.05, "xq_en": 0.02, "cad": 0.05, "wice": 0.02,
+    "indonli": 0.025, "jnli": 0.03, "jaquad": 0.02, "book_ja": 0.005,
+}  # fmt: skip
+"""How often a set is drawn."""
+RATES = {"adapter": 8e-4, "small": 1.5e-4, "heads": 1e-3}
+BATCH_TOKENS = 700
+"""Of one process."""
+WARM_UP, KEEP_EVERY, AVERAGE = 40, 240.0, 0.995
+UNKNOWN, NOT_SUPPORTED = 2, 3
+
+
+class Examples:
+    """What `prepare` made."""
+
+    def __init__(self, path: Path) -> None:
+        stored = np.load(path)
+        self.ids, self.wrong, self.lengths, self.labels = (stored[k] for k in ("ids", "wrong", "lengths", "labels"))
+        self.texts = np.concatenate([[0], np.cumsum(stored["groups"])])
+        self.at = np.concatenate([[0], np.cumsum(self.lengths)])
+        self.sets = stored["sets"][stored["of_set"]]
+
+    def reading(self, number: int) -> tuple[Reading, NDArray[np.int64], NDArray[np.int64]]:
+        """Give a passage with its claims, their labels, and the marks of the claims' tokens."""
+        first, end = self.texts[number], self.texts[number + 1]
+        ids = self.ids[self.at[first] : self.at[end]].astype(np.int64)
+        marks = self.wrong[self.at[first + 1] : self.at[end]].astype(np.int64)
+        lengths = tuple(int(n) for n in self.lengths[first:end])
+        return Reading(ids, lengths), self.labels[first + 1 : end].astype(np.int64), marks
+
+    def drawn(self, chance: np.random.Generator) -> Iterator[int]:
+        """Draw examples for ever: a set by its share, and each of its examples once before any comes again."""
+        names = [name for name in SHARES if (self.sets == name).any()]
+        shares = np.array([SHARES[name] for name in names])
+        waiting: dict[str, list[int]] = defaultdict(list)
+        while True:
+            name = names[int(chance.choice(len(names), p=shares / shares.sum()))]
+            if not waiting[name]:
+                waiting[name] = chance.permutation(np.flatnonzero(self.sets == name)).tolist()
+            yield waiting[name].pop()
+
+
+def losses(verdicts: Tensor, words: Tensor, labels: Tensor, marks: Tensor) -> tuple[Tensor, Tensor]:
+    """Give the loss of the claims' verdicts, and that of their words."""
+    logs = F.log_softmax(verdicts, 1)
+    known = labels != NOT_SUPPORTED
+    # Which of the two it is counts less than that it is one of them.
+    not_supported = -torch.logsumexp(logs[:, 1:], 1)
+    exact = F.nll_loss(logs, labels.clamp(max=2), reduction="none")
+    of_claims = torch.where(labels == 0, exact, torch.where(known, 0.7 * not_supported + 0.3 * exact, not_supported))
+    told = marks != UNKNOWN
+    # Few words are wrong, so that they count more.
+    weight = torch.where(marks == 1, 2.0, 1.0)[told]
+    of_words = F.binary_cross_entropy_with_logits(words[told], marks[told].float(), weight)
+    return of_claims.mean(), of_words
+
+
+def trained(model: Judge) -> dict[str, Tensor]:
+    """Give what is learned."""
+    return {name: value for name, value in model.named_parameters() if value.requires_grad}
+
+
+def keep(path: Path, values: dict[str, Tensor]) -> None:
+    """Write the weights, whole or not at all."""
+    new = path.with_name(".new.npz")
+    np.savez(new, **{name: value.detach().numpy() for name, value in values.items()})
+    new.replace(path)
+
+
+def go_on(model: Judge, path: Path) -> None:
+    """Take over what was kept."""
+    with torch.no_grad(), np.load(path) as stored:
+        for name, value in trained(model).items():
+            value.copy_(torch.from_numpy(stored[name].astype(np.float32)))
+
+
+def pace(now: float, began: float, until: float) -> float:
+    """Give the share of the learning rate: whole for two fifths of the time, then falling to nothing."""
+    return max(0.0, min(1.0, (until - now) / (0.6 * (until - began))))
+
+
+def run(rank: int, options: argparse.Namespace, began: float, until: float) -> None:
+    """Train in one of the processes."""
+    torch.set_num_threads(1)
+    torch.manual_seed(options.seed)
+    chance = np.random.default_rng([options.seed, rank, int(began)])
+    dist.init_process_group("gloo", init_method=f"file://{options.out}/.meeting{int(began)}", rank=rank, world_size=options.processes)
+    examples = Examples(options.examples)
+    model = Judge(Weights(weights_file()))
+    if (options.out / "last.npz").exists():
+        go_on(model, options.out / "last.npz")
+    learned = trained(model)
+    average = {name: value.detach().clone() for name, value in learned.items()}
+    groups: dict[str, list[Tensor]] = {name: [] for name in RATES}
+    for name, value in learned.items():
+        kind = "heads" if "head" in name or name == "of_claim" else "adapter" if name.endswith(("down", "up")) else "small"
+        groups[kind].append(value)
+    optimizer = torch.optim.AdamW(
+        [{"params": values, "rate": RATES[kind]} for kind, values in groups.items()], betas=(0.9, 0.98), weight_decay=0.01
+    )
+    queue = examples.drawn(chance)
+    kept, step, tokens = time.time(), 0, 0
+    seen: dict[str, float] = {}
+    stop = torch.zeros(1)
+    while True:
+        share = pace(time.time(), began, until)
+        for group in optimizer.param_groups:
+            group["lr"] = group["rate"] * min(1.0, (step + 1) / WARM_UP) * share
+        batch, size = [], 0
+        while size < BATCH_TOKENS:
+            batch.append(examples.reading(next(queue)))
+            size += len(batch[-1][0].ids)
+        labels, marks = (torch.from_numpy(np.concatenate([one[at] for one in batch])) for at in (1, 2))
+        verdicts, words = model([one[0] for one in batch])
+        of_claims, of_words = losses(verdicts, words, labels, marks)
+        optimizer.zero_grad(set_to_none=True)
+        (of_claims + of_words).backward()
+        gradients = torch.cat([value.grad.reshape(-1) for value in learned.values()])
+        dist.all_reduce(gradients)
+        at = 0
+        for value in learned.values():
+            value.grad = gradients[at : at + value.numel()].view_as(value) / options.processes
+            at += value.numel()
+        torch.nn.utils.clip_grad_norm_(learned.values(), 1.0)
+        optimizer.step()
+        step += 1
+        tokens += size * options.processes
+        with torch.no_grad():
+            for name, value in learned.items():
+                average[name].lerp_(value, 1 - min(AVERAGE, step / (step + 10)))
+            right = float(((verdicts.argmax(1) == 0) == (labels == 0)).float().mean())
+            now = {"claims": float(of_claims), "words": float(of_words), "right": right}
+        for name, value_ in now.items():
+            seen[name] = 0.98 * seen.get(name, value_) + 0.02 * value_
+        if rank == 0 and step % 20 == 0:
+            line = {k: round(v, 3) for k, v in seen.items()}
+            print(step, f"{time.time() - began:.0f} s", line, tokens, f"tokens, pace {share:.2f}", flush=True)
+        if rank == 0 and time.time() - kept > KEEP_EVERY:
+            kept = time.time()
+            keep(options.out / "last.npz", learned)
+            keep(options.out / "average.npz", average)
+            (options.out / "progress.jsonl").open("a").write(json.dumps({"tokens": tokens, "step": step, **seen}) + "\n")
+        stop[0] = float(share <= 0)
+        dist.all_reduce(stop, dist.ReduceOp.MAX)
+        if stop[0]:
+            break
+    if rank == 0:
+        keep(options.out / "last.npz", learned)
+        keep(options.out / "average.npz", average)
+        print("done", step, tokens, flush=True)
+
+
+def main() -> int:
+    """Start the processes."""
+    parser = argparse.ArgumentParser(description="Train the judge.")
+    parser.add_argument("--examples", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--until", required=True, help="the time of the day, UTC, at which the learning rate is nothing")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    now = datetime.datetime.now(datetime.UTC)
+    hour, minute = map(int, options.until.split(":"))
+    until = now.replace(hour=hour, minute=minute, second=0)
+    if until <= now:
+        until += datetime.timedelta(days=1)
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    torch.multiprocessing.spawn(run, (options, now.timestamp(), until.timestamp()), nprocs=options.processes)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
