@@ -2,9 +2,11 @@
 
 import random
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from functools import cache
+from itertools import chain, pairwise
 from pathlib import Path
 
 import yaml
@@ -39,23 +41,33 @@ class Claim:
     :param text: The sentence.
     :param label: What the passage says of it.
     :param wrong: Where it says what the passage does not, in code points; None where that is not known.
+    :param was: The places in the true sentence that were changed.
     """
 
     text: str
     label: int
     wrong: tuple[tuple[int, int], ...] | None = ()
+    was: tuple[tuple[int, int], ...] = ()
 
 
 def replaced(text: str, start: int, end: int, other: str, label: int) -> Claim:
     """Put something else in the place of a part of a text."""
     result = text[:start] + other + text[end:]
     # What is left out cannot be marked: its neighbours are.
-    span = (start, start + len(other)) if other else (max(0, start - 1), min(len(result), start + 1))
-    return Claim(result, label, (span,))
+    return Claim(result, label, (_marked(start, len(other), result),), (_marked(start, end - start, text),))
+
+
+def _marked(start: int, length: int, text: str) -> tuple[int, int]:
+    return (start, start + length) if length else (max(0, start - 1), min(len(text), start + 1))
+
+
+@cache
+def _pattern(word: str) -> re.Pattern[str]:
+    return re.compile(re.escape(word) if HAN.search(word) else rf"\b{re.escape(word)}\b")
 
 
 def _found(word: str, text: str) -> re.Match[str] | None:
-    return re.search(re.escape(word) if HAN.search(word) else rf"\b{re.escape(word)}\b", text)
+    return _pattern(word).search(text) if word in text else None
 
 
 def _of(table: Sequence[tuple[str, str]], text: str, chance: random.Random) -> tuple[re.Match[str], str] | None:
@@ -117,7 +129,7 @@ def exchange(text: str, names: Sequence[str], chance: random.Random) -> Claim | 
         return None
     result = text[:a] + second + between + first + text[d:]
     end = a + len(second) + len(between)
-    return Claim(result, CONTRADICTED, ((a, a + len(second)), (end, end + len(first))))
+    return Claim(result, CONTRADICTED, ((a, a + len(second)), (end, end + len(first))), ((a, b), (c, d)))
 
 
 def other_name(
@@ -311,18 +323,17 @@ def frequent_han_names(text: str, surnames: str) -> set[str]:
 
     A longer name counts where most places of its given name have the surname, or the given name stands alone elsewhere.
     """
-    counts: dict[str, int] = {}
-    for match in re.finditer(f"(?=([{surnames}][\u4e00-\u9fff]{{2}}))", text):
-        counts[match[1]] = counts.get(match[1], 0) + 1
+    counts = Counter(match[1] for match in re.finditer(f"(?=([{surnames}][\u4e00-\u9fff]{{2}}))", text))
+    pairs = Counter(map("".join, pairwise(text)))
+    forbidden = set(_TABLE["in_no_name"])
     found = set()
     for name, count in counts.items():
-        alone = text.count(name[1:])
-        if count >= 3 and count >= 0.3 * alone and not set(name[1:]) & set(_TABLE["in_no_name"]):
+        if count >= 3 and count >= 0.3 * pairs[name[1:]] and not set(name[1:]) & forbidden:
             found.add(name)
     for match in re.finditer(f"([{surnames}][\u4e00-\u9fff])(?=[为為曰率卒奏等薨败敗反谓謂字将將言請请])", text):
         name = match[1]
-        if name[1] not in _TABLE["in_no_name"]:
-            counts[name] = counts.get(name, 0) + 1
+        if name[1] not in forbidden:
+            counts[name] += 1
             if counts[name] >= 4:
                 found.add(name)
     return found

@@ -79,7 +79,32 @@ def changed(text: sets.Text, names: Sequence[str], chance: "sets.random.Random",
         passage, first, last = window(paragraph, spans, at, chance)
         others = [paragraph[slice(*spans[n])] for n in range(len(spans)) if not first <= n <= last]
         if claims := about(sentence, passage, others, names, chance):
-            yield Example(text.set, passage, tuple(claims))
+            example = Example(text.set, passage, tuple(claims))
+            yield (turned(example, sentence, chance) if chance.random() < 0.5 else None) or example
+
+
+def turned(example: Example, sentence: str, chance: "sets.random.Random") -> Example | None:
+    """
+    Let the passage say what was false, so that it is true, and the true sentence false.
+
+    So nothing about a claim by itself shows whether it is true.
+    """
+    changes = [c for c in example.claims if c.was and sentence == _undone(c, sentence)]
+    if not changes:
+        return None
+    said = chance.choice(changes)
+    passage = example.passage.replace(sentence, said.text)
+    false = Claim(sentence, said.label, said.was)
+    return Example(example.set, passage, (Claim(said.text, SUPPORTED), false))
+
+
+def _undone(claim: Claim, sentence: str) -> str:
+    """Return the sentence where the claim differs from it only at the places that were changed."""
+    result, at = "", 0
+    for (start, end), (a, b) in zip(claim.wrong or (), claim.was, strict=True):
+        result += claim.text[at:start] + sentence[a:b]
+        at = end
+    return result + claim.text[at:]
 
 
 def _is_usable(sentence: str) -> bool:
