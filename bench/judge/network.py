@@ -1,5 +1,6 @@
 """The judge in torch, for training: the packaged encoder with a low-rank adapter and two heads."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,13 +10,11 @@ import torch.nn.functional as F  # noqa: N812 - its usual name
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from shiguan.models.judge import APART, DEPTH, SCALE
 from shiguan.models.weights import Weights, unpack_blocks
 
-APART = 4
-"""The layers, from the first, that read every text by itself; they stay as they are in the packaged weights."""
 RANK = 16
-SCALE = 2.0
-"""What the product of an adapter's two matrices is multiplied by, which lets them learn at one rate with the rest."""
+INNER = 128
 
 
 class LowRank(nn.Module):
@@ -23,8 +22,8 @@ class LowRank(nn.Module):
 
     def __init__(self, weights: Weights, name: str) -> None:
         super().__init__()
-        columns = weights.inner if name.endswith(".fo") else weights.hidden
-        matrix = torch.from_numpy(unpack_blocks(weights.blocks(name + ".w", columns)))
+        matrix = torch.from_numpy(weights.matrix(name))
+        columns = matrix.shape[1]
         self.register_buffer("matrix", matrix, persistent=False)
         self.bias = nn.Parameter(torch.from_numpy(weights.floats(name + ".b").copy()))
         self.down = nn.Parameter(torch.randn(RANK, columns) * columns**-0.5)
@@ -101,18 +100,21 @@ class Judge(nn.Module):
 
     def __init__(self, weights: Weights) -> None:
         super().__init__()
-        self.words = weights.blocks("emb.word", weights.hidden)
+        self.table = weights.blocks("emb.word", weights.hidden)
         kind = weights.floats("emb.type")[: weights.hidden]
         positions = weights.floats("emb.pos").reshape(-1, weights.hidden) + kind
         self.register_buffer("positions", torch.from_numpy(positions), persistent=False)
         self.first = Norm(weights, "emb.ln")
-        layers = [Layer(weights, number) for number in range(weights.layers)]
-        self.apart, self.together = nn.ModuleList(layers[:APART]), nn.ModuleList(layers[APART:])
+        layers = [Layer(weights, number) for number in range(DEPTH)]
+        self.apart, self.together = nn.ModuleList(layers[:APART]), nn.ModuleList(layers[APART:DEPTH])
         for parameter in (*self.first.parameters(), *self.apart.parameters()):
             parameter.requires_grad = False
         self.of_claim = nn.Parameter(torch.zeros(weights.hidden))
-        self.words_head = nn.Sequential(nn.Linear(weights.hidden, 128), nn.GELU(), nn.Linear(128, 1))
-        self.head = nn.Sequential(nn.Linear(5 * weights.hidden + 2, 256), nn.GELU(), nn.Linear(256, 3))
+        self.sharpness = nn.Parameter(torch.tensor([8.0, 8.0]))
+        self.words_in = nn.Linear(4 * weights.hidden + 2, INNER)
+        self.words_out = nn.Linear(INNER, 1)
+        self.verdict_in = nn.Linear(5 * weights.hidden + 2 * INNER + 2, 256)
+        self.verdict_out = nn.Linear(256, 3)
 
     def forward(self, readings: Sequence[Reading]) -> tuple[Tensor, Tensor]:
         """
@@ -129,25 +131,57 @@ class Judge(nn.Module):
         with torch.no_grad():
             ids = np.concatenate([reading.ids for reading in readings])
             places = np.concatenate([np.arange(n) for reading in readings for n in reading.lengths])
-            hidden = self.first(torch.from_numpy(unpack_blocks(self.words[ids])) + self.positions[places])
+            words = torch.from_numpy(unpack_blocks(self.table[ids]))
+            alone = self.first(words + self.positions[places])
             for layer in self.apart:
-                hidden = layer(hidden, sizes, own)
-        hidden = hidden + self.of_claim * (owner > 0)[:, None]
+                alone = layer(alone, sizes, own)
+        hidden = alone + self.of_claim * (owner > 0)[:, None]
         for layer in self.together:
             hidden = layer(hidden, sizes, both)
-        return self._heads(hidden, readings, owner)
+        verdicts, unsupported = [], []
+        for text, far, near, reading in zip(*(x.split(sizes) for x in (words, alone, hidden)), readings, strict=True):
+            parts = [x.split(reading.lengths) for x in (text, far, near)]
+            for number in range(1, len(reading.lengths)):
+                verdict, wrong = self._heads(*(part[0] for part in parts), *(part[number] for part in parts))
+                verdicts.append(verdict)
+                unsupported.append(wrong)
+        return torch.stack(verdicts), torch.cat(unsupported)
 
-    def _heads(self, hidden: Tensor, readings: Sequence[Reading], owner: Tensor) -> tuple[Tensor, Tensor]:
-        lengths = [n for reading in readings for n in reading.lengths]
-        of_passage = [at == 0 for reading in readings for at in range(len(reading.lengths))]
-        texts = hidden.split(lengths)
-        means = torch.stack([F.normalize(text[1:-1].mean(0), dim=0) for text in texts]) * hidden.shape[1] ** 0.5
-        starts = torch.stack([text[0] for text in texts])
-        claims = torch.tensor([at for at, passage in enumerate(of_passage) if not passage])
-        passages = torch.tensor(np.maximum.accumulate(np.where(of_passage, np.arange(len(lengths)), 0)))[claims]
-        a, b = means[claims], means[passages]
-        unsupported = self.words_head(hidden[owner > 0])[:, 0]
-        words = [one[1:-1] for one in unsupported.split([lengths[at] for at in claims.tolist()])]
-        worst = torch.stack([torch.stack([one.max(), one.mean()]) for one in words])
-        features = torch.cat([starts[claims], a, b, (a - b).abs(), a * b, worst], 1)
-        return self.head(features), unsupported
+    def _heads(self, words: Tensor, alone: Tensor, read: Tensor, *claim: Tensor) -> tuple[Tensor, Tensor]:
+        """
+        Judge one claim.
+
+        Each of its tokens is laid beside those of the passage that are like it (Chen et al. 2017, ESIM, section 3.2,
+        arXiv 1609.06038): by their words, and by how the layers that read every text by itself see them.
+
+        :param words: The embeddings of the passage's words.
+        :param alone: Its tokens after the layers that read it by itself.
+        :param read: Its tokens after all layers.
+        :param claim: The same of the claim.
+        """
+        likeness = [_cosines(of_claim, of_passage) for of_claim, of_passage in zip(claim, (words, alone), strict=False)]
+        logits = self.sharpness[0] * likeness[0] + self.sharpness[1] * likeness[1]
+        # Its marks of start and end stand for nothing.
+        weights = F.softmax(logits[:, 1:-1], 1)
+        beside, beside_alone = weights @ read[1:-1], weights @ alone[1:-1]
+        nearest = [one[:, 1:-1].amax(1, keepdim=True) for one in likeness]
+        features = [claim[2], beside, (claim[2] - beside).abs(), (claim[1] - beside_alone).abs(), *nearest]
+        inner = F.gelu(self.words_in(torch.cat(features, 1)))
+        wrong = self.words_out(inner)[:, 0]
+        a, b = (F.normalize(text[1:-1].mean(0), dim=0) * text.shape[1] ** 0.5 for text in (claim[2], read))
+        worst = [inner[1:-1].amax(0), inner[1:-1].mean(0), wrong[1:-1].amax(0)[None], wrong[1:-1].mean(0)[None]]
+        pooled = torch.cat([claim[2][0], a, b, (a - b).abs(), a * b, *worst])
+        verdict: Tensor = self.verdict_out(F.gelu(self.verdict_in(pooled)))
+        return verdict, wrong
+
+
+def stored_name(name: str) -> str:
+    """Return the name that a parameter has in the adapter's file."""
+    if name.startswith("together."):
+        _, number, rest = name.split(".", 2)
+        name = f"l{int(number) + APART}.{rest}"
+    return re.sub(r"\.weight$", ".w", re.sub(r"\.bias$", ".b", name))
+
+
+def _cosines(some: Tensor, others: Tensor) -> Tensor:
+    return F.normalize(some, dim=1) @ F.normalize(others, dim=1).T
