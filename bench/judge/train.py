@@ -39,7 +39,7 @@ SHARES = {
 RATES = {"adapter": 8e-4, "small": 1.5e-4, "heads": 1.2e-3}
 BATCH_TOKENS = 400
 """Of one process."""
-WARM_UP, KEEP_EVERY, AVERAGE = 40, 240.0, 0.99
+WARM_UP, KEEP_EVERY, AVERAGE = 15, 240.0, 0.99
 UNKNOWN, NOT_SUPPORTED = 2, 3
 
 
