@@ -304,12 +304,12 @@ def retold(text: str, passage: str, names: Sequence[str], chance: random.Random)
     for told in _TOLD:
         for match in told.read.finditer(text):
             parts = {key: _in_full(value, passage, names) for key, value in match.groupdict().items() if value}
-            if len(set(parts.values())) < len(parts) or any(value[-1] in _NO_PARTS for value in parts.values()):
+            if len(set(parts.values())) < len(parts) or any(_NO_PARTS & set(value) for value in parts.values()):
                 continue
-            true = [form.format(**parts) for form in told.true]
+            true = [_filled(form, parts, SUPPORTED).text for form in told.true]
             wrong = [_filled(form, parts, CONTRADICTED) for form in told.false]
             for form in told.true:
-                key = chance.choice(sorted(parts))
+                key = chance.choice(sorted(parts.keys() - {"V"}))
                 others = [n for n in names if n not in passage and n != parts[key]] or list(names)
                 alike = [n for n in others if n[0] == parts[key][0]]
                 if others and len(parts[key]) < 6:
@@ -321,7 +321,7 @@ def retold(text: str, passage: str, names: Sequence[str], chance: random.Random)
             yield true, wrong
 
 
-_NO_PARTS = frozenset("之其是此乃遂又亦皆则因既复何者所自相但因故若且欲不可当尝能")
+_NO_PARTS = frozenset("之其是此乃遂又亦皆则因既复何者所自相但故若且欲不可当尝能而未至有无以于后寻时及与曰")
 
 
 def _in_full(part: str, passage: str, names: Sequence[str]) -> str:
@@ -333,10 +333,10 @@ def _filled(form: str, parts: dict[str, str], label: int, only: str = "") -> Cla
     for piece in re.split(r"(\{\w\})", form):
         key = piece[1:-1] if piece[:1] == "{" else ""
         value = parts.get(key, piece) if key else piece
-        if key and (not only or key == only):
+        if key and key != "V" and (not only or key == only):
             spans.append((len(text), len(text) + len(value)))
         text += value
-    return Claim(text, label, tuple(spans))
+    return Claim(text[:1].upper() + text[1:], label, tuple(spans) if label != SUPPORTED else ())
 
 
 _CAPITALISED = re.compile(

@@ -107,6 +107,25 @@ def _undone(claim: Claim, sentence: str) -> str:
     return result + claim.text[at:]
 
 
+def told(text: sets.Text, names: Sequence[str], chance: "sets.random.Random", most: int) -> Iterator[Example]:
+    """Make examples of short clauses that are told otherwise, with the parts exchanged and with others."""
+    made = 0
+    paragraphs = chance.sample(text.paragraphs, len(text.paragraphs))
+    for paragraph in paragraphs:
+        spans = sentence_spans(paragraph)
+        for at, (start, end) in enumerate(spans):
+            if end - start > (100 if HAN.search(paragraph) else 300):
+                continue
+            passage, *_ = window(paragraph, spans, at, chance)
+            for truths, lies in retold(paragraph[start:end], passage, names, chance):
+                claims = [*(Claim(one, SUPPORTED) for one in truths[:2]), *lies[:3]]
+                yield Example("told_zh" if HAN.search(passage) else "told_en", passage, tuple(claims))
+                made += 1
+                break
+            if made >= most:
+                return
+
+
 def _is_usable(sentence: str) -> bool:
     return 10 <= len(sentence) <= 80 if HAN.search(sentence) else 6 <= len(sentence.split()) <= 40
 
@@ -274,15 +293,21 @@ def examples(folder: Path) -> Iterator[Example]:
         if text.paragraphs:
             chance = sets.seeded(text.paragraphs[0])
             local = _names_of(text, names)
+            yield from told(text, local, chance, 12 if text.set == "classical" else 300)
             yield from changed(text, local, chance, 70 if text.set == "classical" else 700 if text.set == "book_en" else 40)
     for key, passage in sets.tang_passages(folder, kept_out=False).items():
         text = sets.Text("classical", (passage,))
-        yield from changed(text, _names_of(text, names), sets.seeded(key), 1)
+        local = _names_of(text, names)
+        yield from told(text, local, sets.seeded(key), 1)
+        yield from changed(text, local, sets.seeded(key), 1)
     for text in sets.paragraphs(folder):
         chance = sets.seeded(text.paragraphs[0])
         # More would never be drawn.
         if chance.random() < {"jaquad": 0.03, "nq": 0.4, "zh_drcd": 0.7}.get(text.set, 1):
-            yield from changed(text, _names_of(text, names), chance, 2)
+            local = _names_of(text, names)
+            if text.set in ("nq", "en_squad2"):
+                yield from told(text, local, chance, 1)
+            yield from changed(text, local, chance, 2)
     yield from asked(sets.questions(folder), {"qamr": 1200, "nq": 500, "jaquad": 0} | dict.fromkeys(
         ("xq_en", "xq_zh", "en_squad2", "zh_cmrc2018", "zh_drcd"), 1000))
     yield from tang(folder, names, kept_out=False)

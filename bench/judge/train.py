@@ -31,9 +31,9 @@ from bench.judge.network import Judge, Reading, stored_name
 from shiguan.models.weights import Weights, weights_file
 
 SHARES = {
-    "classical": 0.26, "tang": 0.10, "zh_cmrc2018": 0.07, "zh_drcd": 0.05, "across": 0.06, "xq_zh": 0.01,
-    "book_en": 0.10, "en_squad2": 0.08, "nq": 0.08, "qamr": 0.04, "xq_en": 0.01, "cad": 0.08, "wice": 0.02,
-    "indonli": 0.015, "jnli": 0.015, "jaquad": 0.01,
+    "classical": 0.17, "told_zh": 0.13, "tang": 0.13, "zh_cmrc2018": 0.06, "zh_drcd": 0.04, "across": 0.08,
+    "xq_zh": 0.01, "book_en": 0.06, "told_en": 0.05, "en_squad2": 0.06, "nq": 0.06, "qamr": 0.02, "xq_en": 0.01,
+    "cad": 0.07, "wice": 0.02, "indonli": 0.01, "jnli": 0.01, "jaquad": 0.005,
 }  # fmt: skip
 """How often a set is drawn."""
 RATES = {"adapter": 8e-4, "small": 1.5e-4, "heads": 1.2e-3}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -240,7 +241,7 @@ def _adapter(path: Path) -> tuple[dict[str, Array], str]:
         mark = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
         with np.load(path) as stored:
             return {name: stored[name].astype(np.float32) for name in stored.files}, mark
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, BadZipFile) as error:
         raise ModelMissingError(
             f"The judge's weights `{path}` cannot be read ({error}); they are part of the package. Install it again "
             "with `pip install --force-reinstall shiguan`."
