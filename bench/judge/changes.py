@@ -3,7 +3,7 @@
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, pairwise
@@ -15,11 +15,11 @@ SUPPORTED, NOT_SAID, CONTRADICTED, NOT_SUPPORTED = 0, 1, 2, 3
 """Labels; the last is one of the two before it."""
 
 HAN = re.compile("[\u3400-\u9fff]")
-_TABLE = yaml.safe_load(Path(__file__).with_name("changes.yaml").read_text(encoding="utf-8"))
+TABLE = yaml.safe_load(Path(__file__).with_name("changes.yaml").read_text(encoding="utf-8"))
 
 
 def _pairs(name: str) -> list[tuple[str, str]]:
-    pairs = [tuple(pair.split("/")) for pair in _TABLE[name].split()]
+    pairs = [tuple(pair.split("/")) for pair in TABLE[name].split()]
     return [(a.replace("_", " "), b.replace("_", " ")) for a, b in pairs]
 
 
@@ -134,11 +134,13 @@ def exchange(text: str, names: Sequence[str], chance: random.Random) -> Claim | 
 
 _VERBS = "破败攻讨击杀斩擒执遣使命召谓告语请劝谏荐举代从随事附助救援见谒迎送追围逐怨恨畏爱信疑责问杖鞭诱纳拒"
 _ACTED = (
-    re.compile(rf"(?:^|(?<=[，。；：「“]))([\u4e00-\u9fff]{{2,4}}?)[{_VERBS}]([\u4e00-\u9fff]{{2,4}}?)(?=[，。；曰于])"),
+    re.compile(
+        rf"(?:^|(?<=[，。；：「“]))([\u4e00-\u9fff]{{2,4}}?)[{_VERBS}]([\u4e00-\u9fff]{{2,4}}?)(?=[，。；曰于])"
+    ),
     re.compile(
         r"\b((?:the|an?|his|her|their|this|that) (?:\w+ )?\w+) (?:\w+ly )?(?:was \w+ed by|were \w+ed by|\w+ed|said to|"
-        r"saw|gave|told|took|met|made|left|found|knew|heard|loves?|kept|sent to|is|was|of|than|from|with|to|under|over|for) "
-        r"((?:the|an?|his|her|their|this|that) (?:\w+ )?\w+)\b",
+        r"saw|gave|told|took|met|made|left|found|knew|heard|loves?|kept|sent to|is|was|of|than|from|with|to|under|"
+        r"over|for) ((?:the|an?|his|her|their|this|that) (?:\w+ )?\w+)\b",
         re.IGNORECASE,
     ),
 )
@@ -231,7 +233,9 @@ def _shorter(text: str, chance: random.Random) -> str | None:
     return kept if len(kept.split()) > 4 else None
 
 
-_DATE_AT_END = re.compile(r"^(.{15,}?),? ((?:in|on|by|during|after|before) (?:[A-Z]\w+ )?(?:\d{1,2}, )?\d{4})([.,;].*)$")
+_DATE_AT_END = re.compile(
+    r"^(.{15,}?),? ((?:in|on|by|during|after|before) (?:[A-Z]\w+ )?(?:\d{1,2}, )?\d{4})([.,;].*)$"
+)
 _DATE_AT_START = re.compile(r"^((?:In|On|By|During|After) (?:[A-Z]\w+ )?(?:\d{1,2}, )?\d{4}), (.{15,})$")
 
 
@@ -258,7 +262,9 @@ def _with_synonyms(text: str, chance: random.Random) -> str | None:
 
 
 _PASSIVE = re.compile(r"^(.{3,40}?) (was|were) (\w+ed) by ([A-Z][\w' -]{2,30}?)( (?:in|on|at|from|for)\b.*)?\.$")
-_BEI = re.compile(r"^([^，。被把]{2,8})被([^，。被把]{2,5}?)(打败|击败|杀死|任命|俘虏|派遣|册封|击退|逮捕|选为|封)([^，。]{0,10})。$")
+_BEI = re.compile(
+    r"^([^，。被把]{2,8})被([^，。被把]{2,5}?)(打败|击败|杀死|任命|俘虏|派遣|册封|击退|逮捕|选为|封)([^，。]{0,10})。$"
+)
 _BA = re.compile(r"^([^，。被把]{2,8})把([^，。被把]{2,8}?)([^，。被把的]{2,4})了?。$")
 
 
@@ -273,74 +279,9 @@ def _turned(text: str, chance: random.Random) -> str | None:  # noqa: ARG001 - a
     return None
 
 
-@dataclass(frozen=True)
-class Told:
-    """
-    How something is told in classical and in modern Chinese, or in English: parts A, B and C are names and titles.
-
-    :param read: What it looks like in the passage.
-    :param true: Sentences that say the same.
-    :param false: Sentences that say something else with the same parts.
-    """
-
-    read: re.Pattern[str]
-    true: tuple[str, ...]
-    false: tuple[str, ...]
-
-
-_TOLD = [Told(re.compile(one["read"]), tuple(one["same"]), tuple(one["other"])) for one in _TABLE["told"]]
-
-
-def retold(text: str, passage: str, names: Sequence[str], chance: random.Random) -> Iterator[tuple[list[str], list[Claim]]]:
-    """
-    Say in other words what short clauses of a text tell, and the same with the parts exchanged.
-
-    :param text: A sentence.
-    :param passage: What it stands in; names are written in full where it has them so.
-    :param names: Names of persons in the passage.
-    :param chance: The source of chance.
-    :returns: For each clause true sentences and false ones.
-    """
-    for told in _TOLD:
-        for match in told.read.finditer(text):
-            parts = {key: _in_full(value, passage, names) for key, value in match.groupdict().items() if value}
-            if len(set(parts.values())) < len(parts) or any(_NO_PARTS & set(value) for value in parts.values()):
-                continue
-            true = [_filled(form, parts, SUPPORTED).text for form in told.true]
-            wrong = [_filled(form, parts, CONTRADICTED) for form in told.false]
-            for form in told.true:
-                key = chance.choice(sorted(parts.keys() - {"V"}))
-                others = [n for n in names if n not in passage and n != parts[key]] or list(names)
-                alike = [n for n in others if n[0] == parts[key][0]]
-                if others and len(parts[key]) < 6:
-                    other = chance.choice(alike or others)
-                    if other not in match[0]:
-                        wrong.append(_filled(form, parts | {key: other}, NOT_SUPPORTED, only=key))
-            chance.shuffle(true)
-            chance.shuffle(wrong)
-            yield true, wrong
-
-
-_NO_PARTS = frozenset("之其是此乃遂又亦皆则因既复何者所自相但故若且欲不可当尝能而未至有无以于后寻时及与曰")
-
-
-def _in_full(part: str, passage: str, names: Sequence[str]) -> str:
-    return next((n for n in names if len(n) == len(part) + 1 and n.endswith(part) and n in passage), part)
-
-
-def _filled(form: str, parts: dict[str, str], label: int, only: str = "") -> Claim:
-    text, spans = "", []
-    for piece in re.split(r"(\{\w\})", form):
-        key = piece[1:-1] if piece[:1] == "{" else ""
-        value = parts.get(key, piece) if key else piece
-        if key and key != "V" and (not only or key == only):
-            spans.append((len(text), len(text) + len(value)))
-        text += value
-    return Claim(text[:1].upper() + text[1:], label, tuple(spans) if label != SUPPORTED else ())
-
-
 _CAPITALISED = re.compile(
-    r"(?<![.?!:;“\"(] )(?<!^)\b[A-Z][\w’'-]+(?: (?:(?:of|de|the|von|van) )?[A-Z][\w’'-]+)*|\b[A-Z][a-z]+(?: (?:of )?[A-Z][a-z]+)+"
+    r"(?<![.?!:;“\"(] )(?<!^)\b[A-Z][\w’'-]+(?: (?:(?:of|de|the|von|van) )?[A-Z][\w’'-]+)*|"
+    r"\b[A-Z][a-z]+(?: (?:of )?[A-Z][a-z]+)+"
 )
 
 
@@ -357,7 +298,7 @@ def frequent_han_names(text: str, surnames: str) -> set[str]:
     """
     counts = Counter(match[1] for match in re.finditer(f"(?=([{surnames}][\u4e00-\u9fff]{{2}}))", text))
     pairs = Counter(map("".join, pairwise(text)))
-    forbidden = set(_TABLE["in_no_name"])
+    forbidden = set(TABLE["in_no_name"])
     found = set()
     for name, count in counts.items():
         if count >= 3 and count >= 0.3 * pairs[name[1:]] and not set(name[1:]) & forbidden:

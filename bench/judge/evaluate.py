@@ -26,11 +26,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-
 from bench.judge import sets
 from bench.judge.changes import HAN, NOT_SAID, SUPPORTED
-from bench.judge.prepare import DATA, Example, _names_of, across, changed, known_names, tang
+from bench.judge.prepare import DATA, Example, across, changed, known_names, names_of, tang
 from bench.quality.groundedness import auroc
+
 from shiguan.models.judge import ADAPTER, Judge, JudgeGraph
 from shiguan.text.sentences import sentence_spans
 
@@ -81,7 +81,7 @@ def small_changes(folder: Path, most: int) -> Iterator[Case]:
     found: dict[str, list[Example]] = defaultdict(list)
     for text in sets.book_texts(folder, kept_out=True):
         if len(text.paragraphs) > 1:
-            found[text.set] += changed(text, _names_of(text, names), sets.seeded(text.paragraphs[0]), 2)
+            found[text.set] += changed(text, names_of(text, names), sets.seeded(text.paragraphs[0]), 2)
     for name, examples in found.items():
         yield from of_examples(name, sets.seeded(name).sample(examples, min(most, len(examples))))
     yield from of_examples("tang", list(tang(folder, names, kept_out=True))[:: max(1, 500 // most)][:most])
@@ -136,9 +136,11 @@ def _paragraphs(file: Path) -> list[str]:
     return re.findall(r"<p\b[^>]*>(.*?)</p>", file.read_text(encoding="utf-8"), re.DOTALL)
 
 
-def table(cases: Sequence[Case], scores: Sequence[float], words: Sequence[Sequence[tuple[float, bool]]]) -> Iterator[str]:
+def table(
+    cases: Sequence[Case], scores: Sequence[float], words: Sequence[Sequence[tuple[float, bool]]]
+) -> Iterator[str]:
     """Write the table."""
-    yield "| what | true | false | AUROC | true supported at 1 % · 2 % · 5 % false | thresholds | changed words, AUROC |"
+    yield "| what | true | false | AUROC | true kept at 1 · 2 · 5 % of false | thresholds | changed words, AUROC |"
     yield "|---|---:|---:|---:|---|---|---:|"
     for group in dict.fromkeys(case.group for case in cases):
         of = [(s, c.true, w) for s, c, w in zip(scores, cases, words, strict=True) if c.group == group]
@@ -157,7 +159,9 @@ def main() -> None:
     root = Path(__file__).resolve().parents[2]
     parser = argparse.ArgumentParser(description="Measure the judge.")
     parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--cases", type=Path, default=Path(os.environ.get("SHIGUAN_CASES", root.parent / "shared" / "cases")))
+    parser.add_argument(
+        "--cases", type=Path, default=Path(os.environ.get("SHIGUAN_CASES", root.parent / "shared" / "cases"))
+    )
     parser.add_argument("--weights", type=Path, default=ADAPTER)
     parser.add_argument("--most", type=int, default=60, help="passages of each set")
     parser.add_argument("--float32", action="store_true", help="without 8-bit products")
@@ -175,7 +179,9 @@ def main() -> None:
             continue
         verdicts = engine.verdicts([(case.claim, window) for window in case.windows])
         best = max(verdicts, key=lambda verdict: verdict.supported)
-        tokens += sum(len(verdict.words) + len(window) // 2 for verdict, window in zip(verdicts, case.windows, strict=True))
+        tokens += sum(
+            len(verdict.words) + len(window) // 2 for verdict, window in zip(verdicts, case.windows, strict=True)
+        )
         marks = [
             (word.unsupported, any(a < word.end and b > word.start for a, b in case.changed))
             for word in best.words

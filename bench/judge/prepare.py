@@ -14,11 +14,10 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
+from random import Random
 
 import numpy as np
-
 from bench.judge import sets
 from bench.judge.changes import (
     CONTRADICTED,
@@ -31,10 +30,10 @@ from bench.judge.changes import (
     frequent_han_names,
     latin_names,
     names_in,
-    replaced,
-    retold,
     rewritings,
 )
+from bench.judge.retellings import retold
+
 from shiguan.models.tokenizer import tokenizer
 from shiguan.models.weights import Weights, weights_file
 from shiguan.text.names import SURNAMES
@@ -56,7 +55,7 @@ class Example:
     claims: tuple[Claim, ...]
 
 
-def window(text: str, spans: Sequence[tuple[int, int]], at: int, chance: "sets.random.Random") -> tuple[str, int, int]:
+def window(text: str, spans: Sequence[tuple[int, int]], at: int, chance: Random) -> tuple[str, int, int]:
     """Give a sentence with none to two of its neighbours, and the numbers of the first and the last."""
     most = 150 if HAN.search(text) else 480
     first = last = at
@@ -69,7 +68,7 @@ def window(text: str, spans: Sequence[tuple[int, int]], at: int, chance: "sets.r
     return text[spans[first][0] : spans[last][1]], first, last
 
 
-def changed(text: sets.Text, names: Sequence[str], chance: "sets.random.Random", most: int) -> Iterator[Example]:
+def changed(text: sets.Text, names: Sequence[str], chance: Random, most: int) -> Iterator[Example]:
     """Make examples of the sentences of a text."""
     flat = [(p, span) for p in text.paragraphs for span in [sentence_spans(p)] if span]
     places = [(paragraph, spans, at) for paragraph, spans in flat for at in range(len(spans))]
@@ -83,7 +82,7 @@ def changed(text: sets.Text, names: Sequence[str], chance: "sets.random.Random",
             yield (turned(example, sentence, chance) if chance.random() < 0.5 else None) or example
 
 
-def turned(example: Example, sentence: str, chance: "sets.random.Random") -> Example | None:
+def turned(example: Example, sentence: str, chance: Random) -> Example | None:
     """
     Let the passage say what was false, so that it is true, and the true sentence false.
 
@@ -107,7 +106,7 @@ def _undone(claim: Claim, sentence: str) -> str:
     return result + claim.text[at:]
 
 
-def told(text: sets.Text, names: Sequence[str], chance: "sets.random.Random", most: int) -> Iterator[Example]:
+def told(text: sets.Text, names: Sequence[str], chance: Random, most: int) -> Iterator[Example]:
     """Make examples of short clauses that are told otherwise, with the parts exchanged and with others."""
     made = 0
     paragraphs = chance.sample(text.paragraphs, len(text.paragraphs))
@@ -130,9 +129,7 @@ def _is_usable(sentence: str) -> bool:
     return 10 <= len(sentence) <= 80 if HAN.search(sentence) else 6 <= len(sentence.split()) <= 40
 
 
-def about(
-    sentence: str, passage: str, others: Sequence[str], names: Sequence[str], chance: "sets.random.Random"
-) -> list[Claim]:
+def about(sentence: str, passage: str, others: Sequence[str], names: Sequence[str], chance: Random) -> list[Claim]:
     """Make claims about a passage of one of its sentences: true ones, false ones and one of another sentence."""
     said = rewritings(sentence, chance)
     true = chance.choice(said) if said and chance.random() < 0.7 else sentence
@@ -156,7 +153,9 @@ _WHO = re.compile(
     r"(?=(?:\w+ed|is|was|were|are|had|has|led|won|made|took|wrote|built|became|began|gave|held|ran|has|can|will|lives?|"
     r"says?|said|went|came|saw|got|found|fought|spoke|sent|brought|knew|left|lost|sold|bought)\b)"
 )
-_WHEN = re.compile(r"(?i)(when|where) (was|were|is|are) (.+?) ((?:\w+ed|born|built|made|held|found|written|won|sent)\b.*?)\?*$")
+_WHEN = re.compile(
+    r"(?i)(when|where) (was|were|is|are) (.+?) ((?:\w+ed|born|built|made|held|found|written|won|sent)\b.*?)\?*$"
+)
 _DID = re.compile(r"(?i)(?:what|who|whom|which \w+) (?:did|does|do) (.+?)\?*$")
 _ASKED_ZH = "哪一年 哪年 什么时候 何时 什麼時候 何時 哪个国家 哪里 哪裡 谁 誰 多少人 什么 什麼".split()
 
@@ -199,7 +198,9 @@ def asked(questions: Iterable[sets.Question], most: dict[str, int]) -> Iterator[
             if answer not in shown:
                 continue
             here = names_in(true, answers)
-            near = [a for a in {*answers, *latin_names(shown)} if a not in answer and answer not in a and a not in one.text]
+            near = [
+                a for a in {*answers, *latin_names(shown)} if a not in answer and answer not in a and a not in one.text
+            ]
             claims = [Claim(true, SUPPORTED)]
             if near and (false := statement(one.text, other := chance.choice(sorted(near)))):
                 place = false.casefold().find(other.strip(" .。,，").casefold())
@@ -292,36 +293,37 @@ def examples(folder: Path) -> Iterator[Example]:
     for text in sets.book_texts(folder, kept_out=False):
         if text.paragraphs:
             chance = sets.seeded(text.paragraphs[0])
-            local = _names_of(text, names)
+            local = names_of(text, names)
             yield from told(text, local, chance, 12 if text.set == "classical" else 300)
-            yield from changed(text, local, chance, 70 if text.set == "classical" else 700 if text.set == "book_en" else 40)
+            yield from changed(
+                text, local, chance, 70 if text.set == "classical" else 700 if text.set == "book_en" else 40
+            )
     for key, passage in sets.tang_passages(folder, kept_out=False).items():
         text = sets.Text("classical", (passage,))
-        local = _names_of(text, names)
+        local = names_of(text, names)
         yield from told(text, local, sets.seeded(key), 1)
         yield from changed(text, local, sets.seeded(key), 1)
     for text in sets.paragraphs(folder):
         chance = sets.seeded(text.paragraphs[0])
         # More would never be drawn.
         if chance.random() < {"jaquad": 0.03, "nq": 0.4, "zh_drcd": 0.7}.get(text.set, 1):
-            local = _names_of(text, names)
+            local = names_of(text, names)
             if text.set in ("nq", "en_squad2"):
                 yield from told(text, local, chance, 1)
             yield from changed(text, local, chance, 2)
-    yield from asked(sets.questions(folder), {"qamr": 1200, "nq": 500, "jaquad": 0} | dict.fromkeys(
-        ("xq_en", "xq_zh", "en_squad2", "zh_cmrc2018", "zh_drcd"), 1000))
+    yield from asked(
+        sets.questions(folder),
+        {"qamr": 1200, "nq": 500, "jaquad": 0}
+        | dict.fromkeys(("xq_en", "xq_zh", "en_squad2", "zh_cmrc2018", "zh_drcd"), 1000),
+    )
     yield from tang(folder, names, kept_out=False)
     yield from across(folder, kept_out=False)
     yield from public(folder)
     yield from wice(folder)
 
 
-@cache
-def _joined(names: tuple[str, ...]) -> str:
-    return "\n".join(names)
-
-
-def _names_of(text: sets.Text, known: Sequence[str]) -> list[str]:
+def names_of(text: sets.Text, known: Sequence[str]) -> list[str]:
+    """Give the names of a text, and of others of the same surnames, whom it does not have."""
     whole = "\n".join(text.paragraphs)
     if not HAN.search(whole):
         return latin_names(whole)
@@ -329,7 +331,6 @@ def _names_of(text: sets.Text, known: Sequence[str]) -> list[str]:
     if text.set.startswith("zh"):
         here += frequent_han_names(whole * 2, SURNAMES)
     surnames = {name[0] for name in here}
-    # Others of the same surname, whom the text does not have.
     relatives = [name for name in known if name[0] in surnames][:: max(1, len(known) // 800)]
     given = [name[1:] for name in here if len(name) == 3 and whole.count(name[1:]) > whole.count(name)]
     return list(dict.fromkeys([*here, *given, *relatives]))

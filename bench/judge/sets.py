@@ -11,13 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.judge.changes import CONTRADICTED, NOT_SAID, SUPPORTED
 from lxml import etree
 
-from bench.judge.changes import CONTRADICTED, NOT_SAID, SUPPORTED
 from shiguan.text.sentences import sentence_spans
 
 LABELS = {"supported": SUPPORTED, "not_said": NOT_SAID, "contradicted": CONTRADICTED}
-BOOKS = {"childrens-literature": "en", "cole-voyage-of-life": "en", "wasteland": "en", "kusamakura-japanese-vertical-writing": "ja"}
+BOOKS = {
+    "childrens-literature": "en",
+    "cole-voyage-of-life": "en",
+    "wasteland": "en",
+    "kusamakura-japanese-vertical-writing": "ja",
+}
 HELD_OUT_BOOK = "moby-dick"
 CHAPTERS = "jiutangshu_dev"
 """The book of which half the chapters are kept out."""

@@ -24,10 +24,10 @@ import numpy as np
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F  # noqa: N812 - its usual name
+from bench.judge.network import Judge, Reading, stored_name
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bench.judge.network import Judge, Reading, stored_name
 from shiguan.models.weights import Weights, weights_file
 
 SHARES = {
@@ -117,7 +117,9 @@ def run(rank: int, options: argparse.Namespace, began: float, until: float) -> N
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     chance = np.random.default_rng([options.seed, rank, int(began)])
-    dist.init_process_group("gloo", init_method=f"file://{options.out}/.meeting{int(began)}", rank=rank, world_size=options.processes)
+    dist.init_process_group(
+        "gloo", init_method=f"file://{options.out}/.meeting{int(began)}", rank=rank, world_size=options.processes
+    )
     examples = Examples(options.examples)
     model = Judge(Weights(weights_file()))
     if (options.out / "last.npz").exists():
@@ -129,7 +131,9 @@ def run(rank: int, options: argparse.Namespace, began: float, until: float) -> N
         kind = "adapter" if name.endswith((".down", ".up")) else "small" if re.match(r"l\d+\.", name) else "heads"
         groups[kind].append(value)
     optimizer = torch.optim.AdamW(
-        [{"params": values, "rate": RATES[kind]} for kind, values in groups.items()], betas=(0.9, 0.98), weight_decay=0.01
+        [{"params": values, "rate": RATES[kind]} for kind, values in groups.items()],
+        betas=(0.9, 0.98),
+        weight_decay=0.01,
     )
     queue = examples.drawn(chance)
     kept, step, tokens = time.time(), 0, 0
@@ -172,7 +176,9 @@ def run(rank: int, options: argparse.Namespace, began: float, until: float) -> N
             kept = time.time()
             keep(options.out / "last.npz", learned)
             keep(options.out / "average.npz", average)
-            (options.out / "progress.jsonl").open("a").write(json.dumps({"tokens": tokens, "step": step, **seen}) + "\n")
+            (options.out / "progress.jsonl").open("a").write(
+                json.dumps({"tokens": tokens, "step": step, **seen}) + "\n"
+            )
         stop[0] = float(share <= 0)
         dist.all_reduce(stop, dist.ReduceOp.MAX)
         if stop[0]:
@@ -188,7 +194,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Train the judge.")
     parser.add_argument("--examples", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--until", required=True, help="the time of the day, UTC, at which the learning rate is nothing")
+    parser.add_argument(
+        "--until", required=True, help="the time of the day, UTC, at which the learning rate is nothing"
+    )
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()

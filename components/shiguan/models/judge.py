@@ -177,9 +177,12 @@ class Judge:
         at = len(said)
         probabilities, wrong = self._heads(*((x[:at], x[at:]) for x in (words, alone[0], read[0])))
         spans = [Word(int(a), int(b), float(p)) for (_, a, b), p in zip(claim, wrong, strict=True)]
-        return Verdict(*map(float, probabilities), tuple(spans))
+        supported, not_said, contradicted = map(float, probabilities)
+        return Verdict(supported, not_said, contradicted, tuple(spans))
 
-    def _heads(self, words: tuple[Array, Array], alone: tuple[Array, Array], read: tuple[Array, Array]) -> tuple[Array, Array]:
+    def _heads(
+        self, words: tuple[Array, Array], alone: tuple[Array, Array], read: tuple[Array, Array]
+    ) -> tuple[Array, Array]:
         """
         Judge what was read: each token of the claim is laid beside those of the passage that are like it.
 
@@ -202,7 +205,8 @@ class Judge:
         worst = [inner.max(0), inner.mean(0), [wrong.max(), wrong.mean()]]
         pooled = np.concatenate([claim[0], a, b, np.abs(a - b), a * b, *worst]).astype(np.float32)
         logits = self._linear("verdict_out", _gelu(self._linear("verdict_in", pooled)))
-        return _softmax(logits), 1 / (1 + np.exp(-wrong))
+        unsupported: Array = 1 / (1 + np.exp(-wrong))
+        return _softmax(logits), unsupported
 
     def _linear(self, name: str, inputs: Array) -> Array:
         result: Array = inputs @ self._adapter[name + ".w"].T + self._adapter[name + ".b"]
