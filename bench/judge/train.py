@@ -112,81 +112,97 @@ def pace(now: float, began: float, until: float) -> float:
     return max(0.0, min(1.0, (until - now) / (0.6 * (until - began))))
 
 
-def run(rank: int, options: argparse.Namespace, began: float, until: float) -> None:
-    """Train in one of the processes."""
-    torch.set_num_threads(1)
-    torch.manual_seed(options.seed)
-    chance = np.random.default_rng([options.seed, rank, int(began)])
-    dist.init_process_group(
-        "gloo", init_method=f"file://{options.out}/.meeting{int(began)}", rank=rank, world_size=options.processes
-    )
-    examples = Examples(options.examples)
-    model = Judge(Weights(weights_file()))
-    if (options.out / "last.npz").exists():
-        go_on(model, options.out / "last.npz")
-    learned = trained(model)
-    average = {name: value.detach().clone() for name, value in learned.items()}
-    groups: dict[str, list[Tensor]] = {name: [] for name in RATES}
-    for name, value in learned.items():
-        kind = "adapter" if name.endswith((".down", ".up")) else "small" if re.match(r"l\d+\.", name) else "heads"
-        groups[kind].append(value)
-    optimizer = torch.optim.AdamW(
-        [{"params": values, "rate": RATES[kind]} for kind, values in groups.items()],
-        betas=(0.9, 0.98),
-        weight_decay=0.01,
-    )
-    queue = examples.drawn(chance)
-    kept, step, tokens = time.time(), 0, 0
-    seen: dict[str, float] = {}
-    stop = torch.zeros(1)
-    while True:
-        share = pace(time.time(), began, until)
-        for group in optimizer.param_groups:
-            group["lr"] = group["rate"] * min(1.0, (step + 1) / WARM_UP) * share
+class Trainer:
+    """One of the processes: its model, its examples, and what it has in common with the others."""
+
+    def __init__(self, rank: int, options: argparse.Namespace, began: float) -> None:
+        self.rank, self.options, self.began = rank, options, began
+        self.examples = Examples(options.examples)
+        self.queue = self.examples.drawn(np.random.default_rng([options.seed, rank, int(began)]))
+        self.model = Judge(Weights(weights_file()))
+        if (options.out / "last.npz").exists():
+            go_on(self.model, options.out / "last.npz")
+        self.learned = trained(self.model)
+        self.average = {name: value.detach().clone() for name, value in self.learned.items()}
+        groups: dict[str, list[Tensor]] = {name: [] for name in RATES}
+        for name, value in self.learned.items():
+            kind = "small" if re.match(r"l\d+\.", name) else "heads"
+            groups["adapter" if name.endswith((".down", ".up")) else kind].append(value)
+        self.optimizer = torch.optim.AdamW(
+            [{"params": values, "rate": RATES[kind]} for kind, values in groups.items()],
+            betas=(0.9, 0.98),
+            weight_decay=0.01,
+        )
+        self.step = self.tokens = 0
+        self.seen: dict[str, float] = {}
+
+    def learn(self, share: float) -> None:
+        """Take one step at a share of the learning rates."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = group["rate"] * min(1.0, (self.step + 1) / WARM_UP) * share
         batch, size = [], 0
         while size < BATCH_TOKENS:
-            batch.append(examples.reading(next(queue)))
+            batch.append(self.examples.reading(next(self.queue)))
             size += len(batch[-1][0].ids)
         labels, marks = (torch.from_numpy(np.concatenate([one[at] for one in batch])) for at in (1, 2))
-        verdicts, words = model([one[0] for one in batch])
+        verdicts, words = self.model([one[0] for one in batch])
         of_claims, of_words = losses(verdicts, words, labels, marks)
-        optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad(set_to_none=True)
         (of_claims + of_words).backward()
-        gradients = torch.cat([value.grad.reshape(-1) for value in learned.values()])
-        dist.all_reduce(gradients)
-        at = 0
-        for value in learned.values():
-            value.grad = gradients[at : at + value.numel()].view_as(value) / options.processes
-            at += value.numel()
-        torch.nn.utils.clip_grad_norm_(learned.values(), 1.0)
-        optimizer.step()
-        step += 1
-        tokens += size * options.processes
+        self._share_gradients()
+        torch.nn.utils.clip_grad_norm_(self.learned.values(), 1.0)
+        self.optimizer.step()
+        self.step += 1
+        self.tokens += size * self.options.processes
         with torch.no_grad():
-            for name, value in learned.items():
-                average[name].lerp_(value, 1 - min(AVERAGE, step / (step + 10)))
-            right = float(((verdicts.argmax(1) == 0) == (labels == 0)).float().mean())
-            now = {"claims": float(of_claims), "words": float(of_words), "right": right}
-        for name, value_ in now.items():
-            seen[name] = 0.98 * seen.get(name, value_) + 0.02 * value_
-        if rank == 0 and step % 20 == 0:
-            line = {k: round(v, 3) for k, v in seen.items()}
-            print(step, f"{time.time() - began:.0f} s", line, tokens, f"tokens, pace {share:.2f}", flush=True)
+            for name, value in self.learned.items():
+                self.average[name].lerp_(value, 1 - min(AVERAGE, self.step / (self.step + 10)))
+        right = float(((verdicts.argmax(1) == 0) == (labels == 0)).float().mean())
+        for name, now in {"claims": float(of_claims), "words": float(of_words), "right": right}.items():
+            self.seen[name] = 0.98 * self.seen.get(name, now) + 0.02 * now
+
+    def _share_gradients(self) -> None:
+        gradients = torch.cat([value.grad.reshape(-1) for value in self.learned.values()])
+        dist.all_reduce(gradients)
+        gradients /= self.options.processes
+        parts = gradients.split([value.numel() for value in self.learned.values()])
+        for value, part in zip(self.learned.values(), parts, strict=True):
+            value.grad = part.view_as(value)
+
+    def report(self, share: float) -> None:
+        """Print where training stands."""
+        seen = {name: round(value, 3) for name, value in self.seen.items()}
+        spent = f"{time.time() - self.began:.0f} s"
+        print(self.step, spent, seen, self.tokens, f"tokens, pace {share:.2f}", flush=True)
+
+    def keep(self) -> None:
+        """Write what was learned, and how well it fits."""
+        keep(self.options.out / "last.npz", self.learned)
+        keep(self.options.out / "average.npz", self.average)
+        with (self.options.out / "progress.jsonl").open("a") as file:
+            file.write(json.dumps({"tokens": self.tokens, "step": self.step, **self.seen}) + "\n")
+
+
+def run(rank: int, options: argparse.Namespace, began: float, until: float) -> None:
+    """Train in one of the processes, until the learning rate is nothing."""
+    torch.set_num_threads(1)
+    torch.manual_seed(options.seed)
+    meeting = f"file://{options.out}/.meeting{int(began)}"
+    dist.init_process_group("gloo", init_method=meeting, rank=rank, world_size=options.processes)
+    trainer = Trainer(rank, options, began)
+    kept, share = time.time(), torch.ones(1)
+    while share[0] > 0:
+        share[0] = pace(time.time(), began, until)
+        dist.broadcast(share, 0)
+        trainer.learn(float(share[0]))
+        if rank == 0 and trainer.step % 20 == 0:
+            trainer.report(float(share[0]))
         if rank == 0 and time.time() - kept > KEEP_EVERY:
             kept = time.time()
-            keep(options.out / "last.npz", learned)
-            keep(options.out / "average.npz", average)
-            (options.out / "progress.jsonl").open("a").write(
-                json.dumps({"tokens": tokens, "step": step, **seen}) + "\n"
-            )
-        stop[0] = float(share <= 0)
-        dist.all_reduce(stop, dist.ReduceOp.MAX)
-        if stop[0]:
-            break
+            trainer.keep()
     if rank == 0:
-        keep(options.out / "last.npz", learned)
-        keep(options.out / "average.npz", average)
-        print("done", step, tokens, flush=True)
+        trainer.keep()
+        trainer.report(0)
 
 
 def main() -> int:
