@@ -34,7 +34,7 @@ class Float32(EncoderGraph):
 
     def linear(self, inputs: str, *names: str) -> str:
         """Multiply and add the biases."""
-        matrix = np.concatenate([self._matrix(name) for name in names])
+        matrix = np.concatenate([self.weights.matrix(name) for name in names])
         return self.node(
             "Add", self.node("MatMul", inputs, self.constant(names[0] + ".w", matrix.T)), self._bias(*names)
         )

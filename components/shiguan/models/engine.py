@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,9 @@ class EncoderGraph:
     (docs/decisions/0011-embedder.md has what each costs).
     """
 
+    inputs: ClassVar[dict[str, list[Any]]] = {}
+    """Inputs beside the embeddings, with their shapes."""
+
     def __init__(self, weights: Weights) -> None:
         # Imported here: only the first start on a machine needs it, and it takes longer than all other starts.
         import onnx  # noqa: PLC0415
@@ -41,38 +44,51 @@ class EncoderGraph:
 
     def content(self) -> bytes:
         """Give the graph as the content of an ONNX file; the same weights give the same bytes."""
-        helper, numbers = self._onnx.helper, self._onnx.TensorProto.FLOAT
+        helper = self._onnx.helper
         shape = [1, "tokens", self.weights.hidden]
-        inputs = [helper.make_tensor_value_info("embeddings", numbers, shape)]
-        outputs = [helper.make_tensor_value_info(self._encoder(), numbers, shape)]
+        inputs = [self._value("embeddings", shape), *(self._value(*more) for more in self.inputs.items())]
+        outputs = [self._value(name, shape) for name in self.encoder()]
         graph = helper.make_graph(self._nodes, "multilingual-e5-small", inputs, outputs, self._constants)
         versions = [helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)]
         content: bytes = helper.make_model(graph, opset_imports=versions, ir_version=9).SerializeToString()
         return content
 
-    def _encoder(self) -> str:
+    def _value(self, name: str, shape: list[Any]) -> Any:
+        return self._onnx.helper.make_tensor_value_info(name, self._onnx.TensorProto.FLOAT, shape)
+
+    def encoder(self) -> list[str]:
+        """Append all layers, and give the names of what comes out."""
+        hidden = self.start()
+        for number in range(self.weights.layers):
+            hidden = self.layer(hidden, number)
+        return [hidden]
+
+    def start(self) -> str:
+        """Normalize the embeddings."""
         self.constant("halves", np.array([self.weights.hidden] * 2, np.int64))
         self.constant("last", np.array([-1], np.int64))
-        hidden = self._normalized("embeddings", "emb.ln")
-        for number in range(self.weights.layers):
-            layer = f"l{number}."
-            attended = self.linear(self._attention(hidden, layer), layer + "ao")
-            hidden = self._normalized(self.node("Add", attended, hidden), layer + "aln")
-            inner = self.node("Gelu", self.linear_by_dimension(hidden, layer + "fi", layer + "aln"))
-            outer = self.linear_by_token(inner, layer + "fo")
-            hidden = self._normalized(self.node("Add", outer, hidden), layer + "oln")
-        return hidden
+        return self._normalized("embeddings", "emb.ln")
 
-    def _attention(self, hidden: str, layer: str) -> str:
+    def layer(self, hidden: str, number: int, mask: str = "") -> str:
+        """Append a layer; what its mask adds to the attention's logits says which tokens see which."""
+        layer = f"l{number}."
+        attended = self.linear(self._attention(hidden, layer, mask), layer + "ao")
+        hidden = self._normalized(self.node("Add", attended, hidden), layer + "aln")
+        inner = self.node("Gelu", self.linear_by_dimension(hidden, layer + "fi", layer + "aln"))
+        outer = self.linear_by_token(inner, layer + "fo")
+        return self._normalized(self.node("Add", outer, hidden), layer + "oln")
+
+    def _attention(self, hidden: str, layer: str, mask: str) -> str:
         queries, keys = layer + "queries", layer + "keys"
         self.node("Split", self.linear(hidden, layer + "q", layer + "k"), "halves", outputs=[queries, keys], axis=2)
         values = self.linear_in_blocks(hidden, layer + "v")
-        return self.node("MultiHeadAttention", queries, keys, values, num_heads=self.weights.heads)
+        masks = ["", "", mask] if mask else []
+        return self.node("MultiHeadAttention", queries, keys, values, *masks, num_heads=self.weights.heads)
 
     def linear(self, inputs: str, *names: str) -> str:
         """Multiply by one or more matrices side by side and add their biases; one scale for all inputs."""
         return self._product(
-            inputs, names[0], np.concatenate([self._matrix(name) for name in names]), self._bias(*names)
+            inputs, names[0], np.concatenate([self.weights.matrix(name) for name in names]), self._bias(*names)
         )
 
     def linear_by_dimension(self, inputs: str, name: str, normalization: str) -> str:
@@ -85,17 +101,17 @@ class EncoderGraph:
         factors, shifts = (self.weights.floats(normalization + end) for end in (".w", ".b"))
         sizes = np.sqrt(factors**2 + shifts**2)
         divided = self.node("Mul", inputs, self.constant(name + ".sizes", 1 / sizes))
-        return self._product(divided, name, self._matrix(name) * sizes, self._bias(name))
+        return self._product(divided, name, self.weights.matrix(name) * sizes, self._bias(name))
 
     def linear_by_token(self, inputs: str, name: str) -> str:
         """Multiply inputs of which a few tokens have a hundred times the others' size: each divided by its largest."""
         largest = self.node("ReduceMax", self.node("Abs", inputs), "last")
-        product = self._product(self.node("Div", inputs, largest), name, self._matrix(name))
+        product = self._product(self.node("Div", inputs, largest), name, self.weights.matrix(name))
         return self.node("Add", self.node("Mul", product, largest), self._bias(name))
 
     def linear_in_blocks(self, inputs: str, name: str) -> str:
         """Multiply what needs more than one scale for a row: 64 numbers share one."""
-        matrix = self._matrix(name)
+        matrix = self.weights.matrix(name)
         rows, columns = matrix.shape
         blocks = matrix.reshape(rows, -1, _BLOCK)
         scales = np.abs(blocks).max(-1, keepdims=True) / 127
@@ -111,10 +127,6 @@ class EncoderGraph:
         return self.node(
             "DynamicQuantizeMatMul", inputs, numbers, self.constant(name + ".scales", scales), zeros, *bias
         )
-
-    def _matrix(self, name: str) -> NDArray[np.float32]:
-        columns = self.weights.inner if name.endswith(".fo") else self.weights.hidden
-        return unpack_blocks(self.weights.blocks(name + ".w", columns))
 
     def _bias(self, *names: str) -> str:
         return self.constant(names[0] + ".b", np.concatenate([self.weights.floats(name + ".b") for name in names]))

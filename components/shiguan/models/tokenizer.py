@@ -53,6 +53,10 @@ class Tokenizer:
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Find where the tokens stand that `counts` counts: spans in code points of the text, in order."""
+        return [(start, end) for _, start, end in self.pieces(text)]
+
+    def pieces(self, text: str) -> list[tuple[int, int, int]]:
+        """Return the tokens that `counts` counts, each with its place: the span in code points of the text."""
         characters: list[str] = []
         places: list[int] = []
         for place, character in enumerate(text):
@@ -66,16 +70,16 @@ class Tokenizer:
         if normalized[0] != _SPACE:
             normalized = _SPACE + normalized
             places.insert(0, 0)
-        ((_, ends),) = self._cut([normalized])
-        spans = []
+        ((ids, ends),) = self._cut([normalized])
+        pieces = []
         start = 0
-        for end in ends:
+        for piece, end in zip(ids, ends, strict=True):
             # The space that every text begins with is no token of its own text.
             if end > 1:
                 led = normalized[start] == _SPACE and end - start > 1
-                spans.append((places[start + led], places[end - 1] + 1))
+                pieces.append((piece, places[start + led], places[end - 1] + 1))
             start = end
-        return spans
+        return pieces
 
     def _joined(self, ids: list[int]) -> list[int]:
         if self._unknown not in ids:

@@ -89,6 +89,10 @@ class Weights:
         offset, size = self._tensors[name]
         return self._array(_BLOCK_TYPE, size // _BLOCK_TYPE.itemsize, offset).reshape(-1, columns // BLOCK)
 
+    def matrix(self, name: str) -> NDArray[np.float32]:
+        """Give a matrix of a layer in float32. Shape: (outputs, inputs)."""
+        return unpack_blocks(self.blocks(name + ".w", self.inner if name.endswith(".fo") else self.hidden))
+
     @cached_property
     def folds(self) -> dict[int, str]:
         """What the tokenizer writes for a character, by code point; characters that stay are not in it."""

@@ -1,0 +1,187 @@
+"""The judge in torch, for training: the packaged encoder with a low-rank adapter and two heads."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812 - its usual name
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from shiguan.models.judge import APART, DEPTH, SCALE
+from shiguan.models.weights import Weights, unpack_blocks
+
+RANK = 16
+INNER = 128
+
+
+class LowRank(nn.Module):
+    """A matrix that stays, and a product of two small ones that is learned (Hu et al. 2021, LoRA, arXiv 2106.09685)."""
+
+    def __init__(self, weights: Weights, name: str) -> None:
+        super().__init__()
+        matrix = torch.from_numpy(weights.matrix(name))
+        columns = matrix.shape[1]
+        self.register_buffer("matrix", matrix, persistent=False)
+        self.bias = nn.Parameter(torch.from_numpy(weights.floats(name + ".b").copy()))
+        self.down = nn.Parameter(torch.randn(RANK, columns) * columns**-0.5)
+        self.up = nn.Parameter(torch.zeros(len(matrix), RANK))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Multiply by both."""
+        return F.linear(inputs, self.matrix, self.bias) + F.linear(F.linear(inputs, self.down), self.up * SCALE)
+
+
+class Norm(nn.Module):
+    """A layer normalization."""
+
+    def __init__(self, weights: Weights, name: str) -> None:
+        super().__init__()
+        self.epsilon = weights.epsilon
+        self.weight = nn.Parameter(torch.from_numpy(weights.floats(name + ".w").copy()))
+        self.bias = nn.Parameter(torch.from_numpy(weights.floats(name + ".b").copy()))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Normalize."""
+        return F.layer_norm(inputs, self.weight.shape, self.weight, self.bias, self.epsilon)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """
+    One passage with its claims, as tokens one after another.
+
+    :param ids: Tokens of the passage and of each claim, each with its marks of start and end.
+    :param lengths: Of the passage and of each claim.
+    """
+
+    ids: NDArray[np.int64]
+    lengths: tuple[int, ...]
+
+    @property
+    def owners(self) -> NDArray[np.int64]:
+        """The text that each token is of; 0 is the passage."""
+        return np.repeat(np.arange(len(self.lengths)), self.lengths)
+
+
+class Layer(nn.Module):
+    """A layer of the encoder."""
+
+    def __init__(self, weights: Weights, number: int) -> None:
+        super().__init__()
+        self.heads = weights.heads
+        for name in ("q", "k", "v", "ao", "fi", "fo"):
+            setattr(self, name, LowRank(weights, f"l{number}.{name}"))
+        self.aln, self.oln = Norm(weights, f"l{number}.aln"), Norm(weights, f"l{number}.oln")
+
+    def forward(self, inputs: Tensor, sizes: Sequence[int], seen: Sequence[Tensor]) -> Tensor:
+        """Let the tokens of each reading see those that its mask allows."""
+
+        def split(tokens: Tensor) -> Tensor:
+            return tokens.view(len(tokens), self.heads, -1).transpose(0, 1)
+
+        parts = zip(*(split(m(inputs)).split(sizes, 1) for m in (self.q, self.k, self.v)), seen, strict=True)
+        mixed = [F.scaled_dot_product_attention(q, k, v, attn_mask=mask) for q, k, v, mask in parts]
+        attended = torch.cat(mixed, 1).transpose(0, 1).reshape(inputs.shape)
+        hidden = self.aln(inputs + self.ao(attended))
+        result: Tensor = self.oln(hidden + self.fo(F.gelu(self.fi(hidden))))
+        return result
+
+
+class Judge(nn.Module):
+    """
+    Reads passages, each with some claims: the passage by itself, each claim with the passage.
+
+    The tokens of a claim see the claim and the passage; those of the passage see the passage alone, so that one reading
+    of it serves all its claims.
+    """
+
+    def __init__(self, weights: Weights) -> None:
+        super().__init__()
+        self.table = weights.blocks("emb.word", weights.hidden)
+        kind = weights.floats("emb.type")[: weights.hidden]
+        positions = weights.floats("emb.pos").reshape(-1, weights.hidden) + kind
+        self.register_buffer("positions", torch.from_numpy(positions), persistent=False)
+        self.first = Norm(weights, "emb.ln")
+        layers = [Layer(weights, number) for number in range(DEPTH)]
+        self.apart, self.together = nn.ModuleList(layers[:APART]), nn.ModuleList(layers[APART:DEPTH])
+        for parameter in (*self.first.parameters(), *self.apart.parameters()):
+            parameter.requires_grad = False
+        self.of_claim = nn.Parameter(torch.zeros(weights.hidden))
+        self.sharpness = nn.Parameter(torch.tensor([8.0, 8.0]))
+        self.words_in = nn.Linear(4 * weights.hidden + 2, INNER)
+        self.words_out = nn.Linear(INNER, 1)
+        self.verdict_in = nn.Linear(5 * weights.hidden + 2 * INNER + 2, 256)
+        self.verdict_out = nn.Linear(256, 3)
+
+    def forward(self, readings: Sequence[Reading]) -> tuple[Tensor, Tensor]:
+        """
+        Judge all claims.
+
+        :returns: For each claim the logits of supported, not said and contradicted, and for each token of the claims
+            (marks of start and end included) that of being unsupported.
+        """
+        sizes = [len(reading.ids) for reading in readings]
+        owners = [torch.from_numpy(reading.owners) for reading in readings]
+        own = [(o[:, None] == o[None]) for o in owners]
+        both = [mask | (o[None] == 0) for mask, o in zip(own, owners, strict=True)]
+        owner = torch.cat(owners)
+        with torch.no_grad():
+            ids = np.concatenate([reading.ids for reading in readings])
+            places = np.concatenate([np.arange(n) for reading in readings for n in reading.lengths])
+            words = torch.from_numpy(unpack_blocks(self.table[ids]))
+            alone = self.first(words + self.positions[places])
+            for layer in self.apart:
+                alone = layer(alone, sizes, own)
+        hidden = alone + self.of_claim * (owner > 0)[:, None]
+        for layer in self.together:
+            hidden = layer(hidden, sizes, both)
+        verdicts, unsupported = [], []
+        for text, far, near, reading in zip(*(x.split(sizes) for x in (words, alone, hidden)), readings, strict=True):
+            parts = [x.split(reading.lengths) for x in (text, far, near)]
+            for number in range(1, len(reading.lengths)):
+                verdict, wrong = self._heads(*(part[0] for part in parts), *(part[number] for part in parts))
+                verdicts.append(verdict)
+                unsupported.append(wrong)
+        return torch.stack(verdicts), torch.cat(unsupported)
+
+    def _heads(self, words: Tensor, alone: Tensor, read: Tensor, *claim: Tensor) -> tuple[Tensor, Tensor]:
+        """
+        Judge one claim.
+
+        Each of its tokens is laid beside those of the passage that are like it (Chen et al. 2017, ESIM, section 3.2,
+        arXiv 1609.06038): by their words, and by how the layers that read every text by itself see them.
+
+        :param words: The embeddings of the passage's words.
+        :param alone: Its tokens after the layers that read it by itself.
+        :param read: Its tokens after all layers.
+        :param claim: The same of the claim.
+        """
+        likeness = [_cosines(of_claim, of_passage) for of_claim, of_passage in zip(claim, (words, alone), strict=False)]
+        logits = self.sharpness[0] * likeness[0] + self.sharpness[1] * likeness[1]
+        # Its marks of start and end stand for nothing.
+        weights = F.softmax(logits[:, 1:-1], 1)
+        beside, beside_alone = weights @ read[1:-1], weights @ alone[1:-1]
+        nearest = [one[:, 1:-1].amax(1, keepdim=True) for one in likeness]
+        features = [claim[2], beside, (claim[2] - beside).abs(), (claim[1] - beside_alone).abs(), *nearest]
+        inner = F.gelu(self.words_in(torch.cat(features, 1)))
+        wrong = self.words_out(inner)[:, 0]
+        a, b = (F.normalize(text[1:-1].mean(0), dim=0) * text.shape[1] ** 0.5 for text in (claim[2], read))
+        worst = [inner[1:-1].amax(0), inner[1:-1].mean(0), wrong[1:-1].amax(0)[None], wrong[1:-1].mean(0)[None]]
+        pooled = torch.cat([claim[2][0], a, b, (a - b).abs(), a * b, *worst])
+        verdict: Tensor = self.verdict_out(F.gelu(self.verdict_in(pooled)))
+        return verdict, wrong
+
+
+def stored_name(name: str) -> str:
+    """Return the name that a parameter has in the adapter's file."""
+    if name.startswith("together."):
+        _, number, rest = name.split(".", 2)
+        name = f"l{int(number) + APART}.{rest}"
+    return re.sub(r"\.weight$", ".w", re.sub(r"\.bias$", ".b", name))
+
+
+def _cosines(some: Tensor, others: Tensor) -> Tensor:
+    return F.normalize(some, dim=1) @ F.normalize(others, dim=1).T

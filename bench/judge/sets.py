@@ -1,0 +1,181 @@
+"""Reads the public sets that the judge is trained on, and says what of them is kept out."""
+
+import gzip
+import json
+import random
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.judge.changes import CONTRADICTED, NOT_SAID, SUPPORTED
+from lxml import etree
+
+from shiguan.text.sentences import sentence_spans
+
+LABELS = {"supported": SUPPORTED, "not_said": NOT_SAID, "contradicted": CONTRADICTED}
+BOOKS = {
+    "childrens-literature": "en",
+    "cole-voyage-of-life": "en",
+    "wasteland": "en",
+    "kusamakura-japanese-vertical-writing": "ja",
+}
+HELD_OUT_BOOK = "moby-dick"
+CHAPTERS = "jiutangshu_dev"
+"""The book of which half the chapters are kept out."""
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """Read a set: gzipped lines of JSON."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        return [json.loads(line) for line in file if line.strip()]
+
+
+def is_kept_out(name: str) -> bool:
+    """Return whether a chapter, a claim or an article, by its name, is in the half that nothing is trained on."""
+    return zlib.crc32(name.encode()) % 2 == 1
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text of a set: its sentences are changed, each beside its neighbours."""
+
+    set: str
+    paragraphs: tuple[str, ...]
+
+
+def chapters(epub: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Read the title and the paragraphs of each file of a book."""
+    with zipfile.ZipFile(epub) as archive:
+        for name in archive.namelist():
+            if not name.endswith((".xhtml", ".html")):
+                continue
+            root = etree.fromstring(archive.read(name), etree.XMLParser(recover=True, resolve_entities=False))
+            for ruby in root.iter("{*}rt", "{*}rp"):
+                ruby.text = ""
+            texts = [re.sub(r"\s+", " ", "".join(p.itertext())).strip() for p in root.iter("{*}p", "{*}li")]
+            title = "-".join((root.findtext(".//{*}title") or "").split()[:2])
+            yield title, tuple(text for text in texts if len(text) > 20)
+
+
+def book_texts(folder: Path, *, kept_out: bool) -> Iterator[Text]:
+    """Read the books: those trained on, or those kept out."""
+    for book, language in {HELD_OUT_BOOK: "en"}.items() if kept_out else BOOKS.items():
+        for _, paragraphs in chapters(folder / "epub" / f"{book}.epub"):
+            yield Text(f"book_{language}", paragraphs)
+    for title, paragraphs in chapters(folder / "epub" / f"{CHAPTERS}.epub"):
+        if is_kept_out(title) == kept_out:
+            yield Text("classical", paragraphs)
+
+
+def chapter_of(passage: str) -> str:
+    """Return the chapter of a passage of the Tang histories by its identifier."""
+    return "-".join(passage.split("-")[1:3])
+
+
+def tang_passages(folder: Path, *, kept_out: bool) -> dict[str, str]:
+    """Read the passages of the Tang histories in the half of their chapters."""
+    rows = read(folder / "tang_modern2classical" / "corpus.jsonl.gz")
+    return {row["id"]: row["text"] for row in rows if is_kept_out(chapter_of(row["id"])) == kept_out}
+
+
+def tang_sentences(folder: Path, *, kept_out: bool) -> list[tuple[str, str, tuple[int, int]]]:
+    """Read modern sentences, each with its classical passage and the place in it."""
+    passages = tang_passages(folder, kept_out=kept_out)
+    found = []
+    for row in read(folder / "tang_modern2classical" / "queries.jsonl.gz"):
+        gold = row["gold"][0]
+        if gold["doc_id"] in passages:
+            found.append((row["text"], passages[gold["doc_id"]], (gold["start"], gold["end"])))
+    return found
+
+
+def paragraphs(folder: Path) -> Iterator[Text]:
+    """Read the paragraphs of the question sets, but those that evidence is measured on."""
+    measured = _measured(folder)
+    for name in ("en_squad2", "zh_cmrc2018", "zh_drcd"):
+        for row in read(folder / name / "corpus.jsonl.gz"):
+            if row["text"][:60] not in measured:
+                yield Text(name, (row["text"],))
+    for row in read(folder / "dated_zztj_qi" / "corpus.jsonl.gz"):
+        yield Text("classical", (row["text"],))
+    for row in read(folder / "judge" / "passages.jsonl.gz"):
+        if row["set"] in ("nq", "jaquad"):
+            yield Text(row["set"], (row["text"],))
+
+
+def _measured(folder: Path) -> set[str]:
+    rows = [row for name in ("en", "zh") for row in read(folder / "evidence_expmrc" / f"{name}.jsonl.gz")]
+    return {row["source"][:60] for row in rows}
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with its passage, and the answer's place in it."""
+
+    set: str
+    text: str
+    passage: str
+    start: int
+    end: int
+
+
+def questions(folder: Path) -> Iterator[Question]:
+    """Read the questions whose answers stand in a passage of their own language."""
+    passages = {row["id"]: row["text"] for row in read(folder / "judge" / "passages.jsonl.gz")}
+    kept_out, measured = xquad_kept_out(folder), _measured(folder)
+    articles = {text: key.partition("-")[2] for key, text in passages.items() if key.startswith("xq_en-")}
+    closed = {articles[text] for text in kept_out if text in articles}
+    for row in read(folder / "judge" / "questions.jsonl.gz"):
+        if row["set"] in ("xq_en", "xq_zh", "nq", "qamr", "jaquad") and row["passage"].partition("-")[2] not in (
+            closed if row["set"].startswith("xq") else ()
+        ):
+            yield Question(row["set"], row["question"], passages[row["passage"]], row["start"], row["end"])
+    for name in ("en_squad2", "zh_cmrc2018", "zh_drcd"):
+        texts = {row["id"]: row["text"] for row in read(folder / name / "corpus.jsonl.gz")}
+        for row in read(folder / name / "queries.jsonl.gz"):
+            gold = row["gold"][0]
+            if texts[gold["doc_id"]][:60] not in measured:
+                yield Question(name, row["text"], texts[gold["doc_id"]], gold["start"], gold["end"])
+
+
+def xquad_kept_out(folder: Path) -> set[str]:
+    """Return the English paragraphs of XQuAD whose articles are measured on."""
+    rows = read(folder / "xquad_enzh" / "corpus_en.jsonl.gz")
+    return {row["text"] for row in rows if is_kept_out(row["id"].rpartition("-")[0])}
+
+
+def across_sentences(folder: Path, *, kept_out: bool) -> list[tuple[str, str, int, int]]:
+    """Read sentences of XQuAD, each with the paragraph in the other language and the place of its translation there."""
+    place = folder / "xquad_enzh"
+    texts = {lang: {row["id"]: row["text"] for row in read(place / f"corpus_{lang}.jsonl.gz")} for lang in ("en", "zh")}
+    found = []
+    for name in sorted(texts["en"].keys() & texts["zh"].keys()):
+        spans = {lang: sentence_spans(texts[lang][name]) for lang in texts}
+        if is_kept_out(name.rpartition("-")[0]) != kept_out or len(spans["en"]) != len(spans["zh"]):
+            continue
+        for at in range(len(spans["en"])):
+            for lang, other in (("en", "zh"), ("zh", "en")):
+                (start, end), place_ = spans[lang][at], spans[other][at]
+                found.append((texts[lang][name][start:end], texts[other][name], *place_))
+    return found
+
+
+def inference_pairs(folder: Path) -> Iterator[tuple[str, str, str, int]]:
+    """Read public pairs of a claim and a passage: set, claim, passage, label."""
+    for row in read(folder / "judge" / "claims.jsonl.gz"):
+        yield row["set"], row["claim"], row["passage"], LABELS[row["label"]]
+
+
+def wice_claims(folder: Path, *, kept_out: bool) -> list[dict[str, Any]]:
+    """Read the claims of WiCE in one half."""
+    rows = read(folder / "groundedness_wice" / "claims.jsonl.gz")
+    return [row for row in rows if is_kept_out(row["id"]) == kept_out]
+
+
+def seeded(name: str) -> random.Random:
+    """Give a source of chance that is the same at every run."""
+    return random.Random(zlib.crc32(name.encode()))

@@ -1,0 +1,231 @@
+"""
+Train the judge.
+
+    python -m bench.judge.train --examples FILE.npz --out FOLDER --until 10:55 [--processes 2]
+
+Goes on from `last.npz` in the folder where there is one. The learning rate falls to nothing in the last part of the
+time, and every few minutes what was learned is kept; weights are averaged over the last steps. Each process reads its
+own examples on one thread, and after every step all have the mean of what each has learned: on a busy machine that
+waits less than threads that share each product.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import re
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F  # noqa: N812 - its usual name
+from bench.judge.network import Judge, Reading, stored_name
+from numpy.typing import NDArray
+from torch import Tensor
+
+from shiguan.models.weights import Weights, weights_file
+
+SHARES = {
+    "classical": 0.17, "told_zh": 0.13, "tang": 0.13, "zh_cmrc2018": 0.06, "zh_drcd": 0.04, "across": 0.08,
+    "xq_zh": 0.01, "book_en": 0.06, "told_en": 0.05, "en_squad2": 0.06, "nq": 0.06, "qamr": 0.02, "xq_en": 0.01,
+    "cad": 0.07, "wice": 0.02, "indonli": 0.01, "jnli": 0.01, "jaquad": 0.005,
+}  # fmt: skip
+"""How often a set is drawn."""
+RATES = {"adapter": 8e-4, "small": 1.5e-4, "heads": 1.2e-3}
+BATCH_TOKENS = 400
+"""Of one process."""
+WARM_UP, KEEP_EVERY, AVERAGE = 15, 240.0, 0.99
+UNKNOWN, NOT_SUPPORTED = 2, 3
+
+
+class Examples:
+    """What `prepare` made."""
+
+    def __init__(self, path: Path) -> None:
+        stored = np.load(path)
+        self.ids, self.wrong, self.lengths, self.labels = (stored[k] for k in ("ids", "wrong", "lengths", "labels"))
+        self.texts = np.concatenate([[0], np.cumsum(stored["groups"])])
+        self.at = np.concatenate([[0], np.cumsum(self.lengths)])
+        self.sets = stored["sets"][stored["of_set"]]
+
+    def reading(self, number: int) -> tuple[Reading, NDArray[np.int64], NDArray[np.int64]]:
+        """Give a passage with its claims, their labels, and the marks of the claims' tokens."""
+        first, end = self.texts[number], self.texts[number + 1]
+        ids = self.ids[self.at[first] : self.at[end]].astype(np.int64)
+        marks = self.wrong[self.at[first + 1] : self.at[end]].astype(np.int64)
+        lengths = tuple(int(n) for n in self.lengths[first:end])
+        return Reading(ids, lengths), self.labels[first + 1 : end].astype(np.int64), marks
+
+    def drawn(self, chance: np.random.Generator) -> Iterator[int]:
+        """Draw examples for ever: a set by its share, and each of its examples once before any comes again."""
+        names = [name for name in SHARES if (self.sets == name).any()]
+        shares = np.array([SHARES[name] for name in names])
+        waiting: dict[str, list[int]] = defaultdict(list)
+        while True:
+            name = names[int(chance.choice(len(names), p=shares / shares.sum()))]
+            if not waiting[name]:
+                waiting[name] = chance.permutation(np.flatnonzero(self.sets == name)).tolist()
+            yield waiting[name].pop()
+
+
+def losses(verdicts: Tensor, words: Tensor, labels: Tensor, marks: Tensor) -> tuple[Tensor, Tensor]:
+    """Give the loss of the claims' verdicts, and that of their words."""
+    logs = F.log_softmax(verdicts, 1)
+    known = labels != NOT_SUPPORTED
+    # Which of the two it is counts less than that it is one of them.
+    not_supported = -torch.logsumexp(logs[:, 1:], 1)
+    exact = F.nll_loss(logs, labels.clamp(max=2), reduction="none")
+    of_claims = torch.where(labels == 0, exact, torch.where(known, 0.7 * not_supported + 0.3 * exact, not_supported))
+    told = marks != UNKNOWN
+    # Few words are wrong, so that they count more.
+    weight = torch.where(marks == 1, 2.0, 1.0)[told]
+    of_words = F.binary_cross_entropy_with_logits(words[told], marks[told].float(), weight)
+    return of_claims.mean(), of_words
+
+
+def trained(model: Judge) -> dict[str, Tensor]:
+    """Give what is learned, by its names in the adapter's file."""
+    return {stored_name(name): value for name, value in model.named_parameters() if value.requires_grad}
+
+
+def keep(path: Path, values: dict[str, Tensor]) -> None:
+    """Write the weights, whole or not at all."""
+    new = path.with_name(".new.npz")
+    np.savez(new, **{name: value.detach().numpy() for name, value in values.items()})
+    new.replace(path)
+
+
+def go_on(model: Judge, path: Path) -> None:
+    """Take over what was kept."""
+    with torch.no_grad(), np.load(path) as stored:
+        for name, value in trained(model).items():
+            value.copy_(torch.from_numpy(stored[name].astype(np.float32)))
+
+
+def pace(now: float, began: float, until: float) -> float:
+    """Give the share of the learning rate: whole for two fifths of the time, then falling to nothing."""
+    return max(0.0, min(1.0, (until - now) / (0.6 * (until - began))))
+
+
+class Trainer:
+    """One of the processes: its model, its examples, and what it has in common with the others."""
+
+    def __init__(self, rank: int, options: argparse.Namespace, began: float) -> None:
+        self.rank, self.options, self.began = rank, options, began
+        self.examples = Examples(options.examples)
+        self.queue = self.examples.drawn(np.random.default_rng([options.seed, rank, int(began)]))
+        self.model = Judge(Weights(weights_file()))
+        if (options.out / "last.npz").exists():
+            go_on(self.model, options.out / "last.npz")
+        self.learned = trained(self.model)
+        self.average = {name: value.detach().clone() for name, value in self.learned.items()}
+        groups: dict[str, list[Tensor]] = {name: [] for name in RATES}
+        for name, value in self.learned.items():
+            kind = "small" if re.match(r"l\d+\.", name) else "heads"
+            groups["adapter" if name.endswith((".down", ".up")) else kind].append(value)
+        self.optimizer = torch.optim.AdamW(
+            [{"params": values, "rate": RATES[kind]} for kind, values in groups.items()],
+            betas=(0.9, 0.98),
+            weight_decay=0.01,
+        )
+        self.step = self.tokens = 0
+        self.seen: dict[str, float] = {}
+
+    def learn(self, share: float) -> None:
+        """Take one step at a share of the learning rates."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = group["rate"] * min(1.0, (self.step + 1) / WARM_UP) * share
+        batch, size = [], 0
+        while size < BATCH_TOKENS:
+            batch.append(self.examples.reading(next(self.queue)))
+            size += len(batch[-1][0].ids)
+        labels, marks = (torch.from_numpy(np.concatenate([one[at] for one in batch])) for at in (1, 2))
+        verdicts, words = self.model([one[0] for one in batch])
+        of_claims, of_words = losses(verdicts, words, labels, marks)
+        self.optimizer.zero_grad(set_to_none=True)
+        (of_claims + of_words).backward()
+        self._share_gradients()
+        torch.nn.utils.clip_grad_norm_(self.learned.values(), 1.0)
+        self.optimizer.step()
+        self.step += 1
+        self.tokens += size * self.options.processes
+        with torch.no_grad():
+            for name, value in self.learned.items():
+                self.average[name].lerp_(value, 1 - min(AVERAGE, self.step / (self.step + 10)))
+        right = float(((verdicts.argmax(1) == 0) == (labels == 0)).float().mean())
+        for name, now in {"claims": float(of_claims), "words": float(of_words), "right": right}.items():
+            self.seen[name] = 0.98 * self.seen.get(name, now) + 0.02 * now
+
+    def _share_gradients(self) -> None:
+        gradients = torch.cat([value.grad.reshape(-1) for value in self.learned.values()])
+        dist.all_reduce(gradients)
+        gradients /= self.options.processes
+        parts = gradients.split([value.numel() for value in self.learned.values()])
+        for value, part in zip(self.learned.values(), parts, strict=True):
+            value.grad = part.view_as(value)
+
+    def report(self, share: float) -> None:
+        """Print where training stands."""
+        seen = {name: round(value, 3) for name, value in self.seen.items()}
+        spent = f"{time.time() - self.began:.0f} s"
+        print(self.step, spent, seen, self.tokens, f"tokens, pace {share:.2f}", flush=True)
+
+    def keep(self) -> None:
+        """Write what was learned, and how well it fits."""
+        keep(self.options.out / "last.npz", self.learned)
+        keep(self.options.out / "average.npz", self.average)
+        with (self.options.out / "progress.jsonl").open("a") as file:
+            file.write(json.dumps({"tokens": self.tokens, "step": self.step, **self.seen}) + "\n")
+
+
+def run(rank: int, options: argparse.Namespace, began: float, until: float) -> None:
+    """Train in one of the processes, until the learning rate is nothing."""
+    torch.set_num_threads(1)
+    torch.manual_seed(options.seed)
+    meeting = f"file://{options.out}/.meeting{int(began)}"
+    dist.init_process_group("gloo", init_method=meeting, rank=rank, world_size=options.processes)
+    trainer = Trainer(rank, options, began)
+    kept, share = time.time(), torch.ones(1)
+    while share[0] > 0:
+        share[0] = pace(time.time(), began, until)
+        dist.broadcast(share, 0)
+        trainer.learn(float(share[0]))
+        if rank == 0 and trainer.step % 20 == 0:
+            trainer.report(float(share[0]))
+        if rank == 0 and time.time() - kept > KEEP_EVERY:
+            kept = time.time()
+            trainer.keep()
+    if rank == 0:
+        trainer.keep()
+        trainer.report(0)
+
+
+def main() -> int:
+    """Start the processes."""
+    parser = argparse.ArgumentParser(description="Train the judge.")
+    parser.add_argument("--examples", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument(
+        "--until", required=True, help="the time of the day, UTC, at which the learning rate is nothing"
+    )
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    now = datetime.datetime.now(datetime.UTC)
+    hour, minute = map(int, options.until.split(":"))
+    until = now.replace(hour=hour, minute=minute, second=0)
+    if until <= now:
+        until += datetime.timedelta(days=1)
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    torch.multiprocessing.spawn(run, (options, now.timestamp(), until.timestamp()), nprocs=options.processes)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
