@@ -223,7 +223,9 @@ def _answered(answer: GeneratedAnswer, expected: ExpectedPassage) -> tuple[str, 
     if cited:
         return "not_used", "The answer cites another place of the passage and does not show these words."
     checker = ClaimChecker({place: parent.content or "" for place, parent in enumerate(expected.parents, start=1)})
-    if (words and repeated) or any(claim.support.verdict == "supported" for claim in checker.check(claims)):
+    if (words and repeated) or any(
+        claim.support.verdict == "supported" or claim.support.same_words for claim in checker.check(claims)
+    ):
         return "not_cited", "The answer says what the passage says and cites another passage."
     return "not_used", "It is in the context, and nothing in the answer comes from it."
 
