@@ -1,16 +1,16 @@
 """
-Measure the check of claims with minimal pairs: a true sentence, and the same sentence with one small change that makes it false.
+Measure the check of claims with minimal pairs: a true sentence, and the same sentence made false by one small change.
 
-    python -m bench.quality.minimal_pairs [--data DIR] [--half A|B] [--most N] [--kinds roles cut ...] [--show N] [--json FILE]
-    python -m bench.quality.minimal_pairs --written                 # the pairs written by hand, which need no public data
-    python -m bench.quality.minimal_pairs --verify LIBRARY          # a sample through `shiguan verify` on ingested books
+    python -m bench.quality.minimal_pairs [--half A|B] [--most N] [--kinds roles cut ...] [--show N] [--json FILE]
+    python -m bench.quality.minimal_pairs --list 5                  # read some pairs of every kind, unchecked
+    python -m bench.quality.minimal_pairs --verify                  # the sample book's through `shiguan verify`
 
-Every sentence goes through `check_claim` of the engine, as `shiguan verify` does it, with its own paragraph and three others of
-its book as numbered passages. `pair_rules.py` makes the pairs from the public sets and books; `golden/written_pairs.jsonl` has
-those written by hand, in other words than the book's. Half A may be looked at while the check is changed (`--show` prints what
-is wrong in it); half B is what the bars are for and is not printed.
+Every sentence goes through the engine's `check_claim`, as `shiguan verify` does it, with its own passage and three others of
+its book as numbered passages. `pair_rules.py` makes pairs of sentences of the public sets and books;
+`golden/written_pairs.jsonl` has some that were written by hand, in other words than their books have. Half A may be looked at
+while the check is changed (`--show` prints what is wrong in it); half B is what the bars are for, and nothing of it is printed.
 
-The exit code is 1 if a bar is missed, 2 if there are no data.
+The exit code is 1 if a bar is missed, 2 if there are no public data.
 """
 
 import argparse
@@ -20,38 +20,36 @@ import os
 import random
 import re
 import sys
+import tempfile
 import zipfile
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from html import unescape
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+from bench.quality.groundedness import DATA, ROOT, read
+from bench.quality.pair_rules import FORMS, RULES, han_names
 
-ROOT = Path(__file__).resolve().parents[2]
-DATA = Path(os.environ.get("SHIGUAN_PUBLIC_DATA", ROOT.parent / "shared" / "data"))
 WRITTEN = Path(__file__).parent / "golden" / "written_pairs.jsonl"
-SETS = ("en_squad2", "zh_cmrc2018", "zh_drcd", "evidence_expmrc", "tang_modern2classical")
+SAMPLE, SAMPLE_TEXT = "sample", ROOT / "examples" / "book" / "EPUB" / "text"
+SETS = {"en_squad2": "en", "en_multihop": "en", "zh_cmrc2018": "zh", "zh_drcd": "zh"}
 BOOKS = {"moby-dick": "en", "childrens-literature": "en", "jiutangshu_dev": "zh"}
-MOST, OTHERS, VERBATIM = 40, 3, 0.4
-"""How many pairs of each kind, language and half; how many passages stand beside the right one, how many are verbatim."""
-FALSE_SUPPORTED, CUT_SUPPORTED, TRUE_CONTRADICTED, VERBATIM_SUPPORTED, PARAPHRASED_FOUND = 0.02, 0.0, 0.01, 0.97, 0.95
+TANG = "tang_modern2classical"
+MOST, OTHERS, VERBATIM, MOST_READ = 30, 3, 0.4, 12_000
+"""How many pairs of each kind, language and half; how many passages beside the right one; what share is verbatim; how many
+sentences of a book are tried."""
+LEAST = {"zh": 250, "en": 700}
+"""Shorter paragraphs of a book are read together with the next, in characters."""
+BARS = {"cut": 0.0} | dict.fromkeys((kind for kind in RULES if kind != "cut"), 0.02)
+"""The largest share of false pairs of each kind that may be supported."""
+TRUE_CONTRADICTED, VERBATIM_SUPPORTED, PARAPHRASED_FOUND = 0.01, 0.97, 0.95
+_PAGE = re.compile(r"<span[^>]*pagebreak[^>]*>[^<]*</span>")
 _PARAGRAPH, _TAG, _SPACE = re.compile(r"<p\b[^>]*>(.*?)</p>", re.S), re.compile(r"<[^>]+>"), re.compile(r"\s+")
-_HAN = re.compile(r"[\u4e00-\u9fff]")
-
-
-@dataclass(frozen=True)
-class Passage:
-    """A paragraph, or a few, of a book or an article."""
-
-    book: str
-    title: str
-    language: str
-    text: str
+_NO_CLAIM = re.compile(r"[“”‘\"「」『』《》？?！!：:;；\n\[\]|]")
 
 
 @dataclass(frozen=True)
@@ -67,15 +65,10 @@ class Pair:
     passages: tuple[str, ...]
     gold: int
 
-    @property
-    def half(self) -> str:
-        """`A`, which may be looked at, or `B`: the same for all pairs of a passage."""
-        return "AB"[zlib.crc32(self.passages[self.gold].encode()) // 7 % 2]
-
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the check said of a pair: both verdicts, the reasons, and whether the true one was found in its passage."""
+    """What the check said of a pair: both verdicts with their reasons, and whether the true one cites its passage."""
 
     pair: Pair
     true: str
@@ -83,188 +76,6 @@ class Outcome:
     why_true: str
     why_false: str
     in_place: bool
-
-
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Read a gzipped JSONL file."""
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
-
-
-def book_passages(path: Path, language: str) -> Iterator[Passage]:
-    """Read the paragraphs of an EPUB, short ones together."""
-    least = 250 if language == "zh" else 700
-    with zipfile.ZipFile(path) as book:
-        for name in sorted(one for one in book.namelist() if one.endswith("html")):
-            held = ""
-            for paragraph in _PARAGRAPH.findall(book.read(name).decode("utf-8")):
-                text = _SPACE.sub(" ", unescape(_TAG.sub("", paragraph))).strip()
-                held = f"{held}\n\n{text}".strip()
-                if len(held) >= least:
-                    yield Passage(path.stem, name, language, held)
-                    held = ""
-
-
-def read_passages(folder: Path) -> list[Passage]:
-    """Read the passages of the public sets and books."""
-    found = []
-    for name in ("en_squad2", "zh_cmrc2018", "zh_drcd"):
-        rows = read_rows(folder / name / "corpus.jsonl.gz")
-        found += [Passage(name, row["title"], name[:2], row["text"]) for row in rows]
-    for language in ("en", "zh"):
-        rows = read_rows(folder / "evidence_expmrc" / f"{language}.jsonl.gz")
-        found += [Passage(f"expmrc-{language}", row["title"], language, row["source"]) for row in rows]
-    for name, language in BOOKS.items():
-        found += book_passages(folder / "epub" / f"{name}.epub", language)
-    return list({passage.text: passage for passage in found}.values())
-
-
-def sentences(passage: Passage) -> list[str]:
-    """Give the sentences that can stand alone as a claim: no question, no quotation, not too long."""
-    from shiguan.text.sentences import sentence_spans
-
-    found = []
-    for start, end in sentence_spans(passage.text):
-        text = passage.text[start:end]
-        wide = passage.language == "zh"
-        long_enough = 12 <= len(text) <= 90 if wide else 6 <= len(text.split()) <= 38
-        if (
-            not long_enough
-            or not text.endswith("。" if wide else ".")
-            or re.search(r"[“”‘\"「」『』《？?！!：:;；\n\[\]|]", text)
-        ):
-            continue
-        if not wide and (not text[0].isupper() or len(re.findall(r"[a-z]{2,} ", text)) < 4):
-            continue
-        found.append(text)
-    return found
-
-
-def pairs_of(text: str, kinds: Iterable[str]) -> Iterator[tuple[str, str, str, str]]:
-    """Make pairs of one sentence, one of each kind: kind, form, true, false."""
-    from bench.quality.pair_rules import FORMS, RULES
-
-    draw = random.Random(text)
-    for kind in kinds:
-        changed = [false for false in RULES[kind](text, draw) if false != text]
-        if not changed:
-            continue
-        false = draw.choice(changed)
-        rare = ["clause dropped", "date moved", *draw.sample(["script or case", "signs"], 2), "verbatim"]
-        for form in ["verbatim"] if draw.random() < VERBATIM else rare:
-            true_form = FORMS[form](text)
-            false_form = false if kind == "cut" else FORMS[form](false)
-            if (
-                form == "verbatim"
-                or (true_form != text and false_form not in (false, true_form))
-                or (kind == "cut" and true_form != text)
-            ):
-                yield kind, form, true_form, false_form
-                break
-
-
-def beside(passage: Passage, by_book: dict[str, list[Passage]], draw: random.Random) -> tuple[tuple[str, ...], int]:
-    """Put a passage among others of its article, or else of its book."""
-    near = [one.text for one in by_book[passage.book] if one.title == passage.title and one.text != passage.text]
-    far = [
-        one.text for one in draw.sample(by_book[passage.book], 8) if one.text != passage.text and one.text not in near
-    ]
-    near = [text for text in near if passage.text not in text and text not in passage.text]
-    others = [*draw.sample(near, min(OTHERS, len(near))), *far][:OTHERS]
-    gold = draw.randrange(OTHERS + 1)
-    return (*others[:gold], passage.text, *others[gold:]), gold
-
-
-def make_pairs(folder: Path, half: str, most: int, kinds: Sequence[str]) -> list[Pair]:
-    """Make pairs by rule, up to `most` of each kind and language, from as many sets and books as have some."""
-    passages = read_passages(folder)
-    by_book: dict[str, list[Passage]] = defaultdict(list)
-    everything: dict[str, str] = {}
-    for passage in passages:
-        by_book[passage.book].append(passage)
-    for book, of_book in by_book.items():
-        everything[book] = "\n".join(one.text for one in of_book)
-    draw = random.Random(20261128)
-    rows = [(passage, text) for passage in passages for text in sentences(passage)] + _retellings(folder)
-    draw.shuffle(rows)
-    # One of each set after the other, so that the long books do not crowd out the rest.
-    queues = [[row for row in rows if row[0].book == book] for book in sorted({row[0].book for row in rows})]
-    rows = [queue[at] for at in range(max(map(len, queues))) for queue in queues if at < len(queue)]
-    counts: Counter[tuple[str, str]] = Counter()
-    made: list[Pair] = []
-    for passage, text in rows:
-        if "AB"[zlib.crc32(passage.text.encode()) // 7 % 2] != half:
-            continue
-        wanted = [kind for kind in kinds if counts[passage.language, kind] < most]
-        for kind, form, true, false in pairs_of(text, wanted):
-            if false[:-1] in everything.get(passage.book, "") and kind != "cut":
-                continue
-            key = (passage.language, kind)
-            form = "paraphrased" if text not in passage.text else form
-            counts[key] += 1
-            around, gold = (
-                beside(passage, by_book, random.Random(text))
-                if passage.book in by_book
-                else _among(passage, folder, text)
-            )
-            made.append(
-                Pair(
-                    f"{kind}-{zlib.crc32((text + kind).encode()):08x}",
-                    passage.language,
-                    kind,
-                    form,
-                    true,
-                    false,
-                    around,
-                    gold,
-                )
-            )
-            break
-    return made
-
-
-def _retellings(folder: Path) -> list[tuple[Passage, str]]:
-    """Read modern sentences with the classical passage that they retell."""
-    texts = {row["id"]: row for row in read_rows(folder / "tang_modern2classical" / "corpus.jsonl.gz")}
-    found = []
-    for row in read_rows(folder / "tang_modern2classical" / "queries.jsonl.gz"):
-        one = texts[row["gold"][0]["doc_id"]]
-        text = row["text"] if row["text"].endswith("。") else row["text"].rstrip("，；") + "。"
-        if row["meta"]["stratum"] != "hard" and 12 <= len(text) <= 80 and not re.search(r"[“”「『《？！：；]", text):
-            found.append((Passage("tang", one["title"], "zh", one["text"]), text))
-    return found
-
-
-_TANG: list[str] = []
-
-
-def _among(passage: Passage, folder: Path, text: str) -> tuple[tuple[str, ...], int]:
-    if not _TANG:
-        _TANG.extend(row["text"] for row in read_rows(folder / "tang_modern2classical" / "corpus.jsonl.gz"))
-    draw = random.Random(text)
-    others = [one for one in draw.sample(_TANG, OTHERS + 1) if one != passage.text][:OTHERS]
-    gold = draw.randrange(OTHERS + 1)
-    return (*others[:gold], passage.text, *others[gold:]), gold
-
-
-def check(pair: Pair) -> Outcome:
-    """Check both sentences of a pair against its passages, as `shiguan verify` does."""
-    from haystack import Document
-    from shiguan.engine.verification import check_claim
-
-    documents = [
-        Document(id=f"p{number}", content=text, meta={"parent_id": f"p{number}", "source": "book", "title": "book"})
-        for number, text in enumerate(pair.passages)
-    ]
-    true, false = (check_claim(text, lambda _: documents) for text in (pair.true, pair.false))
-    return Outcome(
-        pair,
-        true["verdict"],
-        false["verdict"],
-        true["reason"],
-        false["reason"],
-        true.get("parent_id") == f"p{pair.gold}",
-    )
 
 
 @dataclass(frozen=True)
@@ -280,85 +91,280 @@ class Row:
     @property
     def holds(self) -> bool:
         """Whether the bar is kept."""
-        return (self.at_most is None or self.value <= self.at_most) and (
-            self.at_least is None or self.value >= self.at_least
+        low = self.at_least is None or self.value >= self.at_least
+        return low and (self.at_most is None or self.value <= self.at_most)
+
+
+@dataclass(frozen=True)
+class Book:
+    """A book, or a set of articles: its passages by article."""
+
+    name: str
+    language: str
+    articles: Mapping[str, Sequence[str]]
+
+    @cached_property
+    def texts(self) -> list[str]:
+        return [text for texts in self.articles.values() for text in texts]
+
+    @cached_property
+    def whole(self) -> str:
+        return "\n".join(self.texts)
+
+    @cached_property
+    def _names(self) -> dict[str, frozenset[str]]:
+        if self.name in BOOKS:
+            return dict.fromkeys(self.articles, han_names(self.whole))
+        return {article: han_names("\n".join(texts)) for article, texts in self.articles.items()}
+
+    def names(self, article: str) -> frozenset[str]:
+        """Give the names of persons: of a book those of all its chapters, of a set those of the article."""
+        return frozenset() if self.language == "en" else self._names[article]
+
+    def around(self, article: str, passage: str, draw: random.Random) -> tuple[tuple[str, ...], int]:
+        """Put a passage among others of its article, or else of the book; gives its place."""
+        near = [text for text in dict.fromkeys(self.articles[article]) if passage not in text and text not in passage]
+        far = [
+            text for text in draw.sample(self.texts, min(8, len(self.texts))) if text != passage and text not in near
+        ]
+        others = [*draw.sample(near, min(OTHERS, len(near))), *far][:OTHERS]
+        gold = draw.randrange(len(others) + 1)
+        return (*others[:gold], passage, *others[gold:]), gold
+
+
+def half_of(text: str) -> str:
+    """Name the half of all pairs of a passage."""
+    return "AB"[zlib.crc32(text.encode()) // 7 % 2]
+
+
+def _paragraphs(pages: Iterable[str], language: str) -> Iterator[str]:
+    for page in pages:
+        held = ""
+        for paragraph in _PARAGRAPH.findall(_PAGE.sub("", page)):
+            held = f"{held}\n\n{_SPACE.sub(' ', unescape(_TAG.sub('', paragraph))).strip()}".strip()
+            if len(held) >= LEAST[language]:
+                yield held
+                held = ""
+        if held:
+            yield held
+
+
+def read_epub(path: Path, language: str) -> Book:
+    """Read the paragraphs of a book, by chapter."""
+    with zipfile.ZipFile(path) as book:
+        pages = {name: book.read(name).decode("utf-8") for name in sorted(book.namelist()) if name.endswith("html")}
+    return Book(path.stem, language, {name: [*_paragraphs([page], language)] for name, page in pages.items()})
+
+
+def read_sample(language: str) -> Book:
+    """Read the sample book of this repository: its English or its Chinese chapters."""
+    pages = {path.name: path.read_text(encoding="utf-8") for path in sorted(SAMPLE_TEXT.glob("ch*.xhtml"))}
+    pages = {
+        name: page for name, page in pages.items() if ('lang="zh' in page.partition(">")[2][:300]) == (language == "zh")
+    }
+    return Book(SAMPLE, language, {name: [*_paragraphs([page], language)] for name, page in pages.items()})
+
+
+def read_books(folder: Path) -> list[Book]:
+    """Read the public sets and books."""
+    found = []
+    for name, language in [*SETS.items(), (TANG, "zh")]:
+        articles = defaultdict(list)
+        for row in read(folder / name / "corpus.jsonl.gz"):
+            articles[row["title"]].append(row["text"])
+        found.append(Book(name, language, articles))
+    for language in ("en", "zh"):
+        articles = defaultdict(list)
+        for row in read(folder / "evidence_expmrc" / f"{language}.jsonl.gz"):
+            articles[row["title"]] = [*dict.fromkeys([*articles[row["title"]], row["source"]])]
+        found.append(Book(f"expmrc-{language}", language, articles))
+    return [*found, *(read_epub(folder / "epub" / f"{name}.epub", language) for name, language in BOOKS.items())]
+
+
+def sentences(text: str, language: str) -> list[str]:
+    """Give the sentences that can stand alone as a claim: no question, no quotation, neither long nor short."""
+    from shiguan.text.sentences import sentence_spans
+
+    found = []
+    for one in (text[start:end] for start, end in sentence_spans(text)):
+        words = len(re.findall("[a-z]{2,} ", one))
+        fits = 12 <= len(one) <= 90 if language == "zh" else words >= 4 and len(one.split()) <= 38 and one[0].isupper()
+        if fits and one.endswith("。" if language == "zh" else ".") and not _NO_CLAIM.search(one):
+            found.append(one)
+    return found
+
+
+def changed(text: str, kinds: Iterable[str], names: frozenset[str]) -> Iterator[tuple[str, str, str, str]]:
+    """Make pairs of one sentence, one of each kind: kind, form, true, false."""
+    draw = random.Random(text)
+    for kind in kinds:
+        made = [false for false in RULES[kind](text, draw, names) if false != text]
+        if not made:
+            continue
+        false = draw.choice(made)
+        rare = ["date moved", "clause dropped"]
+        forms = ["verbatim"] if draw.random() < VERBATIM else [*draw.sample(["script or case", "signs"], 2), "verbatim"]
+        for form in ["verbatim"] if kind == "cut" else [*rare, *forms]:
+            true_form, false_form = FORMS[form](text), FORMS[form](false)
+            if form == "verbatim" or (true_form != text and false_form not in (false, true_form)):
+                yield kind, form, true_form, false_form
+                break
+
+
+def make_pairs(folder: Path, half: str, most: int, kinds: Sequence[str]) -> list[Pair]:
+    """Make pairs by rule, up to `most` of each kind and language, from all sets and books in turn."""
+    books = read_books(folder)
+    queues = [retellings(folder, book) if book.name == TANG else _sentences_of(book) for book in books]
+    for queue in queues:
+        random.Random(len(queue)).shuffle(queue)
+        del queue[MOST_READ:]
+    counts: Counter[tuple[str, str]] = Counter()
+    pairs: list[Pair] = []
+    seen: set[str] = set()
+    for at in range(max(map(len, queues))):
+        for book, (article, passage, text) in (
+            (b, queue[at]) for b, queue in zip(books, queues, strict=True) if at < len(queue)
+        ):
+            wanted = [kind for kind in kinds if counts[book.language, kind] < most]
+            if not wanted or half_of(passage) != half or text in seen:
+                continue
+            seen.add(text)
+            for kind, form, true, false in changed(text, wanted, book.names(article)):
+                if kind != "cut" and false[:-1] in book.whole:
+                    continue
+                counts[book.language, kind] += 1
+                form = form if text in passage else "paraphrased"
+                name = f"{kind}-{zlib.crc32(f'{kind} {text}'.encode()):08x}"
+                pairs.append(
+                    Pair(
+                        name,
+                        book.language,
+                        kind,
+                        form,
+                        true,
+                        false,
+                        *book.around(article, passage, random.Random(text)),
+                    )
+                )
+                break
+    return pairs
+
+
+def _sentences_of(book: Book) -> list[tuple[str, str, str]]:
+    found = ((article, text) for article, texts in book.articles.items() for text in texts)
+    return [(article, text, one) for article, text in found for one in sentences(text, book.language)]
+
+
+def retellings(folder: Path, book: Book) -> list[tuple[str, str, str]]:
+    """Read modern sentences with the classical passage that they retell."""
+    rows = {row["id"]: row for row in read(folder / TANG / "corpus.jsonl.gz")}
+    found = []
+    for row in read(folder / TANG / "queries.jsonl.gz"):
+        of, text = rows[row["gold"][0]["doc_id"]], row["text"].rstrip("，；。") + "。"
+        if row["meta"]["stratum"] != "hard" and 12 <= len(text) <= 80 and not _NO_CLAIM.search(text):
+            found.append((of["title"], of["text"], text))
+    return found
+
+
+def written_pairs(folder: Path | None, half: str = "") -> list[Pair]:
+    """Read the pairs written by hand; without public data those on the sample book."""
+    books = {(SAMPLE, language): read_sample(language) for language in ("en", "zh")}
+    if folder is not None:
+        books |= {(name, of): read_epub(folder / "epub" / f"{name}.epub", of) for name, of in BOOKS.items()}
+    pairs = []
+    for row in map(json.loads, WRITTEN.read_text(encoding="utf-8").splitlines()):
+        book = books.get((row["book"], row["language"]))
+        if book is None:
+            continue
+        phrase = _SPACE.sub(" ", row["phrase"])
+        article, passage = next(
+            ((article, text) for article, texts in book.articles.items() for text in texts if phrase in text), ("", "")
         )
+        if not passage:
+            raise ValueError(f"No passage of {row['book']} has the phrase of `{row['id']}`: {phrase!r}. Correct it.")
+        if half in ("", half_of(passage)):
+            around = book.around(article, passage, random.Random(row["true"]))
+            pairs.append(
+                Pair(row["id"], row["language"], row["kind"], "paraphrased", row["true"], row["false"], *around)
+            )
+    return pairs
 
 
-def _share(outcomes: Sequence[Outcome], hit: Iterable[bool]) -> float:
-    return sum(hit) / len(outcomes) if outcomes else 0.0
+def check(pair: Pair) -> Outcome:
+    """Check both sentences of a pair against its passages, as `shiguan verify` does."""
+    from haystack import Document
+
+    from shiguan.engine.verification import check_claim
+
+    passages = [
+        Document(id=f"{number}", content=text, meta={"parent_id": f"{number}", "source": "book", "title": "book"})
+        for number, text in enumerate(pair.passages)
+    ]
+    true, false = (check_claim(text, lambda _: passages) for text in (pair.true, pair.false))
+    in_place = true.get("parent_id") == f"{pair.gold}"
+    return Outcome(pair, true["verdict"], false["verdict"], true["reason"], false["reason"], in_place)
+
+
+def verified(pairs: Sequence[Pair], library: Path) -> list[Outcome]:
+    """Check pairs with `shiguan verify` on a library that has their book."""
+    from shiguan.engine.runner import Runner
+    from shiguan.evaluation.provenance import TENANT
+
+    with Runner("embedded", "simple", data_dir=library) as runner:
+        found = [
+            {item["text"]: item for item in runner.verify("\n\n".join(texts), tenant_id=TENANT)["items"]}
+            for texts in ([pair.true for pair in pairs], [pair.false for pair in pairs])
+        ]
+    outcomes = []
+    for pair in pairs:
+        true, false = found[0][pair.true], found[1][pair.false]
+        quote, passage = _SPACE.sub("", true.get("quote") or ""), _SPACE.sub("", pair.passages[pair.gold])
+        in_place = bool(quote) and (quote in passage or passage in quote)
+        outcomes.append(Outcome(pair, true["verdict"], false["verdict"], true["reason"], false["reason"], in_place))
+    return outcomes
 
 
 def rows_of(outcomes: Sequence[Outcome]) -> list[Row]:
-    """Work the shares out: false ones by kind and language, true ones by form."""
+    """Work the shares out: of false sentences by kind and language, of true ones by form."""
     rows: list[Row] = []
+
+    def add(
+        name: str,
+        of: Sequence[Outcome],
+        hit: Iterable[bool],
+        at_most: float | None = None,
+        at_least: float | None = None,
+    ) -> None:
+        if of:
+            rows.append(Row(name, len(of), sum(hit) / len(of), at_most, at_least))
+
     for language in sorted({one.pair.language for one in outcomes}):
         mine = [one for one in outcomes if one.pair.language == language]
-        for kind in dict.fromkeys(one.pair.kind for one in mine):
+        for kind in RULES:
             some = [one for one in mine if one.pair.kind == kind]
-            bar = CUT_SUPPORTED if kind == "cut" else FALSE_SUPPORTED
-            rows.append(
-                Row(
-                    f"{language}: false and supported, {kind}",
-                    len(some),
-                    _share(some, (o.false == "supported" for o in some)),
-                    bar,
-                )
-            )
-        rows.append(
-            Row(
-                f"{language}: false and contradicted",
-                len(mine),
-                _share(mine, (o.false == "contradicted" for o in mine)),
-            )
-        )
-        rows.append(
-            Row(
-                f"{language}: true and contradicted",
-                len(mine),
-                _share(mine, (o.true == "contradicted" for o in mine)),
-                TRUE_CONTRADICTED,
-            )
-        )
-        for form in dict.fromkeys(one.pair.form for one in mine):
+            add(f"{language}: false and supported, {kind}", some, (o.false == "supported" for o in some), BARS[kind])
+        add(f"{language}: false and contradicted", mine, (o.false == "contradicted" for o in mine))
+        add(f"{language}: true and contradicted", mine, (o.true == "contradicted" for o in mine), TRUE_CONTRADICTED)
+        for form in FORMS:
             some = [one for one in mine if one.pair.form == form]
-            if form == "paraphrased":
-                hit = (o.true in ("supported", "partial") and o.in_place for o in some)
-                rows.append(
-                    Row(
-                        f"{language}: true, paraphrased, supported or partial in its passage",
-                        len(some),
-                        _share(some, hit),
-                        None,
-                        PARAPHRASED_FOUND,
-                    )
-                )
-                rows.append(
-                    Row(
-                        f"{language}: true, paraphrased, supported",
-                        len(some),
-                        _share(some, (o.true == "supported" for o in some)),
-                    )
-                )
-            else:
-                rows.append(
-                    Row(
-                        f"{language}: true, {form}, supported",
-                        len(some),
-                        _share(some, (o.true == "supported" for o in some)),
-                    )
-                )
+            add(f"{language}: true, {form}, supported", some, (o.true == "supported" for o in some))
         near = [one for one in mine if one.pair.form != "paraphrased"]
-        if near:
-            rows.append(
-                Row(
-                    f"{language}: true, verbatim or nearly, supported",
-                    len(near),
-                    _share(near, (o.true == "supported" for o in near)),
-                    None,
-                    VERBATIM_SUPPORTED,
-                )
-            )
+        add(
+            f"{language}: true, verbatim or nearly, supported",
+            near,
+            (o.true == "supported" for o in near),
+            None,
+            VERBATIM_SUPPORTED,
+        )
+        for by_hand, what in ((True, "paraphrased by hand"), (False, "retold")):
+            some = [
+                one
+                for one in mine
+                if one.pair.form == "paraphrased" and one.pair.id.startswith((SAMPLE, *BOOKS)) == by_hand
+            ]
+            found = (o.true in ("supported", "partial") and o.in_place for o in some)
+            add(f"{language}: true, {what}, supported or partial in its passage", some, found, None, PARAPHRASED_FOUND)
+            add(f"{language}: true, {what}, supported", some, (o.true == "supported" for o in some))
     return rows
 
 
@@ -379,47 +385,58 @@ def table(rows: Iterable[Row]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; gives the exit code."""
-    from bench.quality.pair_rules import RULES
-
     parser = argparse.ArgumentParser(description="Measure the check of claims with minimal pairs.")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the sets (default: $SHIGUAN_PUBLIC_DATA)")
     parser.add_argument(
         "--half", choices=("A", "B"), default="A", help="A may be looked at, B is for the bars (default: A)"
     )
     parser.add_argument(
-        "--most", type=int, default=MOST, metavar="N", help=f"pairs of each kind and language (default: {MOST})"
+        "--most", type=int, default=MOST, metavar="N", help=f"of each kind and language (default: {MOST})"
     )
     parser.add_argument(
         "--kinds", nargs="+", default=list(RULES), choices=list(RULES), metavar="KIND", help="only these"
     )
-    parser.add_argument("--show", type=int, default=0, metavar="N", help="print so many wrong ones of half A")
     parser.add_argument(
-        "--list", type=int, default=0, metavar="N", help="print so many pairs of each kind of half A, unchecked"
+        "--list", type=int, default=0, metavar="N", help="print N pairs of each kind of half A, unchecked"
     )
+    parser.add_argument("--show", type=int, default=0, metavar="N", help="print N wrong ones of half A")
+    parser.add_argument("--verify", action="store_true", help="check the sample book's pairs on an ingested library")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the outcomes here too")
     options = parser.parse_args(arguments)
+    if options.verify:
+        from bench.quality.gate import prepare
+
+        with tempfile.TemporaryDirectory(prefix="shiguan-pairs-") as folder:
+            return _report(verified(written_pairs(None), prepare(Path(folder))), options)
     if not (options.data / "en_squad2").is_dir():
         print(f"There are no public sets in {options.data}. Name their folder with --data.", file=sys.stderr)
         return 2
-    pairs = make_pairs(options.data, options.half, options.most, options.kinds)
+    pairs = [one for one in written_pairs(options.data, options.half) if one.kind in options.kinds]
+    pairs += make_pairs(options.data, options.half, options.most, options.kinds)
     if options.list and options.half == "A":
-        for key in dict.fromkeys((one.language, one.kind) for one in pairs):
-            for one in [p for p in pairs if (p.language, p.kind) == key][: options.list]:
-                print(f"{one.language} {one.kind} ({one.form})\n   {one.true}\n   {one.false}")
+        for kind, language in dict.fromkeys((one.kind, one.language) for one in pairs):
+            for one in [p for p in pairs if (p.kind, p.language) == (kind, language)][: options.list]:
+                print(f"{language} {kind} ({one.form})\n   {one.true}\n   {one.false}")
         return 0
-    outcomes = [check(pair) for pair in pairs]
+    return _report([check(pair) for pair in pairs], options)
+
+
+def _report(outcomes: list[Outcome], options: argparse.Namespace) -> int:
     rows = rows_of(outcomes)
     print(table(rows))
     if options.json:
         options.json.write_text(
             json.dumps([asdict(one) for one in outcomes], ensure_ascii=False, indent=1), encoding="utf-8"
         )
-    if options.half == "A":
-        wrong = [one for one in outcomes if one.false == "supported" or one.true not in ("supported", "partial")]
-        for one in wrong[: options.show]:
-            print(
-                f"{one.pair.language} {one.pair.kind} ({one.pair.form})\n   true  {one.true}: {one.pair.true} [{one.why_true}]\n   false {one.false}: {one.pair.false} [{one.why_false}]"
-            )
+    wrong = [
+        one
+        for one in outcomes
+        if one.false == "supported" or one.true not in ("supported", "partial") or not one.in_place
+    ]
+    for one in wrong[: options.show if options.half == "A" else 0]:
+        print(f"{one.pair.id} {one.pair.language} ({one.pair.form})")
+        print(f"   true: {one.true}{'' if one.in_place else ', elsewhere'}: {one.pair.true} [{one.why_true}]")
+        print(f"   false: {one.false}: {one.pair.false} [{one.why_false}]")
     return int(not all(row.holds for row in rows))
 
 

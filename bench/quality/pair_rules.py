@@ -19,7 +19,7 @@ from opencc import OpenCC
 from bench.quality.swaps import _dates, _numbers
 
 _WORDS: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("pair_words.yml").read_text(encoding="utf-8"))
-Rule = Callable[[str, random.Random], Iterator[str]]
+Rule = Callable[[str, random.Random, frozenset[str]], Iterator[str]]
 
 _UP = "A-ZÀ-ÖØ-Þ"
 _CAP = rf"[{_UP}][\w’'-]*\w(?:\s(?:(?:of|de|la|van|von|del|y|al|ibn)\s(?=[{_UP}]))?[{_UP}][\w’'-]*\w)*"
@@ -31,13 +31,19 @@ _NOT_NAMES = frozenset(
     "Then Thus With Under Another Such I We You My Our Your English French German Spanish Italian Chinese Japanese Roman "
     "Greek Russian American British European African Asian Indian Christian Catholic Protestant Jewish Islamic Muslim "
     "January February March April May June July August September October November December Monday Tuesday Wednesday Thursday "
-    "Friday Saturday Sunday Until Upon Only Even Once Also According Like Between Among Several Other Later".split()
+    "Friday Saturday Sunday Until Upon Only Even Once Also According Like Between Among Several Other Later Formerly President".split()
 )
 _IRREGULAR, _SYMMETRIC = _WORDS["verbs"]["irregular"].split(), frozenset(_WORDS["verbs"]["symmetric"].split())
 _HAN_VERBS = "|".join(sorted(_WORDS["verbs"]["han"].split(), key=len, reverse=True))
-_VERB = rf"(?P<v>(?:\w{{2,}}ed|{'|'.join(_IRREGULAR)})(?:\s(?:by|to))?)"
+_HAN_MORE_VERBS = "|".join(_WORDS["verbs"]["han_persons"].split())
+_NO_GIVEN = (
+    "[的了在是为為于於之其而不人年月日时時和与與及国國朝军軍州县縣省市区區部门門城山河江大小上下中外内東西南北东]"
+)
+_VERB = rf"(?P<v>(?:[a-z]{{2,}}ed|{'|'.join(_IRREGULAR)})(?:\s(?:by|to))?)"
+_ENTITY = rf"(?:[Tt]he )?{_CAP}"
 _TWO_NAMES = re.compile(
-    rf"{_STARTS}(?P<a>{_CAP}),?\s(?P<aux>(?:(?:was|were|had|had been|has been|later|then|also|soon)\s)*){_VERB}\s(?P<b>{_CAP}){_ENDS}"
+    rf"{_STARTS}(?P<a>{_ENTITY}),?\s(?P<aux>(?:(?:was|were|had|had been|has been|later|then|also|soon)\s)*){_VERB}\s"
+    rf"(?P<b>{_ENTITY}){_ENDS}"
 )
 _WORD = r"(?!had|was|were|not|have|has|who|that|which|never|then|also|been|whole|same|one)[a-z][a-z-]{2,}"
 _PHRASE = rf"(?:The|the|A|An|a|an|His|Her|Their)\s(?:{_WORD}\s)?{_WORD}"
@@ -45,22 +51,29 @@ _TWO_PHRASES = re.compile(
     rf"{_STARTS}(?P<a>{_PHRASE}|{_CAP})\s(?P<aux>(?:(?:was|were|had|later|then|also)\s)*){_VERB}\s(?P<b>{_PHRASE}|{_CAP}){_ENDS}"
 )
 _RELATIVE = re.compile(
-    rf"{_STARTS}(?P<a>{_CAP}),?\s(?P<m>(?:was |is |became )?(?:the |a )?(?:son|daughter|father|mother|successor|pupil|student|capital|wife|"
+    rf"{_STARTS}(?P<a>{_ENTITY}),?\s(?P<m>(?:was |is |became )?(?:the |a )?(?:son|daughter|father|mother|successor|pupil|student|capital|wife|"
     rf"widow|nephew|disciple|part|colony|subsidiary|suburb|tributary) (?:of|to))\s(?P<b>{_CAP}){_ENDS}"
 )
 _FROM_TO = re.compile(rf"\bfrom\s(?:the\s)?(?P<a>{_CAP}),?\s(?P<m>(?:\w+\s){{0,2}}to)\s(?:the\s)?(?P<b>{_CAP}){_ENDS}")
 _HAN_TWO = re.compile(
-    rf"(?:(?<=[，。；])|^)(?P<lead>(?:[^，。；]{{0,8}}[年月日]，?)?)(?P<a>[^，。；、被把将將由从從于於的了在是与與和及跟对對为為其之而乃曾又再已便就后後年月日时時所并並也]{{2,8}})"
+    rf"(?:(?<=[，。；])|^)(?P<lead>(?:[^，。；]{{0,8}}[年月日]，?)?)(?P<a>[^，。；、被把将將由从從于於的了在是与與和及跟对對为為其之而乃曾又再已便就后後年月日时時所并並也不]{{2,8}}?)"
     rf"(?P<aux>曾经?|于?|又|已|率军|率軍|大)(?P<v>{_HAN_VERBS})(?P<b>[^，。；、的了在是于於及而之其者所等并並时時后後不以为為一二三四五六七八九十百千]{{2,8}})(?=[，。；])"
 )
 _HAN_PASSIVE = re.compile(
-    r"(?:(?<=[，。；])|^)(?P<a>[^，。；、被的了在是于於与與和及年月日]{2,8})(?P<v>被|为|為)(?P<b>[^，。；、的了在是于於及所誉譽称稱认認视視]{2,8})(?P<w>所?(?:击败|擊敗|打败|杀死|殺死|俘获|收购|收購|逮捕|任命|取代|杀|殺|败|擒|破|斩|执|攻陷|占领|佔領|征服))"
+    r"(?P<v>被|(?<![以因])为|(?<![以因])為)(?P<b>[^，。；、的了在是于於及所誉譽称稱认認视視以]{2,5})"
+    rf"(?P<w>(?:(?<=[^所])所)?(?:{_HAN_VERBS}|{_HAN_MORE_VERBS}))(?=[，。；])"
 )
 _HAN_RELATIVE = re.compile(
     r"(?:(?<=[，。；])|^)(?P<a>[^，。；、的了在于於与與和及年月日]{2,8})是(?P<b>[^，。；、的了在于於与與和及年月日一]{2,8})的(?P<m>儿子|兒子|女儿|女兒|父亲|父親|母亲|母親|妻子|丈夫|弟子|学生|學生|首都|首府|省会|省會|支流|前身|继承人|徒弟|老师|老師|子公司)(?=[，。；])"
 )
+_HAN_GIVEN = re.compile(rf"(?=([{_WORDS['surnames']}](?!{_NO_GIVEN})[\u4e00-\u9fff](?!{_NO_GIVEN})[\u4e00-\u9fff]))")
+_HAN_ACTS = re.compile(
+    rf"(?:(?<=[，。；、使将将將军軍尉史令守牧遣命从從])|^)(?=(?P<a>[\u4e00-\u9fff]{{3}})(?:又|乃|遂|亦|曾|率军|大)?(?:{_HAN_VERBS}|{_HAN_MORE_VERBS})(?P<b>[\u4e00-\u9fff]{{3}}))"
+)
+_COMPANY = 2
+"""Before and after how many different characters a name must stand."""
 _HAN_FROM_TO = re.compile(
-    r"(?P<p>从|從|自|由)(?P<a>[^，。；、的了在从從自由一-十\d]{2,6})(?P<m>出发，?|出發，?|经[^，。；]{2,8}|)(?P<q>到达|到達|前往|开往|開往|通往|飞往|飛往|迁往|遷往|迁至|遷至|移居|至|到)(?P<b>[^，。；、的了在\d一二三四五六七八九十]{2,6})(?=[，。；的])"
+    r"(?P<p>从|從|自|由)(?P<a>[^，。；、的了在从從自由得受收看听聽\d一二三四五六七八九十]{2,6})(?P<m>出发，?|出發，?|经[^，。；]{2,8}|)(?P<q>到达|到達|前往|开往|開往|通往|飞往|飛往|迁往|遷往|迁至|遷至|移居|至|到)(?P<b>[^，。；、的了在\d一二三四五六七八九十]{2,6})(?=[，。；的])"
 )
 _PERSON = re.compile(rf"\b(?P<f>{'|'.join(' '.join(_WORDS['first_names']).split())})\s(?P<s>[A-Z][a-z]{{2,}})\b")
 _HAN_PERSON = re.compile(
@@ -81,7 +94,7 @@ _EN_DENIED = re.compile(
 )
 _HAN_DENIES = re.compile(r"[不没沒未无無非否莫勿仅僅只]|除非|以外|之外")
 _HAN_AFFIRMS = re.compile(
-    r"(?<=[^，。但于於还還就也都只总總凡不算可若要正便即而或说說又更皆因由])(?:(是)(?=[^，。不]{3,})|(位于|位於|成为|成為|获得|獲得|参加|參加|担任|擔任|加入|包括|拥有|擁有|属于|屬於|使用|采用|採用|支持|允许|允許|举行|舉行|发生|發生|出现|出現|毕业|畢業)|(?<=[中内內里裡上仍])(有)(?=[^，。关關些的效助限]{2,}))"
+    r"(?<=[^，。但于於还還就也都只总總凡不算可若要正便即而或说說又更皆因由])(?:(是)(?=[^，。不]{3,})|(位于|位於|成为|成為|获得|獲得|参加|參加|担任|擔任|加入|包括|拥有|擁有|属于|屬於|使用|采用|採用|支持|允许|允許|举行|舉行|发生|發生|出现|出現|毕业|畢業)(?![，。]|[^，。]{0,6}的)|(?<=[中内內里裡上仍])(有)(?=[^，。关關些的效助限]{2,}))"
 )
 _HAN_NOT = {"是": "不是", "有": "没有"}
 _HAN_DENIED = re.compile(
@@ -94,7 +107,7 @@ _HAN_AFFIRMED = {
     "不會": "會",
     "无法": "能够",
     "無法": "能夠",
-    "未能": "成功",
+    "未能": "能够",
     "不再": "仍然",
     "不得": "可以",
     "不可": "可以",
@@ -102,8 +115,11 @@ _HAN_AFFIRMED = {
 
 
 def _swapped(match: re.Match[str], text: str) -> str:
-    (start, end), (begin, stop) = match.span("a"), match.span("b")
-    return text[:start] + text[begin:stop] + text[end:begin] + text[start:end] + text[stop:]
+    a, b = match["a"], match["b"]
+    if not match.start("a") and a.startswith("The ") and not b.startswith("The "):
+        a = f"the {a[4:]}"
+    b = b[0].upper() + b[1:] if not match.start("a") else b
+    return text[: match.start("a")] + b + text[match.end("a") : match.start("b")] + a + text[match.end("b") :]
 
 
 _HAN_NAME = re.compile(
@@ -116,25 +132,36 @@ _HAN_NO_NAME = re.compile("[他她它们們自己此该該但却很能可会會�
 def _is_name(name: str) -> bool:
     if re.search(r"[\u4e00-\u9fff]", name):
         return bool(_HAN_NAME.fullmatch(name)) and not _HAN_NO_NAME.search(name)
+    name = re.sub("^[Tt]he ", "", name)
     return name[0].isupper() and not {*name.split()} & _NOT_NAMES and not re.search(r"['’]s?$", name)
 
 
-def roles(text: str, draw: random.Random) -> Iterator[str]:
+def han_names(text: str) -> frozenset[str]:
+    """Find the names of persons in a Chinese text: a surname and two characters that stand there in changing company."""
+    around: dict[str, tuple[set[str], set[str]]] = {}
+    for match in _HAN_GIVEN.finditer(text):
+        before, after = around.setdefault(match[1], (set(), set()))
+        before.add(text[match.start() - 1 : match.start()])
+        after.add(text[match.start() + 3 : match.start() + 4])
+    return frozenset(name for name, (before, after) in around.items() if min(len(before), len(after)) >= _COMPANY)
+
+
+def roles(text: str, draw: random.Random, names: frozenset[str]) -> Iterator[str]:
     """Exchange two names around a verb, or a relation, that has a direction."""
     for pattern in (_TWO_NAMES, _RELATIVE, _HAN_TWO, _HAN_RELATIVE):
         for match in pattern.finditer(text):
             verb = (match.groupdict().get("v") or "").removesuffix(" by")
-            if (
-                match["a"] != match["b"]
-                and verb not in _SYMMETRIC
-                and not verb.endswith(" to")
-                and _is_name(match["a"])
-                and _is_name(match["b"])
-            ):
+            if match["a"] == match["b"] or verb in _SYMMETRIC or verb.endswith(" to"):
+                continue
+            if _is_name(match["a"]) and _is_name(match["b"]):
                 yield _swapped(match, text)
+    for match in _HAN_ACTS.finditer(text) if names else ():
+        a, b = match["a"], match["b"]
+        if a in names and b in names and a != b:
+            yield _swapped(match, text)
 
 
-def reverse(text: str, draw: random.Random) -> Iterator[str]:
+def reverse(text: str, draw: random.Random, names: frozenset[str]) -> Iterator[str]:
     """Exchange subject and object, or make an active sentence of a passive one with the names left in their places."""
     for match in _TWO_PHRASES.finditer(text):
         (a, b), verb = match.group("a", "b"), match["v"]
@@ -153,19 +180,22 @@ def reverse(text: str, draw: random.Random) -> Iterator[str]:
             text[: match.start("a")] + first + text[match.end("a") : match.start("b")] + second + text[match.end("b") :]
         )
     for match in _HAN_PASSIVE.finditer(text):
-        if _is_name(match["a"]) and _is_name(match["b"]):
+        if _is_name(match["b"]) or match["b"] in names:
             yield text[: match.start("v")] + match["w"].removeprefix("所") + match["b"] + text[match.end() :]
-            yield _swapped(match, text)
 
 
-def name(text: str, draw: random.Random) -> Iterator[str]:
+def name(text: str, draw: random.Random, names: frozenset[str]) -> Iterator[str]:
     """Put another person of the same surname, or another place of the same kind, in place of one."""
     for match in _PERSON.finditer(text):
-        names = next(line.split() for line in _WORDS["first_names"] if match["f"] in line.split())
-        yield _put(text, match.span("f"), draw.choice([n for n in names if n not in text]))
+        line = next(line.split() for line in _WORDS["first_names"] if match["f"] in line.split())
+        yield _put(text, match.span("f"), draw.choice([one for one in line if one not in text]))
     for match in _HAN_FOREIGN.finditer(text):
         yield _put(text, match.span("f"), draw.choice([n for n in _WORDS["foreign"].split() if n not in text]))
-    for match in _HAN_PERSON.finditer(text):
+    for one in sorted({match[1] for match in _HAN_GIVEN.finditer(text)} & names):
+        others = sorted(other for other in names if other[0] == one[0] and other not in text)
+        if text.count(one) == 1 and others:
+            yield text.replace(one, draw.choice(others))
+    for match in _HAN_PERSON.finditer(text) if not names else ():
         given = draw.choice([g for g in _WORDS["given"].split() if g not in match["g"]])
         yield _put(text, match.span("g"), match["g"][0] + given)
     traditional = _is_traditional(text)
@@ -192,7 +222,7 @@ def _is_traditional(text: str) -> bool:
     return _converter("t2s").convert(text) != text
 
 
-def number(text: str, draw: random.Random) -> Iterator[str]:
+def number(text: str, draw: random.Random, names: frozenset[str]) -> Iterator[str]:
     """Change one digit, month or numeral."""
     for start, end, new in [*_dates(text, draw), *_numbers(text, draw)]:
         yield re.sub(r"\b(a|an) (?=\w)", _article, _put(text, (start, end), new))
@@ -200,12 +230,18 @@ def number(text: str, draw: random.Random) -> Iterator[str]:
         yield _put(text, match.span(), draw.choice([d for d in "二三四五六七八九" if d != match[0]]))
 
 
-def negation(text: str, draw: random.Random) -> Iterator[str]:
+def _affirmed(text: str, match: re.Match[str]) -> str:
+    if re.search("从来$|從來$", text[: match.start()]):
+        return "曾"
+    return _HAN_AFFIRMED.get(match[0].removeprefix("并").removeprefix("並"), "")
+
+
+def negation(text: str, draw: random.Random, names: frozenset[str]) -> Iterator[str]:
     """Deny what is said, or say what is denied."""
     for match in _EN_DENIED.finditer(text):
         yield text[: match.end(1)] + text[match.end(2) :]
     for match in _HAN_DENIED.finditer(text):
-        yield _put(text, match.span(), _HAN_AFFIRMED.get(match[0].removeprefix("并").removeprefix("並"), ""))
+        yield _put(text, match.span(), _affirmed(text, match))
     if not _DENIES.search(text):
         for match in list(_AUX.finditer(text))[:1]:
             yield text[: match.end()] + draw.choice([" not", " never"]) + text[match.end() :]
@@ -214,17 +250,17 @@ def negation(text: str, draw: random.Random) -> Iterator[str]:
             yield _put(text, match.span(), _HAN_NOT.get(match[0], "没有" + match[0]))
 
 
-def opposite(text: str, draw: random.Random) -> Iterator[str]:
+def opposite(text: str, draw: random.Random, names: frozenset[str]) -> Iterator[str]:
     """Put a word's opposite in its place."""
     yield from _exchange(text, "opposites", both=True)
 
 
-def order(text: str, draw: random.Random) -> Iterator[str]:
+def order(text: str, draw: random.Random, names: frozenset[str]) -> Iterator[str]:
     """Put before for after, earlier for later."""
     yield from _exchange(text, "order", both=False)
 
 
-def place(text: str, draw: random.Random) -> Iterator[str]:
+def place(text: str, draw: random.Random, names: frozenset[str]) -> Iterator[str]:
     """Put north for south, or exchange where something came from with where it went."""
     yield from _exchange(text, "directions", both=False)
     for pattern in (_FROM_TO, _HAN_FROM_TO):
@@ -237,13 +273,20 @@ def _exchange(text: str, kind: str, *, both: bool) -> Iterator[str]:
     for pair in " ".join(_WORDS[kind]).split():
         one, two = pair.split("/")
         for old, new in ((one, two), (two, one)) if both else ((one, two),):
-            pattern = old if not old.isascii() else rf"\b{old}\b"
+            pattern = rf"(?<![江山陕广湖河]){old}" if not old.isascii() else rf"\b{old}\b"
             found = list(re.finditer(pattern, text))
             if len(found) != 1 or re.search(new if not new.isascii() else rf"\b{new}\b", text):
                 continue
             if re.search(r"(?:继|繼|了.{1,3}|\bat|\bto|\bone) ?$|\bno longer$", text[: found[0].start()], re.I):
                 continue
-            if re.match(r"[部面方裔]| its own| all", text[found[0].end() :]) and kind == "order":
+            following = text[found[0].end() :]
+            if kind == "order" and re.match(r"[部面方裔后後前]| its own| all", following):
+                continue
+            if old in ("以前", "以后", "以後") and following[:1] not in ("，", "。", "的"):
+                continue
+            if not old.isascii() and _converter("s2t" if _is_traditional(text) else "t2s").convert(new) != new:
+                continue
+            if old.isascii() and (text[: found[0].start()].split() or [""])[-1] == (following.split() or [""])[0]:
                 continue
             if old.isascii() and text[found[0].end() :].startswith(
                 (" of all", " but", " and", " or", "-", " as ", "most")
@@ -275,7 +318,7 @@ _CUT_HAN_START = re.compile(
 )
 
 
-def cut(text: str, draw: random.Random) -> Iterator[str]:
+def cut(text: str, draw: random.Random, names: frozenset[str]) -> Iterator[str]:
     """End or begin a sentence inside a number, or begin it behind a denial."""
     wide = bool(re.search(r"[\u4e00-\u9fff]", text))
     for match in [*_CUT_END.finditer(text), *(_CUT_HAN.finditer(text) if wide else ())]:
