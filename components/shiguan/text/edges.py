@@ -34,9 +34,7 @@ _ENGLISH = (
     r"\b(?:no|not|never|nor|neither|none of|nobody|nothing|hardly|scarcely|barely|rarely|seldom|almost|nearly|only|without"
     r"|cannot|no longer|instead of|rather than|far from|(?:less|fewer) than)|(?<!\ba )\bfew|n['’]t"
 )
-_CHINESE = (
-    rf"[不无無没沒非莫勿毋弗仅僅]|(?<![乙丁己辛癸])未|(?<![\d{_HAN}两數数几幾])只|几乎|幾乎|险些|險些|差点|差點"
-)
+_CHINESE = rf"[不无無没沒非莫勿毋弗仅僅]|(?<![乙丁己辛癸])未|(?<![\d{_HAN}两數数几幾])只|几乎|幾乎|险些|險些|差点|差點"
 _DENIES = re.compile(
     rf"(?:(?:{_ENGLISH})(?: (?:yet|even|all|every|any|ever|be|been))*"
     rf"|(?:{_CHINESE})[能敢肯得可会會曾尝嘗必再应應许許愿願想有是]?)"

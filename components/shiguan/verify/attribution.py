@@ -7,7 +7,8 @@ from typing import Any
 
 from shiguan.text.quantities import numerals
 from shiguan.text.terms import fold_text, size_of
-from shiguan.verify.folded import NUMERALS, Folded, fold
+from shiguan.text.edges import NUMERALS
+from shiguan.verify.folded import Folded, fold
 
 _WORD_NUMBER = r"(\d+|[ivxlc]+)\b"
 _NUMBER = rf"(\d+|[{''.join(NUMERALS)}]+)"
