@@ -17,6 +17,7 @@ _INSIDE = re.compile(
         [
             rf"\d(?:\0|{_SIGN}\0|\0{_SIGN})\d",  # 12|,500 and 3.|5 and 755|-763
             rf"[\d{_HAN}] ?\0 ?[{_HAN}{_SCALE}]",  # 十五|万 and 三百|余
+            rf"[\d{_HAN}][{_SCALE}]\0[十百千万萬亿億]",  # 十余|万
             rf"(?:\d|[{_HAN}]{{2}}|[{_HAN.replace('一', '').replace('万', '')}])\0[{_UNITS}]",  # 七十|里
             rf"[\d{_HAN}][{_UNITS}个個天倍]\0半",  # 三年|半
             rf"(?:第|分之)\0[\d{_HAN}]|[{_HAN}]\0分之",  # 第|三 and 百分之|三
