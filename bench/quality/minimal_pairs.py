@@ -5,51 +5,47 @@ Measure the check of claims with minimal pairs: a true sentence, and the same se
     python -m bench.quality.minimal_pairs --list 5                  # read some pairs of every kind, unchecked
     python -m bench.quality.minimal_pairs --verify                  # the sample book's through `shiguan verify`
 
-Every sentence goes through the engine's `check_claim`, as `shiguan verify` does it, with its own passage and three others of
-its book as numbered passages. `pair_rules.py` makes pairs of sentences of the public sets and books;
-`golden/written_pairs.jsonl` has some that were written by hand, in other words than their books have. Half A may be looked at
-while the check is changed (`--show` prints what is wrong in it); half B is what the bars are for, and nothing of it is printed.
+Every sentence goes through the engine's `check_claim`, as `shiguan verify` does it, with its own passage and three
+others of its book as numbered passages. `pair_rules.py` makes pairs of sentences of the public sets and books;
+`golden/written_pairs.jsonl` has some that were written by hand, in other words than their books have. Half A may be
+looked at while the check is changed (`--show` prints what is wrong in it); half B is what the bars are for, and nothing
+of it is printed.
 
 The exit code is 1 if a bar is missed, 2 if there are no public data.
 """
 
 import argparse
-import gzip
 import json
-import os
 import random
-import re
 import sys
 import tempfile
-import zipfile
 import zlib
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
-from html import unescape
 from pathlib import Path
-from typing import Any
 
-from bench.quality.groundedness import DATA, ROOT, read
-from bench.quality.pair_rules import FORMS, RULES, han_names
+from bench.quality.groundedness import DATA
+from bench.quality.pair_forms import FORMS
+from bench.quality.pair_rules import RULES
+from bench.quality.pair_sources import (
+    BOOKS,
+    SAMPLE,
+    TANG,
+    book_sentences,
+    read_books,
+    read_epub,
+    read_sample,
+    retellings,
+)
 
+_SPACE = re.compile(r"\s+")
 WRITTEN = Path(__file__).parent / "golden" / "written_pairs.jsonl"
-SAMPLE, SAMPLE_TEXT = "sample", ROOT / "examples" / "book" / "EPUB" / "text"
-SETS = {"en_squad2": "en", "en_multihop": "en", "zh_cmrc2018": "zh", "zh_drcd": "zh"}
-BOOKS = {"moby-dick": "en", "childrens-literature": "en", "jiutangshu_dev": "zh"}
-TANG = "tang_modern2classical"
-MOST, OTHERS, VERBATIM, MOST_READ = 30, 3, 0.4, 12_000
-"""How many pairs of each kind, language and half; how many passages beside the right one; what share is verbatim; how many
-sentences of a book are tried."""
-LEAST = {"zh": 250, "en": 700}
-"""Shorter paragraphs of a book are read together with the next, in characters."""
+MOST, VERBATIM, MOST_READ = 30, 0.4, 12_000
+"""How many pairs of each kind, language and half; what share is verbatim; how many sentences of a book are tried."""
 BARS = {"cut": 0.0} | dict.fromkeys((kind for kind in RULES if kind != "cut"), 0.02)
 """The largest share of false pairs of each kind that may be supported."""
 TRUE_CONTRADICTED, VERBATIM_SUPPORTED, PARAPHRASED_FOUND = 0.01, 0.97, 0.95
-_PAGE = re.compile(r"<span[^>]*pagebreak[^>]*>[^<]*</span>")
-_PARAGRAPH, _TAG, _SPACE = re.compile(r"<p\b[^>]*>(.*?)</p>", re.S), re.compile(r"<[^>]+>"), re.compile(r"\s+")
-_NO_CLAIM = re.compile(r"[“”‘\"「」『』《》？?！!：:;；\n\[\]|]")
 
 
 @dataclass(frozen=True)
@@ -95,103 +91,9 @@ class Row:
         return low and (self.at_most is None or self.value <= self.at_most)
 
 
-@dataclass(frozen=True)
-class Book:
-    """A book, or a set of articles: its passages by article."""
-
-    name: str
-    language: str
-    articles: Mapping[str, Sequence[str]]
-
-    @cached_property
-    def texts(self) -> list[str]:
-        return [text for texts in self.articles.values() for text in texts]
-
-    @cached_property
-    def whole(self) -> str:
-        return "\n".join(self.texts)
-
-    @cached_property
-    def _names(self) -> dict[str, frozenset[str]]:
-        if self.name in BOOKS:
-            return dict.fromkeys(self.articles, han_names(self.whole))
-        return {article: han_names("\n".join(texts)) for article, texts in self.articles.items()}
-
-    def names(self, article: str) -> frozenset[str]:
-        """Give the names of persons: of a book those of all its chapters, of a set those of the article."""
-        return frozenset() if self.language == "en" else self._names[article]
-
-    def around(self, article: str, passage: str, draw: random.Random) -> tuple[tuple[str, ...], int]:
-        """Put a passage among others of its article, or else of the book; gives its place."""
-        near = [text for text in dict.fromkeys(self.articles[article]) if passage not in text and text not in passage]
-        far = [
-            text for text in draw.sample(self.texts, min(8, len(self.texts))) if text != passage and text not in near
-        ]
-        others = [*draw.sample(near, min(OTHERS, len(near))), *far][:OTHERS]
-        gold = draw.randrange(len(others) + 1)
-        return (*others[:gold], passage, *others[gold:]), gold
-
-
 def half_of(text: str) -> str:
     """Name the half of all pairs of a passage."""
     return "AB"[zlib.crc32(text.encode()) // 7 % 2]
-
-
-def _paragraphs(pages: Iterable[str], language: str) -> Iterator[str]:
-    for page in pages:
-        held = ""
-        for paragraph in _PARAGRAPH.findall(_PAGE.sub("", page)):
-            held = f"{held}\n\n{_SPACE.sub(' ', unescape(_TAG.sub('', paragraph))).strip()}".strip()
-            if len(held) >= LEAST[language]:
-                yield held
-                held = ""
-        if held:
-            yield held
-
-
-def read_epub(path: Path, language: str) -> Book:
-    """Read the paragraphs of a book, by chapter."""
-    with zipfile.ZipFile(path) as book:
-        pages = {name: book.read(name).decode("utf-8") for name in sorted(book.namelist()) if name.endswith("html")}
-    return Book(path.stem, language, {name: [*_paragraphs([page], language)] for name, page in pages.items()})
-
-
-def read_sample(language: str) -> Book:
-    """Read the sample book of this repository: its English or its Chinese chapters."""
-    pages = {path.name: path.read_text(encoding="utf-8") for path in sorted(SAMPLE_TEXT.glob("ch*.xhtml"))}
-    pages = {
-        name: page for name, page in pages.items() if ('lang="zh' in page.partition(">")[2][:300]) == (language == "zh")
-    }
-    return Book(SAMPLE, language, {name: [*_paragraphs([page], language)] for name, page in pages.items()})
-
-
-def read_books(folder: Path) -> list[Book]:
-    """Read the public sets and books."""
-    found = []
-    for name, language in [*SETS.items(), (TANG, "zh")]:
-        articles = defaultdict(list)
-        for row in read(folder / name / "corpus.jsonl.gz"):
-            articles[row["title"]].append(row["text"])
-        found.append(Book(name, language, articles))
-    for language in ("en", "zh"):
-        articles = defaultdict(list)
-        for row in read(folder / "evidence_expmrc" / f"{language}.jsonl.gz"):
-            articles[row["title"]] = [*dict.fromkeys([*articles[row["title"]], row["source"]])]
-        found.append(Book(f"expmrc-{language}", language, articles))
-    return [*found, *(read_epub(folder / "epub" / f"{name}.epub", language) for name, language in BOOKS.items())]
-
-
-def sentences(text: str, language: str) -> list[str]:
-    """Give the sentences that can stand alone as a claim: no question, no quotation, neither long nor short."""
-    from shiguan.text.sentences import sentence_spans
-
-    found = []
-    for one in (text[start:end] for start, end in sentence_spans(text)):
-        words = len(re.findall("[a-z]{2,} ", one))
-        fits = 12 <= len(one) <= 90 if language == "zh" else words >= 4 and len(one.split()) <= 38 and one[0].isupper()
-        if fits and one.endswith("。" if language == "zh" else ".") and not _NO_CLAIM.search(one):
-            found.append(one)
-    return found
 
 
 def changed(text: str, kinds: Iterable[str], names: frozenset[str]) -> Iterator[tuple[str, str, str, str]]:
@@ -214,7 +116,7 @@ def changed(text: str, kinds: Iterable[str], names: frozenset[str]) -> Iterator[
 def make_pairs(folder: Path, half: str, most: int, kinds: Sequence[str]) -> list[Pair]:
     """Make pairs by rule, up to `most` of each kind and language, from all sets and books in turn."""
     books = read_books(folder)
-    queues = [retellings(folder, book) if book.name == TANG else _sentences_of(book) for book in books]
+    queues = [retellings(folder) if book.name == TANG else book_sentences(book) for book in books]
     for queue in queues:
         random.Random(len(queue)).shuffle(queue)
         del queue[MOST_READ:]
@@ -233,14 +135,14 @@ def make_pairs(folder: Path, half: str, most: int, kinds: Sequence[str]) -> list
                 if kind != "cut" and false[:-1] in book.whole:
                     continue
                 counts[book.language, kind] += 1
-                form = form if text in passage else "paraphrased"
+                said = form if text in passage else "paraphrased"
                 name = f"{kind}-{zlib.crc32(f'{kind} {text}'.encode()):08x}"
                 pairs.append(
                     Pair(
                         name,
                         book.language,
                         kind,
-                        form,
+                        said,
                         true,
                         false,
                         *book.around(article, passage, random.Random(text)),
@@ -248,22 +150,6 @@ def make_pairs(folder: Path, half: str, most: int, kinds: Sequence[str]) -> list
                 )
                 break
     return pairs
-
-
-def _sentences_of(book: Book) -> list[tuple[str, str, str]]:
-    found = ((article, text) for article, texts in book.articles.items() for text in texts)
-    return [(article, text, one) for article, text in found for one in sentences(text, book.language)]
-
-
-def retellings(folder: Path, book: Book) -> list[tuple[str, str, str]]:
-    """Read modern sentences with the classical passage that they retell."""
-    rows = {row["id"]: row for row in read(folder / TANG / "corpus.jsonl.gz")}
-    found = []
-    for row in read(folder / TANG / "queries.jsonl.gz"):
-        of, text = rows[row["gold"][0]["doc_id"]], row["text"].rstrip("，；。") + "。"
-        if row["meta"]["stratum"] != "hard" and 12 <= len(text) <= 80 and not _NO_CLAIM.search(text):
-            found.append((of["title"], of["text"], text))
-    return found
 
 
 def written_pairs(folder: Path | None, half: str = "") -> list[Pair]:

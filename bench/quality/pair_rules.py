@@ -1,7 +1,7 @@
 """
 Makes a true sentence false by one small change, by rule, and writes true sentences in other forms.
 
-A rule gives nothing rather than a sentence that may still be true: it changes what stands between two names only where the
+A rule gives nothing rather than a sentence that may still be true: it exchanges two names only where the
 verb has a direction, exchanges words only within lists of which one excludes the other (`pair_words.yml`), and leaves
 sentences alone that already deny, ask or quote.
 """
@@ -14,24 +14,26 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from opencc import OpenCC
-
 from bench.quality.swaps import _dates, _numbers
+from opencc import OpenCC
 
 _WORDS: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("pair_words.yml").read_text(encoding="utf-8"))
 Rule = Callable[[str, random.Random, frozenset[str]], Iterator[str]]
 
 _UP = "A-ZÀ-ÖØ-Þ"
 _CAP = rf"[{_UP}][\w’'-]*\w(?:\s(?:(?:of|de|la|van|von|del|y|al|ibn)\s(?=[{_UP}]))?[{_UP}][\w’'-]*\w)*"
-_STARTS = r"(?:(?<=^)|(?<=\d, )|(?<=\band )|(?<=\bthat )|(?<=\bwhen )|(?<=\bwhere )|(?<=\bwhile ))"
+_STARTS = r"(?:(?<=^)|(?<=\d, )|(?<=\d\d\d\d )|(?<=\band )|(?<=\bthat )|(?<=\bwhen )|(?<=\bwhere )|(?<=\bwhile ))"
 _ENDS = r"(?=[.,;]|\s(?:in|on|at|from|during|after|before|until|with|for|by|and|as|to|near|because)\s)"
 _NOT_NAMES = frozenset(
-    "The A An In On At By For From To He She It They This These That Those His Her Its Their When While After Before As If "
-    "But And Or So Although However During Since Both Some Many Most All Each One Two Three No Not There Here What Who Now "
-    "Then Thus With Under Another Such I We You My Our Your English French German Spanish Italian Chinese Japanese Roman "
-    "Greek Russian American British European African Asian Indian Christian Catholic Protestant Jewish Islamic Muslim "
-    "January February March April May June July August September October November December Monday Tuesday Wednesday Thursday "
-    "Friday Saturday Sunday Until Upon Only Even Once Also According Like Between Among Several Other Later Formerly President".split()
+    (
+        "The A An In On At By For From To He She It They This These That Those His Her Its Their When While After "
+        "Before As If But And Or So Although However During Since Both Some Many Most All Each One Two Three No Not "
+        "There Here What Who Now Then Thus With Under Another Such I We You My Our Your English French German Spanish "
+        "Italian Chinese Japanese Roman Greek Russian American British European African Asian Indian Christian "
+        "Catholic Protestant Jewish Islamic Muslim January February March April May June July August September "
+        "October November December Monday Tuesday Wednesday Thursday Friday Saturday Sunday Until Upon Only Even Once "
+        "Also According Like Between Among Several Other Later Formerly President "
+    ).split()
 )
 _IRREGULAR, _SYMMETRIC = _WORDS["verbs"]["irregular"].split(), frozenset(_WORDS["verbs"]["symmetric"].split())
 _HAN_VERBS = "|".join(sorted(_WORDS["verbs"]["han"].split(), key=len, reverse=True))
@@ -51,7 +53,8 @@ _TWO_PHRASES = re.compile(
     rf"{_STARTS}(?P<a>{_PHRASE}|{_CAP})\s(?P<aux>(?:(?:was|were|had|later|then|also)\s)*){_VERB}\s(?P<b>{_PHRASE}|{_CAP}){_ENDS}"
 )
 _RELATIVE = re.compile(
-    rf"{_STARTS}(?P<a>{_ENTITY}),?\s(?P<m>(?:was |is |became )?(?:the |a )?(?:son|daughter|father|mother|successor|pupil|student|capital|wife|"
+    rf"{_STARTS}(?P<a>{_ENTITY}),?\s(?P<m>(?:was |is |became )?(?:the |a )?(?:son|daughter|father|mother|successor|pupil|"
+    rf"student|capital|wife|"
     rf"widow|nephew|disciple|part|colony|subsidiary|suburb|tributary) (?:of|to))\s(?P<b>{_CAP}){_ENDS}"
 )
 _FROM_TO = re.compile(rf"\bfrom\s(?:the\s)?(?P<a>{_CAP}),?\s(?P<m>(?:\w+\s){{0,2}}to)\s(?:the\s)?(?P<b>{_CAP}){_ENDS}")
@@ -83,7 +86,8 @@ _HAN_FOREIGN = re.compile(r"(?<![\u4e00-\u9fff·])(?P<f>[\u4e00-\u9fff]{2,5})·(
 _PLACE_LISTS = [line.split() for line in _WORDS["places"]]
 
 _AUX = re.compile(
-    r"\b(was|were|is|are|had|has|have|could|would|can|will|did|does|should|must)\b(?! (?:not|n't|no|never|only|hardly|also|the only)\b)"
+    r"\b(was|were|is|are|had|has|have|could|would|can|will|did|does|should|must)\b"
+    r"(?! (?:not|n't|no|never|only|hardly|also|the only)\b)"
 )
 _DENIES = re.compile(
     r"\b(?:not|no|never|none|neither|nor|nothing|nobody|without|hardly|cannot|\w+n't|few|little|only|unless|but)\b|[n]['’]t\b",
@@ -137,7 +141,7 @@ def _is_name(name: str) -> bool:
 
 
 def han_names(text: str) -> frozenset[str]:
-    """Find the names of persons in a Chinese text: a surname and two characters that stand there in changing company."""
+    """Find the names of persons in a Chinese text: a surname and two characters, in changing company."""
     around: dict[str, tuple[set[str], set[str]]] = {}
     for match in _HAN_GIVEN.finditer(text):
         before, after = around.setdefault(match[1], (set(), set()))
@@ -146,7 +150,7 @@ def han_names(text: str) -> frozenset[str]:
     return frozenset(name for name, (before, after) in around.items() if min(len(before), len(after)) >= _COMPANY)
 
 
-def roles(text: str, draw: random.Random, names: frozenset[str]) -> Iterator[str]:
+def roles(text: str, _draw: random.Random, names: frozenset[str]) -> Iterator[str]:
     """Exchange two names around a verb, or a relation, that has a direction."""
     for pattern in (_TWO_NAMES, _RELATIVE, _HAN_TWO, _HAN_RELATIVE):
         for match in pattern.finditer(text):
@@ -161,7 +165,7 @@ def roles(text: str, draw: random.Random, names: frozenset[str]) -> Iterator[str
             yield _swapped(match, text)
 
 
-def reverse(text: str, draw: random.Random, names: frozenset[str]) -> Iterator[str]:
+def reverse(text: str, _draw: random.Random, names: frozenset[str]) -> Iterator[str]:
     """Exchange subject and object, or make an active sentence of a passive one with the names left in their places."""
     for match in _TWO_PHRASES.finditer(text):
         (a, b), verb = match.group("a", "b"), match["v"]
@@ -213,16 +217,17 @@ def name(text: str, draw: random.Random, names: frozenset[str]) -> Iterator[str]
 
 
 @cache
-def _converter(name: str) -> OpenCC:
+def converter(name: str) -> OpenCC:
+    """Load a converter between the Chinese scripts once; `t2s` or `s2t`."""
     return OpenCC(name)
 
 
 @lru_cache(64)
 def _is_traditional(text: str) -> bool:
-    return _converter("t2s").convert(text) != text
+    return converter("t2s").convert(text) != text
 
 
-def number(text: str, draw: random.Random, names: frozenset[str]) -> Iterator[str]:
+def number(text: str, draw: random.Random, _names: frozenset[str]) -> Iterator[str]:
     """Change one digit, month or numeral."""
     for start, end, new in [*_dates(text, draw), *_numbers(text, draw)]:
         yield re.sub(r"\b(a|an) (?=\w)", _article, _put(text, (start, end), new))
@@ -236,7 +241,7 @@ def _affirmed(text: str, match: re.Match[str]) -> str:
     return _HAN_AFFIRMED.get(match[0].removeprefix("并").removeprefix("並"), "")
 
 
-def negation(text: str, draw: random.Random, names: frozenset[str]) -> Iterator[str]:
+def negation(text: str, draw: random.Random, _names: frozenset[str]) -> Iterator[str]:
     """Deny what is said, or say what is denied."""
     for match in _EN_DENIED.finditer(text):
         yield text[: match.end(1)] + text[match.end(2) :]
@@ -250,17 +255,17 @@ def negation(text: str, draw: random.Random, names: frozenset[str]) -> Iterator[
             yield _put(text, match.span(), _HAN_NOT.get(match[0], "没有" + match[0]))
 
 
-def opposite(text: str, draw: random.Random, names: frozenset[str]) -> Iterator[str]:
+def opposite(text: str, _draw: random.Random, _names: frozenset[str]) -> Iterator[str]:
     """Put a word's opposite in its place."""
     yield from _exchange(text, "opposites", both=True)
 
 
-def order(text: str, draw: random.Random, names: frozenset[str]) -> Iterator[str]:
+def order(text: str, _draw: random.Random, _names: frozenset[str]) -> Iterator[str]:
     """Put before for after, earlier for later."""
     yield from _exchange(text, "order", both=False)
 
 
-def place(text: str, draw: random.Random, names: frozenset[str]) -> Iterator[str]:
+def place(text: str, _draw: random.Random, _names: frozenset[str]) -> Iterator[str]:
     """Put north for south, or exchange where something came from with where it went."""
     yield from _exchange(text, "directions", both=False)
     for pattern in (_FROM_TO, _HAN_FROM_TO):
@@ -284,7 +289,7 @@ def _exchange(text: str, kind: str, *, both: bool) -> Iterator[str]:
                 continue
             if old in ("以前", "以后", "以後") and following[:1] not in ("，", "。", "的"):
                 continue
-            if not old.isascii() and _converter("s2t" if _is_traditional(text) else "t2s").convert(new) != new:
+            if not old.isascii() and converter("s2t" if _is_traditional(text) else "t2s").convert(new) != new:
                 continue
             if old.isascii() and (text[: found[0].start()].split() or [""])[-1] == (following.split() or [""])[0]:
                 continue
@@ -307,7 +312,8 @@ def _article(match: re.Match[str]) -> str:
 
 
 _CUT_END = re.compile(
-    r"\d{1,3}(?=,\d{3})|(?<![\d.])\d{1,3}(?=\.\d)|\d+(?=%|\s?per cent|\s?percent|\s?million|\s?billion|万|亿|萬|億|多|余|餘)"
+    r"\d{1,3}(?=,\d{3})|(?<![\d.])\d{1,3}(?=\.\d)"
+    r"|\d+(?=%|\s?per cent|\s?percent|\s?million|\s?billion|万|亿|萬|億|多|余|餘)"
 )
 _CUT_HAN = re.compile(r"[一二三四五六七八九十百千]{1,3}(?=[十百千万亿萬億余餘])")
 _CUT_START = re.compile(
@@ -318,7 +324,7 @@ _CUT_HAN_START = re.compile(
 )
 
 
-def cut(text: str, draw: random.Random, names: frozenset[str]) -> Iterator[str]:
+def cut(text: str, _draw: random.Random, _names: frozenset[str]) -> Iterator[str]:
     """End or begin a sentence inside a number, or begin it behind a denial."""
     wide = bool(re.search(r"[\u4e00-\u9fff]", text))
     for match in [*_CUT_END.finditer(text), *(_CUT_HAN.finditer(text) if wide else ())]:
@@ -343,84 +349,3 @@ RULES: dict[str, Rule] = {
 
 def _put(text: str, span: tuple[int, int], new: str) -> str:
     return text[: span[0]] + new + text[span[1] :]
-
-
-# Other forms of a true sentence; each gives the text itself where it has nothing to do.
-_ASIDE = re.compile(r"\s?\([^()]{2,60}\)|（[^（）]{1,40}）")
-_CLAUSE = re.compile(
-    r", (?:which|who|where|whose) [^,.;]{5,80}(?=[,.])|^(?:However|In addition|Moreover|Furthermore|For example|Also|Additionally), "
-)
-_HAN_CLAUSE = re.compile(r"^(?:但是?|然而|此外|因此|同时|同時|另外|其后|其後|后来|後來|而且|不过|不過)，?")
-_DATE_FIRST = re.compile(
-    r"^(?P<d>(?:In|On|During|By|Since) [^,]{0,25}\d{2,4}[^,]{0,8}), (?P<r>(?:[A-Z]|the |a |an )[^,;]{15,110})\.$"
-)
-_DATE_LAST = re.compile(
-    r"^(?P<r>[A-Z][^,;]{15,110}) (?P<d>(?:in|on|by|since|during) (?:[A-Z][a-z]+ )?(?:\d{1,2},? )?\d{4})\.$"
-)
-_HAN_DATE_INNER = re.compile(
-    r"^(?P<a>[^，。在于於]{2,10})(?:于|於|在)(?P<d>\d{4}年(?:\d{1,2}月)?(?:\d{1,2}日)?)(?=[\u4e00-\u9fff])"
-)
-_HAN_DATE_FIRST = re.compile(
-    r"^(?P<d>\d{4}年(?:\d{1,2}月)?(?:\d{1,2}日)?)，(?P<a>[\u4e00-\u9fff·]{2,6})(?=[被曾率获獲参參加出成发發击擊])"
-)
-
-
-def drop_clause(text: str) -> str:
-    """Leave a bracket, a relative clause or a word of connection out."""
-    shorter = _ASIDE.sub("", text)
-    shorter = _CLAUSE.sub(
-        lambda m: "" if m.string[m.end() : m.end() + 1] != "," or not m.start() else "", shorter, count=1
-    )
-    shorter = (
-        re.sub(r"^(\w[^,]{1,80}),(?= (?:was|were|is|are|had|has|became)\b)", r"\1", shorter)
-        if shorter != text
-        else shorter
-    )
-    shorter = _HAN_CLAUSE.sub("", shorter)
-    return shorter[0].upper() + shorter[1:] if shorter else text
-
-
-def move_date(text: str) -> str:
-    """Put the date from the end to the front, or back."""
-    if match := _DATE_FIRST.match(text):
-        rest = match["r"]
-        return f"{rest[0].upper()}{rest[1:]} {match['d'][0].lower()}{match['d'][1:]}."
-    if match := _DATE_LAST.match(text):
-        rest = match["r"]
-        rest = (
-            rest[0].lower() + rest[1:]
-            if rest.split()[0] in ("The", "A", "An", "This", "It", "He", "She", "They")
-            else rest
-        )
-        return f"{match['d'][0].upper()}{match['d'][1:]}, {rest}."
-    if match := _HAN_DATE_INNER.match(text):
-        return f"{match['d']}，{match['a']}{text[match.end() :]}"
-    if match := _HAN_DATE_FIRST.match(text):
-        return f"{match['a']}于{match['d']}{text[match.end() :]}"
-    return text
-
-
-def other_script(text: str) -> str:
-    """Write Chinese in the other script, English in small letters."""
-    if not re.search(r"[\u4e00-\u9fff]", text):
-        return text.lower()
-    plain = _converter("t2s").convert(text)
-    return plain if plain != text else _converter("s2t").convert(text)
-
-
-def other_signs(text: str) -> str:
-    """Write other stops and widths, as people who retype do."""
-    if re.search(r"[\u4e00-\u9fff]", text):
-        inner = text.rstrip("。").replace("，", ",").replace("、", "，").replace("；", ",")
-        return (
-            re.sub(
-                r"(?<!\d)\d{4}(?!\d)", lambda m: m[0].translate({ord(c): ord(c) + 0xFEE0 for c in "0123456789"}), inner
-            )
-            + "。"
-        )
-    return re.sub(r"(?<=[a-z]),(?= )", "", text).replace("—", " - ").replace("’", "'")
-
-
-FORMS: dict[str, Callable[[str], str]] = {
-    "verbatim": str, "clause dropped": drop_clause, "date moved": move_date, "script or case": other_script, "signs": other_signs,
-}  # fmt: skip

@@ -4,9 +4,9 @@ Measures `verify` with quotations made from three books: 1,000 in five equal kin
     python -m bench.quality.verified_quotations --epub ../shared/data/epub --output .data/quotations
     python -m bench.quality.verified_quotations --epub ../shared/data/epub --output .data/quotations --notes
 
-With `--notes` the quotations run across the notes of *The Waste Land*, of the sample book and of chapters of the 旧唐书 into
-which notes are written, or are taken out of a note; beside each stands one with a word changed and one with words left out,
-which must not be found. The exit code is 1 where less than .98 of the true ones or any of the others is found.
+With `--notes` the quotations run across the notes of *The Waste Land*, of the sample book and of chapters of the 旧唐书
+into which notes are written, or are taken out of a note; beside each stands one with a word changed and one with words
+left out, which must not be found. The exit code is 1 where less than .98 of the true ones or any of the others is found.
 
 Everything is drawn from one seed. Of every four quotations the first two may be looked at while something is changed;
 the others are reported beside them and are not looked at.
@@ -190,7 +190,7 @@ def quotations(library: Library) -> list[dict[str, Any]]:
 
 
 def with_notes(book: Path, copy: Path) -> Path:
-    """Write notes into some chapters of a Chinese book: at a comma in every long paragraph, the words of another one."""
+    """Write notes into some chapters of a Chinese book: at a stop of every long paragraph, words of another."""
     draw = random.Random(20261128)
     with zipfile.ZipFile(book) as source, zipfile.ZipFile(copy, "w") as target:
         pages = {name: source.read(name) for name in source.namelist()}

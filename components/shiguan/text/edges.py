@@ -1,4 +1,4 @@
-"""Tells where a piece may be cut out of a text: not inside a number, and not directly behind what denies or limits it."""
+"""Tells where a piece may be cut out of a text: not inside a number, and not directly behind a denial."""
 
 import re
 
@@ -32,8 +32,8 @@ _NUMBER = re.compile(rf"[\d{_HAN}](?:[\d{_HAN}{_SCALE}]|{_SIGN}(?=\d))*(?:\s?[%�
 _BETWEEN_WORDS = re.compile(r"[^\W_](?:\0|[\s-]\0|\0[\s-])[^\W_]", re.ASCII)
 # Words that turn what follows into something else; marks of quotations and emphasis may stand in between.
 _ENGLISH = (
-    r"\b(?:no|not|never|nor|neither|none of|nobody|nothing|hardly|scarcely|barely|rarely|seldom|almost|nearly|only|without"
-    r"|cannot|no longer|instead of|rather than|far from|(?:less|fewer) than)|(?<!\ba )\bfew|n['’]t"
+    r"\b(?:no|not|never|nor|neither|none of|nobody|nothing|hardly|scarcely|barely|rarely|seldom|almost|nearly|only"
+    r"|without|cannot|no longer|instead of|rather than|far from|(?:less|fewer) than)|(?<!\ba )\bfew|n['’]t"
 )
 _CHINESE = rf"[不无無没沒非莫勿毋弗仅僅]|(?<![乙丁己辛癸])未|(?<![\d{_HAN}两數数几幾])只|几乎|幾乎|险些|險些|差点|差點"
 _DENIES = re.compile(

@@ -124,7 +124,7 @@ def fold(text: str, *, noted: bool = True) -> Folded:
     return Folded(text, "".join(key), places, bytes(edges))
 
 
-def _between(text: str, start: int, end: int, skipped: bool) -> str:  # noqa: FBT001
+def _between(text: str, start: int, end: int, skipped: bool) -> str:
     return without_notes(text, start, end) if skipped else text[start:end]
 
 

@@ -68,6 +68,8 @@ def test_a_claim_across_or_inside_a_note_is_found_with_the_note_in_its_span(clai
     assert NOTED[start:end] == found
 
 
-@pytest.mark.parametrize("claim", ["裴行俭立碑于碎叶城，士卒皆贺。", "the siege lasted by ten weeks", "裴行俭立碑于碎叶城城在今"])
+@pytest.mark.parametrize(
+    "claim", ["裴行俭立碑于碎叶城，士卒皆贺。", "the siege lasted by ten weeks", "裴行俭立碑于碎叶城城在今"]
+)
 def test_words_left_out_or_taken_from_a_note_are_not_word_for_word(claim):
     assert find_verbatim(claim, NOTED) is None

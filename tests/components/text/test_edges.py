@@ -76,7 +76,7 @@ def test_no_number_of_the_sample_book_can_be_cut():
         for number in quantities(text):
             stop = number.start + len(text[number.start : number.end].rstrip(" ."))
             for at in range(number.start + 1, stop):
-                if not any(sign in NUMERALS or sign.isalnum() and sign.isascii() for sign in text[number.start : at]):
+                if not any(sign in NUMERALS or (sign.isalnum() and sign.isascii()) for sign in text[number.start : at]):
                     continue  # the name of an era
                 # Inside a word (`thir|teen`) is no place to cut either, but another rule's.
                 if not (text[at - 1].isascii() and text[at - 1].isalpha() and text[at].isalpha()):

@@ -27,7 +27,10 @@ def search(tmp_path_factory):
 @pytest.mark.parametrize(
     ("quotation", "quote"),
     [
-        ("龟兹乐部有工二十人，衣皂丝布头巾。", "龟兹乐部有工二十人[脚注：《音乐志》卷二十九载其衣冠甚详。]，衣皂丝布头巾"),
+        (
+            "龟兹乐部有工二十人，衣皂丝布头巾。",
+            "龟兹乐部有工二十人[脚注：《音乐志》卷二十九载其衣冠甚详。]，衣皂丝布头巾",
+        ),
         ("卷二十九载其衣冠甚详", "卷二十九载其衣冠甚详"),
         (
             "The siege of the town lasted ten weeks and ended in the snow.",
