@@ -101,6 +101,7 @@ def main(arguments: list[str] | None = None) -> int:
             codes |= {mode: gate(mode, library, options) for mode in options.modes if mode in MODES}
             codes["readers"] = readers_gate(library)
             codes["claims"] = claims_gate(library)
+            codes["pairs"] = pairs_gate(library)
     except ShiguanError as error:
         print(f"gate: {error}", file=sys.stderr)
         return 2
@@ -156,6 +157,19 @@ def claims_gate(library: Path) -> int:
     for name, value, count, bar, low in rows:
         print(f"claims: {name}: {value:.3f} of {count} ({'at most' if low else 'at least'} {bar:g}).")
     return int(not all(count and holds(value, bar, low=low) for _, value, count, bar, low in rows))
+
+
+def pairs_gate(library: Path) -> int:
+    """
+    Check sentences about the sample book, and the same made false by one small change, as `shiguan verify` does.
+
+    1 if a false one is supported, a true one contradicted, or too few true ones are found in their passage.
+    """
+    from bench.quality.minimal_pairs import rows_of, table, verified, written_pairs
+
+    rows = rows_of(verified(written_pairs(None), library))
+    print(f"pairs: sentences about the sample book\n{table(rows)}")
+    return int(not all(row.holds for row in rows))
 
 
 def prepare(folder: Path) -> Path:

@@ -2,32 +2,70 @@
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice
 
+from shiguan.text.edges import hides_denial, number_around, splits_number
 from shiguan.text.languages import HAN
+from shiguan.text.notes import note_spans, without_notes
+from shiguan.text.quantities import quantities
 from shiguan.text.terms import is_wide
 
 # Shorter claims are found word for word by chance.
 _SHORTEST = 8
+# Of a claim that is cut at every place no more are looked at.
+_MOST_PLACES = 64
 _HAN_PAIR = re.compile(f"[{HAN}]{{2}}")
 
 
 def find_verbatim(claim: str, passage: str) -> tuple[int, int] | None:
-    """Find a claim in a passage, ignoring case, width, punctuation and white space."""
+    """
+    Find a claim in a passage, ignoring case, width, punctuation, white space and inserted notes.
+
+    What begins or ends inside a word or a number of the passage, or behind a word that denies it, is not found.
+    """
+    places = islice(_places(claim, passage), _MOST_PLACES)
+    return next((span for span in places if not _cut(passage, span)), None)
+
+
+def cut_number(claim: str, passage: str) -> tuple[str, str] | None:
+    """Return the number that a claim begins or ends with and the longer one of which the passage has it."""
+    for start, end in islice(_places(claim, passage), _MOST_PLACES):
+        if _splits_word(passage, start) or _splits_word(passage, end) or hides_denial(passage, start):
+            continue
+        for at in (start, end):
+            begin, stop = number_around(passage, at)
+            claimed, found = passage[max(start, begin) : min(end, stop)], passage[begin:stop]
+            if begin < at < stop and not _same_number(claimed, found):
+                return claimed, found
+    return None
+
+
+def _same_number(claimed: str, found: str) -> bool:
+    numbers = quantities(found)
+    return any(one.agrees_with(other) for one in quantities(claimed) for other in numbers)
+
+
+def _cut(passage: str, span: tuple[int, int]) -> bool:
+    edges = any(_splits_word(passage, at) or splits_number(passage, at) for at in span)
+    return edges or hides_denial(passage, span[0])
+
+
+def _places(claim: str, passage: str) -> Iterator[tuple[int, int]]:
+    """Yield where a passage has the letters of a claim, with its notes and without them."""
     wanted, _ = _bare(claim)
     if len(wanted) < _SHORTEST and not (len(wanted) >= _SHORTEST // 2 and _HAN_PAIR.search(wanted)):
-        return None
-    if _letters(claim) not in _letters(passage):
-        return None
-    letters, places = _bare(passage)
-    at = letters.find(wanted)
-    if at < 0:
-        return None
-    start, end = places[at], places[at + len(wanted) - 1] + 1
-    # `11 men` is not found in `111 men`.
-    if _splits_word(passage, start) or _splits_word(passage, end):
-        return None
-    return start, end
+        return
+    notes = note_spans(passage)
+    for left_out in ((), notes) if notes else ((),):
+        if _letters(claim) not in _letters(without_notes(passage) if left_out else passage):
+            continue
+        letters, places = _bare(passage, left_out)
+        at = letters.find(wanted)
+        while at >= 0:
+            yield places[at], places[at + len(wanted) - 1] + 1
+            at = letters.find(wanted, at + 1)
 
 
 @lru_cache(maxsize=128)
@@ -37,15 +75,18 @@ def _letters(text: str) -> str:
 
 
 @lru_cache(maxsize=128)
-def _bare(text: str) -> tuple[str, list[int]]:
-    """Fold a text to its letters, digits and the signs of numbers, with the place of each."""
+def _bare(text: str, left_out: tuple[tuple[int, int], ...] = ()) -> tuple[str, list[int]]:
+    """Fold a text, some stretches left out, to its letters, digits and the signs of numbers, each with its place."""
     letters: list[str] = []
     places: list[int] = []
-    for place, character in enumerate(text):
-        for folded in _folded(character):
-            if folded.isalnum() or (folded in ".%+-" and letters and letters[-1].isdigit()):
-                letters.append(folded)
-                places.append(place)
+    at = 0
+    for start, end in (*left_out, (len(text), len(text))):
+        for place, character in enumerate(text[at:start], start=at):
+            for folded in _folded(character):
+                if folded.isalnum() or (folded in ".%+-" and letters and letters[-1].isdigit()):
+                    letters.append(folded)
+                    places.append(place)
+        at = end
     while letters and letters[-1] in ".-":
         letters.pop()
         places.pop()

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
 
+from shiguan.text.edges import NUMERALS
 from shiguan.text.quantities import numerals
 from shiguan.text.terms import fold_text, size_of
-from shiguan.verify.folded import NUMERALS, Folded, fold
+from shiguan.verify.folded import Folded, fold
 
 _WORD_NUMBER = r"(\d+|[ivxlc]+)\b"
 _NUMBER = rf"(\d+|[{''.join(NUMERALS)}]+)"

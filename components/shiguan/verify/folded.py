@@ -11,10 +11,11 @@ from string import ascii_letters
 from unicodedata import category, combining, normalize
 
 from shiguan.resources import read_table
+from shiguan.text.edges import hides_denial, splits_number
+from shiguan.text.notes import note_spans, without_notes
 from shiguan.text.terms import UNSPACED, fold_text
 
 _VARIANTS = {ord(pair[0]): pair[1] for pair in read_table(Path(__file__).with_name("variants.yaml"))["han"].split()}
-NUMERALS = frozenset("〇零一二三四五六七八九十百千万亿两廿卅卌壹贰叁肆伍陆柒捌玖拾佰仟")
 # What is between two characters: nothing, something optional, or a separator of words.
 _JOINED, _LOOSE, _APART = range(3)
 _WIDE = re.compile(f"[{UNSPACED}]")
@@ -38,8 +39,9 @@ _NO_LETTERS = re.compile(
 
 @dataclass(frozen=True)
 class Folded:
-    """The characters of a text that count, with the place of each in the text and what separates it from the last."""
+    """The characters of a text that count, with the place of each in it and what separates it from the last."""
 
+    text: str
     key: str
     places: Sequence[int]
     edges: bytes
@@ -63,8 +65,12 @@ class Folded:
         """Return whether a cut there would split a word, a number or a character."""
         if not 0 < at < len(self.key):
             return False
-        gap = self.places[at] - self.places[at - 1]
-        return self.edges[at] == _JOINED or gap == 0 or (gap == 1 and {*self.key[at - 1 : at + 1]} <= NUMERALS)
+        before = self.places[at - 1]
+        return self.edges[at] == _JOINED or self.places[at] == before or splits_number(self.text, before + 1)
+
+    def hides_denial(self, at: int) -> bool:
+        """Return whether what begins there leaves out the word before it that denies or limits it."""
+        return hides_denial(self.text, self.places[at])
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Return the span in the text of a stretch of characters that count."""
@@ -79,16 +85,23 @@ def joined(parts: list[Folded], starts: list[int]) -> Folded:
     """Join consecutive passages; places are relative to their starts."""
     places = array("I", [start + at for part, start in zip(parts, starts, strict=True) for at in part.places])
     edges = b"".join(bytes([_APART]) + part.edges[1:] for part in parts if part.key)
-    return Folded("".join(part.key for part in parts), places, edges)
+    return Folded("\n".join(part.text for part in parts), "".join(part.key for part in parts), places, edges)
 
 
 @lru_cache(maxsize=2048)
-def fold(text: str) -> Folded:
-    """Fold a text: remove differences of case, width, script variants, notes, stops and hyphens; keep all else."""
+def fold(text: str, *, noted: bool = True) -> Folded:
+    """Fold a text: remove differences of case, width, script variants, marks, stops and hyphens; keep all else."""
     key: list[str] = []
     places, edges, end, wide = array("I"), bytearray(), 0, True
+    notes = iter(() if noted else note_spans(text))
+    note, skipped = next(notes, None), False
     for match in _PIECES.finditer(text):
         kind, piece, start = match.lastgroup, match[0], match.start()
+        while note is not None and start >= note[1]:
+            note = next(notes, None)
+        if note is not None and start >= note[0]:
+            skipped = True
+            continue
         if kind == "noise":
             continue
         letters = _sign(piece) if kind == "sign" else _letters(piece)
@@ -104,11 +117,15 @@ def fold(text: str) -> Folded:
         else:
             places.extend([start] * len(letters))
         mark = combining(letters[0]) or category(letters[0]) == "Mc"
-        edges.append(_JOINED if mark else _LOOSE if wide or now else _edge(text[end:start]))
+        edges.append(_JOINED if mark else _LOOSE if wide or now else _edge(_between(text, end, start, skipped)))
         edges.extend(bytes([_LOOSE if now else _JOINED]) * (len(letters) - 1))
         key.append(letters)
-        end, wide = match.end(), now
-    return Folded("".join(key), places, bytes(edges))
+        end, wide, skipped = match.end(), now, False
+    return Folded(text, "".join(key), places, bytes(edges))
+
+
+def _between(text: str, start: int, end: int, skipped: bool) -> str:
+    return without_notes(text, start, end) if skipped else text[start:end]
 
 
 @lru_cache(maxsize=16384)

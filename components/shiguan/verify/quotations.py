@@ -15,9 +15,11 @@ from rapidfuzz.distance import Levenshtein, Prefix
 from shiguan.claims.citations import cited_place
 from shiguan.claims.word_differences import negations
 from shiguan.tenants import of_tenant, where
+from shiguan.text.edges import NUMERALS
+from shiguan.text.notes import without_notes
 from shiguan.text.terms import is_wide, size_of
 from shiguan.verify.attribution import Attribution
-from shiguan.verify.folded import NUMERALS, Folded, fold, joined
+from shiguan.verify.folded import Folded, fold, joined
 
 # Sizes are those of `size_of`.
 _SHORTEST, _PIECE = 10, 240
@@ -39,9 +41,10 @@ _PIECES = re.compile(rf"(?s).{{1,{_LONG}}}(?=\s|\Z)|.{{1,{_LONG}}}(?<=[。！？
 
 @dataclass(frozen=True)
 class Stretch:
-    """Consecutive passages of one source, as one text."""
+    """Consecutive passages of one source, as one text: all of it, or what is compared without inserted notes."""
 
     documents: Sequence[Document]
+    noted: bool = True
 
     @cached_property
     def starts(self) -> list[int]:
@@ -53,12 +56,18 @@ class Stretch:
 
     @cached_property
     def folded(self) -> Folded:
-        parts = [fold(document.content or "") for document in self.documents]
+        parts = [fold(document.content or "", noted=self.noted) for document in self.documents]
         return parts[0] if len(parts) == 1 else joined(parts, self.starts)
 
     @cached_property
     def text(self) -> str:
         return "\n".join(document.content or "" for document in self.documents)
+
+    @cached_property
+    def without_notes(self) -> "Stretch | None":
+        """The same without its notes; None if it has none."""
+        bare = Stretch(self.documents, noted=False)
+        return bare if len(bare.folded.key) < len(self.folded.key) else None
 
     def section(self, at: int) -> Any:
         return self.documents[bisect_right(self.starts, self.folded.places[at]) - 1].meta.get("section")
@@ -127,11 +136,12 @@ class QuotationSearch:
             families = self._families(quotation, limit)
             read = {passage.id: passage for passage in self._read("id", families)}
             stretches = _stretches(read, families)
-            found = [span for stretch in stretches for span in _exact(whole, parts, stretch)]
-            more = [] if found else [passage for passage in self._beyond(whole, stretches) if passage.id not in read]
+            found = [span for stretch in stretches for span in _places(whole, parts, stretch)]
+            beyond = [] if found else self._beyond(whole, [*stretches, *_bare(stretches)])
+            more = [passage for passage in beyond if passage.id not in read]
             if more:
                 stretches = _stretches(read | {passage.id: passage for passage in more}, families)
-                found = [span for stretch in stretches for span in _exact(whole, parts, stretch)]
+                found = [span for stretch in stretches for span in _places(whole, parts, stretch)]
             # A quotation that occurs in most of the passages found may occur in more.
             holding = {document.id for stretch, *_ in found for document in stretch.documents}
             last = list(families)[-_HITS // 3 :]
@@ -191,14 +201,30 @@ def _position(passage: Document) -> int:
     return int(passage.meta.get("position", 0))
 
 
+def _bare(stretches: Iterable[Stretch]) -> list[Stretch]:
+    return [stretch.without_notes for stretch in stretches if stretch.without_notes is not None]
+
+
 def _unfound(parts: list[Folded], quotation: str, stretches: list[Stretch]) -> dict[str, Any]:
     """Return the verdict on a quotation that is nowhere word for word: stitched, altered or absent."""
+    bare = [stretch.without_notes or stretch for stretch in stretches]
+    for several in [bare, stretches] if _bare(stretches) else [stretches]:
+        if (found := _stitched(parts, several) or _altered(parts, quotation, several)) is not None:
+            return found
+    return _verdict("absent", "nothing in the library is like it")
+
+
+def _stitched(parts: list[Folded], stretches: list[Stretch]) -> dict[str, Any] | None:
     groups = _grouped([span for part in parts for span in _cover(part.key, stretches)])
     size = sum(len(part.key) for part in parts)
     large = [group for group in groups if sum(size_of(s.folded.key[a:b]) for s, a, b in group) >= _PART]
-    if len(large) > 1 and sum(end - start for group in large for _, start, end in group) >= _WHOLE * size:
-        places = [group[0][0].place(group[0][1], group[-1][2]) for group in large]
-        return {**_verdict("stitched", "parts of several places", places), "parts": places}
+    if len(large) < 2 or sum(end - start for group in large for _, start, end in group) < _WHOLE * size:
+        return None
+    places = [group[0][0].place(group[0][1], group[-1][2]) for group in large]
+    return {**_verdict("stitched", "parts of several places", places), "parts": places}
+
+
+def _altered(parts: list[Folded], quotation: str, stretches: list[Stretch]) -> dict[str, Any] | None:
     key = "".join(part.key for part in parts)
     least, best = _ALTERED * 1.0, None
     for stretch in stretches[: 3 if len(key) > 500 else _HITS]:
@@ -206,10 +232,10 @@ def _unfound(parts: list[Folded], quotation: str, stretches: list[Stretch]) -> d
         if near is not None and near.score > least and near.dest_end > near.dest_start:
             least, best = near.score, (stretch, near.dest_start, near.dest_end)
     if best is None:
-        return _verdict("absent", "nothing in the library is like it")
+        return None
     stretch, start, end = best
     first, last = stretch.folded.span(max(0, start - _SLACK), min(len(stretch.folded.key), end + _SLACK))
-    edits, (begin, stop) = differences(quotation, stretch.text[first:last])
+    edits, (begin, stop) = differences(quotation, stretch.text[first:last], noted=stretch.noted)
     place = stretch.place(stretch.folded.after(first + begin), stretch.folded.after(first + stop))
     return {**_verdict("altered", "not word for word", [place]), "difference": edits}
 
@@ -224,9 +250,9 @@ def _in_pieces(pieces: list[dict[str, Any]]) -> dict[str, Any]:
     return {**found, "difference": [edit for piece in pieces for edit in piece["difference"]]}
 
 
-def differences(quotation: str, around: str) -> tuple[list[dict[str, str]], tuple[int, int]]:
+def differences(quotation: str, around: str, *, noted: bool = True) -> tuple[list[dict[str, str]], tuple[int, int]]:
     """Align a quotation word by word with the text around its place, and return the differences and the place."""
-    quoted, text = _tokens(quotation), _tokens(around)
+    quoted, text = _tokens(fold(quotation)), _tokens(fold(around, noted=noted))
     edits: list[Any] = Levenshtein.opcodes([word for word, *_ in quoted], [word for word, *_ in text]).as_list()
     # The text before and after is not part of the place; a word changed at its edge corresponds to the nearest one.
     match edits:
@@ -243,13 +269,13 @@ def differences(quotation: str, around: str) -> tuple[list[dict[str, str]], tupl
             run = list(group)
             first, second = quoted[run[0][1] : run[-1][2]], text[run[0][3] : run[-1][4]]
             words = quotation[first[0][1] : first[-1][2]] if first else ""
-            found.append({"quoted": words, "stands": around[second[0][1] : second[-1][2]] if second else ""})
+            stands = around[second[0][1] : second[-1][2]] if second else ""
+            found.append({"quoted": words, "stands": stands if noted else without_notes(stands)})
     place = text[edits[0][3] : edits[-1][4]] if edits else text
     return found, (place[0][1], place[-1][2]) if place else (0, len(around))
 
 
-def _tokens(text: str) -> list[tuple[str, int, int]]:
-    folded = fold(text)
+def _tokens(folded: Folded) -> list[tuple[str, int, int]]:
     found: list[tuple[str, int, int]] = []
     for at, letter in enumerate(folded.key):
         start, end = folded.span(at, at + 1)
@@ -261,13 +287,23 @@ def _tokens(text: str) -> list[tuple[str, int, int]]:
     return found
 
 
+def _places(whole: Folded, parts: list[Folded], stretch: Stretch) -> list[Span]:
+    """Find a quotation in a stretch with its notes, and where it runs across one."""
+    found = _exact(whole, parts, stretch)
+    if stretch.without_notes is None:
+        return found
+    known = {stretch.folded.span(start, end) for stretch, start, end in found}
+    across = _exact(whole, parts, stretch.without_notes)
+    return found + [(bare, start, end) for bare, start, end in across if bare.folded.span(start, end) not in known]
+
+
 def _exact(whole: Folded, parts: list[Folded], stretch: Stretch) -> list[Span]:
     """Find a quotation in a stretch: as it is written, or its parts around an ellipsis, in order."""
     text = stretch.folded
-    found = [(stretch, at, at + len(whole.key)) for at in whole.find(text)]
+    found = [(stretch, at, at + len(whole.key)) for at in whole.find(text) if not text.hides_denial(at)]
     if found or not parts or parts == [whole]:
         return found
-    for at in parts[0].find(text):
+    for at in (at for at in parts[0].find(text) if not text.hides_denial(at)):
         end = at + len(parts[0].key)
         for part in parts[1:]:
             following = next(part.find(text, end), -1)
