@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from shiguan.claims.restatement import restates
-from shiguan.claims.word_differences import NOT_COMPARED, Comparison, compare, may_repeat, unit_of
+from shiguan.claims.verbatim import cut_number
+from shiguan.claims.word_differences import NOT_COMPARED, Comparison, Difference, compare, may_repeat, unit_of
 from shiguan.text.content_words import ContentWord, content_words
 from shiguan.text.languages import character_weight, detect_language, is_classical
 from shiguan.text.name_forms import named_text, names_of
@@ -154,7 +155,7 @@ class Evidence:
             tuple(claim[n.start : n.end].strip() for n, there in zip(claimed, held, strict=True) if not there),
             names,
             self._rival(claim, weights, claimed, windows),
-            self._lined_up(claim, windows),
+            self._cut(claim) or self._lined_up(claim, windows),
             *self.content(claim, claimed, question),
             classical=self.classical,
         )
@@ -289,6 +290,11 @@ class Evidence:
                 if _are_rivals((claim, number), (text, other)):
                     return f"another number: {text[other.start : other.end]}"
         return ""
+
+    def _cut(self, claim: str) -> Comparison | None:
+        """Compare a claim that ends inside a number of a passage with that number."""
+        cut = next((cut for text in self.texts if (cut := cut_number(claim, text))), None)
+        return Comparison(1.0, (Difference("number", *cut),)) if cut else None
 
     def _lined_up(self, claim: str, windows: Sequence[Window]) -> Comparison:
         texts = [(self.texts[w.passage][w.start : w.end], self.texts[w.passage]) for w in windows[:_LINED_UP]]

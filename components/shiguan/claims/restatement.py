@@ -11,6 +11,7 @@ from pathlib import Path
 from shiguan.resources import read_table
 from shiguan.text.languages import HAN
 from shiguan.text.names import SURNAMES
+from shiguan.text.notes import note_spans
 from shiguan.text.quantities import Quantity, quantities
 from shiguan.text.terms import UNSPACED, fold_text, is_wide
 
@@ -45,21 +46,31 @@ def restates(claim: str, passage: str) -> tuple[int, int] | None:
     """
     Find where a passage says what a claim says, with the same words in the same order.
 
-    Case, width, script, punctuation, articles, tense and the spelling of numbers may differ, a name may be as the
-    passage has it elsewhere (郭子仪 and 子仪), a date may stand at the other end, a clause may be active or passive,
-    and clauses with subjects of their own may stand apart. A stretch of a sentence counts only if it can stand alone:
-    not cut inside a name, a number or a phrase, nor out of a denial or a condition.
+    Case, width, script, punctuation, articles, tense and the spelling of numbers may differ, inserted notes may
+    be left out, a name may be as the passage has it elsewhere (子仪 for 郭子仪), a date may stand at the other end, a
+    clause may be active or passive, and clauses with subjects of their own may stand apart. A stretch of a
+    sentence counts only if it can stand alone: not cut inside a name, a number or a phrase, nor out of a denial
+    or a condition.
     """
-    wanted, there = _read(claim).tokens, _read(passage)
+    wanted = _read(claim).tokens
     if len(wanted) > 1 and wanted[0].key in _REPLIES and wanted[1].breaks:  # Yes, he rose in 755.
         wanted = wanted[1:]
     if not _is_enough(wanted):
         return None
-    for form in (_stretch, _with_date, _other_voice, _clause_by_clause):
-        found = form(wanted, there)
-        if found is not None:
-            return there.tokens[found[0]].start, there.tokens[found[1] - 1].end
+    for text in dict.fromkeys((passage, _blank_notes(passage))):
+        there = _read(text)
+        for form in (_stretch, _with_date, _other_voice, _clause_by_clause):
+            found = form(wanted, there)
+            if found is not None:
+                return there.tokens[found[0]].start, there.tokens[found[1] - 1].end
     return None
+
+
+def _blank_notes(passage: str) -> str:
+    """Put spaces in the place of inserted notes, so that a claim that runs across one is found."""
+    for start, end in note_spans(passage):
+        passage = f"{passage[:start]}{' ' * (end - start)}{passage[end:]}"
+    return passage
 
 
 @dataclass(frozen=True)
