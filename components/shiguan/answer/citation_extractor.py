@@ -19,7 +19,7 @@ from shiguan.claims.citations import (
     write_cited,
 )
 from shiguan.claims.claim_kinds import claim_kind
-from shiguan.claims.claims import MOST_CHARACTERS, MOST_CLAIMS, split_claims
+from shiguan.claims.claims import MOST_CHARACTERS, MOST_CLAIMS, split_claims, whole_reply
 from shiguan.claims.nearness import ClaimMatcher
 from shiguan.llm.calls import no_answer_error
 from shiguan.llm.prompt_rendering import unwritten_answer
@@ -132,7 +132,7 @@ class CitationExtractor:
         answers, warnings = [], dict[str, None]()
         for reply in replies:
             message = ChatMessage.from_assistant(reply) if isinstance(reply, str) else reply
-            message = _naming_gaps(message, language)
+            message = _naming_gaps(whole_reply(message), language)
             text, meta, more = self._checked(message, numbered, query, language)
             meta = self._meta(message, language) | meta | {"confidence": confidence}
             answers.append(GeneratedAnswer(data=text, query=query, documents=list(numbered.values()), meta=meta))
@@ -150,7 +150,10 @@ class CitationExtractor:
         """Return the text that is shown, what the check found, and warnings; nothing is found in a not-found answer."""
         warnings = []
         if reply.meta.get("finish_reason") == "length":
-            warnings.append("The answer was cut off at the model's length limit. Raise its limit or ask more narrowly.")
+            warnings.append(
+                "The answer was cut off at the model's length limit; its last, unfinished sentence is left out. Raise the "
+                "limit, or ask more narrowly."
+            )
         checker = checker_of(numbered, query)
         parts = checker.split((reply.text or "").strip())
         not_found = not_found_sentence(self.mode, language)
