@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from shiguan.claims.marks import find_marks, lowered_marks, uniform_marks
+from shiguan.claims.talk import is_talk, without_self
 from shiguan.llm.json_replies import THOUGHT
 from shiguan.llm.source_blocks import TAG_NAMES
 from shiguan.resources import read_patterns
@@ -46,6 +47,7 @@ def clean_reply(reply: str, question: str = "") -> str:
         text = _without_markup(text)
     text = patterns["lead"].sub("", patterns["role"].sub("", patterns["question"].sub("", text)))
     text = uniform_marks(patterns["address"].sub(lambda found: f"`{found[1] or found[2]}`", text))
+    text = _without_talk(text, question)
     text = _without_sources(patterns["definition"].sub(r"\1:", text))
     text = patterns["number"].sub("", _without_repetitions(text, question if is_question(question) else ""))
     if text == reply:
@@ -96,6 +98,20 @@ def _without_sources(text: str) -> str:
             cited = cited or bool(letter and _MARK.search(line, letter.end()))
             kept.append(line)
     return _RULE_AT_END.sub("", "\n".join(kept)) if len(kept) <= text.count("\n") else text
+
+
+def _without_talk(text: str, question: str) -> str:
+    """Remove the remarks of a reply: sentences, and clauses that open one."""
+    pieces: list[str] = []
+    at = 0
+    for start, end in sentence_spans(text):
+        sentence = text[start:end]
+        plain = without_self(sentence)
+        if not is_talk(plain, question):
+            pieces += [text[at:start], plain]
+        at = end
+    left = "".join([*pieces, text[at:]])
+    return left if len(left) == len(text) else left.strip()
 
 
 def _without_repetitions(text: str, question: str) -> str:
