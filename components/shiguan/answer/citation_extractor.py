@@ -151,8 +151,8 @@ class CitationExtractor:
         warnings = []
         if reply.meta.get("finish_reason") == "length":
             warnings.append(
-                "The answer was cut off at the model's length limit; its last, unfinished sentence is left out. Raise the "
-                "limit, or ask more narrowly."
+                "The answer was cut off at the model's length limit; its last, unfinished sentence is left out. Raise "
+                "the limit, or ask more narrowly."
             )
         checker = checker_of(numbered, query)
         parts = checker.split((reply.text or "").strip())

@@ -275,7 +275,7 @@ class ClaimChecker:
         return replace(best, score=max(best.score, together.score), verdict=together.verdict, reason=together.reason)
 
     def nearest_to(self, stated: str, likely: Support) -> int | None:
-        """Find a passage that supports a claim by itself, the likely one first, or else does so in part and names it."""
+        """Find a passage that supports a claim by itself, the likely one first, or else in part and with its names."""
         first = self.numbers[likely.passage] if likely.passage >= 0 else None
         partly: dict[int, tuple[int, float]] = {}
         for number in sorted(self.numbers, key=lambda number: number != first):

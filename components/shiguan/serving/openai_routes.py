@@ -257,7 +257,9 @@ async def completion_chunks(
             if event.name == "token":
                 yield completion.chunk({"content": event.data["text"]})
             elif event.name == "generation_complete":
-                yield completion.chunk({}, finish=finish_reason(event.data), shiguan=extension(event.data, body.ignored()))
+                yield completion.chunk(
+                    {}, finish=finish_reason(event.data), shiguan=extension(event.data, body.ignored())
+                )
                 if body.stream_options is not None and body.stream_options.include_usage:
                     yield {**completion.chunk({}), "choices": [], "usage": usage_of(event.data)}
             elif event.error is not None:
