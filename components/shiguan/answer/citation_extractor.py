@@ -24,6 +24,7 @@ from shiguan.claims.nearness import ClaimMatcher
 from shiguan.llm.calls import no_answer_error
 from shiguan.llm.prompt_rendering import unwritten_answer
 from shiguan.llm.prompts import not_found_sentence
+from shiguan.llm.run import failed_answer
 from shiguan.text.languages import detect_language
 
 _COPIED = ("model", "usage", "finish_reason", "prompt", "prompt_hash", "prompt_layers", "prompt_rendered", "grounding")
@@ -227,7 +228,7 @@ class CitationExtractor:
         quoted = [] if nothing else quotations(found, query)
         status = "not_found" if not quoted else "quoted" if sure else "closest"
         if quoted:
-            text, citations = write_quotations(quoted, status, language, confidence or 0.0)
+            text, citations = write_quotations(quoted, status, language, confidence or 0.0, failed_answer())
         else:
             text, citations = not_found_sentence(self.mode, language), []
         count = getattr(store, "count_without_vector", None) if filters and status != "quoted" else None

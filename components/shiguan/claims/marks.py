@@ -55,7 +55,7 @@ def uniform_marks(text: str) -> str:
     patterns = _patterns()
     if not _DIGITS.search(text):
         return patterns["broken"].sub("", text)
-    text = _bracketed(text)
+    text = patterns["closing"].sub(lambda found: _written(_numbers(found[0])), text)
     text = patterns["mark"].sub(lambda found: _one_form(text, found), text)
     for name in ("round", "named"):
         text = patterns[name].sub(lambda found: _written(_numbers(found[0])), text)
@@ -71,13 +71,6 @@ def uniform_marks(text: str) -> str:
 def lowered_marks(text: str) -> str:
     """Write raised marks, such as `<sup>1</sup>`, `^1^` or ¹ after a stop, as `[1]`."""
     return _patterns()["raised"].sub(lambda found: _written(_numbers(unicodedata.normalize("NFKC", found[0]))), text)
-
-
-def _bracketed(text: str) -> str:
-    """Write `(1)` at the end of a sentence as `[1]`, as far as no mark in square brackets shows another spelling."""
-    first = next(iter(find_marks(text)), None)
-    edge = len(text) if first is None else first.start
-    return _patterns()["closing"].sub(lambda found: _written(_numbers(found[0])), text[:edge]) + text[edge:]
 
 
 def _one_form(text: str, found: re.Match[str]) -> str:

@@ -42,8 +42,8 @@ def without_self(sentence: str) -> str:
     """Remove from the beginning of a sentence what the model says of itself: "As of my last update, ..."."""
     plain = sentence.replace("’", "'")
     lead = None if _patterns()["unable"].match(plain) else _patterns()["self"].match(plain)
-    rest = sentence[lead.end() :] if lead else ""
-    return rest[:1].upper() + rest[1:] if rest else sentence
+    rest = sentence[lead.end() :] if lead else sentence
+    return rest[:1].upper() + rest[1:] if lead else rest
 
 
 def is_talk(sentence: str, question: str = "") -> bool:

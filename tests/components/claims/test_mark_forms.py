@@ -80,7 +80,6 @@ def test_the_stream_gives_what_the_whole_reply_gives(form, data):
         "Income came from:\n\n- the salt tax [2]\n- the land tax [1]",
         "[1] An Lushan rose at Fanyang in 755\n[2] The salt tax paid for half of the army",
         "The sources of the Yellow River (in the west) were not known.",
-        f"{ROSE} [1]. He died in his bed (3).",
     ],
 )
 def test_what_only_looks_like_it_is_kept(reply):

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.claims.claims import split_claims
 from shiguan.claims.checker import ClaimChecker
+from shiguan.claims.claims import split_claims
 from shiguan.grading.decision import with_their_sentences, without_claims
 
 
