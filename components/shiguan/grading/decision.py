@@ -37,7 +37,7 @@ _EMPTY_ITEM = re.compile(r"^[ \t]*(?:[-*+•·]|\d{1,2}[.)、])[ \t]*(?:\[[\d\],
 _BLANK_LINES = re.compile(r"\n{3,}")
 _SPACES = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
 # What may follow the end of a sentence's last claim.
-_CLOSING = re.compile(r"[)）\]】\"”’」』.。!！?？…*_]*")
+_CLOSING = re.compile(r"(?:[)）\]】\"”’」』.。!！?？…]|[*_]+(?![*_\w]))*")
 _BESIDE = "its sentence also says what the sources do not support"
 # Where an English sentence may end early: at a sign that sets clauses apart, or before a conjunction; a Chinese one at
 # any clause of so many characters. What is left has to have a verb.
@@ -45,6 +45,13 @@ _JOINT = re.compile(
     r"\s*(?:[;；:(（\n]|[—–]|-\s|,?\s*(?:and|but|while|whereas|though|although|yet|so|because|then)\b)", re.IGNORECASE
 )
 _LONGEST_JOINT, _FEWEST_CHARACTERS = 10, 6
+# A clause that needs another one, and how that one begins.
+_DEPENDENT = re.compile(
+    r"[\s*_>-]*(?:(?:if|when|whenever|although|though|because|since|while|after|before|as|unless|until|whereas|once)\b"
+    r"|若|如果|倘|虽|雖|因为|因為|由于|由於|当|當|自从|自從|要是|即使|只要|除非|尽管|儘管)",
+    re.IGNORECASE,
+)
+_FOLLOWING = re.compile(r"[\s，,；;]*(?:则|則|就|便|才|却|卻|也|仍|故|所以|于是|於是)")
 _VERB = re.compile(
     r"\b(?:is|are|was|were|has|have|had|do|does|did|can|could|will|would|shall|should|may|might|must|cannot|[a-z]{2,}ed"
     r"|came|went|took|gave|held|fell|rose|led|sent|made|said|saw|found|left|lost|won|fought|began|became|brought|built|broke"
@@ -225,8 +232,10 @@ def _may_end(parts: ClaimedText, first: int, last: int, following: int) -> bool:
     """Return whether a sentence may end after one of its clauses and still be whole."""
     kept = parts.text[parts.claims[first].start : parts.claims[last].end]
     between = parts.text[parts.claims[last].end : parts.claims[following].start + _LONGEST_JOINT]
+    if _DEPENDENT.match(kept) and not re.search(r"[,，]", kept):
+        return False
     if detect_language(kept) == "zh":
-        return len(kept) >= _FEWEST_CHARACTERS
+        return len(kept) >= _FEWEST_CHARACTERS and not _FOLLOWING.match(between)
     return bool(_JOINT.match(between)) and bool(_VERB.search(kept))
 
 

@@ -59,6 +59,8 @@ PASSAGE = (
         ("Whales sang to him, and on the 10th of May he left Fanyang with his army [1].", ""),
         ("On the 10th of May he, whom whales sang to at night, left Fanyang with his army [1].", ""),
         ("The town of Suiyang, and whales sang to him [1].", ""),
+        ("When he left Fanyang with his army, whales sang to him [1].", ""),
+        ("若张巡坚守睢阳十个月，鲸鱼为他歌唱[1]。", ""),
         # Other sentences, and other rows and cells, stay.
         (
             "Whales sang to him, and he had three eyes [1]. He had 150,000 men under his command [1].",
