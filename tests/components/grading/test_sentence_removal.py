@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from shiguan.claims.checker import ClaimChecker
 from shiguan.claims.claims import split_claims
-from shiguan.grading.decision import with_their_sentences, without_claims
+from shiguan.grading.sentence_removal import with_their_sentences, without_claims
 
 
 @pytest.mark.parametrize(
