@@ -405,8 +405,11 @@ class ClaimChecker:
     def _by_the_best(self, stated: str, support: Support) -> Support:
         """Lower a verdict on all passages to that of the one that supports the claim best by itself."""
         number = self.nearest_to(stated, support)
-        best = self.relation(stated, number) if number is not None else None
-        if best is None or best.verdict == support.verdict:
+        if number is None:
+            reason = "no passage says it by itself"
+            return replace(support, score=min(support.score, SUPPORTED - 0.01), verdict="partial", reason=reason)
+        best = self.relation(stated, number)
+        if best.verdict == support.verdict:
             return support
         return replace(support, score=min(support.score, best.score), verdict=best.verdict, reason=best.reason)
 

@@ -12,6 +12,8 @@ from shiguan.text.terms import terms
 
 _TABLE = Path(__file__).with_name("talk.yaml")
 _AROUND = re.compile(r"^[\s>#*_•·-]+|(?<=[^\s])\s?(?:\[\d{1,3}\])+|[\s*_]+$")
+# What stands behind such a sign is not a part of the remark.
+_APART = re.compile(r"[:：;；]|\s[—–-]\s|——")
 # A remark is short; what is longer is read as a statement.
 _LONGEST = 400
 
@@ -57,7 +59,7 @@ def is_talk(sentence: str, question: str = "") -> bool:
     if quantities(plain):
         return False
     if patterns["offer"].match(plain):
-        return True
+        return not _APART.search(plain)
     if patterns["denies"].search(plain) or not patterns["addresses"].search(plain):
         return False
     asked, known = frozenset(terms(question)), _words()[1]

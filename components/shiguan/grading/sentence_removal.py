@@ -30,7 +30,8 @@ def _patterns() -> dict[str, re.Pattern[str]]:
 def with_their_sentences(parts: ClaimedText, failed: Collection[int], good: Collection[int]) -> set[int]:
     """Return the claims that go with some: all of their sentences, except whole clauses that stand before them."""
     gone = set(failed)
-    for sentence in _sentences(parts):
+    for every in _sentences(parts):
+        sentence = _behind_label(parts, every, gone)
         bad = next((at for at, index in enumerate(sentence) if index in gone), None)
         if bad is None or _is_row(parts, sentence):
             continue
@@ -38,6 +39,14 @@ def with_their_sentences(parts: ClaimedText, failed: Collection[int], good: Coll
         whole = any(index in good for index in kept)
         gone.update(sentence[bad:] if whole and _may_end(parts, kept[0], kept[-1], sentence[bad]) else sentence)
     return gone
+
+
+def _behind_label(parts: ClaimedText, sentence: list[int], gone: Collection[int]) -> list[int]:
+    """Return the claims of a sentence without a label that goes, such as `**Guo Ziyi the Gambler**:`."""
+    lead = next((at for at, index in enumerate(sentence) if index not in gone), 0)
+    first = parts.claims[sentence[lead]]
+    before = parts.text[max(0, first.start - _LONGEST_JOINT) : first.start].rstrip(" *_")
+    return sentence[lead:] if before.endswith((":", "：")) and not first.text[:1].islower() else sentence
 
 
 def _sentences(parts: ClaimedText) -> list[list[int]]:
@@ -48,7 +57,7 @@ def _sentences(parts: ClaimedText) -> list[list[int]]:
 def _is_row(parts: ClaimedText, sentence: Sequence[int]) -> bool:
     """Return whether a sentence is a row of a table, in which a cell may be empty."""
     start = parts.claims[sentence[0]].sentence
-    return parts.text[parts.text.rfind("\n", 0, start) + 1 :].lstrip().startswith("|")
+    return parts.text[parts.text.rfind("\n", 0, start) + 1 : start + 1].lstrip().startswith("|")
 
 
 def _may_end(parts: ClaimedText, first: int, last: int, following: int) -> bool:
@@ -71,17 +80,19 @@ def without_claims(parts: ClaimedText, removed: Collection[int]) -> str:
     alive = bytearray(b"\1" * len(parts.text))
     stops: dict[int, str] = {}
     for sentence in _sentences(parts):
-        gone = [index for index in sentence if index in removed]
-        if gone and gone == sentence[-len(gone) :] and not _is_row(parts, sentence):
-            start, end = parts.claims[gone[0]].start, _end(parts, gone[-1])
-            if len(gone) < len(sentence):
-                start = parts.claims[sentence[-len(gone) - 1]].end
-                stops[start] = "。" if is_wide(parts.text[start - 1]) else "."
+        kept = [index for index in sentence if index not in removed]
+        cuts = [(parts.claims[index].start, _end(parts, index)) for index in sentence if index in removed]
+        if cuts and not kept:
+            cuts = [(cuts[0][0], cuts[-1][1])]
+        elif cuts and not _is_row(parts, sentence):
+            first, last = parts.claims[kept[0]], parts.claims[kept[-1]]
+            if cuts[0][0] < first.start:  # a label, with its emphasis
+                cuts.append((len(parts.text[: cuts[0][0]].rstrip("*_")), first.start))
+            if sentence[-1] in removed:
+                cuts.append((last.end, _end(parts, sentence[-1])))
+                stops[last.end] = "。" if is_wide(parts.text[last.end - 1]) else "."
+        for start, end in cuts:
             alive[start:end] = bytes(end - start)
-        else:
-            for index in gone:
-                start, end = parts.claims[index].start, _end(parts, index)
-                alive[start:end] = bytes(end - start)
     pieces: list[str] = []
     at = 0
     for place, numbers in sorted([*parts.marks, *((place, ()) for place in stops), (len(parts.text), ())]):

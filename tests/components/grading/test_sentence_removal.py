@@ -55,6 +55,10 @@ PASSAGE = (
         ("He had 150,000 men under his command, and whales sang to him [1].", "He had 150,000 men under his command."),
         ("He had 150,000 men under his command (whales sang to him) [1].", "He had 150,000 men under his command."),
         ("张巡坚守睢阳十个月，鲸鱼为他歌唱[1]。", "张巡坚守睢阳十个月。"),
+        (
+            "**Whales in the North**: He had 150,000 men under his command [1].",
+            "He had 150,000 men under his command[1].",
+        ),
         # What would be left is no sentence: before it, around it, without a verb.
         ("Whales sang to him, and on the 10th of May he left Fanyang with his army [1].", ""),
         ("On the 10th of May he, whom whales sang to at night, left Fanyang with his army [1].", ""),
