@@ -21,7 +21,7 @@ const SENTENCES = [
   [/^only a tool says so, and the library, which goes before it, may say otherwise in \[(\d+)\]$/u, "只有工具这样说，书库第$1段或有不同"],
   // warnings
   [/^(\d[\d,]*) of the answer's (\d[\d,]*) sentences are not supported by the sources\.$/u, "答案共$2句，其中$1句无据。"],
-  [/^The answer was cut off at the model's length limit\..*$/u, "答案超过模型的长度上限而被截断；请问得更窄一些。"],
+  [/^The answer was cut off at the model's length limit[.;].*$/u, "答案超过模型的长度上限而被截断，未写完的末句已略去；请问得更窄一些。"],
   [/^The answer was withheld after .+$/u, "几次草稿都站不住，故不作答。"],
   [/^.+ removed from the answer: the sources do not support them\.$/u, "有的句子没有依据，已删去。"],
   [/^.+ marked ⚠: the sources do not support them\.$/u, "有的句子没有依据，已标出。"],

@@ -19,11 +19,12 @@ from shiguan.claims.citations import (
     write_cited,
 )
 from shiguan.claims.claim_kinds import claim_kind
-from shiguan.claims.claims import MOST_CHARACTERS, MOST_CLAIMS, split_claims
+from shiguan.claims.claims import MOST_CHARACTERS, MOST_CLAIMS, split_claims, whole_reply
 from shiguan.claims.nearness import ClaimMatcher
 from shiguan.llm.calls import no_answer_error
 from shiguan.llm.prompt_rendering import unwritten_answer
 from shiguan.llm.prompts import not_found_sentence
+from shiguan.llm.run import failed_answer
 from shiguan.text.languages import detect_language
 
 _COPIED = ("model", "usage", "finish_reason", "prompt", "prompt_hash", "prompt_layers", "prompt_rendered", "grounding")
@@ -132,7 +133,7 @@ class CitationExtractor:
         answers, warnings = [], dict[str, None]()
         for reply in replies:
             message = ChatMessage.from_assistant(reply) if isinstance(reply, str) else reply
-            message = _naming_gaps(message, language)
+            message = _naming_gaps(whole_reply(message), language)
             text, meta, more = self._checked(message, numbered, query, language)
             meta = self._meta(message, language) | meta | {"confidence": confidence}
             answers.append(GeneratedAnswer(data=text, query=query, documents=list(numbered.values()), meta=meta))
@@ -150,7 +151,10 @@ class CitationExtractor:
         """Return the text that is shown, what the check found, and warnings; nothing is found in a not-found answer."""
         warnings = []
         if reply.meta.get("finish_reason") == "length":
-            warnings.append("The answer was cut off at the model's length limit. Raise its limit or ask more narrowly.")
+            warnings.append(
+                "The answer was cut off at the model's length limit; its last, unfinished sentence is left out. Raise "
+                "the limit, or ask more narrowly."
+            )
         checker = checker_of(numbered, query)
         parts = checker.split((reply.text or "").strip())
         not_found = not_found_sentence(self.mode, language)
@@ -224,7 +228,7 @@ class CitationExtractor:
         quoted = [] if nothing else quotations(found, query)
         status = "not_found" if not quoted else "quoted" if sure else "closest"
         if quoted:
-            text, citations = write_quotations(quoted, status, language, confidence or 0.0)
+            text, citations = write_quotations(quoted, status, language, confidence or 0.0, failed_answer())
         else:
             text, citations = not_found_sentence(self.mode, language), []
         count = getattr(store, "count_without_vector", None) if filters and status != "quoted" else None

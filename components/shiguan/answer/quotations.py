@@ -209,11 +209,10 @@ def _asked_words(text: str, sentence: Span, weights: Mapping[str, float]) -> lis
 
 
 def write_quotations(
-    quoted: Sequence[Quotation], status: str, language: str, confidence: float
+    quoted: Sequence[Quotation], status: str, language: str, confidence: float, failure: str = ""
 ) -> tuple[str, list[dict[str, Any]]]:
     """Write an answer that consists of quotations, the closest sentence of each in bold, and its citations."""
-    sentences = _sentences()[status]
-    text = sentences.get(language, sentences["en"])
+    text = _introduced(status, language, failure)
     citations = []
     for quotation in quoted:
         citation = quotation.citation(confidence)
@@ -228,8 +227,20 @@ def write_quotations(
     return text, citations
 
 
+def _introduced(status: str, language: str, failure: str) -> str:
+    """Write what stands before the quotations; `failure` is why a model that is configured did not answer."""
+    sentences, language = _sentences(), language if language in _sentences()[status] else "en"
+    reason = sentences["reasons"][language].get(failure, "")
+    told = sentences["failed"][language].format(reason=reason)
+    text: str = told if reason and status == "quoted" else sentences[status][language]
+    if not reason or status == "quoted":
+        return text
+    stop, space = ("。", "") if language == "zh" else (". ", " ")
+    return f"{text}{space}{told.partition(stop)[2]}"
+
+
 @cache
-def _sentences() -> dict[str, dict[str, str]]:
+def _sentences() -> dict[str, dict[str, Any]]:
     return read_table(resource_folder("prompts") / "quotations.yml")
 
 

@@ -44,8 +44,8 @@ _CONTENT_ACROSS, _CONTENT_CLASSICAL = 0.32, 0.15
 _UNMARKED, _ROUNDING = 0.08, 1e-9
 # A heading of at most this many words is a title; a longer one may be a sentence in bold.
 _LONGEST_TITLE = 4
-# More passages than this are not tried together for one claim.
-_MOST_TOGETHER = 4
+# A place that names what a claim names may have this share of the words that the best place has.
+_NEARLY = 0.75
 # Checks compute for up to two seconds; in a pool of their own they do not block other work.
 _POOL = ThreadPoolExecutor(max_workers=2, thread_name_prefix="claims")
 
@@ -146,6 +146,8 @@ class ClaimChecker:
         whole = self.verdict(claim, stated)
         if whole.verdict == "supported" and whole.exact:
             return []
+        if whole.verdict != "supported" and len(claim.numbers) > 1 and (apart := self._cut_by_passages(claim, spans)):
+            return apart
         runs: list[tuple[int, int, bool]] = []
         for start, end in spans:
             clause = replace(claim, text=claim.text[start:end])
@@ -162,6 +164,20 @@ class ClaimChecker:
             runs.append((runs.pop()[0] if joins else start, end, good))
         if whole.verdict == "contradicted" and between and not runs[0][2]:
             return self._cut_at_gaps(claim)  # the part before the comma says who or when, which the rest is about
+        return [(start, end) for start, end, _ in runs] if len(runs) > 1 else []
+
+    def _cut_by_passages(self, claim: Claim, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Cut a sentence that no passage supports as a whole between clauses that different cited passages support."""
+        cited = [number for number in claim.numbers if number in self.numbers]
+        runs: list[tuple[int, int, int]] = []
+        for start, end in spans:
+            part = self.stated(replace(claim, text=claim.text[start:end]))
+            found = {number: self.relation(part, number) for number in cited} if part else {}
+            home = max(found, key=lambda n: (found[n].verdict == "supported", found[n].score), default=None)
+            if home is None or found[home].verdict not in ("supported", "partial"):
+                return []
+            joins = bool(runs) and runs[-1][2] == home
+            runs.append((runs.pop()[0] if joins else start, end, home))
         return [(start, end) for start, end, _ in runs] if len(runs) > 1 else []
 
     def stated(self, claim: Claim) -> str:
@@ -241,7 +257,8 @@ class ClaimChecker:
         place = self.numbers.index(number)
         known = self._relations.get((stated, place))
         if known is None:
-            found = self._judged(self._alone(place), stated, [number])
+            alone = self._alone(place)
+            found = self._naming(stated, alone, self._judged(alone, stated, [number]))
             known = self._relations[stated, place] = replace(found, passage=place) if found.passage >= 0 else found
         return known
 
@@ -259,25 +276,39 @@ class ClaimChecker:
             together, score=max(best.score, together.score), passage=best.passage, start=best.start, end=best.end
         )
 
-    def supporting(self, stated: str, likely: Support) -> int | None:
-        """Find a passage that supports a claim by itself, the likely one first."""
+    def nearest_to(self, stated: str, likely: Support) -> int | None:
+        """Find a passage that supports a claim by itself, the likely one first, or else in part and with its names."""
         first = self.numbers[likely.passage] if likely.passage >= 0 else None
-        numbers = sorted(self.numbers, key=lambda number: number != first)
-        return next((number for number in numbers if self.relation(stated, number).verdict == "supported"), None)
+        partly: dict[int, tuple[int, float]] = {}
+        for number in sorted(self.numbers, key=lambda number: number != first):
+            own = self.relation(stated, number)
+            if own.verdict == "supported":
+                return number
+            if own.verdict == "partial":
+                partly[number] = self.unnamed(stated, own), -own.score
+        return min(partly, key=lambda number: partly[number], default=None)
+
+    def unnamed(self, stated: str, support: Support) -> int:
+        """Count the names of a claim that a quoted place lacks; in another language nobody can tell."""
+        return 0 if support.foreign else len(_strange(names_of(stated), self.quote(support)))
 
     def quote(self, support: Support) -> str:
         return self._texts[support.passage][support.start : support.end] if support.passage >= 0 else ""
 
-    def together(self, stated: str, numbers: Sequence[int]) -> list[int]:
-        """Find the fewest of some passages that support a claim only together."""
-        found = sorted(numbers, key=lambda number: -self.relation(stated, number).score)[:_MOST_TOGETHER]
-        if len(found) < 2 or self.combined_relation(stated, found).verdict != "supported":
-            return []
-        for number in reversed(found[1:]):
-            rest = [other for other in found if other != number]
-            if len(rest) > 1 and self.combined_relation(stated, rest).verdict == "supported":
-                found = rest
-        return [number for number in numbers if number in found]
+    def _naming(self, stated: str, evidence: Evidence, support: Support) -> Support:
+        """Move a place that lacks a name of the claim to one that has it and nearly as many of its words."""
+        names = names_of(stated) if support.passage >= 0 and not support.exact and not support.foreign else ()
+        if not names or not _strange(names, evidence.texts[0][support.start : support.end]):
+            return support
+        reading = evidence.read(stated, self.question)
+        least = _NEARLY * reading.window
+        windows = [window for window in reading.windows if window.covered >= least]
+        best = min(
+            windows,
+            key=lambda window: len(_strange(names, evidence.texts[0][window.start : window.end])),
+            default=None,
+        )
+        return support if best is None else replace(support, start=best.start, end=best.end, similarity=best.covered)
 
     def _read(self, stated: str) -> Reading:
         go_on()
@@ -349,13 +380,13 @@ class ClaimChecker:
         """Judge by the cited passages what all passages together leave open; across languages a claim has to cite."""
         if support.verdict in ("partial", "supported") and not support.exact and self._only_names(claim, stated):
             return replace(support, verdict="unsupported", reason="the passages do not say so", exact=True)
+        if support.verdict == "supported" and not support.exact and len(self.numbers) > 1:
+            return self._by_the_best(stated, support)
         if support.verdict not in ("partial", "unsupported"):
             return support
         cited = [number for number in claim.numbers if number in self.numbers]
         found = [self.relation(stated, number) for number in cited]
         whole = next((own for own in found if own.verdict == "supported" and len(self.numbers) > 1), None)
-        if whole is None and (several := self.together(stated, cited)):
-            whole = self.combined_relation(stated, several)
         if whole is not None:
             return replace(support, score=max(support.score, whole.score), verdict="supported", reason=whole.reason)
         if support.verdict == "partial" and not support.foreign:
@@ -372,6 +403,17 @@ class ClaimChecker:
             reason = "it cites none of the passages, which are in another language"
             return replace(support, verdict="unsupported", reason=reason)
         return support
+
+    def _by_the_best(self, stated: str, support: Support) -> Support:
+        """Lower a verdict on all passages to that of the one that supports the claim best by itself."""
+        number = self.nearest_to(stated, support)
+        if number is None:
+            reason = "no passage says it by itself"
+            return replace(support, score=min(support.score, SUPPORTED - 0.01), verdict="partial", reason=reason)
+        best = self.relation(stated, number)
+        if best.verdict == support.verdict:
+            return support
+        return replace(support, score=min(support.score, best.score), verdict=best.verdict, reason=best.reason)
 
     def _alone(self, place: int) -> Evidence:
         return self._evidence if len(self._texts) == 1 else Evidence([self._texts[place]])

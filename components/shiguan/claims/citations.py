@@ -20,6 +20,7 @@ from shiguan.text.terms import is_wide, terms
 _SCORE_SHARE, _SIMILARITY_SHARE, _FREQUENCY_SHARE, _OFTEN = 0.4, 0.4, 0.2, 3
 # The score of a passage that has none: neither good nor bad.
 _UNKNOWN = 0.5
+_GROUNDED = ("supported", "partial")
 _NOTHING_STATED = "it states nothing"
 # Nobody would read more.
 _MOST_DISAGREEMENTS = 5
@@ -109,17 +110,17 @@ def cite_claim(
 
     found = {number: support_by(number) for number in claim.numbers if number in numbered}
     true = _true_marks(stated, support, found, checker)
-    if not true and support.verdict in ("supported", "partial"):
-        likely = checker.supporting(stated, support) if named is None else named
-        if likely is None and not support.foreign and support.passage >= 0:
-            likely = checker.numbers[support.passage]
-        several = [] if likely is None else [likely]
-        if likely is None or support_by(likely).verdict not in ("supported", "partial"):
-            several = checker.together(stated, checker.numbers)
-        found, true = found | {number: support_by(number) for number in several}, several
+    judged = named is not None and support_by(named).verdict in _GROUNDED
+    if named is not None and support_by(named).verdict == "supported":
+        true = [number for number in true if found[number].verdict == "supported"]
+    if not true and support.verdict in _GROUNDED:
+        likely = named if judged else None
+        likely = checker.nearest_to(stated, support) if likely is None else likely
+        if likely is not None:
+            found, true = found | {likely: support_by(likely)}, [likely]
         if not true:
             support = replace(support, verdict="unsupported", reason="no passage says it by itself")
-    support = _below_the_library(support, stated, true, checker, numbered)
+    support = _below_the_library(_limited(support, [found[number] for number in true]), stated, true, checker, numbered)
     reasons = {n: found[n].reason if n in found else "there is no such source" for n in claim.numbers}
     dropped = tuple(f"[{number}]: {reason}" for number, reason in reasons.items() if number not in true)
     return CitedClaim(claim, support, tuple((number, found[number]) for number in true), dropped)
@@ -139,19 +140,32 @@ def _below_the_library(
     return replace(support, verdict="partial", reason=reason)
 
 
+def _limited(support: Support, found: Sequence[Support]) -> Support:
+    """Lower the verdict and the score of a claim to those of the best passage that it cites."""
+    if support.verdict not in _GROUNDED:
+        return support
+    best = max(found, key=lambda own: (own.verdict == "supported", own.score))
+    score = min(support.score, best.score)
+    if best.verdict == support.verdict:
+        return replace(support, score=score)
+    return replace(support, score=score, verdict=best.verdict, reason=best.reason)
+
+
 def _true_marks(stated: str, support: Support, found: Mapping[int, Support], checker: ClaimChecker) -> list[int]:
-    """Choose the marks of a claim whose passages support it alone, together or, failing that, in part."""
+    """Choose the marks of a claim whose passages support it by themselves or, failing that, in part."""
     if support.verdict == "unsupported":
         return []
     whole = [number for number, own in found.items() if own.verdict == "supported"]
     if support.verdict == "contradicted":
         return whole
-    if not any(checker.relation(stated, number).verdict == "supported" for number in found):
-        # A grader names only one passage where it judges all of them; the others may be needed.
-        whole = checker.together(stated, list(found)) or whole
-    if whole or checker.supporting(stated, support) is not None:
+    partly = [number for number, own in found.items() if own.verdict == "partial"]
+    nearest = checker.nearest_to(stated, support) if partly and not whole else None
+    best = checker.relation(stated, nearest) if nearest is not None else None
+    if whole or best is None or best.verdict == "supported":
         return whole
-    return [number for number, own in found.items() if own.verdict == "partial"]
+    least = checker.unnamed(stated, best)
+    # Where another passage names whom or what the claim is about, one that does not is no place to look it up.
+    return [number for number in partly if checker.unnamed(stated, found[number]) <= least]
 
 
 def citations_of(

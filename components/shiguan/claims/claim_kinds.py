@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from shiguan.claims.claims import COMMA, clause_spans, split_claims
+from shiguan.claims.talk import is_about_writing
 from shiguan.llm.prompts import modes_with_sentence, not_found_sentence
-from shiguan.resources import read_patterns, read_table
+from shiguan.resources import read_patterns
 from shiguan.text.content_words import ContentWord, content_words
 from shiguan.text.quantities import quantities
 from shiguan.text.terms import terms
@@ -30,12 +31,6 @@ _DATES = {"year", "month", "day"}
 @cache
 def _patterns() -> dict[str, Any]:
     return read_patterns(Path(__file__).with_name("claim_kinds.yaml"))
-
-
-@cache
-def _meta() -> frozenset[str]:
-    table = read_table(Path(__file__).with_name("claim_kinds.yaml"))
-    return frozenset(terms(table["meta"])) | frozenset(table["meta_zh"].split())
 
 
 def claim_kind(sentence: str) -> ClaimKind:
@@ -109,11 +104,6 @@ def _is_empty_label(clause: str) -> bool:
 def subject_words(stated: str, *, translated: bool = True) -> list[ContentWord]:
     """Return the content words of a claim, with translations, except those about the writing itself."""
     return [word for word in content_words(stated, translated=translated) if not is_about_writing(word)]
-
-
-def is_about_writing(word: ContentWord) -> bool:
-    """Return whether a word is one used to speak about an answer and its sources."""
-    return word.text in _meta() or _meta().issuperset(word.characters or word.text.split())
 
 
 def is_not_found(text: str) -> bool:

@@ -8,7 +8,7 @@ from haystack import Document
 
 from shiguan.claims.checker import checker_of, numbered_passages
 from shiguan.claims.citations import CitedClaim, citations_of, cite_claim, write_cited
-from shiguan.claims.claims import MOST_CHARACTERS
+from shiguan.claims.claims import MOST_CHARACTERS, whole_sentences
 from shiguan.llm.json_replies import CLOSED_THOUGHT, END_OF_THOUGHT
 
 _STOP = re.compile(r"[.!?。！？…\n]")
@@ -40,6 +40,8 @@ class ClaimStream:
         self._checked: list[CitedClaim] = []
         # The text that each claim reported last adds to what is shown: its true marks, and whatever precedes it.
         self.pieces: list[str] = []
+        # Whether the model stopped at its length limit, so that the last sentence is not whole.
+        self.is_cut = False
 
     def add(self, piece: str) -> bool:
         """Append the next piece of the answer and return whether a sentence may have been finished; cheap."""
@@ -62,6 +64,8 @@ class ClaimStream:
         """Check the sentences that have been finished since the last call."""
         self._looked_at, self.pieces = len(self._text), []
         text = self._text.strip() if last else _OPEN_MARK.sub("", self._text)
+        if last and self.is_cut:
+            text = whole_sentences(text)
         parts = self._checker.split(text)
         # A sentence that goes on may still be split into other clauses.
         complete = [claim for claim in parts.claims if last or claim.sentence != parts.claims[-1].sentence]

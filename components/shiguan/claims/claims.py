@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from haystack.dataclasses import ChatMessage
+
 from shiguan.claims.marks import Mark, find_marks
 from shiguan.claims.reply_cleaning import clean_reply
 from shiguan.llm.json_replies import without_thoughts
@@ -24,6 +26,8 @@ _APART = re.compile(
     r"|\s*(?=[(（\[［【〔][^()（）\[\]［］【】〔〕]{5,300}[)）\]］】〕])|(?<=[^()（）\[\]［］【】〔〕]{5}[)）\]］】〕])(?=\s*\w)"
 )
 COMMA = re.compile(rf",(?=\s)|，|,(?=[{HAN}])")
+# How a sentence ends that is whole; a number may go on behind its point.
+_WHOLE = re.compile(r"(?:(?<!\d)\.|[!?。！？…])[\"'”’」』)）*_]{0,4}(?:\s?[\[【][^\[\]【】\n]{0,60}[\]】]){0,20}\s*$")
 _SEPARATING = re.compile(r"(?:[\s,，、;；:：—–|-]|\*+(?=\s))*")
 _BULLET = re.compile(r"^(?:[-*+•·]|[(（]?\d{1,2}[.)）、]|[a-z][.)]\s|[(（]?[一二三四五六七八九十]{1,3}[)）、])\s*")
 
@@ -51,6 +55,20 @@ class ClaimedText:
     """For each mark, the index of its claim."""
     is_cut: bool = False
     """Whether the reply was longer than the limit and has been cut."""
+
+
+def whole_reply(reply: ChatMessage) -> ChatMessage:
+    """Return a reply without its last, unfinished sentence if it was cut at its length limit."""
+    if reply.meta.get("finish_reason") != "length" or reply.meta.get("shortened"):
+        return reply
+    return ChatMessage.from_assistant(whole_sentences(reply.text or ""), meta={**reply.meta, "shortened": True})
+
+
+def whole_sentences(text: str) -> str:
+    """Remove the sentence that a text ends in the middle of."""
+    text = without_thoughts(text).rstrip()
+    spans = sentence_spans(text)
+    return text if not spans or _WHOLE.search(text, spans[-1][0]) else text[: spans[-1][0]].rstrip()
 
 
 def split_claims(answer: str, question: str = "") -> ClaimedText:

@@ -55,6 +55,7 @@ def uniform_marks(text: str) -> str:
     patterns = _patterns()
     if not _DIGITS.search(text):
         return patterns["broken"].sub("", text)
+    text = patterns["closing"].sub(lambda found: _written(_numbers(found[0])), text)
     text = patterns["mark"].sub(lambda found: _one_form(text, found), text)
     for name in ("round", "named"):
         text = patterns[name].sub(lambda found: _written(_numbers(found[0])), text)
@@ -68,7 +69,7 @@ def uniform_marks(text: str) -> str:
 
 
 def lowered_marks(text: str) -> str:
-    """Write superscript marks, `<sup>1</sup>` or ¹ after a stop, as `[1]`."""
+    """Write raised marks, such as `<sup>1</sup>`, `^1^` or ¹ after a stop, as `[1]`."""
     return _patterns()["raised"].sub(lambda found: _written(_numbers(unicodedata.normalize("NFKC", found[0]))), text)
 
 

@@ -5,7 +5,8 @@ import re
 from functools import cache
 from pathlib import Path
 
-from shiguan.claims.marks import lowered_marks, uniform_marks
+from shiguan.claims.marks import find_marks, lowered_marks, uniform_marks
+from shiguan.claims.talk import is_talk, without_self
 from shiguan.llm.json_replies import THOUGHT
 from shiguan.llm.source_blocks import TAG_NAMES
 from shiguan.resources import read_patterns
@@ -27,6 +28,8 @@ _LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _PASSES = 4
 # A repeated sentence of at least this many bytes, some seven Han characters or twenty letters, shows a looping model.
 _LONG = 20
+_MARK, _LETTER = re.compile(r"\[\d{1,3}\]"), re.compile(r"[^\W\d_]")
+_RULE_AT_END = re.compile(r"(?:\n[-*_ ]*)+\Z")
 _SPACES, _BLANK_LINES = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)"), re.compile(r"\n(?:[ \t]*\n){2,}")
 
 
@@ -39,11 +42,13 @@ def clean_reply(reply: str, question: str = "") -> str:
     """Return the answer in a reply, without repeated sentences and without a repetition of the question."""
     text = _HIDDEN.sub("", printable(_LINE_ENDS.sub("\n", html.unescape(reply))))
     patterns = _patterns()
+    text = lowered_marks(_without_fences(patterns["footnote"].sub("", text)))
     if "<" in text or "[" in text:
-        text = _without_markup(lowered_marks(text))
+        text = _without_markup(text)
     text = patterns["lead"].sub("", patterns["role"].sub("", patterns["question"].sub("", text)))
     text = uniform_marks(patterns["address"].sub(lambda found: f"`{found[1] or found[2]}`", text))
-    text = patterns["definition"].sub(r"\1:", text)
+    text = _without_talk(text, question)
+    text = _without_sources(patterns["definition"].sub(r"\1:", text))
     text = patterns["number"].sub("", _without_repetitions(text, question if is_question(question) else ""))
     if text == reply:
         return reply
@@ -63,6 +68,52 @@ def _without_markup(text: str) -> str:
     return text.replace("<", "‹")
 
 
+def _without_fences(text: str) -> str:
+    """Remove the fences of a block of prose, whether it is whole or not."""
+    patterns = _patterns()
+    first = patterns["fence"].search(text)
+    if (
+        first is None
+        or not patterns["prose"].fullmatch(first[1])
+        or not (first[1] or not text[: first.start()].strip())
+    ):
+        return text
+    return str(patterns["fence"].sub(lambda fence: "" if patterns["prose"].fullmatch(fence[1]) else fence[0], text))
+
+
+def _without_sources(text: str) -> str:
+    """Remove lists of sources; what a line is depends on the lines before it, never on those behind it."""
+    patterns = _patterns()
+    text = patterns["bracketed"].sub(lambda found: "".join(_MARK.findall(found[0])), text)
+    kept: list[str] = []
+    listed = cited = False
+    for line in text.split("\n"):
+        if patterns["heading"].fullmatch(line) or patterns["listing"].fullmatch(line):
+            listed = bool(line.strip())
+        elif not line.strip() or not (
+            (listed and patterns["entry"].fullmatch(line)) or (cited and patterns["title"].fullmatch(line))
+        ):
+            listed = listed and not line.strip()
+            letter = None if cited else _LETTER.search(line)
+            cited = cited or bool(letter and _MARK.search(line, letter.end()))
+            kept.append(line)
+    return _RULE_AT_END.sub("", "\n".join(kept)) if len(kept) <= text.count("\n") else text
+
+
+def _without_talk(text: str, question: str) -> str:
+    """Remove the remarks of a reply: sentences, and clauses that open one."""
+    pieces: list[str] = []
+    at = 0
+    for start, end in sentence_spans(text):
+        sentence = text[start:end]
+        plain = without_self(sentence)
+        if not is_talk(plain, question):
+            pieces += [text[at:start], plain]
+        at = end
+    left = "".join([*pieces, text[at:]])
+    return left if len(left) == len(text) else left.strip()
+
+
 def _without_repetitions(text: str, question: str) -> str:
     seen, kept, at = {folded(question)}, [], 0
     for start, end in sentence_spans(text):
@@ -77,4 +128,6 @@ def _without_repetitions(text: str, question: str) -> str:
 
 def _linked(link: re.Match[str]) -> str:
     text = link[1] or ""
-    return f"[{text}]" if text[-1:].isdigit() else text
+    if _patterns()["word"].fullmatch(text):
+        return ""
+    return f"[{text}]" if find_marks(f"[{text}]") else text

@@ -73,6 +73,7 @@ def answer_object(
         "documents": listed(answer.documents),
         "metadata": {
             "model": meta.get("model"),
+            "finish_reason": meta.get("finish_reason"),
             "llm_calls": run.answered,
             "calls": run.calls,
             "switches": run.switches,

@@ -130,6 +130,8 @@ class AnswerStream:
     def _on_chunk(self, chunk: StreamingChunk) -> None:
         if chunk.tool_calls or chunk.tool_call_result:
             self._emit("tool_call" if chunk.tool_calls else "tool_result", chunk.meta)
+        if self._claims is not None and chunk.finish_reason:
+            self._claims.is_cut = chunk.finish_reason == "length"
         if chunk.content and self._claims is not None and self._claims.add(chunk.content):
             self._writes = True
             self._pieces.put_nowait(False)

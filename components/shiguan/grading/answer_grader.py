@@ -12,6 +12,7 @@ from haystack.dataclasses import ChatMessage
 from shiguan.claims.checker import CheckedClaim, ClaimChecker, checker_of, numbered_passages
 from shiguan.claims.citations import cited_place, compared_places
 from shiguan.claims.claim_support import Verdict
+from shiguan.claims.claims import whole_reply
 from shiguan.claims.verbatim import find_verbatim
 from shiguan.grading.attempts import GradedAnswer
 from shiguan.grading.window_similarity import try_similarities
@@ -108,7 +109,7 @@ def check_answer(
 
     Places that may disagree are paired for a judge; without one `CitationExtractor` decides, by the same rule.
     """
-    numbered = numbered_passages(documents)
+    reply, numbered = whole_reply(reply), numbered_passages(documents)
     checker = checker_of(numbered, question)
     parts = checker.split((reply.text or "").strip())
     read = [] if checker.says_nothing(parts) else checker.read(parts)

@@ -73,14 +73,20 @@ class GradedAnswer:
     number: int = 1
     warnings: tuple[str, ...] = ()
     llm_calls: int = 0
+    partial_stands: bool = True
+    """Whether claims that are supported only in part stand: without a judge, their words alone were compared."""
 
     @property
     def is_not_found(self) -> bool:
         return not self.claims and is_not_found(self.parts.text)
 
+    def stands(self, claim: CheckedClaim) -> bool:
+        """Return whether a claim may be shown by a mode that shows nothing else."""
+        return claim.support.verdict == "supported" or (self.partial_stands and claim.support.verdict == "partial")
+
     @property
     def ungrounded(self) -> list[CheckedClaim]:
-        return [claim for claim in self.claims if not claim.is_grounded]
+        return [claim for claim in self.claims if not self.stands(claim)]
 
     @property
     def is_accepted(self) -> bool:
@@ -96,7 +102,7 @@ class GradedAnswer:
             return -1.0
         if not self.claims:
             return 1.0
-        share = sum(claim.is_grounded for claim in self.claims) / len(self.claims)
+        share = sum(map(self.stands, self.claims)) / len(self.claims)
         mean = sum(claim.support.score for claim in self.claims) / len(self.claims)
         return float(self.is_accepted) + _SHARE * share + _MEAN * mean
 

@@ -1,18 +1,17 @@
 """What follows from a graded answer: another attempt with better queries, or the best answer so far."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import compress
 from typing import Any, Literal
 
 from haystack import Document
 from haystack.dataclasses import ChatMessage
 
-from shiguan.claims.checker import CheckedClaim, stated_claim
+from shiguan.claims.checker import CheckedClaim
 from shiguan.claims.citations import UNSUPPORTED_MARK, change_record
-from shiguan.claims.claims import ClaimedText
 from shiguan.grading.attempts import Attempt, GradedAnswer
+from shiguan.grading.sentence_removal import with_their_sentences, without_claims
 from shiguan.llm.calls import budget_allows, no_answer_error
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.source_blocks import neutral_text
@@ -33,10 +32,7 @@ _FEEDBACK = {
     "zh": ("下列句子没有资料支持：", "所缺：", "“{claim}”（{reason}）"),
 }
 _TOKEN = re.compile(rf"[{HAN}]+|[^\W_{HAN}]+")
-_EMPTY_ITEM = re.compile(r"^[ \t]*(?:[-*+•·]|\d{1,2}[.)、])[ \t]*(?:\[[\d\],\[ ]*\][ \t]*)?$", re.MULTILINE)
-_BLANK_LINES = re.compile(r"\n{3,}")
-_SPACES = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
-_HEADING = re.compile(r"^(?:#{1,6}\s.*|\*\*[^*\n]+\*\*[:：]?|[^\n.!?。！？]{0,80}[:：])$")
+_BESIDE = "its sentence also says what the sources do not support"
 
 
 def decide(
@@ -144,19 +140,27 @@ def finished(best: GradedAnswer, attempt: Attempt, on_unsupported: OnUnsupported
     elif refused and on_unsupported == "mark":
         status, warning = "marked", f"{count} marked {UNSUPPORTED_MARK}: the sources do not support them."
     elif refused:
-        text = without_claims(best.parts, refused) if on_unsupported == "remove" else ""
+        gone = with_their_sentences(best.parts, refused, {claim.index for claim in best.claims if best.stands(claim)})
+        refused = {claim.index: claim for claim in best.claims if claim.index in gone}
+        text = (
+            without_claims(best.parts, gone) if on_unsupported == "remove" and len(refused) < len(best.claims) else ""
+        )
         status, warning = "removed", f"{count} removed from the answer: the sources do not support them."
         if not text:
             status, warning = "refused", f"{withheld}the sources do not support {count} of it."
     elif not best.is_accepted:
         warning = "The answer stayed below the grader's threshold after its last attempt."
     removed = refused.values() if status in ("removed", "refused") else ()
+    failed = {claim.index for claim in best.ungrounded}
     grounding = {
         "status": status,
         "attempts": len(history),
         "chosen": best.number,
         "history": history,
-        "removed": [change_record(claim.claim, "removed", (), claim.support.reason) for claim in removed],
+        "removed": [
+            change_record(claim.claim, "removed", (), claim.support.reason if claim.index in failed else _BESIDE)
+            for claim in removed
+        ],
         "llm_calls": attempt.llm_calls,
         "grade": {name: value for name, value in grade.items() if name not in ("feedback", "suggestions", "missing")},
     }
@@ -170,44 +174,3 @@ def finished(best: GradedAnswer, attempt: Attempt, on_unsupported: OnUnsupported
         "llm_calls": attempt.llm_calls,
         "warnings": [*attempt.warnings, *([warning] if warning else [])],
     }
-
-
-def without_claims(parts: ClaimedText, removed: Collection[int]) -> str:
-    """Write an answer without some claims, their marks, and list items and headings that become empty."""
-    left = [claim for index, claim in enumerate(parts.claims) if index not in removed]
-    if not any(stated_claim(claim) for claim in left):
-        return ""
-    alive = bytearray(b"\1" * len(parts.text))
-    for index in removed:
-        if index < len(parts.claims):
-            start, end = parts.claims[index].start, _end(parts, index)
-            alive[start:end] = bytes(end - start)
-    pieces: list[str] = []
-    at = 0
-    for place, numbers in [*parts.marks, (len(parts.text), ())]:
-        pieces.extend(compress(parts.text[at:place], alive[at:place]))
-        if not place or alive[place - 1]:
-            pieces.extend(f"[{number}]" for number in numbers)
-        at = place
-    return _tidy("".join(pieces))
-
-
-def _end(parts: ClaimedText, index: int) -> int:
-    """Return the position up to which the marks after a claim belong to it."""
-    end = parts.claims[index].end
-    following = parts.claims[index + 1].start if index + 1 < len(parts.claims) else len(parts.text)
-    own = [at for at, _ in parts.marks if end <= at <= following and not parts.text[end:at].strip()]
-    # A mark right before the next sentence belongs to that sentence only if it begins a new line.
-    return max((at for at in own if "\n" not in parts.text[end:at]), default=end)
-
-
-def _tidy(text: str) -> str:
-    lines = _EMPTY_ITEM.sub("", _SPACES.sub(" ", text)).split("\n")
-    kept: list[str] = []
-    for line in reversed(lines):
-        below = next((other for other in reversed(kept) if other.strip()), "")
-        # A heading over nothing, or over the next heading, announces what was removed.
-        if _HEADING.match(line.strip()) and line.strip() and (not below or _HEADING.match(below.strip())):
-            continue
-        kept.append(line.rstrip())
-    return _BLANK_LINES.sub("\n\n", "\n".join(reversed(kept))).strip()

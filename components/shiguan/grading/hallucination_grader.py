@@ -32,13 +32,16 @@ class HallucinationGrader(Serializable):
 
     In a loop, if a claim is unsupported or contradicted, or the answer does not pass, up to the third attempt only the
     output `retry` is sent: the next `Attempt`, with queries made of what is missing for the question (never of the
-    refused claim), feedback for the prompt, and the passages read so far. This also happens once if the first answer is
-    that the sources do not say, though the passages seem to. Otherwise, and always outside a loop, the best attempt is
-    sent. Its unsupported claims are left for `CitationExtractor` to mark, or removed, or the whole answer is refused;
-    an answer that does not answer is refused. The reply's `meta["grounding"]` shows what happened: `status`
-    (`accepted`, `marked`, `removed`, `refused`, `not_found`), `attempts`, `chosen`, `history`, `removed`, `grade`,
-    `llm_calls`; with a judge `meta["pairs"]` names cited places that may disagree, and whether they do. All attempts
-    and grades together take at most four successive model calls.
+    refused claim), feedback for the prompt, and the passages read so far. This also happens once if the first answer
+    is that the sources do not say, though the passages seem to. Otherwise, and always outside a loop, the best attempt
+    is sent. Its unsupported claims are left for `CitationExtractor` to mark, or their sentences are removed, or the
+    whole answer is refused; an answer that does not answer is refused. Except where claims are marked, a claim that is
+    only supported in part stands if a judge has read it: otherwise its words alone were compared. Where a sentence is
+    removed, a whole clause before the unsupported one may stay; where no whole sentence is left, it is refused. The
+    reply's `meta["grounding"]` shows what happened: `status` (`accepted`, `marked`, `removed`, `refused`,
+    `not_found`), `attempts`, `chosen`, `history`, `removed`, `grade`, `llm_calls`; with a judge `meta["pairs"]` names
+    cited places that may disagree, and whether they do. All attempts and grades together take at most four successive
+    model calls.
 
     Example:
     ```python
@@ -132,7 +135,8 @@ class HallucinationGrader(Serializable):
         answer = await check_in_thread(partial(check, embedder=self.document_embedder, paired=judged))
         if self.answer_grader is not None:
             answer = await self.answer_grader.graded(answer)
-        answer = replace(answer, number=this.number)
+        read = bool(answer.grade) and (answer.grade["judge"] == "llm" or answer.grade["judged"] > 0)
+        answer = replace(answer, number=this.number, partial_stands=read or self.on_unsupported == "mark")
         in_loop, sent = attempt is not None, sent or []
         return decide(answer, this, self.on_unsupported, in_loop=in_loop, sent=sent, confidence=confidence)
 

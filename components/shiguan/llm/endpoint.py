@@ -243,11 +243,13 @@ def _with_limit(generation_kwargs: dict[str, Any] | None, most: int | None) -> d
 
 def _checked(replies: list[ChatMessage]) -> list[ChatMessage]:
     """Refuse replies that broke off, and make their texts fit to be stored."""
+    from shiguan.llm.streaming_chat_generator import text_of_parts  # noqa: PLC0415  # the client that made them
+
     if any(reply.meta.get("finish_reason") is None for reply in replies):
         raise ConnectionError("the answer broke off before its end")
 
     def whole(part: Any) -> Any:
-        return TextContent(_whole_characters(part.text)) if isinstance(part, TextContent) else part
+        return TextContent(_whole_characters(text_of_parts(part.text))) if isinstance(part, TextContent) else part
 
     return [replace(reply, _content=[*map(whole, reply._content)]) for reply in replies]
 

@@ -269,3 +269,10 @@ def stage_has_ended() -> bool:
     """Return whether the stage that this code works for has ended or was cancelled meanwhile, as threads may ask."""
     stage = _stage.get()
     return stage is not None and stage.ended
+
+
+def failed_answer() -> str:
+    """Return why the model that was to answer the question failed, as the run's calls name it; empty if none did."""
+    run = current_run()
+    answering = [call for call in run.calls if str(call.get("role", "")).startswith("answer")] if run else []
+    return next((str(call["failed"]) for call in reversed(answering) if call.get("failed")), "")

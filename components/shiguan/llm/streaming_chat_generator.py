@@ -37,6 +37,14 @@ class StreamingChatGenerator(OpenAIChatGenerator):
             raise ValueError("the stream is not one of a chat completion") from error
 
 
+def text_of_parts(content: Any) -> Any:
+    """Return the text of a message whose content is a list of parts, without those of other kinds, such as thoughts."""
+    if not isinstance(content, list):
+        return content
+    texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
+    return "".join(text for text in texts if isinstance(text, str))
+
+
 class _Events:
     """A stream as Haystack reads it."""
 
@@ -45,6 +53,10 @@ class _Events:
 
     async def __aiter__(self) -> AsyncIterator[Any]:
         async for event in self._stream:
+            for choice in (event.get("choices") or ()) if isinstance(event, dict) else ():
+                delta = choice.get("delta") if isinstance(choice, dict) else None
+                if isinstance(delta, dict) and isinstance(delta.get("content"), list):
+                    delta["content"] = text_of_parts(delta["content"])
             yield _readable(event)
 
 

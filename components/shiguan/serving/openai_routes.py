@@ -116,6 +116,11 @@ def extension(answer: dict[str, Any], warnings: Sequence[str]) -> dict[str, Any]
     }
 
 
+def finish_reason(answer: dict[str, Any]) -> str:
+    """Return `length` for an answer that was cut at the model's limit, else `stop`."""
+    return "length" if answer["metadata"].get("finish_reason") == "length" else "stop"
+
+
 def usage_of(answer: dict[str, Any]) -> dict[str, Any]:
     used = answer["metadata"].get("usage") or {}
     prompt, completion = int(used.get("prompt_tokens") or 0), int(used.get("completion_tokens") or 0)
@@ -136,7 +141,7 @@ class Completion:
         message = {"role": "assistant", "content": answer["answer"], "refusal": None}
         return {
             **self._head("chat.completion"),
-            "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
+            "choices": [{"index": 0, "message": message, "finish_reason": finish_reason(answer), "logprobs": None}],
             "usage": usage_of(answer),
             "shiguan": extension(answer, warnings),
         }
@@ -252,7 +257,9 @@ async def completion_chunks(
             if event.name == "token":
                 yield completion.chunk({"content": event.data["text"]})
             elif event.name == "generation_complete":
-                yield completion.chunk({}, finish="stop", shiguan=extension(event.data, body.ignored()))
+                yield completion.chunk(
+                    {}, finish=finish_reason(event.data), shiguan=extension(event.data, body.ignored())
+                )
                 if body.stream_options is not None and body.stream_options.include_usage:
                     yield {**completion.chunk({}), "choices": [], "usage": usage_of(event.data)}
             elif event.error is not None:

@@ -283,8 +283,11 @@ def test_answer_says_model_usage_language_and_prompt():
 
 
 def test_a_reply_cut_off_at_its_limit_is_reported():
-    reply = ChatMessage.from_assistant("He had 150,000 men [1].", meta={"finish_reason": "length"})
-    assert "cut off" in CitationExtractor().run(replies=[reply], documents=sources())["warnings"][0]
+    reply = ChatMessage.from_assistant("He had 150,000 men [1]. Guo Zi", meta={"finish_reason": "length"})
+    found = CitationExtractor().run(replies=[reply], documents=sources())
+    assert "cut off" in found["warnings"][0]
+    assert found["answers"][0].data == "He had 150,000 men [1]."
+    assert found["answers"][0].meta["finish_reason"] == "length"
 
 
 def test_inputs_are_not_changed():

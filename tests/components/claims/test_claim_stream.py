@@ -115,3 +115,17 @@ def test_nothing_of_a_working_block_is_told_however_long_it_is(size):
     told += "".join(stream.pieces)
     assert told == "An Lushan rose at Fanyang in 755 [1]. He took Luoyang in the twelfth month [1]."
     assert [claim["verdict"] for claim in claims] == ["supported", "supported"]
+
+
+def test_a_reply_cut_at_its_limit_is_streamed_without_its_unfinished_sentence():
+    reply = ChatMessage.from_assistant(
+        "An Lushan rose at Fanyang in 755 [1]. He took Luoyang in the twel", meta={"finish_reason": "length"}
+    )
+    (found,) = CitationExtractor().run([reply], PASSAGES)["answers"]
+    stream = ClaimStream(PASSAGES)
+    stream.add(reply.text)
+    claims, shown = stream.finished(), "".join(stream.pieces)
+    stream.is_cut = True
+    claims += stream.finished(last=True)
+    assert shown + "".join(stream.pieces) == found.data == "An Lushan rose at Fanyang in 755 [1]."
+    assert len(claims) == len(found.meta["claims"]) == 1

@@ -47,7 +47,7 @@ class Streamer:
     """Serves one list of parts after the other, the last one again and again, each part as a chunk of HTTP."""
 
     def __init__(self):
-        self.streams = [WHOLE]
+        self.streams, self.kind = [WHOLE], "text/event-stream"
         self.calls = 0
         self.bodies = []
         self.left = threading.Event()
@@ -65,7 +65,7 @@ class Streamer:
                 parts = streamer.streams[min(streamer.calls, len(streamer.streams) - 1)]
                 streamer.calls += 1
                 self.send_response(200)
-                self.send_header("Content-Type", "text/event-stream")
+                self.send_header("Content-Type", streamer.kind)
                 self.send_header("Transfer-Encoding", "chunked")
                 self.end_headers()
                 for part in parts:
@@ -334,3 +334,29 @@ async def test_one_connection_serves_one_call_after_the_other(streamer, monkeypa
     for _ in range(3):
         await component.run_async(PROMPT)
     assert (len(opened), streamer.calls) == (1, 3)
+
+
+THOUGHT_AND_TEXT = [
+    {"type": "thinking", "thinking": [{"type": "text", "text": "Was it Li Su?"}]},
+    {"type": "text", "text": "Li Su took it."},
+]
+
+
+async def test_the_text_of_a_reply_in_parts_is_read_without_its_thoughts(streamer):
+    streamer.streams = [
+        [ROLE, event({"content": THOUGHT_AND_TEXT[:1]}), event({"content": THOUGHT_AND_TEXT[1:]}), END, DONE]
+    ]
+    reply, chunks = await read(StreamingChatGenerator, streamer.url)
+    assert reply.text == "Li Su took it."
+    assert "".join(chunk.content for chunk in chunks) == "Li Su took it."
+
+
+@pytest.mark.parametrize("content", ["Li Su took it.", THOUGHT_AND_TEXT])
+async def test_a_whole_reply_in_parts_is_read_alike(streamer, content):
+    message = {"role": "assistant", "content": content}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    body = {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice], "usage": USAGE}
+    streamer.kind, streamer.streams = "application/json", [[json.dumps(body).encode()]]
+    generator = ConfiguredChatGenerator(generation_kwargs={"stream": False})
+    (reply,) = (await generator.run_async(PROMPT))["replies"]
+    assert reply.text == "Li Su took it."

@@ -1,0 +1,106 @@
+"""Marks in the forms that models write them in, lists of sources and fences: shown alike, and alike in the stream."""
+
+import time
+
+import pytest
+from haystack import Document
+from haystack.dataclasses import ChatMessage
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shiguan.answer.citation_extractor import CitationExtractor
+from shiguan.claims.claim_stream import ClaimStream
+from shiguan.claims.claims import split_claims
+
+ROSE, TOOK = "An Lushan rose at Fanyang in 755", "He took Luoyang in the twelfth month"
+PASSAGES = [
+    Document(content=f"{ROSE}. {TOOK}.", meta={"number": 1}),
+    Document(content="The salt tax paid for half of the army.", meta={"number": 2}),
+]
+SHOWN = f"{ROSE} [1]. {TOOK} [1]."
+FORMS = {
+    "labelled": f"{ROSE} [citation:1]. {TOOK} [cite: 1].",
+    "two labels": f"{ROSE} [citation:1]. {TOOK}[citation:1][citation:2].",
+    "linked": f"{ROSE} [[1]](#source-1). {TOOK} [1](https://example.org/a).",
+    "linked by its name": f"{ROSE} ([source 1](#1)). {TOOK} [Source 1](https://example.org/a).",
+    "footnotes": f"{ROSE}[^1]. {TOOK}^1^.\n\n[^1]: The War, section 2.",
+    "bare carets": f"{ROSE} [^1^]. {TOOK}^1.",
+    "round": f"{ROSE} (1). {TOOK} (1, 2).",
+    "wide": f"{ROSE}【1】. {TOOK}【1†L3-L5】.",
+    "raised": f"{ROSE}<sup>[1]</sup>. {TOOK}<cite>1</cite>.",
+    "in formulas": f"{ROSE} $^{{1}}$. {TOOK} \\cite{{1}}.",
+    "with a page": f"{ROSE} [1, p. 12]. {TOOK} [1, pp. 3-4].",
+    "fenced": f"```markdown\n{ROSE} [1]. {TOOK} [1].\n```",
+    "fenced without a name": f"```\n{ROSE} [1]. {TOOK} [1].\n```",
+    "cut within the fence": f"~~~md\n{ROSE} [1]. {TOOK} [1].",
+    "sources": f"{ROSE} [1]. {TOOK} [1].\n\n**Sources:**\n[1] war.epub\n",
+    "numbered sources": f"{ROSE} [1]. {TOOK} [1].\n\n## References\n\n1. The War, chapter 1\n2. The Salt Commission\n",
+    "bulleted sources": f"{ROSE} [1]. {TOOK} [1].\n\n---\n**参考资料：**\n- [1] 安史之乱\n- [2] 盐铁论",
+    "sources without a heading": f"{ROSE} [1]. {TOOK} [1].\n\n[1] The War, section 2\n[2] salt.epub",
+    "sources in a line": f"{ROSE} [1]. {TOOK} [1].\n\nSources: [1] The War; [2] The Salt Commission",
+    "sources in brackets": f"{ROSE} [1] (Source: The War). {TOOK} [1] (来源：安史之乱).",
+}
+
+
+def answered(reply):
+    (found,) = CitationExtractor().run([ChatMessage.from_assistant(reply)], PASSAGES)["answers"]
+    return found
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_is_shown_alike_and_brings_in_no_passage(form):
+    found = answered(FORMS[form])
+    assert found.data == SHOWN
+    assert [one["number"] for one in found.meta["citations"]] == [1, 1]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(data=st.data())
+@settings(max_examples=10)
+def test_the_stream_gives_what_the_whole_reply_gives(form, data):
+    reply = FORMS[form]
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(reply) - 1), max_size=20)))
+    stream, shown, numbers = ClaimStream(PASSAGES), "", []
+    for start, end in zip([0, *cuts], [*cuts, len(reply)], strict=True):
+        if stream.add(reply[start:end]):
+            numbers += [claim["numbers"] for claim in stream.finished()]
+            shown += "".join(stream.pieces)
+    numbers += [claim["numbers"] for claim in stream.finished(last=True)]
+    assert shown + "".join(stream.pieces) == SHOWN[: len(shown + "".join(stream.pieces))]
+    assert numbers == [[1], [1]]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"{ROSE} (755).",
+        f"{ROSE} (see [1]), and (1) the court fled; (2) Luoyang fell.",
+        "The area is 50 km^2.",
+        "```python\nprint(1)\n```",
+        "Income came from:\n\n- the salt tax [2]\n- the land tax [1]",
+        "[1] An Lushan rose at Fanyang in 755\n[2] The salt tax paid for half of the army",
+        "The sources of the Yellow River (in the west) were not known.",
+    ],
+)
+def test_what_only_looks_like_it_is_kept(reply):
+    text = split_claims(reply).text
+    for words in reply.replace("[1]", "").replace("[2]", "").replace("(see )", "").split():
+        assert words in text
+
+
+@pytest.mark.parametrize(
+    "unit", ["9", "[^1", "(1)", "^1", "```\n", "Sources:\n", "(Source: ", "a [1]\n[1] b\n", "来源"]
+)
+def test_long_replies_of_odd_forms_are_read_in_linear_time(unit):
+    def seconds(length):
+        started = time.process_time()
+        split_claims(f"He rose. {unit * (length // len(unit))}")
+        return time.process_time() - started
+
+    assert min(seconds(16_000) for _ in range(3)) < 6 * min(seconds(8_000) for _ in range(3)) + 0.02
+
+
+def test_a_mark_of_five_thousand_digits_is_no_citation():
+    parts = split_claims(f"{ROSE} [{'9' * 5000}].")
+    assert parts.text == f"{ROSE}."
+    assert parts.marks == ()
