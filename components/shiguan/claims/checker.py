@@ -30,7 +30,6 @@ from shiguan.text.dictionary import TRANSLATED
 from shiguan.text.languages import detect_language
 from shiguan.text.name_forms import named_text, names_of
 from shiguan.text.quantities import numerals, quantities
-from shiguan.text.sentences import sentence_spans
 from shiguan.text.terms import terms
 
 Result = TypeVar("Result")
@@ -261,20 +260,6 @@ class ClaimChecker:
             found = self._naming(stated, alone, self._judged(alone, stated, [number]))
             known = self._relations[stated, place] = replace(found, passage=place) if found.passage >= 0 else found
         return known
-
-    def combined_relation(self, stated: str, numbers: Sequence[int]) -> Support:
-        """Judge a claim by the best of some passages, or by the relevant parts of all of them read as one text."""
-        if not numbers:
-            return Support(0.0, "unsupported", "nothing is cited")
-        found = [self.relation(stated, number) for number in numbers]
-        best = max(found, key=lambda support: (support.verdict == "supported", support.score))
-        if len(found) == 1 or best.verdict == "supported":
-            return best
-        pieces = "\n\n".join(map(self.quote, found))
-        together = self._judged(Evidence([pieces], widest=len(sentence_spans(pieces))), stated, numbers)
-        return replace(
-            together, score=max(best.score, together.score), passage=best.passage, start=best.start, end=best.end
-        )
 
     def nearest_to(self, stated: str, likely: Support) -> int | None:
         """Find a passage that supports a claim by itself, the likely one first, or else in part and with its names."""

@@ -23,7 +23,6 @@ from haystack import Document, GeneratedAnswer
 
 from shiguan.answer.quotations import QUOTING
 from shiguan.claims.checker import ClaimChecker
-from shiguan.claims.claim_support import Support
 from shiguan.claims.claims import split_claims
 from shiguan.evaluation.metrics import KNOWN
 from shiguan.evaluation.questions import Question
@@ -56,19 +55,21 @@ def score_citations(answer: str, passages: Mapping[int, str]) -> CitationScores:
     for claim in claims:
         cited = [number for number in claim.claim.numbers if number in passages]
         citations += len(claim.claim.numbers)
-        if not _holds(checker.combined_relation(claim.stated, cited)):
+        if not _hold(claim.stated, cited, checker):
             continue
         recalled += 1
         for number in cited:
             others = [other for other in cited if other != number]
-            alone = _holds(checker.relation(claim.stated, number))
-            precise += alone or not _holds(checker.combined_relation(claim.stated, others))
+            precise += _hold(claim.stated, [number], checker) or not _hold(claim.stated, others, checker)
     return CitationScores(len(claims), recalled, citations, precise)
 
 
-def _holds(support: Support) -> bool:
-    """Return whether passages say a claim or have its words: nobody judges here whether these say the same."""
-    return support.verdict == "supported" or support.same_words
+def _hold(stated: str, numbers: Sequence[int], checker: ClaimChecker) -> bool:
+    """Return whether passages say a claim, or have its words, alone or together; nobody judges the words here."""
+    found = [checker.relation(stated, number) for number in numbers]
+    if len(found) > 1:
+        found.append(ClaimChecker({1: "\n\n".join(map(checker.quote, found))}).relation(stated, 1))
+    return any(support.verdict == "supported" or support.same_words for support in found)
 
 
 _ARTICLES = frozenset(("a", "an", "the"))
