@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
 
-from shiguan.text.edges import hides_denial, number_around, splits_number
+from shiguan.text.edges import hidden_denial, number_around, splits_number
 from shiguan.text.languages import HAN
 from shiguan.text.notes import note_spans, without_notes
 from shiguan.text.quantities import quantities
@@ -32,7 +32,7 @@ def find_verbatim(claim: str, passage: str) -> tuple[int, int] | None:
 def cut_number(claim: str, passage: str) -> tuple[str, str] | None:
     """Return the number that a claim begins or ends with and the longer one of which the passage has it."""
     for start, end in islice(_places(claim, passage), _MOST_PLACES):
-        if _splits_word(passage, start) or _splits_word(passage, end) or hides_denial(passage, start):
+        if _splits_word(passage, start) or _splits_word(passage, end) or hidden_denial(passage, start):
             continue
         for at in (start, end):
             begin, stop = number_around(passage, at)
@@ -49,7 +49,7 @@ def _same_number(claimed: str, found: str) -> bool:
 
 def _cut(passage: str, span: tuple[int, int]) -> bool:
     edges = any(_splits_word(passage, at) or splits_number(passage, at) for at in span)
-    return edges or hides_denial(passage, span[0])
+    return edges or bool(hidden_denial(passage, span[0]))
 
 
 def _places(claim: str, passage: str) -> Iterator[tuple[int, int]]:
