@@ -42,6 +42,12 @@ def cut_number(claim: str, passage: str) -> tuple[str, str] | None:
     return None
 
 
+def cut_denial(claim: str, passage: str) -> str:
+    """Return the word that denies or limits in a passage what a claim has of it without that word; empty without one."""
+    places = islice(_places(claim, passage), _MOST_PLACES)
+    return next((denial for start, _ in places if (denial := hidden_denial(passage, start))), "")
+
+
 def _same_number(claimed: str, found: str) -> bool:
     numbers = quantities(found)
     return any(one.agrees_with(other) for one in quantities(claimed) for other in numbers)
