@@ -43,7 +43,7 @@ def cut_number(claim: str, passage: str) -> tuple[str, str] | None:
 
 
 def cut_denial(claim: str, passage: str) -> str:
-    """Return the word that denies or limits in a passage what a claim has of it without that word; empty without one."""
+    """Return the word of a passage that denies or limits what a claim repeats without it; empty if there is none."""
     places = islice(_places(claim, passage), _MOST_PLACES)
     return next((denial for start, _ in places if (denial := hidden_denial(passage, start))), "")
 
