@@ -37,7 +37,7 @@ ELSEWHERE = ("wasteland.epub", "kusamakura-japanese-vertical-writing.epub")
 EACH, PLACED = 200, 200
 WIDE = re.compile(r"[\u3040-\u9fff]")
 WORD = re.compile(r"[A-Za-z][a-z]{3,}")
-NOTED, NOTED_CHAPTERS, MOST_NOTES, ACROSS_FOUND = "noted", 12, 30, 0.98
+NOTED, NOTED_CHAPTERS, MOST_NOTES, ACROSS_FOUND = "noted", 12, 100, 0.98
 _PARAGRAPH = re.compile(r"<p>([^<]{150,})</p>")
 # Where a quotation may begin and end: not inside a number, and not behind a denial.
 _NUMERAL = "[0-9〇零一二三四五六七八九十百千万亿余]"
@@ -219,6 +219,9 @@ def across_notes(library: Library) -> list[dict[str, Any]]:
     draw = random.Random(20261128)
     rows: list[dict[str, Any]] = []
     parents = library.stores["parents"].filter_documents(of_tenant(NOTED))
+    long: dict[bool, list[Any]] = {True: [], False: []}
+    for one in parents:
+        long[is_wide(one.content)] += [one] if len(one.content) > 250 else []
     for parent in sorted(parents, key=lambda one: (one.meta["source"], one.meta["position"])):
         text, blocks = parent.content, parent.meta["blocks"]
         spans = [(note["start"], note["end"]) for block in blocks for note in block.get("notes") or ()]
@@ -229,12 +232,14 @@ def across_notes(library: Library) -> list[dict[str, Any]]:
             inner = re.sub(r"^\[(?:脚注：|Note: )|\]$", "", text[start:end]).strip()
             wide = is_wide(left + right)
             if left and right:
-                alike = [one for one in parents if len(one.content) > 250 and is_wide(one.content) == wide]
                 gap = "" if wide or not right[0].isalnum() else " "
                 words = (left, right) if wide else (left.split(), right.split())
                 fewer = [part[: len(part) // 2] + part[len(part) // 2 + (4 if wide else 2) :] for part in words]
                 cut = (left + gap + fewer[1]) if wide else f"{left}{gap}{' '.join(fewer[1])}"
-                made = [("across", left + gap + right), ("across, changed", altered(draw, left + gap + right, alike))]
+                made = [
+                    ("across", left + gap + right),
+                    ("across, changed", altered(draw, left + gap + right, long[wide])),
+                ]
                 if _letters(cut) not in _letters(text[before:start] + text[end:after]):
                     made.append(("across, shortened", cut))
                 rows += [{"language": "zh" if wide else "en", "kind": kind, "text": one} for kind, one in made]
