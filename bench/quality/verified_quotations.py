@@ -282,9 +282,8 @@ def measure_notes(library: Library, epub: Path, show: int) -> int:
         books = [build_book(Path(folder) / "an-lushan-rebellion.epub"), epub / "wasteland.epub"]
         books.append(with_notes(epub / "jiutangshu_dev.epub", Path(folder) / "jiutangshu_noted.epub"))
         there = {one["source"] for one in library.sources(tenant_id=NOTED)}
-        for one in library.ingest(
-            [book for book in books if book.name not in there], tenant_id=NOTED, progress=words_only
-        ):
+        missing = [book for book in books if book.name not in there]
+        for one in library.ingest(missing, tenant_id=NOTED, progress=words_only) if missing else ():
             print("read", one.file)
     search = QuotationSearch(library.stores, NOTED)
     counts: Counter[tuple[str, str, str]] = Counter()
