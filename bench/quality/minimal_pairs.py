@@ -17,6 +17,7 @@ The exit code is 1 if a bar is missed, 2 if there are no public data.
 import argparse
 import json
 import random
+import re
 import sys
 import tempfile
 import zlib

@@ -53,7 +53,8 @@ _TWO_PHRASES = re.compile(
     rf"{_STARTS}(?P<a>{_PHRASE}|{_CAP})\s(?P<aux>(?:(?:was|were|had|later|then|also)\s)*){_VERB}\s(?P<b>{_PHRASE}|{_CAP}){_ENDS}"
 )
 _RELATIVE = re.compile(
-    rf"{_STARTS}(?P<a>{_ENTITY}),?\s(?P<m>(?:was |is |became )?(?:the |a )?(?:son|daughter|father|mother|successor|pupil|"
+    rf"{_STARTS}(?P<a>{_ENTITY}),?\s(?P<m>(?:was |is |became )?"
+    rf"(?:the |a )?(?:son|daughter|father|mother|successor|pupil|"
     rf"student|capital|wife|"
     rf"widow|nephew|disciple|part|colony|subsidiary|suburb|tributary) (?:of|to))\s(?P<b>{_CAP}){_ENDS}"
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
 
-from shiguan.text.edges import hides_denial, number_around, splits_number
+from shiguan.text.edges import hidden_denial, number_around, splits_number
 from shiguan.text.languages import HAN
 from shiguan.text.notes import note_spans, without_notes
 from shiguan.text.quantities import quantities
@@ -32,7 +32,7 @@ def find_verbatim(claim: str, passage: str) -> tuple[int, int] | None:
 def cut_number(claim: str, passage: str) -> tuple[str, str] | None:
     """Return the number that a claim begins or ends with and the longer one of which the passage has it."""
     for start, end in islice(_places(claim, passage), _MOST_PLACES):
-        if _splits_word(passage, start) or _splits_word(passage, end) or hides_denial(passage, start):
+        if _splits_word(passage, start) or _splits_word(passage, end) or hidden_denial(passage, start):
             continue
         for at in (start, end):
             begin, stop = number_around(passage, at)
@@ -42,6 +42,12 @@ def cut_number(claim: str, passage: str) -> tuple[str, str] | None:
     return None
 
 
+def cut_denial(claim: str, passage: str) -> str:
+    """Return the word of a passage that denies or limits what a claim repeats without it; empty if there is none."""
+    places = islice(_places(claim, passage), _MOST_PLACES)
+    return next((denial for start, _ in places if (denial := hidden_denial(passage, start))), "")
+
+
 def _same_number(claimed: str, found: str) -> bool:
     numbers = quantities(found)
     return any(one.agrees_with(other) for one in quantities(claimed) for other in numbers)
@@ -49,7 +55,7 @@ def _same_number(claimed: str, found: str) -> bool:
 
 def _cut(passage: str, span: tuple[int, int]) -> bool:
     edges = any(_splits_word(passage, at) or splits_number(passage, at) for at in span)
-    return edges or hides_denial(passage, span[0])
+    return edges or bool(hidden_denial(passage, span[0]))
 
 
 def _places(claim: str, passage: str) -> Iterator[tuple[int, int]]:

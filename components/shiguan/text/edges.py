@@ -37,7 +37,7 @@ _ENGLISH = (
 )
 _CHINESE = rf"[不无無没沒非莫勿毋弗仅僅]|(?<![乙丁己辛癸])未|(?<![\d{_HAN}两數数几幾])只|几乎|幾乎|险些|險些|差点|差點"
 _DENIES = re.compile(
-    rf"(?:(?:{_ENGLISH})(?: (?:yet|even|all|every|any|ever|be|been))*"
+    rf"((?:{_ENGLISH})(?: (?:yet|even|all|every|any|ever|be|been))*"
     rf"|(?:{_CHINESE})[能敢肯得可会會曾尝嘗必再应應许許愿願想有是]?)"
     r"[\s“”‘’\"'「『*_]*\Z",
     re.IGNORECASE,
@@ -73,6 +73,7 @@ def _around(text: str, at: int) -> tuple[str, str]:
     return left, right
 
 
-def hides_denial(text: str, start: int) -> bool:
-    """Return whether a piece that begins there leaves out the word before it that denies or limits it."""
-    return bool(_DENIES.search(text[max(0, start - _REACH) : start]))
+def hidden_denial(text: str, start: int) -> str:
+    """Return the words that deny or limit what begins there and stand directly before it; empty if none do."""
+    found = _DENIES.search(text[max(0, start - _REACH) : start])
+    return found[1] if found else ""

@@ -11,7 +11,7 @@ from string import ascii_letters
 from unicodedata import category, combining, normalize
 
 from shiguan.resources import read_table
-from shiguan.text.edges import hides_denial, splits_number
+from shiguan.text.edges import hidden_denial, splits_number
 from shiguan.text.notes import note_spans, without_notes
 from shiguan.text.terms import UNSPACED, fold_text
 
@@ -70,7 +70,7 @@ class Folded:
 
     def hides_denial(self, at: int) -> bool:
         """Return whether what begins there leaves out the word before it that denies or limits it."""
-        return hides_denial(self.text, self.places[at])
+        return bool(hidden_denial(self.text, self.places[at]))
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Return the span in the text of a stretch of characters that count."""

@@ -15,7 +15,7 @@ from rapidfuzz.distance import Levenshtein, Prefix
 from shiguan.claims.citations import cited_place
 from shiguan.claims.word_differences import negations
 from shiguan.tenants import of_tenant, where
-from shiguan.text.edges import NUMERALS
+from shiguan.text.edges import NUMERALS, hidden_denial, number_around
 from shiguan.text.notes import without_notes
 from shiguan.text.terms import is_wide, size_of
 from shiguan.verify.attribution import Attribution
@@ -237,7 +237,21 @@ def _altered(parts: list[Folded], quotation: str, stretches: list[Stretch]) -> d
     first, last = stretch.folded.span(max(0, start - _SLACK), min(len(stretch.folded.key), end + _SLACK))
     edits, (begin, stop) = differences(quotation, stretch.text[first:last], noted=stretch.noted)
     place = stretch.place(stretch.folded.after(first + begin), stretch.folded.after(first + stop))
+    edits = edits or _cut_edges(stretch, start, end)
     return {**_verdict("altered", "not word for word", [place]), "difference": edits}
+
+
+def _cut_edges(stretch: Stretch, start: int, end: int) -> list[dict[str, str]]:
+    """Name the number that a quotation cuts at its edge, or the denial that it leaves out before it."""
+    text, (first, last) = stretch.text, stretch.folded.span(start, end)
+    edits = []
+    for at in (first, last):
+        begin, stop = number_around(text, at)
+        if begin < at < stop:
+            edits.append({"quoted": text[max(begin, first) : min(stop, last)], "stands": text[begin:stop]})
+    if denial := hidden_denial(text, first):
+        edits.insert(0, {"quoted": "", "stands": denial})
+    return edits
 
 
 def _in_pieces(pieces: list[dict[str, Any]]) -> dict[str, Any]:

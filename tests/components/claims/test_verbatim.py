@@ -2,7 +2,7 @@
 
 import pytest
 
-from shiguan.claims.verbatim import cut_number, find_verbatim
+from shiguan.claims.verbatim import cut_denial, cut_number, find_verbatim
 
 PASSAGE = (
     "叛军至城下者凡十五万，守将闭门不出。县一千五百三十八，皆录于簿。In that year the granary lost 12,500 bushels of millet. "
@@ -44,6 +44,11 @@ def test_a_claim_that_is_whole_is_word_for_word(claim):
     start, end = find_verbatim(claim, PASSAGE)
     assert PASSAGE[start:end].lower() == claim.rstrip("。.").lower()
     assert cut_number(claim, PASSAGE) is None
+
+
+def test_the_denial_that_a_claim_leaves_out_is_named():
+    claims = ("Soldiers ever reached the town.", "全军覆没于城外。", "no soldiers ever reached the town")
+    assert [cut_denial(claim, PASSAGE) for claim in claims] == ["No", "几乎", ""]
 
 
 def test_a_claim_is_found_where_another_place_has_its_number_whole():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shiguan.text.edges import NUMERALS, hides_denial, number_around, splits_number
+from shiguan.text.edges import NUMERALS, hidden_denial, number_around, splits_number
 from shiguan.text.quantities import quantities
 
 BOOK = Path(__file__).parents[3] / "examples" / "book" / "EPUB" / "text"
@@ -52,12 +52,12 @@ def test_a_cut_beside_a_number_splits_none(marked):
 
 @pytest.mark.parametrize("marked", DENIED)
 def test_what_begins_behind_a_denial_hides_it(marked):
-    assert hides_denial(*cut(marked))
+    assert hidden_denial(*cut(marked))
 
 
 @pytest.mark.parametrize("marked", SAID)
 def test_what_begins_behind_other_words_hides_nothing(marked):
-    assert not hides_denial(*cut(marked))
+    assert not hidden_denial(*cut(marked))
 
 
 def test_the_whole_number_is_named():
@@ -91,4 +91,4 @@ def test_nothing_of_the_sample_book_can_be_taken_from_behind_a_denial():
     )
     found = [(text, match.end()) for text in sample_texts() for match in denials.finditer(text)]
     assert len(found) > 100
-    assert all(hides_denial(text, at) for text, at in found)
+    assert all(hidden_denial(text, at) for text, at in found)

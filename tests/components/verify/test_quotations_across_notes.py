@@ -56,9 +56,9 @@ def test_a_quotation_across_or_inside_a_note_is_found_once(search, quotation, qu
             "The siege of the town lasted ten months and ended in the snow.",
             [{"quoted": "months", "stands": "weeks"}],
         ),
-        ("Soldiers ever reached the bridge", []),
-        ("得出关而返，凡十五万钱", []),
-        ("衣皂丝布头巾。其工不得出关而返，凡十五", []),
+        ("Soldiers ever reached the bridge", [{"quoted": "", "stands": "No"}]),
+        ("得出关而返，凡十五万钱", [{"quoted": "", "stands": "不"}]),
+        ("衣皂丝布头巾。其工不得出关而返，凡十五", [{"quoted": "十五", "stands": "十五万钱"}]),
     ],
 )
 def test_a_changed_or_cut_quotation_is_altered(search, quotation, difference):
