@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from shiguan.claims.restatement import restates
-from shiguan.claims.verbatim import cut_number
+from shiguan.claims.verbatim import cut_denial, cut_number
 from shiguan.claims.word_differences import NOT_COMPARED, Comparison, Difference, compare, may_repeat, unit_of
 from shiguan.text.content_words import ContentWord, content_words
 from shiguan.text.languages import character_weight, detect_language, is_classical
@@ -292,9 +292,13 @@ class Evidence:
         return ""
 
     def _cut(self, claim: str) -> Comparison | None:
-        """Compare a claim that ends inside a number of a passage with that number."""
-        cut = next((cut for text in self.texts if (cut := cut_number(claim, text))), None)
-        return Comparison(1.0, (Difference("number", *cut),)) if cut else None
+        """Compare a claim that is cut out of a number or from behind a denial with what the passage has whole."""
+        for text in self.texts:
+            if cut := cut_number(claim, text):
+                return Comparison(1.0, (Difference("number", *cut),))
+            if denial := cut_denial(claim, text):
+                return Comparison(1.0, (Difference("negation", claim, denial),))
+        return None
 
     def _lined_up(self, claim: str, windows: Sequence[Window]) -> Comparison:
         texts = [(self.texts[w.passage][w.start : w.end], self.texts[w.passage]) for w in windows[:_LINED_UP]]
