@@ -3,7 +3,7 @@
 import codecs
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -98,6 +98,12 @@ def converted(
         logger.warning("Skipped {source}: {cause}", source=name, cause=fault.cause)
         reports.skipped.append(fault.record)
     return {"documents": documents, **reports._asdict()}
+
+
+def left_out_sentence(source: str, parts: Mapping[str, int], advice: str = "") -> str:
+    """Say what of a file was left out: each kind of part with its number of characters."""
+    named = ", ".join(f"{kind} ({size:,} characters)" for kind, size in parts.items())
+    return f"{source}: skipped (not body text): {named}{advice}."
 
 
 def type_by_name(name: str, mime_type: str | None = None) -> FileType | None:

@@ -34,7 +34,7 @@ def story(title="Chapter"):
 
 
 def told(parts):
-    return [f"b.epub: left out as no text of the book: {parts}; `include_front_matter: true` keeps all."]
+    return [f"b.epub: skipped (not body text): {parts}; `include_front_matter: true` keeps all."]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from shiguan.ingest.epub.pages import begin_pages
 from shiguan.ingest.epub.pictures import repeated_alternatives
 from shiguan.ingest.epub.roles import Roles
 from shiguan.ingest.epub.sections import SectionTracker
-from shiguan.ingest.epub.trees import element_text, parse_xhtml
+from shiguan.ingest.epub.trees import Element, element_text, parse_xhtml
+from shiguan.ingest.file_types import left_out_sentence
 
 _MAX_CHAPTER_BYTES = 64 * 1024 * 1024
 _LONGEST_TITLE = 500
@@ -31,9 +32,11 @@ def read_book(archive: SafeArchive, *, include_front_matter: bool = False) -> tu
     return package, _blocks(package, files, include=include_front_matter)
 
 
-def read_page(data: bytes, source: str) -> tuple[Package, list[Block]]:
-    """Read a page as the only chapter of a book that has no metadata but a title."""
-    root, problems = parse_xhtml(data) if len(data) <= _MAX_CHAPTER_BYTES else (None, [])
+def read_page(page: bytes | Element, source: str) -> tuple[Package, list[Block]]:
+    """Read a page, or its tree, as the only chapter of a book that has no metadata but a title."""
+    root, problems = page if isinstance(page, Element) else None, list[str]()
+    if isinstance(page, bytes) and len(page) <= _MAX_CHAPTER_BYTES:
+        root, problems = parse_xhtml(page)
     if root is None:
         raise SourceError(source, "the page cannot be read", _NEXT_STEP)
     package = Package(source, lambda base, href: Target(base, unquote(href[1:])) if href.startswith("#") else None)
@@ -54,8 +57,7 @@ def _blocks(package: Package, files: list[BookFile], *, include: bool) -> list[B
         raise SourceError(source, "there is no text in it, perhaps only pictures", "Use an edition with text")
     # A page without a package is not a book: that its menus are left out needs no warning.
     if left and package.spine:
-        parts = ", ".join(f"{name} ({size:,} characters)" for name, size in left.items())
-        warnings.append(f"{source}: left out as no text of the book: {parts}; `include_front_matter: true` keeps all.")
+        warnings.append(left_out_sentence(source, left, "; `include_front_matter: true` keeps all"))
     return blocks
 
 

@@ -51,6 +51,26 @@ def parse_xml(data: bytes) -> Element | None:
     return _parse(_neutral(text), recover=True)
 
 
+_OFFICE = re.compile(
+    r"\{http://(?:schemas\.openxmlformats\.org|purl\.oclc\.org/ooxml)/(wordprocessingml|officeDocument)/[^}]*(main|math)\}"
+)
+
+
+def parse_part(data: bytes) -> Element | None:
+    """
+    Parse a part of an Office file, without entities or a DTD; None where it is not well-formed.
+
+    Names of WordprocessingML, transitional or strict, are bare; those of equations begin with `m_`, others with `o_`.
+    """
+    text, _ = _without_doctype(decode_markup(data)[0])
+    root = _root(_neutral(text), _xml_parser(recover=False))
+    for element in root.iter(etree.Element) if root is not None else ():
+        tag = str(element.tag)
+        found = _OFFICE.match(tag)
+        element.tag = ("o_" if found is None else "m_" if found[2] == "math" else "") + local_name(tag)
+    return root
+
+
 def parse_xhtml(data: bytes) -> tuple[Element | None, list[str]]:
     """
     Parse a chapter: as XML if it is well-formed, else as HTML, which keeps the text of any tag soup.
@@ -123,12 +143,15 @@ def _entity(match: re.Match[str]) -> str:
 
 
 def _parse(text: str, *, recover: bool) -> Element | None:
-    parser = etree.XMLParser(
+    root = _root(text, _xml_parser(recover=recover))
+    return None if root is None else _localised(root)
+
+
+def _xml_parser(*, recover: bool) -> "etree.XMLParser":
+    return etree.XMLParser(
         encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False, dtd_validation=False,
         huge_tree=True, remove_comments=True, remove_pis=True, recover=recover,
     )  # fmt: skip
-    root = _root(text, parser)
-    return None if root is None else _localised(root)
 
 
 def _root(text: str, parser: "etree.XMLParser | etree.HTMLParser") -> Element | None:
