@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from shiguan.ingest.epub.blocks import Block, BlockBuilder, note_block
 from shiguan.ingest.epub.lists import link_lists
-from shiguan.ingest.epub.notes import NOTE_LISTS, BookFile, NoteIndex, is_mark
+from shiguan.ingest.epub.notes import NOTE_LISTS, BookFile, NoteIndex, is_mark, says_mark
 from shiguan.ingest.epub.package import primary_language
 from shiguan.ingest.epub.pages import is_number
 from shiguan.ingest.epub.pictures import (
@@ -73,6 +73,9 @@ class Frame:
 _MAX_LINES = 2000
 _CELLS = frozenset(("td", "th"))
 _SHORT_ALT = 2
+# A number that may be that of a note or an exponent; and what an exponent may follow: 10², km², x².
+_RAISED = re.compile(r"[\[(（]?\s*([-−–+]?\d{1,4})\s*[\])）]?")
+_BASE = re.compile(r"(?<![^\W\d_])[A-Za-z]{1,2}$|(?<![\d.,])10$|[)\]}]$")
 
 
 @dataclass
@@ -95,9 +98,13 @@ class ChapterReader:
     blocks: list[Block] = field(default_factory=list)
     headings: list[Block] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
+    # Numbers of notes that were left out, because it is not known which notes these are.
+    lost_marks: int = 0
     # The page that began last, and the alternative text of the last formula.
     _page: str = ""
     _formula_words: str = ""
+    # The raised number that came last in the file: those of notes ascend.
+    _last_number: int = 0
     _gap: str = ""
     _block: BlockBuilder | None = None
 
@@ -107,6 +114,7 @@ class ChapterReader:
         self._link_lists = link_lists(file.root)
         self._position = 0
         self._space = False
+        self._last_number = 0
         self.sections.start_file(file.href)
         frames = [Frame(file.root, left_out=self.roles.leaves_out_file(file), language=self.language)]
         for event, element, path, cfi in walk(file.root, file.cfi):
@@ -147,13 +155,36 @@ class ChapterReader:
             self._image(element, frame)
         elif (element.tail or "")[:1] == "⁄" and self._block is not None and element_text(element).isdecimal():
             # "2<sup>2</sup>⁄<sub>3</sub>" is not 22⁄3.
-            self._gap = self._gap or (" " if self._block.ends_with_digit else "")
+            self._gap = self._gap or (" " if self._block.ending[-1:].isdecimal() else "")
+        elif name in ("sup", "a") and self._block is not None:
+            self._number(element, name, frame)
         elif name == "math" and frame.shown:
             self._put(formula_text(element), frame)
             self._formula_words = " ".join(element.get("alttext", "").split())
             # Its letters count for anchors, but must not be repeated in a block.
             frame.muted = True
         return frame
+
+    def _number(self, element: Element, name: str, frame: Frame) -> None:
+        """Keep a raised or linked number apart from what it follows: a note's goes, an exponent is written as one."""
+        found = _RAISED.fullmatch(element_text(element))
+        if found is None:
+            return
+        number = int(found[1]) if found[1].isdecimal() else 0
+        follows = number == 1 or self._last_number <= number <= self._last_number + 1
+        if number and follows and (name == "sup" or element in self.notes.marks):
+            self._last_number = number
+        ending = "" if self._block is None or self._gap else self._block.ending
+        if not ending.strip() or not frame.shown:
+            return
+        power = name == "sup" and number != 1 and _BASE.search(ending)
+        # After a full stop it may be the number of the verse that follows.
+        attached = ending[-1].isalnum() or not (element.tail or "")[:1].isalnum()
+        if follows and number and not power and attached:
+            self.lost_marks += not says_mark(element)
+            frame.muted = True
+        elif ending[-1].isalnum() or power:
+            self._gap = "^" if name == "sup" else " "
 
     def _enter_block(self, element: Element, frame: Frame, parent: Frame) -> None:
         """Complete the frame of a block element."""

@@ -81,7 +81,7 @@ def _read(package: Package, files: list[BookFile], *, include: bool) -> tuple[li
     notes = NoteIndex(files, package.find)
     if notes.dangling and not include:
         package.warnings.append(
-            f"{package.source}: {notes.dangling:,} note marks lead nowhere; they were kept as written."
+            f"{package.source}: {notes.dangling:,} note marks lead nowhere; numbers joined to a word were left out."
         )
     sections = SectionTracker(package.nav, (landmark.label for landmark in package.starts if landmark.label))
     roles = Roles(package, files, include_front_matter=include)
@@ -92,6 +92,10 @@ def _read(package: Package, files: list[BookFile], *, include: bool) -> tuple[li
     reader = ChapterReader(package.language, sections, notes, roles, repeated, pages)
     for file in files:
         reader.read(file)
+    if reader.lost_marks and not include:
+        package.warnings.append(
+            f"{package.source}: {reader.lost_marks:,} raised numbers of notes lead to no note; they were left out."
+        )
     blocks = [*reader.blocks, *_unplaced(notes, package.language)]
     mark_lists(blocks)
     # A book of nothing but headings is shown as such, rather than refused.
