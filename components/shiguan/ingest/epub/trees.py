@@ -38,6 +38,8 @@ def decode_markup(data: bytes) -> tuple[str, list[str]]:
     encoding = decoded.encoding if decoded else "utf-8"
     if decoded is None or not (encoding in ("utf-8", superset(declared)) or encoding.startswith("utf-16")):
         problems.append(f"it is not {declared} as it should be and was read as {encoding}")
+    if decoded and decoded.damaged:
+        problems.append(f"{decoded.damaged:,} places are not {encoding} and are shown as \ufffd")
     text = decoded.text if decoded else data.decode("utf-8", errors="replace")
     clean, removed = _ILLEGAL.subn("", text)
     if removed:
