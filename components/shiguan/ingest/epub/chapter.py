@@ -17,6 +17,7 @@ from shiguan.ingest.epub.pictures import (
     has_formula,
     is_placeholder,
     picture_formula,
+    readable_tex,
 )
 from shiguan.ingest.epub.roles import Roles, is_data_table, is_line_group
 from shiguan.ingest.epub.sections import MAX_HEADING, SectionTracker
@@ -103,6 +104,8 @@ class ChapterReader:
     # The page that began last, and the alternative text of the last formula.
     _page: str = ""
     _formula_words: str = ""
+    # The formula that was read last: its TeX and its letters.
+    _formula: tuple[str, str] | None = None
     # The raised number that came last in the file: those of notes ascend.
     _last_number: int = 0
     _gap: str = ""
@@ -149,21 +152,36 @@ class ChapterReader:
             self._page = self.pages[element]
             if self._block is not None:
                 self._block.begin_page(self._page)
+        self._mark_up(element, name, frame)
+        return frame
+
+    def _mark_up(self, element: Element, name: str, frame: Frame) -> None:
+        """Read an element that is more than its text: a line break, a picture, a formula, a raised number."""
         if name == "br":
             self._gap = "\n"
         elif name in PICTURES and frame.shown:
             self._image(element, frame)
+        elif frame.shown and self._formula and self._repeats_formula(element):
+            frame.muted = True
         elif (element.tail or "")[:1] == "⁄" and self._block is not None and element_text(element).isdecimal():
             # "2<sup>2</sup>⁄<sub>3</sub>" is not 22⁄3.
             self._gap = self._gap or (" " if self._block.ending[-1:].isdecimal() else "")
         elif name in ("sup", "a") and self._block is not None:
             self._number(element, name, frame)
         elif name == "math" and frame.shown:
-            self._put(formula_text(element), frame)
+            self._formula = formula_text(element), element_text(element)
+            self._put(self._formula[0], frame)
             self._formula_words = " ".join(element.get("alttext", "").split())
             # Its letters count for anchors, but must not be repeated in a block.
             frame.muted = True
-        return frame
+
+    def _repeats_formula(self, element: Element) -> bool:
+        """Return whether an element right after a formula shows the same, for programs that cannot show formulas."""
+        (tex, letters), self._formula = self._formula or ("", ""), None
+        if self._block is None or self._block.ending.strip() != tex or len(tex) <= 1 or element.tag in BLOCK_ELEMENTS:
+            return False
+        text = element_text(element)
+        return readable_tex(text) == tex or "".join(text.split()) == "".join(letters.split())
 
     def _number(self, element: Element, name: str, frame: Frame) -> None:
         """Keep a raised or linked number apart from what it follows: a note's goes, an exponent is written as one."""
@@ -235,7 +253,7 @@ class ChapterReader:
             frame.muted = frame.muted or self._is_repetition(element, name)
         elif name in ("title", "desc") and is_placeholder(element_text(element)):
             frame.muted = True
-        elif self.roles.keeps(element):
+        elif self.roles.keeps(element, frame.left_out):
             frame.left_out = ""
         elif kind := self.roles.leaves_out(element, self._file.href):
             frame.left_out = kind
@@ -244,8 +262,7 @@ class ChapterReader:
         """Return whether an element only repeats a formula next to it, or is an `epub:switch` case without one."""
         if name == "case":
             return not has_formula(element)
-        before = element.getprevious()
-        return before is not None and has_formula(before)
+        return any(beside is not None and has_formula(beside) for beside in (element.getprevious(), element.getnext()))
 
     def _close(self, element: Element, frame: Frame, parent: Frame) -> None:
         note = self.notes.marks.get(element)

@@ -13,7 +13,7 @@ from shiguan.ingest.epub.notes import BookFile, NoteIndex
 from shiguan.ingest.epub.package import Package, Target, read_package
 from shiguan.ingest.epub.pages import begin_pages
 from shiguan.ingest.epub.pictures import repeated_alternatives
-from shiguan.ingest.epub.roles import Roles
+from shiguan.ingest.epub.roles import Roles, lists_places
 from shiguan.ingest.epub.sections import SectionTracker
 from shiguan.ingest.epub.trees import Element, element_text, parse_xhtml
 from shiguan.ingest.file_types import left_out_sentence
@@ -98,6 +98,9 @@ def _read(package: Package, files: list[BookFile], *, include: bool) -> tuple[li
         )
     blocks = [*reader.blocks, *_unplaced(notes, package.language)]
     mark_lists(blocks)
+    for block in blocks:
+        if block.meta["kind"] == "text" and lists_places(block.meta["section"], block.content):
+            block.meta["kind"] = "list"
     # A book of nothing but headings is shown as such, rather than refused.
     return blocks or reader.headings, reader.left_out
 
