@@ -88,16 +88,20 @@ def _read(source: ByteStream, name: str, reports: Reports) -> list[Document]:
         page = reader.page(reader.part(main))
     except RecursionError as error:
         raise SourceError(name, "its tables or boxes are nested hundreds of levels deep", _DAMAGED) from error
-    reports.warnings.extend(reader.warnings())
     try:
-        _, blocks = read_page(page, name)
+        read, blocks = read_page(page, name)
     except SourceError as error:
         next_step = "Check that it holds running text and not only pictures"
         raise SourceError(name, "no text was found in it", next_step) from error
+    left_out = reader.left_out()
+    reports.warnings.extend(reader.warnings(left_out))
+    reports.warnings.extend(read.warnings)
     given = reader.properties()
     meta: dict[str, Any] = {**source.meta, **({"title": given["title"]} if given.get("title") else {})}
     if given:
         meta["work"] = given
+    if left_out:
+        meta["left_out"] = dict(left_out)
     documents: list[Document] = []
     for block in blocks:
         # The path and offset of a block are those of the page made here, which nobody else has.
@@ -163,7 +167,14 @@ class _DocxReader:
                 written += 1
         return page
 
-    def warnings(self) -> Iterator[str]:
+    def warnings(self, left_out: Counter[str]) -> Iterator[str]:
+        if left_out:
+            yield left_out_sentence(self._archive.source, left_out)
+        if self._lost_notes:
+            yield f"{self._archive.source}: {self._lost_notes:,} note marks lead to no note; they were left out."
+
+    def left_out(self) -> Counter[str]:
+        """Count what was not read: marked so in the text, in parts of its own, or in elements that are not known."""
         left_out = self._left_out.copy()
         for kind, pattern in _OTHER_PARTS.items():
             for name in filter(pattern.fullmatch, self._archive.names):
@@ -172,10 +183,7 @@ class _DocxReader:
                 text = 0 if root is None else _length(root, *_TEXTS, "o_v")
                 left_out[kind] += len(data) if "file" in kind else text
         left_out["elements that are not known"] += self._all - self._done
-        if +left_out:
-            yield left_out_sentence(self._archive.source, +left_out)
-        if self._lost_notes:
-            yield f"{self._archive.source}: {self._lost_notes:,} note marks lead to no note; they were left out."
+        return +left_out
 
     def _children(self, pattern: re.Pattern[str], *names: str) -> Iterator[Element]:
         for name in filter(pattern.fullmatch, self._archive.names):

@@ -137,7 +137,8 @@ class SourceInspector:
         if kind is HTML and _MHTML.match(data[:_HEAD]) and b"multipart/related" in data[: 8 * _HEAD]:
             data = _page_of_archive(data, name)
         if kind.is_text:
-            data = _as_utf8(data, name, kind, warnings)
+            data, left_out = _as_utf8(data, name, kind, warnings)
+            meta |= {"left_out": dict(left_out)} if left_out else {}
         if kind is PDF:
             meta |= _meta_of_pdf(data, name)
         return ByteStream(data, meta={**meta, "file_path": path, "source_key": key}, mime_type=kind.mime_type)
@@ -181,9 +182,10 @@ def _meta_of_pdf(data: bytes, name: str) -> dict[str, Any]:
     return {"page_labels": labels} | ({"work": work} if work else {})
 
 
-def _as_utf8(data: bytes, name: str, kind: FileType, warnings: list[str]) -> bytes:
+def _as_utf8(data: bytes, name: str, kind: FileType, warnings: list[str]) -> tuple[bytes, Counter[str]]:
+    left_out: Counter[str] = Counter()
     if kind is JSONL and not data.startswith((b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")):
-        return data  # one bad row must not cost the others: JSONLToDocument reads row by row
+        return data, left_out  # one bad row must not cost the others: JSONLToDocument reads row by row
     decoded = decode_text(data, declared_encoding(data) if kind is HTML else "")
     if decoded is None or "\0" in decoded.text:
         cause = (
@@ -200,7 +202,7 @@ def _as_utf8(data: bytes, name: str, kind: FileType, warnings: list[str]) -> byt
     if kind is TEXT:
         text, left_out = _without_aozora(text)
         warnings.extend([left_out_sentence(name, left_out)] if left_out else [])
-    return text.encode("utf-8", "replace")
+    return text.encode("utf-8", "replace"), left_out
 
 
 def _without_aozora(text: str) -> tuple[str, Counter[str]]:

@@ -55,9 +55,10 @@ def _blocks(package: Package, files: list[BookFile], *, include: bool) -> list[B
             warnings.append(f"{source}: the whole text is marked as cover, contents or the like; nothing was left out.")
     if not blocks:
         raise SourceError(source, "there is no text in it, perhaps only pictures", "Use an edition with text")
-    # A page without a package is not a book: that its menus are left out needs no warning.
-    if left and package.spine:
-        warnings.append(left_out_sentence(source, left, "; `include_front_matter: true` keeps all"))
+    package.left_out = left
+    if left:
+        advice = "; `include_front_matter: true` keeps all" if package.spine else ""
+        warnings.append(left_out_sentence(source, left, advice))
     return blocks
 
 
