@@ -319,6 +319,7 @@ class _DocxReader:
         boxes += found
         for text in drawing.iter("o_t"):
             self._say(text, f"{text.text or ''} ")
+        self._words += [f"{node.get('string', '')} " for node in drawing.iter("o_textpath")]
         described = next((words for node in drawing.iter("o_docPr") if (words := node.get("descr"))), "")
         if described:
             self._add(out, "img", alt=_legal(described))

@@ -60,6 +60,16 @@ def test_a_raised_number_never_joins_what_is_before_it(body, form):
     assert text(form(body if form is word else f"<p>{body}</p>")) == WRITTEN[body]
 
 
+@pytest.mark.parametrize(
+    "mark", ['class="super"', 'class="superscript"', 'style="vertical-align: super; font-size: 60%"']
+)
+def test_a_number_raised_by_a_class_or_style_is_a_raised_number(mark):
+    assert (
+        text(page(f"<p>In 755<span {mark}>1</span> with 10<span {mark}>6</span> men.</p>")) == "In 755 with 10^6 men."
+    )
+    assert text(page('<p>In 755<span class="year">1</span>.</p>')) == "In 7551."
+
+
 def test_numbers_of_notes_that_were_left_out_are_counted():
     assert page("<p>In 755<sup>1</sup> and 756<sup>2</sup>.</p>")["warnings"] == [
         "a.html: 2 raised numbers of notes lead to no note; they were left out."
@@ -113,6 +123,7 @@ STATED = {
     '<sup title="At Fanyang.">[1]</sup>': "[Note: At Fanyang.]",
     '<a class="footnote" href="javascript:void(0)" title="&lt;p&gt;At Fanyang.&lt;/p&gt;">1</a>': "[Note: At Fanyang.]",
     '<sup data-note="At Fanyang.">1</sup>': "[Note: At Fanyang.]",
+    '<span class="tip note" data-tooltip="At Fanyang.">※</span>': "[Note: At Fanyang.]",
     # A title of other things is no note.
     '<a href="http://x.org" title="Go to the site">1</a>': "1",
     '<abbr title="anno Domini">AD</abbr>': "AD",

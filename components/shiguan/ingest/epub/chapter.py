@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from shiguan.ingest.epub.blocks import Block, BlockBuilder, note_block
 from shiguan.ingest.epub.lists import link_lists
-from shiguan.ingest.epub.notes import NOTE_LISTS, BookFile, NoteIndex, is_mark, says_mark
+from shiguan.ingest.epub.notes import NOTE_LISTS, BookFile, NoteIndex, is_mark, is_raised, says_mark
 from shiguan.ingest.epub.package import primary_language
 from shiguan.ingest.epub.pages import is_number
 from shiguan.ingest.epub.pictures import (
@@ -166,8 +166,8 @@ class ChapterReader:
         elif (element.tail or "")[:1] == "⁄" and self._block is not None and element_text(element).isdecimal():
             # "2<sup>2</sup>⁄<sub>3</sub>" is not 22⁄3.
             self._gap = self._gap or (" " if self._block.ending[-1:].isdecimal() else "")
-        elif name in ("sup", "a") and self._block is not None:
-            self._number(element, name, frame)
+        elif name in ("sup", "span", "a") and self._block is not None and (name == "a" or is_raised(element)):
+            self._number(element, frame, raised=name != "a")
         elif name == "math" and frame.shown:
             self._formula = formula_text(element), element_text(element)
             self._put(self._formula[0], frame)
@@ -183,26 +183,26 @@ class ChapterReader:
         text = element_text(element)
         return readable_tex(text) == tex or "".join(text.split()) == "".join(letters.split())
 
-    def _number(self, element: Element, name: str, frame: Frame) -> None:
+    def _number(self, element: Element, frame: Frame, *, raised: bool) -> None:
         """Keep a raised or linked number apart from what it follows: a note's goes, an exponent is written as one."""
         found = _RAISED.fullmatch(element_text(element))
         if found is None:
             return
         number = int(found[1]) if found[1].isdecimal() else 0
         follows = number == 1 or self._last_number <= number <= self._last_number + 1
-        if number and follows and (name == "sup" or element in self.notes.marks):
+        if number and follows and (raised or element in self.notes.marks):
             self._last_number = number
         ending = "" if self._block is None or self._gap else self._block.ending
         if not ending.strip() or not frame.shown:
             return
-        power = name == "sup" and number != 1 and _BASE.search(ending)
+        power = raised and number != 1 and _BASE.search(ending)
         # After a full stop it may be the number of the verse that follows.
         attached = ending[-1].isalnum() or not (element.tail or "")[:1].isalnum()
         if follows and number and not power and attached:
             self.lost_marks += not says_mark(element)
             frame.muted = True
         elif ending[-1].isalnum() or power:
-            self._gap = "^" if name == "sup" else " "
+            self._gap = "^" if raised else " "
 
     def _enter_block(self, element: Element, frame: Frame, parent: Frame) -> None:
         """Complete the frame of a block element."""

@@ -15,7 +15,7 @@ from shiguan.resources import read_patterns
 
 _NOTES = frozenset("footnote endnote rearnote note doc-footnote doc-endnote".split())
 NOTE_LISTS = frozenset("footnotes endnotes rearnotes notes doc-endnotes doc-footnotes".split())
-_MARK, _BACK, _NOTE_CLASS, _LEADING, _TITLE, _MARK_CLASS = read_patterns(
+_MARK, _BACK, _NOTE_CLASS, _LEADING, _TITLE, _RAISED, _MARK_CLASS = read_patterns(
     Path(__file__).with_name("notes.yaml")
 ).values()
 _BACK_ROLES = frozenset("backlink doc-backlink".split())
@@ -36,6 +36,7 @@ _PACKED = frozenset("p div li td dd".split())
 _TEXT_ATTRIBUTES = frozenset("data-wr-footernote zy-footnote data-note data-footnote data-footnote-text".split())
 # Han characters count thrice.
 _LEAST_STATED = 8
+_TITLES = ("title", "data-tooltip", "data-original-title", "data-content")
 _MARKUP = re.compile(r"<[^<>]*>")
 _FIRST_NUMBER = re.compile(r"\W*(\d{1,4})(?!\d)")
 
@@ -87,6 +88,14 @@ def in_note_list(element: Element) -> bool:
     )
 
 
+def is_raised(element: Element) -> bool:
+    """Return whether an element is raised text, by its name, class or style."""
+    if element.tag != "span":
+        return element.tag == "sup"
+    words = (*tokens(element, "class"), element.get("style", ""))
+    return any(_RAISED.search(word) for word in words)
+
+
 def stated_note(element: Element) -> str:
     """Return the note that an element has in an attribute, if it is the mark of one."""
     if len(element.attrib) == 0:
@@ -95,10 +104,14 @@ def stated_note(element: Element) -> str:
     says_note = any(_MARK_CLASS.search(word) for word in tokens(element, "class"))
     if not texts and element.tag == "img" and says_note:
         texts = [element.get("alt", "")]
-    elif not texts and element.get("title") and element.tag in ("a", "span", "sup", "i", "abbr"):
+    elif (
+        not texts
+        and (title := next(filter(None, map(element.get, _TITLES)), ""))
+        and element.tag in ("a", "span", "sup", "i", "abbr")
+    ):
         # A link says where it leads, unless its class is that of notes.
         mark = is_mark(element) and (says_note or not element.get("href"))
-        texts = [element.get("title", "")] if mark else []
+        texts = [title] if mark else []
     text = " ".join(visible(_MARKUP.sub(" ", str(texts[0]))).split()) if texts else ""
     wide = sum(1 for char in text if ord(char) > 0x2E80)
     return text if len(text) + 2 * wide >= _LEAST_STATED and not is_placeholder(text) else ""
@@ -333,6 +346,6 @@ class NoteIndex:
 
     def _has_number(self, link: Element, element: Element) -> bool:
         """Return whether a raised number leads to a note that begins with it, in another block than its own."""
-        raised = next(link.iter("sup"), None) is not None or next(link.iterancestors("sup"), None) is not None
+        raised = any(map(is_raised, link.iter())) or any(map(is_raised, link.iterancestors("sup", "span")))
         number, own = _FIRST_NUMBER.match(element_text(link)), _FIRST_NUMBER.match(element_text(element))
         return raised and number is not None and own is not None and number[1] == own[1]
