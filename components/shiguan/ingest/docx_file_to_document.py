@@ -383,7 +383,8 @@ class _DocxReader:
 
 def _value(element: Element, name: str) -> str:
     """Return an attribute, whatever its namespace."""
-    return next((str(value) for key, value in element.attrib.items() if str(key).rpartition("}")[2] == name), "")
+    found = next((key for key in element.attrib if str(key).rpartition("}")[2] == name), None)
+    return "" if found is None else element.get(found, "")
 
 
 def _value_at(element: Element, path: str) -> str:

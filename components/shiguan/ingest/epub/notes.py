@@ -100,7 +100,8 @@ def stated_note(element: Element) -> str:
     """Return the note that an element has in an attribute, if it is the mark of one."""
     if len(element.attrib) == 0:
         return ""
-    texts = [text for name, text in element.attrib.items() if local_name(str(name)) in _TEXT_ATTRIBUTES]
+    # Looking up a value searches all attributes before it.
+    texts = [element.get(name, "") for name in element.attrib if local_name(str(name)) in _TEXT_ATTRIBUTES]
     says_note = any(_MARK_CLASS.search(word) for word in tokens(element, "class"))
     if not texts and element.tag == "img" and says_note:
         texts = [element.get("alt", "")]
