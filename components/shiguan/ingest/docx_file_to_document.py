@@ -96,12 +96,7 @@ def _read(source: ByteStream, name: str, reports: Reports) -> list[Document]:
     left_out = reader.left_out()
     reports.warnings.extend(reader.warnings(left_out))
     reports.warnings.extend(read.warnings)
-    given = reader.properties()
-    meta: dict[str, Any] = {**source.meta, **({"title": given["title"]} if given.get("title") else {})}
-    if given:
-        meta["work"] = given
-    if left_out:
-        meta["left_out"] = dict(left_out)
+    meta = source.meta | reader.properties() | ({"left_out": dict(left_out)} if left_out else {})
     documents: list[Document] = []
     for block in blocks:
         # The path and offset of a block are those of the page made here, which nobody else has.
@@ -147,9 +142,10 @@ class _DocxReader:
         return root
 
     def properties(self) -> dict[str, Any]:
-        """Return the title and the author that the file states."""
+        """Return the title and the work that the file says it is."""
         given = {str(node.tag).removeprefix("o_"): node.text for node in self._children(_CORE, "o_title", "o_creator")}
-        return work_of({"title": given.get("title"), "author": given.get("creator")})
+        work = work_of({"title": given.get("title"), "author": given.get("creator")})
+        return {"title": work.get("title", ""), "work": work} if work else {}
 
     def page(self, root: Element) -> Element:
         """Write the text and, after it, the notes that it refers to."""
@@ -322,7 +318,7 @@ class _DocxReader:
         self._words += [f"{node.get('string', '')} " for node in drawing.iter("o_textpath")]
         described = next((words for node in drawing.iter("o_docPr") if (words := node.get("descr"))), "")
         if described:
-            self._add(out, "img", alt=_legal(described))
+            self._add(out, "img", alt=described)
 
     def _chosen(self, alternate: Element) -> Element:
         """Return the first branch with text; the others show the same to older programs."""
@@ -399,8 +395,5 @@ def _length(element: Element, *names: str) -> int:
 def _symbol(code: str) -> str:
     """Return the character of a symbol font, where it is one of Unicode and not of the font alone."""
     number = int(code, 16) if re.fullmatch("[0-9A-Fa-f]{1,5}", code) else 0
-    return _legal(chr(number)) if not 0xE000 <= number <= 0xF8FF else ""
-
-
-def _legal(text: str) -> str:
-    return "".join(char for char in text if char.isprintable() or char.isspace())
+    character = chr(number)
+    return character if character.isprintable() else ""  # those of private use are not

@@ -104,10 +104,8 @@ class ChapterReader:
     # The page that began last, and the alternative text of the last formula.
     _page: str = ""
     _formula_words: str = ""
-    # The formula that was read last: its TeX and its letters.
-    _formula: tuple[str, str] | None = None
-    # The raised number that came last in the file: those of notes ascend.
-    _last_number: int = 0
+    _formula: tuple[str, str] | None = None  # the one that was read last: its TeX and its letters
+    _last_number: int = 0  # the raised number that came last in the file: those of notes ascend
     _gap: str = ""
     _block: BlockBuilder | None = None
 
