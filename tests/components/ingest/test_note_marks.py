@@ -38,6 +38,7 @@ WRITTEN = {
     "Kucha<sup>1</sup>, Aksu<sup>2</sup>.": "Kucha, Aksu.",
     "大历十年<sup>1</sup>，有兵二万四千<sup>[2]</sup>人。": "大历十年，有兵二万四千人。",
     "It ended.<sup>1</sup> Then": "It ended. Then",
+    "He fell<sup>1</sup> (757)<sup>2</sup> there": "He fell (757) there",
     "twice<sup>1</sup> and twice<sup>1</sup>": "twice and twice",
     # Exponents, and numbers whose meaning is not known, stay apart.
     "10<sup>6</sup> men": "10^6 men",

@@ -76,7 +76,7 @@ _CELLS = frozenset(("td", "th"))
 _SHORT_ALT = 2
 # A number that may be that of a note or an exponent; and what an exponent may follow: 10², km², x².
 _RAISED = re.compile(r"[\[(（]?\s*([-−–+]?\d{1,4})\s*[\])）]?")
-_BASE = re.compile(r"(?<![^\W\d_])[A-Za-z]{1,2}$|(?<![\d.,])10$|[)\]}]$")
+_BASE = re.compile(r"(?<![^\W\d_])[A-Za-z]{1,2}$|(?<![\d.,])10$")
 
 
 @dataclass
@@ -199,7 +199,7 @@ class ChapterReader:
         if follows and number and not power and attached:
             self.lost_marks += not says_mark(element)
             frame.muted = True
-        elif ending[-1].isalnum() or power:
+        elif ending[-1].isalnum() or ending[-1] in ")]}":
             self._gap = "^" if raised else " "
 
     def _enter_block(self, element: Element, frame: Frame, parent: Frame) -> None:

@@ -277,7 +277,7 @@ class NoteIndex:
             self._places[block][0].cfi = ""  # its tree is no longer that of the file
             note = block
             for child in list(block):
-                if child in starts:
+                if child in within:
                     note = etree.SubElement(block, "note")
                 note.append(child)
         return found
