@@ -19,7 +19,7 @@ def test_elsewhere_than_on_a_terminal_a_line_per_file_names_what_has_no_vector(c
 
 
 def test_a_list_of_sources_says_what_is_missing_and_what_to_do(capsys):
-    whole = {"source": "a.txt", "title": "A", "language": "en", "records": 1, "passages": 3}
+    whole = {"source": "a.txt", "title": "A", "language": "en", "records": 1, "passages": 3, "left_out": {}}
     print_result(Namespace(json=False), {}, *source_lines([{**whole, "units": 9, "words": 9, "vectors": 9}]))
     assert capsys.readouterr().out.splitlines()[-1].split() == ["a.txt", "A", "en", "1", "3", "all", "all"]
     print_result(Namespace(json=False), {}, *source_lines([{**whole, "units": 9, "words": 8, "vectors": 2}]))

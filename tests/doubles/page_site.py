@@ -297,5 +297,5 @@ def source(name: str, title: str | None, **more: Any) -> dict[str, Any]:
     """A source as the list shows it."""
     return {
         "source": name, "title": title, "language": "en", "records": 1, "passages": 3, "units": 10, "words": 10,
-        "vectors": 10, "complete": True, **more,
+        "vectors": 10, "complete": True, "left_out": {}, **more,
     }  # fmt: skip

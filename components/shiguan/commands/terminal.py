@@ -42,6 +42,9 @@ def source_lines(sources: list[dict[str, Any]]) -> Iterator[RenderableType]:
         for entry in sources
     ]
     yield Table(["source", "title", "language", ">records", ">passages", ">words", ">vectors"], rows).to_terminal()
+    for entry in sources:
+        if skipped := ", ".join(f"{one_line(kind)} {size:,}" for kind, size in entry["left_out"].items()):
+            yield Text(f"{one_line(entry['source'])}: characters skipped as not body text: {skipped}", style="dim")
     if any(entry["words"] < entry["units"] for entry in sources):
         yield Text("Some sources are incomplete: ingest their files again.", style="yellow")
     if any(entry["vectors"] < entry["words"] for entry in sources):

@@ -151,7 +151,8 @@ class Library:
 
         :returns: For each source file, sorted by name, `source`, `title`, `language`, `records` (sources in it),
             `passages`, `units` (children that the file has), `words` and `vectors` (how many of these are found by
-            their words and by their vectors) and `complete`. With fewer words than units an ingest was interrupted:
+            their words and by their vectors), `complete`, and `left_out`: what is not body text, in characters by
+            kind. With fewer words than units an ingest was interrupted:
             ingest the file again. With fewer vectors than units, that or `resume` makes them.
         """
         owned = of_tenant(tenant_id)
@@ -380,4 +381,5 @@ def _source(
         "words": words,
         "vectors": embedded,
         "complete": words == embedded == total,
+        "left_out": dict(sum((Counter(file.get("left_out") or {}) for file in files), Counter())),
     }

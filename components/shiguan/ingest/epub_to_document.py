@@ -10,7 +10,7 @@ from shiguan.ingest.archives import SafeArchive
 from shiguan.ingest.epub.reader import read_book
 from shiguan.ingest.file_types import Reports, converted
 
-_OWN_KEYS = frozenset(("source", "section", "kind", "anchor", "notes", "pages", "cfi", "work"))
+_OWN_KEYS = frozenset(("source", "section", "kind", "anchor", "notes", "pages", "cfi", "work", "left_out"))
 
 
 @component
@@ -46,6 +46,7 @@ class EPUBToDocument:
       its page breaks, or ids such as `page_63`; absent where the book has none
     - `cfi`: where the stretches of the content are in the file, for EPUB CFIs (see `shiguan.text.places.Run`); absent
       where the file had to be repaired
+    - `left_out`: what was skipped, in characters by kind; absent where nothing was
     - `work`: `title`, `author`, `editor`, `translator`, `edition`, `year`, `publisher`, `identifier`, as in the book
 
     ```python
@@ -84,5 +85,7 @@ class EPUBToDocument:
             base["author"] = ", ".join(book.authors)
         if book.work:
             base["work"] = book.work
+        if book.left_out:
+            base["left_out"] = dict(book.left_out)
         base |= {key: value for key, value in source.meta.items() if key not in _OWN_KEYS}
         return [Document(content=block.content, meta=base | block.meta) for block in blocks]

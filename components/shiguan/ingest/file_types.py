@@ -3,7 +3,7 @@
 import codecs
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -100,6 +100,12 @@ def converted(
     return {"documents": documents, **reports._asdict()}
 
 
+def left_out_sentence(source: str, parts: Mapping[str, int], advice: str = "") -> str:
+    """Say what of a file was left out: each kind of part with its number of characters."""
+    named = ", ".join(f"{kind} ({size:,} characters)" for kind, size in parts.items())
+    return f"{source}: skipped (not body text): {named}{advice}."
+
+
 def type_by_name(name: str, mime_type: str | None = None) -> FileType | None:
     """Return the kind by the file's name, or by a stated MIME type where the name has no known ending."""
     named = (kind for kind in _KINDS if name.lower().endswith(tuple(kind.endings)))
@@ -135,11 +141,19 @@ _LEAD = 0.08
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f\ufffd\ue000-\uf8ff]")
 
 
+# Of a text that is otherwise certain, one byte in so many may be damaged, and two places in a short one; for each, so
+# many characters show that it is UTF-8.
+_DAMAGED_SHARE = 1000
+_DAMAGED_ANYWAY = 2
+_LEAST_UTF8 = 10
+
+
 class DecodedText(NamedTuple):
-    """A text and its original encoding."""
+    """A text, its original encoding, and how many damaged places were replaced by U+FFFD."""
 
     text: str
     encoding: str
+    damaged: int = 0
 
 
 def declared_encoding(data: bytes) -> str:
@@ -149,10 +163,10 @@ def declared_encoding(data: bytes) -> str:
 
 
 def decode_text(data: bytes, declared: str = "") -> DecodedText | None:
-    """Decode a file's bytes; None where no encoding is certain."""
+    """Decode a file's bytes, of which one in a thousand may be damaged; None where no encoding is certain."""
     for mark, encoding in _BOMS:
         if data.startswith(mark):
-            return _strict(data, encoding)
+            return _strict(data, encoding) or _lenient(data, encoding)
     if b"\0" in data:
         return _wide(data)
     likely = ["utf-8", *([superset(declared)] if declared else [])]
@@ -160,7 +174,17 @@ def decode_text(data: bytes, declared: str = "") -> DecodedText | None:
     for encoding in reversed(likely) if b"\x1b" in data else likely:
         if (decoded := _strict(data, encoding)) is not None:
             return decoded
-    return _east_asian(data) or _detected(data)
+    damaged = _lenient(data, "utf-8")
+    if damaged and sum(char > "\x7f" for char in damaged.text) > (_LEAST_UTF8 + 1) * damaged.damaged:
+        return damaged
+    return _east_asian(data, _strict) or _detected(data) or _east_asian(data, _lenient)
+
+
+def _lenient(data: bytes, encoding: str) -> DecodedText | None:
+    text = data.decode(encoding, errors="replace")
+    damaged = text.count("\ufffd")
+    enough = (damaged - _DAMAGED_ANYWAY) * _DAMAGED_SHARE <= len(data)
+    return DecodedText(text, encoding.removesuffix("-sig"), damaged) if enough else None
 
 
 def _strict(data: bytes, encoding: str) -> DecodedText | None:
@@ -191,12 +215,12 @@ def _wide(data: bytes) -> DecodedText | None:
     return None
 
 
-def _east_asian(data: bytes) -> DecodedText | None:
+def _east_asian(data: bytes, decode: Callable[[bytes, str], DecodedText | None]) -> DecodedText | None:
     """Choose among the East Asian encodings by the share of common characters; None where two come close."""
     scores = []
     for encoding in _EAST_ASIAN:
-        decoded = _strict(data, encoding)
-        if decoded is not None and _is_text(decoded.text):
+        decoded = decode(data, encoding)
+        if decoded is not None and (decoded.damaged or _is_text(decoded.text)):
             letters = [character for character in decoded.text[:_SAMPLE] if character > "\u02ff"]
             scores.append((len(_COMMON.findall("".join(letters))) / max(len(letters), 1), decoded))
     scores.sort(key=lambda score: -score[0])

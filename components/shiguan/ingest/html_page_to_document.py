@@ -54,6 +54,7 @@ def _read(source: ByteStream, name: str, reports: Reports) -> list[Document]:
     documents: list[Document] = []
     for block in blocks:
         meta = {**source.meta, **({"title": page.title} if page.title else {}), **block.meta}
+        meta |= {"left_out": dict(page.left_out)} if page.left_out else {}
         # A page is one file, which needs no name and no place in a reading order.
         meta["anchor"] = {name: meta["anchor"][name] for name in ("path", "offset")}
         if block.meta.get("notes"):

@@ -18,12 +18,16 @@ from shiguan.ingest.archives import MAX_RATIO, MAX_UNPACKED_BYTES, RATIO_FLOOR_B
 from shiguan.ingest.file_types import Reports, converted
 from shiguan.tenants import odd_value
 from shiguan.text.passages import ENGINE_META, SharedDocument
+from shiguan.text.works import plain_line
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST_ROW = 16 * 1024 * 1024
 _DEEPEST_META = 20
 # At most this many rows of a file are listed in `skipped`, the rest as a number.
 _REPORTED = 100
+_KEYS = frozenset(("id", "title", "text", "meta"))
+# So many of the keys that are not read are named, each cut to this length.
+_NAMED, _LONGEST_KEY = 10, 60
 
 
 @component
@@ -59,6 +63,7 @@ def _read(source: ByteStream, name: str, reports: Reports) -> list[Document]:
     documents: list[Document] = []
     faults: list[SourceError] = []
     renamed: Counter[str] = Counter()
+    unread: Counter[str] = Counter()
     lines_of: dict[str, int] = {}
     for number, line in enumerate(_lines(source.data, name), start=1):
         try:
@@ -74,6 +79,7 @@ def _read(source: ByteStream, name: str, reports: Reports) -> list[Document]:
             cause, next_step = fault.args
             faults.append(SourceError(name, f"line {number}: {cause}", next_step))
             continue
+        unread.update(row.keys() - _KEYS)
         meta |= base
         if record:
             meta["record_id"], lines_of[record] = record, number
@@ -92,6 +98,14 @@ def _read(source: ByteStream, name: str, reports: Reports) -> list[Document]:
         f"{name}: {count:,} rows have `{key}`, a name that is ours, in their meta; it is kept as `user_{key}`."
         for key, count in sorted(renamed.items())
     )
+    if unread:
+        several = ", ".join(
+            f"`{plain_line(key, _LONGEST_KEY)}` ({count:,} rows)" for key, count in unread.most_common(_NAMED)
+        )
+        more = f" and {len(unread) - _NAMED:,} more" if len(unread) > _NAMED else ""
+        reports.warnings.append(
+            f"{name}: keys that are not read: {several}{more}; what belongs to a row goes into `meta`."
+        )
     return documents
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from haystack import Document, component
 
+from shiguan.ingest.markdown_conventions import read_markdown
+
 _LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
@@ -14,7 +16,6 @@ _NO_TITLE = re.compile(r" {0,3}(?:[-*+>|]|\d{1,9}[.)][ \t])|\s*$| {4}|\t")
 _MARKUP = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}")
 # Longer lines are text, whatever they begin with.
 _LONGEST_HEADING = 500
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n.*?^---[ \t]*\r?$\n?", re.DOTALL | re.MULTILINE)
 
 
 @component
@@ -22,10 +23,12 @@ class MarkdownSectionSplitter:
     r"""
     Cuts Markdown into sections, one document each, with its headings in `section`.
 
-    It comes after the converters that produce Markdown. The text of a section is an exact slice of the document,
-    without the heading's own line; `start` in its meta is where the slice begins. Headings in code blocks do not count,
-    and front matter is left out. A document without either passes through unchanged. `title` is the first heading if
-    the document has no title. If the text has page breaks (form feeds), each section's anchor has its first page.
+    It comes after the converters that produce Markdown. Notes are put where the text first refers to them, as
+    `[Note: …]` or `[脚注：…]`; front matter, comments, definitions of links and attributes (`{#id .class}`) are left
+    out. The text of a section is an exact slice of what remains, without the heading's own line; `start` in its meta is
+    where the slice begins. Headings in code blocks do not count. A document without any of this passes through
+    unchanged. `title` is that of the front matter, else the first heading. If the text has page breaks (form feeds),
+    each section's anchor has its first page.
 
     Example:
     ```python
@@ -45,17 +48,20 @@ class MarkdownSectionSplitter:
         """
         found: list[Document] = []
         for document in documents:
-            text = document.content or ""
+            text, notes, work = read_markdown(document.content or "")
             sections = list(_sections(text))
             names = [headings for *_, headings in sections if headings]
-            if not names and sections[0][0] == 0:
+            if not names and text == document.content:
                 found.append(document)
                 continue
-            title = document.meta.get("title") or (names[0][0] if names else "")
+            title = document.meta.get("title") or work.get("title") or (names[0][0] if names else "")
+            common = document.meta | ({"work": work} if work else {})
             for *span, headings in sections:
                 start, end = _trimmed(text, *span)
                 if start < end:
-                    meta: dict[str, Any] = {**document.meta, "title": title, "section": headings, "start": start}
+                    meta: dict[str, Any] = {**common, "title": title, "section": headings, "start": start}
+                    inside = [{"start": a - start, "end": b - start} for a, b in notes if start <= a and b <= end]
+                    meta |= {"notes": inside} if inside else {}
                     if "\f" in text:
                         meta["anchor"] = {"page": text.count("\f", 0, start) + 1, "offset": 0}
                     found.append(Document(content=text[start:end], meta=meta))
@@ -65,8 +71,7 @@ class MarkdownSectionSplitter:
 def _sections(text: str) -> Iterator[tuple[int, int, list[str]]]:
     """Find sections: where they begin and end, and the headings above them."""
     path: list[tuple[int, str]] = []
-    front = _FRONT_MATTER.match(text)
-    start = front.end() if front else 0
+    start = 0
     for line_start, line_end, level, title in _headings(text, start):
         yield start, line_start, [name for _, name in path]
         while path and path[-1][0] >= level:

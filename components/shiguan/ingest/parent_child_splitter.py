@@ -22,7 +22,9 @@ BLOCK_SEPARATOR = "\n\n"
 """The separator of two blocks of a source in the source's text."""
 
 # Meta that describes a block and not its source; the rest is copied to parents and children.
-_OF_THE_BLOCK = frozenset({"anchor", "kind", "notes", "start", "file_path", "pages", "cfi", "page_labels", "work"})
+_OF_THE_BLOCK = frozenset(
+    {"anchor", "kind", "notes", "start", "file_path", "pages", "cfi", "page_labels", "work", "left_out"}
+)
 _OF_THE_SOURCE = ("tenant_id", "source_id", "file_id", "source", "title", "section", "language", "record_id")
 _AnyMark = TypeVar("_AnyMark", Mark, Run)
 # Texts are counted together up to this many characters, which bounds memory.
@@ -53,16 +55,16 @@ class ParentChildSplitter:
     where that cannot be read, in characters, with a warning. A child is counted whole; a parent's size is the sum of
     its sentences, without the tokens of the white space between them.
 
-    For every child, `parent.content[child.meta["start"]:child.meta["end"]] == child.content`; the children of a
-    parent have all of its text but the white space between them, in order. `start` and `end` of a parent are its place
-    in the source's text: the blocks' contents joined by a blank line, or the whole text of a file or record, of which
-    every parent is an exact slice. `blocks` has the origin of each part of the parent, so that a citation can be found
-    in the book; so do `pages` (where in the parent a printed page begins), `cfi` (where its stretches are in the file)
-    and `paragraph` (the number of its first paragraph in the section), if the source has them. `work` has the
-    bibliographic data of the source. None of these is part of an id, so reading them again does not change passages. A
-    child's `when` is part of it: the times that it describes, in annals also those that hold from before, each with
-    `from` and `to` (years, 0 is 1 BC), `month`, `precision`, `how` (`written` or `carried`) and `as` (how the source
-    writes it); `when_from` and `when_to` span them.
+    For every child, `parent.content[child.meta["start"]:child.meta["end"]] == child.content`; the children of a parent
+    have all of its text but the white space between them, in order. `start` and `end` of a parent are its place in the
+    source's text: the blocks' contents joined by a blank line, or the whole text of a file or record, of which every
+    parent is an exact slice. `blocks` has the origin of each part of the parent, so that a citation can be found in the
+    book; so do `pages` (where in the parent a printed page begins), `cfi` (where its stretches are in the file) and
+    `paragraph` (the number of its first paragraph in the section), if the source has them. `work` has the bibliographic
+    data of the source, `left_out` what of its file was skipped, in characters by kind. None of these is part of an id,
+    so reading them again does not change passages. A child's `when` is part of it: the times that it describes, in
+    annals also those that hold from before, each with `from` and `to` (years, 0 is 1 BC), `month`, `precision`, `how`
+    (`written` or `carried`) and `as` (how the source writes it); `when_from` and `when_to` span them.
 
     Example:
     ```python
@@ -139,8 +141,12 @@ class ParentChildSplitter:
         children = with_times(children, parents)
         # The number of children of its file shows whether an ingest was interrupted.
         units = Counter(child.meta.get("file_id") for child in children)
+        left_out = {d.meta.get("file_id"): d.meta["left_out"] for d in documents if d.meta.get("left_out")}
         for parent in parents:
-            parent.meta["units"] = units[parent.meta.get("file_id")]
+            file = parent.meta.get("file_id")
+            parent.meta["units"] = units[file]
+            if file in left_out:
+                parent.meta["left_out"] = left_out[file]
         warnings = [*self._counter.warnings, *_unread_pages(documents)]
         return {"parents": parents, "children": children, "warnings": warnings}
 

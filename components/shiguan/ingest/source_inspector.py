@@ -1,8 +1,11 @@
 """Checks every file before anything reads it, and says in a sentence what is wrong."""
 
+import email
+import email.policy
 import io
 import os
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +16,19 @@ from pypdf.errors import PyPdfError
 
 from shiguan.errors import SourceError
 from shiguan.ingest.archives import SafeArchive
+from shiguan.ingest.docx_file_to_document import find_main_part
 from shiguan.ingest.file_types import (
     DOCX,
     HTML,
     JSONL,
     PDF,
     TABLE,
+    TEXT,
     FileType,
     declared_encoding,
     decode_text,
     identify,
+    left_out_sentence,
     opened,
     type_by_name,
 )
@@ -36,6 +42,17 @@ _SUPPORTED = ".epub, .pdf, .docx, .html, .md, .txt, .jsonl and .jsonl.gz"
 _ADVICE: dict[str, str] = {suffix: advice for advice, suffixes in TABLE["advice"].items() for suffix in suffixes}
 _MAGIC = [(mark.encode("latin-1"), phrase) for mark, phrase in TABLE["magic"].items()]
 _HEAD = 1024
+_MHTML = re.compile(rb"\s*(?:From|Snapshot-Content-Location|Subject|Date|MIME-Version|Content-Type):", re.IGNORECASE)
+# In the order in which they are left out; the group is what stays. A Chinese 《title》 is in no kana.
+_AOZORA = {
+    "notation of the text": re.compile(
+        r"^-{20,}\r?\n【テキスト中に現れる記号について】.{0,4000}?^-{20,}\r?\n()", re.M | re.S
+    ),
+    "remarks on type": re.compile(r"［＃[^］\n]{0,200}］()"),
+    "ruby readings": re.compile(
+        r"(?:｜(?=[^《》｜\n]{1,40}《))?((?<=｜)[^《》｜\n]{1,40}|[\u3400-\u9fff々〆ヶ\uf900-\ufaff])《[\u3040-\u30ff\u30fc・]{1,30}》"
+    ),
+}
 _AGAIN = "Copy or download the file again"
 # The errors of a damaged PDF.
 _DAMAGED = (
@@ -117,8 +134,11 @@ class SourceInspector:
         if not data.strip(b" \t\r\n\0"):
             raise SourceError(name, "the file is empty" if not data else "the file holds no characters", _AGAIN)
         _check_content(data, name, kind)
+        if kind is HTML and _MHTML.match(data[:_HEAD]) and b"multipart/related" in data[: 8 * _HEAD]:
+            data = _page_of_archive(data, name)
         if kind.is_text:
-            data = _as_utf8(data, name, kind, warnings)
+            data, left_out = _as_utf8(data, name, kind, warnings)
+            meta |= {"left_out": dict(left_out)} if left_out else {}
         if kind is PDF:
             meta |= _meta_of_pdf(data, name)
         return ByteStream(data, meta={**meta, "file_path": path, "source_key": key}, mime_type=kind.mime_type)
@@ -136,7 +156,7 @@ def _check_content(data: bytes, name: str, kind: FileType) -> None:
     if found not in kind.content:
         cause = f"its name says {kind.name}, but its content is {found or 'something else'}"
         raise SourceError(name, cause, "Give it the ending that fits its content, or get the right file")
-    if kind is DOCX and SafeArchive(data, source=name).find("word/document.xml") is None:
+    if kind is DOCX and find_main_part(SafeArchive(data, source=name)) is None:
         raise SourceError(name, "it is a zip archive, but not a DOCX", "Save it as DOCX in a word processor")
 
 
@@ -162,15 +182,50 @@ def _meta_of_pdf(data: bytes, name: str) -> dict[str, Any]:
     return {"page_labels": labels} | ({"work": work} if work else {})
 
 
-def _as_utf8(data: bytes, name: str, kind: FileType, warnings: list[str]) -> bytes:
+def _as_utf8(data: bytes, name: str, kind: FileType, warnings: list[str]) -> tuple[bytes, Counter[str]]:
+    left_out: Counter[str] = Counter()
     if kind is JSONL and not data.startswith((b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")):
-        return data  # one bad row must not cost the others: JSONLToDocument reads row by row
+        return data, left_out  # one bad row must not cost the others: JSONLToDocument reads row by row
     decoded = decode_text(data, declared_encoding(data) if kind is HTML else "")
     if decoded is None or "\0" in decoded.text:
         cause = (
             "it holds NUL bytes, so it is not text" if b"\0" in data else "its encoding is not UTF-8 and not certain"
         )
         raise SourceError(name, cause, "Save it as UTF-8 text")
+    text = decoded.text
+    if decoded.damaged:
+        line = text.count("\n", 0, text.find("\ufffd")) + 1
+        places = f"{decoded.damaged:,} places are not {decoded.encoding} and are shown as \ufffd"
+        warnings.append(f"{name}: {places}, the first in line {line:,}.")
     if decoded.encoding != "utf-8":
         warnings.append(f"{name}: read as {decoded.encoding}, which was guessed; save it as UTF-8 if words look wrong.")
-    return decoded.text.encode("utf-8", "replace")
+    if kind is TEXT:
+        text, left_out = _without_aozora(text)
+        warnings.extend([left_out_sentence(name, left_out)] if left_out else [])
+    return text.encode("utf-8", "replace"), left_out
+
+
+def _without_aozora(text: str) -> tuple[str, Counter[str]]:
+    """Leave out the notation of Aozora Bunko, a Japanese archive: readings 《…》 after characters, remarks ［＃…］."""
+    left_out: Counter[str] = Counter()
+    for kind, pattern in _AOZORA.items():
+
+        def counted(found: re.Match[str], kind: str = kind) -> str:
+            left_out[kind] += len(found[0]) - len(found[1] or "")
+            return found[1] or ""
+
+        text = pattern.sub(counted, text)
+    return text, left_out
+
+
+def _page_of_archive(data: bytes, name: str) -> bytes:
+    """Take the page out of a web archive (MHTML), as browsers save pages."""
+    try:
+        message = email.message_from_bytes(data, policy=email.policy.default)
+        page = next((part for part in message.walk() if part.get_content_type() == "text/html"), None)
+        content = page.get_content() if page is not None else ""
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise SourceError(name, "the web archive is damaged", "Save the page again") from error
+    if not content.strip():
+        raise SourceError(name, "the web archive holds no page", "Save the page again, as HTML")
+    return str(content).encode("utf-8", "replace")

@@ -10,10 +10,9 @@ from haystack import Document, component
 
 from shiguan.text.languages import detect_language
 from shiguan.text.passages import SharedDocument
-from shiguan.text.works import work_of
 
 # Meta that is only for the way to the store, and not part of a source.
-_DROPPED = frozenset({"source_key", "line", "docx", "encoding"})
+_DROPPED = frozenset({"source_key", "line", "encoding"})
 # A block with fewer characters than this gets the language of its section.
 _ENOUGH = 24
 # How many characters are read to detect the language of a block.
@@ -69,10 +68,7 @@ def _stamped(block: Document, tenant_id: str, language: str) -> Document:
     source = block.meta.get("source") or Path(key).name
     meta: dict[str, Any] = {name: value for name, value in block.meta.items() if name not in _DROPPED}
     meta |= {"tenant_id": tenant_id, "source_id": source_id, "file_id": file_id, "source": source, "language": language}
-    docx = block.meta.get("docx") or {}
-    if work := work_of({name: docx.get(name) for name in ("title", "author")}):
-        meta["work"] = work
-    meta["title"] = meta.get("title") or docx.get("title") or Path(source.removesuffix(".gz")).stem
+    meta["title"] = meta.get("title") or Path(source.removesuffix(".gz")).stem
     # The id of a block is never stored; keeping the old id avoids hashing the whole content again.
     return SharedDocument(id=block.id, content=block.content, meta=meta)
 

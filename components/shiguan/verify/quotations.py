@@ -19,6 +19,7 @@ from shiguan.text.edges import NUMERALS, hidden_denial, number_around
 from shiguan.text.notes import without_notes
 from shiguan.text.terms import is_wide, size_of
 from shiguan.verify.attribution import Attribution
+from shiguan.verify.columns import table_columns
 from shiguan.verify.folded import Folded, fold, joined
 
 # Sizes are those of `size_of`.
@@ -68,6 +69,16 @@ class Stretch:
         """The same without its notes; None if it has none."""
         bare = Stretch(self.documents, noted=False)
         return bare if len(bare.folded.key) < len(self.folded.key) else None
+
+    @cached_property
+    def columns(self) -> "list[Stretch]":
+        """The columns of its tables, each as if it were the whole text."""
+        found = []
+        for column in table_columns(self.documents, self.starts):
+            view = Stretch(self.documents)
+            vars(view)["folded"] = column
+            found.append(view)
+        return found
 
     def section(self, at: int) -> Any:
         return self.documents[bisect_right(self.starts, self.folded.places[at]) - 1].meta.get("section")
@@ -136,12 +147,12 @@ class QuotationSearch:
             families = self._families(quotation, limit)
             read = {passage.id: passage for passage in self._read("id", families)}
             stretches = _stretches(read, families)
-            found = [span for stretch in stretches for span in _places(whole, parts, stretch)]
+            found = _all_places(whole, parts, stretches)
             beyond = [] if found else self._beyond(whole, [*stretches, *_bare(stretches)])
             more = [passage for passage in beyond if passage.id not in read]
             if more:
                 stretches = _stretches(read | {passage.id: passage for passage in more}, families)
-                found = [span for stretch in stretches for span in _places(whole, parts, stretch)]
+                found = _all_places(whole, parts, stretches)
             # A quotation that occurs in most of the passages found may occur in more.
             holding = {document.id for stretch, *_ in found for document in stretch.documents}
             last = list(families)[-_HITS // 3 :]
@@ -299,6 +310,15 @@ def _tokens(folded: Folded) -> list[tuple[str, int, int]]:
         else:
             found.append((letter, start, end))
     return found
+
+
+def _all_places(whole: Folded, parts: list[Folded], stretches: Sequence[Stretch]) -> list[Span]:
+    """Find a quotation in stretches; of tables also down a column, where a reader may quote it."""
+    found = [span for stretch in stretches for span in _places(whole, parts, stretch)]
+    if found:
+        return found
+    columns = [column for stretch in stretches for column in stretch.columns]
+    return [span for column in columns for span in _exact(whole, parts, column)]
 
 
 def _places(whole: Folded, parts: list[Folded], stretch: Stretch) -> list[Span]:

@@ -1,3 +1,4 @@
+import io
 import re
 from collections import Counter
 from dataclasses import replace
@@ -6,8 +7,10 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 from haystack.dataclasses import ByteStream, Document
+from rich.console import Console
 
 from shiguan.commands.library import find_files
+from shiguan.commands.terminal import source_lines
 from shiguan.engine.library import Library
 from shiguan.errors import ModelMissingError, RefusedError, StoreLockedError
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
@@ -182,6 +185,17 @@ def test_listing_sources_reads_one_passage_of_each_book_however_many_it_has(quic
     ]
     # Children of four files, those without a vector, the parents' four files and one language, and a passage of each.
     assert asked == {"facet": 4, "scroll": 4, "given": 4 + 0 + 4 + 1 + 4}
+
+
+def test_what_was_skipped_of_a_file_is_listed_with_its_kind_and_number(quick, tmp_path):
+    ingest(quick, touch(tmp_path / "a.html", "<nav>Menu of a site</nav><p>The garrison marched.</p>"), "a")
+    ingest(quick, touch(tmp_path / "b.txt", "The garrison marched."), "a")
+    found = quick.sources(tenant_id="a")
+    assert [entry["left_out"] for entry in found] == [{"contents": 14}, {}]
+    console = Console(file=io.StringIO(), width=200)
+    for line in source_lines(found):
+        console.print(line)
+    assert "a.html: characters skipped as not body text: contents 14" in console.file.getvalue()
 
 
 def test_a_chapter_of_many_headings_limits_a_question_like_any_other(quick, tmp_path):

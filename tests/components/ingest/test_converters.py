@@ -3,7 +3,7 @@
 import pytest
 from haystack import Pipeline
 
-from shiguan.ingest.docx_heading_marker import DocxHeadingMarker
+from shiguan.ingest.docx_file_to_document import DocxFileToDocument
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
 from shiguan.ingest.epub_to_document import EPUBToDocument
 from shiguan.ingest.html_page_to_document import HtmlPageToDocument
@@ -14,7 +14,7 @@ from shiguan.ingest.source_inspector import SourceInspector
 
 SMALL = {"parent_min_tokens": 200, "parent_max_tokens": 400, "child_min_tokens": 20, "child_max_tokens": 60}
 STAGES = [
-    DocxHeadingMarker(), E5DocumentEmbedder(meta_fields_to_embed=["title"]), EPUBToDocument(include_front_matter=True),
+    DocxFileToDocument(), E5DocumentEmbedder(meta_fields_to_embed=["title"]), EPUBToDocument(include_front_matter=True),
     HtmlPageToDocument(), JSONLToDocument(), MarkdownSectionSplitter(), ParentChildSplitter(**SMALL), SourceInspector(),
 ]  # fmt: skip
 

@@ -265,7 +265,7 @@ READ = {
     ),
     "note-reference-to-a-missing-id": (
         "<p>Text<a epub:type='noteref' href='#gone'>1</a></p>",
-        "Text1", "1 note marks lead nowhere",
+        "Text\nThe garrison", "1 note marks lead nowhere",
     ),
     "percent-encoded-name": (
         lambda: EpubBuilder(

@@ -6,17 +6,15 @@ import docx
 import pypdf
 import pytest
 from haystack import Document
-from haystack.components.converters.docx import DOCXToDocument
 from haystack.dataclasses import ByteStream
 from tests.doubles.epub_builder import EpubBuilder, chapter
 from tests.doubles.epub_cfi import CfiReader
 
 from shiguan.claims.citations import cited_place
 from shiguan.engine.answer_object import reference_list
-from shiguan.ingest.docx_heading_marker import DocxHeadingMarker
+from shiguan.ingest.docx_file_to_document import DocxFileToDocument
 from shiguan.ingest.epub_to_document import EPUBToDocument
 from shiguan.ingest.file_types import DOCX, PDF
-from shiguan.ingest.markdown_section_splitter import MarkdownSectionSplitter
 from shiguan.ingest.parent_child_splitter import ParentChildSplitter
 from shiguan.ingest.source_inspector import SourceInspector
 from shiguan.ingest.source_stamper import SourceStamper
@@ -189,8 +187,8 @@ def test_a_docx_has_headings_and_the_numbers_of_paragraphs():
     buffer = io.BytesIO()
     document.save(buffer)
     stream = ByteStream(buffer.getvalue(), meta={"file_path": "a.docx"}, mime_type=DOCX.mime_type)
-    read = DOCXToDocument().run(DocxHeadingMarker().run([stream])["sources"])["documents"]
-    stamped = SourceStamper().run(MarkdownSectionSplitter().run(read)["documents"], tenant_id="t")["documents"]
+    read = DocxFileToDocument().run([stream])["documents"]
+    stamped = SourceStamper().run(read, tenant_id="t")["documents"]
     parents = ParentChildSplitter().run(stamped)["parents"]
     for parent in parents:
         for number in (1, 2, 3):

@@ -34,7 +34,7 @@ def story(title="Chapter"):
 
 
 def told(parts):
-    return [f"b.epub: left out as no text of the book: {parts}; `include_front_matter: true` keeps all."]
+    return [f"b.epub: skipped (not body text): {parts}; `include_front_matter: true` keeps all."]
 
 
 @pytest.mark.parametrize(
@@ -201,3 +201,46 @@ def test_web_page_about_its_author_is_read_whole():
     page = f"<html><body><h1>One</h1><p>Text.</p>{NOTE_EN}{IMPRINT_EN}</body></html>".encode()
     result = HtmlPageToDocument().run([ByteStream(page, meta={"file_path": "p.html"})])
     assert (len(result["documents"]), result["warnings"]) == (6, [])
+
+
+THEOREMS = "".join(f"<p>Theorem N{n} Matrices of the {n}th kind reduce by rows</p>" for n in range(9))
+TITLES = "".join(f"<p>Nonsingular matrices of the {n}th kind</p>" for n in range(9))
+
+
+@pytest.mark.parametrize("body", [f"<h1>Results</h1>{THEOREMS}", f"<h1>List of Theorems</h1>{TITLES}"])
+def test_a_list_of_theorems_in_the_middle_of_a_book_is_a_list(body):
+    prose = (
+        "<h1>One</h1>"
+        + "<p>A matrix is nonsingular if its only null vector is zero, and then it has an inverse.</p>" * 300
+    )
+    data = EpubBuilder(
+        chapters={"a.xhtml": chapter(prose), "b.xhtml": chapter(body), "c.xhtml": chapter(prose)}
+    ).build()
+    documents = EPUBToDocument().run(sources=[ByteStream(data)])["documents"]
+    assert {document.meta["kind"] for document in documents if document.meta["anchor"]["spine"] == 1} == {"list"}
+    assert {document.meta["kind"] for document in documents if document.meta["anchor"]["spine"] != 1} == {"text"}
+
+
+def test_theorems_with_their_statements_are_text():
+    theorems = "".join(f"<p>Theorem N{n} A matrix is nonsingular. It reduces to the identity.</p>" for n in range(9))
+    data = EpubBuilder(chapters={"a.xhtml": chapter(theorems)}).build()
+    assert {document.meta["kind"] for document in EPUBToDocument().run(sources=[ByteStream(data)])["documents"]} == {
+        "text"
+    }
+
+
+@pytest.mark.parametrize(
+    "poem",
+    [
+        "<p>Weave a circle<br/>round him thrice,<br/>and close<br/>your eyes</p>",
+        "<blockquote><p>Weave a circle round him thrice.</p></blockquote>",
+        '<div class="poem"><p>Weave a circle</p><p>round him thrice</p></div>',
+    ],
+)
+def test_a_poem_among_the_contents_stays(poem):
+    links = "".join(f'<p><a href="ch{n}.xhtml">Chapter number {n} of the whole book</a></p>' for n in range(1, 12))
+    chapters = {"toc.xhtml": chapter(f"<h1>Contents</h1>{links}{poem}"), "ch1.xhtml": chapter("<p>The text.</p>" * 300)}
+    result = EPUBToDocument().run(sources=[ByteStream(EpubBuilder(chapters=chapters).build())])
+    first = result["documents"][0].content
+    assert first.startswith("Weave a circle")
+    assert not any("Chapter number" in document.content for document in result["documents"])

@@ -110,10 +110,35 @@ def test_formula_without_content_is_read_by_the_words_beside_it():
     [
         '<img class="fallback" alt="{\\displaystyle x^{2}}" src="f.svg"/>',
         '<span class="katex-html" aria-hidden="true">x2</span>',
+        "<span>\\(x^{2}\\)</span>",
+        " <code>$x^{2}$</code>",
+        "<i>x<sup>2</sup></i>",
+        math(SQUARE),
     ],
 )
 def test_formula_is_read_once_whatever_stands_beside_it(twin):
     assert contents(f"<p>Let <span>{math(SQUARE, TEX_BESIDE)}</span>{twin} be.</p>") == ["Let x^{2} be."]
+
+
+def test_formula_is_read_once_where_its_picture_comes_first():
+    drawn = '<span class="MathJax"><nobr aria-hidden="true">x2</nobr><span class="assistive">{}</span></span>'
+    assert contents(f"<p>Let {drawn.format(math(SQUARE))} be.</p>") == ["Let x^{2} be."]
+
+
+def test_equal_formulas_apart_are_read_each():
+    assert contents(f"<p>{math(SQUARE)} and {math(SQUARE)} <b>x2</b> and <b>x2</b></p>") == ["x^{2} and x^{2} and x2"]
+
+
+@pytest.mark.parametrize(
+    ("inner", "expected"),
+    [
+        ("<mtext>Building</mtext><mtext>the</mtext><mtext>matrix</mtext>", "Building the matrix"),
+        ("<mtext>if&#160;</mtext><mi>x</mi><mo>=</mo><msub><mtext>all</mtext><mi>i</mi></msub>", "if x = all_{i}"),
+        ('<semantics><annotation encoding="x-tex">x\\text{ if }y \\mathrm{d}z</annotation></semantics>', "x if y d z"),
+    ],
+)
+def test_words_in_a_formula_are_plain(inner, expected):
+    assert contents(f"<p>{math(inner)}</p>") == [expected]
 
 
 def test_picture_of_a_formula_is_read_as_its_tex():

@@ -120,7 +120,7 @@ def test_the_list_of_the_engines_names_has_each_that_its_stages_use():
         if file.parent.name == "epub":
             continue  # where `meta` is an element of a book
         used |= set(re.findall(r"""meta(?:\[|\.get\(|, )["']([a-z_]+)["']""", file.read_text(encoding="utf-8")))
-    assert {"tenant_id", "cut", "docx", "relevance", "raw_score"} <= used
+    assert {"tenant_id", "cut", "relevance", "raw_score"} <= used
     assert used - ENGINE_META == set()
 
 
@@ -166,3 +166,25 @@ def test_many_bad_rows_are_counted_instead_of_listed():
 
 def test_a_file_without_rows_is_named():
     assert read(b"\n\n")["skipped"][0]["cause"] == "the file holds no rows"
+
+
+def test_keys_that_are_not_read_are_named_once():
+    rows = [
+        {"text": "a", "metadata": {}, "Text": "b"},
+        {"text": "c", "metadata": 1},
+        {"content": "not read, has no text"},
+    ]
+    data = "\n".join(map(json.dumps, rows)).encode()
+    warnings = JSONLToDocument().run([ByteStream(data, meta={"file_name": "a.jsonl"})])["warnings"]
+    assert warnings == [
+        "a.jsonl: keys that are not read: `metadata` (2 rows), `Text` (1 rows); what belongs to a row goes into `meta`."
+    ]
+
+
+def test_of_many_keys_ten_are_named():
+    row = {"text": "a", **{f"k{n}\n\x1b" + "x" * 1000: 1 for n in range(12)}}
+    [warning] = JSONLToDocument().run([ByteStream(json.dumps(row).encode(), meta={"file_name": "a.jsonl"})])["warnings"]
+    assert warning.count("(1 rows)") == 10
+    assert "and 2 more" in warning
+    assert len(warning) < 1000
+    assert "\x1b" not in warning

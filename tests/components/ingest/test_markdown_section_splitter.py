@@ -1,8 +1,11 @@
+import time
+
 import pytest
 from haystack import Document
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shiguan.ingest.markdown_conventions import read_markdown
 from shiguan.ingest.markdown_section_splitter import MarkdownSectionSplitter
 
 
@@ -87,12 +90,97 @@ LINES = st.sampled_from(["# A", "## B", "text", "", "---", "===", "```", "    co
 @given(st.lists(LINES, max_size=20).map("\n".join))
 def test_sections_are_exact_slices_in_order(text):
     at = 0
+    shown = read_markdown(text).text
     for document in cut(text):
         start = document.meta.get("start", 0)
-        assert text[start : start + len(document.content)] == document.content
+        assert shown[start : start + len(document.content)] == document.content
         assert start >= at
         at = start + len(document.content)
 
 
 def test_a_line_of_five_million_characters_is_no_burden():
     assert len(cut("# " + "a  #" * 1_250_000 + "\n" + "-" * 1_000_000)) == 1
+
+
+NOTED = """---
+title: Journey
+author: [Ann Author, {name: Bo Writer}]
+date: 2026-09-18
+...
+# West
+
+He left[^a], they say[^long], and `x[^a]` stays.[^a] So^[Own note.] it is[^none].
+
+[^a]: A manuscript.
+
+[^long]: First part
+of it.
+
+    Second part.
+
+[^unused]: Nobody asks.
+"""
+
+
+def test_notes_stand_at_their_first_marks_and_front_matter_names_the_work():
+    west, *_ = cut(NOTED)
+    text = (
+        "He left [Note: A manuscript.], they say [Note: First part of it. Second part.], and `x[^a]` stays. "
+        "So [Note: Own note.] it is[^none].\n\n[^unused]: Nobody asks."
+    )
+    assert west.content == text
+    assert [text[note["start"] : note["end"]] for note in west.meta["notes"]] == [
+        "[Note: A manuscript.]", "[Note: First part of it. Second part.]", "[Note: Own note.]",
+    ]  # fmt: skip
+    assert (west.meta["title"], west.meta["section"]) == ("Journey", ["West"])
+    assert west.meta["work"] == {"title": "Journey", "author": ["Ann Author", "Bo Writer"], "year": "2026"}
+
+
+@pytest.mark.parametrize(
+    ("written", "title", "text"),
+    [
+        ("+++\ntitle = 'A'\nauthor = 'B'\n+++\nText.", "A", "Text."),
+        ("---\ntitle: A\n---\nText.", "A", "Text."),
+        ("---\ntitle: [A\n---\nText.", "", "Text."),
+        ("---\na: &a [x, x]\ntitle: [*a, *a]\n---\nText.", "", "Text."),
+        ("---\n" + "title: " + "[" * 5000 + "\n---\nText.", "", "Text."),
+        ("---\nBetween rules.\n\n---\nText.", "", "---\nBetween rules.\n\n---\nText."),
+        ("---\nNever closed.", "", "---\nNever closed."),
+    ],
+)
+def test_front_matter_is_no_text_and_harmless(written, title, text):
+    documents = cut(written)
+    assert "\n".join(document.content for document in documents) == text
+    assert documents[0].meta.get("title", "") == title
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("Seen. <!-- hidden --> Seen too.", "Seen.  Seen too."),
+        ("Seen.\n\n<!-- hidden\n# no heading\n-->\n\nToo.", "Seen.\n\n\nToo."),
+        ("Seen. <!-- never closed", "Seen. <!-- never closed"),
+        ("A [link][r].\n\n[r]: http://example.org 'Ref'", "A [link][r]."),
+        ("[Aside]: this is text.", "[Aside]: this is text."),
+        ("See [it](a.md){.external}, `x`{.py} and {this} set.", "See [it](a.md), `x` and {this} set."),
+        ("```\n<!-- code -->\n[r]: x\n# {#a}\n```", "```\n<!-- code -->\n[r]: x\n# {#a}\n```"),
+    ],
+)
+def test_what_a_reader_does_not_see_is_left_out(written, read):
+    assert [document.content for document in cut(written)] == [read]
+
+
+def test_a_heading_has_no_attributes():
+    assert sections("# Set up {#setup .unnumbered}\nText.\n\nMore {#more}\n---\nText.") == [
+        (["Set up"], "Text."), (["Set up", "More"], "Text."),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", ["[^a]", "`", "``x", "<!--", "{#a ", "[a", "^[", "[^a]: ", "  ", "[^a]: x\n\n"])
+def test_time_grows_with_the_length_of_the_text(piece):
+    seconds = []
+    for count in (20_000, 160_000):
+        started = time.thread_time()
+        read_markdown(piece * count)
+        seconds.append(time.thread_time() - started + 0.01)
+    assert seconds[1] < 24 * seconds[0]  # 64 where it grows with the square

@@ -165,3 +165,76 @@ def test_a_file_that_is_named_twice_is_read_once(tmp_path):
     result = inspect(tmp_path / "a.txt", str(tmp_path / "." / "a.txt"))
     assert len(result["sources"]) == 1
     assert result["warnings"] == ["a.txt: named twice; read once."]
+
+
+NOVEL = "第一章 安西都护府\r\n\r\n节度使高仙芝引兵过葱岭，军行百余日，至连云堡。其夜大雪，士卒冻者三百人。\r\n" * 20
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "gb18030", "utf-16"])
+def test_a_damaged_place_costs_one_character_and_is_named_with_its_line(encoding):
+    lines = NOVEL.encode(encoding)
+    damage = b"\x00\xdc" if encoding == "utf-16" else b"\xff"
+    data = lines + damage + "末句：印信藏在铁匣里。".encode(encoding).removeprefix(b"\xff\xfe")
+    result = SourceInspector().run([ByteStream(data, meta={"file_name": "a.txt"})])
+    [source] = result["sources"]
+    assert source.data.decode().replace("\ufffd", "") == NOVEL + "末句：印信藏在铁匣里。"
+    assert f"a.txt: 1 places are not {encoding} and are shown as \ufffd, the first in line 61." in result["warnings"]
+
+
+def test_a_text_that_was_cut_off_within_a_character_is_read():
+    [source] = SourceInspector().run([ByteStream(NOVEL.encode()[:-3], meta={"file_name": "a.txt"})])["sources"]
+    assert source.data.decode() == NOVEL[:-3] + "\ufffd"
+
+
+@pytest.mark.parametrize("damage", [b"\xff" * 12, b"\xff \xfe" * 8], ids=["in a row", "apart"])
+def test_a_text_with_more_damage_is_refused(damage):
+    data = NOVEL.encode()[:900] + damage
+    [entry] = SourceInspector().run([ByteStream(data, meta={"file_name": "a.txt"})])["skipped"]
+    assert entry["cause"] == "its encoding is not UTF-8 and not certain"
+
+
+def test_one_accent_in_latin_1_is_still_an_accent():
+    text = "The café by the gate was small. " * 40
+    [source] = SourceInspector().run([ByteStream(text.encode("cp1252"), meta={"file_name": "a.txt"})])["sources"]
+    assert source.data.decode() == text
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("吾輩《わがはい》は猫である。", "吾輩は猫である。"),
+        ("見る｜薄暗い所《ところ》で", "見る薄暗い所で"),
+        ("ニャーニャー泣いた。［＃「ニャー」に傍点］", "ニャーニャー泣いた。"),
+        ("見《旧唐书》与《西域记》。", "見《旧唐书》与《西域记》。"),
+        ("《わがはい》と云う", "《わがはい》と云う"),
+        ("a｜b", "a｜b"),
+    ],
+)
+def test_the_notation_of_japanese_texts_stands_between_no_words(written, read):
+    stream = ByteStream(f"{written}\n名前はまだ無い。".encode(), meta={"file_name": "a.txt"})
+    result = SourceInspector().run([stream])
+    assert result["sources"][0].data.decode() == f"{read}\n名前はまだ無い。"
+    assert bool(result["warnings"]) == (written != read)
+
+
+def test_what_aozora_says_of_its_notation_is_left_out():
+    line = "-" * 55
+    text = f"吾輩は猫である\n夏目漱石\n\n{line}\n【テキスト中に現れる記号について】\n\n《》：ルビ\n{line}\n\n　吾輩《わがはい》は猫である。"
+    result = SourceInspector().run([ByteStream(text.encode(), meta={"file_name": "a.txt"})])
+    assert result["sources"][0].data.decode() == "吾輩は猫である\n夏目漱石\n\n\n　吾輩は猫である。"
+
+
+ARCHIVE = (
+    "From: <Saved by Blink>\nSnapshot-Content-Location: https://example.org/\nMIME-Version: 1.0\n"
+    'Content-Type: multipart/related; type="text/html"; boundary="b"\n\n--b\nContent-Type: text/html; charset="utf-8"\n'
+    "Content-Transfer-Encoding: quoted-printable\n\n<html><body><p>=E5=AE=89=E7=A6=84=E5=B1=B1 rose at =\nFanyang.</p>"
+    "</body></html>\n--b\nContent-Type: text/css\n\np {}\n--b--\n"
+)
+
+
+def test_a_web_archive_that_is_named_as_a_page_is_read():
+    result = SourceInspector().run([ByteStream(ARCHIVE.encode(), meta={"file_name": "a.html"})])
+    assert "<p>安禄山 rose at Fanyang.</p>" in result["sources"][0].data.decode()
+    empty = ARCHIVE.replace("text/html; ", "text/other; ")
+    [entry] = SourceInspector().run([ByteStream(empty.encode(), meta={"file_name": "a.html"})])["skipped"]
+    assert entry["cause"] == "the web archive holds no page"

@@ -69,15 +69,13 @@ def test_a_bilingual_section_keeps_both_languages_and_short_blocks_take_the_sect
 @pytest.mark.parametrize(
     ("meta", "title"),
     [
-        ({"title": "Old Tang", "docx": {"title": "Tang"}}, "Old Tang"),
-        ({"docx": {"title": "Tang", "author": "x"}}, "Tang"),
+        ({"title": "Old Tang"}, "Old Tang"),
         ({"file_path": "/b/corpus.jsonl.gz", "source_key": None}, "corpus"),
     ],
 )
-def test_the_title_is_the_one_given_or_that_of_the_docx_or_the_files_name(meta, title):
+def test_the_title_is_the_one_given_or_the_files_name(meta, title):
     (stamped,) = stamp(block(**meta))
     assert stamped.meta["title"] == title
-    assert "docx" not in stamped.meta
 
 
 @pytest.mark.parametrize("tenant_id", ["", "  "])

@@ -60,9 +60,10 @@ class BlockBuilder:
         return [(piece.note, piece.text) for piece in self._pieces if piece.note is not None]
 
     @property
-    def ends_with_digit(self) -> bool:
+    def ending(self) -> str:
+        """The last text, if no note is after it."""
         last = self._pieces[-1] if self._pieces else _Piece("")
-        return last.note is None and last.text[-1:].isdecimal()
+        return last.text if last.note is None else ""
 
     def text(self) -> str:
         text = "".join(piece.text for piece in self._pieces if piece.note is None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from shiguan.ingest.epub.blocks import Block, BlockBuilder, note_block
 from shiguan.ingest.epub.lists import link_lists
-from shiguan.ingest.epub.notes import NOTE_LISTS, BookFile, NoteIndex, is_mark
+from shiguan.ingest.epub.notes import NOTE_LISTS, BookFile, NoteIndex, is_mark, is_raised, says_mark
 from shiguan.ingest.epub.package import primary_language
 from shiguan.ingest.epub.pages import is_number
 from shiguan.ingest.epub.pictures import (
@@ -17,6 +17,7 @@ from shiguan.ingest.epub.pictures import (
     has_formula,
     is_placeholder,
     picture_formula,
+    readable_tex,
 )
 from shiguan.ingest.epub.roles import Roles, is_data_table, is_line_group
 from shiguan.ingest.epub.sections import MAX_HEADING, SectionTracker
@@ -73,6 +74,9 @@ class Frame:
 _MAX_LINES = 2000
 _CELLS = frozenset(("td", "th"))
 _SHORT_ALT = 2
+# A number that may be that of a note or an exponent; and what an exponent may follow: 10², km², x².
+_RAISED = re.compile(r"[\[(（]?\s*([-−–+]?\d{1,4})\s*[\])）]?")
+_BASE = re.compile(r"(?<![^\W\d_])[A-Za-z]{1,2}$|(?<![\d.,])10$")
 
 
 @dataclass
@@ -95,9 +99,13 @@ class ChapterReader:
     blocks: list[Block] = field(default_factory=list)
     headings: list[Block] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
+    # Numbers of notes that were left out, because it is not known which notes these are.
+    lost_marks: int = 0
     # The page that began last, and the alternative text of the last formula.
     _page: str = ""
     _formula_words: str = ""
+    _formula: tuple[str, str] | None = None  # the one that was read last: its TeX and its letters
+    _last_number: int = 0  # the raised number that came last in the file: those of notes ascend
     _gap: str = ""
     _block: BlockBuilder | None = None
 
@@ -107,6 +115,7 @@ class ChapterReader:
         self._link_lists = link_lists(file.root)
         self._position = 0
         self._space = False
+        self._last_number = 0
         self.sections.start_file(file.href)
         frames = [Frame(file.root, left_out=self.roles.leaves_out_file(file), language=self.language)]
         for event, element, path, cfi in walk(file.root, file.cfi):
@@ -141,19 +150,57 @@ class ChapterReader:
             self._page = self.pages[element]
             if self._block is not None:
                 self._block.begin_page(self._page)
+        self._mark_up(element, name, frame)
+        return frame
+
+    def _mark_up(self, element: Element, name: str, frame: Frame) -> None:
+        """Read an element that is more than its text: a line break, a picture, a formula, a raised number."""
         if name == "br":
             self._gap = "\n"
         elif name in PICTURES and frame.shown:
             self._image(element, frame)
+        elif frame.shown and self._formula and self._repeats_formula(element):
+            frame.muted = True
         elif (element.tail or "")[:1] == "⁄" and self._block is not None and element_text(element).isdecimal():
             # "2<sup>2</sup>⁄<sub>3</sub>" is not 22⁄3.
-            self._gap = self._gap or (" " if self._block.ends_with_digit else "")
+            self._gap = self._gap or (" " if self._block.ending[-1:].isdecimal() else "")
+        elif name in ("sup", "span", "a") and self._block is not None and (name == "a" or is_raised(element)):
+            self._number(element, frame, raised=name != "a")
         elif name == "math" and frame.shown:
-            self._put(formula_text(element), frame)
+            self._formula = formula_text(element), element_text(element)
+            self._put(self._formula[0], frame)
             self._formula_words = " ".join(element.get("alttext", "").split())
             # Its letters count for anchors, but must not be repeated in a block.
             frame.muted = True
-        return frame
+
+    def _repeats_formula(self, element: Element) -> bool:
+        """Return whether an element right after a formula shows the same, for programs that cannot show formulas."""
+        (tex, letters), self._formula = self._formula or ("", ""), None
+        if self._block is None or self._block.ending.strip() != tex or len(tex) <= 1 or element.tag in BLOCK_ELEMENTS:
+            return False
+        text = element_text(element)
+        return readable_tex(text) == tex or "".join(text.split()) == "".join(letters.split())
+
+    def _number(self, element: Element, frame: Frame, *, raised: bool) -> None:
+        """Keep a raised or linked number apart from what it follows: a note's goes, an exponent is written as one."""
+        found = _RAISED.fullmatch(element_text(element))
+        if found is None:
+            return
+        number = int(found[1]) if found[1].isdecimal() else 0
+        follows = number == 1 or self._last_number <= number <= self._last_number + 1
+        if number and follows and (raised or element in self.notes.marks):
+            self._last_number = number
+        ending = "" if self._block is None or self._gap else self._block.ending
+        if not ending.strip() or not frame.shown:
+            return
+        power = raised and number != 1 and _BASE.search(ending)
+        # After a full stop it may be the number of the verse that follows.
+        attached = ending[-1].isalnum() or not (element.tail or "")[:1].isalnum()
+        if follows and number and not power and attached:
+            self.lost_marks += not says_mark(element)
+            frame.muted = True
+        elif ending[-1].isalnum() or ending[-1] in ")]}":
+            self._gap = "^" if raised else " "
 
     def _enter_block(self, element: Element, frame: Frame, parent: Frame) -> None:
         """Complete the frame of a block element."""
@@ -204,7 +251,7 @@ class ChapterReader:
             frame.muted = frame.muted or self._is_repetition(element, name)
         elif name in ("title", "desc") and is_placeholder(element_text(element)):
             frame.muted = True
-        elif self.roles.keeps(element):
+        elif self.roles.keeps(element, frame.left_out):
             frame.left_out = ""
         elif kind := self.roles.leaves_out(element, self._file.href):
             frame.left_out = kind
@@ -213,8 +260,7 @@ class ChapterReader:
         """Return whether an element only repeats a formula next to it, or is an `epub:switch` case without one."""
         if name == "case":
             return not has_formula(element)
-        before = element.getprevious()
-        return before is not None and has_formula(before)
+        return any(beside is not None and has_formula(beside) for beside in (element.getprevious(), element.getnext()))
 
     def _close(self, element: Element, frame: Frame, parent: Frame) -> None:
         note = self.notes.marks.get(element)

@@ -22,6 +22,12 @@ _PAGES = rf"{_PAGE}(?:[,;،、]\s?{_PAGE})*"
 # "Abel, 12, 45–47", "The map of Fanyang … 12", "Galois, see Abel".
 _ENTRY = re.compile(rf"[^\W\d_][^=]*?(?:[,،、…](?:[\s.…]*{_PAGES}|\s*see\s.+)|(?:\.\s?){{3,}}{_PAGES})", re.IGNORECASE)
 _SEVERAL = re.compile(r"\d[,;،、]\s?\d")
+# "Theorem NMRRI Nonsingular Matrices Row Reduce", "图 3 安西四镇": a label and its words, not a sentence.
+_LABELLED = re.compile(
+    r"(?:theorem|figure|table|definition|example|exercise|proposition|lemma|corollary|map|plate|chart|diagram|algorithm"
+    r"|定理|定义|定義|例|图|圖|表)\s*[\w.–-]{1,20}(?:[\s:：.—–-][^.!?。！？]*)?",
+    re.IGNORECASE,
+)
 _LAST_NUMBER = re.compile(r"\S[^=]*?\s(\d{1,3})")
 
 
@@ -64,11 +70,12 @@ def is_contents(root: Element) -> bool:
 
 
 def mark_lists(blocks: Sequence[Block]) -> None:
-    """Set the kind `list` of runs of text that are mostly names with pages: an index, a table of figures."""
+    """Set the kind `list` of runs of text that are mostly names with pages or labels: an index, a table of figures."""
     for (_, points), run in groupby(blocks, lambda block: (block.meta["anchor"]["href"], _points(block))):
         found = list(run) if points else []
         lines = [line for block in found for line in block.content.split("\n")]
-        if len(lines) >= _LINES and (_rises(lines) or _is_index(lines)):
+        labelled = _share(lines, lambda line: bool(_LABELLED.fullmatch(line)))
+        if len(lines) >= _LINES and (labelled or _rises(lines) or _is_index(lines)):
             for block in found:
                 block.meta["kind"] = "list"
 
@@ -77,7 +84,8 @@ def _points(block: Block) -> bool:
     lines = block.content.split("\n")
     if block.meta["kind"] != "text" or len(block.content) > _LINE * len(lines):
         return False
-    return _share(lines, lambda line: bool(_ENTRY.fullmatch(line) or _LAST_NUMBER.fullmatch(line)))
+    patterns = (_ENTRY, _LAST_NUMBER, _LABELLED)
+    return _share(lines, lambda line: any(pattern.fullmatch(line) for pattern in patterns))
 
 
 def _rises(lines: Sequence[str]) -> bool:

@@ -1,18 +1,23 @@
 """Finds the notes of a book: the links that lead to them, their marks, and the place where each is inserted."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lxml import etree
+
 from shiguan.ingest.epub.package import Resolve
-from shiguan.ingest.epub.pictures import formula_text
-from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element, element_text, tokens, walk
+from shiguan.ingest.epub.pictures import formula_text, is_placeholder
+from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element, element_text, local_name, tokens, visible, walk
 from shiguan.resources import read_patterns
 
 _NOTES = frozenset("footnote endnote rearnote note doc-footnote doc-endnote".split())
 NOTE_LISTS = frozenset("footnotes endnotes rearnotes notes doc-endnotes doc-footnotes".split())
-_MARK, _BACK, _NOTE_CLASS, _LEADING = read_patterns(Path(__file__).with_name("notes.yaml")).values()
+_MARK, _BACK, _NOTE_CLASS, _LEADING, _TITLE, _RAISED, _MARK_CLASS = read_patterns(
+    Path(__file__).with_name("notes.yaml")
+).values()
 _BACK_ROLES = frozenset("backlink doc-backlink".split())
 _MARK_ROLES = frozenset("noteref doc-noteref".split())
 _AROUND_MARK = "[]()（）【】〔〕 ."
@@ -25,6 +30,15 @@ _MAX_PLAIN_NOTE = 8000
 _MAX_NESTING = 3
 # More links than this into one block come from a table of contents or the like, not from notes.
 _MAX_BACK_LINKS = 100
+# Blocks that may hold several notes one after the other.
+_PACKED = frozenset("p div li td dd".split())
+# Attributes in which programs keep the text of a note; a title or an alternative text may say other things.
+_TEXT_ATTRIBUTES = frozenset("data-wr-footernote zy-footnote data-note data-footnote data-footnote-text".split())
+# Han characters count thrice.
+_LEAST_STATED = 8
+_TITLES = ("title", "data-tooltip", "data-original-title", "data-content")
+_MARKUP = re.compile(r"<[^<>]*>")
+_FIRST_NUMBER = re.compile(r"\W*(\d{1,4})(?!\d)")
 
 
 @dataclass(eq=False)
@@ -74,6 +88,36 @@ def in_note_list(element: Element) -> bool:
     )
 
 
+def is_raised(element: Element) -> bool:
+    """Return whether an element is raised text, by its name, class or style."""
+    if element.tag != "span":
+        return element.tag == "sup"
+    words = (*tokens(element, "class"), element.get("style", ""))
+    return any(_RAISED.search(word) for word in words)
+
+
+def stated_note(element: Element) -> str:
+    """Return the note that an element has in an attribute, if it is the mark of one."""
+    if len(element.attrib) == 0:
+        return ""
+    # Looking up a value searches all attributes before it.
+    texts = [element.get(name, "") for name in element.attrib if local_name(str(name)) in _TEXT_ATTRIBUTES]
+    says_note = any(_MARK_CLASS.search(word) for word in tokens(element, "class"))
+    if not texts and element.tag == "img" and says_note:
+        texts = [element.get("alt", "")]
+    elif (
+        not texts
+        and (title := next(filter(None, map(element.get, _TITLES)), ""))
+        and element.tag in ("a", "span", "sup", "i", "abbr")
+    ):
+        # A link says where it leads, unless its class is that of notes.
+        mark = is_mark(element) and (says_note or not element.get("href"))
+        texts = [title] if mark else []
+    text = " ".join(visible(_MARKUP.sub(" ", str(texts[0]))).split()) if texts else ""
+    wide = sum(1 for char in text if ord(char) > 0x2E80)
+    return text if len(text) + 2 * wide >= _LEAST_STATED and not is_placeholder(text) else ""
+
+
 def block_of(element: Element) -> Element:
     """Find the block that contains an element."""
     while str(element.tag) not in BLOCK_ELEMENTS:
@@ -113,6 +157,8 @@ class Note:
     placed: bool = False
     left_out: bool = False
     page: str = ""
+    # Of a note that is in an attribute of its mark.
+    stated: str = ""
 
     @property
     def anchor(self) -> dict[str, Any]:
@@ -125,8 +171,8 @@ class NoteIndex:
     The notes of a book (`notes`, by element) and the marks that refer to them (`marks`, by element).
 
     A link is a note mark if it is declared as one (`epub:type="noteref"`, `role="doc-noteref"`), if it leads to an
-    element that is declared as a note, or if its text is a mark (a number, a star) and the note links back to it or is
-    in a list of notes.
+    element that is declared as a note, or if its text is a mark (a number, a star) and the note links back to it, is in
+    a list or chapter of notes, or begins with the same number. Some marks have the note in an attribute.
     """
 
     def __init__(self, files: Iterable[BookFile], resolve: Resolve) -> None:
@@ -135,17 +181,25 @@ class NoteIndex:
         self.dangling = 0
         # Every element in the order of the book: its file, its path and CFI in it, and its number.
         self._places: dict[Element, tuple[BookFile, str, str, int]] = {}
+        self._in_notes: set[Element] = set()
+        self._stated: dict[Element, str] = {}
         # The links with a fragment, and the elements that they lead to.
         self._links: dict[Element, Element | None] = {}
+        files = list(files)
         self._walk(files, resolve)
         self._back_links: set[Element] = set()
         self._plain: dict[Element, tuple[bool, bool]] = {}
-        self._into_block: dict[Element, list[Element]] = {}
-        for link, target in self._links.items():
-            if target is not None:
-                self._into_block.setdefault(block_of(target), []).append(link)
+        self._into_block = self._links_by_block()
+        if self._unpack():
+            self._places.clear()
+            self._walk(files, resolve)
+            self._into_block = self._links_by_block()
         for link, target in self._links.items():
             self._judge(link, target)
+        for element, text in self._stated.items():
+            if not any(node in self.marks for node in (element, *element.iterancestors())):
+                file, path, cfi, _ = self._places[element]
+                self.marks[element] = Note(element, file, path, cfi, typed=False, stated=text)
         for mark, note in self.marks.items():
             # A mark inside a note is resolved when that note is written.
             note.wanted = note.wanted or not any(node in self.notes for node in mark.iterancestors())
@@ -153,6 +207,8 @@ class NoteIndex:
     def text_of(self, note: Note, nesting: int = 0) -> str:
         """Return a note's text in one line, without its number and its link back; marks in it are resolved 3 deep."""
         note.placed = True
+        if note.stated:
+            return _LEADING.sub("", note.stated, count=1).strip() or note.stated
 
         def instead(node: Element) -> str | None:
             if node.tag == "math":
@@ -170,10 +226,19 @@ class NoteIndex:
     def _walk(self, files: Iterable[BookFile], resolve: Resolve) -> None:
         ids: dict[tuple[str, str], Element] = {}
         for file in files:
+            # The rank of the heading "Notes" that the elements are below.
+            rank = 0
             for event, element, path, cfi in walk(file.root, file.cfi):
                 if event == "end":
                     continue
                 self._places[element] = file, path, cfi, len(self._places)
+                if element.tag in _HEADINGS and int(str(element.tag)[1]) <= (rank or 6):
+                    title = element_text(element).casefold().strip(" .:：·[]【】")
+                    rank = int(str(element.tag)[1]) if _TITLE.fullmatch(title) else 0
+                if rank:
+                    self._in_notes.add(element)
+                if text := stated_note(element):
+                    self._stated[element] = text
                 for key in ("id", "name"):
                     if element_id := element.get(key, ""):
                         # If an id occurs twice, reading systems go to the first.
@@ -185,6 +250,37 @@ class NoteIndex:
         for link in self._links:
             place = resolve(self._places[link][0].href, link.get("href", ""))
             self._links[link] = ids.get(place) if place is not None else None
+
+    def _links_by_block(self) -> dict[Element, list[Element]]:
+        found: dict[Element, list[Element]] = {}
+        for link, target in self._links.items():
+            if target is not None:
+                found.setdefault(block_of(target), []).append(link)
+        return found
+
+    def _unpack(self) -> bool:
+        """Put each of several notes of one paragraph into an element of its own; return whether there were any."""
+        found = False
+        for block, links in self._into_block.items():
+            if block.tag not in _PACKED or len(links) < 2:
+                continue
+            before = (link for link in links if self._places[link][3] < self._places[block][3] and is_mark(link))
+            targets = {target for link in before if (target := self._links[link]) is not None and target is not block}
+            # The children of the block at which its notes begin.
+            within = {
+                next(n for n in (target, *target.iterancestors()) if n.getparent() is block) for target in targets
+            }
+            starts = [child for child in block if child in within]
+            if len(starts) < 2 or (block.text or "").strip() or block[0] is not starts[0]:
+                continue
+            found = True
+            self._places[block][0].cfi = ""  # its tree is no longer that of the file
+            note = block
+            for child in list(block):
+                if child in within:
+                    note = etree.SubElement(block, "note")
+                note.append(child)
+        return found
 
     def _add(self, element: Element, *, typed: bool) -> Note:
         if element not in self.notes:
@@ -237,9 +333,20 @@ class NoteIndex:
                 and not any(node.tag in _HEADINGS for node in element.iter())
                 and len(element_text(element)) <= _MAX_PLAIN_NOTE
             )
-            self._plain[element] = fits, fits and in_note_list(element)
+            self._plain[element] = fits, fits and self._is_listed(element)
         fits, listed = self._plain[element]
         if listed:
             # Two links that lead to each other: the note is the one in the list.
-            return not in_note_list(link)
-        return fits and leads_back and self._places[element][3] > self._places[link][3]
+            return not self._is_listed(link)
+        if not fits or self._places[element][3] < self._places[link][3]:
+            return False
+        return leads_back or self._has_number(link, element)
+
+    def _is_listed(self, element: Element) -> bool:
+        return element in self._in_notes or in_note_list(element)
+
+    def _has_number(self, link: Element, element: Element) -> bool:
+        """Return whether a raised number leads to a note that begins with it, in another block than its own."""
+        raised = any(map(is_raised, link.iter())) or any(map(is_raised, link.iterancestors("sup", "span")))
+        number, own = _FIRST_NUMBER.match(element_text(link)), _FIRST_NUMBER.match(element_text(element))
+        return raised and number is not None and own is not None and number[1] == own[1]

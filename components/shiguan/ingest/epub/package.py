@@ -1,6 +1,7 @@
 """The package of an EPUB: container, OPF, spine, metadata, tables of contents and landmarks."""
 
 import posixpath
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -86,6 +87,8 @@ class Package:
     # The spine as the book's CFIs have it.
     cfi: str = "/6"
     warnings: list[str] = field(default_factory=list)
+    # What was skipped, in characters by kind.
+    left_out: Counter[str] = field(default_factory=Counter)
 
     @property
     def starts(self) -> list[Entry]:

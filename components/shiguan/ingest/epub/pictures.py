@@ -25,6 +25,8 @@ _TEX_ENCODING = re.compile(r"tex$", re.IGNORECASE)
 # Commands that TeX needs to typeset a formula, but nobody needs to read it.
 _STYLE = re.compile(r"\\(?:display|text)style(?![a-zA-Z])")
 _WRAPPED = re.compile(r"\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}|\\[(\[]((?:(?!\\[)\]]).)*)\\[)\]]|\$\$?([^$]*)\$\$?")
+# Words in a formula are words.
+_WORDS = re.compile(r"\\(?:text(?:rm|bf|it|sf|tt|normal)?|mbox|mathrm)\s*\{([^{}]*)\}\s*(?=([_^])?)")
 _FENCE = re.compile(r"\\left(\\[a-zA-Z]+|[^\w\s])\\right\.|\\left\.\\right(\\[a-zA-Z]+|[^\w\s])")
 _EMPTY_SCRIPT = re.compile(r"[\^_]\{\}|\\(?=_\{)")
 _INNER_SPACE = re.compile(r"(?<=[(\[{]) | (?=[)\]},;.]|\\\})")
@@ -68,7 +70,7 @@ def picture_formula(element: Element) -> str:
     """Return the TeX of a formula that is drawn as a picture and says so."""
     drawn = any(_FORMULA_CLASS.search(word) for word in tokens(element, "class"))
     text = _alternative(element) if drawn else ""
-    return "" if is_placeholder(text) else _readable(text)
+    return "" if is_placeholder(text) else readable_tex(text)
 
 
 def has_formula(element: Element) -> bool:
@@ -78,16 +80,18 @@ def has_formula(element: Element) -> bool:
 
 def formula_text(element: Element) -> str:
     """
-    Write a MathML formula in one line of TeX.
+    Write a MathML formula in one line of TeX, in which words are plain.
 
     It is taken from its annotation, else converted from its elements, else its alternative text, else its letters.
     """
     for annotation in element.iter("annotation"):
         if _TEX_ENCODING.search(annotation.get("encoding", "")) and (annotation.text or "").strip():
-            return _readable(annotation.text or "")
+            return readable_tex(annotation.text or "")
     words = element.get("alttext", "")
     return (
-        _readable(_converted(element)) or ("" if is_placeholder(words) else _readable(words)) or element_text(element)
+        readable_tex(_converted(element))
+        or ("" if is_placeholder(words) else readable_tex(words))
+        or element_text(element)
     )
 
 
@@ -104,10 +108,12 @@ def _converted(element: Element) -> str:
         return ""
 
 
-def _readable(tex: str) -> str:
+def readable_tex(tex: str) -> str:
+    """Leave out of TeX what only typesets it: styles, outer brackets, fences without a partner."""
     text = " ".join(_STYLE.sub(" ", visible(tex)).split())
     while wrapped := _WRAPPED.fullmatch(text):
         text = next(inner for inner in wrapped.groups() if inner is not None).strip()
+    text = _WORDS.sub(lambda words: f" {words[1].strip()}{'' if words[2] else ' '}", text)
     text = _FENCE.sub(lambda fence: _fence(fence[1] or fence[2]), text)
     return _INNER_SPACE.sub("", " ".join(_EMPTY_SCRIPT.sub("", text).split()))
 

@@ -13,9 +13,10 @@ from shiguan.ingest.epub.notes import BookFile, NoteIndex
 from shiguan.ingest.epub.package import Package, Target, read_package
 from shiguan.ingest.epub.pages import begin_pages
 from shiguan.ingest.epub.pictures import repeated_alternatives
-from shiguan.ingest.epub.roles import Roles
+from shiguan.ingest.epub.roles import Roles, lists_places
 from shiguan.ingest.epub.sections import SectionTracker
-from shiguan.ingest.epub.trees import element_text, parse_xhtml
+from shiguan.ingest.epub.trees import Element, element_text, parse_xhtml
+from shiguan.ingest.file_types import left_out_sentence
 
 _MAX_CHAPTER_BYTES = 64 * 1024 * 1024
 _LONGEST_TITLE = 500
@@ -31,9 +32,11 @@ def read_book(archive: SafeArchive, *, include_front_matter: bool = False) -> tu
     return package, _blocks(package, files, include=include_front_matter)
 
 
-def read_page(data: bytes, source: str) -> tuple[Package, list[Block]]:
-    """Read a page as the only chapter of a book that has no metadata but a title."""
-    root, problems = parse_xhtml(data) if len(data) <= _MAX_CHAPTER_BYTES else (None, [])
+def read_page(page: bytes | Element, source: str) -> tuple[Package, list[Block]]:
+    """Read a page, or its tree, as the only chapter of a book that has no metadata but a title."""
+    root, problems = page if isinstance(page, Element) else None, list[str]()
+    if isinstance(page, bytes) and len(page) <= _MAX_CHAPTER_BYTES:
+        root, problems = parse_xhtml(page)
     if root is None:
         raise SourceError(source, "the page cannot be read", _NEXT_STEP)
     package = Package(source, lambda base, href: Target(base, unquote(href[1:])) if href.startswith("#") else None)
@@ -52,10 +55,10 @@ def _blocks(package: Package, files: list[BookFile], *, include: bool) -> list[B
             warnings.append(f"{source}: the whole text is marked as cover, contents or the like; nothing was left out.")
     if not blocks:
         raise SourceError(source, "there is no text in it, perhaps only pictures", "Use an edition with text")
-    # A page without a package is not a book: that its menus are left out needs no warning.
-    if left and package.spine:
-        parts = ", ".join(f"{name} ({size:,} characters)" for name, size in left.items())
-        warnings.append(f"{source}: left out as no text of the book: {parts}; `include_front_matter: true` keeps all.")
+    package.left_out = left
+    if left:
+        advice = "; `include_front_matter: true` keeps all" if package.spine else ""
+        warnings.append(left_out_sentence(source, left, advice))
     return blocks
 
 
@@ -79,7 +82,7 @@ def _read(package: Package, files: list[BookFile], *, include: bool) -> tuple[li
     notes = NoteIndex(files, package.find)
     if notes.dangling and not include:
         package.warnings.append(
-            f"{package.source}: {notes.dangling:,} note marks lead nowhere; they were kept as written."
+            f"{package.source}: {notes.dangling:,} note marks lead nowhere; numbers joined to a word were left out."
         )
     sections = SectionTracker(package.nav, (landmark.label for landmark in package.starts if landmark.label))
     roles = Roles(package, files, include_front_matter=include)
@@ -90,8 +93,15 @@ def _read(package: Package, files: list[BookFile], *, include: bool) -> tuple[li
     reader = ChapterReader(package.language, sections, notes, roles, repeated, pages)
     for file in files:
         reader.read(file)
+    if reader.lost_marks and not include:
+        package.warnings.append(
+            f"{package.source}: {reader.lost_marks:,} raised numbers of notes lead to no note; they were left out."
+        )
     blocks = [*reader.blocks, *_unplaced(notes, package.language)]
     mark_lists(blocks)
+    for block in blocks:
+        if block.meta["kind"] == "text" and lists_places(block.meta["section"], block.content):
+            block.meta["kind"] = "list"
     # A book of nothing but headings is shown as such, rather than refused.
     return blocks or reader.headings, reader.left_out
 

@@ -95,10 +95,12 @@ class Roles:
             return self._targets[href, element_id]
         return _kind_by_class(element) if self._by_class else ""
 
-    def keeps(self, element: Element) -> bool:
-        """Return whether an element is text even inside a part that is left out."""
+    def keeps(self, element: Element, left_out: str) -> bool:
+        """Return whether an element is text even inside a part that is left out, such as a poem in the contents."""
         types = tokens(element, "type", "role")
-        return bool(types & KEPT) and not kind_of(types, "roles") and element.tag in _HOLDERS
+        if element.tag not in _HOLDERS or kind_of(types, "roles"):
+            return False
+        return bool(types & KEPT) or (left_out.startswith("contents") and _is_poem(element))
 
 
 def is_line_group(element: Element, *, by_name: bool = False) -> bool:
@@ -115,6 +117,21 @@ def is_line_group(element: Element, *, by_name: bool = False) -> bool:
             return False
         length += len(element_text(child))
     return 0 < length <= _SHORT_LINE * len(element)
+
+
+def lists_places(section: Sequence[str], text: str) -> bool:
+    """Return whether a text is below the title of a list, and in lines as short as those of one."""
+    title = kind_of_title(plain_title(section[-1])) if section else ""
+    return title in ("contents", "index") and len(text) <= cues()["contents"]["line"] * (text.count("\n") + 1)
+
+
+def _is_poem(element: Element) -> bool:
+    """Return whether an element without links is a quotation, verse, or a paragraph in lines."""
+    if any(True for _ in element.iter("a", "li", "table")):
+        return False
+    lines = sum(1 for _ in element.iter("br"))
+    quoted = element.tag == "blockquote" or is_line_group(element) or (element.tag == "p" and lines >= _MIN_LINES)
+    return quoted and bool(element_text(element))
 
 
 def is_data_table(table: Element) -> bool:

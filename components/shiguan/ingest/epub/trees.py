@@ -38,6 +38,8 @@ def decode_markup(data: bytes) -> tuple[str, list[str]]:
     encoding = decoded.encoding if decoded else "utf-8"
     if decoded is None or not (encoding in ("utf-8", superset(declared)) or encoding.startswith("utf-16")):
         problems.append(f"it is not {declared} as it should be and was read as {encoding}")
+    if decoded and decoded.damaged:
+        problems.append(f"{decoded.damaged:,} places are not {encoding} and are shown as \ufffd")
     text = decoded.text if decoded else data.decode("utf-8", errors="replace")
     clean, removed = _ILLEGAL.subn("", text)
     if removed:
@@ -49,6 +51,26 @@ def parse_xml(data: bytes) -> Element | None:
     """Parse a package file (container, OPF, NCX): entities and DTDs are ignored, errors recovered where possible."""
     text, _ = _without_doctype(decode_markup(data)[0])
     return _parse(_neutral(text), recover=True)
+
+
+_OFFICE = re.compile(
+    r"\{http://(?:schemas\.openxmlformats\.org|purl\.oclc\.org/ooxml)/(wordprocessingml|officeDocument)/[^}]*(main|math)\}"
+)
+
+
+def parse_part(data: bytes) -> Element | None:
+    """
+    Parse a part of an Office file, without entities or a DTD; None where it is not well-formed.
+
+    Names of WordprocessingML, transitional or strict, are bare; those of equations begin with `m_`, others with `o_`.
+    """
+    text, _ = _without_doctype(decode_markup(data)[0])
+    root = _root(_neutral(text), _xml_parser(recover=False))
+    for element in root.iter(etree.Element) if root is not None else ():
+        tag = str(element.tag)
+        found = _OFFICE.match(tag)
+        element.tag = ("o_" if found is None else "m_" if found[2] == "math" else "") + local_name(tag)
+    return root
 
 
 def parse_xhtml(data: bytes) -> tuple[Element | None, list[str]]:
@@ -123,12 +145,15 @@ def _entity(match: re.Match[str]) -> str:
 
 
 def _parse(text: str, *, recover: bool) -> Element | None:
-    parser = etree.XMLParser(
+    root = _root(text, _xml_parser(recover=recover))
+    return None if root is None else _localised(root)
+
+
+def _xml_parser(*, recover: bool) -> "etree.XMLParser":
+    return etree.XMLParser(
         encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False, dtd_validation=False,
         huge_tree=True, remove_comments=True, remove_pis=True, recover=recover,
     )  # fmt: skip
-    root = _root(text, parser)
-    return None if root is None else _localised(root)
 
 
 def _root(text: str, parser: "etree.XMLParser | etree.HTMLParser") -> Element | None:

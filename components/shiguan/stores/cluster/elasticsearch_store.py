@@ -162,7 +162,7 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchIndex, PipelineStore, Elast
 
     def list_files(self, filters: dict[str, Any] | None = None) -> list[dict[str, Any]]:
         """Tell of each file what its passages say, without reading all of them."""
-        fields = ["source", "file_id", "tenant_id", "title", "units"]
+        fields = ["source", "file_id", "tenant_id", "title", "units", "left_out"]
         inside: dict[str, Any] = {
             "records": {"cardinality": {"field": "source_id", "precision_threshold": 40_000}},
             "languages": {"terms": {"field": "language", "size": 100}},

@@ -1,0 +1,399 @@
+"""Converts Word files (DOCX) to documents, one per paragraph, quotation, caption, table or note."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from haystack import Document, component
+from haystack.dataclasses import ByteStream
+from lxml import etree
+
+from shiguan.errors import SourceError
+from shiguan.ingest.archives import SafeArchive
+from shiguan.ingest.docx_equations import equation_text
+from shiguan.ingest.epub.reader import read_page
+from shiguan.ingest.epub.trees import Element, parse_part
+from shiguan.ingest.file_types import Reports, converted, left_out_sentence
+from shiguan.text.passages import SharedDocument
+from shiguan.text.works import work_of
+
+_DAMAGED = "Open it in a word processor and save it again"
+_MOST_BYTES = 256 * 1024 * 1024
+_MAIN = re.compile(r"word/document\d*\.xml", re.IGNORECASE)
+_NOTES = {kind: re.compile(rf"word/{kind}s\d*\.xml", re.IGNORECASE) for kind in ("footnote", "endnote")}
+_STYLES = re.compile(r"word/styles\d*\.xml", re.IGNORECASE)
+_CORE = re.compile(r"docProps/core\.xml", re.IGNORECASE)
+# Parts of the file with text of their own that is not read.
+_OTHER_PARTS = {
+    "headers and footers": re.compile(r"word/(?:header|footer)\d*\.xml", re.IGNORECASE),
+    "comments": re.compile(r"word/comments\d*\.xml", re.IGNORECASE),
+    "charts and diagrams": re.compile(r"word/(?:charts/chart|diagrams/data)\d*\.xml", re.IGNORECASE),
+    "inserted files": re.compile(r"word/[^/]*a[lf]t?chunk[^/]*", re.IGNORECASE),
+}
+_HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
+_QUOTES = frozenset(("quote", "intense quote", "block text"))
+_DEEPEST_HEADING = 6
+# A style is based on another; in a broken file these may form a circle.
+_MOST_BASES = 12
+# Names in the trees of `parse_part`: those of WordprocessingML are bare, others have a prefix.
+_TEXTS = ("t", "m_t", "o_t")
+_SKIPPED = {"del": "deleted text", "moveFrom": "deleted text", "rt": "ruby readings"}
+_EQUATIONS = frozenset(("m_oMath", "m_oMathPara"))
+_DRAWINGS = frozenset(("drawing", "pict", "object"))
+_CHARACTERS = {"tab": "\t", "ptab": "\t", "noBreakHyphen": "-"}
+
+
+@component
+class DocxFileToDocument:
+    """
+    Reads a Word file like the only chapter of a book, so that its structure is kept and none of its words are lost.
+
+    The whole text is read: text boxes, content controls, results of fields, equations (as one line of text), nested
+    tables; of tracked changes what was inserted or moved there, not what was deleted. Headings become `section`,
+    quotations, tables and captions their own kinds; footnotes and endnotes are put where the text refers to them.
+    What is left out (headers, comments, hidden and deleted text) is named in `warnings` with its number of characters.
+    The transitional and the strict form of Office Open XML are read alike.
+
+    ```python
+    result = DocxFileToDocument().run(sources=["report.docx"])
+    result["documents"][0].meta["section"]   # ['Report', 'The siege']
+    ```
+    """
+
+    @component.output_types(documents=list[Document], skipped=list[dict[str, str]], warnings=list[str])
+    def run(self, sources: list[str | Path | ByteStream]) -> dict[str, Any]:
+        """
+        Convert Word files.
+
+        :param sources: Paths or byte streams of DOCX files.
+        :returns: `documents` in reading order; `skipped`, one `{"source", "cause", "next_step"}` per file that could
+            not be read; `warnings`.
+        """
+        return converted(sources, _read)
+
+
+def find_main_part(archive: SafeArchive) -> str | None:
+    """Return the name of the part that holds the text; some programs number it."""
+    return next(filter(_MAIN.fullmatch, archive.names), None)
+
+
+def _read(source: ByteStream, name: str, reports: Reports) -> list[Document]:
+    archive = SafeArchive(source.data, source=name)
+    if (main := find_main_part(archive)) is None:
+        raise SourceError(name, "it is a zip archive, but not a DOCX", "Save it as DOCX in a word processor")
+    reader = _DocxReader(archive)
+    try:
+        page = reader.page(reader.part(main))
+    except RecursionError as error:
+        raise SourceError(name, "its tables or boxes are nested hundreds of levels deep", _DAMAGED) from error
+    try:
+        read, blocks = read_page(page, name)
+    except SourceError as error:
+        next_step = "Check that it holds running text and not only pictures"
+        raise SourceError(name, "no text was found in it", next_step) from error
+    left_out = reader.left_out()
+    reports.warnings.extend(reader.warnings(left_out))
+    reports.warnings.extend(read.warnings)
+    meta = source.meta | reader.properties() | ({"left_out": dict(left_out)} if left_out else {})
+    documents: list[Document] = []
+    for block in blocks:
+        # The path and offset of a block are those of the page made here, which nobody else has.
+        own = {key: value for key, value in block.meta.items() if key != "anchor"}
+        if block.meta.get("notes"):
+            own["notes"] = [{"start": note["start"], "end": note["end"]} for note in block.meta["notes"]]
+        documents.append(SharedDocument(content=block.content, meta=meta | own))
+    return documents
+
+
+class _Style(NamedTuple):
+    """What a paragraph or character style means for its text."""
+
+    level: int = 0
+    kind: str = ""
+    raised: bool = False
+
+
+class _DocxReader:
+    """Walks through the trees of a Word file and writes them as one page, of which notes are spliced like a book's."""
+
+    def __init__(self, archive: SafeArchive) -> None:
+        self._archive = archive
+        self._left_out: Counter[str] = Counter()
+        self._lost_notes = 0
+        # Characters of text elements that were met, in the text and the notes, and that were read or left out.
+        self._all = self._done = 0
+        self._definitions = {_value(s, "styleId"): s for s in self._children(_STYLES, "style")}
+        self._styles: dict[str, _Style] = {}
+        self._notes = {
+            (kind, _value(note, "id")): note for kind, name in _NOTES.items() for note in self._children(name, kind)
+        }
+        self._marked: dict[tuple[str, str], str] = {}
+        # Words that wait to be written into the element that is open.
+        self._words: list[str] = []
+        # The paragraph that goes on, because the mark between it and the next was deleted.
+        self._open: Element | None = None
+
+    def part(self, name: str) -> Element:
+        root = parse_part(self._archive.read(name, _MOST_BYTES))
+        if root is None:
+            raise SourceError(self._archive.source, f"its part `{name}` is damaged", _DAMAGED)
+        return root
+
+    def properties(self) -> dict[str, Any]:
+        """Return the title and the work that the file says it is."""
+        given = {str(node.tag).removeprefix("o_"): node.text for node in self._children(_CORE, "o_title", "o_creator")}
+        work = work_of({"title": given.get("title"), "author": given.get("creator")})
+        return {"title": work.get("title", ""), "work": work} if work else {}
+
+    def page(self, root: Element) -> Element:
+        """Write the text and, after it, the notes that it refers to."""
+        page = etree.Element("html")
+        body = etree.SubElement(page, "body")
+        self._all += _length(root)
+        self._blocks(root, body)
+        notes = etree.SubElement(body, "aside", role="doc-endnotes")
+        written = 0
+        while written < len(self._marked):  # a note may refer to another one
+            for key, element_id in list(self._marked.items())[written:]:
+                self._all += _length(self._notes[key])
+                self._open = None
+                self._blocks(self._notes[key], etree.SubElement(notes, "div", id=element_id, role="doc-footnote"))
+                written += 1
+        return page
+
+    def warnings(self, left_out: Counter[str]) -> Iterator[str]:
+        if left_out:
+            yield left_out_sentence(self._archive.source, left_out)
+        if self._lost_notes:
+            yield f"{self._archive.source}: {self._lost_notes:,} note marks lead to no note; they were left out."
+
+    def left_out(self) -> Counter[str]:
+        """Count what was not read: marked so in the text, in parts of its own, or in elements that are not known."""
+        left_out = self._left_out.copy()
+        for kind, pattern in _OTHER_PARTS.items():
+            for name in filter(pattern.fullmatch, self._archive.names):
+                data = self._archive.read(name, _MOST_BYTES)
+                root = parse_part(data)
+                text = 0 if root is None else _length(root, *_TEXTS, "o_v")
+                left_out[kind] += len(data) if "file" in kind else text
+        left_out["elements that are not known"] += self._all - self._done
+        return +left_out
+
+    def _children(self, pattern: re.Pattern[str], *names: str) -> Iterator[Element]:
+        for name in filter(pattern.fullmatch, self._archive.names):
+            yield from self.part(name).iterchildren(*names)
+
+    def _blocks(self, node: Element, out: Element) -> None:
+        for child in node:
+            name = str(child.tag)
+            if name == "p":
+                self._paragraph(child, out)
+            elif name == "tbl":
+                self._open = None
+                table = etree.SubElement(out, "table")
+                for row in self._rows(child, "tr"):
+                    cells = etree.SubElement(table, "tr")
+                    for cell in self._rows(row, "tc"):
+                        self._blocks(cell, etree.SubElement(cells, "td"))
+                        self._open = None
+            elif name == "o_AlternateContent":
+                self._blocks(self._chosen(child), out)
+            elif name in _EQUATIONS or name == "r":
+                self._fill(etree.SubElement(out, "p"), [child], [])
+            elif name in _SKIPPED:
+                self._skip(child)
+            else:  # content controls, insertions, moves, smart tags, custom XML
+                self._blocks(child, out)
+
+    def _rows(self, node: Element, wanted: str) -> Iterator[Element]:
+        """Yield the rows of a table or the cells of a row, whatever they are wrapped in."""
+        for child in node:
+            if child.tag == "o_AlternateContent":
+                yield from self._rows(self._chosen(child), wanted)
+            elif child.tag != wanted:
+                yield from self._rows(child, wanted)
+            elif child.find("trPr/del") is not None or child.find("tcPr/cellDel") is not None:
+                self._skip(child, "deleted text")
+            else:
+                yield child
+
+    def _paragraph(self, paragraph: Element, out: Element) -> None:
+        element = self._open
+        if element is None or element.getparent() is not out:
+            element = self._begin(paragraph, out)
+        boxes: list[Element] = []
+        self._fill(element, paragraph, boxes)
+        self._open = element if paragraph.find("pPr/rPr/del") is not None else None
+        for box in boxes:
+            self._blocks(box, out)
+
+    def _begin(self, paragraph: Element, out: Element) -> Element:
+        """Add the element that a paragraph is, by its style."""
+        style = self._style(_value_at(paragraph, "pPr/pStyle"))
+        outline = _value_at(paragraph, "pPr/outlineLvl")
+        level = min(int(outline) + 1, _DEEPEST_HEADING) if re.fullmatch("[0-8]", outline) else style.level
+        if level and any((text.text or "").strip() for text in paragraph.iter("t")):
+            return etree.SubElement(out, f"h{level}")
+        if style.kind == "contents":
+            if len(out) == 0 or out[-1].tag != "ul":
+                etree.SubElement(out, "ul")
+            return etree.SubElement(out[-1], "li")
+        if style.kind == "quote":
+            out = etree.SubElement(out, "blockquote")
+        return etree.SubElement(out, "p", {"class": "caption"} if style.kind == "caption" else {})
+
+    def _inline(self, node: Element | list[Element], out: Element, boxes: list[Element]) -> None:
+        """Read the runs of a paragraph; text boxes are collected, because they are blocks of their own."""
+        for child in node:
+            name = str(child.tag)
+            if self._leaf(child, name, out):
+                continue
+            if name == "r":
+                self._run(child, out, boxes)
+            elif name == "o_AlternateContent":
+                self._inline(self._chosen(child), out, boxes)
+            elif name in _DRAWINGS:
+                self._drawing(child, out, boxes)
+            elif name == "hyperlink" and (anchor := _value(child, "anchor")):
+                self._fill(self._add(out, "a", href=f"#{anchor}"), child, boxes)
+            elif name in _SKIPPED:
+                self._skip(child)
+            else:
+                self._inline(child, out, boxes)
+
+    def _leaf(self, child: Element, name: str, out: Element) -> bool:
+        """Read an element that has nothing but a text, if it is one."""
+        if name == "t":
+            self._say(child, child.text or "")
+        elif name in _EQUATIONS:
+            self._say(child, equation_text(child))
+        elif name in _CHARACTERS:
+            self._words.append(_CHARACTERS[name])
+        elif name == "sym":
+            self._words.append(_symbol(_value(child, "char")))
+        elif name in ("br", "cr"):
+            self._add(out, "br")
+        elif name == "bookmarkStart":
+            self._add(out, "a", id=_value(child, "name"))
+        elif name in ("footnoteReference", "endnoteReference"):
+            self._mark(name.removesuffix("Reference"), _value(child, "id"), out)
+        else:
+            return False
+        return True
+
+    def _run(self, run: Element, out: Element, boxes: list[Element]) -> None:
+        hidden = run.find("rPr/vanish")
+        if hidden is not None and _value(hidden, "val") not in ("0", "false", "off"):
+            self._skip(run, "hidden text")
+            return
+        stated = _value_at(run, "rPr/vertAlign")
+        raised = stated == "superscript" if stated else self._style(_value_at(run, "rPr/rStyle")).raised
+        if not raised:
+            self._inline(run, out, boxes)
+        elif not self._words and len(out) and out[-1].tag == "sup":  # a number may be in several runs
+            self._fill(out[-1], run, boxes)
+        else:
+            self._fill(self._add(out, "sup"), run, boxes)
+
+    def _mark(self, kind: str, note_id: str, out: Element) -> None:
+        key = kind, note_id
+        if key not in self._notes:
+            self._lost_notes += 1
+            return
+        element_id = self._marked.setdefault(key, f"note-{len(self._marked) + 1}")
+        link = etree.SubElement(self._add(out, "sup"), "a", href=f"#{element_id}", role="doc-noteref")
+        link.text = "*"
+
+    def _drawing(self, drawing: Element, out: Element, boxes: list[Element]) -> None:
+        found = [
+            box
+            for box in drawing.iter("txbxContent")
+            if next(box.iterancestors("txbxContent", "o_Fallback", *_DRAWINGS), None) is drawing
+        ]
+        boxes += found
+        for text in drawing.iter("o_t"):
+            self._say(text, f"{text.text or ''} ")
+        self._words += [f"{node.get('string', '')} " for node in drawing.iter("o_textpath")]
+        described = next((words for node in drawing.iter("o_docPr") if (words := node.get("descr"))), "")
+        if described:
+            self._add(out, "img", alt=described)
+
+    def _chosen(self, alternate: Element) -> Element:
+        """Return the first branch with text; the others show the same to older programs."""
+        branches = list(alternate)
+        chosen = next((branch for branch in branches if _length(branch)), branches[0] if branches else alternate)
+        for branch in branches:
+            if branch is not chosen:
+                self._done += _length(branch)
+        return chosen
+
+    def _fill(self, element: Element, node: Element | list[Element], boxes: list[Element]) -> None:
+        self._inline(node, element, boxes)
+        self._write(element)
+
+    def _say(self, element: Element, text: str) -> None:
+        self._done += _length(element)
+        self._words.append(text)
+
+    def _add(self, out: Element, name: str, **attributes: str) -> Element:
+        self._write(out)
+        return etree.SubElement(out, name, attributes)
+
+    def _write(self, out: Element) -> None:
+        """Write the words that wait: at once, because adding each to those before would take time squared."""
+        text, self._words = "".join(self._words), []
+        if len(out):
+            out[-1].tail = (out[-1].tail or "") + text
+        else:
+            out.text = (out.text or "") + text
+
+    def _skip(self, element: Element, kind: str = "") -> None:
+        self._done += _length(element)
+        self._left_out[kind or _SKIPPED[str(element.tag)]] += _length(element, *_TEXTS, "delText")
+
+    def _style(self, style_id: str) -> _Style:
+        if style_id not in self._styles:
+            self._styles[style_id] = self._defined(style_id)
+        return self._styles[style_id]
+
+    def _defined(self, style_id: str) -> _Style:
+        """Read a style by itself and the styles that it is based on, of which the nearest counts."""
+        style = _Style()
+        for _ in range(_MOST_BASES):
+            definition = self._definitions.get(style_id)
+            if definition is None:
+                break
+            name = _value_at(definition, "name").lower()
+            heading, outline = _HEADING.fullmatch(name), _value_at(definition, "pPr/outlineLvl")
+            level = int(heading[1]) if heading else 1 if name == "title" else 0
+            level = level or (int(outline) + 1 if re.fullmatch("[0-8]", outline) else 0)
+            kind = "quote" if name in _QUOTES else "caption" if name == "caption" else ""
+            kind = "contents" if name.startswith(("toc ", "table of ")) and name != "toc heading" else kind
+            raised = _value_at(definition, "rPr/vertAlign") == "superscript"
+            style = _Style(style.level or min(level, _DEEPEST_HEADING), style.kind or kind, style.raised or raised)
+            style_id = _value_at(definition, "basedOn")
+        return style._replace(level=0) if style.kind else style
+
+
+def _value(element: Element, name: str) -> str:
+    """Return an attribute, whatever its namespace."""
+    found = next((key for key in element.attrib if str(key).rpartition("}")[2] == name), None)
+    return "" if found is None else element.get(found, "")
+
+
+def _value_at(element: Element, path: str) -> str:
+    found = element.find(path)
+    return "" if found is None else _value(found, "val")
+
+
+def _length(element: Element, *names: str) -> int:
+    return sum(len((text.text or "").strip()) for text in element.iter(*(names or _TEXTS)))
+
+
+def _symbol(code: str) -> str:
+    """Return the character of a symbol font, where it is one of Unicode and not of the font alone."""
+    number = int(code, 16) if re.fullmatch("[0-9A-Fa-f]{1,5}", code) else 0
+    character = chr(number)
+    return character if character.isprintable() else ""  # those of private use are not

@@ -1,0 +1,298 @@
+"""Every word that a reader sees in a Word file is read, in order; what is not is counted."""
+
+import time
+
+import pytest
+from haystack.dataclasses import ByteStream
+from tests.doubles.docx_builder import STRICT, TRANSITIONAL, DocxBuilder, paragraph, run, table
+
+from shiguan.ingest.docx_file_to_document import DocxFileToDocument
+from shiguan.ingest.source_inspector import SourceInspector
+
+RAISED = '<w:vertAlign w:val="superscript"/>'
+BOX = "<w:txbxContent>" + paragraph("The toll is nine coins.") + "</w:txbxContent>"
+MODERN_BOX = f"<w:drawing><wps:wsp><wps:txbx>{BOX}</wps:txbx></wps:wsp></w:drawing>"
+OLD_BOX = f"<w:pict><v:shape><v:textbox>{BOX}</v:textbox></v:shape></w:pict>"
+FIELD = '<w:r><w:fldChar w:fldCharType="{}"/></w:r>'
+MOVED = '<w:moveFrom w:id="1">{}</w:moveFrom>'
+EQUATION = (
+    "<m:oMath><m:r><m:t>A=</m:t></m:r><m:sSup><m:e><m:r><m:t>πr</m:t></m:r></m:e>"
+    "<m:sup><m:r><m:t>2</m:t></m:r></m:sup></m:sSup></m:oMath>"
+)
+# Of each construct: what a paragraph begins with, the construct, what it ends with; and the words that a reader sees.
+CONSTRUCTS = {
+    "plain runs": (paragraph("The wall ", run("was", "<w:b/>"), " high."), "The wall was high."),
+    "split word": (paragraph("The gar", "rison stood."), "The garrison stood."),
+    "insertion": (paragraph("Signed by ", f"<w:ins>{run('two envoys')}</w:ins>", "."), "Signed by two envoys."),
+    "deletion": (paragraph("Signed", "<w:del><w:r><w:delText>alone</w:delText></w:r></w:del>", "."), "Signed."),
+    "move": (paragraph(MOVED.format(run("Gone.")), f"<w:moveTo>{run('The seal.')}</w:moveTo>"), "The seal."),
+    "inserted paragraph": (f"<w:ins>{paragraph('A whole paragraph.')}</w:ins>", "A whole paragraph."),
+    "joined paragraphs": (
+        paragraph("The first", properties="<w:rPr><w:del/></w:rPr>") + paragraph(" and the second."),
+        "The first and the second.",
+    ),
+    "block control": (f"<w:sdt><w:sdtContent>{paragraph('A deep well.')}</w:sdtContent></w:sdt>", "A deep well."),
+    "inline control": (
+        paragraph("The clerk ", f"<w:sdt><w:sdtContent>{run('Asma')}</w:sdtContent></w:sdt>", " wrote."),
+        "The clerk Asma wrote.",
+    ),
+    "smart tag": (paragraph("In ", f"<w:smartTag>{run('Aksu')}</w:smartTag>", " then."), "In Aksu then."),
+    "custom XML": (paragraph(f"<w:customXml>{run('Paid in silk.')}</w:customXml>"), "Paid in silk."),
+    "simple field": (paragraph("Page ", f'<w:fldSimple w:instr="PAGE">{run("12")}</w:fldSimple>'), "Page 12"),
+    "complex field": (
+        paragraph(
+            FIELD.format("begin"), "<w:r><w:instrText> REF x </w:instrText></w:r>", FIELD.format("separate"),
+            "the result", FIELD.format("end"), " stands.",
+        ),
+        "the result stands.",
+    ),
+    "hyperlink": (paragraph("See ", f'<w:hyperlink r:id="rId9">{run("the ledger")}</w:hyperlink>', "."), "See the ledger."),
+    "two directions": (paragraph("One ", f'<w:dir w:val="rtl">{run("אחת")}</w:dir>', "."), "One אחת."),
+    "text box": (paragraph(f"<w:r>{MODERN_BOX}</w:r>"), "The toll is nine coins."),
+    "old text box": (paragraph(f"<w:r>{OLD_BOX}</w:r>"), "The toll is nine coins."),
+    "text box twice": (
+        paragraph(
+            f"<w:r><mc:AlternateContent><mc:Choice Requires='wps'>{MODERN_BOX}</mc:Choice>"
+            f"<mc:Fallback>{OLD_BOX}</mc:Fallback></mc:AlternateContent></w:r>"
+        ),
+        "The toll is nine coins.",
+    ),
+    "shape": (paragraph("<w:r><w:drawing><a:t>Drawn words</a:t></w:drawing></w:r>"), "Drawn words"),
+    "letters drawn": (
+        paragraph('<w:r><w:pict><v:shape><v:textpath string="Kucha"/></v:shape></w:pict></w:r>'), "Kucha",
+    ),
+    "picture": (
+        paragraph('<w:r><w:drawing><wp:docPr descr="A map of the oasis"/></w:drawing></w:r>'),
+        "[Image: A map of the oasis]",
+    ),
+    "equation": (paragraph("The area is ", EQUATION, " in feet."), "The area is A=πr^2 in feet."),
+    "equation alone": (f"<m:oMathPara>{EQUATION}</m:oMathPara>", "A=πr^2"),
+    "table": (table(*[[paragraph("Kucha"), paragraph("nine")]] * 2), "Kucha | nine Kucha | nine"),
+    "nested table": (
+        table([paragraph("Outer"), table([paragraph("inner"), paragraph("cell")]) + paragraph("after")]),
+        "Outer inner | cell after",
+    ),
+    "rows in controls": (
+        "<w:tbl><w:sdt><w:sdtContent><w:tr><w:sdt><w:sdtContent><w:tc>" + paragraph("Cell") + "</w:tc></w:sdtContent>"
+        "</w:sdt></w:tr></w:sdtContent></w:sdt></w:tbl>",
+        "Cell",
+    ),
+    "deleted row": (
+        "<w:tbl><w:tr><w:tc>" + paragraph("Kept") + "</w:tc></w:tr><w:tr><w:trPr><w:del/></w:trPr><w:tc>"
+        + paragraph("Gone") + "</w:tc></w:tr></w:tbl>",
+        "Kept",
+    ),
+    "special characters": (
+        paragraph('<w:r><w:t>well</w:t><w:noBreakHyphen/><w:t>known</w:t><w:tab/><w:t>a</w:t><w:br/><w:t>b</w:t>'
+                  '<w:sym w:font="x" w:char="2014"/></w:r>'),
+        "well-known a b—",
+    ),
+    "ruby": (
+        paragraph("<w:r><w:ruby><w:rt>" + run("わがはい") + "</w:rt><w:rubyBase>" + run("吾輩") + "</w:rubyBase></w:ruby></w:r>", "は猫"),
+        "吾輩は猫",
+    ),
+    "hidden": (paragraph("Seen", run(" hidden", "<w:vanish/>"), run(" too.", '<w:vanish w:val="0"/>')), "Seen too."),
+    "footnote": (
+        paragraph("The wall", '<w:r><w:footnoteReference w:id="2"/></w:r>', " stands."),
+        "The wall [Note: It fell in the flood.] stands.",
+    ),
+    "endnote": (
+        paragraph("The pay", '<w:r><w:endnoteReference w:id="2"/></w:r>', "."),
+        "The pay [Note: One bolt a month.] .",
+    ),
+    "raised word": (paragraph("the 19", run("th", RAISED), " day"), "the 19th day"),
+    "lowered": (paragraph("H", run("2", '<w:vertAlign w:val="subscript"/>'), "O"), "H2O"),
+}  # fmt: skip
+NOTES = {
+    "footnotes": {2: paragraph("<w:r><w:footnoteRef/></w:r>", " It fell in the flood.")},
+    "endnotes": {2: paragraph("One bolt a month.")},
+}
+BEFORE, AFTER = "The caravan came before dawn.", "It left after dusk."
+
+
+def convert(data):
+    data = data.build() if isinstance(data, DocxBuilder) else data
+    return DocxFileToDocument().run([ByteStream(data, meta={"file_path": "a.docx"})])
+
+
+def words(result):
+    return "\n".join(document.content for document in result["documents"]).split()
+
+
+@pytest.mark.parametrize("namespaces", [TRANSITIONAL, STRICT], ids=["transitional", "strict"])
+@pytest.mark.parametrize("name", CONSTRUCTS)
+def test_every_construct_is_read_where_it_stands(name, namespaces):
+    markup, seen = CONSTRUCTS[name]
+    file = DocxBuilder(paragraph(BEFORE) + markup + paragraph(AFTER), namespaces=namespaces, **NOTES)
+    assert " ".join(words(convert(file))).replace("] .", "].") == f"{BEFORE} {seen} {AFTER}".replace("] .", "].")
+
+
+def test_of_forty_files_at_most_five_words_in_a_thousand_are_not_read():
+    """Each construct in a cell of a table, in a control and in a text box, and beside every other."""
+    inside = {
+        "cell": lambda markup: table([paragraph("Cell"), markup + paragraph("end")]),
+        "control": lambda markup: f"<w:sdt><w:sdtContent>{markup}</w:sdtContent></w:sdt>",
+    }
+    visible = read = files = 0
+    for wrap in inside.values():
+        for markup, seen in CONSTRUCTS.values():
+            found = words(convert(DocxBuilder(paragraph(BEFORE) + wrap(markup) + paragraph(AFTER), **NOTES)))
+            expected = [word for word in f"{BEFORE} {seen} {AFTER}".split() if word.strip("|.") != ""]
+            rest = [word.strip(".|") for word in found]
+            files += 1
+            visible += len(expected)
+            for word in (word.strip(".|") for word in expected):
+                if word in rest:
+                    rest.remove(word)
+                    read += 1
+    assert files >= 40
+    assert read >= 0.995 * visible
+
+
+def test_all_constructs_of_one_file_are_read_in_their_order():
+    body = "".join(markup for markup, _ in CONSTRUCTS.values())
+    found = " ".join(words(convert(DocxBuilder(body, **NOTES))))
+    at = 0
+    for name, (_, seen) in CONSTRUCTS.items():
+        # A note is put where the text refers to it first.
+        at = found.find(seen.replace("] .", "]."), at)
+        assert at >= 0, name
+
+
+STYLES = "".join(
+    f'<w:style w:type="paragraph" w:styleId="{key}"><w:name w:val="{name}"/>{more}</w:style>'
+    for key, name, more in (
+        ("1", "heading 1", ""), ("2", "heading 2", ""), ("T", "Title", ""), ("mine", "My chapter", '<w:basedOn w:val="1"/>'),
+        ("x", "Circle", '<w:basedOn w:val="y"/>'), ("y", "Circle too", '<w:basedOn w:val="x"/>'),
+        ("o", "Part", '<w:pPr><w:outlineLvl w:val="1"/></w:pPr>'), ("q", "Quote", ""), ("c", "caption", ""), ("toc1", "toc 1", ""),
+    )
+)  # fmt: skip
+
+
+def test_headings_quotations_captions_and_contents_are_known_by_their_styles():
+    body = (
+        paragraph("Tang", style="T") + paragraph("War", style="mine") + paragraph("In 755.") + paragraph(" ", style="1")
+        + paragraph("North", style="o") + paragraph("They fled.", style="q") + paragraph("Figure 1. A map.", style="c")
+        + paragraph("Late", properties='<w:outlineLvl w:val="0"/>') + paragraph("Around.", style="x")
+    )  # fmt: skip
+    found = [
+        (d.meta["section"], d.meta["kind"], d.content) for d in convert(DocxBuilder(body, styles=STYLES))["documents"]
+    ]
+    assert found == [
+        (["Tang War"], "text", "In 755."),
+        (["Tang War", "North"], "quote", "They fled."),
+        (["Tang War", "North"], "caption", "Figure 1. A map."),
+        (["Late"], "text", "Around."),
+    ]
+
+
+def test_a_table_of_contents_is_a_list():
+    lines = [
+        paragraph(f'<w:hyperlink w:anchor="_Toc{n}">{run(f"The siege of the {n}th gate")}{run(str(n * 10))}</w:hyperlink>', style="toc1")
+        for n in range(1, 9)
+    ]  # fmt: skip
+    documents = convert(DocxBuilder("".join(lines) + paragraph("The text."), styles=STYLES))["documents"]
+    assert [document.meta["kind"] for document in documents] == ["list", "text"]
+
+
+def test_notes_have_their_places_and_one_that_is_missing_is_told():
+    body = paragraph(
+        "碎叶城", '<w:r><w:footnoteReference w:id="2"/></w:r>', "十二门", '<w:r><w:footnoteReference w:id="9"/></w:r>'
+    )
+    result = convert(DocxBuilder(body, footnotes={2: paragraph("筑城在调露元年。")}))
+    [document] = result["documents"]
+    assert document.content == "碎叶城[脚注：筑城在调露元年。]十二门"
+    assert document.meta["notes"] == [{"start": 3, "end": 16}]
+    assert result["warnings"] == ["a.docx: 1 note marks lead to no note; they were left out."]
+
+
+def test_what_is_left_out_is_told_with_its_kind_and_number():
+    header = DocxBuilder("").part("hdr", paragraph("The Kucha Papers"))
+    body = paragraph("Seen.", run("hidden", "<w:vanish/>"), "<w:del><w:r><w:delText>gone</w:delText></w:r></w:del>")
+    result = convert(DocxBuilder(body, parts={"word/header1.xml": header, "word/afchunk.mht": "<p>12345</p>"}))
+    assert result["warnings"] == [
+        "a.docx: skipped (not body text): hidden text (6 characters), deleted text (4 characters), "
+        "headers and footers (16 characters), inserted files (12 characters)."
+    ]
+
+
+def test_title_and_author_come_from_the_properties():
+    core = (
+        '<p:coreProperties xmlns:p="x" xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>Notes</dc:title>'
+        "<dc:creator>Ann Author</dc:creator></p:coreProperties>"
+    )
+    [document] = convert(DocxBuilder(paragraph("x"), parts={"docProps/core.xml": core}))["documents"]
+    assert document.meta["title"] == "Notes"
+    assert document.meta["work"] == {"title": "Notes", "author": ["Ann Author"]}
+    assert "anchor" not in document.meta
+
+
+MATH = {
+    "<m:f><m:num><m:r><m:t>a+b</m:t></m:r></m:num><m:den><m:r><m:t>2</m:t></m:r></m:den></m:f>": "(a+b)/2",
+    "<m:rad><m:radPr><m:degHide m:val='1'/></m:radPr><m:deg/><m:e><m:r><m:t>x+1</m:t></m:r></m:e></m:rad>": "√(x+1)",
+    "<m:rad><m:deg><m:r><m:t>3</m:t></m:r></m:deg><m:e><m:r><m:t>x</m:t></m:r></m:e></m:rad>": "∛x",
+    "<m:nary><m:naryPr><m:chr m:val='∑'/></m:naryPr><m:sub><m:r><m:t>i=1</m:t></m:r></m:sub><m:sup><m:r><m:t>n</m:t></m:r>"
+    "</m:sup><m:e><m:r><m:t>x</m:t></m:r></m:e></m:nary>": "∑_{i=1}^n x",
+    "<m:d><m:dPr><m:begChr m:val='['/><m:endChr m:val=']'/></m:dPr><m:e><m:m><m:mr><m:e><m:r><m:t>1</m:t></m:r></m:e><m:e><m:r>"
+    "<m:t>0</m:t></m:r></m:e></m:mr><m:mr><m:e><m:r><m:t>0</m:t></m:r></m:e><m:e><m:r><m:t>1</m:t></m:r></m:e></m:mr></m:m>"
+    "</m:e></m:d>": "[1, 0; 0, 1]",
+    "<m:func><m:fName><m:r><m:t>sin</m:t></m:r></m:fName><m:e><m:r><m:t>x</m:t></m:r></m:e></m:func>": "sin x",
+    "<m:sSubSup><m:e><m:r><m:t>x</m:t></m:r></m:e><m:sub><m:r><m:t>i</m:t></m:r></m:sub><m:sup><m:r><m:t>10</m:t></m:r></m:sup>"
+    "</m:sSubSup>": "x_i^{10}",
+    "<m:acc><m:accPr><m:chr m:val='̂'/></m:accPr><m:e><m:r><m:t>x</m:t></m:r></m:e></m:acc>": "x",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("markup", MATH)
+def test_equations_are_written_in_one_readable_line(markup):
+    assert words(convert(DocxBuilder(paragraph(f"<m:oMath>{markup}</m:oMath>")))) == MATH[markup].split()
+
+
+@pytest.mark.parametrize(
+    ("data", "cause"),
+    [
+        (b"PK\x03\x04 broken", "the zip archive is cut off"),
+        (DocxBuilder("<w:p><w:r>").build(), "its part `word/document.xml` is damaged"),
+        (DocxBuilder(paragraph("")).build(), "no text was found in it"),
+        (
+            DocxBuilder(f"{'<w:sdt>' * 2000}{paragraph('x')}{'</w:sdt>' * 2000}").build(),
+            "nested hundreds of levels deep",
+        ),
+    ],
+    ids=["cut off", "not well-formed", "empty", "nested"],
+)
+def test_a_file_that_cannot_be_read_is_named_and_the_others_go_on(data, cause):
+    fine = ByteStream(DocxBuilder(paragraph("Fine.")).build(), meta={"file_path": "b.docx"})
+    result = DocxFileToDocument().run([ByteStream(data, meta={"file_path": "a.docx"}), fine])
+    assert [document.content for document in result["documents"]] == ["Fine."]
+    assert [entry["source"] for entry in result["skipped"]] == ["a.docx"]
+    assert cause in result["skipped"][0]["cause"]
+
+
+def test_entities_of_a_file_are_not_expanded():
+    data = DocxBuilder(paragraph("Plain. &b;")).part("document", f"<w:body>{paragraph('Plain. &b;')}</w:body>")
+    bomb = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>'
+    data = data.replace("<w:document", f"{bomb}<w:document", 1)
+    assert words(convert(DocxBuilder("", parts={"word/document.xml": data}))) == ["Plain.", "&b;"]
+
+
+def test_the_main_part_may_have_a_number():
+    data = DocxBuilder("").part("document", f"<w:body>{paragraph('Numbered.')}</w:body>")
+    file = DocxBuilder("", parts={"word/document.xml": "", "word/document2.xml": data}).build()
+    file = file.replace(b"word/document.xml", b"word/documenx.xml")
+    stream = ByteStream(file, meta={"file_name": "a.docx"})
+    assert SourceInspector().run([stream])["skipped"] == []
+    assert words(convert(file)) == ["Numbered."]
+
+
+def test_time_grows_with_the_number_of_notes():
+    seconds = []
+    for count in (1_000, 8_000):
+        marks = "".join(paragraph(f"Line {n}", f'<w:r><w:footnoteReference w:id="{n}"/></w:r>') for n in range(count))
+        notes = {n: paragraph(f"Note {n}.") for n in range(count)}
+        data, started = DocxBuilder(marks, footnotes=notes).build(), time.thread_time()
+        result = convert(data)
+        seconds.append(time.thread_time() - started)
+        assert result["documents"][-1].content == f"Line {count - 1} [Note: Note {count - 1}.]"
+        assert len(result["documents"]) == count
+    assert seconds[1] < 18 * seconds[0]  # 64 where each note looks through all

@@ -1,0 +1,147 @@
+"""Marks of notes never change the number or word before them, whatever leads to the note, and in every format."""
+
+import pytest
+from haystack.dataclasses import ByteStream
+from tests.doubles.docx_builder import DocxBuilder, paragraph, run
+from tests.doubles.epub_builder import EpubBuilder, chapter
+
+from shiguan.ingest.docx_file_to_document import DocxFileToDocument
+from shiguan.ingest.epub_to_document import EPUBToDocument
+from shiguan.ingest.html_page_to_document import HtmlPageToDocument
+
+
+def book(*bodies):
+    chapters = {f"{name}.xhtml": chapter(body) for name, body in zip("abc", bodies, strict=False)}
+    return EPUBToDocument().run([ByteStream(EpubBuilder(chapters=chapters).build(), meta={"file_name": "a.epub"})])
+
+
+def page(body):
+    html = f"<!DOCTYPE html><html><body>{body}</body></html>"
+    return HtmlPageToDocument().run([ByteStream(html.encode(), meta={"file_name": "a.html"})])
+
+
+def word(body):
+    raised = '<w:vertAlign w:val="superscript"/>'
+    runs = [
+        run(piece, raised if at % 2 else "") for at, piece in enumerate(body.replace("</sup>", "<sup>").split("<sup>"))
+    ]
+    data = DocxBuilder(paragraph(*runs)).build()
+    return DocxFileToDocument().run([ByteStream(data, meta={"file_name": "a.docx"})])
+
+
+def text(result):
+    return "\n".join(document.content for document in result["documents"])
+
+
+WRITTEN = {
+    "He rose in 755<sup>1</sup> with 150,000<sup>2</sup> men.": "He rose in 755 with 150,000 men.",
+    "Kucha<sup>1</sup>, Aksu<sup>2</sup>.": "Kucha, Aksu.",
+    "大历十年<sup>1</sup>，有兵二万四千<sup>[2]</sup>人。": "大历十年，有兵二万四千人。",
+    "It ended.<sup>1</sup> Then": "It ended. Then",
+    "He fell<sup>1</sup> (757)<sup>2</sup> there": "He fell (757) there",
+    "twice<sup>1</sup> and twice<sup>1</sup>": "twice and twice",
+    # Exponents, and numbers whose meaning is not known, stay apart.
+    "10<sup>6</sup> men": "10^6 men",
+    "10<sup>-6</sup> m": "10^-6 m",
+    "5 km<sup>2</sup>": "5 km^2",
+    "x<sup>2</sup> + y<sup>2</sup>": "x^2 + y^2",
+    "note<sup>1</sup> and 9 m<sup>2</sup>": "note and 9 m^2",
+    "a gap: wall<sup>14</sup>": "a gap: wall^14",
+    "(a+b)<sup>2</sup>": "(a+b)^2",
+    # No number of a note: ordinals, verses, isotopes.
+    "the 19<sup>th</sup> day": "the 19th day",
+    "so. <sup>2</sup>And then": "so. 2And then",
+    "of <sup>14</sup>C": "of 14C",
+}
+
+
+@pytest.mark.parametrize("form", [page, word, lambda body: book(f"<p>{body}</p>")], ids=["page", "word", "book"])
+@pytest.mark.parametrize("body", WRITTEN)
+def test_a_raised_number_never_joins_what_is_before_it(body, form):
+    assert text(form(body if form is word else f"<p>{body}</p>")) == WRITTEN[body]
+
+
+@pytest.mark.parametrize(
+    "mark", ['class="super"', 'class="superscript"', 'style="vertical-align: super; font-size: 60%"']
+)
+def test_a_number_raised_by_a_class_or_style_is_a_raised_number(mark):
+    assert (
+        text(page(f"<p>In 755<span {mark}>1</span> with 10<span {mark}>6</span> men.</p>")) == "In 755 with 10^6 men."
+    )
+    assert text(page('<p>In 755<span class="year">1</span>.</p>')) == "In 7551."
+
+
+def test_numbers_of_notes_that_were_left_out_are_counted():
+    assert page("<p>In 755<sup>1</sup> and 756<sup>2</sup>.</p>")["warnings"] == [
+        "a.html: 2 raised numbers of notes lead to no note; they were left out."
+    ]
+
+
+TEXT = "<h1>One</h1><p>In 755{0} with 150,000{1} men.</p>"
+LINKS = ('<a href="#n1"><sup>1</sup></a>', '<sup><a href="#n2">2</a></sup>')
+NOTES = '<p id="n1">1. At Fanyang.</p><p id="n2">2. So he says.</p>'
+PLACED = "In 755 [Note: At Fanyang.] with 150,000 [Note: So he says.] men."
+
+
+@pytest.mark.parametrize("title", ["Notes", "NOTES", "Notes to Chapter 1", "Endnotes", "注释", "註釋", "Anmerkungen"])
+def test_a_chapter_of_notes_is_known_by_its_title(title):
+    links = [link.replace("#", "b.xhtml#").replace("<sup>", "").replace("</sup>", "") for link in LINKS]
+    notes = NOTES.replace("1. ", "").replace("2. ", "")
+    assert text(book(TEXT.format(*links), f"<h1>{title}</h1><h2>One</h2>{notes}")) == PLACED
+
+
+def test_a_one_way_link_to_a_note_with_its_number_is_a_mark():
+    assert text(page(TEXT.format(*LINKS) + "<hr/>" + NOTES)) == PLACED
+
+
+def test_a_link_to_a_paragraph_is_no_mark():
+    body = '<p>See question <a href="#q2">2</a>, chapter <a href="#x">3</a>.</p><p id="q2">2. Why did he rise?</p>'
+    assert text(page(body)) == "See question 2, chapter 3.\n2. Why did he rise?"
+
+
+def test_a_linked_number_without_a_note_stays_apart():
+    assert text(page('<p>It held 48<a href="#nowhere">3</a> gates.</p>')) == "It held 48 3 gates."
+
+
+PACKED = {
+    "one way": '<p><a id="n1"></a>1. At Fanyang. <a id="n2"></a>2. So he says.</p>',
+    "lines": '<p><span id="n1">1</span> At Fanyang.<br/><span id="n2">2</span> So he says.</p>',
+    "both ways": '<div><sup><a id="n1" href="#r1">1</a></sup> At Fanyang. <sup><a id="n2" href="#r2">2</a></sup> So he says.</div>',
+}
+
+
+@pytest.mark.parametrize("packed", PACKED.values(), ids=PACKED)
+def test_each_of_several_notes_of_a_paragraph_goes_to_its_own_mark(packed):
+    links = [f'<span id="r{n}">{link}</span>' for n, link in enumerate(LINKS, start=1)]
+    assert text(page(TEXT.format(*links) + packed)) == PLACED
+
+
+STATED = {
+    '<span data-wr-footernote="At Fanyang."></span>': "[Note: At Fanyang.]",
+    '<img class="qqreader-footnote" alt="At Fanyang." src="note.png"/>': "[Note: At Fanyang.]",
+    '<img zy-footnote="At Fanyang." alt="note" src="note.png"/>': "[Note: At Fanyang.]",
+    '<span class="tooltip" title="At Fanyang.">*</span>': "[Note: At Fanyang.]",
+    '<sup title="At Fanyang.">[1]</sup>': "[Note: At Fanyang.]",
+    '<a class="footnote" href="javascript:void(0)" title="&lt;p&gt;At Fanyang.&lt;/p&gt;">1</a>': "[Note: At Fanyang.]",
+    '<sup data-note="At Fanyang.">1</sup>': "[Note: At Fanyang.]",
+    '<span class="tip note" data-tooltip="At Fanyang.">※</span>': "[Note: At Fanyang.]",
+    # A title of other things is no note.
+    '<a href="http://x.org" title="Go to the site">1</a>': "1",
+    '<abbr title="anno Domini">AD</abbr>': "AD",
+    '<img class="note" alt="note" src="note.png"/>': "",
+}
+
+
+@pytest.mark.parametrize("mark", STATED)
+def test_a_note_in_an_attribute_is_put_at_its_mark(mark):
+    result = page(f"<p>He rose {mark} in the year.</p>")
+    assert text(result) == " ".join(f"He rose {STATED[mark]} in the year.".split())
+    assert len(result["documents"][0].meta.get("notes", [])) == ("[Note" in STATED[mark])
+
+
+def test_a_link_to_a_note_comes_before_what_its_picture_says():
+    mark = (
+        '<a class="duokan-footnote" epub:type="noteref" href="#n"><img class="footnote" alt="Short." src="n.png"/></a>'
+    )
+    body = f'<p>He rose{mark} then.</p><aside epub:type="footnote" id="n"><p>At Fanyang, long.</p></aside>'
+    assert text(book(body)) == "He rose [Note: At Fanyang, long.] then."
