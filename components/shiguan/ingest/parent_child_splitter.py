@@ -140,7 +140,7 @@ class ParentChildSplitter:
         units = Counter(child.meta.get("file_id") for child in children)
         for parent in parents:
             parent.meta["units"] = units[parent.meta.get("file_id")]
-        return {"parents": parents, "children": children, "warnings": self._counter.warnings}
+        return {"parents": parents, "children": children, "warnings": list(self._counter.warnings)}
 
 
 def _sections(documents: list[Document]) -> Iterator[_Section]:

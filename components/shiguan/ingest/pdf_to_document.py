@@ -75,7 +75,10 @@ def _read(source: ByteStream, name: str, reports: Reports) -> list[Document]:
         raise SourceError(name, f"{_undecoded(pages)}, the others have none", _OCR)
     work = work_of({"title": given.get("Title"), "author": re.split(r"\s*;\s*", given.get("Author") or "")})
     labels = own_labels if any(own_labels) else printed if any(printed) else map(str, range(1, count + 1))
-    meta = source.meta | {"anchor": {"page": 1, "offset": 0}, "pages": [list(pair) for pair in zip(starts, labels)]}
+    meta = source.meta | {
+        "anchor": {"page": 1, "offset": 0},
+        "pages": [list(pair) for pair in zip(starts, labels, strict=True)],
+    }
     return [Document(content=text, meta=meta | ({"work": work} if work else {}))]
 
 

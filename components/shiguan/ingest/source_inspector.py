@@ -38,8 +38,8 @@ class SourceInspector:
     Turns paths and byte streams into typed, checked sources, and explains those that cannot be read.
 
     It comes first in the index pipeline, before the file router. Missing and empty files, folders, wrong extensions,
-    unknown kinds, text in an uncertain encoding and files above the limit are left out and listed in `skipped`; the rest goes on. Text in an encoding other than UTF-8 is recoded, with a warning, so that
-    every converter reads UTF-8.
+    unknown kinds, text in an uncertain encoding and files above the limit are left out and listed in `skipped`; the
+    rest goes on. Text in an encoding other than UTF-8 is recoded, with a warning, so that every converter reads UTF-8.
 
     The meta of every source that goes on has `file_path` as given and `source_key`, by which `SourceStamper` recognizes
     the file: the resolved absolute path, or the name of a byte stream.

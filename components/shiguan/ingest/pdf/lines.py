@@ -4,6 +4,7 @@ import ctypes
 import math
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -30,6 +31,9 @@ _RISE, _SMALL = 0.15, 0.85
 _LINES, _CHARACTERS, _FILLED = 3, 15, 0.75
 # Of the characters of a page so many are asked for whether their font says what they are.
 _ASKED = 400
+
+
+_Place = tuple[float, float, float, float]
 
 
 @dataclass(slots=True)
@@ -103,7 +107,7 @@ def _runs(text_page: Any, count: int, *, vertical: bool) -> list[_Run]:
         origin(text_page, index, at_x, at_y)
         loose(text_page, index, at_box)
         place = _turned(run.turn, x.value, y.value, box)
-        if not _goes_on(run, unit, *place):
+        if not _goes_on(run, unit, place):
             turn = 4 if vertical else round(pdfium.FPDFText_GetCharAngle(text_page, index) / (math.pi / 2)) % 4
             place = _turned(turn, x.value, y.value, box)
             run = _Run(*place, turn, spaced)
@@ -117,7 +121,7 @@ def _runs(text_page: Any, count: int, *, vertical: bool) -> list[_Run]:
     return runs
 
 
-def _turned(turn: int, x: float, y: float, box: Any) -> tuple[float, float, float, float]:
+def _turned(turn: int, x: float, y: float, box: Any) -> _Place:
     """Return left, right, base line and height as a reader sees them who turns the page upright."""
     if turn == 0:
         return box.left, box.right, y, box.top - box.bottom
@@ -128,7 +132,8 @@ def _turned(turn: int, x: float, y: float, box: Any) -> tuple[float, float, floa
     return -box.top, -box.bottom, (box.left + box.right) / 2 if turn == 4 else x, box.right - box.left
 
 
-def _goes_on(run: _Run, unit: int, left: float, right: float, base: float, size: float) -> bool:
+def _goes_on(run: _Run, unit: int, place: _Place) -> bool:
+    left, right, base, size = place
     if abs(base - run.base) > 0.1 * size or abs(size - run.size) > _RISE * run.size:
         return False
     if unit in _RIGHT_TO_LEFT and left < run.last:
@@ -182,10 +187,9 @@ _Gaps = list[tuple[float, float]]
 
 
 def _set_groups(runs: list[_Run]) -> None:
-    """Number the parts of a page that are read one after the other; without columns it has one."""
-    turns = [run.turn for run in runs]
-    upright = [run for run in runs if run.turn == max(set(turns), key=turns.count)] if runs else []
-    zones = list(_zones(upright))
+    """Give a number to the parts of a page that are read one after the other; without columns there is one."""
+    usual = Counter(run.turn for run in runs).most_common(1)
+    zones = list(_zones([run for run in runs if run.turn == usual[0][0]]))
     columns = [_gutters(rows, gaps) for rows, gaps in zones]
     if not any(columns):
         return
