@@ -15,7 +15,8 @@ def cid_font(cmap: str, ordering: str, to_unicode: bytes = b"") -> bytes:
     """A composite font with one of the encodings that every reader of PDF knows by name."""
     return (
         f"<</Type/Font/Subtype/Type0/BaseFont/Song/Encoding/{cmap}/DescendantFonts[<</Type/Font/Subtype/CIDFontType0"
-        f"/BaseFont/Song/CIDSystemInfo<</Registry(Adobe)/Ordering({ordering})/Supplement 2>>/DW 1000>>]"
+        f"/BaseFont/Song/CIDSystemInfo<</Registry(Adobe)/Ordering({ordering})/Supplement 2>>/DW 1000/FontDescriptor<<"
+        "/Type/FontDescriptor/FontName/Song/Flags 4/FontBBox[0 -120 1000 880]/Ascent 880/Descent -120>>>>]"
     ).encode() + (b"/ToUnicode 3 0 R>>" if to_unicode else b">>")
 
 

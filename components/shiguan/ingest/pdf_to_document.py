@@ -107,7 +107,8 @@ def _opened(data: bytes, name: str) -> pypdfium2.PdfDocument:
             raise SourceError(
                 name, "the PDF is locked by a password", "Remove the password and ingest it again"
             ) from error
-        raise SourceError(name, "the PDF is damaged", "Get another copy, or print it to a new PDF") from error
+        cause = "the PDF is damaged" if error.err_code else "the PDF has no pages"
+        raise SourceError(name, cause, "Get another copy, or print it to a new PDF") from error
 
 
 def _page(file: pypdfium2.PdfDocument, number: int) -> PageLines:
@@ -115,8 +116,7 @@ def _page(file: pypdfium2.PdfDocument, number: int) -> PageLines:
         page = file[number]
     except pypdfium2.PdfiumError:
         return PageLines([], 0)
-    text = page.get_textpage()
-    lines = read_lines(text)
-    text.close()
-    page.close()
-    return lines
+    try:
+        return read_lines(page)
+    finally:
+        page.close()

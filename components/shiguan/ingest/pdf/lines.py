@@ -24,13 +24,17 @@ _BASE = re.compile(r"(?<![^\W_])(?:10|[A-Za-z]|[kcmdµ]m)$")
 _EXPONENTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 # In heights of a character: what separates two words or columns, the rise and size of a superscript.
 _WORD_GAP, _COLUMN_GAP = 0.15, 0.9
+_WIDE_GAP, _MANY_LINES = 1.4, 8
 # Characters may overlap so far.
 _BACK = 0.6
 _RISE, _SMALL = 0.15, 0.85
 # A column has so many lines, each of so many characters (wide ones count twice), that fill so much of its width.
 _LINES, _CHARACTERS, _FILLED = 3, 15, 0.75
+# Most of its lines begin at its edge, up to this share of its width.
+_ALIGNED = 0.02
 # Of the characters of a page so many are asked for whether their font says what they are.
 _ASKED = 400
+_NO_WIDTH = 0.01
 
 
 _Place = tuple[float, float, float, float]
@@ -78,8 +82,30 @@ class PageLines(NamedTuple):
     undefined: float
 
 
-def read_lines(text_page: Any) -> PageLines:
+def read_lines(page: Any) -> PageLines:
     """Read the lines of a page; two columns that the file writes row by row are read one after the other."""
+    _give_extent(page)
+    text_page = page.get_textpage()
+    try:
+        return _read_lines(text_page)
+    finally:
+        text_page.close()
+
+
+def _give_extent(page: Any) -> None:
+    """Draw text without width as outlines, because PDFium skips it: it has none where its font is not in the file."""
+    left, bottom, right, top = (ctypes.c_float() for _ in range(4))
+    for index in range(pdfium.FPDFPage_CountObjects(page)):
+        text = pdfium.FPDFPage_GetObject(page, index)
+        if pdfium.FPDFPageObj_GetType(text) == pdfium.FPDF_PAGEOBJ_TEXT:
+            pdfium.FPDFPageObj_GetBounds(text, left, bottom, right, top)
+            if right.value - left.value < _NO_WIDTH:
+                pdfium.FPDFTextObj_SetTextRenderMode(text, pdfium.FPDF_TEXTRENDERMODE_STROKE)
+                pdfium.FPDFPageObj_SetStrokeWidth(text, 1)
+                pdfium.FPDFPageObj_TransformF(text, pdfium.FS_MATRIX(1, 0, 0, 1, 0, 0))
+
+
+def _read_lines(text_page: Any) -> PageLines:
     count = max(pdfium.FPDFText_CountChars(text_page), 0)
     runs = _runs(text_page, count, vertical=False)
     if count > 8 and 2 * len(runs) > count:
@@ -253,7 +279,9 @@ def _shared(some: _Gaps, others: _Gaps, least: float) -> _Gaps:
 
 def _gutters(rows: list[list[_Run]], gaps: _Gaps) -> list[float]:
     """Return where the columns after the first begin; nothing where the parts of the rows are no lines of text."""
-    gutters = [end for _, end in gaps[1:-1]]
+    # Between the words of a few lines there may be a gap by chance.
+    least = (_COLUMN_GAP if len(rows) >= _MANY_LINES else _WIDE_GAP) * median(run.size for run in rows[0])
+    gutters = [end for begin, end in gaps[1:-1] if end - begin >= least]
     if not gutters:
         return []
     columns: list[list[tuple[float, float, int]]] = [[] for _ in range(len(gutters) + 1)]
@@ -270,6 +298,7 @@ def _gutters(rows: list[list[_Run]], gaps: _Gaps) -> list[float]:
 def _is_text(column: list[tuple[float, float, int]]) -> bool:
     if len(column) < _LINES:
         return False
-    width = max(right for _, right, _ in column) - min(left for left, _, _ in column)
-    filled = median(right - left for left, right, _ in column)
-    return filled >= _FILLED * width and median(count for _, _, count in column) >= _CHARACTERS
+    begin, end = min(left for left, _, _ in column), max(right for _, right, _ in column)
+    aligned = median(left for left, _, _ in column) - begin <= _ALIGNED * (end - begin)
+    filled = median(right - left for left, right, _ in column) >= _FILLED * (end - begin)
+    return aligned and filled and median(count for _, _, count in column) >= _CHARACTERS

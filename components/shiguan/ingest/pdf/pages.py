@@ -79,7 +79,7 @@ def remove_heads(pages: Sequence[Sequence[Line]]) -> tuple[list[list[Line]], lis
             heads.add((edge.page, edge.place))
             printed[edge.page] = edge.numbers[0], edge.shift(0)
     bodies = [
-        [line for place, line in enumerate(page) if (number, place) not in heads] for number, page in enumerate(pages)
+        _body(page, [(number, place) in heads for place in range(len(page))]) for number, page in enumerate(pages)
     ]
     return bodies, _labels(len(pages), printed, usual[0][0] if usual else 0)
 
@@ -98,6 +98,17 @@ def _edges(number: int, page: Sequence[Line]) -> Iterator[_Edge]:
         _MOST_LINES,
     ):
         yield _Edge(number, place, line, [found[0] for found in _NUMERAL.finditer(line.text.casefold())])
+
+
+def _body(page: Sequence[Line], heads: list[bool]) -> list[Line]:
+    """Leave out the heads above and below everything else."""
+    bases = [line.base for line, head in zip(page, heads, strict=True) if not head]
+    low, high = min(bases, default=math.inf), max(bases, default=-math.inf)
+    return [
+        line
+        for line, head in zip(page, heads, strict=True)
+        if not head or low - line.size / 2 <= line.base <= high + line.size / 2
+    ]
 
 
 def _value(numeral: str) -> int:
