@@ -72,7 +72,7 @@ def _read(source: ByteStream, name: str, reports: Reports) -> list[Document]:
     text, starts = join_pages(bodies)
     reports.warnings.extend(f"{name}: {fault}." for fault in _faults(pages, sum(not page.lines for page in read)))
     if not text and pages.failed:
-        raise SourceError(name, f"{_undecoded(pages)}, the others have none", _OCR)
+        raise SourceError(name, _undecoded(pages), _OCR)
     work = work_of({"title": given.get("Title"), "author": re.split(r"\s*;\s*", given.get("Author") or "")})
     labels = own_labels if any(own_labels) else printed if any(printed) else map(str, range(1, count + 1))
     meta = source.meta | {
@@ -107,7 +107,7 @@ def _opened(data: bytes, name: str) -> pypdfium2.PdfDocument:
             raise SourceError(
                 name, "the PDF is locked by a password", "Remove the password and ingest it again"
             ) from error
-        cause = "the PDF is damaged" if error.err_code else "the PDF has no pages"
+        cause = "the PDF is damaged or has no pages"
         raise SourceError(name, cause, "Get another copy, or print it to a new PDF") from error
 
 

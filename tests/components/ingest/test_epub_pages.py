@@ -4,20 +4,17 @@ import io
 
 import docx
 import pytest
-from haystack import Document
 from haystack.components.converters.docx import DOCXToDocument
 from haystack.dataclasses import ByteStream
 from tests.doubles.epub_builder import EpubBuilder, chapter
 from tests.doubles.epub_cfi import CfiReader
 
 from shiguan.claims.citations import cited_place
-from shiguan.engine.answer_object import reference_list
 from shiguan.ingest.docx_heading_marker import DocxHeadingMarker
 from shiguan.ingest.epub_to_document import EPUBToDocument
 from shiguan.ingest.file_types import DOCX
 from shiguan.ingest.markdown_section_splitter import MarkdownSectionSplitter
 from shiguan.ingest.parent_child_splitter import ParentChildSplitter
-from shiguan.ingest.source_inspector import SourceInspector
 from shiguan.ingest.source_stamper import SourceStamper
 from shiguan.text.places import page_label
 

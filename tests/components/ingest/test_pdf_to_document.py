@@ -52,7 +52,7 @@ TABLE = to_unicode_map({code: character for character, code in OWN.items()}, 2)
 def varied(text):
     """A longer text of the same words, none of which comes back at the same place of a page."""
     parts, dice = text.split() if " " in text else re.findall("[^，。]*[，。]", text), random.Random(7)
-    return (" " if " " in text else "").join(part for _ in range(24) for part in dice.sample(parts, len(parts)))
+    return (" " if " " in text else "").join(part for _ in range(12) for part in dice.sample(parts, len(parts)))
 
 
 def own_codes(text):
@@ -179,3 +179,125 @@ def test_every_encoding_is_read_in_every_layout(encoding, layout):
     data = build_pdf(setter.pages(), fonts={"F": setter.font, "N": HELVETICA}, to_unicode=TABLE)
     found, right = squeezed(text_of(data)), squeezed(setter.text)
     assert 1 - Levenshtein.distance(found, right) / len(right) >= 0.99
+
+
+def pages_of(*texts, encoding="cp1252", font="F"):
+    """Pages of one line each."""
+    return [place(text, 60, 700, encoding=encoding, font=font) for text in texts]
+
+
+# What a page may have that no table explains: its bytes, the font that draws them.
+SHIFTED = "".join(chr(ord(character) - 29) for character in ENGLISH).encode("utf-16-be")
+UNREADABLE = {
+    "names of glyphs": (bytes(range(97, 123)), simple_font(
+        "<</Differences[97" + "".join(f"/g{130 + code}" for code in range(26)) + "]>>"
+    )),
+    "names of glyphs that are no letters": (bytes(range(1, 31)), simple_font(
+        "<</Differences[1" + "".join(f"/g{130 + code}" for code in range(30)) + "]>>"
+    )),
+    "own codes without a table": (own_codes(CHINESE), cid_font("Identity-H", "Identity")),
+    "own codes that are letters moved along": (SHIFTED, cid_font("Identity-H", "Identity")),
+    "a table of private characters": (
+        own_codes(CHINESE), cid_font("Identity-H", "Identity", TABLE),
+    ),
+    "bytes that no encoding explains": (bytes(range(0xC0, 0xFF)) * 2, HELVETICA),
+    "Chinese bytes in a font with Adobe's own encoding": (CHINESE.encode("gbk"), simple_font("/StandardEncoding")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+def test_every_page_that_cannot_be_decoded_is_reported_and_not_read(kind):
+    data, font = UNREADABLE[kind]
+    private = to_unicode_map({code: chr(0xE000 + code) for code in OWN.values()}, 2)
+    pages = [place(ENGLISH[:90], 60, 700, font="N"), place(data, 60, 700), place(ENGLISH[90:180], 60, 700, font="N")]
+    built = build_pdf([*pages, place(data, 60, 700)], fonts={"F": font, "N": HELVETICA}, to_unicode=private)
+    [document], skipped, warnings = read(built)
+    assert (squeezed(document.content), skipped) == (squeezed(ENGLISH[:180]), [])
+    assert warnings == [
+        "a.pdf: 2 of 4 pages have text that cannot be decoded (2, 4); run text recognition (OCR) on the file."
+    ]
+    documents, [refused], _ = read(build_pdf([place(data, 60, 700)], fonts={"F": font}, to_unicode=private))
+    assert (documents, refused["cause"]) == ([], "1 of 1 pages have text that cannot be decoded (1)")
+
+
+def test_glyphs_that_are_numbered_like_letters_are_text():
+    names = "".join(f"/c{code}" for code in range(32, 127))
+    data = build_pdf(pages_of(ENGLISH[:100]), fonts={"F": simple_font(f"<</Differences[32{names}]>>")})
+    assert text_of(data) == ENGLISH[:100].strip()
+
+
+@pytest.mark.parametrize(("text", "encoding"), [(TAIWANESE, "big5"), (JAPANESE, "cp932"), (KOREAN, "cp949")])
+def test_bytes_of_an_asian_encoding_in_a_latin_font_are_decoded(text, encoding):
+    lines = [text[at : at + 20] for at in range(0, len(text), 20)]
+    page = b"".join(place(line, 60, 700 - 15 * row, encoding=encoding) for row, line in enumerate(lines))
+    [document], _, [warning] = read(build_pdf([page], fonts={"F": COURIER}))
+    assert squeezed(document.content) == squeezed(text)
+    assert "which was guessed" in warning
+
+
+def test_half_a_character_costs_nothing_but_itself():
+    table = to_unicode_map({1: "a", 2: "b", 3: "c", 4: "𠮷"}, 1).replace(b"<0062>", b"<d92e>")
+    font = HELVETICA.replace(b"/Encoding", b"/ToUnicode 3 0 R/Encoding")
+    many = b"\1\3" * 10
+    [document], _, warnings = read(build_pdf([place(many + b"\2\3\4", 60, 700)], fonts={"F": font}, to_unicode=table))
+    assert document.content == "ac" * 10 + "\ufffdc𠮷"
+    assert warnings == ["a.pdf: 1 characters cannot be decoded and are written as \ufffd."]
+
+
+def locked(data, **passwords):
+    writer, buffer = pypdf.PdfWriter(clone_from=io.BytesIO(data)), io.BytesIO()
+    writer.encrypt(**passwords)
+    writer.write(buffer)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("algorithm", ["RC4-40", "RC4-128", "AES-128", "AES-256"])
+def test_a_file_that_opens_without_a_password_is_read_and_another_refused(algorithm):
+    data = build_pdf(pages_of("The ferry had been burned."))
+    owned = locked(data, user_password="", owner_password="owner", algorithm=algorithm)
+    assert text_of(owned) == "The ferry had been burned."
+    documents, [refused], _ = read(locked(data, user_password="secret", algorithm=algorithm))
+    assert (documents, refused) == (
+        [],
+        {
+            "source": "a.pdf",
+            "cause": "the PDF is locked by a password",
+            "next_step": "Remove the password and ingest it again",
+        },
+    )
+
+
+def test_a_file_that_is_damaged_or_empty_says_so():
+    for data in (b"%PDF-1.4\ngarbage", build_pdf([])):
+        documents, [refused], _ = read(data)
+        assert (documents, refused["cause"]) == ([], "the PDF is damaged or has no pages")
+
+
+def raised(*parts, y=700):
+    """A line in which every second part is a superscript."""
+    content = b"BT 60 %d Td " % y
+    for number, part in enumerate(parts):
+        content += (b"/F 6 Tf 5 Ts" if number % 2 else b"/F 11 Tf 0 Ts") + b" (%s) Tj " % part.encode()
+    return content + b"ET\n"
+
+
+def test_a_raised_number_never_joins_what_stands_before_it():
+    page = raised(
+        "An Lushan rose in 755", "1", " with 150,000", "2", " men; the city had 48", "13", " gates.", "4"
+    ) + raised("The plain had 40 km", "2", " and 10", "6", " people, the 2", "nd", " of them a king.", y=680)
+    assert text_of(build_pdf([page])) == (
+        "An Lushan rose in 755[1] with 150,000[2] men; the city had 48[13] gates.[4]\n\n"
+        "The plain had 40 km² and 10⁶ people, the 2nd of them a king."
+    ).replace("\n\n", " ")
+
+
+def test_words_broken_at_the_end_of_a_line_are_joined_and_hyphens_of_words_kept():
+    lines = [
+        "The well-known prefect was mur-", "dered on the road, and the well-", "known ferry of the Anglo-",
+        "Saxon guide was burned in 747-", "748 by a soft\u00ad", "ly spoken man with a re-", "markable beard.",
+    ]  # fmt: skip
+    page = b"".join(place(line, 60, 700 - 15 * row) for row, line in enumerate(lines))
+    assert text_of(build_pdf([page])) == (
+        "The well-known prefect was murdered on the road, and the well-known ferry of the Anglo-Saxon guide was burned "
+        "in 747-748 by a softly spoken man with a remarkable beard."
+    )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from shiguan.ingest.file_types import decode_text, has_common_characters
-from shiguan.ingest.pdf.lines import Line, PageLines
+from shiguan.ingest.pdf.lines import WIDE, Line, PageLines
 from shiguan.text.languages import function_word_share
 
 # Half of a pair, private use, control, no character at all.
@@ -15,8 +15,10 @@ _NAMES_OF_GLYPHS = re.compile(r"/(?:g|cid|glyph|uni|a|c)\d{1,5}\b")
 _HIGH = re.compile(r"[\u00a1-\u00b6\u00b8-\u00ff€‚ƒ„†‡ˆ‰Š‹ŒŽ˜™š›œžŸ]")
 _BULLET = re.compile("[\uf0a7\uf0b7]")  # from the symbol fonts of word processors
 _BYTES = {bytes([byte]).decode("cp1252", "ignore") or chr(byte): byte for byte in range(256)}
+# Latin fonts draw a soft hyphen as a hyphen; in no encoding is that half of a character.
+_SOFT_HYPHEN = re.compile(rb"([\x81-\xfe])-")
 # The share of a page from which on it cannot be read; no language written in Latin letters has more than a quarter.
-_MOST_UNREAD, _MOST_HIGH, _FEWEST_WORDS = 0.2, 0.35, 0.08
+_MOST_UNREAD, _MOST_HIGH, _FEWEST_WORDS, _LEAST_WIDE = 0.2, 0.35, 0.08, 0.5
 
 
 class Decoded(NamedTuple):
@@ -70,10 +72,9 @@ def _is_text(text: str, undefined: float) -> bool:
 def _other_encoding(texts: list[str]) -> str:
     """Return the encoding of the bytes that these pages show as Latin letters, if it is certain."""
     found = decode_text(b"\n".join(map(_bytes, texts))) if texts else None
-    certain = found and len(_HIGH.findall(found.text)) < _MOST_UNREAD * _size(found.text) and _is_text(found.text, 0)
+    certain = found and len(WIDE.findall(found.text)) > _LEAST_WIDE * _size(found.text) and _is_text(found.text, 0)
     return found.encoding if found and certain else ""
 
 
 def _bytes(text: str) -> bytes:
-    # PDFium may put spaces between the halves of a wide character.
-    return bytes(_BYTES.get(character, 0x3F) for character in text)
+    return _SOFT_HYPHEN.sub(b"\\1\xad", bytes(_BYTES.get(character, 0x3F) for character in text))
