@@ -1,8 +1,10 @@
 """PDFs of every encoding and layout, read to text; what cannot be read is reported."""
 
 import io
+import itertools
 import random
 import re
+import time
 from pathlib import Path
 
 import pypdf
@@ -13,9 +15,12 @@ from tests.doubles.pdf_builder import HELVETICA, build_pdf, cid_font, place, sim
 
 from shiguan.claims.citations import cited_place
 from shiguan.engine.answer_object import reference_list
+from shiguan.engine.library import Library
+from shiguan.engine.runner import Runner
 from shiguan.ingest.parent_child_splitter import ParentChildSplitter
 from shiguan.ingest.pdf_to_document import PDFToDocument
 from shiguan.ingest.source_stamper import SourceStamper
+from shiguan.stores.embedded.shards import close_all_shards
 
 ENGLISH = (
     "The caravan left the western gate at dawn and by noon had reached the second well, where the guide told them that "
@@ -201,6 +206,7 @@ UNREADABLE = {
         own_codes(CHINESE), cid_font("Identity-H", "Identity", TABLE),
     ),
     "bytes that no encoding explains": (bytes(range(0xC0, 0xFF)) * 2, HELVETICA),
+    "Japanese bytes of which a Latin font lacks some": (JAPANESE.encode("cp932"), HELVETICA),
     "Chinese bytes in a font with Adobe's own encoding": (CHINESE.encode("gbk"), simple_font("/StandardEncoding")),
 }  # fmt: skip
 
@@ -226,7 +232,7 @@ def test_glyphs_that_are_numbered_like_letters_are_text():
     assert text_of(data) == ENGLISH[:100].strip()
 
 
-@pytest.mark.parametrize(("text", "encoding"), [(TAIWANESE, "big5"), (JAPANESE, "cp932"), (KOREAN, "cp949")])
+@pytest.mark.parametrize(("text", "encoding"), [(TAIWANESE, "big5"), (JAPANESE, "euc_jp"), (KOREAN, "cp949")])
 def test_bytes_of_an_asian_encoding_in_a_latin_font_are_decoded(text, encoding):
     lines = [text[at : at + 20] for at in range(0, len(text), 20)]
     page = b"".join(place(line, 60, 700 - 15 * row, encoding=encoding) for row, line in enumerate(lines))
@@ -301,3 +307,163 @@ def test_words_broken_at_the_end_of_a_line_are_joined_and_hyphens_of_words_kept(
         "The well-known prefect was murdered on the road, and the well-known ferry of the Anglo-Saxon guide was burned "
         "in 747-748 by a softly spoken man with a remarkable beard."
     )
+
+
+def prose(language):
+    """Sentences that say something else each, so that every place of a book has its own words."""
+    dice = random.Random(11)
+    if language == "zh":
+        who, where, what = (
+            "高仙芝 封常清 哥舒翰 李嗣业 程千里 段秀实".split(),
+            "龟兹 疏勒 于阗 焉耆 碎叶".split(),
+            "绢 马 粟 箭 甲".split(),
+        )
+        return "".join(
+            f"{dice.choice(who)}在{dice.choice(where)}城外遇见{dice.choice(who)}的使者，用{dice.randrange(20, 900)}匹{dice.choice(what)}"
+            f"换来{dice.randrange(30, 900)}石粮食，然后领兵向{dice.choice(where)}去了。"
+            for _ in range(260)
+        )
+    who, where = "Gao Feng Geshu Li Cheng Duan".split(), "Kucha Kashgar Khotan Karashahr Suyab".split()
+    return " ".join(
+        f"General {dice.choice(who)} met the envoys of {dice.choice(who)} outside {dice.choice(where)} and exchanged "
+        f"{dice.randrange(20, 900)} bolts of silk for {dice.randrange(30, 900)} horses before he marched to "
+        f"{dice.choice(where)} with an experienced company of archers."
+        for _ in range(220)
+    )
+
+
+def book(language):
+    """Pages with running heads and numbers that change sides, and the quotations that cross from page to page."""
+    text, lines = prose(language), []
+    if language == "zh":
+        lines = re.findall(r".{1,36}(?!\d)", text)  # no line ends within a number
+        code, font = "gbk", cid_font("GBK-EUC-H", "GB1")
+        heads = ("安西行纪", "卷三　军粮")
+    else:
+        code, font, line, heads = "cp1252", HELVETICA, "", ("ROADS OF THE WEST", "Chapter Three: The Price of Horses")
+        for word in text.split():
+            if len(line) + len(word) > 78:
+                # Every tenth line ends within a word.
+                cut = len(word) // 2 if len(lines) % 10 == 9 and word.isalpha() and len(word) > 7 else 0
+                lines.append(f"{line} {word[:cut]}-".strip() if cut else line)
+                line = word[cut:]
+            else:
+                line = f"{line} {word}".strip()
+        lines.append(line)
+    pages = [lines[at : at + 20] for at in range(0, len(lines), 20)]
+    built = []
+    for number, page in enumerate(pages):
+        side = number % 2
+        built.append(
+            place(heads[side], 60 + 200 * side, 800, size=9, encoding=code)
+            + b"".join(place(line, 60, 760 - 16 * row, encoding=code) for row, line in enumerate(page))
+            + place(f"- {41 + number} -", 60 + 400 * side, 40, size=9, font="N")
+        )
+    letters = [len(re.sub(r"[\s-]", "", "".join(page))) for page in pages]
+    sentences = re.findall(r"[^。]+。" if language == "zh" else r"[^.]+\.", text)
+    spans = list(itertools.pairwise(itertools.accumulate((len("".join(s.split())) for s in sentences), initial=0)))
+    breaks = list(itertools.accumulate(letters))
+    crossing = [
+        s.strip()
+        for s, (start, end) in zip(sentences, spans, strict=True)
+        if any(start + 3 < at < end - 3 for at in breaks)
+    ]
+    return build_pdf(built, fonts={"F": font, "N": HELVETICA}), crossing
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_true_quotations_over_a_page_break_are_found_on_the_page_where_they_begin(tmp_path, language):
+    data, quotations = book(language)
+    (tmp_path / "book.pdf").write_bytes(data)
+    library = Library(data_dir=tmp_path / "library")
+    [ingested] = library.ingest([tmp_path / "book.pdf"], tenant_id="t")
+    assert ingested.warnings == []
+    with Runner(data_dir=tmp_path / "library") as runner:
+        marks = "“{}”" if language == "en" else "「{}」"
+        found = runner.verify("\n\n".join(map(marks.format, quotations)), tenant_id="t")["items"]
+    close_all_shards()
+    assert len(quotations) >= 12
+    verdicts = [item["verdict"] for item in found]
+    assert len(verdicts) == len(quotations)
+    assert verdicts.count("found") / len(verdicts) >= 0.97
+    pages = [int(item["page"]) for item in found]
+    assert pages == sorted(pages)
+    assert pages[0] == 41
+
+
+def test_the_labels_of_pages_come_from_the_file_else_from_what_is_printed():
+    texts = ["Preface of a book.", "It goes on here.", "The first chapter.", "It ends in Kucha."]
+    feet = [place(number, 300, 40, font="F") for number in ("vii", "viii", "9", "10")]
+    page = lambda text, foot: place(text, 60, 700) + foot
+    printed = build_pdf(map(page, texts, feet))
+    labels = b"/PageLabels<</Nums[0<</S/r/St 3>>2<</S/D/St 63>>]>>"
+    own = build_pdf((place(text, 60, 700) for text in texts), catalog=labels)
+    for data, expected in ((printed, ["vii", "viii", "9", "10"]), (own, ["iii", "iv", "63", "64"])):
+        [document], _, warnings = read(data, source="a.pdf")
+        assert (document.content, warnings) == (" ".join(texts), [])
+        [parent] = ParentChildSplitter().run(SourceStamper().run([document], tenant_id="t")["documents"])["parents"]
+        starts = [parent.content.index(text) for text in texts]
+        places = [cited_place(parent, (at, at + 5)) for at in starts]
+        assert [one["page"] for one in places] == expected
+        assert [one["anchor"]["page"] for one in places] == [1, 2, 3, 4]
+        assert all("paragraph" not in one for one in places)
+    assert reference_list([{"number": 1, **places[3]}]).endswith(", p. 64 (a.pdf)")
+
+
+def test_title_and_author_come_from_the_file():
+    writer, buffer = pypdf.PdfWriter(clone_from=io.BytesIO(build_pdf(pages_of("Text.")))), io.BytesIO()
+    writer.add_metadata({"/Title": "An \u202eatlas", "/Author": "Ann Author; Bo Writer"})
+    writer.write(buffer)
+    [document], _, _ = read(buffer.getvalue())
+    assert document.meta["work"] == {"title": "An atlas", "author": ["Ann Author", "Bo Writer"]}
+
+
+def test_pages_without_text_are_reported():
+    [document], _, warnings = read(build_pdf([place("One.", 60, 700), b"", place("Three.", 60, 700), b""]))
+    assert document.content == "One. Three."
+    assert warnings == ["a.pdf: 2 of 4 pages have no text; run text recognition on the file if they are pictures."]
+    assert document.meta["pages"] == [[0, "1"], [5, "2"], [5, "3"], [11, "4"]]
+
+
+def test_headings_that_count_and_verses_that_return_are_no_running_heads():
+    poems = [
+        place(f"Poem {number}", 60, 760, size=16)
+        + place("Roll on, thou dark river of the west,", 60, 700)
+        + place(f"{word} saw thee burn in the month of thaw.", 60, 680)
+        for number, word in enumerate(("Nobody", "Everybody", "Somebody"), start=1)
+    ]
+    text = text_of(build_pdf(poems))
+    assert [text.count(f"Poem {number}") for number in (1, 2, 3)] == [1, 1, 1]
+
+
+def test_time_grows_with_the_number_of_pages():
+    page = b"".join(place(f"The {row}th caravan left the western gate.", 60, 760 - 14 * row) for row in range(8))
+    seconds = []
+    for count in (400, 1_600):
+        data = build_pdf(page + place(str(number), 300, 40) for number in range(count))
+        started = time.process_time()
+        [document], _, _ = read(data)
+        seconds.append(time.process_time() - started)
+        assert len(document.meta["pages"]) == count
+    assert seconds[1] < 8 * seconds[0]
+
+
+CASES = Path(__file__).parents[4] / "shared" / "cases"
+RIGHT = {
+    "pdf-aes/aes-256-no-user-password.pdf": "paid nine coins for each camel. Nobody dared to rebuild the ferry",
+    "pdf-running-heads/running-heads.pdf": (
+        "nobody had dared to rebuild it since the prefect was murdered on the road to Kucha."
+    ),
+    "pdf-surrogates/kscms-uhc-h.pdf": "고선지는 군사를 이끌고 총령을 넘었다.",
+    "pdf-two-columns/two-columns-row-order.pdf": (
+        "The committee reviewed the annual report and approved the budget of nine hundred silver bars for the coming year"
+    ),
+    "pdf-unreadable-text/gbk-in-simple-font.pdf": "安西都护府在龟兹，节度使高仙芝引兵过葱岭。",
+}
+
+
+@pytest.mark.parametrize("case", RIGHT)
+def test_the_cases_of_real_files_are_read_right(case):
+    if not (CASES / case).is_file():
+        pytest.skip(f"no case at {CASES / case}")
+    assert RIGHT[case] in text_of((CASES / case).read_bytes())

@@ -15,8 +15,11 @@ _NAMES_OF_GLYPHS = re.compile(r"/(?:g|cid|glyph|uni|a|c)\d{1,5}\b")
 _HIGH = re.compile(r"[\u00a1-\u00b6\u00b8-\u00ff€‚ƒ„†‡ˆ‰Š‹ŒŽ˜™š›œžŸ]")
 _BULLET = re.compile("[\uf0a7\uf0b7]")  # from the symbol fonts of word processors
 _BYTES = {bytes([byte]).decode("cp1252", "ignore") or chr(byte): byte for byte in range(256)}
-# Latin fonts draw a soft hyphen as a hyphen; in no encoding is that half of a character.
-_SOFT_HYPHEN = re.compile(rb"([\x81-\xfe])-")
+_BYTES["•"] = 0xFF  # stands in no character of these encodings
+# Latin fonts draw byte AD as a hyphen, which Asian texts have only in Latin words and numbers, and the bytes that they
+# lack, of which Shift_JIS is full, as a bullet.
+_SOFT_HYPHEN = re.compile(rb"(?<=[\x80-\xff])-|(?<![\s\d])(?<![A-Za-z]{2})-(?![\s\d-])")
+_LOST, _MOST_LOST = "•", 0.01
 # The share of a page from which on it cannot be read; no language written in Latin letters has more than a quarter.
 _MOST_UNREAD, _MOST_HIGH, _FEWEST_WORDS, _LEAST_WIDE = 0.2, 0.35, 0.08, 0.5
 
@@ -71,10 +74,13 @@ def _is_text(text: str, undefined: float) -> bool:
 
 def _other_encoding(texts: list[str]) -> str:
     """Return the encoding of the bytes that these pages show as Latin letters, if it is certain."""
-    found = decode_text(b"\n".join(map(_bytes, texts))) if texts else None
+    lines = "\n".join(texts).splitlines()
+    if sum(line.count(_LOST) for line in lines) > _MOST_LOST * sum(map(len, lines)):
+        return ""
+    found = decode_text(b"\n".join(_bytes(line) for line in lines if _LOST not in line)) if lines else None
     certain = found and len(WIDE.findall(found.text)) > _LEAST_WIDE * _size(found.text) and _is_text(found.text, 0)
     return found.encoding if found and certain else ""
 
 
 def _bytes(text: str) -> bytes:
-    return _SOFT_HYPHEN.sub(b"\\1\xad", bytes(_BYTES.get(character, 0x3F) for character in text))
+    return _SOFT_HYPHEN.sub(b"\xad", bytes(_BYTES.get(character, 0x3F) for character in text))

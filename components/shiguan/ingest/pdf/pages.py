@@ -8,7 +8,7 @@ from itertools import chain, islice, pairwise
 from statistics import median
 from typing import NamedTuple
 
-from shiguan.ingest.pdf.lines import WIDE, Line
+from shiguan.ingest.pdf.lines import Line
 from shiguan.text.places import page_label
 from shiguan.text.quantities import numerals
 
@@ -23,6 +23,9 @@ _ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _WORD = re.compile(r"[^\W\d_]+")
 _ENDED = re.compile(r"[.!?…。！？；:：]['\"”’」』）)\]]*(?:\[\d+\])*$")
 _ITEM = re.compile(rf"(?:[-*+•·▪‣◦]|[(（]?\d{{1,3}}[.)）]|[{_HAN}]{{1,4}}、)\s*\S")
+# Chinese and Japanese have no spaces, Korean and the Latin words in them have.
+_UNSPACED = re.compile(r"[\u2e80-\ua4cf\uf900-\ufaff\uff00-\uff60\U00020000-\U0003ffff]")
+_SPACED = re.compile(r"[A-Za-z\u00c0-\u024f\uac00-\ud7af]")
 _HYPHENS = "-‐\u00ad"
 _WORDS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _LAST_PART, _FIRST_PART, _LONGEST_PART = re.compile(r"[^\W\d_]+$"), re.compile(r"[^\W\d_]+"), 40
@@ -189,7 +192,8 @@ def _between(last: Line, line: Line, usual: float) -> str:
         return "\n\n"
     if short or _ITEM.match(line.text):
         return "\n"
-    return "" if WIDE.match(last.text[-1]) and WIDE.match(line.text) else " "
+    sides = last.text[-1] + line.text[0]
+    return "" if _UNSPACED.search(sides) and not _SPACED.search(sides) else " "
 
 
 def _keeps_hyphen(before: str, after: str, words: set[str]) -> bool:
