@@ -21,6 +21,7 @@ _RIGHT_TO_LEFT = range(0x590, 0x900)
 WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uff60\U00020000-\U0003ffff]")
 # A superscript after these is an exponent and not the mark of a note: 10⁶, km², x².
 _BASE = re.compile(r"(?<![^\W_])(?:10|[A-Za-z]|[kcmdµ]m)$")
+_NOTE_MARK = re.compile(r"\d+(?:[,，;–-]\d+)*")
 _EXPONENTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 # In heights of a character: what separates two words or columns, the rise and size of a superscript.
 _WORD_GAP, _COLUMN_GAP = 0.15, 0.9
@@ -71,8 +72,8 @@ class Line(NamedTuple):
     base: float
     size: float
     # The edges of its column.
-    begin: float
-    end: float
+    begin: float = 0
+    end: float = 0
 
 
 class PageLines(NamedTuple):
@@ -167,16 +168,19 @@ def _goes_on(run: _Run, unit: int, place: _Place) -> bool:
     return left >= run.last - _BACK * size and left - run.right <= _COLUMN_GAP * size
 
 
-def _lines(runs: list[_Run]) -> Iterator[Line]:
+def _lines(runs: list[_Run]) -> list[Line]:
     """Join the runs of a column to lines, in the order of the file."""
-    begin, end = min(run.left for run in runs), max(run.right for run in runs)
-    line: list[_Run] = []
+    rows: list[list[_Run]] = []
     for run in runs:
-        if line and not _on_line(line, run):
-            yield _line(line, begin, end)
-            line = []
-        line.append(run)
-    yield _line(line, begin, end)
+        if rows and _on_line(rows[-1], run):
+            rows[-1].append(run)
+        else:
+            rows.append([run])
+    lines = [_line(row) for row in rows]
+    # Where most lines begin and end: a head may be wider, a last line is shorter.
+    begin = sorted(line.left for line in lines)[len(lines) // 4]
+    end = sorted(line.right for line in lines)[3 * len(lines) // 4]
+    return [line._replace(begin=begin, end=end) for line in lines]
 
 
 def _on_line(line: list[_Run], run: _Run) -> bool:
@@ -189,22 +193,19 @@ def _on_line(line: list[_Run], run: _Run) -> bool:
     return run.left > line[-1].right - _BACK * size
 
 
-def _line(runs: list[_Run], begin: float, end: float) -> Line:
+def _line(runs: list[_Run]) -> Line:
     main = max(runs, key=lambda run: (len(run.units), run.size))
     text = ""
     for number, run in enumerate(runs):
-        own = run.text
+        own, before = run.text, runs[number - 1]
         raised = run.size < _SMALL * main.size and run.base > main.base + _RISE * main.size
-        before = runs[number - 1]
-        gap = max(run.left - before.right, before.left - run.right)
-        if raised and own.isdecimal():
-            own = own.translate(_EXPONENTS) if _BASE.search(text[-4:]) else f"[{own}]"
-        elif text and (run.spaced or gap > _WORD_GAP * main.size):
+        if raised and _NOTE_MARK.fullmatch(own):
+            exponent = own.isdecimal() and _BASE.search(text[-4:])
+            own = own.translate(_EXPONENTS) if exponent else f"[{own}]"
+        elif text and (run.spaced or max(run.left - before.right, before.left - run.right) > _WORD_GAP * main.size):
             text += " "
         text += own
-    return Line(
-        text, min(run.left for run in runs), max(run.right for run in runs), main.base, main.size, begin, end
-    )  # fmt: skip
+    return Line(text, min(run.left for run in runs), max(run.right for run in runs), main.base, main.size)
 
 
 # ---- columns ---------------------------------------------------------------------------------------------------------
