@@ -129,7 +129,7 @@ _COMMON = read_patterns(Path(__file__).with_name("encodings.yaml"))["common"]
 _LEAST_SHARE = 0.25
 _EAST_ASIAN_LETTER = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]")
 # Lists of rare names have a twentieth.
-_ENOUGH_LETTERS, _LEAST_COMMON = 100, 0.03
+_ENOUGH_LETTERS, _LEAST_COMMON = 30, 0.03
 # The detector's measure of disorder, 0 to 1: the most for readable text, and the difference that counts as a tie.
 _MOST_CHAOS = 0.1
 _TIE = 0.02

@@ -424,6 +424,11 @@ def test_pages_without_text_are_reported():
     assert document.meta["pages"] == [[0, "1"], [5, "2"], [5, "3"], [11, "4"]]
 
 
+def test_a_page_that_has_nothing_but_a_line_keeps_it():
+    text = text_of(build_pdf(place(f"Potato {number}", 60, 700) + place(str(number), 300, 40) for number in range(5)))
+    assert text.split() == "Potato 0 Potato 1 Potato 2 Potato 3 Potato 4".split()
+
+
 def test_headings_that_count_and_verses_that_return_are_no_running_heads():
     poems = [
         place(f"Poem {number}", 60, 760, size=16)
@@ -445,6 +450,31 @@ def test_time_grows_with_the_number_of_pages():
         seconds.append(time.process_time() - started)
         assert len(document.meta["pages"]) == count
     assert seconds[1] < 8 * seconds[0]
+
+
+def test_columns_of_vertical_writing_are_read_from_the_right():
+    zh = "安西都护府在龟兹节度使高仙芝引兵过葱岭军行百余日至连云堡其夜大雪冻者三百人"
+    columns = [zh[at : at + 8] for at in range(0, len(zh), 8)]
+    whole = b"".join(place(text, 500 - 20 * at, 700, encoding="gbk") for at, text in enumerate(columns))
+    single = b"".join(
+        place(letter, 500 - 20 * at, 700 - 12 * row, encoding="gbk")
+        for at, text in enumerate(columns)
+        for row, letter in enumerate(text)
+    )
+    for page, writing in ((whole, "GBK-EUC-V"), (single, "GBK-EUC-H")):
+        assert text_of(build_pdf([page], fonts={"F": cid_font(writing, "GB1")})) == zh
+
+
+def test_rows_of_a_table_stay_rows():
+    rows = [
+        ("Town", "Prefect in 747", "Horses"),
+        ("Kucha", "Gao Xianzhi", "2,400"),
+        ("Khotan", "Feng Changqing", "900"),
+    ]
+    cells = [place(cell, 60 + 140 * at, 700 - 14 * row) for row, own in enumerate(rows) for at, cell in enumerate(own)]
+    assert text_of(build_pdf([b"".join(cells)])) == (
+        "Town Prefect in 747 Horses\nKucha Gao Xianzhi 2,400\nKhotan Feng Changqing 900"
+    )
 
 
 CASES = Path(__file__).parents[4] / "shared" / "cases"

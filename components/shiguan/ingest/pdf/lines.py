@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, pairwise
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -71,6 +71,8 @@ class Line(NamedTuple):
     right: float
     base: float
     size: float
+    # Whether it is a row of a table, whose cells stand apart.
+    row: bool
     # The edges of its column.
     begin: float = 0
     end: float = 0
@@ -177,6 +179,9 @@ def _lines(runs: list[_Run]) -> list[Line]:
         else:
             rows.append([run])
     lines = [_line(row) for row in rows]
+    if 2 * sum(after.base > line.base + line.size / 2 for line, after in pairwise(lines)) > len(lines):
+        # The file goes upwards, as PDFium does in columns of vertical writing.
+        lines.sort(key=lambda line: -line.base)
     # Where most lines begin and end: a head may be wider, a last line is shorter.
     begin = sorted(line.left for line in lines)[len(lines) // 4]
     end = sorted(line.right for line in lines)[3 * len(lines) // 4]
@@ -195,17 +200,20 @@ def _on_line(line: list[_Run], run: _Run) -> bool:
 
 def _line(runs: list[_Run]) -> Line:
     main = max(runs, key=lambda run: (len(run.units), run.size))
-    text = ""
+    text, widest = "", 0.0
     for number, run in enumerate(runs):
         own, before = run.text, runs[number - 1]
+        gap = max(run.left - before.right, before.left - run.right) if number else 0.0
+        widest = max(widest, gap)
         raised = run.size < _SMALL * main.size and run.base > main.base + _RISE * main.size
         if raised and _NOTE_MARK.fullmatch(own):
             exponent = own.isdecimal() and _BASE.search(text[-4:])
             own = own.translate(_EXPONENTS) if exponent else f"[{own}]"
-        elif text and (run.spaced or max(run.left - before.right, before.left - run.right) > _WORD_GAP * main.size):
+        elif text and (run.spaced or gap > _WORD_GAP * main.size):
             text += " "
         text += own
-    return Line(text, min(run.left for run in runs), max(run.right for run in runs), main.base, main.size)
+    left, right = min(run.left for run in runs), max(run.right for run in runs)
+    return Line(text, left, right, main.base, main.size, widest > _WIDE_GAP * main.size)
 
 
 # ---- columns ---------------------------------------------------------------------------------------------------------

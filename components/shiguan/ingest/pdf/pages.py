@@ -104,9 +104,14 @@ def _edges(number: int, page: Sequence[Line]) -> Iterator[_Edge]:
 
 
 def _body(page: Sequence[Line], heads: list[bool]) -> list[Line]:
-    """Leave out the heads above and below everything else."""
-    bases = [line.base for line, head in zip(page, heads, strict=True) if not head]
-    low, high = min(bases, default=math.inf), max(bases, default=-math.inf)
+    """Leave out the heads above and below everything else; where there is nothing else, the numbers alone."""
+    rest = [line for line, head in zip(page, heads, strict=True) if not head] or [
+        line for line in page if _WORD.search(_NUMERAL.sub("", line.text.casefold()))
+    ]
+    low, high = (
+        min((line.base for line in rest), default=math.inf),
+        max((line.base for line in rest), default=-math.inf),
+    )
     return [
         line
         for line, head in zip(page, heads, strict=True)
@@ -190,7 +195,7 @@ def _between(last: Line, line: Line, usual: float) -> str:
         return "\n\n"
     if ended and (short or indent > _INDENT * line.size):
         return "\n\n"
-    if short or _ITEM.match(line.text):
+    if short or last.row or line.row or _ITEM.match(line.text):
         return "\n"
     sides = last.text[-1] + line.text[0]
     return "" if _UNSPACED.search(sides) and not _SPACED.search(sides) else " "
