@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, pairwise
 from operator import itemgetter
 from typing import Any, TypeVar
 
@@ -186,13 +186,10 @@ def _add(section: _Section, start: int, text: str, meta: dict[str, Any]) -> None
     """Add what a block has, moved to its place in the section; of a file in pages, each counts as a block."""
     kind, anchor = meta.get("kind", "text"), meta.get("anchor")
     if "page" in (anchor or {}) or ("\f" in text and anchor is None):
-        first, feeds = (anchor or {"page": 1})["page"], [0, *(at + 1 for at, char in enumerate(text) if char == "\f")]
-        pages = meta.get("pages") or [(at, str(page)) for page, at in enumerate(feeds, start=first)]
-        for page, (at, label) in enumerate(pages, start=first):
-            end = pages[page - first + 1][0] if page - first + 1 < len(pages) else len(text)
+        for page, (at, end, label) in enumerate(_pages(text, meta), start=(anchor or {"page": 1})["page"]):
             own = {"start": start + at, "end": start + end, "anchor": {"page": page, "offset": 0}}
             section.blocks.append({**own, "kind": kind, "notes": []})
-            section.pages.append((start + at, label))
+            section.pages.append((start + at, str(page) if label is None else label))
         return
     anchor = anchor or {"offset": section.offset + start}
     notes = [_moved(note, start) for note in meta.get("notes") or ()]
@@ -201,6 +198,18 @@ def _add(section: _Section, start: int, text: str, meta: dict[str, Any]) -> None
     pages = meta.get("pages") or ([(0, "")] if section.pages else [])
     section.pages += [(start + at, label) for at, label in pages]
     section.runs += [(start + at, node, offset) for at, node, offset in meta.get("cfi") or ()]
+
+
+def _pages(text: str, meta: dict[str, Any]) -> Iterator[tuple[int, int, str | None]]:
+    """Yield where each page of a block begins and ends, with its label if its source has labels."""
+    if marks := meta.get("pages"):
+        for (at, label), (end, _) in pairwise([*marks, (len(text), "")]):
+            yield at, end, label
+        return
+    at = 0
+    for content in text.split("\f"):
+        yield at, at + len(content), None
+        at += len(content) + 1
 
 
 def _moved(span: dict[str, Any], by: int) -> dict[str, Any]:
