@@ -59,7 +59,7 @@ def decode_pages(pages: Sequence[PageLines]) -> Decoded:
 
 
 def _size(text: str) -> int:
-    return max(sum(not character.isspace() for character in text), 1)
+    return max(sum(map(len, text.split())), 1)
 
 
 def _is_text(text: str, undefined: float) -> bool:

@@ -58,9 +58,11 @@ class _Run:
 
     @property
     def text(self) -> str:
-        raw = "".join(_LIGATURES.get(unit) or chr(unit) for unit in self.units)
+        raw = "".join(map(chr, self.units))
+        if raw.isascii():
+            return raw
         # Characters beyond the first plane come in two halves; a half alone is nothing.
-        return raw if raw.isascii() else raw.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return raw.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").translate(_LIGATURES)
 
 
 class Line(NamedTuple):
@@ -90,7 +92,7 @@ def read_lines(page: Any) -> PageLines:
     _give_extent(page)
     text_page = page.get_textpage()
     try:
-        return _read_lines(text_page)
+        return _read_lines(text_page.raw)
     finally:
         text_page.close()
 
