@@ -371,6 +371,7 @@ def book(language):
     return build_pdf(built, fonts={"F": font, "N": HELVETICA}), crossing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_true_quotations_over_a_page_break_are_found_on_the_page_where_they_begin(tmp_path, language):
     data, quotations = book(language)
@@ -463,6 +464,26 @@ def test_columns_of_vertical_writing_are_read_from_the_right():
     )
     for page, writing in ((whole, "GBK-EUC-V"), (single, "GBK-EUC-H")):
         assert text_of(build_pdf([page], fonts={"F": cid_font(writing, "GB1")})) == zh
+
+
+def test_a_title_over_columns_and_a_number_between_them_belong_to_neither():
+    left = [
+        "The committee reviewed the",
+        "annual report and approved",
+        "the budget of nine hundred",
+        "silver bars this year.",
+    ]
+    right = ["In the second matter it was", "decided that the old bridge", "be taken down."]
+    title = place("Minutes of the Council of the Western Garrison at Kucha", 150, 740, size=14)
+    rows = [
+        place(line, x, 700 - 16 * at)
+        for at in range(4)
+        for x, own in ((60, left), (330, right))
+        for line in own[at : at + 1]
+    ]
+    assert squeezed(text_of(build_pdf([title + b"".join(rows) + place("- 12 -", 300, 40)]))) == squeezed(
+        "Minutes of the Council of the Western Garrison at Kucha " + " ".join([*left, *right]) + " - 12 -"
+    )
 
 
 def test_rows_of_a_table_stay_rows():

@@ -26,10 +26,12 @@ _EXPONENTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 # In heights of a character: what separates two words or columns, the rise and size of a superscript.
 _WORD_GAP, _COLUMN_GAP = 0.15, 0.9
 _WIDE_GAP, _MANY_LINES = 1.4, 8
+# What stands so far below, such as the number of the page, does not belong to the columns.
+_FAR = 3
 # Characters may overlap so far.
 _BACK = 0.6
 _RISE, _SMALL = 0.15, 0.85
-# A column has so many lines, each of so many characters (wide ones count twice), that fill so much of its width.
+# The longest column has so many lines; a line has so many characters (wide ones count twice) and fills so much of it.
 _LINES, _CHARACTERS, _FILLED = 3, 15, 0.75
 # Most of its lines begin at its edge, up to this share of its width.
 _ALIGNED = 0.02
@@ -247,7 +249,8 @@ def _zones(runs: list[_Run]) -> Iterator[tuple[list[list[_Run]], _Gaps]]:
     for row in _rows(runs):
         gaps = _gaps(row)
         shared = _shared(common, gaps, _COLUMN_GAP * row[0].size) if rows else gaps
-        if rows and len(shared) < 3 and (len(common) > 2 or len(gaps) > 2):
+        far = rows and rows[-1][0].base - row[0].base > _FAR * row[0].size
+        if far or (rows and len(shared) < 3 and (len(common) > 2 or len(gaps) > 2)):
             yield rows, common
             rows, shared = [], gaps
         rows.append(row)
@@ -303,11 +306,12 @@ def _gutters(rows: list[list[_Run]], gaps: _Gaps) -> list[float]:
             parts = list(group)
             characters = sum(len(run.units) + len(WIDE.findall(run.text)) for run in parts)
             columns[number].append((parts[0].left, max(run.right for run in parts), characters))
-    return gutters if all(_is_text(column) for column in columns) else []
+    # The last column of a text may have one line.
+    return gutters if max(map(len, columns)) >= _LINES and all(map(_is_text, columns)) else []
 
 
 def _is_text(column: list[tuple[float, float, int]]) -> bool:
-    if len(column) < _LINES:
+    if not column:
         return False
     begin, end = min(left for left, _, _ in column), max(right for _, right, _ in column)
     aligned = median(left for left, _, _ in column) - begin <= _ALIGNED * (end - begin)
