@@ -1,7 +1,7 @@
 """Converts PDFs to documents, one per file, with the places where its pages begin."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +62,8 @@ def _read(source: ByteStream, name: str, reports: Reports) -> list[Document]:
     file = _opened(source.data, name)
     try:
         count = len(file)
-        own_labels = [page_label(file.get_page_label(number)) for number in range(count)]
-        given = file.get_metadata_dict()
+        own_labels = [page_label(_decoded(file.get_page_label, number)) for number in range(count)]
+        title, author = (_decoded(file.get_metadata_value, key) for key in ("Title", "Author"))
         read = [_page(file, number) for number in range(count)]
     finally:
         file.close()
@@ -73,13 +73,20 @@ def _read(source: ByteStream, name: str, reports: Reports) -> list[Document]:
     reports.warnings.extend(f"{name}: {fault}." for fault in _faults(pages, sum(not page.lines for page in read)))
     if not text and pages.failed:
         raise SourceError(name, _undecoded(pages), _OCR)
-    work = work_of({"title": given.get("Title"), "author": re.split(r"\s*;\s*", given.get("Author") or "")})
+    work = work_of({"title": title, "author": re.split(r"\s*;\s*", author)})
     labels = own_labels if any(own_labels) else printed if any(printed) else map(str, range(1, count + 1))
     meta = source.meta | {
         "anchor": {"page": 1, "offset": 0},
         "pages": [list(pair) for pair in zip(starts, labels, strict=True)],
     }
     return [Document(content=text, meta=meta | ({"work": work} if work else {}))]
+
+
+def _decoded(read: Callable[..., str], key: int | str) -> str:
+    try:
+        return read(key)
+    except UnicodeDecodeError:
+        return ""
 
 
 def _faults(pages: Decoded, empty: int) -> Iterator[str]:

@@ -418,6 +418,14 @@ def test_title_and_author_come_from_the_file():
     assert document.meta["work"] == {"title": "An atlas", "author": ["Ann Author", "Bo Writer"]}
 
 
+def test_a_title_and_labels_that_cannot_be_decoded_cost_nothing_else():
+    half = b"<feffd92e0020>"
+    catalog = b"/PageLabels<</Nums[0<</P%s>>]>>" % half
+    data = build_pdf(pages_of("Text."), catalog=catalog).replace(b"/Root", b"/Info<</Title%s>>/Root" % half)
+    [document], skipped, _ = read(data)
+    assert (document.content, skipped) == ("Text.", [])
+
+
 def test_pages_without_text_are_reported():
     [document], _, warnings = read(build_pdf([place("One.", 60, 700), b"", place("Three.", 60, 700), b""]))
     assert document.content == "One. Three."
