@@ -494,6 +494,11 @@ def test_a_title_over_columns_and_a_number_between_them_belong_to_neither():
     )
 
 
+def test_letters_that_are_spaced_out_stay_in_their_order():
+    page = b"".join(place(letter, 60 + 30 * at, 700) for at, letter in enumerate("THEROADSOFTHEWEST"))
+    assert squeezed(text_of(build_pdf([page]))) == "THEROADSOFTHEWEST"
+
+
 def test_rows_of_a_table_stay_rows():
     rows = [
         ("Town", "Prefect in 747", "Horses"),

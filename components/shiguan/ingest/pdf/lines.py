@@ -116,8 +116,8 @@ def _read_lines(text_page: Any) -> PageLines:
     count = max(pdfium.FPDFText_CountChars(text_page), 0)
     runs = _runs(text_page, count, vertical=False)
     if count > 8 and 2 * len(runs) > count:
-        # Nearly every character begins a line: the text runs downwards.
-        runs = _runs(text_page, count, vertical=True)
+        # Nearly every character begins a line: the text may run downwards.
+        runs = min(runs, _runs(text_page, count, vertical=True), key=len)
     _set_groups(runs)
     lines = [line for _, group in groupby(sorted(runs, key=lambda run: run.group), lambda run: run.group)
              for line in _lines(list(group))]  # fmt: skip
