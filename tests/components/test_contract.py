@@ -27,6 +27,7 @@ CLASSES = sorted(component_classes(), key=lambda value: value.__name__)
 def snake_case(name):
     for acronym, word in (
         ("EPUB", "Epub"),
+        ("PDF", "Pdf"),
         ("JSONL", "Jsonl"),
         ("BM25", "Bm25"),
         ("OpenAI", "Openai"),
@@ -45,6 +46,7 @@ def test_the_components_are_found():
         "RelevanceGrader",
         "ParentDocumentFetcher",
         "EPUBToDocument",
+        "PDFToDocument",
         "CitationExtractor",
     } <= names
 

@@ -133,6 +133,9 @@ _MULTIBYTE = (
 )  # fmt: skip
 _COMMON = read_patterns(Path(__file__).with_name("encodings.yaml"))["common"]
 _LEAST_SHARE = 0.25
+_EAST_ASIAN_LETTER = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]")
+# Lists of rare names have a twentieth.
+_ENOUGH_LETTERS, _LEAST_COMMON = 30, 0.03
 # The detector's measure of disorder, 0 to 1: the most for readable text, and the difference that counts as a tie.
 _MOST_CHAOS = 0.1
 _TIE = 0.02
@@ -229,6 +232,12 @@ def _east_asian(data: bytes, decode: Callable[[bytes, str], DecodedText | None])
     if len(scores) > 1 and scores[0][0] - scores[1][0] < _LEAD and scores[0][1].text != scores[1][1].text:
         return None
     return scores[0][1]
+
+
+def has_common_characters(text: str) -> bool:
+    """Return whether the East Asian characters of a text are those that texts are written in; few say nothing."""
+    letters = _EAST_ASIAN_LETTER.findall(text)
+    return len(letters) < _ENOUGH_LETTERS or len(_COMMON.findall(text)) > _LEAST_COMMON * len(letters)
 
 
 def _detected(data: bytes) -> DecodedText | None:

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, pairwise
 from operator import itemgetter
 from typing import Any, TypeVar
 
@@ -22,9 +22,7 @@ BLOCK_SEPARATOR = "\n\n"
 """The separator of two blocks of a source in the source's text."""
 
 # Meta that describes a block and not its source; the rest is copied to parents and children.
-_OF_THE_BLOCK = frozenset(
-    {"anchor", "kind", "notes", "start", "file_path", "pages", "cfi", "page_labels", "work", "left_out"}
-)
+_OF_THE_BLOCK = frozenset({"anchor", "kind", "notes", "start", "file_path", "pages", "cfi", "work", "left_out"})
 _OF_THE_SOURCE = ("tenant_id", "source_id", "file_id", "source", "title", "section", "language", "record_id")
 _AnyMark = TypeVar("_AnyMark", Mark, Run)
 # Texts are counted together up to this many characters, which bounds memory.
@@ -121,8 +119,7 @@ class ParentChildSplitter:
 
         :param documents: Blocks in reading order, stamped with `tenant_id` and `source_id`; those of one source are
             consecutive. Blocks without text are left out.
-        :returns: `parents` and `children` in reading order; `warnings` if tokens could not be counted, or pages of a
-            PDF have no text.
+        :returns: `parents` and `children` in reading order; `warnings` if tokens could not be counted.
         :raises ValueError: If a block has no `tenant_id` or `source_id`.
         """
         self.warm_up()
@@ -147,18 +144,7 @@ class ParentChildSplitter:
             parent.meta["units"] = units[file]
             if file in left_out:
                 parent.meta["left_out"] = left_out[file]
-        warnings = [*self._counter.warnings, *_unread_pages(documents)]
-        return {"parents": parents, "children": children, "warnings": warnings}
-
-
-def _unread_pages(documents: list[Document]) -> Iterator[str]:
-    for document in documents:
-        pages = (document.content or "").split("\f") if document.meta.get("page_labels") else []
-        if empty := sum(not page.strip() for page in pages):
-            yield (
-                f"{document.meta['source']}: {empty} of {len(pages)} pages have no text; run text recognition on the "
-                "file if they are pictures."
-            )
+        return {"parents": parents, "children": children, "warnings": list(self._counter.warnings)}
 
 
 def _sections(documents: list[Document]) -> Iterator[_Section]:
@@ -201,17 +187,13 @@ def _joined(blocks: list[Document], offsets: dict[str, int]) -> _Section:
 
 
 def _add(section: _Section, start: int, text: str, meta: dict[str, Any]) -> None:
-    """Add what a block has, moved to its place in the section; if it has pages, each counts as a block."""
+    """Add what a block has, moved to its place in the section; of a file in pages, each counts as a block."""
     kind, anchor = meta.get("kind", "text"), meta.get("anchor")
-    if ("\f" in text or meta.get("page_labels")) and (anchor is None or "page" in anchor):
-        labels = dict(enumerate(meta.get("page_labels") or (), start=1))
-        for page, content in enumerate(text.split("\f"), start=anchor["page"] if anchor else 1):
-            end = start + len(content)
-            section.blocks.append(
-                {"start": start, "end": end, "kind": kind, "anchor": {"page": page, "offset": 0}, "notes": []}
-            )
-            section.pages.append((start, labels.get(page) or str(page)))
-            start = end + 1
+    if "page" in (anchor or {}) or ("\f" in text and anchor is None):
+        for page, (at, end, label) in enumerate(_pages(text, meta), start=(anchor or {"page": 1})["page"]):
+            own = {"start": start + at, "end": start + end, "anchor": {"page": page, "offset": 0}}
+            section.blocks.append({**own, "kind": kind, "notes": []})
+            section.pages.append((start + at, str(page) if label is None else label))
         return
     anchor = anchor or {"offset": section.offset + start}
     notes = [_moved(note, start) for note in meta.get("notes") or ()]
@@ -220,6 +202,18 @@ def _add(section: _Section, start: int, text: str, meta: dict[str, Any]) -> None
     pages = meta.get("pages") or ([(0, "")] if section.pages else [])
     section.pages += [(start + at, label) for at, label in pages]
     section.runs += [(start + at, node, offset) for at, node, offset in meta.get("cfi") or ()]
+
+
+def _pages(text: str, meta: dict[str, Any]) -> Iterator[tuple[int, int, str | None]]:
+    """Yield where each page of a block begins and ends, with its label if its source has labels."""
+    if marks := meta.get("pages"):
+        for (at, label), (end, _) in pairwise([*marks, (len(text), "")]):
+            yield at, end, label
+        return
+    at = 0
+    for content in text.split("\f"):
+        yield at, at + len(content), None
+        at += len(content) + 1
 
 
 def _moved(span: dict[str, Any], by: int) -> dict[str, Any]:

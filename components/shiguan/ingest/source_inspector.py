@@ -2,17 +2,14 @@
 
 import email
 import email.policy
-import io
 import os
 import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pypdf
 from haystack import component
 from haystack.dataclasses import ByteStream
-from pypdf.errors import PyPdfError
 
 from shiguan.errors import SourceError
 from shiguan.ingest.archives import SafeArchive
@@ -21,7 +18,6 @@ from shiguan.ingest.file_types import (
     DOCX,
     HTML,
     JSONL,
-    PDF,
     TABLE,
     TEXT,
     FileType,
@@ -32,8 +28,6 @@ from shiguan.ingest.file_types import (
     opened,
     type_by_name,
 )
-from shiguan.text.places import page_label
-from shiguan.text.works import work_of
 
 MAX_BYTES = 512 * 1024 * 1024
 """The largest file that is read."""
@@ -54,11 +48,6 @@ _AOZORA = {
     ),
 }
 _AGAIN = "Copy or download the file again"
-# The errors of a damaged PDF.
-_DAMAGED = (
-    PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, OSError, RecursionError,
-    NotImplementedError, ArithmeticError, AssertionError,
-)  # fmt: skip
 
 
 @component
@@ -67,13 +56,11 @@ class SourceInspector:
     Turns paths and byte streams into typed, checked sources, and explains those that cannot be read.
 
     It comes first in the index pipeline, before the file router. Missing and empty files, folders, wrong extensions,
-    unknown kinds, text in an uncertain encoding, damaged and locked PDFs and files above the limit are left out and
-    listed in `skipped`; the rest goes on. Text in an encoding other than UTF-8 is recoded, with a warning, so that
-    every converter reads UTF-8.
+    unknown kinds, text in an uncertain encoding and files above the limit are left out and listed in `skipped`; the
+    rest goes on. Text in an encoding other than UTF-8 is recoded, with a warning, so that every converter reads UTF-8.
 
     The meta of every source that goes on has `file_path` as given and `source_key`, by which `SourceStamper` recognizes
-    the file: the resolved absolute path, or the name of a byte stream. A PDF also has the labels of its pages
-    (`page_labels`) and its bibliographic data (`work`).
+    the file: the resolved absolute path, or the name of a byte stream.
 
     Example:
     ```python
@@ -139,8 +126,6 @@ class SourceInspector:
         if kind.is_text:
             data, left_out = _as_utf8(data, name, kind, warnings)
             meta |= {"left_out": dict(left_out)} if left_out else {}
-        if kind is PDF:
-            meta |= _meta_of_pdf(data, name)
         return ByteStream(data, meta={**meta, "file_path": path, "source_key": key}, mime_type=kind.mime_type)
 
 
@@ -158,28 +143,6 @@ def _check_content(data: bytes, name: str, kind: FileType) -> None:
         raise SourceError(name, cause, "Give it the ending that fits its content, or get the right file")
     if kind is DOCX and find_main_part(SafeArchive(data, source=name)) is None:
         raise SourceError(name, "it is a zip archive, but not a DOCX", "Save it as DOCX in a word processor")
-
-
-def _meta_of_pdf(data: bytes, name: str) -> dict[str, Any]:
-    """Read the page labels and metadata of a PDF; if these are damaged, its pages still count."""
-    try:
-        reader = pypdf.PdfReader(io.BytesIO(data))
-        locked = reader.is_encrypted and not reader.decrypt("")
-        pages = 0 if locked else len(reader.pages)
-    except _DAMAGED as error:
-        raise SourceError(name, "the PDF is damaged", "Get another copy, or print it to a new PDF") from error
-    if locked:
-        raise SourceError(name, "the PDF is locked by a password", "Remove the password and ingest it again")
-    if pages == 0:
-        raise SourceError(name, "the PDF has no pages", "Get another copy")
-    try:
-        labels = [page_label(str(label)) for label in reader.page_labels]
-        given: Any = reader.metadata or {}
-        title, author = (str(given.get(key) or "") for key in ("/Title", "/Author"))
-    except _DAMAGED:
-        return {}
-    work = work_of({"title": title, "author": re.split(r"\s*;\s*", author)})
-    return {"page_labels": labels} | ({"work": work} if work else {})
 
 
 def _as_utf8(data: bytes, name: str, kind: FileType, warnings: list[str]) -> tuple[bytes, Counter[str]]:

@@ -65,6 +65,13 @@ def _language_of(sample: str) -> str:
     return best if votes[best] > votes["en"] else "en"
 
 
+def function_word_share(text: str) -> float:
+    """Return the share of function words, of any language that is known, among the words in Latin letters."""
+    words = _LATIN_WORD.findall(text.lower())
+    known = frozenset().union(*_FUNCTION_WORDS.values())
+    return sum(word in known for word in words) / max(len(words), 1)
+
+
 _MODERN, _CLASSICAL = frozenset(_TABLE["modern"]), frozenset(_TABLE["classical"])
 _CLASSICAL_SAMPLE = 2000
 _FEWEST = 12

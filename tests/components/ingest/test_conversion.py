@@ -1,4 +1,3 @@
-import io
 import json
 import os
 import signal
@@ -6,9 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pypdf
 import pytest
 from haystack.dataclasses import ByteStream
+from tests.doubles.pdf_builder import build_pdf
 
 from shiguan import limited_process
 from shiguan.engine.loading import load_index
@@ -52,11 +51,7 @@ def test_a_relative_path_is_looked_up_from_where_the_caller_is_now(reading, tmp_
 
 
 def test_a_file_whose_converter_found_no_text_is_reported(reading):
-    buffer = io.BytesIO()
-    writer = pypdf.PdfWriter()
-    writer.add_blank_page(100, 100)
-    writer.write(buffer)
-    for data, name in ((buffer.getvalue(), "scan.pdf"), (b"---\ntitle: x\n---\n", "a.md")):
+    for data, name in ((build_pdf([b""]), "scan.pdf"), (b"---\ntitle: x\n---\n", "a.md")):
         answer = read(reading, data, name)
         assert (answer["documents"], [entry["cause"] for entry in answer["skipped"]]) == (
             [],

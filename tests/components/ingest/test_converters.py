@@ -10,12 +10,14 @@ from shiguan.ingest.html_page_to_document import HtmlPageToDocument
 from shiguan.ingest.jsonl_to_document import JSONLToDocument
 from shiguan.ingest.markdown_section_splitter import MarkdownSectionSplitter
 from shiguan.ingest.parent_child_splitter import ParentChildSplitter
+from shiguan.ingest.pdf_to_document import PDFToDocument
 from shiguan.ingest.source_inspector import SourceInspector
 
 SMALL = {"parent_min_tokens": 200, "parent_max_tokens": 400, "child_min_tokens": 20, "child_max_tokens": 60}
 STAGES = [
     DocxFileToDocument(), E5DocumentEmbedder(meta_fields_to_embed=["title"]), EPUBToDocument(include_front_matter=True),
-    HtmlPageToDocument(), JSONLToDocument(), MarkdownSectionSplitter(), ParentChildSplitter(**SMALL), SourceInspector(),
+    HtmlPageToDocument(), JSONLToDocument(), MarkdownSectionSplitter(), PDFToDocument(), ParentChildSplitter(**SMALL),
+    SourceInspector(),
 ]  # fmt: skip
 
 

@@ -3,20 +3,16 @@
 import io
 
 import docx
-import pypdf
 import pytest
-from haystack import Document
 from haystack.dataclasses import ByteStream
 from tests.doubles.epub_builder import EpubBuilder, chapter
 from tests.doubles.epub_cfi import CfiReader
 
 from shiguan.claims.citations import cited_place
-from shiguan.engine.answer_object import reference_list
 from shiguan.ingest.docx_file_to_document import DocxFileToDocument
 from shiguan.ingest.epub_to_document import EPUBToDocument
-from shiguan.ingest.file_types import DOCX, PDF
+from shiguan.ingest.file_types import DOCX
 from shiguan.ingest.parent_child_splitter import ParentChildSplitter
-from shiguan.ingest.source_inspector import SourceInspector
 from shiguan.ingest.source_stamper import SourceStamper
 from shiguan.text.places import page_label
 
@@ -152,29 +148,6 @@ def test_existing_passages_are_the_same_passages_with_and_without_pages():
         "prefix": "",
         "suffix": " any page.\n\nOn sixty-two.\n\nStill",
     }
-
-
-def test_a_pdf_has_the_labels_of_its_pages():
-    writer = pypdf.PdfWriter()
-    for _ in range(4):
-        writer.add_blank_page(100, 100)
-    writer.set_page_label(0, 1, style="/r")
-    writer.set_page_label(2, 3, style="/D", start=63)
-    writer.add_metadata({"/Title": "An \u202eatlas", "/Author": "Ann Author; Bo Writer"})
-    buffer = io.BytesIO()
-    writer.write(buffer)
-    stream = ByteStream(buffer.getvalue(), meta={"file_path": "a.pdf"}, mime_type=PDF.mime_type)
-    [source] = SourceInspector().run([stream])["sources"]
-    document = Document(content="first\fsecond\fthird\fon sixty-four", meta=source.meta)
-    [parent] = ParentChildSplitter().run(SourceStamper().run([document], tenant_id="t")["documents"])["parents"]
-    places = [
-        cited_place(parent, (at, at + 5)) for at in map(parent.content.index, ("first", "second", "third", "sixty"))
-    ]
-    assert [one["page"] for one in places] == ["i", "ii", "63", "64"]
-    assert [one["anchor"]["page"] for one in places] == [1, 2, 3, 4]
-    assert all("paragraph" not in one for one in places)
-    assert parent.meta["work"] == {"title": "An atlas", "author": ["Ann Author", "Bo Writer"]}
-    assert reference_list([{"number": 1, **places[3]}]).endswith(", p. 64 (a.pdf)")
 
 
 def test_a_docx_has_headings_and_the_numbers_of_paragraphs():

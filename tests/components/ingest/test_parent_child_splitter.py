@@ -324,10 +324,3 @@ def test_real_books_are_split_into_exact_slices_of_the_right_size(public_data, n
             if part["anchor"]["offset"] == 0 and part["start"] > 0:
                 original = anchors[json.dumps(part["anchor"], sort_keys=True)]
                 assert original.content.startswith(parent.content[part["start"] : part["end"]])
-
-
-def test_pages_of_a_pdf_without_text_give_a_warning():
-    meta = {"tenant_id": "t", "source_id": "s", "source": "a.pdf", "page_labels": ["1", "2", "3", "4"]}
-    assert ParentChildSplitter().run([Document(content="one\f\fthree\f ", meta=meta)])["warnings"] == [
-        "a.pdf: 2 of 4 pages have no text; run text recognition on the file if they are pictures."
-    ]

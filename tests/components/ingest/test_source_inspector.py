@@ -1,6 +1,3 @@
-import io
-
-import pypdf
 import pytest
 from haystack.dataclasses import ByteStream
 from tests.doubles.epub_builder import zip_bytes
@@ -14,17 +11,6 @@ TRADITIONAL = "天寶十四載，安祿山反於范陽。玄宗幸蜀，太子�
 
 def inspect(*sources):
     return SourceInspector().run(list(sources))
-
-
-def pdf(*, pages=1, password=None):
-    writer = pypdf.PdfWriter()
-    for _ in range(pages):
-        writer.add_blank_page(100, 100)
-    if password:
-        writer.encrypt(password)
-    buffer = io.BytesIO()
-    writer.write(buffer)
-    return buffer.getvalue()
 
 
 REFUSED = {
@@ -53,9 +39,6 @@ REFUSED = {
     "text with zero bytes": ("a.txt", b"abc\0def\0\0ghi" * 20, "NUL bytes", "UTF-8"),
     "utf-8 text with one zero byte": ("a.txt", "安禄山\0反。".encode(), "NUL bytes", "UTF-8"),
     "text in no encoding": ("a.txt", bytes(range(128, 256)) * 4, "not certain", "UTF-8"),
-    "pdf that is locked": ("a.pdf", pdf(password="secret"), "locked by a password", "Remove the password"),
-    "pdf that is damaged": ("a.pdf", b"%PDF-1.4\ngarbage", "the PDF is damaged", "another copy"),
-    "pdf without pages": ("a.pdf", pdf(pages=0), "the PDF has no pages", "another copy"),
     "old word file": ("a.doc", b"x", "the kind `.doc`", "DOCX"),
     "kindle file": ("a.mobi", b"x", "the kind `.mobi`", "EPUB"),
     "json file": ("a.json", b"{}", "the kind `.json`", "JSONL"),

@@ -1,0 +1,1 @@
+"""Reads PDFs: characters to lines, lines to pages, pages to one text."""

@@ -1,0 +1,129 @@
+"""Converts PDFs to documents, one per file, with the places where its pages begin."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pypdfium2
+import pypdfium2.raw as pdfium
+from haystack import Document, component
+from haystack.dataclasses import ByteStream
+
+from shiguan.errors import SourceError
+from shiguan.ingest.file_types import Reports, converted
+from shiguan.ingest.pdf.decoding import Decoded, decode_pages
+from shiguan.ingest.pdf.lines import PageLines, read_lines
+from shiguan.ingest.pdf.pages import join_pages, remove_heads
+from shiguan.text.places import page_label
+from shiguan.text.works import work_of
+
+_OCR = "Run text recognition (OCR) on it"
+_NAMED = 20
+
+
+@component
+class PDFToDocument:
+    """
+    Reads PDFs with PDFium into one text in reading order, so that sentences are whole and every page can be cited.
+
+    Lines are joined to paragraphs and words that are broken at a line's end to words; columns are read one after the
+    other although the file may write them row by row; ligatures become letters. Running heads, feet and page numbers
+    are left out: a sentence that crosses a page is one sentence. The number of a note that is raised behind a word or
+    number stands in brackets, `755[1]`, an exponent as such, `km²`. Files that open without a password are read,
+    encrypted or not.
+
+    Pages whose text cannot be decoded, because their fonts do not say which characters they draw, are left out and
+    named in `warnings`, as are pages without text. Bytes of a Chinese, Japanese or Korean encoding in a Latin font are
+    decoded where that is certain.
+
+    The meta of a document: `pages`, the offset of every page in the content and its label, from the file or as
+    printed, empty where neither is known; `anchor`, `{"page": 1, "offset": 0}`; `work`, its title and author.
+
+    ```python
+    result = PDFToDocument().run(sources=["book.pdf"])
+    result["documents"][0].meta["pages"]   # [[0, 'iv'], [1893, 'v'], …]
+    ```
+    """
+
+    @component.output_types(documents=list[Document], skipped=list[dict[str, str]], warnings=list[str])
+    def run(self, sources: list[str | Path | ByteStream]) -> dict[str, Any]:
+        """
+        Convert files.
+
+        :param sources: Paths or byte streams of PDFs.
+        :returns: `documents`, one per file that has text; `skipped`, one `{"source", "cause", "next_step"}` per file
+            that is damaged, locked or cannot be decoded; `warnings`.
+        """
+        return converted(sources, _read)
+
+
+def _read(source: ByteStream, name: str, reports: Reports) -> list[Document]:
+    file = _opened(source.data, name)
+    try:
+        count = len(file)
+        own_labels = [page_label(_decoded(file.get_page_label, number)) for number in range(count)]
+        title, author = (_decoded(file.get_metadata_value, key) for key in ("Title", "Author"))
+        read = [_page(file, number) for number in range(count)]
+    finally:
+        file.close()
+    pages = decode_pages(read)
+    bodies, printed = remove_heads(pages.pages)
+    text, starts = join_pages(bodies)
+    reports.warnings.extend(f"{name}: {fault}." for fault in _faults(pages, sum(not page.lines for page in read)))
+    if not text and pages.failed:
+        raise SourceError(name, _undecoded(pages), _OCR)
+    work = work_of({"title": title, "author": re.split(r"\s*;\s*", author)})
+    labels = own_labels if any(own_labels) else printed if any(printed) else map(str, range(1, count + 1))
+    meta = source.meta | {
+        "anchor": {"page": 1, "offset": 0},
+        "pages": [list(pair) for pair in zip(starts, labels, strict=True)],
+    }
+    return [Document(content=text, meta=meta | ({"work": work} if work else {}))]
+
+
+def _decoded(read: Callable[..., str], key: int | str) -> str:
+    try:
+        return read(key)
+    except UnicodeDecodeError:
+        return ""
+
+
+def _faults(pages: Decoded, empty: int) -> Iterator[str]:
+    count = len(pages.pages)
+    if pages.failed:
+        yield f"{_undecoded(pages)}; run text recognition (OCR) on the file"
+    if empty:
+        yield f"{empty} of {count} pages have no text; run text recognition on the file if they are pictures"
+    if pages.unknown:
+        yield f"{pages.unknown} characters cannot be decoded and are written as \ufffd"
+    if pages.guessed:
+        yield f"read as {pages.guessed}, which was guessed; check that the words are right"
+
+
+def _undecoded(pages: Decoded) -> str:
+    named = ", ".join(map(str, pages.failed[:_NAMED])) + (", …" if len(pages.failed) > _NAMED else "")
+    return f"{len(pages.failed)} of {len(pages.pages)} pages have text that cannot be decoded ({named})"
+
+
+def _opened(data: bytes, name: str) -> pypdfium2.PdfDocument:
+    try:
+        return pypdfium2.PdfDocument(data)
+    except pypdfium2.PdfiumError as error:
+        if error.err_code == pdfium.FPDF_ERR_PASSWORD:
+            raise SourceError(
+                name, "the PDF is locked by a password", "Remove the password and ingest it again"
+            ) from error
+        cause = "the PDF is damaged or has no pages"
+        raise SourceError(name, cause, "Get another copy, or print it to a new PDF") from error
+
+
+def _page(file: pypdfium2.PdfDocument, number: int) -> PageLines:
+    try:
+        page = file[number]
+    except pypdfium2.PdfiumError:
+        return PageLines([], 0)
+    try:
+        return read_lines(page)
+    finally:
+        page.close()

@@ -1,0 +1,532 @@
+"""PDFs of every encoding and layout, read to text; what cannot be read is reported."""
+
+import io
+import itertools
+import random
+import re
+import time
+from pathlib import Path
+
+import pypdf
+import pytest
+from haystack.dataclasses import ByteStream
+from rapidfuzz.distance import Levenshtein
+from tests.doubles.pdf_builder import HELVETICA, build_pdf, cid_font, place, simple_font, to_unicode_map
+
+from shiguan.claims.citations import cited_place
+from shiguan.engine.answer_object import reference_list
+from shiguan.engine.library import Library
+from shiguan.engine.runner import Runner
+from shiguan.ingest.parent_child_splitter import ParentChildSplitter
+from shiguan.ingest.pdf_to_document import PDFToDocument
+from shiguan.ingest.source_stamper import SourceStamper
+from shiguan.stores.embedded.shards import close_all_shards
+
+ENGLISH = (
+    "The caravan left the western gate at dawn and by noon had reached the second well, where the guide told them that "
+    "the river could not be crossed before the month of thaw. The ferry had been burned in 748 by raiders of the "
+    "northern tribes, and nobody had dared to rebuild it since the prefect was murdered on the road to Kucha. They "
+    "therefore turned south and followed the dry bed of a stream for eleven days, buying water from shepherds. "
+)
+FRENCH = ENGLISH.replace("prefect", "préfet").replace("second", "séparé").replace("guide", "hôtelier")
+CHINESE = (
+    "天宝六载，安西都护府在龟兹，节度使高仙芝引兵过葱岭。军行百余日，至连云堡，其夜大雪，冻者三百人。驿站每日换马两次，烽燧每夜举火三次。"
+    "城中粮尽，将士掘鼠而食，犹不肯降。使者自长安来，赐绢五千匹，众皆呼万岁。"
+)
+TAIWANESE = (
+    "天寶六載，安西都護府在龜茲，節度使高仙芝引兵過蔥嶺。軍行百餘日，至連雲堡，其夜大雪，凍者三百人。驛站每日換馬兩次，烽燧每夜舉火三次。"
+    "城中糧盡，將士掘鼠而食，猶不肯降。使者自長安來，賜絹五千匹，眾皆呼萬歲。"
+)
+JAPANESE = (
+    "安禄山は范陽で兵を挙げた。その年の冬、洛陽は落ち、皇帝は都を捨てて蜀へ向かった。道中の宿場では馬も食糧も尽きていた。"
+    "郭子儀は北の兵を集め、翌年の秋に都を取り戻した。戦いは八年続き、多くの村が失われた。"
+)
+KOREAN = (
+    "고선지는 군사를 이끌고 총령을 넘었다. 그날 밤 큰 눈이 내려 삼백 명이 얼었다. 사신은 장안에서 와서 비단 오천 필을 내렸다. "
+    "성 안의 양식이 떨어졌으나 장수들은 끝내 항복하지 않았다. "
+)
+COURIER = HELVETICA.replace(b"Helvetica", b"Courier")
+NAMES = "space comma period quoteright zero one two three four five six seven eight nine fi fl ffi".split()
+_LATIN = [*" ,.’0123456789", "fi", "fl", "ffi"]
+DIFFERENCES = "<</Differences[1" + "".join(f"/{name}" for name in NAMES) + "]>>"
+CODES = {text: bytes([code]) for code, text in enumerate(_LATIN, start=1)}
+OWN = {character: code for code, character in enumerate(dict.fromkeys(CHINESE + "𠮷"), start=1)}
+TABLE = to_unicode_map({code: character for character, code in OWN.items()}, 2)
+
+
+def varied(text):
+    """A longer text of the same words, none of which comes back at the same place of a page."""
+    parts, dice = text.split() if " " in text else re.findall("[^，。]*[，。]", text), random.Random(7)
+    return (" " if " " in text else "").join(part for _ in range(12) for part in dice.sample(parts, len(parts)))
+
+
+def own_codes(text):
+    return b"".join(OWN[character].to_bytes(2, "big") for character in text)
+
+
+def named_glyphs(text):
+    """Codes of the font of differences, with ligatures where a typesetter has them."""
+    for ligature in ("ffi", "fi", "fl"):
+        text = text.replace(ligature, f"\0{ligature}\0")
+    return b"".join(
+        CODES[part] if part in ("ffi", "fi", "fl") else b"".join(CODES.get(c, c.encode()) for c in part)
+        for part in text.split("\0")
+    )
+
+
+def coded(encoding):
+    return lambda text: text.encode(encoding)
+
+
+# A text, the font that draws it, its bytes in that font, the width of a character as a share of the font's size.
+ENCODINGS = {
+    "WinAnsi": (FRENCH, HELVETICA, coded("cp1252"), 0.5),
+    "MacRoman": (FRENCH, simple_font("/MacRomanEncoding"), coded("mac_roman"), 0.5),
+    "Standard": (ENGLISH, simple_font("/StandardEncoding"), coded("ascii"), 0.5),
+    "names of glyphs and ligatures": (
+        ENGLISH.replace("river", "official flow"), simple_font(DIFFERENCES), named_glyphs, 0.5,
+    ),
+    "own codes with a table": (CHINESE, cid_font("Identity-H", "Identity", TABLE), own_codes, 1),
+    "GBK-EUC-H": (CHINESE, cid_font("GBK-EUC-H", "GB1"), coded("gbk"), 1),
+    "UniGB-UTF16-H": (CHINESE, cid_font("UniGB-UTF16-H", "GB1"), coded("utf-16-be"), 1),
+    "ETen-B5-H": (TAIWANESE, cid_font("ETen-B5-H", "CNS1"), coded("big5"), 1),
+    "UniCNS-UTF16-H": (TAIWANESE, cid_font("UniCNS-UTF16-H", "CNS1"), coded("utf-16-be"), 1),
+    "90ms-RKSJ-H": (JAPANESE, cid_font("90ms-RKSJ-H", "Japan1"), coded("cp932"), 1),
+    "KSCms-UHC-H": (KOREAN, cid_font("KSCms-UHC-H", "Korea1"), coded("cp949"), 1),
+    "GBK in a Latin font": (CHINESE, COURIER, coded("gbk"), 1.2),
+}  # fmt: skip
+
+
+class Setter:
+    """Sets a text in columns: `columns` of them, line by line over the page or one column after the other."""
+
+    def __init__(self, encoding, *, columns=1, by_row=False, words=False, heads=False, turned=False):
+        self.text, self.font, self.code, self.wide = ENCODINGS[encoding]
+        self.text = varied(self.text)
+        self.columns, self.by_row, self.words, self.heads, self.turned = columns, by_row, words, heads, turned
+
+    def pages(self):
+        text, size = self.text, 10
+        width = (480 - 24 * (self.columns - 1)) / self.columns
+        lines = list(self._lines(text, int(width / (self.wide * size))))
+        height = 24
+        on_page = height * self.columns
+        for number, start in enumerate(range(0, len(lines), on_page)):
+            columns = [lines[start:][at * height : (at + 1) * height] for at in range(self.columns)]
+            cells = [
+                (60 + at * (width + 24), 740 - 15 * row, line)
+                for at, column in enumerate(columns)
+                for row, line in enumerate(column)
+            ]
+            if self.by_row:
+                cells.sort(key=lambda cell: (-cell[1], cell[0]))
+            if self.heads:
+                cells = [(60, 800, self.text[:8]), *cells]
+            content = b"".join(self._placed(line, x, y, size) for x, y, line in cells)
+            yield content + (place(str(number + 7), 300, 40, font="N") if self.heads else b"")
+
+    def _lines(self, text, characters):
+        if " " not in text:
+            yield from (text[at : at + characters] for at in range(0, len(text), characters))
+            return
+        line = ""
+        for word in text.split():
+            if line and len(line) + 1 + len(word) > characters:
+                yield line
+                line = word
+            else:
+                line = f"{line} {word}".strip()
+        yield line
+
+    def _placed(self, line, x, y, size):
+        if not self.words:
+            parts = [(0, line)]
+        else:
+            parts, at = [], 0
+            for word in line.split(" "):
+                parts.append((at, word))
+                at += len(word) + 1
+        spread = 0.62 if self.wide == 0.5 else self.wide
+        placed = b"".join(place(self.code(part), x + at * spread * size, y, size=size) for at, part in parts)
+        return b"q 0 1 -1 0 842 0 cm " + placed + b"Q\n" if self.turned else placed
+
+
+LAYOUTS = {
+    "one column": {},
+    "every word placed by itself": {"words": True},
+    "two columns, one after the other": {"columns": 2},
+    "two columns, row by row": {"columns": 2, "by_row": True},
+    "running heads and page numbers": {"heads": True},
+    "three columns, row by row": {"columns": 3, "by_row": True},
+    "turned by a quarter": {"turned": True},
+}
+
+
+def read(data, **meta):
+    result = PDFToDocument().run([ByteStream(data, meta={"file_path": "a.pdf", **meta})])
+    return result["documents"], result["skipped"], result["warnings"]
+
+
+def text_of(data):
+    [document], skipped, _ = read(data)
+    assert skipped == []
+    return document.content
+
+
+def squeezed(text):
+    return "".join(text.split())
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_every_encoding_is_read_in_every_layout(encoding, layout):
+    setter = Setter(encoding, **LAYOUTS[layout])
+    data = build_pdf(setter.pages(), fonts={"F": setter.font, "N": HELVETICA}, to_unicode=TABLE)
+    found, right = squeezed(text_of(data)), squeezed(setter.text)
+    assert 1 - Levenshtein.distance(found, right) / len(right) >= 0.99
+
+
+def pages_of(*texts, encoding="cp1252", font="F"):
+    """Pages of one line each."""
+    return [place(text, 60, 700, encoding=encoding, font=font) for text in texts]
+
+
+# What a page may have that no table explains: its bytes, the font that draws them.
+SHIFTED = "".join(chr(ord(character) - 29) for character in ENGLISH).encode("utf-16-be")
+UNREADABLE = {
+    "names of glyphs": (bytes(range(97, 123)), simple_font(
+        "<</Differences[97" + "".join(f"/g{130 + code}" for code in range(26)) + "]>>"
+    )),
+    "names of glyphs that are no letters": (bytes(range(1, 31)), simple_font(
+        "<</Differences[1" + "".join(f"/g{130 + code}" for code in range(30)) + "]>>"
+    )),
+    "own codes without a table": (own_codes(CHINESE), cid_font("Identity-H", "Identity")),
+    "own codes that are letters moved along": (SHIFTED, cid_font("Identity-H", "Identity")),
+    "a table of private characters": (
+        own_codes(CHINESE), cid_font("Identity-H", "Identity", TABLE),
+    ),
+    "bytes that no encoding explains": (bytes(range(0xC0, 0xFF)) * 2, HELVETICA),
+    "Japanese bytes of which a Latin font lacks some": (JAPANESE.encode("cp932"), HELVETICA),
+    "Chinese bytes in a font with Adobe's own encoding": (CHINESE.encode("gbk"), simple_font("/StandardEncoding")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+def test_every_page_that_cannot_be_decoded_is_reported_and_not_read(kind):
+    data, font = UNREADABLE[kind]
+    private = to_unicode_map({code: chr(0xE000 + code) for code in OWN.values()}, 2)
+    pages = [place(ENGLISH[:90], 60, 700, font="N"), place(data, 60, 700), place(ENGLISH[90:180], 60, 700, font="N")]
+    built = build_pdf([*pages, place(data, 60, 700)], fonts={"F": font, "N": HELVETICA}, to_unicode=private)
+    [document], skipped, warnings = read(built)
+    assert (squeezed(document.content), skipped) == (squeezed(ENGLISH[:180]), [])
+    assert warnings == [
+        "a.pdf: 2 of 4 pages have text that cannot be decoded (2, 4); run text recognition (OCR) on the file."
+    ]
+    documents, [refused], _ = read(build_pdf([place(data, 60, 700)], fonts={"F": font}, to_unicode=private))
+    assert (documents, refused["cause"]) == ([], "1 of 1 pages have text that cannot be decoded (1)")
+
+
+def test_glyphs_that_are_numbered_like_letters_are_text():
+    names = "".join(f"/c{code}" for code in range(32, 127))
+    data = build_pdf(pages_of(ENGLISH[:100]), fonts={"F": simple_font(f"<</Differences[32{names}]>>")})
+    assert text_of(data) == ENGLISH[:100].strip()
+
+
+@pytest.mark.parametrize(("text", "encoding"), [(TAIWANESE, "big5"), (JAPANESE, "euc_jp"), (KOREAN, "cp949")])
+def test_bytes_of_an_asian_encoding_in_a_latin_font_are_decoded(text, encoding):
+    lines = [text[at : at + 20] for at in range(0, len(text), 20)]
+    page = b"".join(place(line, 60, 700 - 15 * row, encoding=encoding) for row, line in enumerate(lines))
+    [document], _, [warning] = read(build_pdf([page], fonts={"F": COURIER}))
+    assert squeezed(document.content) == squeezed(text)
+    assert "which was guessed" in warning
+
+
+def test_half_a_character_costs_nothing_but_itself():
+    table = to_unicode_map({1: "a", 2: "b", 3: "c", 4: "𠮷"}, 1).replace(b"<0062>", b"<d92e>")
+    font = HELVETICA.replace(b"/Encoding", b"/ToUnicode 3 0 R/Encoding")
+    many = b"\1\3" * 10
+    [document], _, warnings = read(build_pdf([place(many + b"\2\3\4", 60, 700)], fonts={"F": font}, to_unicode=table))
+    assert document.content == "ac" * 10 + "\ufffdc𠮷"
+    assert warnings == ["a.pdf: 1 characters cannot be decoded and are written as \ufffd."]
+
+
+def locked(data, **passwords):
+    writer, buffer = pypdf.PdfWriter(clone_from=io.BytesIO(data)), io.BytesIO()
+    writer.encrypt(**passwords)
+    writer.write(buffer)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("algorithm", ["RC4-40", "RC4-128", "AES-128", "AES-256"])
+def test_a_file_that_opens_without_a_password_is_read_and_another_refused(algorithm):
+    data = build_pdf(pages_of("The ferry had been burned."))
+    owned = locked(data, user_password="", owner_password="owner", algorithm=algorithm)
+    assert text_of(owned) == "The ferry had been burned."
+    documents, [refused], _ = read(locked(data, user_password="secret", algorithm=algorithm))
+    assert (documents, refused) == (
+        [],
+        {
+            "source": "a.pdf",
+            "cause": "the PDF is locked by a password",
+            "next_step": "Remove the password and ingest it again",
+        },
+    )
+
+
+def test_a_file_that_is_damaged_or_empty_says_so():
+    for data in (b"%PDF-1.4\ngarbage", build_pdf([])):
+        documents, [refused], _ = read(data)
+        assert (documents, refused["cause"]) == ([], "the PDF is damaged or has no pages")
+
+
+def raised(*parts, y=700):
+    """A line in which every second part is a superscript."""
+    content = b"BT 60 %d Td " % y
+    for number, part in enumerate(parts):
+        content += (b"/F 6 Tf 5 Ts" if number % 2 else b"/F 11 Tf 0 Ts") + b" (%s) Tj " % part.encode()
+    return content + b"ET\n"
+
+
+def test_a_raised_number_never_joins_what_stands_before_it():
+    page = raised(
+        "An Lushan rose in 755", "1", " with 150,000", "2", " men; the city had 48", "13", " gates.", "4"
+    ) + raised("The plain had 40 km", "2", " and 10", "6", " people, the 2", "nd", " of them a king.", y=680)
+    assert text_of(build_pdf([page])) == (
+        "An Lushan rose in 755[1] with 150,000[2] men; the city had 48[13] gates.[4]\n\n"
+        "The plain had 40 km² and 10⁶ people, the 2nd of them a king."
+    ).replace("\n\n", " ")
+
+
+def test_words_broken_at_the_end_of_a_line_are_joined_and_hyphens_of_words_kept():
+    lines = [
+        "The well-known prefect was mur-", "dered on the road, and the well-", "known ferry of the Anglo-",
+        "Saxon guide was burned in 747-", "748 by a soft\u00ad", "ly spoken man with a re-", "markable beard.",
+    ]  # fmt: skip
+    page = b"".join(place(line, 60, 700 - 15 * row) for row, line in enumerate(lines))
+    assert text_of(build_pdf([page])) == (
+        "The well-known prefect was murdered on the road, and the well-known ferry of the Anglo-Saxon guide was burned "
+        "in 747-748 by a softly spoken man with a remarkable beard."
+    )
+
+
+def prose(language):
+    """Sentences that say something else each, so that every place of a book has its own words."""
+    dice = random.Random(11)
+    if language == "zh":
+        who, where, what = (
+            "高仙芝 封常清 哥舒翰 李嗣业 程千里 段秀实".split(),
+            "龟兹 疏勒 于阗 焉耆 碎叶".split(),
+            "绢 马 粟 箭 甲".split(),
+        )
+        return "".join(
+            f"{dice.choice(who)}在{dice.choice(where)}城外遇见{dice.choice(who)}的使者，用{dice.randrange(20, 900)}匹{dice.choice(what)}"
+            f"换来{dice.randrange(30, 900)}石粮食，然后领兵向{dice.choice(where)}去了。"
+            for _ in range(260)
+        )
+    who, where = "Gao Feng Geshu Li Cheng Duan".split(), "Kucha Kashgar Khotan Karashahr Suyab".split()
+    return " ".join(
+        f"General {dice.choice(who)} met the envoys of {dice.choice(who)} outside {dice.choice(where)} and exchanged "
+        f"{dice.randrange(20, 900)} bolts of silk for {dice.randrange(30, 900)} horses before he marched to "
+        f"{dice.choice(where)} with an experienced company of archers."
+        for _ in range(220)
+    )
+
+
+def book(language):
+    """Pages with running heads and numbers that change sides, and the quotations that cross from page to page."""
+    text, lines = prose(language), []
+    if language == "zh":
+        lines = re.findall(r".{1,36}(?!\d)", text)  # no line ends within a number
+        code, font = "gbk", cid_font("GBK-EUC-H", "GB1")
+        heads = ("安西行纪", "卷三　军粮")
+    else:
+        code, font, line, heads = "cp1252", HELVETICA, "", ("ROADS OF THE WEST", "Chapter Three: The Price of Horses")
+        for word in text.split():
+            if len(line) + len(word) > 78:
+                # Every tenth line ends within a word.
+                cut = len(word) // 2 if len(lines) % 10 == 9 and word.isalpha() and len(word) > 7 else 0
+                lines.append(f"{line} {word[:cut]}-".strip() if cut else line)
+                line = word[cut:]
+            else:
+                line = f"{line} {word}".strip()
+        lines.append(line)
+    pages = [lines[at : at + 20] for at in range(0, len(lines), 20)]
+    built = []
+    for number, page in enumerate(pages):
+        side = number % 2
+        built.append(
+            place(heads[side], 60 + 200 * side, 800, size=9, encoding=code)
+            + b"".join(place(line, 60, 760 - 16 * row, encoding=code) for row, line in enumerate(page))
+            + place(f"- {41 + number} -", 60 + 400 * side, 40, size=9, font="N")
+        )
+    letters = [len(re.sub(r"[\s-]", "", "".join(page))) for page in pages]
+    sentences = re.findall(r"[^。]+。" if language == "zh" else r"[^.]+\.", text)
+    spans = list(itertools.pairwise(itertools.accumulate((len("".join(s.split())) for s in sentences), initial=0)))
+    breaks = list(itertools.accumulate(letters))
+    crossing = [
+        s.strip()
+        for s, (start, end) in zip(sentences, spans, strict=True)
+        if any(start + 3 < at < end - 3 for at in breaks)
+    ]
+    return build_pdf(built, fonts={"F": font, "N": HELVETICA}), crossing
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_true_quotations_over_a_page_break_are_found_on_the_page_where_they_begin(tmp_path, language):
+    data, quotations = book(language)
+    (tmp_path / "book.pdf").write_bytes(data)
+    library = Library(data_dir=tmp_path / "library")
+    [ingested] = library.ingest([tmp_path / "book.pdf"], tenant_id="t")
+    assert ingested.warnings == []
+    with Runner(data_dir=tmp_path / "library") as runner:
+        marks = "“{}”" if language == "en" else "「{}」"
+        found = runner.verify("\n\n".join(map(marks.format, quotations)), tenant_id="t")["items"]
+    close_all_shards()
+    assert len(quotations) >= 12
+    verdicts = [item["verdict"] for item in found]
+    assert len(verdicts) == len(quotations)
+    assert verdicts.count("found") / len(verdicts) >= 0.97
+    pages = [int(item["page"]) for item in found]
+    assert pages == sorted(pages)
+    assert pages[0] == 41
+
+
+def test_the_labels_of_pages_come_from_the_file_else_from_what_is_printed():
+    texts = ["Preface of a book.", "It goes on here.", "The first chapter.", "It ends in Kucha."]
+    feet = [place(number, 300, 40, font="F") for number in ("vii", "viii", "9", "10")]
+    printed = build_pdf(place(text, 60, 700) + foot for text, foot in zip(texts, feet, strict=True))
+    labels = b"/PageLabels<</Nums[0<</S/r/St 3>>2<</S/D/St 63>>]>>"
+    own = build_pdf((place(text, 60, 700) for text in texts), catalog=labels)
+    for data, expected in ((printed, ["vii", "viii", "9", "10"]), (own, ["iii", "iv", "63", "64"])):
+        [document], _, warnings = read(data, source="a.pdf")
+        assert (document.content.split(), warnings) == (" ".join(texts).split(), [])
+        [parent] = ParentChildSplitter().run(SourceStamper().run([document], tenant_id="t")["documents"])["parents"]
+        starts = [parent.content.index(text) for text in texts]
+        places = [cited_place(parent, (at, at + 5)) for at in starts]
+        assert [one["page"] for one in places] == expected
+        assert [one["anchor"]["page"] for one in places] == [1, 2, 3, 4]
+        assert all("paragraph" not in one for one in places)
+    assert reference_list([{"number": 1, **places[3]}]).endswith(", p. 64 (a.pdf)")
+
+
+def test_title_and_author_come_from_the_file():
+    writer, buffer = pypdf.PdfWriter(clone_from=io.BytesIO(build_pdf(pages_of("Text.")))), io.BytesIO()
+    writer.add_metadata({"/Title": "An \u202eatlas", "/Author": "Ann Author; Bo Writer"})
+    writer.write(buffer)
+    [document], _, _ = read(buffer.getvalue())
+    assert document.meta["work"] == {"title": "An atlas", "author": ["Ann Author", "Bo Writer"]}
+
+
+def test_a_title_and_labels_that_cannot_be_decoded_cost_nothing_else():
+    half = b"<feffd92e0020>"
+    catalog = b"/PageLabels<</Nums[0<</P%s>>]>>" % half
+    data = build_pdf(pages_of("Text."), catalog=catalog).replace(b"/Root", b"/Info<</Title%s>>/Root" % half)
+    [document], skipped, _ = read(data)
+    assert (document.content, skipped) == ("Text.", [])
+
+
+def test_pages_without_text_are_reported():
+    [document], _, warnings = read(build_pdf([place("One.", 60, 700), b"", place("Three.", 60, 700), b""]))
+    assert document.content == "One. Three."
+    assert warnings == ["a.pdf: 2 of 4 pages have no text; run text recognition on the file if they are pictures."]
+    assert document.meta["pages"] == [[0, "1"], [5, "2"], [5, "3"], [11, "4"]]
+
+
+def test_a_page_that_has_nothing_but_a_line_keeps_it():
+    text = text_of(build_pdf(place(f"Potato {number}", 60, 700) + place(str(number), 300, 40) for number in range(5)))
+    assert text.split() == "Potato 0 Potato 1 Potato 2 Potato 3 Potato 4".split()
+
+
+def test_headings_that_count_and_verses_that_return_are_no_running_heads():
+    poems = [
+        place(f"Poem {number}", 60, 760, size=16)
+        + place("Roll on, thou dark river of the west,", 60, 700)
+        + place(f"{word} saw thee burn in the month of thaw.", 60, 680)
+        for number, word in enumerate(("Nobody", "Everybody", "Somebody"), start=1)
+    ]
+    text = text_of(build_pdf(poems))
+    assert [text.count(f"Poem {number}") for number in (1, 2, 3)] == [1, 1, 1]
+
+
+def test_time_grows_with_the_number_of_pages():
+    page = b"".join(place(f"The {row}th caravan left the western gate.", 60, 760 - 14 * row) for row in range(8))
+    seconds = []
+    for count in (400, 1_600):
+        data = build_pdf(page + place(str(number), 300, 40) for number in range(count))
+        started = time.process_time()
+        [document], _, _ = read(data)
+        seconds.append(time.process_time() - started)
+        assert len(document.meta["pages"]) == count
+    assert seconds[1] < 8 * seconds[0]
+
+
+def test_columns_of_vertical_writing_are_read_from_the_right():
+    zh = "安西都护府在龟兹节度使高仙芝引兵过葱岭军行百余日至连云堡其夜大雪冻者三百人"
+    columns = [zh[at : at + 8] for at in range(0, len(zh), 8)]
+    whole = b"".join(place(text, 500 - 20 * at, 700, encoding="gbk") for at, text in enumerate(columns))
+    single = b"".join(
+        place(letter, 500 - 20 * at, 700 - 12 * row, encoding="gbk")
+        for at, text in enumerate(columns)
+        for row, letter in enumerate(text)
+    )
+    for page, writing in ((whole, "GBK-EUC-V"), (single, "GBK-EUC-H")):
+        assert text_of(build_pdf([page], fonts={"F": cid_font(writing, "GB1")})) == zh
+
+
+def test_a_title_over_columns_and_a_number_between_them_belong_to_neither():
+    left = [
+        "The committee reviewed the",
+        "annual report and approved",
+        "the budget of nine hundred",
+        "silver bars this year.",
+    ]
+    right = ["In the second matter it was", "decided that the old bridge", "be taken down."]
+    title = place("Minutes of the Council of the Western Garrison at Kucha", 150, 740, size=14)
+    rows = [
+        place(line, x, 700 - 16 * at)
+        for at in range(4)
+        for x, own in ((60, left), (330, right))
+        for line in own[at : at + 1]
+    ]
+    assert squeezed(text_of(build_pdf([title + b"".join(rows) + place("- 12 -", 300, 40)]))) == squeezed(
+        "Minutes of the Council of the Western Garrison at Kucha " + " ".join([*left, *right]) + " - 12 -"
+    )
+
+
+def test_letters_that_are_spaced_out_stay_in_their_order():
+    page = b"".join(place(letter, 60 + 30 * at, 700) for at, letter in enumerate("THEROADSOFTHEWEST"))
+    assert squeezed(text_of(build_pdf([page]))) == "THEROADSOFTHEWEST"
+
+
+def test_rows_of_a_table_stay_rows():
+    rows = [
+        ("Town", "Prefect in 747", "Horses"),
+        ("Kucha", "Gao Xianzhi", "2,400"),
+        ("Khotan", "Feng Changqing", "900"),
+    ]
+    cells = [place(cell, 60 + 140 * at, 700 - 14 * row) for row, own in enumerate(rows) for at, cell in enumerate(own)]
+    assert text_of(build_pdf([b"".join(cells)])) == (
+        "Town Prefect in 747 Horses\nKucha Gao Xianzhi 2,400\nKhotan Feng Changqing 900"
+    )
+
+
+CASES = Path(__file__).parents[4] / "shared" / "cases"
+RIGHT = {
+    "pdf-aes/aes-256-no-user-password.pdf": "paid nine coins for each camel. Nobody dared to rebuild the ferry",
+    "pdf-running-heads/running-heads.pdf": (
+        "nobody had dared to rebuild it since the prefect was murdered on the road to Kucha."
+    ),
+    "pdf-surrogates/kscms-uhc-h.pdf": "고선지는 군사를 이끌고 총령을 넘었다.",
+    "pdf-two-columns/two-columns-row-order.pdf": (
+        "The committee reviewed the annual report and approved the budget of nine hundred silver bars for the coming year"
+    ),
+    "pdf-unreadable-text/gbk-in-simple-font.pdf": "安西都护府在龟兹，节度使高仙芝引兵过葱岭。",
+}
+
+
+@pytest.mark.parametrize("case", RIGHT)
+def test_the_cases_of_real_files_are_read_right(case):
+    if not (CASES / case).is_file():
+        pytest.skip(f"no case at {CASES / case}")
+    assert RIGHT[case] in text_of((CASES / case).read_bytes())
