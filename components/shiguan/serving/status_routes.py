@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -34,6 +35,9 @@ class Readiness:
         self._states: dict[str, str] = {}
         self._looked = float("-inf")
         self._looking = asyncio.Lock()
+        # Threads of their own, one for each part: what else the server does cannot keep a check waiting.
+        self._threads = ThreadPoolExecutor(thread_name_prefix="ready")
+        self._checking: dict[str, asyncio.Future[Any]] = {}
 
     async def ready(self) -> tuple[bool, dict[str, str]]:
         """Check every part; whether all are well, and the state of each."""
@@ -46,8 +50,11 @@ class Readiness:
         return good, dict(self._states)
 
     async def _state(self, part: str, check: Callable[[], Any]) -> str:
+        checking = self._checking.get(part)
+        if checking is None or checking.done():  # one that is stuck is not started a second time
+            checking = self._checking[part] = asyncio.get_running_loop().run_in_executor(self._threads, check)
         try:
-            await asyncio.wait_for(asyncio.to_thread(check), _CHECK_SECONDS)
+            await asyncio.wait_for(asyncio.shield(checking), _CHECK_SECONDS)
         except TimeoutError:
             logger.warning("The part {part} did not answer in time.", part=part)
             return "slow"

@@ -12,6 +12,7 @@ from haystack import Document
 from rapidfuzz import fuzz
 from rapidfuzz.distance import Levenshtein, Prefix
 
+from shiguan.claims.checker import go_on
 from shiguan.claims.citations import cited_place
 from shiguan.claims.word_differences import negations
 from shiguan.tenants import of_tenant, where
@@ -124,6 +125,7 @@ class QuotationSearch:
     def _found(self, quotation: str, whole: Folded, parts: list[Folded]) -> tuple[list[Span], list[Stretch]]:
         limit = _HITS
         while True:
+            go_on()
             families = self._families(quotation, limit)
             read = {passage.id: passage for passage in self._read("id", families)}
             stretches = _stretches(read, families)
@@ -202,6 +204,7 @@ def _unfound(parts: list[Folded], quotation: str, stretches: list[Stretch]) -> d
     key = "".join(part.key for part in parts)
     least, best = _ALTERED * 1.0, None
     for stretch in stretches[: 3 if len(key) > 500 else _HITS]:
+        go_on()
         near = fuzz.partial_ratio_alignment(key, stretch.folded.key, score_cutoff=least)
         if near is not None and near.score > least and near.dest_end > near.dest_start:
             least, best = near.score, (stretch, near.dest_start, near.dest_end)
@@ -270,7 +273,7 @@ def _exact(whole: Folded, parts: list[Folded], stretch: Stretch) -> list[Span]:
     for at in parts[0].find(text):
         end = at + len(parts[0].key)
         for part in parts[1:]:
-            following = next(part.find(text, end), -1)
+            following = next(part.find(text, end, end + _LEFT_OUT + len(part.key)), -1)
             left_out = text.key[end:following]
             if following < 0 or size_of(left_out) > _LEFT_OUT or stretch.section(following) != stretch.section(at):
                 break
@@ -285,23 +288,35 @@ def _exact(whole: Folded, parts: list[Folded], stretch: Stretch) -> list[Span]:
 
 def _cover(key: str, stretches: Sequence[Stretch]) -> Iterator[Span]:
     """Find, from left to right, the longest parts of a quotation that occur somewhere word for word."""
-    at, before = 0, None
+    at = 0
+    before: Stretch | None = None
     while at < len(key):
-        probe = key[at : at + (5 if is_wide(key[at]) else 14)]
-        best: tuple[int, bool, Span] | None = None
-        for stretch in stretches:
+        go_on()
+        # Of parts of equal length the first counts, and one in the stretch of the part before most of all.
+        size = min(5 if is_wide(key[at]) else 14, len(key) - at) - 1
+        best: Span | None = None
+        for stretch in sorted(stretches, key=lambda stretch: stretch is not before):
             text = stretch.folded.key
-            start = text.find(probe)
-            while start >= 0:
-                length = Prefix.similarity(key[at:], text[start : start + len(key) - at])
-                candidate = (length, stretch is before, (stretch, start, start + length))
-                best = candidate if best is None or candidate[:2] > best[:2] else best
-                start = text.find(probe, start + 1)
+            start = -1
+            # Only what is longer is looked for.
+            while at + size < len(key) and (start := text.find(key[at : at + size + 1], start + 1)) >= 0:
+                size = _shared(key, at, text, start, size + 1)
+                best = (stretch, start, start + size)
         if best is None:
             at += 1
             continue
-        at, before = at + best[0], best[2][0]
-        yield best[2]
+        at, before = at + size, best[0]
+        yield best
+
+
+def _shared(key: str, at: int, text: str, start: int, size: int) -> int:
+    """Return how many characters two texts share from two places on, of which `size` are known."""
+    while at + size < len(key) and start + size < len(text):
+        more = Prefix.similarity(key[at + size : at + 2 * size], text[start + size : start + 2 * size])
+        size += more
+        if more < size - more:
+            break
+    return size
 
 
 def _grouped(spans: Sequence[Span]) -> list[list[Span]]:
