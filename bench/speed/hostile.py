@@ -32,7 +32,7 @@ VERIFY, WHY = 8, 24
 
 
 def hostile_text() -> str:
-    """Some 50,000 short quotations and 1.3 million spaces in two megabytes."""
+    """Write some 50,000 short quotations and 1.3 million spaces in two megabytes."""
     return '"a" ' * 50_000 + " " * 1_300_000
 
 
