@@ -4,6 +4,7 @@ import argparse
 import logging
 import os
 import socket
+import sys
 import threading
 import webbrowser
 from collections.abc import Callable
@@ -26,7 +27,7 @@ from shiguan.serving.settings import ServingSettings
 
 # Proxies drop an idle connection after 60 s (nginx). If the server were first, a question sent meanwhile would be lost.
 _IDLE_SECONDS = 75
-_GRACE_SECONDS = 5
+_GRACE_SECONDS, _LAST_SECONDS = 3, 7
 
 
 def serve(options: argparse.Namespace) -> int:
@@ -50,7 +51,7 @@ def serve(options: argparse.Namespace) -> int:
 
 
 class _Server(uvicorn.Server):
-    """Reports the address once the server can answer."""
+    """Reports the address once the server can answer, and ends whatever does not end."""
 
     def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -60,6 +61,19 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self.on_ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # A call that says nothing, a disk that hangs: no thread can be ended from outside. What was accepted is on disk.
+        last = threading.Timer(_LAST_SECONDS, _end_process)
+        last.daemon = True
+        last.start()
+        await super().shutdown(sockets)
+
+
+def _end_process() -> None:
+    print_line(f"Some work did not end within {_LAST_SECONDS} seconds; the server ends without it.", error=True)
+    sys.stderr.flush()
+    os._exit(1)
 
 
 def _config(application: Any) -> uvicorn.Config:
