@@ -63,7 +63,7 @@ class _Server(uvicorn.Server):
             self.on_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        # A call that says nothing, a disk that hangs: no thread can be ended from outside. What was accepted is on disk.
+        # A call that says nothing, a disk that hangs: no thread can be ended from outside. What was taken is on disk.
         last = threading.Timer(_LAST_SECONDS, _end_process)
         last.daemon = True
         last.start()
