@@ -74,9 +74,8 @@ def test_a_template_with_which_a_few_characters_become_many_is_refused_before_it
     more = {"output_type": "str"} if kind == ADAPTER else {}
     path = write(tmp_path / "mine.yml", evil=part(kind, template=growing, **more))
     for findings in (check_in_process(path, "mine.yml").findings, check_pipeline(path, "mine.yml").findings):
-        assert [(finding.check, GROWING[growing] in finding.problem) for finding in findings[:1]] == [
-            ("templates", True)
-        ]
+        assert {finding.check for finding in findings} == {"templates"}
+        assert any(GROWING[growing] in finding.problem for finding in findings)
 
 
 @pytest.mark.parametrize("growing", GROWING)

@@ -138,6 +138,11 @@ class KeyRing:
         self._refresh()
         if self._problem is not None:
             raise self._problem
+        if self._records is None and settings.keys_file is not None:
+            raise ConfigurationError(
+                f"SHIGUAN_KEYS_FILE names {settings.keys_file}, which does not exist. Make it with `shiguan keys add "
+                "--tenant NAME --role write`, or unset the variable to answer this machine alone."
+            )
 
     @property
     def keyless(self) -> bool:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Query, Request
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 from starlette.responses import Response
 
 from shiguan.conversations import LONGEST_TITLE, Conversation, ConversationStore, Turn
@@ -20,15 +20,24 @@ from shiguan.serving.authentication import Principal, Reader, Writer
 from shiguan.serving.document_routes import CurrentLibrary
 from shiguan.serving.engine import ReceiptFolder, current_engine
 from shiguan.serving.error_replies import ApiError
+from shiguan.text.works import plain_line
 
 router = APIRouter(prefix="/api/v1")
 Result = TypeVar("Result")
+_JOINERS = "\u200c\u200d"
 
 
 class Title(BaseModel, extra="forbid"):
     """Another title."""
 
-    title: Annotated[str, Field(min_length=1, max_length=LONGEST_TITLE, pattern=r"\S")]
+    title: Annotated[str, Field(min_length=1, max_length=LONGEST_TITLE)]
+
+    @field_validator("title")
+    @classmethod
+    def _shows(cls, title: str) -> str:
+        if not any(map(str.isprintable, plain_line(title, LONGEST_TITLE).strip(_JOINERS))):
+            raise ValueError("expected a title with at least one character that shows")
+        return title
 
 
 async def _of_store(read: Callable[[ConversationStore], Any]) -> Any:

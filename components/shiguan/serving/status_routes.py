@@ -67,7 +67,7 @@ class Readiness:
 router = APIRouter()
 
 
-@router.get("/health", tags=["health"])
+@router.get("/health", tags=["health"], response_class=PlainTextResponse)
 async def health() -> PlainTextResponse:
     """Report that the process is alive; nothing is checked."""
     return PlainTextResponse("ok\n")
@@ -82,7 +82,7 @@ async def ready(request: Request) -> Response:
     failed = ", ".join(f"`{part}`" for part, state in parts.items() if state != "ok")
     message = "The server is shutting down." if readiness.stopping else f"Not ready: {failed or 'starting'}."
     error = ApiError("shutting_down" if readiness.stopping else "not_ready", message=message)
-    return JSONResponse({**error.body(), "parts": parts}, status_code=503, headers={"Retry-After": "2"})
+    return JSONResponse({**error.whole(), "parts": parts}, status_code=503, headers={"Retry-After": "2"})
 
 
 @router.get("/api/v1/rag/health", tags=["health"])
@@ -106,7 +106,7 @@ async def rag_health(request: Request, principal: Reader) -> dict[str, Any]:
     }
 
 
-@router.get("/metrics", tags=["health"])
+@router.get("/metrics", tags=["health"], response_class=PlainTextResponse)
 async def metrics() -> Response:
     """Give the metrics to Prometheus; this needs a key of the role `metrics`."""
     return Response(generate_latest(REGISTRY), media_type=CONTENT_TYPE_LATEST)
