@@ -1,6 +1,7 @@
 """A hostile file neither holds nor fills the process that checks it."""
 
 import json
+import re
 
 import pytest
 from haystack import component
@@ -87,14 +88,17 @@ def test_a_prompt_of_ones_own_may_do_no_more(growing):
 @pytest.mark.parametrize("kind", [PROMPT, CHAT_PROMPT])
 def test_what_is_rendered_has_a_limit_in_the_engine_too(tmp_path, kind, monkeypatch):
     monkeypatch.setattr("shiguan.llm.template_rules._MOST_CHARACTERS", 1_000)
-    template = "{% for a in query %}{% for b in query %}{{ query }}{% endfor %}{% endfor %}"
+    template = "{% message role='user' %}{% for a in query %}{% for b in query %}{{ query }}{% endfor %}{% endfor %}"
+    template += "{% endmessage %}"
+    if kind == PROMPT:
+        template = re.sub("{% (end)?message.*?%}", "", template)
     prompt = part(kind, template=template, required_variables=["query"])
     path = tmp_path / "mine.yml"
     path.write_text(
         json.dumps({"components": {"prompt": prompt}, "connections": [], "inputs": {"query": ["prompt.query"]}})
     )
     pipeline = load_pipeline("embedded", path)
-    pipeline.run({"query": "short" * 1})
+    pipeline.run({"query": "short"})
     with pytest.raises(PipelineRuntimeError, match="more than 1,000 characters"):
         pipeline.run({"query": "longer than ten"})
 

@@ -42,8 +42,8 @@ def chat_prompt_builder(source: str, name: str) -> ChatPromptBuilder:
     """Make Haystack's prompt builder strict; a template without a `message` block is one user message."""
     if _MESSAGE_TAG.search(source) is None:
         source = '{% message role="user" %}\n' + source + "\n{% endmessage %}"
-    if fault := next(faults_of_template(source), None):
-        raise ConfigurationError(f"Prompt `{name}` {fault}. {WHAT_TEMPLATES_DO} Remove it.")
+    if faults := faults_of_template(source):
+        raise ConfigurationError(f"Prompt `{name}` {faults[0]}. {WHAT_TEMPLATES_DO} Remove it.")
     try:
         builder = ChatPromptBuilder(template=source, required_variables="*")
     except TemplateError as error:

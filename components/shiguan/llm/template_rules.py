@@ -34,17 +34,17 @@ _REFUSED: dict[type[nodes.Node], str] = {
 }
 
 
-def faults_of_template(source: str) -> Iterator[str]:
-    """Yield, as clauses, what a template does that it may not; text that is no template has no faults."""
+def faults_of_template(source: str) -> list[str]:
+    """Return, as clauses, what a template does that it may not; text that is no template has no faults."""
     if not re.search(r"\{[{%]", source):
-        return
+        return []
     try:
         parsed = Environment(autoescape=True, extensions=[_Tags]).parse(source)
+        targets = [one.target for one in parsed.find_all(nodes.Assign)]
+        targets += [target for one in parsed.find_all(nodes.With) for target in one.targets]
+        return list(_faults(parsed, _names(targets), 0))
     except (TemplateError, ValueError, RecursionError):
-        return  # whoever compiles it says what is wrong with it
-    targets = [one.target for one in parsed.find_all(nodes.Assign)]
-    targets += [target for one in parsed.find_all(nodes.With) for target in one.targets]
-    yield from _faults(parsed, _names(targets), 0)
+        return []  # whoever compiles it says what is wrong with it
 
 
 def limit_rendering(environment: Environment) -> None:

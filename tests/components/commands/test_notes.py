@@ -105,7 +105,7 @@ WRITING = {
 def test_a_file_that_exists_is_replaced_only_if_asked_to(receipt, tmp_path, shiguan, command):
     file = tmp_path / "draft.md"
     file.write_text("years of work", encoding="utf-8")
-    code, out, err = shiguan(*WRITING[command](receipt, file))
+    code, _, err = shiguan(*WRITING[command](receipt, file))
     assert (code, "exists and would be replaced" in err) == (2, True)
     assert file.read_text() == "years of work"
     code, *_ = shiguan(*WRITING[command](receipt, file), "--force")
