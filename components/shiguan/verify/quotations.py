@@ -27,6 +27,8 @@ _SHORTEST, _PIECE = 10, 240
 _LEFT_OUT, _NEAR, _PART, _SLACK = 1500, 150, 20, 16
 # From this similarity on, 0 to 100, a place has the quotation, altered; from this share on, parts make up the whole.
 _ALTERED, _WHOLE = 72, 0.85
+# How many characters of a long quotation are looked for at a time: a machine word has a bit for each.
+_SAMPLE = 64
 # How near to a quotation, in characters that count, a book may name the work that it quotes.
 _NAMED = 150
 _HITS, _MOST_HITS, _BATCH, _LISTED = 24, 1024, 100, 20
@@ -204,10 +206,9 @@ def _unfound(parts: list[Folded], quotation: str, stretches: list[Stretch]) -> d
     key = "".join(part.key for part in parts)
     least, best = _ALTERED * 1.0, None
     for stretch in stretches[: 3 if len(key) > 500 else _HITS]:
-        go_on()
-        near = fuzz.partial_ratio_alignment(key, stretch.folded.key, score_cutoff=least)
-        if near is not None and near.score > least and near.dest_end > near.dest_start:
-            least, best = near.score, (stretch, near.dest_start, near.dest_end)
+        for score, begin, stop in _nearest(key, stretch.folded.key, least):
+            if score > least:
+                least, best = score, (stretch, begin, stop)
     if best is None:
         return _verdict("absent", "nothing in the library is like it")
     stretch, start, end = best
@@ -215,6 +216,27 @@ def _unfound(parts: list[Folded], quotation: str, stretches: list[Stretch]) -> d
     edits, (begin, stop) = differences(quotation, stretch.text[first:last])
     place = stretch.place(stretch.folded.after(first + begin), stretch.folded.after(first + stop))
     return {**_verdict("altered", "not word for word", [place]), "difference": edits}
+
+
+def _nearest(key: str, text: str, least: float) -> Iterator[tuple[float, int, int]]:
+    """
+    Find parts of a text that are similar to a quotation, with their similarity.
+
+    Each part of the text is compared with all of the quotation, so a long one is looked for by three samples, and then
+    compared only around the place of each.
+    """
+    last = max(0, len(key) - _SAMPLE)
+    for at in dict.fromkeys((0, last // 2, last)):
+        go_on()
+        start, around = 0, text
+        if last:
+            sample = fuzz.partial_ratio_alignment(key[at : at + _SAMPLE], text)
+            slack = _SLACK + len(key) // 16
+            start = max(0, sample.dest_start - at - slack) if sample is not None else 0
+            around = text[start : start + len(key) + 2 * slack]
+        near = fuzz.partial_ratio_alignment(key, around, score_cutoff=least)
+        if near is not None and near.dest_end > near.dest_start:
+            yield near.score, start + near.dest_start, start + near.dest_end
 
 
 def _in_pieces(pieces: list[dict[str, Any]]) -> dict[str, Any]:
