@@ -222,21 +222,25 @@ def _nearest(key: str, text: str, least: float) -> Iterator[tuple[float, int, in
     """
     Find parts of a text that are similar to a quotation, with their similarity.
 
-    Each part of the text is compared with all of the quotation, so a long one is looked for by three samples, and then
-    compared only around the place of each.
+    A short quotation is compared with each part; of a long one three samples are, and the whole only at their places.
     """
     last = max(0, len(key) - _SAMPLE)
     for at in dict.fromkeys((0, last // 2, last)):
         go_on()
-        start, around = 0, text
-        if last:
-            sample = fuzz.partial_ratio_alignment(key[at : at + _SAMPLE], text)
-            slack = _SLACK + len(key) // 16
-            start = max(0, sample.dest_start - at - slack) if sample is not None else 0
-            around = text[start : start + len(key) + 2 * slack]
-        near = fuzz.partial_ratio_alignment(key, around, score_cutoff=least)
-        if near is not None and near.dest_end > near.dest_start:
-            yield near.score, start + near.dest_start, start + near.dest_end
+        near = fuzz.partial_ratio_alignment(key[at : at + _SAMPLE], text, score_cutoff=0 if last else least)
+        if near is None or near.dest_end == near.dest_start:
+            continue
+        if not last:
+            yield near.score, near.dest_start, near.dest_end
+            continue
+        slack = _SLACK + len(key) // 8
+        start = max(0, near.dest_start - at - slack)
+        around = text[start : start + len(key) + 2 * slack]
+        blocks = [one for one in Levenshtein.opcodes(key, around).as_matching_blocks() if one.size > 2]
+        if blocks:
+            begin = max(0, blocks[0].b - blocks[0].a)
+            stop = min(len(around), blocks[-1].b + len(key) - blocks[-1].a)
+            yield fuzz.ratio(key, around[begin:stop]), start + begin, start + stop
 
 
 def _in_pieces(pieces: list[dict[str, Any]]) -> dict[str, Any]:
