@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shiguan.claims.claims import find_marks
+from shiguan.claims.marks import uniform_marks
 
 
 @pytest.mark.parametrize(
