@@ -20,7 +20,7 @@ from shiguan.commands.options import print_line, print_result
 from shiguan.engine.loading import list_modes
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.resources import resource_folder
-from shiguan.serving.authentication import KeyRing, check_open_host
+from shiguan.serving.authentication import KeyRing, check_keys_file, check_open_host
 from shiguan.serving.gate import MOST_HEAD_BYTES, Connection
 from shiguan.serving.keys import KeyFile, KeyRecord, audit
 from shiguan.serving.settings import ServingSettings
@@ -40,6 +40,7 @@ def serve(options: argparse.Namespace) -> int:
     if options.deployment is not None:
         os.environ["SHIGUAN_DEPLOYMENT"] = options.deployment
     settings = ServingSettings.from_environment()
+    check_keys_file(settings)
     keyless = KeyRing(settings).keyless
     check_open_host(options.host, keyless=keyless)
     with _bound(options.host, options.port) as listening:

@@ -53,8 +53,9 @@ async def _of_store(read: Callable[[ConversationStore], Any]) -> Any:
     return found
 
 
-async def _long_work(asker: Principal, name: str, work: Callable[[], Result]) -> Result:
-    return await current_engine().long_work.run(asker.tenant_id, name, work)
+async def _long_work(request: Request, asker: Principal, name: str, work: Callable[[], Result]) -> Result:
+    found: Result = await request.app.state.long_work.run(asker.tenant_id, name, work)
+    return found
 
 
 async def _whole(tenant_id: str, conversation_id: str) -> tuple[Conversation, list[Turn]]:
@@ -84,10 +85,10 @@ async def read(conversation_id: str, asker: Reader) -> dict[str, Any]:
 
 
 @router.get("/conversations/{conversation_id}/export", tags=["conversations"], response_class=Response)
-async def export(conversation_id: str, asker: Reader) -> Response:
+async def export(request: Request, conversation_id: str, asker: Reader) -> Response:
     """Give a conversation as a file of Markdown."""
     found = await _whole(asker.tenant_id, conversation_id)
-    written = await _long_work(asker, "export", partial(export_markdown, *found))
+    written = await _long_work(request, asker, "export", partial(export_markdown, *found))
     return Response(written, media_type="text/markdown; charset=utf-8")
 
 
@@ -141,15 +142,15 @@ async def export_notes(
 
     kind, ending = FORMS[form]
     name = f"attachment; filename=shiguan-{found.id[:8]}.{ending}"
-    written = await _long_work(asker, "export", write)
+    written = await _long_work(request, asker, "export", write)
     return Response(written, media_type=kind, headers={"Content-Disposition": name})
 
 
 @router.get("/receipts/{receipt_id}/places", tags=["receipts"])
-async def places(found: KeptReceipt, library: CurrentLibrary, asker: Reader) -> dict[str, Any]:
+async def places(request: Request, found: KeptReceipt, library: CurrentLibrary, asker: Reader) -> dict[str, Any]:
     """Find the places that an answer cites again in the sources as they are now: see `shiguan locate`."""
     find = partial(locate, found, partial(library.text, tenant_id=asker.tenant_id))
-    return {"places": await _long_work(asker, "places", find)}
+    return {"places": await _long_work(request, asker, "places", find)}
 
 
 class Judgement(BaseModel, extra="forbid"):

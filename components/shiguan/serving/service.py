@@ -76,6 +76,7 @@ class Service:
         page_routes.describe(app)
         install_gate(app, self.settings, keys=self.keys, admission=self.admission)
         app.state.settings = self.settings
+        app.state.long_work = self.engine.long_work
         app.state.readiness = self.readiness
         app.state.modes = self.engine.modes
         app.state.ingest_jobs = self.jobs

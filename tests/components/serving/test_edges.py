@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from shiguan.errors import ConfigurationError
 from shiguan.llm.model_settings import is_endpoint_configured
 from shiguan.serving import openai_routes, page_routes, status_routes
-from shiguan.serving.authentication import KeyRing
+from shiguan.serving.authentication import check_keys_file
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.review_routes import Title
 from shiguan.serving.settings import ServingSettings
@@ -17,8 +17,8 @@ from shiguan.serving.settings import ServingSettings
 
 def test_a_file_of_keys_that_does_not_exist_does_not_open_the_server(tmp_path):
     with pytest.raises(ConfigurationError, match="which does not exist"):
-        KeyRing(ServingSettings(data_dir=tmp_path, keys_file=tmp_path / "none.json"))
-    assert KeyRing(ServingSettings(data_dir=tmp_path)).keyless
+        check_keys_file(ServingSettings(data_dir=tmp_path, keys_file=tmp_path / "none.json"))
+    check_keys_file(ServingSettings(data_dir=tmp_path))
 
 
 @pytest.mark.parametrize(
