@@ -1,8 +1,8 @@
 """The application of `shiguan serve`: Shiguan's routes and Hayhooks' run routes, one for each mode, behind one gate."""
 
-import asyncio
 import os
 import sys
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI
@@ -58,14 +58,13 @@ async def why(body: Expectation, library: CurrentLibrary, asker: Reader) -> dict
         attribute,
     )
 
-    runner = current_engine().runner(body.mode)
-
-    def look() -> dict[str, Any]:
-        expected = ExpectedPassages(library.stores, asker.tenant_id).find(body.expected)
-        found = attribute(TracedMode(runner).ask(body.query, tenant_id=asker.tenant_id), expected)
-        return {**found.to_json(), "passages": expected.places()[:10]}
-
-    return await asyncio.to_thread(look)
+    engine, tenant_id = current_engine(), asker.tenant_id
+    mode = TracedMode(engine.runner(body.mode))
+    find = partial(ExpectedPassages(library.stores, tenant_id).find, body.expected)
+    expected = await engine.long_work.run(tenant_id, "why", find)
+    trace = await mode.ask_async(body.query, tenant_id=tenant_id, limits=engine.limits())
+    found = await engine.long_work.run(tenant_id, "why", partial(attribute, trace, expected))
+    return {**found.to_json(), "passages": expected.places()[:10]}
 
 
 def create(settings: ServingSettings) -> FastAPI:

@@ -5,12 +5,17 @@ import re
 import reprlib
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+from haystack import logging
+from pydantic import TypeAdapter, ValidationError
 
 from shiguan.errors import RefusedError
 from shiguan.tenants import guard_methods
+
+logger = logging.getLogger(__name__)
 
 CONVERSATION_ID = r"\w[\w.:-]{0,127}"
 """What an id may be: 1 to 128 letters, digits and `_.:-`, the first a letter, a digit or `_`."""
@@ -171,6 +176,31 @@ def kept_turn(turn: Turn) -> dict[str, Any]:
     for name in ("question", "answer"):
         fields[name] = fields[name][:LONGEST_TURN].encode("utf-8", "replace").decode()
     return fields
+
+
+def read_turns(records: Iterable[Any]) -> list[Turn]:
+    """Read kept turns, which may have been written by another version; what does not fit is left out."""
+    return _fitting(_TURN, records, "turn")
+
+
+def read_nodes(records: Iterable[Any]) -> list[SummaryNode]:
+    """Read kept summaries, which may have been written by another version; what does not fit is left out."""
+    return _fitting(_NODE, records, "summary")
+
+
+_TURN, _NODE = TypeAdapter(Turn), TypeAdapter(SummaryNode)
+Kept = TypeVar("Kept")
+
+
+def _fitting(form: TypeAdapter[Kept], records: Iterable[Any], kind: str) -> list[Kept]:
+    found = []
+    for record in records:
+        try:
+            found.append(form.validate_python(record))
+        except ValidationError as error:
+            problem = ".".join(map(str, error.errors()[0]["loc"])) or "form"
+            logger.warning("A kept {kind} was left out: its {problem} does not fit.", kind=kind, problem=problem)
+    return found
 
 
 def as_messages(turns: Sequence[Turn]) -> list[dict[str, str]]:

@@ -6,6 +6,7 @@ from fastapi import APIRouter, FastAPI
 
 from shiguan.serving.authentication import KeyRing
 from shiguan.serving.gate import install_gate
+from shiguan.serving.long_work import LongWork
 from shiguan.serving.request_lifetime import Admission
 from shiguan.serving.settings import ServingSettings
 
@@ -15,7 +16,7 @@ def served_app(settings: ServingSettings, *routers: APIRouter, **state: Any) -> 
     app = FastAPI()
     for router in routers:
         app.router.routes.extend(router.routes)
-    for name, value in {"settings": settings, **state}.items():
+    for name, value in {"settings": settings, "long_work": LongWork(settings.request_timeout), **state}.items():
         setattr(app.state, name, value)
     install_gate(app, settings, keys=KeyRing(settings), admission=Admission(settings))
     return app

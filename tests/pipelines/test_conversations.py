@@ -56,6 +56,15 @@ def test_the_three_sources(make_runner, mode, conversation):
     assert f"> {FOLLOW_UP}" in asked[2]["answer"]
 
 
+def test_a_question_refused_by_its_threshold_does_not_end_its_conversation(make_runner, mode, conversation):
+    runner = make_runner(mode)
+    refused = runner.ask(TOPIC, tenant_id=TENANT, conversation_id=conversation, confidence_threshold=1.0)
+    assert refused["status"] == "not_found"
+    for question in (FOLLOW_UP, TOPIC):
+        assert runner.ask(question, tenant_id=TENANT, conversation_id=conversation)["query"] == question
+    assert [turn.meta["thread"]["read"] for turn in turns(runner, conversation)[:1]] == [[]]
+
+
 def test_what_was_said_is_repeated_and_not_told_anew(llm, make_runner, conversation):
     runner = make_runner()
     runner.ask(TOPIC, tenant_id=TENANT, conversation_id=conversation)

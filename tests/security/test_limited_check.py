@@ -1,14 +1,19 @@
 """A hostile file neither holds nor fills the process that checks it."""
 
 import json
+import re
 
 import pytest
 from haystack import component
+from haystack.core.errors import PipelineRuntimeError
 from tests.security.hostile_files import SOUND
-from tests.security.mutant_parts import PROMPT, part
+from tests.security.mutant_parts import ADAPTER, PROMPT, part
 
 from shiguan.checking.pipeline_check import check_in_process, check_pipeline
 from shiguan.cli import main
+from shiguan.engine.loading import load_pipeline
+from shiguan.errors import ConfigurationError
+from shiguan.llm.prompt_rendering import chat_prompt_builder
 
 
 def burn():
@@ -37,18 +42,65 @@ def write(path, **components):
     return path
 
 
-@pytest.mark.parametrize(
-    "growing",
-    [
-        "{{ 'aaaaaaaaaa'" + "|replace('a','aaaaaaaaaa')" * 9 + " }}",
-        "{{ 'a' * 9999 * 9999 * 99 }}",
-        "{{ x ~ (['aaaaaaaaaa'" + "|replace('a', 'aaaaaaaaaa')" * 9 + "]|join) }}",
-    ],
-)
-def test_a_template_whose_constants_grow_ends_the_check_and_not_the_process_that_asks(tmp_path, growing):
-    prompt = part(PROMPT, template=growing)
-    [finding] = check_in_process(write(tmp_path / "mine.yml", evil=prompt), "mine.yml").findings
-    assert "memory" in finding.problem or "2 seconds of the processor" in finding.problem
+CHAT_PROMPT = "haystack.components.builders.chat_prompt_builder.ChatPromptBuilder"
+GROWING = {
+    "{{ 'aaaaaaaaaa'" + "|replace('a','aaaaaaaaaa')" * 9 + " }}": "uses the filter `replace`",
+    "{{ 'a' * 9999 * 9999 * 99 }}": "multiplies",
+    "{{ 9 ** 9 ** 9 }}": "multiplies",
+    "{{ x ~ (['aaaaaaaaaa'" + "|replace('a', 'aaaaaaaaaa')" * 9 + "]|join) }}": "uses the filter `replace`",
+    "{{ 'a'|center(999999999) }}": "uses the filter `center`",
+    "{{ query|indent(999999999) }}": "uses the filter `indent`",
+    "{{ query.ljust(999999999) }}": "calls `ljust`",
+    "{{ ['a']|map('center', 999999999)|join }}": "uses a filter in `map`",
+    "{{ '%999999999d' % 3 }}": "formats with `%`",
+    "{{ '%999999999d'|format(3) }}": "uses the filter `format`",
+    "{{ query|join(documents) }}": "joins with something",
+    "{{ query|tojson(indent=999999999) }}": "uses arguments of `tojson`",
+    "{% set a = query %}" + "{% set a = a ~ a %}" * 40 + "{{ a }}": "sets a variable from `a`",
+    "{% set a = [query] %}" + "{% set a = [a, a] %}" * 40 + "{{ a }}": "sets a variable from `a`",
+    "{% with a = 'x' %}{% with b = a ~ a %}{% with c = b ~ b %}{{ c }}" + "{% endwith %}" * 3: "sets a variable from",
+    "{% set a %}{{ query }}{% endset %}{{ a }}": "sets a variable to a block",
+    "{% for i in range(99999) %}{{ query }}{% endfor %}": "calls `range`",
+    "{% for a in query %}{% for b in query %}{% for c in query %}{% endfor %}{% endfor %}{% endfor %}": "has loops in",
+    "{% for a in query recursive %}{{ loop(query) }}{% endfor %}": "has loops in",
+    "{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}": "has a macro",
+    "{% filter center(999999999) %}a{% endfilter %}": "uses the filter `center`",
+    "{% message role='user' %}{{ 'a'|center(999999999) }}{% endmessage %}": "uses the filter `center`",
+}
+
+
+@pytest.mark.parametrize("growing", GROWING)
+@pytest.mark.parametrize("kind", [PROMPT, CHAT_PROMPT, ADAPTER])
+def test_a_template_with_which_a_few_characters_become_many_is_refused_before_it_is_built(tmp_path, growing, kind):
+    more = {"output_type": "str"} if kind == ADAPTER else {}
+    path = write(tmp_path / "mine.yml", evil=part(kind, template=growing, **more))
+    for findings in (check_in_process(path, "mine.yml").findings, check_pipeline(path, "mine.yml").findings):
+        assert {finding.check for finding in findings} == {"templates"}
+        assert any(GROWING[growing] in finding.problem for finding in findings)
+
+
+@pytest.mark.parametrize("growing", GROWING)
+def test_a_prompt_of_ones_own_may_do_no_more(growing):
+    with pytest.raises(ConfigurationError, match="Expected a template that shows values"):
+        chat_prompt_builder(growing, "mine")
+
+
+@pytest.mark.parametrize("kind", [PROMPT, CHAT_PROMPT])
+def test_what_is_rendered_has_a_limit_in_the_engine_too(tmp_path, kind, monkeypatch):
+    monkeypatch.setattr("shiguan.llm.template_rules._MOST_CHARACTERS", 1_000)
+    template = "{% message role='user' %}{% for a in query %}{% for b in query %}{{ query }}{% endfor %}{% endfor %}"
+    template += "{% endmessage %}"
+    if kind == PROMPT:
+        template = re.sub("{% (end)?message.*?%}", "", template)
+    prompt = part(kind, template=template, required_variables=["query"])
+    path = tmp_path / "mine.yml"
+    path.write_text(
+        json.dumps({"components": {"prompt": prompt}, "connections": [], "inputs": {"query": ["prompt.query"]}})
+    )
+    pipeline = load_pipeline("embedded", path)
+    pipeline.run({"query": "short"})
+    with pytest.raises(PipelineRuntimeError, match="more than 1,000 characters"):
+        pipeline.run({"query": "longer than ten"})
 
 
 @pytest.mark.parametrize(("what", "reason"), [("time", "2 seconds of the processor"), ("memory", "268 MB of memory")])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shiguan.checking.definition import Component, Definition, Socket, words_of, written
 from shiguan.checking.reading import Finding, Place, shortened
+from shiguan.llm.template_rules import faults_of_template
 from shiguan.resources import read_table
 
 if TYPE_CHECKING:
@@ -86,6 +87,14 @@ def check_code_in_parameters(definition: Definition) -> Iterator[Finding]:
                     if problem:
                         yield Finding((*place, key), f"`{shortened(key)}: {shortened(inner)}` {problem}.")
                 yield from _secret(place, value)
+
+
+def check_templates(definition: Definition) -> Iterator[Finding]:
+    """Find templates that do more than show values: their constants are computed while the file is built."""
+    for component in definition.components.values():
+        for place, value in component.values():
+            for fault in faults_of_template(value) if isinstance(value, str) else ():
+                yield Finding(place, f"`{shortened(value)}` {fault}.")
 
 
 def _parameter(key: str, value: Any) -> str | None:

@@ -13,6 +13,7 @@ from shiguan.checking.parameters import (
     check_allowed_types,
     check_code_in_parameters,
     check_reachable_parameters,
+    check_templates,
     extensions,
 )
 from shiguan.checking.reading import Finding, PipelineFile, UnreadableFile, check_structure, read_pipeline_file
@@ -72,7 +73,7 @@ def check_pipeline(path: Path, name: str, *, allow_types: list[str] | None = Non
     notes = []
     if types := ", ".join(definition.allowed_types):
         notes.append(f"Types below {types} are allowed beyond Shiguan's own list, by `--allow-type` or ${SETTING}.")
-    found = _placed(file, definition, [check_allowed_types, check_code_in_parameters])
+    found = _placed(file, definition, [check_allowed_types, check_code_in_parameters, check_templates])
     if build and not found:
         # A file that is refused for its text does not wait for Haystack.
         from shiguan.checking import building  # noqa: PLC0415

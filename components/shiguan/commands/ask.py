@@ -6,7 +6,6 @@ import secrets
 import sys
 from collections.abc import Iterator
 from contextlib import aclosing, contextmanager
-from pathlib import Path
 from typing import Any
 
 from shiguan.commands.answer_view import AnswerView, print_passages
@@ -18,6 +17,7 @@ from shiguan.commands.options import (
     print_line,
     print_result,
     question_options,
+    refuse_to_replace,
     tenant,
     typed_question,
 )
@@ -39,7 +39,7 @@ def ask(options: argparse.Namespace) -> int:
     checked_question(question)
     more = {"conversation_id": options.conversation, "budget": options.budget}
     asked = {"tenant_id": tenant(options), "explain": options.explain, **question_options(options, **more)}
-    with open_runner(options, keep_receipt=_writing(options.receipt), keep_prompts=True) as runner:
+    with open_runner(options, keep_receipt=_writing(options), keep_prompts=True) as runner:
         # Closing the runner waits for a summary of the conversation, so the answer is printed first.
         if options.json:
             print_json(runner.ask(question, **asked))
@@ -88,12 +88,12 @@ def _next_question(*, prompt: bool) -> str | None:
     return None if line.lower().removeprefix("/") in ("quit", "exit") else line
 
 
-def _writing(path: Path | None) -> Any:
-    if path is None:
+def _writing(options: argparse.Namespace) -> Any:
+    if options.receipt is None:
         return None
-    if not path.resolve().parent.is_dir() or (path.exists() and not path.is_file()):
-        raise RefusedError(f"The receipt cannot be written to {path}. Name a file in a folder that exists.")
-    return lambda receipt: write_json(path.resolve(), receipt.model_dump(mode="json"))
+    refuse_to_replace(options, options.receipt)
+    path = options.receipt.resolve()
+    return lambda receipt: write_json(path, receipt.model_dump(mode="json"))
 
 
 def timeline(options: argparse.Namespace) -> int:

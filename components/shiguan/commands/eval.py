@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shiguan.commands.options import print_json, print_line, print_result, tenant
+from shiguan.commands.options import print_json, print_line, print_result, refuse_to_replace, tenant
 from shiguan.commands.terminal import IngestProgress, track
 from shiguan.engine.library import Library
 from shiguan.errors import RefusedError
@@ -128,6 +128,9 @@ def _lines(made: dict[str, Any], output: Path) -> Iterator[str]:
 def compare(options: argparse.Namespace) -> int:
     comparison = compare_results(read_results(options.a), read_results(options.b))
     if options.output is not None:
+        files = (options.output / f"comparison{ending}" for ending in (".html", ".md", ".json"))
+        options.output.mkdir(parents=True, exist_ok=True)
+        refuse_to_replace(options, *files)
         write_comparison(comparison, options.output)
     if options.json:
         print_json(comparison.to_json())

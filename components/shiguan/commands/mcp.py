@@ -3,7 +3,7 @@
 import argparse
 import asyncio
 from contextlib import ExitStack
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from shiguan.commands.options import print_line, tenant
@@ -11,6 +11,7 @@ from shiguan.engine.library import Library
 from shiguan.engine.loading import first_mode, list_modes
 from shiguan.engine.runner import Runner
 from shiguan.errors import RefusedError
+from shiguan.serving.long_work import LongWork
 from shiguan.serving.mcp_tools import tool_server
 
 
@@ -31,10 +32,15 @@ def mcp(options: argparse.Namespace) -> int:
         asked = await asyncio.to_thread(runner, mode)
         return await asked.ask_async(query, tenant_id=tenant_id, conversation_id=conversation_id)
 
+    work = LongWork()
+
+    async def verify(text: str, tenant_id: str) -> dict[str, Any]:
+        return await work.run(tenant_id, "verify", partial(first.verify, text, tenant_id=tenant_id))
+
     with opened:
         first = runner(first_mode(options.deployment))
         first.warm_up()
-        server = tool_server(library, modes, ask, first.search, first.verify, tenant=lambda: whose)
+        server = tool_server(library, modes, ask, first.search_async, verify, tenant=lambda: whose)
         # Standard output belongs to the protocol.
         ready = f"The library of `{whose}` with {passages:,} passages is ready for MCP on stdin and stdout."
         print_line(ready, error=True)

@@ -4,26 +4,28 @@ import argparse
 import sys
 from typing import Any
 
-from shiguan.commands.options import open_library, print_result, tenant
+from shiguan.commands.options import open_library, print_result, refuse_to_replace, tenant, write_result
 from shiguan.commands.terminal import place_line
 from shiguan.engine.exports import FORMS, export_answer, read_sources
 from shiguan.engine.places import locate as located
 from shiguan.engine.receipts import Receipt, read_receipt
 from shiguan.errors import RefusedError
-from shiguan.resources import data_folder, write_whole
+from shiguan.resources import data_folder
 from shiguan.text.terminal import one_line
 
 
 def export(options: argparse.Namespace) -> int:
+    if options.output:
+        refuse_to_replace(options, options.output, read=options.receipt)
+    elif options.form == "docx":
+        raise RefusedError("A DOCX file cannot be printed. Name a file with `--output`.")
     receipt = _own_receipt(options)
     own = read_sources(data_folder(options.data_dir) / "sources.yml", tenant(options))
     written = export_answer(receipt, open_library(options).stores["parents"], options.form, own=own)
     if options.output:
-        write_whole(options.output, written)
+        write_result(options.output, written)
         report = {"form": options.form, "file": str(options.output), "bytes": len(written)}
         print_result(options, report, f"Wrote {options.output}: {FORMS[options.form][0]}, {len(written):,} bytes.")
-    elif options.form == "docx":
-        raise RefusedError("A DOCX file cannot be printed. Name a file with `--output`.")
     else:
         sys.stdout.write(written.decode())
     return 0

@@ -3,10 +3,12 @@
 import argparse
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shiguan.commands.arguments import QUESTION_LISTS, QUESTION_OPTIONS
-from shiguan.errors import RefusedError
+from shiguan.errors import RefusedError, ShiguanError
+from shiguan.resources import write_whole
 from shiguan.text.terminal import console_for_people, printable, printable_json
 
 if TYPE_CHECKING:
@@ -64,6 +66,28 @@ def tenant(options: argparse.Namespace) -> str:
     if not name:
         raise RefusedError("`--tenant` is empty. Name whose library this is, or leave it out for `default`.")
     return name
+
+
+def refuse_to_replace(options: argparse.Namespace, *files: Path, read: Path | None = None) -> None:
+    """Refuse files that cannot be written, that exist (without `--force`), or that the command itself reads."""
+    for file in files:
+        if not file.resolve().parent.is_dir() or (file.exists() and not file.is_file()):
+            raise RefusedError(f"{file} cannot be written. Name a file in a folder that exists.")
+        if read is not None and file.exists() and read.exists() and file.samefile(read):
+            raise RefusedError(f"{file} is the file that is read. Name another one to write.")
+        if file.exists() and not options.force:
+            raise RefusedError(f"{file} exists and would be replaced. Name another file, or add `--force`.")
+
+
+def write_result(file: Path, content: bytes) -> None:
+    """Write a file that a command was asked for: whole, or not at all."""
+    try:
+        write_whole(file, content)
+    except OSError as error:
+        raise ShiguanError(
+            f"{file} could not be written: {error.strerror or error}. Nothing was written. Free space, or name another "
+            "file, and run again."
+        ) from error
 
 
 def open_library(options: argparse.Namespace) -> "Library":

@@ -4,6 +4,7 @@ import argparse
 import logging
 import os
 import socket
+import sys
 import threading
 import webbrowser
 from collections.abc import Callable
@@ -19,14 +20,14 @@ from shiguan.commands.options import print_line, print_result
 from shiguan.engine.loading import list_modes
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.resources import resource_folder
-from shiguan.serving.authentication import KeyRing, check_open_host
+from shiguan.serving.authentication import KeyRing, check_keys_file, check_open_host
 from shiguan.serving.gate import MOST_HEAD_BYTES, Connection
 from shiguan.serving.keys import KeyFile, KeyRecord, audit
 from shiguan.serving.settings import ServingSettings
 
 # Proxies drop an idle connection after 60 s (nginx). If the server were first, a question sent meanwhile would be lost.
 _IDLE_SECONDS = 75
-_GRACE_SECONDS = 5
+_GRACE_SECONDS, _LAST_SECONDS = 3, 7
 
 
 def serve(options: argparse.Namespace) -> int:
@@ -39,6 +40,7 @@ def serve(options: argparse.Namespace) -> int:
     if options.deployment is not None:
         os.environ["SHIGUAN_DEPLOYMENT"] = options.deployment
     settings = ServingSettings.from_environment()
+    check_keys_file(settings)
     keyless = KeyRing(settings).keyless
     check_open_host(options.host, keyless=keyless)
     with _bound(options.host, options.port) as listening:
@@ -50,7 +52,7 @@ def serve(options: argparse.Namespace) -> int:
 
 
 class _Server(uvicorn.Server):
-    """Reports the address once the server can answer."""
+    """Reports the address once the server can answer, and ends whatever does not end."""
 
     def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -60,6 +62,19 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self.on_ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # A call that says nothing, a disk that hangs: no thread can be ended from outside. What was taken is on disk.
+        last = threading.Timer(_LAST_SECONDS, _end_process)
+        last.daemon = True
+        last.start()
+        await super().shutdown(sockets)
+
+
+def _end_process() -> None:
+    print_line(f"Some work did not end within {_LAST_SECONDS} seconds; the server ends without it.", error=True)
+    sys.stderr.flush()
+    os._exit(1)
 
 
 def _config(application: Any) -> uvicorn.Config:

@@ -8,12 +8,12 @@ from typing import Any
 
 from rich.text import Text
 
-from shiguan.commands.options import open_runner, print_json, tenant
+from shiguan.commands.options import open_runner, print_json, print_line, refuse_to_replace, tenant
 from shiguan.commands.terminal import place_line, print_indented
 from shiguan.engine.verification import read_document
 from shiguan.errors import RefusedError
 from shiguan.evaluation.json_lines import read_json_lines
-from shiguan.evaluation.report import write_report
+from shiguan.evaluation.report import report_files, write_report
 from shiguan.evaluation.tables import Report, Section, Table
 from shiguan.text.terminal import console_for_people, one_line
 
@@ -24,13 +24,16 @@ _LINE = ("id", "verdict", "source", "section", "anchor", "quote", "difference", 
 def verify(options: argparse.Namespace) -> int:
     if sum(given is not None for given in (options.file, options.quote, options.quotes)) != 1:
         raise RefusedError("`verify` takes one of a FILE (- for standard input), `--quote TEXT` and `--quotes FILE`.")
+    if options.report is not None:
+        files = report_files(options.report)
+        refuse_to_replace(options, *files, read=options.quotes or (Path(options.file) if options.file else None))
+        if not options.json and options.quotes is None:
+            print_line(f"The report will be in {files[0]} and {files[1]}.")
     text: Any = [{"text": options.quote}]
     if options.quotes is not None:
         text = [row for _, row in read_json_lines(options.quotes)]
     elif options.file is not None:
         text = read_document(sys.stdin.buffer.read() if options.file == "-" else Path(options.file), options.deployment)
-    if options.report is not None and not options.report.resolve().parent.is_dir():
-        raise RefusedError(f"The report cannot be written to {options.report}. Name a file in a folder that exists.")
     show = _line if options.quotes is not None else None if options.json else partial(_show, console_for_people())
     with open_runner(options) as runner:
         found = runner.verify(text, tenant_id=tenant(options), on_item=show)

@@ -88,7 +88,9 @@ async def keep_turn(
 
 def turn_of(answer: GeneratedAnswer, shown: dict[str, Any], source: str | None, begun: dict[str, Any]) -> Turn:
     """Create the turn that is kept of an answer: with how its prompt began (`begun`) and the passages that it read."""
-    read = [passage for passage in answer.documents if "source_id" in passage.meta and not passage.meta.get("earlier")]
+    # An answer that was refused may list passages that were never numbered for a prompt.
+    numbered = (passage for passage in answer.documents if {"source_id", "number"} <= passage.meta.keys())
+    read = [passage for passage in numbered if not passage.meta.get("earlier")]
     thread = {
         **begun,
         "language": answer.meta.get("language") or "",

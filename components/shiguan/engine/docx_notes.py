@@ -8,7 +8,8 @@ from xml.sax.saxutils import escape
 _W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 _RAISED = '<w:rPr><w:vertAlign w:val="superscript"/></w:rPr>'
 _TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.footnotes+xml"
-_MARK = re.compile(r"\[(\d+)\]")
+_MARK = re.compile(r"\[(\d{1,9})\]")
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # The lines between a page's text and its footnotes are footnotes, too.
 _LINES = "".join(
     f'<w:footnote w:type="{kind}" w:id="{number}"><w:p><w:r><w:{kind}/></w:r></w:p></w:footnote>'
@@ -30,6 +31,8 @@ def docx_with_footnotes(
     from docx.opc.part import Part  # noqa: PLC0415
     from docx.oxml import parse_xml  # noqa: PLC0415
 
+    title, signed = _NOT_XML.sub("\ufffd", title), _NOT_XML.sub("\ufffd", signed)
+    notes = {number: _NOT_XML.sub("\ufffd", note) for number, note in notes.items()}
     document = docx.Document()
     document.core_properties.title = title[:255]
     document.core_properties.author = document.core_properties.comments = ""
@@ -38,7 +41,7 @@ def docx_with_footnotes(
 
     def add(text: str, style: str | None) -> None:
         paragraph = document.add_paragraph(style=style)
-        for at, piece in enumerate(_MARK.split(text)):
+        for at, piece in enumerate(_MARK.split(_NOT_XML.sub("\ufffd", text))):
             if at % 2 == 0:
                 paragraph.add_run(piece)
             elif (number := int(piece)) not in notes:

@@ -259,7 +259,7 @@ def _paragraphs(receipt: Receipt, entries: list[Entry]) -> list[tuple[str, bool]
     return [*((line, False) for part in parts if (line := _line(part))), *disputes]
 
 
-_ESCAPED_MARK = re.compile(r"\\\[(\d+)\\\]")
+_ESCAPED_MARK = re.compile(r"\\\[(\d{1,9})\\\]")
 
 
 def _markdown(receipt: Receipt, entries: list[Entry]) -> str:

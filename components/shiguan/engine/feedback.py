@@ -75,7 +75,8 @@ class FeedbackFile:
                     "SELECT number, content FROM feedback WHERE tenant = ? AND number < ? ORDER BY number DESC LIMIT ?",
                     (tenant_id, before, limit),
                 ):
-                    yield {"number": number, **json.loads(content)}
+                    with suppress(ValueError, TypeError):  # one that does not fit is left out
+                        yield {"number": number, **json.loads(content)}
 
     def forget(self, tenant_id: str, *, receipt: str | None = None, days: int | None = None) -> int:
         """Delete a tenant's judgements of a receipt, or those older than some days, and return how many."""

@@ -112,12 +112,19 @@ def _title(definition: dict[str, Any]) -> str:
 
 def _built(definition: dict[str, Any]) -> "ModePipeline":
     # Finding a file, or refusing it, must not wait for the import of Haystack.
+    from jinja2 import Environment  # noqa: PLC0415
+
     from shiguan.engine.mode_pipeline import ModePipeline  # noqa: PLC0415
+    from shiguan.llm.template_rules import limit_rendering  # noqa: PLC0415
 
     definition, name = _with_sections_aside(definition), _title(definition)
     _set_models(definition)
     try:
-        return ModePipeline.from_dict(definition)
+        pipeline = ModePipeline.from_dict(definition)
+        for _, part in pipeline.walk():
+            if isinstance(environment := getattr(part, "_env", None), Environment):
+                limit_rendering(environment)
+        return pipeline
     except Exception as error:  # Haystack raises whatever a component's __init__ raised.
         if "shiguan[" not in str(error):  # errors of the stores name their extra themselves
             _require_extra(definition, name)

@@ -1,12 +1,14 @@
 """Finds the place of a citation in a changed source, by its words and their surroundings."""
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from difflib import SequenceMatcher
 from typing import Any
 
 from haystack import Document
+from rapidfuzz.distance import Levenshtein
 
+from shiguan.claims.checker import go_on
 from shiguan.claims.citations import cited_place
 from shiguan.engine.receipts import Receipt
 from shiguan.text.places import CONTEXT
@@ -27,6 +29,7 @@ class PlaceFinder:
     def __init__(self, documents: Sequence[Document]) -> None:
         self._documents = [document for document in documents if document.content]
         self._starts: list[int] = []
+        self._shown_in: dict[int, list[int]] = {}
         texts = []
         length = 0
         for document in self._documents:
@@ -89,17 +92,23 @@ class PlaceFinder:
         votes: list[tuple[int, int]] = []
         pieces = range(0, max(1, len(whole) - size + 1), max(1, size // 3))
         for start in pieces:
+            go_on()
             votes += [(at - start, start) for at in self._all(whole[start : start + size])]
         votes.sort()
         # Insertions and deletions shift what follows by a part of the length.
         width = len(words) // 3 + CONTEXT
         best: list[tuple[float, int]] = []
         low = 0
-        for high, (shift, _) in enumerate(votes):
+        held: Counter[int] = Counter()
+        for shift, start in votes:
+            held[start] += 1
             while shift - votes[low][0] > width:
+                past = votes[low][1]
+                held[past] -= 1
+                if not held[past]:
+                    del held[past]
                 low += 1
-            share = len({start for _, start in votes[low : high + 1]}) / len(pieces)
-            best.append((share, votes[low][0]))
+            best.append((len(held) / len(pieces), votes[low][0]))
         best.sort(reverse=True)
         if not best or best[0][0] < _PIECES:
             return None
@@ -108,7 +117,7 @@ class PlaceFinder:
             return None
         low = max(0, shift - width)
         window = self._text[low : shift + len(whole) + 2 * width]
-        blocks = SequenceMatcher(None, whole, window, autojunk=False).get_matching_blocks()
+        blocks = Levenshtein.opcodes(whole, window).as_matching_blocks()
         first, last = len(before), len(before) + len(words)
         blocks = [block for block in blocks if block.size > 2]
         inside = [block for block in blocks if block.a < last and block.a + block.size > first]
@@ -124,10 +133,16 @@ class PlaceFinder:
     def _place(self, start: int, end: int) -> dict[str, Any]:
         """Describe a place as citations do; if it reaches into the next passage, only its part in the first."""
         number = bisect_right(self._starts, start) - 1
-        document, offset = self._documents[number], self._starts[number]
-        shown = [at for at, char in enumerate(document.content or "") if not char.isspace()]
+        document, offset, shown = self._documents[number], self._starts[number], self._shown(number)
         span = shown[start - offset], shown[min(end - offset, len(shown)) - 1] + 1
         return cited_place(document, span)
+
+    def _shown(self, number: int) -> list[int]:
+        """Return the places in a passage of the characters that count."""
+        if number not in self._shown_in:
+            text = self._documents[number].content or ""
+            self._shown_in[number] = [at for at, char in enumerate(text) if not char.isspace()]
+        return self._shown_in[number]
 
 
 def locate(receipt: Receipt, passages_of: Callable[[str], Sequence[Document]]) -> list[dict[str, Any]]:

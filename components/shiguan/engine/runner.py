@@ -2,11 +2,12 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping
 from contextlib import aclosing
+from contextvars import copy_context
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from haystack import Document
 
@@ -30,6 +31,8 @@ from shiguan.llm.run import Run, TimeLimits
 from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.tenants import all_of, during
 from shiguan.text.asked_times import years_between
+
+Result = TypeVar("Result")
 
 # Outputs that the answer has anyway, or that only the engine reads.
 _NOT_EXPLAINED = ("answers", "documents", "passages", "context", "thread")
@@ -128,8 +131,7 @@ class Runner:
         :raises RefusedError: If the question is empty or too long, or an option is unknown or wrong.
         :raises AnswerError: If a stage fails; the message names it.
         """
-        with self._turn:
-            return self._loop.run(self.ask_async(query, tenant_id=tenant_id, explain=explain, limits=limits, **options))
+        return self._run(self.ask_async(query, tenant_id=tenant_id, explain=explain, limits=limits, **options))
 
     async def ask_async(
         self, query: str, *, tenant_id: str, explain: bool = False, limits: TimeLimits | None = None, **options: Any
@@ -159,8 +161,7 @@ class Runner:
             except Exception as error:
                 return {"index": index, "error": error}
 
-        with self._turn:
-            return self._loop.run(bounded([partial(ask, *pair) for pair in enumerate(questions)], at_once))
+        return self._run(bounded([partial(ask, *pair) for pair in enumerate(questions)], at_once))
 
     async def stream(
         self, query: str, *, tenant_id: str, explain: bool = False, limits: TimeLimits | None = None, **options: Any
@@ -189,8 +190,14 @@ class Runner:
         :raises RefusedError: If the question is empty or too long, or an option is unknown or wrong.
         :raises AnswerError: If a stage fails; the message names it.
         """
+        return self._run(self.search_async(query, tenant_id=tenant_id, **options))
+
+    async def search_async(
+        self, query: str, *, tenant_id: str, limits: TimeLimits | None = None, **options: Any
+    ) -> tuple[list[Document], list[str]]:
+        """Find passages like `search` within an event loop; also a `TimeLimitError` where it takes too long."""
         wanted = self._mode.outputs["documents"]
-        _, results, warnings = self._run_alone(query, tenant_id, options, wanted=[wanted])
+        _, results, warnings = await self._run_alone(query, tenant_id, options, limits, wanted=[wanted])
         return value_at(results, wanted) or [], [*warnings_of(results), *warnings]
 
     def verify(
@@ -224,6 +231,12 @@ class Runner:
             tokens by kind; `cost`, None where no price is known; and `warnings`.
         :raises ConfigurationError: If the file has no such output; else as `search`.
         """
+        return self._run(self.trace_async(query, tenant_id=tenant_id, outputs=outputs, **options))
+
+    async def trace_async(
+        self, query: str, *, tenant_id: str, outputs: list[str], limits: TimeLimits | None = None, **options: Any
+    ) -> dict[str, Any]:
+        """Run a question like `trace` within an event loop; also a `TimeLimitError` where it takes too long."""
         known = {*self._mode.outputs, *self.pipeline.graph}
         if unknown := [at for at in outputs if known.isdisjoint({at, at.split(".")[0]})]:
             raise ConfigurationError(
@@ -233,7 +246,7 @@ class Runner:
         targets = {name: self._mode.outputs.get(name, name) for name in outputs}
         first: Results = {}
         how: dict[str, Any] = {"wanted": targets.values(), "on_outputs": first.setdefault}
-        run, results, _ = self._run_alone(query, tenant_id, options, **how)
+        run, results, _ = await self._run_alone(query, tenant_id, options, limits, **how)
         return {
             "outputs": {name: value_at(results, target) for name, target in targets.items()},
             "first": {name: value_at(first, target) for name, target in targets.items()},
@@ -244,18 +257,18 @@ class Runner:
             "warnings": warnings_of(results),
         }
 
-    def _run_alone(
-        self, query: str, tenant_id: str, options: dict[str, Any], **how: Any
+    def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Run a coroutine in this runner's event loop; a stage around it ends it at its next stage."""
+        with self._turn:
+            return self._loop.run(work, context=copy_context())
+
+    async def _run_alone(
+        self, query: str, tenant_id: str, options: dict[str, Any], limits: TimeLimits | None, **how: Any
     ) -> tuple[Run, Results, list[str]]:
         """Run a question without making an answer or keeping a turn; the last result is further warnings."""
-        with self._turn:
-            asked, run = read_options(options), Run()
-            narrowed = self._narrowed(asked, tenant_id)
-            return (
-                run,
-                self._loop.run(self._mode.results(query, tenant_id, narrowed, run, **how)),
-                self._mode.warnings(asked),
-            )
+        asked, run = read_options(options), Run(limits or TimeLimits())
+        narrowed = await asyncio.to_thread(self._narrowed, asked, tenant_id)
+        return run, await self._mode.results(query, tenant_id, narrowed, run, **how), self._mode.warnings(asked)
 
     async def _answer(
         self,

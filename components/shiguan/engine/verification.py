@@ -18,6 +18,8 @@ from shiguan.verify.reading import Part, read_text
 
 MOST_CHARACTERS = 5_000_000
 PASSAGES, _LONGEST = 5, 2000
+# Of a text with thousands of quotations that are everywhere, not every place is listed.
+_MOST_LISTED = 2000
 _UNREAD = "{source} is still being read: {words:,} of {units:,} retrieval units are there, so more may be found later."
 
 OnItem = Callable[[dict[str, Any], int, int], object]
@@ -78,11 +80,11 @@ def verify_text(
     """Check a text or rows part by part; see `Runner.verify`."""
     sources = library.sources(tenant_id=tenant_id)
     if not sources:
-        raise RefusedError(f"The tenant `{tenant_id}` has nothing in this library. Put in what to check against.")
+        raise RefusedError(f"The tenant `{tenant_id}` has nothing in this library. Give the sources to check against.")
     warnings = [_UNREAD.format(**source) for source in sources if source["words"] < source["units"]]
     rows, unclosed = _parts_of(text)
     if unclosed:
-        warnings.append(f"Quotation marks that do not close within their paragraph were left aside: {unclosed:,}.")
+        warnings.append(f"Quotation marks that do not close within their paragraph were ignored: {unclosed:,}.")
     quotations = QuotationSearch(library.stores, tenant_id)
 
     def by_words(claim: str) -> list[Document]:
@@ -92,11 +94,14 @@ def verify_text(
         return compared(search(claim))
 
     items: list[dict[str, Any]] = []
+    listed = 0
     for own, part in rows:
         if part.kind == "claim":
             found = check_claim(part.text[:_LONGEST], by_words, by_meaning)
         else:
             found = quotations.check(part.text, part.named[:1000], in_context=not own)
+            found["also"] = found["also"][: max(0, _MOST_LISTED - listed)]
+            listed += len(found["also"])
         items.append({**own, "kind": part.kind, "text": part.text, "in_text": [part.start, part.end], **found})
         if on_item is not None:
             on_item(items[-1], len(items), len(rows))

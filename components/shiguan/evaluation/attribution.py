@@ -7,7 +7,7 @@ from typing import Any
 
 from haystack import Document, GeneratedAnswer
 
-from shiguan.claims.checker import ClaimChecker
+from shiguan.claims.checker import ClaimChecker, go_on
 from shiguan.claims.claims import split_claims
 from shiguan.engine.runner import Runner
 from shiguan.evaluation.questions import Question
@@ -77,7 +77,9 @@ class ExpectedPassages:
                 self._where("parents"),
                 key=lambda parent: (parent.meta.get("source_id", ""), parent.meta.get("position", 0)),
             )
-            self._folded = [folded(parent.content or "") for parent in self._parents]
+            for parent in self._parents:
+                go_on()
+                self._folded.append(folded(parent.content or ""))
         return self._parents
 
     def _where(self, store: str, *condition: Any) -> list[Document]:
@@ -264,9 +266,20 @@ class TracedMode:
 
     def ask(self, question: str, *, tenant_id: str, depth: int = 0, **options: Any) -> StageTrace:
         """Ask a question with options such as `history` and `top_k`, and find `depth` passages."""
+        traced = self.runner.trace(question, tenant_id=tenant_id, outputs=self._wanted(), **options)
+        found = self._found(question, tenant_id, options, traced["first"], depth) if depth else []
+        return self._trace(question, traced, found)
+
+    async def ask_async(self, question: str, *, tenant_id: str, **options: Any) -> StageTrace:
+        """Ask a question like `ask` within an event loop, without finding more passages."""
+        traced = await self.runner.trace_async(question, tenant_id=tenant_id, outputs=self._wanted(), **options)
+        return self._trace(question, traced, [])
+
+    def _wanted(self) -> list[str]:
         targets = [f"{name}.documents" for name in self.stages.values()]
-        wanted = list(dict.fromkeys([*self.outputs, *targets, *self.senders.values()]))
-        traced = self.runner.trace(question, tenant_id=tenant_id, outputs=wanted, **options)
+        return list(dict.fromkeys([*self.outputs, *targets, *self.senders.values()]))
+
+    def _trace(self, question: str, traced: dict[str, Any], found: list[Document]) -> StageTrace:
         outputs = traced["outputs"]
         lists = {name: outputs.get(f"{stage}.documents") for name, stage in self.stages.items()}
         lists |= {name: lists.get(name) or [] for name in ("fused", "fetched")}
@@ -275,7 +288,7 @@ class TracedMode:
             {name: lists[name] for name in STAGES if lists.get(name) is not None},
             next(iter(outputs.get("answers") or []), None),
             _as_list(outputs.get("queries") or question),
-            self._found(question, tenant_id, options, traced["first"], depth) if depth else [],
+            found,
             traced,
         )
 

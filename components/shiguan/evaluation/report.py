@@ -10,6 +10,7 @@ from shiguan.evaluation.attribution import LABELS
 from shiguan.evaluation.metrics import metric
 from shiguan.evaluation.results import QuestionResult, Results
 from shiguan.evaluation.tables import Report, Section, Table, report_markdown
+from shiguan.resources import write_whole
 from shiguan.text.terminal import printable
 
 SHOWN = 20
@@ -19,10 +20,16 @@ _GROUP_COLUMNS = (
 _WORST_BY = ("correct", "recall@10")
 
 
+def report_files(path: Path) -> tuple[Path, Path]:
+    """Return the page and the Markdown of a report with this name, which may have one of their endings."""
+    name = path.stem if path.suffix in (".html", ".md") else path.name
+    return path.with_name(f"{name}.html"), path.with_name(f"{name}.md")
+
+
 def write_report(report: Report, path: Path) -> Path:
     """Write a report as Markdown and as a page that loads nothing; return the path of the page."""
-    path.with_suffix(".md").write_text(printable(report_markdown(report)), encoding="utf-8")
-    page = path.with_suffix(".html")
+    page, markdown = report_files(path)
+    write_whole(markdown, printable(report_markdown(report)).encode("utf-8", "replace"))
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -31,7 +38,7 @@ def write_report(report: Report, path: Path) -> Path:
         lstrip_blocks=True,
     )
     template = environment.get_template("report.html.jinja", globals={"zip": zip})
-    page.write_text(printable(template.render(report=report)), encoding="utf-8")
+    write_whole(page, printable(template.render(report=report)).encode("utf-8", "replace"))
     return page
 
 

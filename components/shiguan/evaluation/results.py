@@ -44,6 +44,8 @@ class RunStore:
 def _check_configuration(folder: Path, configuration: dict[str, Any]) -> None:
     path = folder / _RUN
     if not path.exists():
+        if any(folder.iterdir()):
+            raise RefusedError(f"{folder} holds files and no run, and some might be replaced. Name another `--output`.")
         write_json(path, configuration)
         return
     earlier = json.loads(path.read_text(encoding="utf-8"))

@@ -14,7 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from shiguan.errors import RefusedError
+from shiguan.errors import ConfigurationError, RefusedError
 
 Role = Literal["answer", "answer_strong", "helper", "judge"]
 """The roles of callers: writing answers, writing hard ones, helping on the way, judging an answer."""
@@ -26,8 +26,14 @@ _NO_KEY = "not-needed"
 
 
 def is_endpoint_configured() -> bool:
-    """Return whether the environment names an endpoint, by a key or an address."""
-    return bool(os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"))
+    """Return whether the environment names an endpoint, by a key or an address, which must be one."""
+    address = os.environ.get("OPENAI_BASE_URL", "")
+    if address and not re.fullmatch(r"https?://[^/?#\s]+[^\s]*", address):
+        raise ConfigurationError(
+            "OPENAI_BASE_URL is not an address. Expected one that begins with http:// or https:// and names a host, "
+            "such as http://localhost:11434/v1. Correct it, or unset it."
+        )
+    return bool(os.environ.get("OPENAI_API_KEY") or address)
 
 
 _KEY_NAME = re.compile(r"(?!SHIGUAN_)[A-Z][A-Z0-9_]*_KEY")

@@ -32,6 +32,7 @@ from shiguan.llm.prompts import (
     read_prompt_file,
 )
 from shiguan.llm.source_blocks import neutral_text
+from shiguan.llm.template_rules import WHAT_TEMPLATES_DO, faults_of_template, limit_rendering
 from shiguan.resources import read_table, resource_folder
 
 _MESSAGE_TAG = re.compile(r"\{%[-+]?\s*message\b")
@@ -41,6 +42,8 @@ def chat_prompt_builder(source: str, name: str) -> ChatPromptBuilder:
     """Make Haystack's prompt builder strict; a template without a `message` block is one user message."""
     if _MESSAGE_TAG.search(source) is None:
         source = '{% message role="user" %}\n' + source + "\n{% endmessage %}"
+    if faults := faults_of_template(source):
+        raise ConfigurationError(f"Prompt `{name}` {faults[0]}. {WHAT_TEMPLATES_DO} Remove it.")
     try:
         builder = ChatPromptBuilder(template=source, required_variables="*")
     except TemplateError as error:
@@ -52,6 +55,7 @@ def chat_prompt_builder(source: str, name: str) -> ChatPromptBuilder:
     builder._env.lstrip_blocks = True
     # `include` reaches layers and no other file.
     builder._env.loader = FunctionLoader(layer_source)
+    limit_rendering(builder._env)
     # Haystack compiles the template anew for every prompt, which takes longer than the search.
     builder._env.from_string = cache(builder._env.from_string)  # type: ignore[method-assign, assignment]
     return builder

@@ -34,17 +34,18 @@ class TimeLimits:
     helper: float | None = None
 
 
+_stage: ContextVar["Stage | None"] = ContextVar("shiguan_stage", default=None)
+
+
 @dataclass(eq=False)
 class Stage:
-    """A stage: its name, when it began, and whether it has ended."""
+    """A stage: its name, when it began, whether it has ended, and the stage that it is a part of, if any."""
 
     run: "Run"
     name: str
     started: float = field(default_factory=time.perf_counter)
     ended: bool = False
-
-
-_stage: ContextVar[Stage | None] = ContextVar("shiguan_stage", default=None)
+    outer: "Stage | None" = field(default_factory=_stage.get)
 
 
 @dataclass(eq=False)
@@ -100,7 +101,7 @@ class Run:
     @contextmanager
     def stage(self, name: str) -> Iterator[Stage]:
         """Mark a stage as running; `CancelledError` if the run was stopped before."""
-        if self._stopped:
+        if self._stopped or stage_has_ended():
             raise asyncio.CancelledError(f"The run was stopped before `{name}` began.")
         stage = Stage(self, name)
         self._running.append(stage)
@@ -266,9 +267,11 @@ def stage_name() -> str:
 
 
 def stage_has_ended() -> bool:
-    """Return whether the stage that this code works for has ended or was cancelled meanwhile, as threads may ask."""
+    """Return whether a stage that this code works for has ended or was cancelled meanwhile, as threads may ask."""
     stage = _stage.get()
-    return stage is not None and stage.ended
+    while stage is not None and not stage.ended:
+        stage = stage.outer
+    return stage is not None
 
 
 def failed_answer() -> str:

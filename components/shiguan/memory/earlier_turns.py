@@ -5,8 +5,9 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from haystack import Document
+from haystack import Document, logging
 from haystack.dataclasses import ChatMessage
+from pydantic import BaseModel, NonNegativeInt, PositiveInt, ValidationError
 
 from shiguan.claims.marks import neutral_answer
 from shiguan.conversations import SummaryNode, Turn
@@ -14,6 +15,8 @@ from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import neutral_text, numbered, render_sources
 from shiguan.text.languages import detect_language
 from shiguan.text.passages import with_gaps
+
+logger = logging.getLogger(__name__)
 
 _LONGEST_ANSWER = 4_000
 _LONGEST_SUMMARY = 2_000
@@ -137,8 +140,35 @@ def whole_summary(nodes: Sequence[SummaryNode]) -> str:
     return "\n".join(node.text for node in roots)[-_LONGEST_SUMMARY:]
 
 
+class _Shown(BaseModel):
+    """A passage of a prompt, as it was kept with the turn; the spans are those of the stored passage."""
+
+    id: str
+    number: PositiveInt
+    cut: tuple[NonNegativeInt, NonNegativeInt] | None = None
+    kept: list[tuple[NonNegativeInt, NonNegativeInt]] | None = None
+
+
+class _Thread(BaseModel):
+    """What is kept with a turn of the messages that its prompt began with."""
+
+    start: NonNegativeInt | None = None
+    opening: str | None = None
+    numbers: dict[str, PositiveInt] | None = None
+    language: str | None = None
+    sent: bool = False
+    read: list[_Shown] | None = None
+
+
 def _thread(turn: Turn) -> dict[str, Any]:
-    return dict(turn.meta.get("thread") or {})
+    """Read what is kept with a turn; another version may have written it, and what does not fit is left out."""
+    try:
+        return _Thread.model_validate(turn.meta.get("thread") or {}).model_dump(exclude_unset=True)
+    except ValidationError as error:
+        problem = ".".join(map(str, error.errors()[0]["loc"]))
+        logger.warning("The passages of turn {turn} do not fit and were left out: {problem}.", turn=turn.number,
+                       problem=problem)  # fmt: skip
+        return {}
 
 
 def _read(turn: Turn) -> list[dict[str, Any]]:

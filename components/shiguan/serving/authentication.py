@@ -90,6 +90,15 @@ def check_local_request(scope: Scope, origins: Sequence[str] = ()) -> None:
         raise ApiError("not_local", message="No API keys are configured, and a web page of another origin asks.")
 
 
+def check_keys_file(settings: ServingSettings) -> None:
+    """Refuse to start without the keys of a file that is named: it was mistyped, or is not mounted."""
+    if settings.keys_file is not None and not settings.keys_file.exists():
+        raise ConfigurationError(
+            f"SHIGUAN_KEYS_FILE names {settings.keys_file}, which does not exist. Make it with `shiguan keys add "
+            "--tenant NAME --role write`, or unset the variable to answer this machine alone."
+        )
+
+
 def check_open_host(host: str, *, keyless: bool) -> None:
     if keyless and not is_loopback(host):
         raise ConfigurationError(

@@ -2,6 +2,7 @@
 
 import asyncio
 import unicodedata
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -196,10 +197,11 @@ async def timeline(
     children = None
     if query:
         options = {"top_k": 50, "when": when, "sources": source}
-        found, _ = await asyncio.to_thread(current_engine().search, query, reader.tenant_id, **options)
+        found, _ = await current_engine().search(query, reader.tenant_id, **options)
         children = matched(found)
     known: dict[str, Any] = {"when": when, "sources": source, "children": children}
-    return await asyncio.to_thread(list_times, library, tenant_id=reader.tenant_id, **known)
+    work = partial(list_times, library, tenant_id=reader.tenant_id, **known)
+    return await current_engine().long_work.run(reader.tenant_id, "timeline", work)
 
 
 @router.get("/library/search", tags=["library"], summary="Find passages")
@@ -214,7 +216,7 @@ async def search(
 ) -> dict[str, Any]:
     """Find the passages that an answer in the mode `simple` would be written from; no model is asked."""
     options = {"top_k": top_k, "sources": source, "sections": section, "when": when}
-    found, warnings = await asyncio.to_thread(current_engine().search, query, reader.tenant_id, **options)
+    found, warnings = await current_engine().search(query, reader.tenant_id, **options)
     return {
         "passages": [{**shown_passage(document), "score": document.score} for document in found],
         "warnings": warnings,

@@ -4,7 +4,7 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
@@ -28,6 +28,7 @@ from shiguan.llm.run import TimeLimits
 from shiguan.resources import check_free_space, write_json
 from shiguan.serving import telemetry
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields
+from shiguan.serving.long_work import LongWork
 from shiguan.serving.settings import ServingSettings
 
 MOST_TURNS = 100
@@ -163,6 +164,7 @@ class Engine:
         self.modes = tuple(list_modes().get(self.deployment, ["simple"]) if modes is None else modes)
         keep = ReceiptFolder(settings).keep if settings.receipt_days else None
         self.conversations: ConversationKeeper | None = None  # of the first mode that has one, for all
+        self.long_work = LongWork(settings.request_timeout)
         self._runners: dict[str, Runner] = {}
         for mode in self.modes:
             self._runners[mode] = Runner(
@@ -195,14 +197,14 @@ class Engine:
 
     async def ask(self, request: AnswerRequest, tenant_id: str) -> dict[str, Any]:
         runner = self.runner(request.mode)
-        options = {"limits": self._limits(), **request.options()}
+        options = {"limits": self.limits(), **request.options()}
         answer = await runner.ask_async(request.query, tenant_id=tenant_id, **options)
         telemetry.record_answer(answer)
         return request.shown(answer)
 
     async def stream(self, request: AnswerRequest, tenant_id: str) -> AsyncGenerator[AnswerEvent, None]:
         runner = self.runner(request.mode)
-        options = {"limits": self._limits(), **request.options()}
+        options = {"limits": self.limits(), **request.options()}
         async with aclosing(runner.stream(request.query, tenant_id=tenant_id, **options)) as events:
             async for event in events:
                 if event.name == "generation_complete":
@@ -220,22 +222,31 @@ class Engine:
 
         return await bounded([partial(one, *entry) for entry in enumerate(requests)], _BATCH_AT_ONCE)
 
-    def search(self, query: str, tenant_id: str, **options: Any) -> tuple[list[Document], list[str]]:
+    async def search(self, query: str, tenant_id: str, **options: Any) -> tuple[list[Document], list[str]]:
         """Find the passages that an answer in the simplest mode would be written from; no model is asked."""
-        return self.runner(first_mode(self.deployment)).search(query, tenant_id=tenant_id, **options)
+        options |= {"tenant_id": tenant_id, "limits": self.limits()}
+        return await self.runner(first_mode(self.deployment)).search_async(query, **options)
 
-    def verify(
-        self, given: str | list[dict[str, Any]], tenant_id: str, on_item: OnItem | None = None
-    ) -> dict[str, Any]:
-        """Check a text, or quotations, against the tenant's library; no model is asked."""
-        return self.runner(first_mode(self.deployment)).verify(given, tenant_id=tenant_id, on_item=on_item)
+    async def verify(
+        self,
+        given: str | list[dict[str, Any]],
+        tenant_id: str,
+        on_item: OnItem | None = None,
+        form: Callable[[dict[str, Any]], Any] = dict,
+    ) -> Any:
+        """Check a text, or quotations, against the tenant's library, and form the result; no model is asked."""
+        runner = self.runner(first_mode(self.deployment))
+        check = partial(runner.verify, given, tenant_id=tenant_id, on_item=on_item)
+        return await self.long_work.run(tenant_id, "verify", lambda: form(check()))
 
     def close(self) -> None:
         """Let go of the runners; stores close with the process."""
+        self.long_work.stop()
         for runner in self._runners.values():
             runner.close()
 
-    def _limits(self) -> TimeLimits:
+    def limits(self) -> TimeLimits:
+        """Return the limits of a question that is asked now."""
         whole = left = self.settings.request_timeout
         if (deadline := telemetry.current_request().deadline) is not None:
             left = deadline - asyncio.get_running_loop().time()

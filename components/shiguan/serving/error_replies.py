@@ -64,7 +64,8 @@ class ApiError(HTTPException):
     ) -> None:
         known = KINDS[kind]
         self.kind = kind
-        self.message = message or known.message
+        # A message may quote half a character, which no reply can hold.
+        self.message = (message or known.message).encode("utf-8", "replace").decode()
         self.next_step = next_step or known.next_step
         self.stage = stage
         self.fields = fields
@@ -83,6 +84,10 @@ class ApiError(HTTPException):
         if self.fields is not None:
             error["fields"] = self.fields
         return {"error": error}
+
+    def whole(self) -> dict[str, Any]:
+        """Build the JSON with `detail`, which programs that do not know this server show."""
+        return {**self.body(), "detail": f"{self.message} {self.next_step}"}
 
 
 _NOT_AGAIN = "Asking again changes nothing: the operator finds the cause in the server's log"
@@ -150,9 +155,7 @@ def error_response(error: BaseException) -> JSONResponse:
         headers.setdefault("WWW-Authenticate", "Bearer")
     if reply.kind == "store_unavailable":
         headers.setdefault("Retry-After", _RETRY_SECONDS)
-    # Programs that do not know this server, such as Hayhooks' own command line, show `detail`.
-    body = {**reply.body(), "detail": f"{reply.message} {reply.next_step}"}
-    return JSONResponse(body, status_code=reply.status_code, headers=headers)
+    return JSONResponse(reply.whole(), status_code=reply.status_code, headers=headers)
 
 
 def log_failure(error: BaseException) -> None:

@@ -117,7 +117,7 @@ class JobFolder:
 
     def find(self, job_id: str) -> JobRecord | None:
         if _ID.fullmatch(job_id):
-            with contextlib.suppress(FileNotFoundError, ValueError):
+            with contextlib.suppress(OSError, ValueError):
                 return _RECORD.validate_json((self.path / f"{job_id}.json").read_bytes())
         return None
 

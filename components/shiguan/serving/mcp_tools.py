@@ -47,8 +47,8 @@ def tool_server(
     library: Library,
     modes: Sequence[str],
     ask_library: Callable[[str, str, str | None, str], Awaitable[dict[str, Any]]],
-    search_library: Callable[..., tuple[list[Document], list[str]]],
-    verify_text: Callable[..., dict[str, Any]],
+    search_library: Callable[..., Awaitable[tuple[list[Document], list[str]]]],
+    verify_text: Callable[[str, str], Awaitable[dict[str, Any]]],
     *,
     tenant: Callable[[], str],
     words_of: Callable[[Exception], str] = words_of,
@@ -56,7 +56,8 @@ def tool_server(
     """
     Make the server of the tools; its transport is the caller's, and `tenant` gives the tenant of the current call.
 
-    `ask_library` takes question, mode, conversation and tenant; the others are methods of a `Runner`.
+    `ask_library` takes question, mode, conversation and tenant, `search_library` what `Runner.search` takes, and
+    `verify_text` a text and the tenant.
     """
     server: MCPServer[Any] = MCPServer("shiguan", version=__version__, instructions=_ABOUT, log_level="WARNING")
     default = "simple" if "simple" in modes else modes[0]
@@ -96,7 +97,7 @@ def tool_server(
         query: Query, top_k: Annotated[int, Field(ge=1, le=50, description="How many passages at most.")] = 5
     ) -> dict[str, Any]:
         """Find the passages that an answer would be built from, the best first."""
-        found, warnings = await asyncio.to_thread(search_library, query, tenant_id=tenant(), top_k=top_k)
+        found, warnings = await search_library(query, tenant_id=tenant(), top_k=top_k)
         return {"passages": [{**shown_passage(one), "score": one.score} for one in found], "warnings": warnings}
 
     @server.tool(annotations=_READS)
@@ -105,7 +106,7 @@ def tool_server(
         text: Annotated[str, Field(min_length=1, max_length=_LONGEST_TEXT, description="What is to be checked.")],
     ) -> dict[str, Any]:
         """Check a text against the library: its quotations word for word with their places, and its other sentences."""
-        return await asyncio.to_thread(verify_text, text, tenant_id=tenant())
+        return await verify_text(text, tenant())
 
     @server.tool(annotations=_READS)
     @reporting

@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Query, Request
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 from starlette.responses import Response
 
 from shiguan.conversations import LONGEST_TITLE, Conversation, ConversationStore, Turn
@@ -16,18 +16,28 @@ from shiguan.engine.feedback import LONGEST_NOTE, FeedbackFile, Kind
 from shiguan.engine.places import locate
 from shiguan.engine.receipts import Receipt, Replay
 from shiguan.errors import RefusedError
-from shiguan.serving.authentication import Reader, Writer
+from shiguan.serving.authentication import Principal, Reader, Writer
 from shiguan.serving.document_routes import CurrentLibrary
 from shiguan.serving.engine import ReceiptFolder, current_engine
 from shiguan.serving.error_replies import ApiError
+from shiguan.text.works import plain_line
 
 router = APIRouter(prefix="/api/v1")
+Result = TypeVar("Result")
+_JOINERS = "\u200c\u200d"
 
 
 class Title(BaseModel, extra="forbid"):
     """Another title."""
 
-    title: Annotated[str, Field(min_length=1, max_length=LONGEST_TITLE, pattern=r"\S")]
+    title: Annotated[str, Field(min_length=1, max_length=LONGEST_TITLE)]
+
+    @field_validator("title")
+    @classmethod
+    def _shows(cls, title: str) -> str:
+        if not any(map(str.isprintable, plain_line(title, LONGEST_TITLE).strip(_JOINERS))):
+            raise ValueError("expected a title with at least one character that shows")
+        return title
 
 
 async def _of_store(read: Callable[[ConversationStore], Any]) -> Any:
@@ -40,6 +50,11 @@ async def _of_store(read: Callable[[ConversationStore], Any]) -> Any:
         # The same for an id that was never used, one that is malformed and one of another tenant.
         listing = "GET /api/v1/conversations lists them."
         raise ApiError("not_found", message="There is no such conversation.", next_step=listing)
+    return found
+
+
+async def _long_work(request: Request, asker: Principal, name: str, work: Callable[[], Result]) -> Result:
+    found: Result = await request.app.state.long_work.run(asker.tenant_id, name, work)
     return found
 
 
@@ -70,9 +85,10 @@ async def read(conversation_id: str, asker: Reader) -> dict[str, Any]:
 
 
 @router.get("/conversations/{conversation_id}/export", tags=["conversations"], response_class=Response)
-async def export(conversation_id: str, asker: Reader) -> Response:
+async def export(request: Request, conversation_id: str, asker: Reader) -> Response:
     """Give a conversation as a file of Markdown."""
-    written = export_markdown(*await _whole(asker.tenant_id, conversation_id))
+    found = await _whole(asker.tenant_id, conversation_id)
+    written = await _long_work(request, asker, "export", partial(export_markdown, *found))
     return Response(written, media_type="text/markdown; charset=utf-8")
 
 
@@ -126,14 +142,15 @@ async def export_notes(
 
     kind, ending = FORMS[form]
     name = f"attachment; filename=shiguan-{found.id[:8]}.{ending}"
-    written = await asyncio.to_thread(write)
+    written = await _long_work(request, asker, "export", write)
     return Response(written, media_type=kind, headers={"Content-Disposition": name})
 
 
 @router.get("/receipts/{receipt_id}/places", tags=["receipts"])
-async def places(found: KeptReceipt, library: CurrentLibrary, asker: Reader) -> dict[str, Any]:
+async def places(request: Request, found: KeptReceipt, library: CurrentLibrary, asker: Reader) -> dict[str, Any]:
     """Find the places that an answer cites again in the sources as they are now: see `shiguan locate`."""
-    return {"places": await asyncio.to_thread(locate, found, partial(library.text, tenant_id=asker.tenant_id))}
+    find = partial(locate, found, partial(library.text, tenant_id=asker.tenant_id))
+    return {"places": await _long_work(request, asker, "places", find)}
 
 
 class Judgement(BaseModel, extra="forbid"):

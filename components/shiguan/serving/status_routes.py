@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -34,6 +35,9 @@ class Readiness:
         self._states: dict[str, str] = {}
         self._looked = float("-inf")
         self._looking = asyncio.Lock()
+        # Threads of their own, one for each part: what else the server does cannot keep a check waiting.
+        self._threads = ThreadPoolExecutor(thread_name_prefix="ready")
+        self._checking: dict[str, asyncio.Future[Any]] = {}
 
     async def ready(self) -> tuple[bool, dict[str, str]]:
         """Check every part; whether all are well, and the state of each."""
@@ -46,8 +50,11 @@ class Readiness:
         return good, dict(self._states)
 
     async def _state(self, part: str, check: Callable[[], Any]) -> str:
+        checking = self._checking.get(part)
+        if checking is None or checking.done():  # one that is stuck is not started a second time
+            checking = self._checking[part] = asyncio.get_running_loop().run_in_executor(self._threads, check)
         try:
-            await asyncio.wait_for(asyncio.to_thread(check), _CHECK_SECONDS)
+            await asyncio.wait_for(asyncio.shield(checking), _CHECK_SECONDS)
         except TimeoutError:
             logger.warning("The part {part} did not answer in time.", part=part)
             return "slow"
@@ -60,7 +67,7 @@ class Readiness:
 router = APIRouter()
 
 
-@router.get("/health", tags=["health"])
+@router.get("/health", tags=["health"], response_class=PlainTextResponse)
 async def health() -> PlainTextResponse:
     """Report that the process is alive; nothing is checked."""
     return PlainTextResponse("ok\n")
@@ -75,7 +82,7 @@ async def ready(request: Request) -> Response:
     failed = ", ".join(f"`{part}`" for part, state in parts.items() if state != "ok")
     message = "The server is shutting down." if readiness.stopping else f"Not ready: {failed or 'starting'}."
     error = ApiError("shutting_down" if readiness.stopping else "not_ready", message=message)
-    return JSONResponse({**error.body(), "parts": parts}, status_code=503, headers={"Retry-After": "2"})
+    return JSONResponse({**error.whole(), "parts": parts}, status_code=503, headers={"Retry-After": "2"})
 
 
 @router.get("/api/v1/rag/health", tags=["health"])
@@ -99,7 +106,7 @@ async def rag_health(request: Request, principal: Reader) -> dict[str, Any]:
     }
 
 
-@router.get("/metrics", tags=["health"])
+@router.get("/metrics", tags=["health"], response_class=PlainTextResponse)
 async def metrics() -> Response:
     """Give the metrics to Prometheus; this needs a key of the role `metrics`."""
     return Response(generate_latest(REGISTRY), media_type=CONTENT_TYPE_LATEST)

@@ -1,9 +1,9 @@
 """/api/v1/verify: check any text against the caller's library, at once or as a stream of its parts."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from functools import partial
-from threading import Event
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 from starlette.datastructures import UploadFile
 
-from shiguan.claims.checker import CheckStoppedError
+from shiguan.claims.checker import go_on
 from shiguan.engine.verification import MOST_CHARACTERS, read_document
 from shiguan.errors import RefusedError
 from shiguan.serving.authentication import Reader
@@ -44,39 +44,43 @@ async def verify(body: VerifyRequest, reader: Reader) -> Response:
     check = partial(current_engine().verify, given, reader.tenant_id)
     if body.stream:
         return EventStreamResponse(_server_events(check))
-    stop = Event()
-    try:
-        return JSONResponse(await asyncio.to_thread(check, lambda *_: _go_on(stop)))
-    finally:
-        stop.set()
+    return Response(await check(form=_encoded), media_type="application/json")
 
 
 @router.post("/text", summary="Read the text of a file that is to be checked")
 async def text(request: Request, reader: Reader) -> dict[str, str]:
     """Give the text of a DOCX or of another file that can be ingested; nothing of it is kept."""
-    del reader
     async with request.form(max_files=1, max_fields=1) as form:
         file = form.get("file")
         if not isinstance(file, UploadFile):
             raise RefusedError("There is no part `file` with a file in it. Send one as multipart/form-data.")
         data, name = await file.read(), file.filename or "the file"
-    return {"text": await asyncio.to_thread(read_document, data, current_engine().deployment, name)}
+    engine = current_engine()
+    read = partial(read_document, data, engine.deployment, name)
+    return {"text": await engine.long_work.run(reader.tenant_id, "verify", read)}
 
 
-def _go_on(stop: Event) -> None:
-    if stop.is_set():  # the caller is gone
-        raise CheckStoppedError
+def _encoded(found: dict[str, Any]) -> bytes:
+    """Write the result as JSON part by part: the whole in one go would hold up everything else."""
+    parts = []
+    for item in found.pop("items"):
+        go_on()
+        parts.append(_json(item))
+    return b'{"items":[' + b",".join(parts) + b"]," + _json(found)[1:]
 
 
-async def _server_events(check: Callable[..., dict[str, Any]]) -> AsyncGenerator[ServerEvent, None]:
+def _json(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+async def _server_events(check: Callable[..., Awaitable[dict[str, Any]]]) -> AsyncGenerator[ServerEvent, None]:
     items: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
-    loop, stop = asyncio.get_running_loop(), Event()
+    loop = asyncio.get_running_loop()
 
     def put(item: dict[str, Any], number: int, count: int) -> None:
-        _go_on(stop)
         loop.call_soon_threadsafe(items.put_nowait, {**item, "number": number, "count": count})
 
-    checking = asyncio.create_task(asyncio.to_thread(check, put))
+    checking = asyncio.ensure_future(check(on_item=put))
     checking.add_done_callback(lambda _: items.put_nowait(None))
     try:
         while (item := await items.get()) is not None:
@@ -84,5 +88,4 @@ async def _server_events(check: Callable[..., dict[str, Any]]) -> AsyncGenerator
         found = await checking
         yield ServerEvent({"type": "generation_complete", **found, "items": len(found["items"])}, "generation_complete")
     finally:
-        stop.set()
         checking.cancel()

@@ -37,7 +37,7 @@ def _any_of(words: Iterable[str]) -> str:
 
 _ERA = re.compile(rf"({'|'.join(sorted(_ERAS, key=len, reverse=True))})(元|[{_HAN}]+|\d+)(?=年|载)")
 # The 1970s are 20世纪70年代 and 上世纪七十年代.
-_DECADE = re.compile(rf"(?:上个?|(\d\d|[{_HAN}]+))世纪(\d0|[{_HAN}]十)年代")
+_DECADE = re.compile(rf"(?:上个?|(\d\d|(?<![{_HAN}])[{_HAN}]+))世纪(\d0|[{_HAN}]十)年代")
 _ARABIC = re.compile(r"(?<![\w.])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?", re.ASCII)
 _HAN_NUMBER = re.compile(rf"[{_HAN}]+(?:余(?=[万亿百千]))?[{_HAN}]*")
 _SCALE = re.compile(r"[\s-]*(hundred|thousand|million|billion|trillion)s?\b|\s?([百千万亿]+)", re.IGNORECASE)

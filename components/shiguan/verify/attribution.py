@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import cached_property, lru_cache
 from pathlib import PurePath
 from typing import Any
 
+from shiguan.claims.checker import go_on
 from shiguan.text.edges import NUMERALS
 from shiguan.text.quantities import numerals
 from shiguan.text.terms import fold_text, size_of
@@ -21,6 +23,8 @@ _REFERENCES = {
 _ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _TITLE = re.compile(r"《([^《》]+)》")
 _ASIDE = re.compile(r"[(（\[［【][^()（）\[\]［］【】]*[)）\]］】]|\s+(?:et al\.?|等)$|[;:；：].*")
+# Of more names than this in one text all are meant, also the shorter ones in longer ones.
+_MOST_NAMES = 100
 _APART = re.compile(r"[,，、;；:：·•()（）《》〈〉\[\]›»>/|\n]|\s[-–—]+\s|\.\s")
 
 
@@ -29,7 +33,10 @@ class Attribution:
 
     def __init__(self, metas: Iterable[Mapping[str, Any]]) -> None:
         self._names: dict[str, dict[str, tuple[Folded, set[str]]]] = {"source": {}, "author": {}, "section": {}}
+        # What a text names is the same for each place of its quotation.
+        self._meant = lru_cache(16)(self._find_meant)
         for meta in metas:
+            go_on()
             source, author = str(meta.get("source") or ""), str(meta.get("author") or "")
             title = str(meta.get("title") or "")
             for name in (source, PurePath(source).stem, title, _ASIDE.sub("", title)):
@@ -56,29 +63,36 @@ class Attribution:
         values = {"source": [place["source"]], "author": [place.get("author") or ""], "section": place["section"]}
         known = False
         for field, own in values.items():
-            meant = self._meant(field, named, in_context=in_context)
+            meant = self._meant(field, named, in_context)
             known = known or bool(meant)
             if meant and meant.isdisjoint(own):
                 return False
-        for kind, pattern in _REFERENCES.items():
-            wanted = _numbers(pattern, named)
+        for kind in _REFERENCES:
+            wanted = _numbers(kind, named)
             if not wanted:
                 continue
             known = True
             page = (place["anchor"] or {}).get("page")
-            there = ({page} if page else set()) if kind == "page" else _numbers(pattern, " ".join(place["section"]))
-            headings = (value for _, values in self._names["section"].values() for value in values)
-            if there.isdisjoint(wanted) and (there or any(_numbers(pattern, heading) for heading in headings)):
+            there = ({page} if page else set()) if kind == "page" else _numbers(kind, " ".join(place["section"]))
+            if there.isdisjoint(wanted) and (there or kind in self._numbered):
                 return False
         titles = _TITLE.findall(named) if in_context else [named]
         return known or all(fold(title).key in passage for title in titles)
 
-    def _meant(self, field: str, named: str, *, in_context: bool) -> set[str]:
+    @cached_property
+    def _numbered(self) -> set[str]:
+        """The kinds of references that a heading of the library has."""
+        headings = {value for _, values in self._names["section"].values() for value in values}
+        return {kind for kind in _REFERENCES if any(_numbers(kind, heading) for heading in headings)}
+
+    def _find_meant(self, field: str, named: str, in_context: bool) -> set[str]:
         """Find the library's names that occur in a text, or that contain a part of it."""
+        go_on()
         text, names = fold(named), self._names[field]
         least = 15 if in_context and field == "section" else 6
         found = [key for key, (name, _) in names.items() if size_of(key) >= least and name.is_in(text)]
-        found = [key for key in found if not any(key != other and key in other for other in found)]
+        if len(found) <= _MOST_NAMES:
+            found = [key for key in found if not any(key != other and key in other for other in found)]
         if not found:
             pieces = [fold(piece) for piece in (_TITLE.findall(named) if in_context else _APART.split(named))]
             pieces = [piece for piece in pieces if size_of(piece.key) >= (6 if field != "section" else 12)]
@@ -86,9 +100,10 @@ class Attribution:
         return {value for key in found for value in names[key][1]}
 
 
-def _numbers(pattern: re.Pattern[str], text: str) -> set[float]:
+@lru_cache(1024)
+def _numbers(kind: str, text: str) -> set[float]:
     found: set[float] = set()
-    for match in pattern.finditer(fold_text(text)):
+    for match in _REFERENCES[kind].finditer(fold_text(text)):
         number = next(group for group in match.groups() if group)
         if number[0] in _ROMAN:
             values = [_ROMAN[letter] for letter in number]

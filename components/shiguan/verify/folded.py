@@ -10,6 +10,7 @@ from pathlib import Path
 from string import ascii_letters
 from unicodedata import category, combining, normalize
 
+from shiguan.claims.checker import go_on
 from shiguan.resources import read_table
 from shiguan.text.edges import hidden_denial, splits_number
 from shiguan.text.notes import note_spans, without_notes
@@ -46,17 +47,26 @@ class Folded:
     places: Sequence[int]
     edges: bytes
 
-    def find(self, passage: "Folded", start: int = 0) -> Iterator[int]:
-        """Yield the places where a passage has this text word for word."""
-        size, at = len(self.key), passage.key.find(self.key, start) if self.key else -1
+    def find(self, passage: "Folded", start: int = 0, stop: int | None = None) -> Iterator[int]:
+        """Yield the places, none of which overlap, where a passage has this text word for word."""
+        size, at = len(self.key), passage.key.find(self.key, start, stop) if self.key else -1
         while at >= 0:
-            edges = passage.edges[at + 1 : at + size]
-            other = sum({*pair} == {_JOINED, _APART} for pair in zip(self.edges[1:], edges, strict=True))
-            # One space more or less makes another word, but a text in which most are missing just lost its spaces.
-            lost = other > 2 and 2 * other >= max(self.edges.count(_APART), edges.count(_APART))
-            if (not other or lost) and not passage.splits(at) and not passage.splits(at + size):
+            go_on()
+            found = self._fits(passage.edges[at + 1 : at + size])
+            found = found and not passage.splits(at) and not passage.splits(at + size)
+            if found:
                 yield at
-            at = passage.key.find(self.key, at + 1)
+            at = passage.key.find(self.key, at + size if found else at + 1, stop)
+
+    def _fits(self, edges: bytes) -> bool:
+        own = self.edges[1:]
+        if own == edges:
+            return True
+        # Of two numbers, `_JOINED` with `_APART` alone differ in the second bit alone.
+        pairs = int.from_bytes(own, "big") ^ int.from_bytes(edges, "big")
+        other = pairs.to_bytes(len(own), "big").count(_JOINED ^ _APART)
+        # One space more or less makes another word, but a text in which most are missing just lost its spaces.
+        return not other or (other > 2 and 2 * other >= max(self.edges.count(_APART), edges.count(_APART)))
 
     def is_in(self, passage: "Folded") -> bool:
         return next(self.find(passage), None) is not None

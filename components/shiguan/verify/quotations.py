@@ -12,6 +12,7 @@ from haystack import Document
 from rapidfuzz import fuzz
 from rapidfuzz.distance import Levenshtein, Prefix
 
+from shiguan.claims.checker import go_on
 from shiguan.claims.citations import cited_place
 from shiguan.claims.word_differences import negations
 from shiguan.tenants import of_tenant, where
@@ -29,6 +30,8 @@ _SHORTEST, _PIECE = 10, 240
 _LEFT_OUT, _NEAR, _PART, _SLACK = 1500, 150, 20, 16
 # From this similarity on, 0 to 100, a place has the quotation, altered; from this share on, parts make up the whole.
 _ALTERED, _WHOLE = 72, 0.85
+# How many characters of a long quotation are looked for at a time: a machine word has a bit for each.
+_SAMPLE = 64
 # How near to a quotation, in characters that count, a book may name the work that it quotes.
 _NAMED = 150
 _HITS, _MOST_HITS, _BATCH, _LISTED = 24, 1024, 100, 20
@@ -144,6 +147,7 @@ class QuotationSearch:
     def _found(self, quotation: str, whole: Folded, parts: list[Folded]) -> tuple[list[Span], list[Stretch]]:
         limit = _HITS
         while True:
+            go_on()
             families = self._families(quotation, limit)
             read = {passage.id: passage for passage in self._read("id", families)}
             stretches = _stretches(read, families)
@@ -239,9 +243,9 @@ def _altered(parts: list[Folded], quotation: str, stretches: list[Stretch]) -> d
     key = "".join(part.key for part in parts)
     least, best = _ALTERED * 1.0, None
     for stretch in stretches[: 3 if len(key) > 500 else _HITS]:
-        near = fuzz.partial_ratio_alignment(key, stretch.folded.key, score_cutoff=least)
-        if near is not None and near.score > least and near.dest_end > near.dest_start:
-            least, best = near.score, (stretch, near.dest_start, near.dest_end)
+        for score, begin, stop in _nearest(key, stretch.folded.key, least):
+            if score > least:
+                least, best = score, (stretch, begin, stop)
     if best is None:
         return None
     stretch, start, end = best
@@ -263,6 +267,31 @@ def _cut_edges(stretch: Stretch, start: int, end: int) -> list[dict[str, str]]:
     if denial := hidden_denial(text, first):
         edits.insert(0, {"quoted": "", "stands": denial})
     return edits
+
+
+def _nearest(key: str, text: str, least: float) -> Iterator[tuple[float, int, int]]:
+    """
+    Find parts of a text that are similar to a quotation, with their similarity.
+
+    A short quotation is compared with each part; of a long one three samples are, and the whole only at their places.
+    """
+    last = max(0, len(key) - _SAMPLE)
+    for at in dict.fromkeys((0, last // 2, last)):
+        go_on()
+        near = fuzz.partial_ratio_alignment(key[at : at + _SAMPLE], text, score_cutoff=0 if last else least)
+        if near is None or near.dest_end == near.dest_start:
+            continue
+        if not last:
+            yield near.score, near.dest_start, near.dest_end
+            continue
+        slack = _SLACK + len(key) // 8
+        start = max(0, near.dest_start - at - slack)
+        around = text[start : start + len(key) + 2 * slack]
+        blocks = [one for one in Levenshtein.opcodes(key, around).as_matching_blocks() if one.size > 2]
+        if blocks:
+            begin = max(0, blocks[0].b - blocks[0].a)
+            stop = min(len(around), blocks[-1].b + len(key) - blocks[-1].a)
+            yield fuzz.ratio(key, around[begin:stop]), start + begin, start + stop
 
 
 def _in_pieces(pieces: list[dict[str, Any]]) -> dict[str, Any]:
@@ -340,7 +369,7 @@ def _exact(whole: Folded, parts: list[Folded], stretch: Stretch) -> list[Span]:
     for at in (at for at in parts[0].find(text) if not text.hides_denial(at)):
         end = at + len(parts[0].key)
         for part in parts[1:]:
-            following = next(part.find(text, end), -1)
+            following = next(part.find(text, end, end + _LEFT_OUT + len(part.key)), -1)
             left_out = text.key[end:following]
             if following < 0 or size_of(left_out) > _LEFT_OUT or stretch.section(following) != stretch.section(at):
                 break
@@ -355,23 +384,35 @@ def _exact(whole: Folded, parts: list[Folded], stretch: Stretch) -> list[Span]:
 
 def _cover(key: str, stretches: Sequence[Stretch]) -> Iterator[Span]:
     """Find, from left to right, the longest parts of a quotation that occur somewhere word for word."""
-    at, before = 0, None
+    at = 0
+    before: Stretch | None = None
     while at < len(key):
-        probe = key[at : at + (5 if is_wide(key[at]) else 14)]
-        best: tuple[int, bool, Span] | None = None
-        for stretch in stretches:
+        go_on()
+        # Of parts of equal length the first counts, and one in the stretch of the part before most of all.
+        size = min(5 if is_wide(key[at]) else 14, len(key) - at) - 1
+        best: Span | None = None
+        for stretch in sorted(stretches, key=lambda stretch: stretch is not before):
             text = stretch.folded.key
-            start = text.find(probe)
-            while start >= 0:
-                length = Prefix.similarity(key[at:], text[start : start + len(key) - at])
-                candidate = (length, stretch is before, (stretch, start, start + length))
-                best = candidate if best is None or candidate[:2] > best[:2] else best
-                start = text.find(probe, start + 1)
+            start = -1
+            # Only what is longer is looked for.
+            while at + size < len(key) and (start := text.find(key[at : at + size + 1], start + 1)) >= 0:
+                size = _shared(key, at, text, start, size + 1)
+                best = (stretch, start, start + size)
         if best is None:
             at += 1
             continue
-        at, before = at + best[0], best[2][0]
-        yield best[2]
+        at, before = at + size, best[0]
+        yield best
+
+
+def _shared(key: str, at: int, text: str, start: int, size: int) -> int:
+    """Return how many characters two texts share from two places on, of which `size` are known."""
+    while at + size < len(key) and start + size < len(text):
+        more = Prefix.similarity(key[at + size : at + 2 * size], text[start + size : start + 2 * size])
+        size += more
+        if more < size - more:
+            break
+    return size
 
 
 def _grouped(spans: Sequence[Span]) -> list[list[Span]]:

@@ -5,6 +5,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
 
+from shiguan.claims.checker import go_on
 from shiguan.text.sentences import sentence_spans
 
 _CLOSERS = {"“": "”", "„": "”", "「": "」", "『": "』", "«": "»", '"': '"'}
@@ -13,8 +14,9 @@ _DEEPEST = 8
 _NEARBY = 400
 _MARK = re.compile(r"[“”„\"「」『』«»]|\n[^\S\n]*\n")
 _BLOCK = re.compile(r"(?:^[ \t]{0,3}>[^\n]*(?:\n|\Z))+", re.MULTILINE)
-_BY = re.compile(r"\n\s*(?:—|–|--)\s*([^\n]{2,200})\s*\Z")
-_BEHIND = re.compile(r"[^\S\n]*[(（\[［][^()（）\[\]［］\n]{1,200}[)）\]］]")
+_BY = re.compile(r"\s*(?:—|–|--)\s*(\S.{1,200})")
+# A few spaces: all quotations of one sentence look behind it.
+_BEHIND = re.compile(r"[^\S\n]{0,4}[(（\[［][^()（）\[\]［］\n]{1,200}[)）\]］]")
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ def read_text(text: str) -> tuple[list[Part], int]:
     outside = "".join(pieces)
     parts = []
     for start, end in spans:
+        go_on()
         around = sentences[bisect_right(ends, start) : bisect_left(starts, end)]
         first, last = around[0][0] if around else start, max(end, around[-1][1] if around else end)
         named = f"{outside[max(first, start - _NEARBY) : start]} {outside[end : min(last, end + _NEARBY)]}"
@@ -49,10 +52,11 @@ def read_text(text: str) -> tuple[list[Part], int]:
             free.pop(span, None)
     for match in _BLOCK.finditer(text):
         quoted = re.sub(r"(?m)^[ \t]*(?:>[ \t]*)+", "", match[0]).rstrip()
-        by = _BY.search(quoted, max(0, len(quoted) - _NEARBY))
+        words, _, last_line = quoted.rpartition("\n")
+        by = _BY.fullmatch(last_line) if words else None
         before = sentences[: bisect_right(ends, match.start())][-1:]
         named = by[1] if by else outside[slice(*before[0])][-_NEARBY:] if before else ""
-        parts.append(Part("quotation", *match.span(), quoted[: by.start()] if by else quoted, named))
+        parts.append(Part("quotation", *match.span(), words if by else quoted, named))
     parts += [Part("claim", *span, text[slice(*span)]) for span in free]
     return sorted((part for part in parts if any(map(str.isalnum, part.text))), key=lambda part: part.start), unclosed
 

@@ -1,5 +1,6 @@
 """`shiguan export` and `shiguan locate`, from a file and back."""
 
+import errno
 import json
 
 import pytest
@@ -91,3 +92,47 @@ def test_what_cannot_be_read_is_refused(receipt, tmp_path, shiguan):
     assert (code, "another tenant" in err) == (2, True)
     code, _, err = shiguan("export", broken)
     assert (code, "is not a receipt" in err) == (2, True)
+
+
+WRITING = {
+    "export": lambda receipt, file: ("export", receipt, "--output", file),
+    "ask": lambda _, file: ("ask", "Who set up the salt monopoly?", "--receipt", file),
+    "verify": lambda _, file: ("verify", "--quote", "The wall of the capital was pulled down", "--report", file),
+}
+
+
+@pytest.mark.parametrize("command", WRITING)
+def test_a_file_that_exists_is_replaced_only_if_asked_to(receipt, tmp_path, shiguan, command):
+    file = tmp_path / "draft.md"
+    file.write_text("years of work", encoding="utf-8")
+    code, _, err = shiguan(*WRITING[command](receipt, file))
+    assert (code, "exists and would be replaced" in err) == (2, True)
+    assert file.read_text() == "years of work"
+    code, *_ = shiguan(*WRITING[command](receipt, file), "--force")
+    assert (code, file.read_text() != "years of work") == (0, True)
+
+
+def test_what_is_checked_is_never_replaced_by_its_report_whose_names_are_said_first(tmp_path, shiguan, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    draft = tmp_path / "draft.md"
+    draft.write_text("The wall of the capital was pulled down in 904.", encoding="utf-8")
+    for force in ((), ("--force",)):
+        code, _, err = shiguan("verify", "draft.md", "--report", "draft", *force)
+        assert (code, "draft.md" in err) == (2, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["draft.md"]
+    code, out, _ = shiguan("verify", "draft.md", "--report", "draft.v2")
+    assert (code, out.splitlines()[0]) == (0, "The report will be in draft.v2.html and draft.v2.md.")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["draft.md", "draft.v2.html", "draft.v2.md"]
+
+
+def test_a_full_disk_is_said_and_leaves_the_old_file(receipt, tmp_path, shiguan, monkeypatch):
+    file = tmp_path / "notes.md"
+    file.write_text("before", encoding="utf-8")
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    code, _, err = shiguan("export", receipt, "--output", file, "--force")
+    assert (code, "could not be written: No space left on device" in err) == (1, True)
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["before"]

@@ -16,6 +16,7 @@ from markdown_it import MarkdownIt
 from pylatexenc.latex2text import LatexNodes2Text, MacroTextSpec, get_default_latex_context_db
 from tests.doubles.receipts import Parents, hostile_receipt
 
+from shiguan.engine.docx_notes import docx_with_footnotes
 from shiguan.engine.exports import FORMS, cited_entries, export_answer, read_sources
 from shiguan.engine.places import locate
 from shiguan.errors import RefusedError
@@ -301,3 +302,10 @@ def test_fields_of_wrong_types_in_a_forged_receipt_are_left_out(wrong):
     with pytest.raises(RefusedError, match="cites no place in an EPUB"):
         export_answer(receipt, parents, "annotations")
     assert {found["state"] for found in locate(receipt, lambda _: parents.documents)} <= {"gone", "doubtful"}
+
+
+def test_what_no_xml_holds_and_marks_of_many_digits_do_not_end_an_export():
+    many = "9" * 5_000
+    written = docx_with_footnotes("T\ufffe", [(f"a\uffff\x01 [1] [{many}]", False)], {1: "note\ufffe"}, "signed\x00")
+    found = docx.Document(io.BytesIO(written))
+    assert [one.text for one in found.paragraphs] == ["T\ufffd", f"a\ufffd\ufffd  [{many}]", "signed\ufffd"]

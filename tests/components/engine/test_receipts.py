@@ -216,7 +216,7 @@ def test_a_receipt_goes_to_a_plain_file_or_the_question_is_refused(shiguan, tmp_
     monkeypatch.chdir(tmp_path)
     code, out, err = shiguan("ask", QUESTION, "--receipt", place, "--tenant", TENANT, "--data-dir", library.data_dir)
     assert (code, out) == (2, "")
-    assert f"The receipt cannot be written to {place}." in err
+    assert f"{place} cannot be written. Name a file in a folder that exists." in err
 
 
 def sealed(data):

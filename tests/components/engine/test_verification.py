@@ -135,7 +135,7 @@ def test_a_library_that_is_still_read_is_told(runner, monkeypatch):
 
 def test_marks_that_do_not_close_are_told(runner):
     assert runner.verify("He says “one two", tenant_id=TENANT)["warnings"] == [
-        "Quotation marks that do not close within their paragraph were left aside: 1."
+        "Quotation marks that do not close within their paragraph were ignored: 1."
     ]
 
 

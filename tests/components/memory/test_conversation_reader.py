@@ -269,3 +269,20 @@ async def test_the_async_twin_gives_the_same_in_a_pipeline(store, reader):
 def test_a_budget_is_positive(reader, budget):
     with pytest.raises(ValueError, match=f"`token_budget` must be positive, got {budget}"):
         reader(token_budget=budget)
+
+
+@pytest.mark.parametrize(
+    "thread",
+    [
+        "nothing", {"read": [{"id": "fire"}], "sent": True}, {"read": [{"number": 1}], "sent": True}, {"start": "last"},
+        {"read": [{"id": "fire", "number": 1, "cut": [3]}], "sent": True}, {"read": "fire", "sent": True},
+        {"numbers": {"fire": "one"}}, {"numbers": ["fire"]}, {"read": [{"id": "fire", "number": -1}], "sent": True},
+        {"read": [{"id": "fire", "number": 1, "kept": [[1, "end"]]}], "sent": True}, {"opening": {"a": 1}},
+    ],
+)  # fmt: skip
+def test_a_kept_turn_that_does_not_fit_costs_its_passages_and_not_the_conversation(reader, store, thread, caplog):
+    store.append("ours", "c", Turn("Where did it begin?", "In Pudding Lane.", meta={"thread": thread}))
+    keep(store, "And how did it end?", "It rained [1].", start=1, rain=1)
+    found = read(reader())
+    assert [text for _, text in texts(found)][1::2] == ["In Pudding Lane.", "It rained [1]."]
+    assert "turn 1 do not fit" in caplog.text

@@ -38,10 +38,10 @@ def tools(shelf=None, modes=("advanced", "simple")):
         metadata = {"confidence": 0.5, "warnings": [], "receipt": "r", "timings_ms": {}}
         return {"answer": given, "status": "answered", "citations": [], "documents": [], "metadata": metadata}
 
-    def search(query, *, tenant_id, top_k):
+    async def search(query, *, tenant_id, top_k):
         return [PARENT][:top_k], [f"for {tenant_id}"]
 
-    def verify(text, *, tenant_id):
+    async def verify(text, tenant_id):
         return {"items": [{"text": text, "verdict": "found"}], "counts": {}, "warnings": [f"for {tenant_id}"]}
 
     return tool_server(shelf or Shelf(), modes, ask, search, verify, tenant=lambda: "t")

@@ -147,3 +147,19 @@ def test_a_killed_process_loses_no_turn_that_was_kept(tmp_path, after):
     assert len(told) <= len(numbers) <= len(told) + 1
     assert say(store, "again") == [len(numbers) + 1]
     store.close()
+
+
+def test_kept_turns_and_summaries_that_do_not_fit_are_left_out(store, caplog):
+    for number in range(1, 8):
+        store.append("ours", "c", Turn(f"Question {number}?", "Answer."))
+    birth = store.find("ours", "c").birth
+    for first in (1, 2):
+        assert store.add_node("ours", "c", SummaryNode(0, first, first, "A summary."), birth=birth)
+    broken = ["{", "[]", '{"question": 3}', '{"question": "a", "answer": "b", "meta": 7}', None]
+    for number, content in enumerate(broken, start=1):
+        store._connection().execute("UPDATE turns SET content = ? WHERE number = ?", (content, number))
+    store._connection().execute("UPDATE nodes SET text = X'FF' WHERE first_turn = 1")
+    assert [turn.number for turn in store.turns("ours", "c")] == [6, 7]
+    assert [node.first_turn for node in store.nodes("ours", "c")] == [2]
+    assert caplog.text.count("A kept turn was left out") == len(broken)
+    assert "A kept summary was left out" in caplog.text

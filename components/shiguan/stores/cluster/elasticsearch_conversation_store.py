@@ -4,12 +4,22 @@ import base64
 import hashlib
 import secrets
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
 from elasticsearch import ConflictError, NotFoundError
 
-from shiguan.conversations import LONGEST_TITLE, Conversation, ConversationStore, SummaryNode, Turn, kept_turn
+from shiguan.conversations import (
+    LONGEST_TITLE,
+    Conversation,
+    ConversationStore,
+    SummaryNode,
+    Turn,
+    kept_turn,
+    read_nodes,
+    read_turns,
+)
 from shiguan.errors import StoreUnavailableError
 from shiguan.serialization import Serializable
 from shiguan.stores.cluster.elasticsearch_index import ElasticsearchIndex
@@ -59,10 +69,8 @@ class ElasticsearchConversationStore(ElasticsearchIndex, Serializable, Conversat
 
     def turns(self, tenant_id: str, conversation_id: str, *, last: int | None = None, after: int = 0) -> list[Turn]:
         later = {"range": {"number": {"gt": after}}}
-        found = [
-            Turn(**{**hit["turn"], "number": hit["number"]})
-            for hit in self._records(tenant_id, conversation_id, "turn", later, last=last)
-        ]
+        records = self._records(tenant_id, conversation_id, "turn", later, last=last)
+        found = read_turns({**(hit.get("turn") or {}), "number": hit.get("number")} for hit in records)
         return sorted(found, key=lambda turn: turn.number)
 
     def conversations(self, tenant_id: str) -> list[Conversation]:
@@ -84,11 +92,8 @@ class ElasticsearchConversationStore(ElasticsearchIndex, Serializable, Conversat
         return gone
 
     def nodes(self, tenant_id: str, conversation_id: str, *, vectors: bool = True) -> list[SummaryNode]:
-        found = [
-            SummaryNode(**{**hit["node"], "embedding": base64.b64decode(hit["node"]["embedding"]) if vectors else b""})
-            for hit in self._records(tenant_id, conversation_id, "node")
-        ]
-        return sorted(found)
+        records = (hit.get("node") or {} for hit in self._records(tenant_id, conversation_id, "node"))
+        return sorted(read_nodes({**node, "embedding": _vector(node) if vectors else b""} for node in records))
 
     def add_node(self, tenant_id: str, conversation_id: str, node: SummaryNode, *, birth: str) -> bool:
         first = self.turns(tenant_id, conversation_id, after=node.first_turn - 1)
@@ -179,6 +184,12 @@ class ElasticsearchConversationStore(ElasticsearchIndex, Serializable, Conversat
 
     def _remove(self, wanted: list[dict[str, Any]]) -> None:
         self._delete([hit["_id"] for hit in self._hits(wanted, source=False)])
+
+
+def _vector(node: dict[str, Any]) -> bytes:
+    with suppress(ValueError, TypeError):
+        return base64.b64decode(node.get("embedding") or "")
+    return b""
 
 
 def _name(tenant_id: str, conversation_id: str) -> str:

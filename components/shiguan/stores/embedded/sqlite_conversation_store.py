@@ -10,7 +10,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from shiguan.conversations import LONGEST_TITLE, Conversation, ConversationStore, SummaryNode, Turn, kept_turn
+from shiguan.conversations import (
+    LONGEST_TITLE,
+    Conversation,
+    ConversationStore,
+    SummaryNode,
+    Turn,
+    kept_turn,
+    read_nodes,
+    read_turns,
+)
 from shiguan.errors import StoreError, StoreFormatError, StoreFullError, StoreLockedError
 from shiguan.resources import data_folder
 from shiguan.serialization import Serializable
@@ -98,7 +107,7 @@ class SQLiteConversationStore(Serializable, ConversationStore):
                 after=after,
                 most=-1 if last is None else last,
             )
-        return [Turn(**json.loads(content)) for (content,) in reversed(rows)]
+        return read_turns(_decoded(content) for (content,) in reversed(rows))
 
     def conversations(self, tenant_id: str) -> list[Conversation]:
         with self._reading(tenant_id) as run:
@@ -128,7 +137,7 @@ class SQLiteConversationStore(Serializable, ConversationStore):
                 "FROM nodes WHERE {whose} ORDER BY level, first_turn",
                 vectors=vectors,
             )
-        return [SummaryNode._make(row) for row in rows]
+        return read_nodes(rows)
 
     def add_node(self, tenant_id: str, conversation_id: str, node: SummaryNode, *, birth: str) -> bool:
         with self._writing(tenant_id, conversation_id) as run:
@@ -239,3 +248,10 @@ class SQLiteConversationStore(Serializable, ConversationStore):
                 raise StoreLockedError(f"Another writer held {self.file} for {_PATIENCE:g} s. Try again.") from error
             kind = StoreFormatError if "not a database" in text or "malformed" in text else StoreError
             raise kind(f"{self.file} cannot be used: {text}. Put a copy back, or move it away.") from error
+
+
+def _decoded(content: Any) -> Any:
+    try:
+        return json.loads(content)
+    except (ValueError, TypeError, RecursionError):
+        return None

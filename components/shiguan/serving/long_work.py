@@ -1,0 +1,82 @@
+"""Work that may take long, in threads of its own, of which each tenant has a share."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from contextvars import copy_context
+from typing import TypeVar
+from weakref import WeakValueDictionary
+
+from shiguan.claims.checker import CheckStoppedError
+from shiguan.errors import TimeLimitError
+from shiguan.llm.run import Run, Stage
+from shiguan.serving.error_replies import ApiError
+
+Result = TypeVar("Result")
+
+# All threads share one processor in Python; a tenant's second thread is for what is short while a long one runs.
+_THREADS, _SHARE = 4, 2
+
+
+class LongWork:
+    """
+    Runs checks, exports, timelines and the like, which compute for seconds, beside what answers questions.
+
+    The work is a stage: when the caller hangs up, its time is over or the server stops, the stage has ended, and the
+    loops of the work, which look at `go_on`, end. A tenant's further work waits in the event loop until a thread of its
+    share has come back.
+    """
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self.seconds = seconds
+        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="long-work")
+        self._shares: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._stages: set[Stage] = set()
+
+    async def run(self, tenant_id: str, name: str, work: Callable[[], Result]) -> Result:
+        """
+        Run a function in a thread.
+
+        :raises TimeLimitError: If it takes longer than `seconds`.
+        """
+        timer = asyncio.timeout(self.seconds)
+        try:
+            async with timer, self._stage(tenant_id, name), self._thread(tenant_id, work) as done:
+                return await asyncio.wrap_future(done)
+        except CheckStoppedError:
+            raise ApiError("shutting_down") from None  # nothing else ends it while it is awaited
+        except TimeoutError:
+            if not timer.expired():
+                raise
+            raise TimeLimitError(f"It took longer than {self.seconds:g} s. Ask for less.", stage=name) from None
+
+    def stop(self) -> None:
+        """End all work at its next step."""
+        for stage in list(self._stages):
+            stage.ended = True
+
+    @asynccontextmanager
+    async def _stage(self, tenant_id: str, name: str) -> AsyncIterator[None]:
+        run = Run(tenant_id=tenant_id)
+        with run.entered(), run.stage(name) as stage:
+            self._stages.add(stage)
+            try:
+                yield
+            finally:
+                self._stages.discard(stage)
+
+    @asynccontextmanager
+    async def _thread(self, tenant_id: str, work: Callable[[], Result]) -> AsyncIterator[Future[Result]]:
+        """Start the work in a thread of the tenant's share, which is given back when the thread has come to its end."""
+        share = self._shares.setdefault(tenant_id, asyncio.Semaphore(_SHARE))
+        loop = asyncio.get_running_loop()
+        await share.acquire()
+
+        def give_back(_: Future[Result]) -> None:
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(share.release)
+
+        done = self._pool.submit(copy_context().run, work)
+        done.add_done_callback(give_back)
+        yield done

@@ -1,0 +1,58 @@
+"""Settings that cannot be meant, titles that nobody sees, and what the description of the interface says."""
+
+import json
+
+import pytest
+from fastapi import FastAPI
+from pydantic import ValidationError
+
+from shiguan.errors import ConfigurationError
+from shiguan.llm.model_settings import is_endpoint_configured
+from shiguan.serving import openai_routes, page_routes, status_routes
+from shiguan.serving.authentication import check_keys_file
+from shiguan.serving.error_replies import ApiError
+from shiguan.serving.review_routes import Title
+from shiguan.serving.settings import ServingSettings
+
+
+def test_a_file_of_keys_that_does_not_exist_does_not_open_the_server(tmp_path):
+    with pytest.raises(ConfigurationError, match="which does not exist"):
+        check_keys_file(ServingSettings(data_dir=tmp_path, keys_file=tmp_path / "none.json"))
+    check_keys_file(ServingSettings(data_dir=tmp_path))
+
+
+@pytest.mark.parametrize(
+    "address", ["notaurl", "localhost:11434/v1", "http://", "https:///v1", "http://a b", "ftp://a"]
+)
+def test_an_address_of_the_model_that_is_none_is_refused(monkeypatch, address):
+    monkeypatch.setenv("OPENAI_BASE_URL", address)
+    with pytest.raises(ConfigurationError, match="OPENAI_BASE_URL is not an address"):
+        is_endpoint_configured()
+
+
+@pytest.mark.parametrize("address", ["http://localhost:11434/v1", "https://[::1]/v1", "https://api.example.org"])
+def test_an_address_of_the_model_is_taken(monkeypatch, address):
+    monkeypatch.setenv("OPENAI_BASE_URL", address)
+    assert is_endpoint_configured()
+
+
+@pytest.mark.parametrize("title", ["\u200b", " \u2060 ", "\u202e", "\u200d\u200c", "\n", ""])
+def test_a_title_that_nobody_sees_is_refused(title):
+    with pytest.raises(ValidationError):
+        Title(title=title)
+
+
+def test_the_description_says_what_is_sent():
+    app = FastAPI()
+    for routes in (status_routes, openai_routes):
+        app.router.routes.extend(routes.router.routes)
+    page_routes.describe(app)
+    schema = app.openapi()
+    assert [*schema["paths"]["/health"]["get"]["responses"]["200"]["content"]] == ["text/plain"]
+    wrong = schema["paths"]["/v1/chat/completions"]["post"]["responses"]["default"]["content"]["application/json"]
+    assert {one["$ref"].rpartition("/")[2] for one in wrong["schema"]["anyOf"]} == {"Error", "OpenAIError"}
+    assert schema["components"]["schemas"]["Error"]["required"] == [*ApiError("not_ready").whole()]
+
+
+def test_half_a_character_in_a_message_can_be_sent():
+    json.dumps(ApiError("refused", message="It is \ud800.").whole(), ensure_ascii=False).encode()

@@ -1,0 +1,150 @@
+"""Texts of callers that are made to take long: twice as long a text takes at most 2.6 times as long."""
+
+import time
+
+import pytest
+from haystack import Document
+from haystack.dataclasses import ChatMessage
+from haystack.utils.filters import document_matches_filter
+
+from shiguan.claims.checker import checker_of
+from shiguan.claims.claims import split_claims
+from shiguan.claims.marks import neutral_answer, uniform_marks
+from shiguan.claims.reply_cleaning import clean_reply
+from shiguan.conversations import Conversation, Turn
+from shiguan.engine.conversations import export_markdown
+from shiguan.engine.docx_notes import docx_with_footnotes
+from shiguan.engine.pipeline_run import checked_question
+from shiguan.engine.places import PlaceFinder
+from shiguan.llm.json_replies import json_object
+from shiguan.llm.source_blocks import neutral_text
+from shiguan.memory.conversation_reader import route_question
+from shiguan.memory.unsearched import unsearched_answer
+from shiguan.query.query_analyzer import analyse_question
+from shiguan.text.asked_times import asked_times
+from shiguan.text.name_forms import names_of
+from shiguan.text.names import names_in_pinyin
+from shiguan.text.quantities import quantities
+from shiguan.text.works import plain_line
+from shiguan.verify.attribution import Attribution
+from shiguan.verify.folded import fold
+from shiguan.verify.quotations import QuotationSearch
+from shiguan.verify.reading import read_text
+
+MOST = 2.6
+TURNS = [ChatMessage.from_user("Who was Guo Ziyi?"), ChatMessage.from_assistant("A general.")]
+NAMES = Attribution(
+    [{"source": f"book {n}.epub", "title": f"Book number {n}", "section": [f"Chapter {n}"]} for n in range(50)]
+)
+
+
+def text(unit):
+    return lambda size: unit * (size // len(unit))
+
+
+class Repetitive:
+    """Both stores of a library whose only book says the same all over; every search finds all of it."""
+
+    def __init__(self, unit):
+        meta = {
+            "tenant_id": "a",
+            "source_id": "s",
+            "source": "book.txt",
+            "title": "Book",
+            "section": ["One"],
+            "anchor": None,
+        }
+        self.found = [
+            Document(id=f"p{at}", content=unit * (3_000 // len(unit)), meta={**meta, "position": at})
+            for at in range(30)
+        ]
+        self.children = [Document(id=f"c{one.id}", content="", meta={"parent_id": one.id}) for one in self.found]
+
+    def filter_documents(self, filters):
+        return [one for one in self.found if document_matches_filter(filters, one)]
+
+    def bm25_retrieval(self, query, filters, top_k):
+        return self.children[:top_k]
+
+    def list_meta(self, filters, fields):
+        return [{name: one.meta.get(name) for name in fields} for one in self.found]
+
+
+def quotation(unit, of="哈"):
+    store = Repetitive(of)
+    return lambda text: QuotationSearch({"parents": store, "children": store}, "a").check(text, "Book number 7")
+
+
+def place(text):
+    """Look for half of a text, with another character in it, in a book that repeats it."""
+    half = text[: len(text) // 2]
+    book = Document(id="p", content=text, meta={"source": "book.txt", "section": []})
+    exact = half[: len(half) // 2] + "\u4e00" + half[len(half) // 2 :]
+    PlaceFinder([book]).find({"quote": exact, "selector": {"exact": exact, "prefix": half[:32], "suffix": half[:32]}})
+
+
+def conversation(text):
+    export_markdown(Conversation("c", text, 0.0, 0.0, 1, "b"), [Turn(text, text, number=1)])
+
+
+def notes(text):
+    docx_with_footnotes("T", [(text, False)], dict.fromkeys(range(1, text.count("[") + 1), "Note."), "s")
+
+
+CASES = {
+    # `verify`: fifty thousand quotations looked each at all the spaces behind their sentence.
+    "spaces behind quotations": (read_text, lambda size: '"a" ' * (size // 26) + " " * size, 100_000),
+    **{f"verify {unit!r}": (read_text, text(unit), 20_000) for unit in ("“", '"a" ', "“「a」", "\n \n", "> —\n", "a. ", "a | ")},
+    **{f"folded {unit!r}": (fold.__wrapped__, text(unit), 20_000) for unit in ("哈", "a'", "1,", "(", "\u0301", "[1")},
+    "quotation in a repetitive book": (quotation("哈"), text("哈"), 6_000),
+    "quotation that is nearly there": (quotation("哈"), text("哈哈哈哈哈呵"), 6_000),
+    "quotation with gaps": (quotation("哈"), text("哈哈哈哈哈哈…"), 6_000),
+    "quotation of short periods": (quotation("哈", "哈哈哈哈哈呵"), text("哈哈哈哈哈吼"), 6_000),
+    # Places in periodic text.
+    **{f"place in {unit!r}": (place, text(unit), 1_500) for unit in ("哈", "ab", "abcde")},
+    "names of a source": (lambda text: NAMES.allows(text, {"source": "", "section": [], "anchor": None}), text("Book number 7, "), 15_000),
+    # Questions are at most 2,000 characters long.
+    **{
+        f"{name} {unit!r}": (function, text(unit), 1_000)
+        for name, function in {
+            "question": checked_question, "analysis": analyse_question, "route": lambda one: route_question(one, TURNS),
+            "unsearched": lambda one: unsearched_answer(one, "en"), "times": asked_times, "quantities": quantities,
+            "names": getattr(names_of, "__wrapped__", names_of), "pinyin": names_in_pinyin,
+        }.items()
+        for unit in ("哈", "一", "what we ", "in a ", "who was the brother of the ", "G. ", "1,", "755年", "and how ")
+    },
+    **{
+        f"{name} {unit!r}": (function, text(unit), 30_000)
+        for name, function in {
+            "reply": clean_reply, "marks": uniform_marks, "claims": split_claims, "object": lambda one: json_object(one, "a"),
+            "earlier answer": lambda one: neutral_answer(one, {1}), "neutral": neutral_text,
+        }.items()
+        for unit in ("[1", "[1,", '{"a":', "`", "*", "<sup>", "Source [1] says ", ". ", "(")
+    },
+    "check": (lambda text: checker_of({1: Document(content="Guo Ziyi retook it.")}).check(split_claims(text)), text("Guo retook it in 757. "), 4_000),
+    **{f"title {unit!r}": (plain_line, text(unit), 100_000) for unit in ("\u200b", "\n", "\u202e", "a ")},
+    "conversation": (conversation, text("[a](b) "), 20_000),
+    "notes": (notes, text("a [1] "), 6_000),
+}  # fmt: skip
+
+
+def seconds(function, given, times):
+    """The processor's time of the quickest of several calls."""
+    taken = []
+    for _ in range(times):
+        began = time.process_time()
+        function(given)
+        taken.append(time.process_time() - began)
+    return min(taken)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_twice_as_long_a_text_takes_at_most_2_6_times_as_long(case):
+    function, make, size = CASES[case]
+    function(make(size))  # loads what it needs
+    for times, longer in ((1, 1), (3, 1), (5, 4)):  # what is measured once, or quickly, may be unlucky
+        once, twice = (seconds(function, make(length * longer), times) for length in (size, 2 * size))
+        # Under a millisecond the clock says nothing, and a text that long is no burden.
+        if once < 0.001 or twice <= MOST * once:
+            return
+    raise AssertionError(f"{once:.4f} s became {twice:.4f} s, {twice / once:.1f} times as long")
