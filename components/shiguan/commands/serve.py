@@ -36,8 +36,7 @@ def serve(options: argparse.Namespace) -> int:
     # The options hold for every part, also for stores in YAML.
     if options.data_dir is not None:
         os.environ["SHIGUAN_DATA_DIR"] = str(options.data_dir)
-    if options.deployment is not None:
-        os.environ["SHIGUAN_DEPLOYMENT"] = options.deployment
+    os.environ["SHIGUAN_DEPLOYMENT"] = options.deployment
     settings = ServingSettings.from_environment()
     keyless = KeyRing(settings).keyless
     check_open_host(options.host, keyless=keyless)
