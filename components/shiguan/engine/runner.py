@@ -190,8 +190,8 @@ class Runner:
         :raises AnswerError: If a stage fails; the message names it.
         """
         wanted = self._mode.outputs["documents"]
-        _, results, warnings = self._run_alone(query, tenant_id, options, wanted=[wanted])
-        return value_at(results, wanted) or [], [*warnings_of(results), *warnings]
+        run, results, warnings = self._run_alone(query, tenant_id, options, wanted=[wanted])
+        return value_at(results, wanted) or [], [*warnings_of(results), *run.warnings(), *warnings]
 
     def verify(
         self,
@@ -241,7 +241,7 @@ class Runner:
             "llm_calls": run.answered,
             "usage": run.usage,
             "cost": run.cost,
-            "warnings": warnings_of(results),
+            "warnings": [*warnings_of(results), *run.warnings()],
         }
 
     def _run_alone(
