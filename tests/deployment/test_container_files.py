@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from bench.speed.deployment_sizes import GIB, children_within, table
+from bench.speed.deployment_sizes import GIB, children_within, large_table, table
 from tests.components.stores.cluster.test_analysis_in_lucene import KNOWN, SAMPLES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -125,6 +125,8 @@ def test_the_image_gets_every_file_that_the_package_is_built_from():
 def test_the_sizes_in_the_documentation_are_those_of_the_script():
     text = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
     assert text.split("<!-- sizes -->\n")[1].split("\n<!-- end of sizes -->")[0] == table()
+    text = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
+    assert text.split("<!-- large sizes -->\n")[1].split("\n<!-- end of large sizes -->")[0] == large_table()
 
 
 def test_what_fits_the_limits_is_what_the_documentation_says():

@@ -65,6 +65,7 @@ def filled(folder):
 
 CALLS = {
     "list_ids_without_vector": [None],
+    "embedder": [],
     "other_vectors": ["another"],
     "vector_warnings": [None],
     "count_without_vector": [None],
