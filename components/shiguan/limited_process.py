@@ -62,23 +62,23 @@ def run_limited(
     """
     from loky.process_executor import TerminatedWorkerError  # noqa: PLC0415
 
-    process = _process()
+    process, clock = _process(), limits.seconds * _WAITING_FACTOR
     try:
         _awaited(process.submit(_prepared, prepare[0], prepare[1:]), waiting, _STARTING_SECONDS)
-        future = process.submit(_limited, task, arguments, str(Path.cwd()), limits)
+        future = process.submit(_limited, task, arguments, str(Path.cwd()), limits, clock)
         # The process ends itself in time, and knows what does not count; a stopped one does nothing.
-        longest = limits.seconds * _WAITING_FACTOR + _STARTING_SECONDS * hasattr(signal, "setitimer")
+        longest = clock + _STARTING_SECONDS * hasattr(signal, "setitimer")
         answer = json.loads(_awaited(future, waiting, longest))
     except TerminatedWorkerError as error:
         if "SIGPROF" in str(error):
             raise LimitError(f"took more than {limits.seconds:.0f} seconds of the processor") from None
         if "SIGALRM" in str(error):
-            raise LimitError(f"took longer than {limits.seconds * _WAITING_FACTOR:.0f} seconds") from None
+            raise LimitError(f"took longer than {clock:.0f} seconds") from None
         raise LimitError("ended the process that did it, perhaps for want of memory") from None
     except BaseException as error:
         process.shutdown(kill_workers=True)
         if isinstance(error, TimeoutError):
-            raise LimitError(f"took longer than {limits.seconds * _WAITING_FACTOR:.0f} seconds") from None
+            raise LimitError(f"took longer than {clock:.0f} seconds") from None
         raise
     if "limit" in answer:
         raise LimitError(answer["limit"])
@@ -141,9 +141,9 @@ def _prepared(prepare: Callable[..., object], arguments: tuple[str, ...]) -> Non
         prepare(*arguments)
 
 
-def _limited(task: Callable[..., Any], arguments: tuple[Any, ...], folder: str, limits: Limits) -> bytes:
+def _limited(task: Callable[..., Any], arguments: tuple[Any, ...], folder: str, limits: Limits, clock: float) -> bytes:
     os.chdir(folder)
-    _set_limits((limits.seconds, limits.seconds * _WAITING_FACTOR), limits.memory)
+    _set_limits((limits.seconds, max(clock, _LEAST_SECONDS)), limits.memory)
     try:
         answer = json.dumps({"result": task(*arguments)}).encode()
         if len(answer) <= limits.answer:
@@ -161,7 +161,7 @@ def _limited(task: Callable[..., Any], arguments: tuple[Any, ...], folder: str, 
     return json.dumps({"limit": reached}).encode()
 
 
-_NO_SECONDS = (0.0, 0.0)
+_NO_SECONDS, _LEAST_SECONDS = (0.0, 0.0), 0.001
 _allowed_memory: int | None = None
 
 
