@@ -79,8 +79,8 @@ $(LLM)/installed: Makefile
 test-llm: $(VENV)/installed-dev $(LLM)/installed  ## the modes with a real model that is small, slow and formats badly
 	SHIGUAN_LLM_PYTHON=$(LLM)/bin/python $(BIN)/python -m pytest -q -m integration tests/integration/test_small_model.py
 
-integration: $(HEAVY)/installed  ## tests against real servers, see tests/integration/README.md
-	$(HEAVY)/bin/python -m pytest -q -m integration
+integration: $(VENV)/installed-dev  ## tests against real servers, see tests/integration/README.md
+	$(BIN)/python -m pytest -q -m integration tests/integration
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .

@@ -1,5 +1,5 @@
 """
-Work out how much memory and disk the deployment `elasticsearch_qdrant` takes, and print the table of docs/deploy.md.
+Work out how much the deployment `elasticsearch_qdrant` takes, and print the tables of docs/deploy.md and operating.md.
 
     python bench/speed/deployment_sizes.py
 
@@ -8,6 +8,7 @@ the servers keep it follows their documentation. Numbers are for planning: a fac
 """
 
 from dataclasses import dataclass
+from math import ceil
 
 GIB = 2**30
 
@@ -33,6 +34,18 @@ INDEXES_ON_DISK = 9
 RESERVE = 4 / 3
 STEP = 100_000
 
+NODE_MEMORY = 64 * GIB
+"""Of one machine of a large cluster: of more, Elasticsearch has no use for its heap."""
+
+NUMBER_CHARACTERS = 12
+"""A number of a vector in a request, as JSON has it with its comma."""
+
+MEMORY_PRICE, DISK_PRICE = 4.0, 0.1
+"""What a GiB costs in a month: an assumption to be replaced by one's own."""
+
+EMBEDDED_A_SECOND = 500
+"""Children, by one graphics card: an assumption as well; `shiguan ingest` shows one's own rate."""
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -44,14 +57,15 @@ class Sizes:
     elasticsearch_disk: float
 
 
-def sizes(children: int) -> Sizes:
+def sizes(children: int, bits: int = 8) -> Sizes:
     """
     Work out the sizes for one copy, without replicas.
 
     :param children: How many children the library has.
+    :param bits: Of each dimension in memory: 8 of int8, 1 of binary quantisation.
     :returns: Its sizes.
     """
-    quantised = children * DIMENSIONS  # int8: one byte a dimension, kept in memory
+    quantised = children * DIMENSIONS * bits / 8
     # Each point has 2 m links of 4 bytes on the lowest layer and about a tenth more above, in the graph of its tenant
     # (`payload_m`) alone: there is none over all tenants (`m: 0`), and none for the other indexed fields.
     graph = children * 2 * M * 4 * 1.1
@@ -133,9 +147,45 @@ def table() -> str:
     return "\n".join(lines)
 
 
+def large_table() -> str:
+    """
+    Write the table of large clusters: one copy, with a third in reserve.
+
+    :returns: Markdown.
+    """
+    libraries = [(children, bits) for children in (10_000_000, 100_000_000) for bits in (8, 1)]
+    rows: dict[str, list[str]] = {
+        "children": [f"{children / 1e6:.0f} million" for children, _ in libraries],
+        "quantisation": [{8: "int8", 1: "binary"}[bits] for _, bits in libraries],
+    }
+    for children, bits in libraries:
+        found = sizes(children, bits)
+        memory = RESERVE * (found.qdrant_memory + found.elasticsearch_memory) / GIB
+        disk = RESERVE * (found.qdrant_disk + found.elasticsearch_disk) / GIB
+        nodes = [ceil(RESERVE * size / NODE_MEMORY) for size in (found.qdrant_memory, found.elasticsearch_memory)]
+        cells = {
+            "Qdrant: memory": f"{RESERVE * found.qdrant_memory / GIB:.0f} GiB",
+            "Qdrant: disk": f"{RESERVE * found.qdrant_disk / GIB:,.0f} GiB",
+            "Qdrant: nodes of 64 GiB": str(nodes[0]),
+            "Qdrant: `shard_number`": str(1 if nodes[0] == 1 else 2 * nodes[0]),
+            "Elasticsearch: memory": f"{RESERVE * found.elasticsearch_memory / GIB:.0f} GiB",
+            "Elasticsearch: disk": f"{RESERVE * found.elasticsearch_disk / GIB:,.0f} GiB",
+            "Elasticsearch: nodes of 64 GiB": str(nodes[1]),
+            "Elasticsearch: `shards`": str(shards(found.elasticsearch_disk)),
+            "vectors sent, as JSON": f"{children * DIMENSIONS * NUMBER_CHARACTERS / GIB:,.0f} GiB",
+            "embedding on one card": f"{children / EMBEDDED_A_SECOND / 3600:.0f} hours",
+            "a month": f"{memory * MEMORY_PRICE + disk * DISK_PRICE:,.0f} €",
+        }
+        for name, cell in cells.items():
+            rows.setdefault(name, []).append(cell)
+    lines = [f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()]
+    return "\n".join([lines[0], f"|---|{'---:|' * len(libraries)}", *lines[1:]])
+
+
 def main() -> None:
-    """Print the table, and what fits the limits of docker-compose.yml."""
+    """Print the tables, and what fits the limits of docker-compose.yml."""
     print(table())
+    print(large_table())
     print(f"4 GiB each, a third in reserve: {children_within(4 * GIB):,} children")
 
 

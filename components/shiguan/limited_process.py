@@ -62,19 +62,23 @@ def run_limited(
     """
     from loky.process_executor import TerminatedWorkerError  # noqa: PLC0415
 
-    process = _process()
+    process, clock = _process(), limits.seconds * _WAITING_FACTOR
     try:
         _awaited(process.submit(_prepared, prepare[0], prepare[1:]), waiting, _STARTING_SECONDS)
-        future = process.submit(_limited, task, arguments, str(Path.cwd()), limits)
-        answer = json.loads(_awaited(future, waiting, limits.seconds * _WAITING_FACTOR))
+        future = process.submit(_limited, task, arguments, str(Path.cwd()), limits, clock)
+        # The process ends itself in time, and knows what does not count; a stopped one does nothing.
+        longest = clock + _STARTING_SECONDS * hasattr(signal, "setitimer")
+        answer = json.loads(_awaited(future, waiting, longest))
     except TerminatedWorkerError as error:
         if "SIGPROF" in str(error):
             raise LimitError(f"took more than {limits.seconds:.0f} seconds of the processor") from None
+        if "SIGALRM" in str(error):
+            raise LimitError(f"took longer than {clock:.0f} seconds") from None
         raise LimitError("ended the process that did it, perhaps for want of memory") from None
     except BaseException as error:
         process.shutdown(kill_workers=True)
         if isinstance(error, TimeoutError):
-            raise LimitError(f"took longer than {limits.seconds * _WAITING_FACTOR:.0f} seconds") from None
+            raise LimitError(f"took longer than {clock:.0f} seconds") from None
         raise
     if "limit" in answer:
         raise LimitError(answer["limit"])
@@ -137,9 +141,9 @@ def _prepared(prepare: Callable[..., object], arguments: tuple[str, ...]) -> Non
         prepare(*arguments)
 
 
-def _limited(task: Callable[..., Any], arguments: tuple[Any, ...], folder: str, limits: Limits) -> bytes:
+def _limited(task: Callable[..., Any], arguments: tuple[Any, ...], folder: str, limits: Limits, clock: float) -> bytes:
     os.chdir(folder)
-    _set_limits(limits.seconds, limits.memory)
+    _set_limits((limits.seconds, max(clock, _LEAST_SECONDS)), limits.memory)
     try:
         answer = json.dumps({"result": task(*arguments)}).encode()
         if len(answer) <= limits.answer:
@@ -153,10 +157,11 @@ def _limited(task: Callable[..., Any], arguments: tuple[Any, ...], folder: str, 
                 reached = f"took more than {limits.memory / 1_000_000:,.0f} MB of memory"
             cause = cause.__cause__
     finally:
-        _set_limits(0, None)
+        _set_limits(_NO_SECONDS, None)
     return json.dumps({"limit": reached}).encode()
 
 
+_NO_SECONDS, _LEAST_SECONDS = (0.0, 0.0), 0.001
 _allowed_memory: int | None = None
 
 
@@ -167,24 +172,32 @@ def without_limits() -> Iterator[None]:
     if memory is None:
         yield
         return
-    seconds = _set_limits(0, None)
+    seconds = _set_limits(_NO_SECONDS, None)
     try:
         yield
     finally:
         _set_limits(seconds, memory)
 
 
-def _set_limits(seconds: float, memory: int | None) -> float:
-    """Let the system end this process after so much of the processor and memory; gives the seconds that were left."""
+def _set_limits(seconds: tuple[float, float], memory: int | None) -> tuple[float, float]:
+    """
+    Let the system end this process after so much of the processor, of time and of memory.
+
+    Takes seconds of the processor and of the clock, 0 for no limit, and returns those that were left.
+    """
     global _allowed_memory  # noqa: PLW0603
     _allowed_memory = memory
     if not hasattr(signal, "setitimer"):
-        return 0  # Windows knows neither; there the parent ends what takes too long
+        return _NO_SECONDS  # Windows knows neither; there the parent ends what takes too long
     import resource  # noqa: PLC0415
 
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     resource.setrlimit(resource.RLIMIT_AS, (hard if memory is None else _used_memory() + memory, hard))
-    return signal.setitimer(signal.ITIMER_PROF, seconds)[0]
+    processor, clock = (
+        signal.setitimer(timer, left)[0]
+        for timer, left in zip((signal.ITIMER_PROF, signal.ITIMER_REAL), seconds, strict=True)
+    )
+    return processor, clock
 
 
 def _used_memory() -> int:

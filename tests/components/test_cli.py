@@ -1,5 +1,6 @@
 """The command line as its users meet it: arguments in, text and exit codes out."""
 
+import argparse
 import gzip
 import json
 import os
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from shiguan.cli import main
+from shiguan.cli import _parser, main
 from shiguan.commands.arguments import read_commands
 from shiguan.errors import RefusedError
 from shiguan.stores.embedded.shards import close_all_shards
@@ -78,6 +79,38 @@ def test_every_command_has_the_function_that_it_names():
     for command in commands:
         file, function = command["run"].split(".")
         assert callable(getattr(import_module(f"shiguan.commands.{file}"), function))
+
+
+def _deployments():
+    """The deployment that each command which takes one would use, as its parser has it."""
+    found, level = {}, {"": _parser()}
+    while level:
+        below = {}
+        for name, parser in level.items():
+            for action in parser._actions:
+                if action.dest == "deployment":
+                    found[name] = action.default
+                if isinstance(action, argparse._SubParsersAction):
+                    below |= {f"{name} {word}".strip(): sub for word, sub in action.choices.items()}
+        level = below
+    return found
+
+
+def test_the_environment_names_the_deployment_of_every_command_that_takes_one(monkeypatch):
+    unset = _deployments()
+    assert {name for name, deployment in unset.items() if deployment != "embedded"} == {"stores init", "stores status"}
+    assert {"ingest", "ask", "sources", "delete", "serve", "mcp", "eval retrieval", "conversations list"} < unset.keys()
+    monkeypatch.setenv("SHIGUAN_DEPLOYMENT", " ")
+    assert _deployments() == unset
+    monkeypatch.setenv("SHIGUAN_DEPLOYMENT", "mine")
+    assert set(_deployments().values()) == {"mine"}
+
+
+def test_the_named_deployment_goes_before_the_environments(shiguan, monkeypatch):
+    monkeypatch.setenv("SHIGUAN_DEPLOYMENT", "moon")
+    code, _, error = shiguan("sources")
+    assert (code, "no deployment `moon`" in error) == (2, True)
+    assert shiguan("sources", "--deployment", "embedded")[0] == 0
 
 
 def test_a_command_whose_extra_is_not_installed_says_what_to_install(monkeypatch, capsys):

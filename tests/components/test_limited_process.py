@@ -76,6 +76,17 @@ def fill_after_outside() -> None:
     bytearray(200_000_000)
 
 
+def wait(seconds: float) -> str:
+    threading.Event().wait(seconds)
+    return "done"
+
+
+def wait_outside(seconds: float) -> str:
+    """As the import of a large package does on a slow disk."""
+    with without_limits():
+        return wait(seconds)
+
+
 def run(task, *arguments, limits=PLENTY, prepare=nothing, waiting=lambda: None):
     return run_limited(task, *arguments, limits=limits, prepare=(prepare, ""), waiting=waiting)
 
@@ -100,6 +111,7 @@ def test_what_it_prepares_counts_for_no_limit():
         (letters, (5_000_000,), Limits(20, 100_000_000, 1_000_000), "gave more than 1 MB of text and structure"),
         (end_process, (), PLENTY, "ended the process that did it, perhaps for want of memory"),
         (fail, (), PLENTY, r"failed \(ValueError: odd\)"),
+        (wait, (600,), Limits(0.2, 500_000_000, 100), "took longer than 1 seconds"),
         (burn_after_outside, (), Limits(0.6, 500_000_000, 100), "took more than 1 seconds of the processor"),
         (fill_after_outside, (), Limits(20, 100_000_000, 100), "took more than 100 MB of memory"),
     ],
@@ -112,6 +124,7 @@ def test_each_limit_ends_the_work_with_its_reason_and_the_next_work_is_done(task
 
 def test_what_is_left_out_of_the_limits_may_take_what_it_needs():
     assert run(burn_outside, 0.6, limits=Limits(0.4, 100_000_000, 100)) == "done"
+    assert run(wait_outside, 0.7, limits=Limits(0.1, 100_000_000, 100)) == "done"
 
 
 def test_without_a_process_there_is_no_limit_to_leave():

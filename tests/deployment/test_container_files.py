@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from bench.speed.deployment_sizes import GIB, children_within, table
+from bench.speed.deployment_sizes import GIB, children_within, large_table, table
 from tests.components.stores.cluster.test_analysis_in_lucene import KNOWN, SAMPLES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,7 +46,8 @@ def test_every_service_is_confined(name):
     assert service["security_opt"] == ["no-new-privileges:true"]
     assert service["pids_limit"] > 0
     limits = service["deploy"]["resources"]["limits"]
-    assert {"cpus", "memory"} <= limits.keys()
+    # More processors than a machine has are refused by Docker.
+    assert limits.keys() == {"memory"}
     assert service.get("read_only", False) is (name not in WRITABLE_ROOT)
     assert "privileged" not in service
 
@@ -124,6 +125,8 @@ def test_the_image_gets_every_file_that_the_package_is_built_from():
 def test_the_sizes_in_the_documentation_are_those_of_the_script():
     text = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
     assert text.split("<!-- sizes -->\n")[1].split("\n<!-- end of sizes -->")[0] == table()
+    text = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
+    assert text.split("<!-- large sizes -->\n")[1].split("\n<!-- end of large sizes -->")[0] == large_table()
 
 
 def test_what_fits_the_limits_is_what_the_documentation_says():
@@ -152,6 +155,30 @@ def test_every_variable_of_the_compose_file_is_documented():
     example = (ROOT / ".env.example").read_text(encoding="utf-8")
     for name in set(re.findall(r"(?<!\$)\$\{(\w+)", WITHOUT_COMMENTS)):
         assert re.search(rf"^# {name}=", example, re.MULTILINE), f"{name} is not in .env.example"
+
+
+def test_the_servers_get_every_variable_that_is_documented_but_the_places_of_the_image():
+    example = (ROOT / ".env.example").read_text(encoding="utf-8")
+    documented = set(re.findall(r"(?m)^# (\w+)=", example.split("# ---- docker compose only ----")[0]))
+    documented |= {"SHIGUAN_ALLOWED_TYPES"}
+    image = set(re.findall(r"(?m)^    (?:ENV )?(\w+)=", DOCKERFILE.read_text(encoding="utf-8")))
+    assert {"SHIGUAN_DATA_DIR", "HF_HOME", "SHIGUAN_CACHE_DIR"} <= image
+    cluster = {name for name in documented if "ELASTICSEARCH" in name or "QDRANT" in name} | {"SHIGUAN_CA_FILE"}
+    expected = documented - image - {"SHIGUAN_PUBLIC_DATA"}  # which tests alone read
+    assert SERVICES["api"]["environment"].keys() == expected - cluster
+    for name in ("api-scale", "init"):
+        assert SERVICES[name]["environment"].keys() == expected
+    # A key without a value takes what .env has, and stays unset where that has none.
+    assert SERVICES["api"]["environment"]["SHIGUAN_RECEIPT_DAYS"] is None
+
+
+def test_the_image_has_byte_code_and_the_documentation_the_docker_that_is_needed():
+    build = DOCKERFILE.read_text(encoding="utf-8").split("\nFROM ")[1]
+    assert "python -m compileall" in build
+    assert "-delete" not in build
+    assert all("start_interval" in SERVICES[name]["healthcheck"] for name in ("api", "api-scale"))
+    assert "Docker Engine 25 or later" in COMPOSE.read_text(encoding="utf-8")
+    assert "Docker Engine 25 or later" in (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
 
 
 def test_as_many_samples_are_told_to_have_the_same_words_as_are_compared():

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def test_the_checker_has_no_complaint(command):
 
 
 def test_what_runs_is_what_anybody_runs():
-    assert [step["run"] for step in steps("ci") if "run" in step] == [".ci/run"]
+    assert [step["run"] for step in steps("ci") if "run" in step] == [".ci/run", "make test PYTHON=python"]
     assert (ROOT / ".ci" / "run").is_file()
     told = [step for step in steps("evaluate") if "run" in step]
     gate, comment = told[1], told[-1]
@@ -40,6 +41,20 @@ def test_what_runs_is_what_anybody_runs():
     assert "gh pr comment" in comment["run"]
     assert "comparison.md" in comment["run"]
     assert comment["if"].startswith("always()")
+
+
+def test_every_python_that_the_package_takes_is_tried_and_so_is_that_of_the_image():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    taken = re.findall(r"(?m)^Programming Language :: Python :: (3\.\d+)$", "\n".join(project["classifiers"]))
+    first, above = re.fullmatch(r">=3\.(\d+),<3\.(\d+)", project["requires-python"]).groups()
+    assert taken == [f"3.{minor}" for minor in range(int(first), int(above))]
+    jobs = WORKFLOWS["ci"]["jobs"]
+    [whole] = [
+        step["with"]["python-version"] for step in jobs["all"]["steps"] if "python-version" in step.get("with", {})
+    ]
+    assert [whole, *jobs["newer"]["strategy"]["matrix"]["python"]] == taken
+    image = re.search(r"ARG PYTHON_VERSION=(.+)", (ROOT / "hayhooks" / "Dockerfile").read_text(encoding="utf-8"))[1]
+    assert image in taken
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -70,7 +70,7 @@ def _with_small_model(name, node):
         parameters = {"top_k": node["init_parameters"]["top_k"], "ranker": inner}
         node |= {"type": "shiguan.retrieval.best_window_ranker.BestWindowRanker", "init_parameters": parameters}
     elif name == "QdrantStore":
-        node["init_parameters"]["embedding_dim"] = 384
+        node["init_parameters"] |= {"embedding_dim": 384, "embedding_model": "intfloat/multilingual-e5-small"}
 
 
 def with_small_models(folder, monkeypatch):

@@ -131,11 +131,9 @@ class StandInElasticsearch(StandInIndices):
         places = {key: _place(key, found[key], body.get("sort") or []) for key in found}
         if body.get("sort"):
             order = sorted(found, key=lambda key: places[key][0])
-            after = body.get("search_after")
-            if after is not None:
-                passed = next((at for at, key in enumerate(order) if places[key][1] == after), None)
-                assert passed is not None, "the stand-in goes on behind a document that is still there"
-                order = order[passed + 1 :]
+            if body.get("search_after") is not None:
+                after = _compared(body["search_after"], body["sort"])
+                order = [key for key in order if places[key][0] > after]
         else:
             order = sorted(found, key=lambda key: (-scores.get(key, 0.0), key))
         total = len(found)
@@ -225,14 +223,18 @@ def _words(document: dict[str, Any]) -> list[str]:
 
 def _place(key: str, document: dict[str, Any], sort: list[dict[str, Any]]) -> tuple[list[Any], list[Any]]:
     """Give what a document is sorted by, as compared and as Elasticsearch tells it."""
-    compared, told = [], []
+    told = []
     for field, how in ((name, how) for part in sort for name, how in part.items()):
         rules = {"order": how} if isinstance(how, str) else how
         value = key if field == "id" else document.get(field, rules.get("missing"))
         assert value is not None, f"the stand-in sorts by {field} only where it is there"
         told.append(value)
-        compared.append(-value if rules["order"] == "desc" else value)
-    return compared, told
+    return _compared(told, sort), told
+
+
+def _compared(values: list[Any], sort: list[dict[str, Any]]) -> list[Any]:
+    orders = [how if isinstance(how, str) else how["order"] for part in sort for how in part.values()]
+    return [-value if order == "desc" else value for value, order in zip(values, orders, strict=True)]
 
 
 def _composite(aggregation: dict[str, Any], found: dict[str, dict[str, Any]]) -> dict[str, Any]:

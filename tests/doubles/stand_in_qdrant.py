@@ -45,7 +45,10 @@ class StandInQdrant(RecordingServer):
         if name not in self.configs:
             return _error(404, f"Not found: Collection `{name}` doesn't exist!")
         if not action and request.method == "PATCH":
-            self.configs[name]["optimizers_config"] = request.body["optimizers_config"]
+            metadata = request.body.pop("metadata", {})  # merged; a key without a value goes
+            kept = {**(self.configs[name].get("metadata") or {}), **metadata}
+            self.configs[name] |= request.body
+            self.configs[name]["metadata"] = {key: value for key, value in kept.items() if value is not None}
             return _result(True)
         if not action:
             return _result(self._info(name)) if request.method == "GET" else self._drop(name)
@@ -98,6 +101,7 @@ class StandInQdrant(RecordingServer):
                 },
                 "wal_config": {"wal_capacity_mb": 32, "wal_segments_ahead": 0},
                 "quantization_config": body.get("quantization_config"),
+                "metadata": body.get("metadata"),
             },
             "payload_schema": self.payload_schemas[name],
         }
@@ -128,8 +132,14 @@ class StandInQdrant(RecordingServer):
             return _result(self.local.count(name, count_filter=condition))
         if action == "points/scroll":
             fields = body.get("with_payload", True)
+            vectors = body.get("with_vector", False)
             points, offset = self.local.scroll(
-                name, condition, limit=body["limit"], offset=body.get("offset"), with_payload=fields
+                name,
+                condition,
+                limit=body["limit"],
+                offset=body.get("offset"),
+                with_payload=fields,
+                with_vectors=vectors,
             )
             return _result({"points": [point.model_dump() for point in points], "next_page_offset": offset})
         if action == "points/query":

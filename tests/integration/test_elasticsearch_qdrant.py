@@ -4,6 +4,7 @@ import json
 import os
 import uuid
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from haystack import Document
@@ -18,7 +19,7 @@ from shiguan.conversations import Turn
 from shiguan.engine.library import Library
 from shiguan.engine.loading import load_stores
 from shiguan.engine.runner import Runner
-from shiguan.errors import StoreError
+from shiguan.errors import StoreError, StoreFormatError
 
 ADDRESSES = {
     name: os.environ.get(name)
@@ -155,6 +156,22 @@ def test_more_children_than_a_page_are_listed_counted_and_deleted(stores):
     assert pair.list_ids_without_vector(TENANT) == []
     assert pair.delete_by_filter(TENANT) == 10_001
     assert pair.list_ids(TENANT) == []
+
+
+def test_the_collection_records_its_embedder(stores):
+    pair = stores["children"]
+    pair.write_documents(
+        [replace(child(name, "text"), embedding=None) for name in ("c1", "c2")], DuplicatePolicy.OVERWRITE
+    )
+    pair.write_vectors([child("c1", "text")], model="old")
+    assert (pair.embedder(), pair.list_ids_without_vector(TENANT)) == ("old", ["c2"])
+    with pytest.raises(StoreFormatError, match="`old` and not with `new`"):
+        pair.write_vectors([child("c2", "text")], model="new")
+    assert list(pair.read_vectors(TENANT)) == ["c1"]
+    pair.drop_vectors()
+    assert (pair.embedder(), pair.list_ids_without_vector(TENANT)) == (None, ["c1", "c2"])
+    assert pair.write_vectors([child("c2", "text")], model="new") == 1
+    assert pair.embedder() == "new"
 
 
 def test_an_index_that_refuses_writes_is_reported(stores):

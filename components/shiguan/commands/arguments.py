@@ -1,6 +1,7 @@
 """Parsers of the commands of `shiguan`, from the table beside this file."""
 
 import argparse
+import os
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -52,6 +53,8 @@ def _add_arguments(parser: Any, arguments: list[Any], shared: dict[str, list[Any
         else:
             keywords = dict(argument)
             names = keywords.pop("name")
+            if "variable" in keywords:
+                keywords["default"] = os.environ.get(keywords.pop("variable"), "").strip() or keywords["default"]
             if "type" in keywords:
                 keywords["type"] = _TYPES[keywords["type"]]
             parser.add_argument(*([names] if isinstance(names, str) else names), **keywords)

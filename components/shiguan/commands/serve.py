@@ -37,8 +37,7 @@ def serve(options: argparse.Namespace) -> int:
     # The options hold for every part, also for stores in YAML.
     if options.data_dir is not None:
         os.environ["SHIGUAN_DATA_DIR"] = str(options.data_dir)
-    if options.deployment is not None:
-        os.environ["SHIGUAN_DEPLOYMENT"] = options.deployment
+    os.environ["SHIGUAN_DEPLOYMENT"] = options.deployment
     settings = ServingSettings.from_environment()
     check_keys_file(settings)
     keyless = KeyRing(settings).keyless

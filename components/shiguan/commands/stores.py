@@ -36,6 +36,8 @@ def status(options: argparse.Namespace) -> int:
 
 def _unfinished_files(deployment: str, stores: dict[str, Any]) -> Iterator[str]:
     """Compare what the parents say of each file with its children and vectors."""
+    if other := stores["children"].other_vectors():
+        yield other
     counts = stores["children"].unscoped().count_by_file()
     for file in stores["parents"].unscoped().list_files():
         words, vectors = counts.get(file["file_id"], (0, 0))

@@ -28,8 +28,6 @@ logger = logging.getLogger(__name__)
 SUFFIXES = (".epub", ".pdf", ".docx", ".html", ".htm", ".xhtml", ".md", ".markdown", ".txt", ".jsonl", ".jsonl.gz")
 """The kinds of files that are ingested from a folder."""
 
-_SOURCES = 10_000
-
 MOST_NEIGHBOURS = 10
 _SHOWN_FIELDS = (
     "source", "source_id", "record_id", "title", "author",
@@ -266,18 +264,12 @@ class Library:
         :returns: How many passages were deleted; 0 where there is no such source.
         """
         named = of_tenant(tenant_id, _named(source))
-        names = {Path(meta["source"]).name for meta in self.stores["parents"].list_meta(named, ["source"])}
+        names = {Path(file["source"]).name for file in self.stores["parents"].list_files(named)}
         with ExitStack() as turns:
             for name in sorted(names):
                 turns.enter_context(self._turn(tenant_id, name))
-            parents = self.stores["parents"].list_meta(named, ["source_id"])
-            ids = sorted({meta["source_id"] for meta in parents})
-            # Each record of a file is a source of its own: delete as many as a server takes in one request.
-            for start in range(0, len(ids), _SOURCES):
-                batch = of_tenant(tenant_id, where("meta.source_id", "in", ids[start : start + _SOURCES]))
-                self.stores["children"].delete_by_filter(batch)
-                self.stores["parents"].delete_by_filter(batch)
-        return len(parents)
+            self.stores["children"].delete_by_filter(named)
+            return int(self.stores["parents"].delete_by_filter(named))
 
     def count(self, *, tenant_id: str) -> int:
         """Count a tenant's passages (parents)."""

@@ -11,7 +11,7 @@ from typing import Any
 from haystack.document_stores.types import DuplicatePolicy
 
 from shiguan.engine.library import Progress
-from shiguan.engine.loading import load_pipeline, load_stores
+from shiguan.engine.loading import load_pipeline, load_stores, read_definition
 from shiguan.errors import RefusedError
 from shiguan.tenants import where
 
@@ -27,8 +27,9 @@ class LibraryCopy:
     Copies all tenants' passages from one deployment to another.
 
     An id identifies the content of a passage, so an interrupted copy continues where it was: what is there is not sent
-    or embedded again. Nothing is deleted on either side. Words are copied; vectors are made by the target's embedder,
-    which is a different one. Slices of a thousand are copied four at a time; no more is ever in memory.
+    or embedded again. Nothing is deleted on either side. Words are copied, and vectors too if both deployments embed
+    passages alike; else the target's embedder makes them. Slices of a thousand are copied four at a time; no more is
+    ever in memory.
     """
 
     def __init__(self, source: str, target: str, *, data_dir: str | Path | None = None) -> None:
@@ -36,10 +37,10 @@ class LibraryCopy:
             raise RefusedError(f"`{source}` cannot be copied to itself. Name two deployments.")
         self.source = _unscoped(source, data_dir)
         self.target = _unscoped(target, data_dir)
-        # The two have different embedders, so vectors cannot be copied.
         writer: Any = load_pipeline(target, "index", data_dir=data_dir).get_component("vector_writer")
         writer.document_store = writer.document_store.unscoped()
         self.vector_writer = writer
+        self._embed_alike = _embedder_of(source) == _embedder_of(target)
         self.counts = {kind: Counter(source=self.source[kind].count_documents(), written=0, known=0) for kind in KINDS}
 
     def slices(self, kind: str) -> int:
@@ -68,7 +69,11 @@ class LibraryCopy:
             if progress is not None:
                 progress(stage, before + done, total)
 
+        children, model = self.source["children"], self.vector_writer.model
+        reused = self._embed_alike and children.embedder() == model and not self.target["children"].other_vectors(model)
         for ids in self._sliced("children"):
+            if reused:
+                self._copy_vectors(where("id", "in", ids))
             result = self.vector_writer.complete(where("id", "in", ids), progress=report)
             before += len(ids)
             warnings |= dict.fromkeys(result["warnings"])
@@ -92,6 +97,15 @@ class LibraryCopy:
         for store in (*self.source.values(), *self.target.values()):
             store.close()
 
+    def _copy_vectors(self, of_slice: dict[str, Any]) -> None:
+        lacking = self.target["children"].list_ids_without_vector(of_slice)
+        if not lacking:
+            return
+        vectors = self.source["children"].read_vectors(where("id", "in", lacking))
+        found = self.target["children"].filter_documents(where("id", "in", list(vectors))) if vectors else []
+        documents = [replace(document, embedding=vectors[document.id]) for document in found]
+        self.target["children"].write_vectors(documents, model=self.vector_writer.model)
+
     def _sliced(self, kind: str) -> Iterator[list[str]]:
         ids = self.source[kind].iter_ids()
         while batch := list(islice(ids, _SLICE)):
@@ -105,6 +119,12 @@ class LibraryCopy:
             documents = [replace(document, embedding=None, score=None) for document in found]
             self.target[kind].write_documents(documents, policy=DuplicatePolicy.OVERWRITE)
         return {"written": len(found), "known": len(known)}
+
+
+def _embedder_of(deployment: str) -> Any:
+    """Return how a deployment's files have passages embedded: with which model, and with which of their fields."""
+    writer = read_definition(deployment, "index", build=False)["components"]["vector_writer"]
+    return writer["init_parameters"]["document_embedder"]
 
 
 def _unscoped(deployment: str, data_dir: str | Path | None) -> dict[str, Any]:

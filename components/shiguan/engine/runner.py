@@ -197,8 +197,8 @@ class Runner:
     ) -> tuple[list[Document], list[str]]:
         """Find passages like `search` within an event loop; also a `TimeLimitError` where it takes too long."""
         wanted = self._mode.outputs["documents"]
-        _, results, warnings = await self._run_alone(query, tenant_id, options, limits, wanted=[wanted])
-        return value_at(results, wanted) or [], [*warnings_of(results), *warnings]
+        run, results, warnings = await self._run_alone(query, tenant_id, options, limits, wanted=[wanted])
+        return value_at(results, wanted) or [], [*warnings_of(results), *run.warnings(), *warnings]
 
     def verify(
         self,
@@ -254,7 +254,7 @@ class Runner:
             "llm_calls": run.answered,
             "usage": run.usage,
             "cost": run.cost,
-            "warnings": warnings_of(results),
+            "warnings": [*warnings_of(results), *run.warnings()],
         }
 
     def _run(self, work: Coroutine[Any, Any, Result]) -> Result:

@@ -1,6 +1,7 @@
 """Embeds the children in the store, slice by slice."""
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 from haystack import Document, component
@@ -51,7 +52,8 @@ class VectorWriter(Serializable):
         Set the embedder and the store.
 
         :param document_embedder: Any document embedder component.
-        :param document_store: Where the children are: a store in which documents may wait for their vectors.
+        :param document_store: Where the children are: a store in which documents may wait for their vectors. One that
+            lists those that wait from a random place on lets several processes share the work.
         """
         self.document_embedder = document_embedder
         self.document_store = document_store
@@ -86,35 +88,46 @@ class VectorWriter(Serializable):
         `replace_others` first deletes vectors of another embedder, of all tenants.
         """
         store = self.document_store
-        other = store.other_vectors(self._model)
-        ids = store.list_ids_without_vector(filters)
+        other = store.other_vectors(self.model)
         if other is not None and not replace_others:
-            return {"written": 0, "missing": len(ids), "warnings": [other]}
+            return self._undone(filters, other)
+        ids = store.iter_ids_without_vector(filters)
+        some = list(islice(ids, _SLICE))
         try:
-            if ids or other is not None:
+            if some or other is not None:
                 warm_up_generator(self.document_embedder)
         except ModelMissingError as error:
-            return {"written": 0, "missing": len(ids), "warnings": [str(error)]}
+            return self._undone(filters, str(error))
         if other is not None:
             store.drop_vectors()
-            ids = store.list_ids_without_vector(filters)
-        written = 0
-        for start in range(0, len(ids), _SLICE):
-            documents = store.filter_documents(all_of(filters, where("id", "in", ids[start : start + _SLICE])))
+            ids = store.iter_ids_without_vector(filters)
+            some = list(islice(ids, _SLICE))
+        written = done = 0
+        total = max(len(some), store.count_without_vector(filters))
+        while some:
+            # Another process may have embedded them meanwhile.
+            lacking = store.list_ids_without_vector(all_of(filters, where("id", "in", some)))
+            documents = store.filter_documents(all_of(filters, where("id", "in", lacking))) if lacking else []
             # A batch costs as much as its longest member.
             documents.sort(key=lambda document: len(document.content or ""))
             embedded: list[Document] = []
             for first in range(0, len(documents), _BATCH):
                 if progress is not None:
-                    progress("vectors", start + first, len(ids))
+                    progress("vectors", done + first, max(total, done + len(some)))
                 embedded += self.document_embedder.run(documents=documents[first : first + _BATCH])["documents"]
-            written += store.write_vectors(embedded, model=self._model)
-        if progress is not None and ids:
-            progress("vectors", len(ids), len(ids))
+            written += store.write_vectors(embedded, model=self.model) if embedded else 0
+            done += len(some)
+            some = list(islice(ids, _SLICE))
+        if progress is not None and done:
+            progress("vectors", done, done)
         return {"written": written, "missing": 0, "warnings": []}
 
+    def _undone(self, filters: dict[str, Any] | None, warning: str) -> dict[str, Any]:
+        missing = sum(1 for _ in self.document_store.iter_ids_without_vector(filters))
+        return {"written": 0, "missing": missing, "warnings": [warning]}
+
     @property
-    def _model(self) -> str:
+    def model(self) -> str:
         """The embedder's identity: its attribute `identity`, else its model's name, else that of its class."""
         embedder = self.document_embedder
         return str(getattr(embedder, "identity", None) or getattr(embedder, "model", None) or type(embedder).__name__)

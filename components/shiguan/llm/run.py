@@ -10,10 +10,13 @@ from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import Any
 
+from haystack import logging
 from haystack.dataclasses import ChatMessage
 
 from shiguan.errors import BudgetError
 from shiguan.llm.model_settings import Budget
+
+logger = logging.getLogger(__name__)
 
 clock = time.monotonic
 
@@ -56,8 +59,8 @@ class Run:
     `times` has the milliseconds of each stage and `visits` how often it ran. `answered` counts the calls of models that
     got an answer, and `usage` their tokens by kind; `calls` lists all calls, also failed ones; `requests` counts their
     attempts; `switches` lists where another model stood in, and why; `refused` the stages that the budget left without
-    a model; `found` has the ids of the library's passages that the stages `reading` it found. After `stop` no stage
-    begins.
+    a model; `found` has the ids of the library's passages that the stages `reading` it found; `warned` what parts
+    without an output for warnings warned of. After `stop` no stage begins.
     """
 
     limits: TimeLimits = field(default_factory=TimeLimits)
@@ -74,6 +77,7 @@ class Run:
     switches: list[dict[str, str]] = field(default_factory=list, init=False)
     refused: list[str] = field(default_factory=list, init=False)
     found: set[str] = field(default_factory=set, init=False)
+    warned: dict[str, None] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self._running: list[Stage] = []
@@ -185,9 +189,9 @@ class Run:
         return {"limits": self.budget.limits, "spent": spent, "refused": list(dict.fromkeys(self.refused))}
 
     def warnings(self) -> list[str]:
-        """Name the models that stood in for others, and the stages that the budget was too short for."""
+        """Name what was warned of, the models that stood in for others, and the stages that the budget left out."""
         stood_in = (f"The model `{it['to']}` stood in for `{it['from']}` ({it['reason']})." for it in self.switches)
-        found = list(dict.fromkeys(stood_in))
+        found = list(dict.fromkeys([*self.warned, *stood_in]))
         if self.refused:
             limits = ", ".join(f"{unit} {limit:g}" for unit, limit in self.budget.limits.items())
             stages = ", ".join(f"`{stage}`" for stage in dict.fromkeys(self.refused))
@@ -258,6 +262,15 @@ def current_run() -> Run | None:
     """Return the run that this code is part of, if any."""
     stage = _stage.get()
     return stage.run if stage else None
+
+
+def warn(sentence: str) -> None:
+    """Add a warning to the run that this code is part of; outside of one, to the log."""
+    run = current_run()
+    if run is None:
+        logger.warning("{sentence}", sentence=sentence)
+    else:
+        run.warned[sentence] = None
 
 
 def stage_name() -> str:

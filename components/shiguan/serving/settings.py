@@ -32,7 +32,11 @@ class ServingSettings(BaseModel, frozen=True, extra="forbid"):
     `SHIGUAN_`, and `.env.example` lists all of them with the same words.
     """
 
-    deployment: str = Field("embedded", description="Which folder of pipelines/ is served.")
+    deployment: str = Field(
+        "embedded",
+        description="Which folder of pipelines/ is used where `--deployment` names none, by the server and by every "
+        "command.",
+    )
     tenant: Annotated[str, Field(min_length=1, max_length=200)] = Field(
         "default", description="Whose library Hayhooks' own server answers from; `shiguan serve` reads it from the key."
     )

@@ -1,6 +1,7 @@
 """The document stores, and what all of them have in common."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any
 
 from haystack import Document
@@ -12,6 +13,19 @@ HIT_FIELDS = ("parent_id", "tenant_id", "source_id", "start", "end", "position",
 """The meta of a child that the fetcher of parents and the scaling of scores need; texts are not read."""
 
 BM25_K1, BM25_B = 1.2, 0.75
+
+
+def is_model(found: str | None, wanted: str) -> bool:
+    """Whether vectors are those of a model, of which `wanted` is the identity or how it begins."""
+    return found is not None and f"{found},".startswith(f"{wanted},")
+
+
+def other_vectors(place: object, found: str | None, wanted: str) -> str:
+    """Explain that the vectors of a store are another embedder's, and what to do."""
+    return (
+        f"The vectors in `{place}` were made with {f'`{found}`' if found else 'an earlier embedder'} and not with "
+        f"`{wanted}`, so passages are found by their words alone until `shiguan ingest --resume` makes them anew."
+    )
 
 
 class PipelineStore(Serializable):
@@ -34,3 +48,12 @@ class PipelineStore(Serializable):
         """See `filter_documents`; what Haystack's `FilterRetriever` awaits."""
         found: list[Document] = await asyncio.to_thread(self.filter_documents, filters)
         return found
+
+    def iter_ids_without_vector(self: Any, filters: dict[str, Any] | None = None) -> Iterator[str]:
+        """List the ids of the documents that have no vector yet, one after the other."""
+        return iter(self.list_ids_without_vector(filters))
+
+    def read_vectors(self: Any, filters: dict[str, Any]) -> dict[str, list[float]]:
+        """Read the vectors of the documents that match, by their ids."""
+        found = self.filter_documents(filters)
+        return {document.id: document.embedding for document in found if document.embedding is not None}

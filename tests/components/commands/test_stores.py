@@ -10,10 +10,14 @@ from tests.doubles.recording_server import Reply
 
 from shiguan.cli import main
 from shiguan.engine import library_copy
+from shiguan.engine.library import Library
 from shiguan.engine.library_copy import LibraryCopy
 from shiguan.engine.loading import load_stores
 from shiguan.errors import RefusedError
+from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
 from shiguan.tenants import where
+
+DEPLOYMENT = "elasticsearch_qdrant"
 
 
 class CountingEmbedder:
@@ -209,3 +213,33 @@ def test_what_gets_lost_meanwhile_is_missing(elasticsearch, qdrant, library, emb
     out = capsys.readouterr().out
     assert "600 written, 0 were there, 1 missing; elasticsearch_qdrant has 599 altogether" in out
     assert "Run the same command again" in out
+
+
+def test_a_copy_takes_vectors_along_where_both_deployments_embed_alike(
+    elasticsearch, qdrant, small_models, tmp_path, monkeypatch, capsys
+):
+    path = tmp_path / "salt.txt"
+    path.write_text("Liu Yan taxed salt in the year 760.\n\nThe tax paid for the war.", encoding="utf-8")
+    [done] = Library("embedded").ingest([path], tenant_id="a")
+    assert main(["stores", "init"]) == 0
+    embedded = []
+    run = E5DocumentEmbedder.run
+
+    def counted(self, documents, **options):
+        embedded.extend(documents)
+        return run(self, documents, **options)
+
+    monkeypatch.setattr(E5DocumentEmbedder, "run", counted)
+    assert main(["stores", "copy"]) == 0
+    source, target = (load_stores(name)["children"].unscoped() for name in ("embedded", DEPLOYMENT))
+    assert (embedded, target.embedder()) == ([], source.embedder())
+    copied, own = target.read_vectors({}), source.read_vectors({})
+    assert len(copied) == done.children
+    for name, vector in own.items():
+        assert copied[name] == pytest.approx(vector, abs=1e-6)
+
+    # Another field embedded makes other vectors: those that are missing are made, not copied.
+    target.vectors.delete_documents(list(copied))
+    monkeypatch.setattr(library_copy, "_embedder_of", lambda deployment: deployment)
+    assert main(["stores", "copy"]) == 0
+    assert (len(embedded), len(target.read_vectors({}))) == (done.children, done.children)

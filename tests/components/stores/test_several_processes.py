@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,7 @@ def filled(folder):
 
 CALLS = {
     "list_ids_without_vector": [None],
+    "embedder": [],
     "other_vectors": ["another"],
     "vector_warnings": [None],
     "count_without_vector": [None],
@@ -253,6 +255,34 @@ def test_a_file_that_another_process_writes_is_waited_for_and_the_process_named(
     [done] = library.ingest([path], tenant_id="default")
     assert (done.new, done.removed) == (1, 2)
     assert all(name.startswith("waiting for another Shiguan process") for name in told if name != "words")
+
+
+def test_a_process_that_ends_says_nothing_and_leaves_nothing_behind(tmp_path):
+    with holding(tmp_path) as holder:
+        assert holder.line() == "0"
+        place = Path(json.loads((tmp_path / "children" / sharing.OWNER_FILE).read_text())["address"]).parent
+        assert place.is_dir()
+        _, errors = holder.process.communicate(timeout=60)
+        assert (holder.process.returncode, errors) == (0, "")
+    assert not place.exists()
+    assert not (tmp_path / "children" / sharing.OWNER_FILE).exists()
+
+
+def test_a_call_to_a_process_that_exits_is_dropped_and_its_folder_is_closed(tmp_path, monkeypatch):
+    """From Python 3.12 on, none of the threads that it would need can be started."""
+    store = filled(tmp_path)
+    owner = json.loads((tmp_path / "children" / sharing.OWNER_FILE).read_text())
+
+    def refused(thread):
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    with sharing._connect(owner["address"]) as caller:
+        assert caller.recv(1) == b""
+    close_all_shards()
+    monkeypatch.undo()
+    assert not Path(owner["address"]).parent.exists()
+    assert store.count_documents() == 3
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from shiguan.cli import main
 from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
 from shiguan.errors import RefusedError, StoreError
+from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
 
 DEPLOYMENT = "elasticsearch_qdrant"
 ROWS = [
@@ -138,6 +139,40 @@ def test_a_server_that_dies_in_an_ingest_leaves_a_file_that_is_named_until_it_is
     assert main(["ingest", str(corpus), *command]) == 0
     assert main(["stores", "status"]) == 0
     assert main(["ingest", "--resume", *command]) == 0
+
+
+def test_another_embedder_of_the_same_size_is_noticed_and_an_upgrade_heals(
+    elasticsearch, qdrant, small_models, corpus, capsys, monkeypatch, tmp_path
+):
+    assert main(["stores", "init"]) == 0
+    vectors = ingest(corpus).vectors
+
+    def renamed(name, node):
+        if name == "QdrantStore":
+            node["init_parameters"]["embedding_model"] = "another/embedder"
+
+    change_components(tmp_path / "pipelines" / DEPLOYMENT, renamed)
+    monkeypatch.setattr(E5DocumentEmbedder, "identity", "another/embedder, recipe 1")
+    told = "were made with `intfloat/multilingual-e5-small"
+
+    def asked():
+        with Runner(DEPLOYMENT, "simple") as runner:
+            answer = runner.ask("Who taxed salt?", tenant_id="t")
+            assert "Liu Yan taxed salt" in answer["answer"]
+            warnings = answer["metadata"]["warnings"]
+            assert warnings == runner.search("Who taxed salt?", tenant_id="t")[1]
+            return [warning for warning in warnings if told in warning]
+
+    assert len(asked()) == 1
+    again = ingest(corpus)
+    assert (again.vectors, [told in warning for warning in again.warnings]) == (0, [True])
+    capsys.readouterr()
+    assert main(["stores", "status"]) == 1
+    assert told in capsys.readouterr().out
+    assert main(["ingest", "--upgrade", "--tenant", "t", "--deployment", DEPLOYMENT, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["vectors"] == vectors
+    assert asked() == []
+    assert main(["stores", "status"]) == 0
 
 
 def test_vectors_that_are_lost_are_named_and_made_again(elasticsearch, qdrant, small_models, corpus, capsys):

@@ -21,6 +21,7 @@ class ElasticsearchIndex:
     index: str
     fields: dict[str, Any]
     shards = 1
+    settings: dict[str, Any] | None = None
 
     def _on(self, index: str, fields: dict[str, Any]) -> None:
         """Describe the index; nothing is opened yet."""
@@ -74,7 +75,8 @@ class ElasticsearchIndex:
 
     def _settings(self) -> dict[str, Any]:
         # Replicas follow the number of nodes: none on a single one, which is then green, one copy on more.
-        return {"number_of_shards": self.shards, "auto_expand_replicas": "0-1", **self._words()}
+        own = self.settings or {}
+        return {"number_of_shards": self.shards, "auto_expand_replicas": "0-1", **own, **self._words()}
 
     def _differences(self, client: Elasticsearch) -> list[str]:
         found = client.indices.get_mapping(index=self.index)
@@ -90,9 +92,14 @@ class ElasticsearchIndex:
             differences.append("its fields or words are those of other files or of another version")
         return differences
 
-    def _write(self, actions: Iterable[dict[str, Any]], *, verb: str, count: int) -> int:
-        """Write or delete entries in batches, which are found when it ends, and name those that the server refused."""
+    def _write(self, actions: Iterable[dict[str, Any]], *, verb: str) -> int:
+        """
+        Write or delete entries in batches, which are found when it ends, and return how many there were.
+
+        No more than a batch is in memory, and the ones that the server refused are named at the end.
+        """
         refused: list[tuple[str, str]] = []
+        count = 0
         with self.server.connected() as client:
             patient = client.options(request_timeout=_BULK_SECONDS)
             for done, item in helpers.streaming_bulk(
@@ -104,22 +111,24 @@ class ElasticsearchIndex:
                 max_retries=3,
                 initial_backoff=1,
             ):
+                count += 1
                 entry = next(iter(item.values()))
                 if not done and not (verb == "delete" and entry["status"] == 404):
                     refused.append((entry["_id"], f"status {entry['status']}: {cause(entry)}"))
-            self.server.whole(patient.indices.refresh(index=self.index))
+            if count:
+                self.server.whole(patient.indices.refresh(index=self.index))
         if refused:
             raise self.server.refusal(verb, refused, count, self.index)
         return count
 
-    def _delete(self, ids: list[str]) -> int:
+    def _delete(self, ids: Iterable[str]) -> int:
         """Delete entries; ids that are not stored are ignored."""
-        actions = ({"_op_type": "delete", "_id": one} for one in ids)
-        return self._write(actions, verb="delete", count=len(ids)) if ids else 0
+        return self._write(({"_op_type": "delete", "_id": one} for one in ids), verb="delete")
 
-    def _entries(self, query: dict[str, Any], *, sort: list[Any], page: int, source: Any) -> Iterator[dict[str, Any]]:
-        """Find all entries that match, page by page, in an order in which no two are equal."""
-        after: list[Any] | None = None
+    def _entries(
+        self, query: dict[str, Any], *, sort: list[Any], page: int, source: Any, after: list[Any] | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """Find all entries that match, page by page, in an order in which no two are equal; or those after a place."""
         while True:
             with self.server.connected() as client:
                 answer = client.search(

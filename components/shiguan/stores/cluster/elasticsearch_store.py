@@ -51,7 +51,19 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchIndex, PipelineStore, Elast
         bm25_fields: list[str] | None = None,
         keyword_fields: list[str] | None = None,
         shards: int = 1,
+        settings: dict[str, Any] | None = None,
     ) -> None:
+        """
+        Describe the index; nothing is opened yet.
+
+        :param index: Its name.
+        :param searched: Whether passages are found by their words; if not, by id and filters alone.
+        :param bm25_fields: Meta fields whose words are searched with the content, such as `title`.
+        :param keyword_fields: More meta fields that filters may name.
+        :param shards: In how many parts the index is made.
+        :param settings: Other settings that the index is made with, such as `refresh_interval`: see docs/operating.md.
+        :raises ValueError: If a parameter is out of its range.
+        """
         if not index or index != index.lower() or index[0] in "-_+." or not set(index).isdisjoint(' "*\\<|,>/?#:'):
             raise ValueError(f"`index` must be a lower-case Elasticsearch index name, got {index!r}.")
         if shards < 1:
@@ -60,6 +72,7 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchIndex, PipelineStore, Elast
         self.bm25_fields = bm25_fields
         self.keyword_fields = keyword_fields
         self.shards = shards
+        self.settings = settings
         fields = passage_fields(searched=searched, keyword_fields=keyword_fields or (), bm25_fields=bm25_fields or ())
         self._on(index, fields)
         self._languages = lru_cache(1_000)(lambda filters, _: self._count_by("language", json.loads(filters)))
@@ -106,7 +119,7 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchIndex, PipelineStore, Elast
             }
             for document in bare
         )
-        return self._write(actions, verb="write", count=len(documents))
+        return self._write(actions, verb="write")
 
     def delete_documents(self, document_ids: list[str]) -> None:  # type: ignore[override]  # as above
         """Delete passages; ids that are not stored are ignored."""
@@ -120,9 +133,9 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchIndex, PipelineStore, Elast
         """Give the ids of the passages that match, without reading the passages."""
         return list(self.iter_ids(filters))
 
-    def iter_ids(self, filters: dict[str, Any] | None = None) -> Iterator[str]:
-        """Give the ids of the passages that match, page by page."""
-        return (hit["_id"] for hit in self._hits(filters, _ID_PAGE, source=False))
+    def iter_ids(self, filters: dict[str, Any] | None = None, *, after: str | None = None) -> Iterator[str]:
+        """Give the ids of the passages that match, page by page in their order; or those after an id."""
+        return (hit["_id"] for hit in self._hits(filters, _ID_PAGE, source=False, after=after))
 
     def list_meta(self, filters: dict[str, Any] | None, fields: list[str]) -> list[dict[str, Any]]:
         """Give some meta fields of the passages that match, without reading the passages."""
@@ -182,7 +195,7 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchIndex, PipelineStore, Elast
         """Delete the passages that match, a page at a time: no request takes long, however many there are."""
         if not filters:
             raise ValueError("`filters` must name what to delete, got none.")
-        return self._delete(self.list_ids(filters))
+        return self._delete(self.iter_ids(filters))
 
     def _bm25_retrieval(
         self,
@@ -228,10 +241,11 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchIndex, PipelineStore, Elast
         )
 
     def _hits(
-        self, filters: dict[str, Any] | None, page: int, *, source: bool | dict[str, Any]
+        self, filters: dict[str, Any] | None, page: int, *, source: bool | dict[str, Any], after: str | None = None
     ) -> Iterator[dict[str, Any]]:
         # Ids never change, so that going on after the last one neither repeats nor misses what stays.
-        return self._entries(self._query(filters), sort=[{"id": "asc"}], page=page, source=source)
+        place = None if after is None else [after]
+        return self._entries(self._query(filters), sort=[{"id": "asc"}], page=page, source=source, after=place)
 
     def _buckets(self, filters: dict[str, Any] | None, field: str, inside: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Give what matches by the values of a field, without reading a passage."""

@@ -1,6 +1,8 @@
 """One document store made of two: words in the one, vectors in the other."""
 
+import secrets
 from collections.abc import Iterator
+from itertools import chain, islice, takewhile
 from typing import Any
 
 from haystack import Document
@@ -9,6 +11,8 @@ from haystack.document_stores.types import DuplicatePolicy
 from shiguan.stores import PipelineStore
 from shiguan.stores.cluster.elasticsearch_store import ElasticsearchStore
 from shiguan.stores.cluster.qdrant_store import QdrantStore
+
+_PAGE = 10_000
 
 
 class PairedDocumentStore(PipelineStore):
@@ -42,19 +46,38 @@ class PairedDocumentStore(PipelineStore):
 
     def write_vectors(self, documents: list[Document], *, model: str) -> int:
         """Write the vectors of stored children."""
-        del model
-        return self.vectors.write_documents(documents, policy=DuplicatePolicy.OVERWRITE)
+        return self.vectors.write_vectors(documents, model=model)
 
     def list_ids_without_vector(self, filters: dict[str, Any] | None = None) -> list[str]:
         """List the ids of the children that Qdrant does not have yet."""
-        return sorted({*self.words.list_ids(filters)}.difference(self.vectors.list_ids(filters)))
+        return sorted(self.iter_ids_without_vector(filters))
 
-    def other_vectors(self, model: str | None = None) -> str | None:  # noqa: ARG002
-        """Return None: a collection does not record its embedder."""
-        return None
+    def iter_ids_without_vector(self, filters: dict[str, Any] | None = None) -> Iterator[str]:
+        """List the same page by page, from a random place on: processes that do it at once share the work."""
+        start = secrets.token_hex(8)
+        before = takewhile(lambda one: one <= start, self.words.iter_ids(filters))
+        ids = chain(self.words.iter_ids(filters, after=start), before)
+        while page := list(islice(ids, _PAGE)):
+            there = self.vectors.existing_ids(page)
+            yield from (one for one in page if one not in there)
+
+    def count_without_vector(self, filters: dict[str, Any] | None = None) -> int:
+        """Count the children that Qdrant does not have yet, or fewer where it has some that are left over."""
+        given = filters or {}
+        counts = self.words.count_documents_by_filter(given) - self.vectors.count_documents_by_filter(given)
+        return max(counts, 0)
+
+    def embedder(self) -> str | None:
+        return self.vectors.embedder()
+
+    def other_vectors(self, model: str | None = None) -> str | None:
+        return self.vectors.other_vectors(model)
 
     def drop_vectors(self) -> None:
-        """Do nothing: another embedder has another collection, see docs/deploy.md."""
+        self.vectors.drop_vectors()
+
+    def read_vectors(self, filters: dict[str, Any]) -> dict[str, list[float]]:
+        return self.vectors.read_vectors(filters)
 
     def count_by_file(self, filters: dict[str, Any] | None = None) -> dict[str, tuple[int, int]]:
         words = self.words.count_by_file(filters)

@@ -1,8 +1,12 @@
 """Haystack's Qdrant document store, for the children's vectors."""
 
 import asyncio
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import islice
 from typing import Any
+from uuid import UUID
 
 from haystack.dataclasses import Document
 from haystack.document_stores.types import DuplicatePolicy
@@ -16,14 +20,17 @@ from qdrant_client import QdrantClient
 from qdrant_client.http import models
 from qdrant_client.http.exceptions import UnexpectedResponse
 
-from shiguan.errors import StoreError
-from shiguan.stores import HIT_FIELDS, PipelineStore
+from shiguan.errors import StoreError, StoreFormatError
+from shiguan.llm.run import warn
+from shiguan.stores import HIT_FIELDS, PipelineStore, is_model, other_vectors
 from shiguan.stores.cluster.schema import KEYWORD_FIELDS, NUMBER_FIELDS, servable
 from shiguan.stores.cluster.server import Server
 from shiguan.tenants import TenantGuarded
 from shiguan.text.passages import SharedDocument
 
 _PAGE = 10_000  # ids in one answer
+_VECTOR_PAGE = 1_000  # vectors in one answer, some 20 MB of JSON
+_EMBEDDER = "shiguan_embedder"  # in the collection's metadata, which Qdrant keeps since 1.16
 _DELETED = 1_000  # children in one request
 _HITS = ["id", *(f"meta.{field}" for field in HIT_FIELDS)]
 _CONFLICTS = (400, 409)
@@ -52,13 +59,31 @@ class QdrantStore(TenantGuarded, PipelineStore, QdrantDocumentStore):  # type: i
         index: str,
         *,
         embedding_dim: int,
+        embedding_model: str | None = None,
         keyword_fields: list[str] | None = None,
         on_disk: bool = False,
         hnsw_config: dict[str, Any] | None = None,
+        optimizers_config: dict[str, Any] | None = None,
         quantization_config: dict[str, Any] | None = None,
         shard_number: int | None = None,
         replication_factor: int | None = None,
     ) -> None:
+        """
+        Describe the collection; nothing is opened yet.
+
+        :param index: Its name.
+        :param embedding_dim: Length of the embeddings.
+        :param embedding_model: The model that questions are embedded with, as the identity of the children's embedder
+            begins. If the collection's vectors were made with another one, none is found; None skips this check.
+        :param keyword_fields: More meta fields that filters may name.
+        :param on_disk: Whether full vectors are on disk rather than in memory.
+        :param hnsw_config: How graphs are made; this and what follows, as Qdrant names it: see docs/operating.md.
+        :param optimizers_config: How segments are made, such as `indexing_threshold` and `default_segment_number`.
+        :param quantization_config: How vectors are shortened.
+        :param shard_number: In how many parts the collection is made.
+        :param replication_factor: How many copies of each part there are.
+        :raises ValueError: If a parameter is out of its range.
+        """
         if not index or not set(index).isdisjoint('/ \\?#:*"<>|'):
             raise ValueError(f"`index` must be a plain collection name, got {index!r}.")
         if embedding_dim < 1:
@@ -69,15 +94,18 @@ class QdrantStore(TenantGuarded, PipelineStore, QdrantDocumentStore):  # type: i
             on_disk=on_disk,
             on_disk_payload=True,  # children are read a few at a time
             hnsw_config=hnsw_config,
+            optimizers_config=optimizers_config,
             quantization_config=quantization_config,
             shard_number=shard_number,
             replication_factor=replication_factor,
             progress_bar=False,
         )
+        self.embedding_model = embedding_model
         self.keyword_fields = keyword_fields
         vectors, _ = self._prepare_collection_config(embedding_dim, self.get_distance(self.similarity))
         self.config = {"vectors_config": vectors, **self._prepare_collection_params()}
         self.server = Server("Qdrant", self._check)
+        self._other_lately = lru_cache(1)(lambda _: self.other_vectors())
 
     def set_up(self) -> list[str]:
         """Make what is missing; safe to run twice, and twice at once."""
@@ -116,6 +144,8 @@ class QdrantStore(TenantGuarded, PipelineStore, QdrantDocumentStore):  # type: i
         if wanted:
             done.append(f"payload indexes made: {', '.join(wanted)}")
         self._check(client)
+        if info.points_count and not _embedder_of(info):
+            done.append("what made its vectors is not recorded; the next ingest records the embedder of the files")
         return done
 
     def _vector_differences(self, info: Any) -> list[str]:
@@ -165,9 +195,70 @@ class QdrantStore(TenantGuarded, PipelineStore, QdrantDocumentStore):  # type: i
             raise self.server.refusal("write", refused, len(chosen), self.index)
         return len(chosen)
 
+    def write_vectors(self, documents: list[Document], *, model: str) -> int:
+        """Store children with the vectors of an embedder, which is recorded; those of another one are not mixed."""
+        info = self._info()
+        if (other := self._others(info, model)) is not None:
+            raise StoreFormatError(other)
+        if not is_model(_embedder_of(info), model):
+            self._record_embedder(model)
+        return self.write_documents(documents, policy=DuplicatePolicy.OVERWRITE)
+
+    def embedder(self) -> str | None:
+        """Return the identity of the embedder that made the vectors; None if none was recorded."""
+        return _embedder_of(self._info())
+
+    def other_vectors(self, model: str | None = None) -> str | None:
+        """
+        Explain that the vectors are those of another embedder; None if they are not.
+
+        Vectors from before their embedder was recorded are taken to be those of the first `model` that is named.
+        """
+        wanted = model or self.embedding_model
+        if wanted is None:
+            return None
+        info = self._info()
+        if model is not None and info.points_count and _embedder_of(info) is None:
+            self._record_embedder(model)
+            return None
+        return self._others(info, wanted)
+
+    def drop_vectors(self) -> None:
+        """Delete the vectors of all tenants, so that another embedder's can be written."""
+        self._delete(record.id for record in self._records({}, with_payload=False))
+        # Last, so that after an interruption what is left still counts as the other's.
+        self._record_embedder(None)
+
+    def _info(self) -> models.CollectionInfo:
+        with self.server.connected() as client:
+            info: models.CollectionInfo = client.get_collection(self.index)
+            return info
+
+    def _others(self, info: models.CollectionInfo, wanted: str) -> str | None:
+        found = _embedder_of(info)
+        if found is None or is_model(found, wanted) or not info.points_count:
+            return None
+        return other_vectors(f"{self.index} of {self.server.place}", found, wanted)
+
+    def _record_embedder(self, model: str | None) -> None:
+        with self.server.connected() as client:
+            client.update_collection(self.index, metadata={_EMBEDDER: model})
+
+    def existing_ids(self, document_ids: list[str]) -> set[str]:
+        """Find which children are stored, that is have a vector."""
+        by_point = {_point_id(document_id): document_id for document_id in document_ids}
+        with self.server.connected() as client:
+            records = client.retrieve(self.index, list(by_point), with_payload=False, with_vectors=False)
+        return {by_point[str(record.id)] for record in records}
+
+    def read_vectors(self, filters: dict[str, Any]) -> dict[str, list[float]]:
+        """Read the vectors of the children that match, by their ids."""
+        records = self._records(filters, with_payload=["id"], with_vectors=True, page=_VECTOR_PAGE)
+        return {record.payload["id"]: record.vector for record in records}
+
     def delete_documents(self, document_ids: list[str]) -> None:
         """Delete children; ids that are not stored are ignored."""
-        self._delete([_point_id(document_id) for document_id in document_ids])
+        self._delete(map(_point_id, document_ids))
 
     def list_ids(self, filters: dict[str, Any] | None = None) -> list[str]:
         """Give the ids of the children that match, without reading vectors."""
@@ -192,14 +283,15 @@ class QdrantStore(TenantGuarded, PipelineStore, QdrantDocumentStore):  # type: i
         """Delete the children that match, a thousand at a time: no request takes long, however many there are."""
         if not filters:
             raise ValueError("`filters` must name what to delete, got none.")
-        return self._delete([record.id for record in self._records(filters, with_payload=False)])
+        return self._delete(record.id for record in self._records(filters, with_payload=False))
 
-    def _delete(self, points: list[Any]) -> int:
+    def _delete(self, points: Iterable[Any]) -> int:
+        left, count = iter(points), 0
         with self.server.connected() as client:
-            for start in range(0, len(points), _DELETED):
-                some = models.PointIdsList(points=points[start : start + _DELETED])
-                client.delete(self.index, points_selector=some, wait=True)
-        return len(points)
+            while some := list(islice(left, _DELETED)):
+                client.delete(self.index, points_selector=models.PointIdsList(points=some), wait=True)
+                count += len(some)
+        return count
 
     def _query_by_embedding(  # type: ignore[override]  # thresholds and groups are left out
         self,
@@ -213,7 +305,7 @@ class QdrantStore(TenantGuarded, PipelineStore, QdrantDocumentStore):  # type: i
         if top_k < 1:
             raise ValueError(f"`top_k` must be positive, got {top_k}.")
         condition = self._condition(filters)
-        if not query_embedding:  # no model embedded the question
+        if not query_embedding or self._made_by_others():  # no model embedded the question, or another the children
             return []
         quantization = models.QuantizationSearchParams(rescore=True, oversampling=_OVERSAMPLING)
         with self.server.connected() as client:
@@ -239,6 +331,13 @@ class QdrantStore(TenantGuarded, PipelineStore, QdrantDocumentStore):  # type: i
     ) -> list[Document]:
         return await asyncio.to_thread(self._query_by_embedding, query_embedding, **options)
 
+    def _made_by_others(self) -> bool:
+        """Whether the vectors are another embedder's, which a warning says; looked up once a minute."""
+        other = self._other_lately(int(time.monotonic() / 60)) if self.embedding_model else None
+        if other is not None:
+            warn(other)
+        return other is not None
+
     def _upsert(self, client: QdrantClient, batch: list[Document]) -> list[tuple[str, str]]:
         """Write a batch; where the server refuses it, find out which of its children it means."""
         points = convert_haystack_documents_to_qdrant_points(batch, use_sparse_embeddings=False)
@@ -254,13 +353,20 @@ class QdrantStore(TenantGuarded, PipelineStore, QdrantDocumentStore):  # type: i
             return [(batch[0].id, cause.content.decode("utf-8", "replace")[:200])]
         return []
 
-    def _records(self, filters: dict[str, Any] | None, *, with_payload: Any) -> Iterator[Any]:
+    def _records(
+        self, filters: dict[str, Any] | None, *, with_payload: Any, with_vectors: bool = False, page: int = _PAGE
+    ) -> Iterator[Any]:
         condition = self._condition(filters)
         offset: Any = None
         while True:
             with self.server.connected() as client:
                 records, offset = client.scroll(
-                    self.index, scroll_filter=condition, limit=_PAGE, offset=offset, with_payload=with_payload
+                    self.index,
+                    scroll_filter=condition,
+                    limit=page,
+                    offset=offset,
+                    with_payload=with_payload,
+                    with_vectors=with_vectors,
                 )
             yield from records
             if offset is None:
@@ -270,5 +376,11 @@ class QdrantStore(TenantGuarded, PipelineStore, QdrantDocumentStore):  # type: i
         return convert_filters_to_qdrant(servable(filters, self.keyword_fields or ()))
 
 
+def _embedder_of(info: models.CollectionInfo) -> str | None:
+    found = (info.config.metadata or {}).get(_EMBEDDER)
+    return found if isinstance(found, str) else None
+
+
 def _point_id(document_id: str) -> str:
-    return str(convert_id(document_id))
+    """Return Qdrant's id of a child, as Qdrant writes it: with dashes."""
+    return str(UUID(convert_id(document_id)))

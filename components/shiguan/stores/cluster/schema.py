@@ -8,7 +8,7 @@ from unicodedata import normalize
 
 from shiguan.errors import RefusedError
 from shiguan.stores import BM25_B, BM25_K1
-from shiguan.tenants import all_of, check_condition
+from shiguan.tenants import all_of, check_condition, where
 from shiguan.text.terms import LONGEST_WORD, MARKS, STOP_WORDS, UNSPACED, fold_accents, fold_text
 
 KEYWORD_FIELDS = ("tenant_id", "source_id", "file_id", "parent_id", "source", "record_id", "title", "language", "kind")
@@ -18,6 +18,7 @@ NUMBER_FIELDS = ("position", "start", "end", "tokens", "when_from", "when_to")
 """Meta fields that hold one whole number each."""
 
 _MEMBERSHIP = ("in", "not in")
+_MOST_TERMS = 65_536  # values in one query of Elasticsearch (`index.max_terms_count`); more are several queries
 _RANGES = (">", ">=", "<", "<=")
 # Longer keywords are kept but not indexed; Lucene takes 32,766 bytes, four for one character at most.
 _LONGEST_KEYWORD = 8191
@@ -187,4 +188,8 @@ def _comparison(condition: dict[str, Any], keywords: set[str]) -> dict[str, Any]
             f"This deployment cannot compare `{field}` with `{operator} {value!r}`: the field holds {kind}, a list has "
             f"at least one value, and ranges are of {', '.join(NUMBER_FIELDS)}. The servers would not agree."
         )
-    return {"field": "id" if name == "id" else f"meta.{name}", "operator": operator, "value": value}
+    written = "id" if name == "id" else f"meta.{name}"
+    if operator not in _MEMBERSHIP or len(value) <= _MOST_TERMS:
+        return {"field": written, "operator": operator, "value": value}
+    parts = [where(written, operator, value[at : at + _MOST_TERMS]) for at in range(0, len(value), _MOST_TERMS)]
+    return {"operator": "OR" if operator == "in" else "AND", "conditions": parts}

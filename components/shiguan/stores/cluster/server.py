@@ -51,6 +51,16 @@ class Server:
     def variable(self) -> str:
         return f"SHIGUAN_{self.name.upper()}_URL"
 
+    @property
+    def key_variable(self) -> str:
+        return f"SHIGUAN_{self.name.upper()}_API_KEY"
+
+    @property
+    def _credentials(self) -> str:
+        """What holds the credentials, in words: the key, or the address if it has a password and there is no key."""
+        in_address = any(httpx.URL(url).userinfo for url in self.urls()) and not os.environ.get(self.key_variable)
+        return f"the user name and the password in {self.variable}" if in_address else self.key_variable
+
     def urls(self) -> list[str]:
         """Read the address."""
         given = [url.strip().rstrip("/") for url in os.environ.get(self.variable, "").split(",") if url.strip()]
@@ -65,7 +75,7 @@ class Server:
     def open(self, seconds: float = TIMEOUT) -> Any:
         """Open a client, which retries if the server is away or busy; nothing is sent yet."""
         trusted, urls = _trusted_authority(), self.urls()
-        key = os.environ.get(f"SHIGUAN_{self.name.upper()}_API_KEY") or None
+        key = os.environ.get(self.key_variable) or None
         if self.name == "Elasticsearch":
             own: dict[str, Any] = {"ssl_context": trusted} if trusted else {}
             # Of several nodes the next one is tried at once.
@@ -161,14 +171,19 @@ class Server:
         status = error.meta.status if isinstance(error, ApiError) else getattr(error, "status_code", None)
         if isinstance(error, ResourceExhaustedResponse):
             status = 429
+        if status is None and "CERTIFICATE_VERIFY_FAILED" in f"{error} {getattr(error, 'message', '')}":
+            return StoreError(
+                f"{self.place} has a certificate that is not trusted ({_reason(error)}). Name the certificate of its "
+                f"authority in {_AUTHORITY}; if it is for another host, correct {self.variable}."
+            )
         if status is None:
             return StoreUnavailableError(
                 f"{self.place} cannot be reached ({_reason(error)}). Start it, or correct {self.variable}. {_AGAIN}"
             )
         if status in (401, 403) and "block_exception" not in _reason(error):
             return StoreError(
-                f"{self.place} refuses our credentials (status {status}). Correct "
-                f"SHIGUAN_{self.name.upper()}_API_KEY, and see in docs/deploy.md what the key must be allowed to do."
+                f"{self.place} refuses our credentials (status {status}). Correct {self._credentials}, and see in "
+                "docs/deploy.md what they must be allowed to do."
             )
         if status in _BUSY:
             wait = _asked_seconds(error)

@@ -212,19 +212,6 @@ def mismatch(folder: Path, name: str, found: object, expected: object) -> StoreF
     )
 
 
-def is_model(found: str | None, wanted: str) -> bool:
-    """Whether vectors are those of a model."""
-    return found is not None and f"{found},".startswith(f"{wanted},")
-
-
-def other_vectors(folder: Path, found: str | None, wanted: str) -> str:
-    """Explain that the vectors of a folder are another embedder's, and what to do."""
-    return (
-        f"The vectors in `{folder}` were made with {f'`{found}`' if found else 'an earlier embedder'} and not with "
-        f"`{wanted}`, so passages are found by their words alone until `shiguan ingest --resume` makes them anew."
-    )
-
-
 def point_id(document_id: str) -> str:
     """Return the engine's id of a document."""
     return str(uuid.uuid5(_NAMESPACE, document_id))

@@ -12,7 +12,7 @@ from qdrant_edge import CountRequest, EdgeShard, PayloadSelector, PointVectors, 
 
 from shiguan.errors import StoreError
 from shiguan.resources import data_folder
-from shiguan.stores import PipelineStore
+from shiguan.stores import PipelineStore, is_model, other_vectors
 from shiguan.stores.embedded import reading
 from shiguan.stores.embedded.filters import translate
 from shiguan.stores.embedded.points import (
@@ -21,10 +21,8 @@ from shiguan.stores.embedded.points import (
     ORDER,
     ShardFormat,
     decode_document,
-    is_model,
     meta_of,
     meta_path,
-    other_vectors,
     point_id,
 )
 from shiguan.stores.embedded.shards import Shard, open_shard
@@ -181,6 +179,11 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
     def drop_vectors(self) -> None:
         """Delete all vectors, so that another embedder's can be written; documents and their words stay."""
         self._shard.drop_vectors()
+
+    @shared
+    def embedder(self) -> str | None:
+        """Return the identity of the embedder that made the vectors; None if none was recorded."""
+        return self._shard.format.embedding_model
 
     @shared
     def other_vectors(self, model: str | None = None) -> str | None:

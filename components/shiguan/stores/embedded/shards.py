@@ -19,6 +19,7 @@ from qdrant_edge import EdgeShard, Filter, UpdateOperation
 
 from shiguan.errors import StoreError, StoreFormatError, StoreLockedError
 from shiguan.resources import FOR_DELETING, FOR_OPENING, FOR_WRITING, check_free_space, private_files, write_json
+from shiguan.stores import is_model, other_vectors
 from shiguan.stores.embedded import quantizing
 from shiguan.stores.embedded.points import (
     DENSE,
@@ -27,9 +28,7 @@ from shiguan.stores.embedded.points import (
     ShardFormat,
     checksums,
     damaged,
-    is_model,
     mismatch,
-    other_vectors,
     read_record,
     release_index_files,
     torn,

@@ -102,6 +102,17 @@ class _Listener(socketserver.ThreadingMixIn, getattr(socketserver, "UnixStreamSe
     request_queue_size = 64
     engine: "EngineServer"
 
+    def verify_request(self, request: Any, client_address: Any) -> bool:  # noqa: ARG002
+        """Drop what arrives when the folder closes: Python starts no thread once it exits (since 3.12)."""
+        return not self.engine.closing
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:  # Python exits, and another process closes the call; a thread that never ran has no end
+            self._threads.reap()
+            raise
+
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
         logger.debug("A call of another process broke off: {error}", error=repr(sys.exception()))
 
@@ -127,7 +138,7 @@ class EngineServer:
         self.key = secrets.token_hex(16)
         self._answer = answer
         self._file = folder / OWNER_FILE
-        self._closing = False
+        self.closing = False
         if not hasattr(socketserver, "UnixStreamServer"):
             raise OSError("Python has no Unix sockets on this system")
         _remove_place(read_owner(folder).get("address"))
@@ -145,7 +156,7 @@ class EngineServer:
 
     def close(self) -> None:
         """Finish the running calls, and accept no others."""
-        self._closing = True
+        self.closing = True
         with contextlib.suppress(OSError):
             self._file.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
@@ -159,7 +170,7 @@ class EngineServer:
         self._listener.socket.close()
 
     def _listen(self) -> None:
-        while not self._closing:
+        while not self.closing:
             self._listener.handle_request()
 
     def reply(self, request: bytes) -> bytes:

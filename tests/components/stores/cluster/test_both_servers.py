@@ -3,7 +3,10 @@
 import threading
 
 import certifi
+import httpx
 import pytest
+from elastic_transport import TlsError
+from qdrant_client.http.exceptions import ResponseHandlingException
 from tests.components.stores.cluster.conftest import ALL, TENANT, child
 from tests.doubles.recording_server import Reply
 
@@ -15,6 +18,7 @@ MADE = {
     "Elasticsearch": lambda **more: ElasticsearchStore("children", **more).unscoped(),
     "Qdrant": lambda **more: QdrantStore("children", embedding_dim=2, **more).unscoped(),
 }
+UNTRUSTED = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate (_ssl.c:1006)"
 KINDS = {"Elasticsearch": "index", "Qdrant": "collection"}
 
 
@@ -178,3 +182,30 @@ def test_the_key_is_sent_and_a_wrong_one_is_named(name, server, monkeypatch):
 def test_bad_parameters_are_refused(kind, parameters, message):
     with pytest.raises(ValueError, match=message):
         kind(**parameters)
+
+
+def test_a_wrong_password_in_the_address_is_looked_for_there(name, server, monkeypatch):
+    server.api_key = "right"
+    variable = f"SHIGUAN_{name.upper()}_URL"
+    monkeypatch.setenv(variable, server.url.replace("://", "://elastic:geheim@"))
+    with pytest.raises(StoreError, match=rf"Correct the user name and the password in {variable}, and see") as error:
+        MADE[name]().set_up()
+    assert "geheim" not in str(error.value)
+    monkeypatch.setenv(f"SHIGUAN_{name.upper()}_API_KEY", "wrong")
+    with pytest.raises(StoreError, match=rf"Correct SHIGUAN_{name.upper()}_API_KEY, and see"):
+        MADE[name]().set_up()
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("Elasticsearch", TlsError(f"Connection error caused by: SSLError({UNTRUSTED})")),
+        ("Qdrant", ResponseHandlingException(httpx.ConnectError(UNTRUSTED))),
+    ],
+)
+def test_a_certificate_that_is_not_trusted_names_the_authoritys_variable(name, error, monkeypatch):
+    """The errors are those that both clients raise for a server whose certificate is its own authority."""
+    monkeypatch.setenv(f"SHIGUAN_{name.upper()}_URL", "https://localhost:9")
+    told = pytest.raises(StoreError, match=r"not trusted .* certificate of its authority in SHIGUAN_CA_FILE")
+    with told, MADE[name]().server.reporting():
+        raise error

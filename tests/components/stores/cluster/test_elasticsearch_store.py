@@ -170,3 +170,13 @@ def test_the_words_query_is_exact_and_under_the_tenants_filter(store, elasticsea
             }
         },
     }
+
+
+def test_other_settings_come_from_the_file_and_change_no_words(elasticsearch):
+    settings = {"refresh_interval": "30s", "codec": "best_compression", "analysis": {}}
+    store = ElasticsearchStore("bulk", shards=3, settings=settings)
+    store.set_up()
+    made = elasticsearch.sent("PUT", "/bulk")[0].body["settings"]["index"]
+    assert (made["number_of_shards"], made["refresh_interval"], made["codec"]) == (3, "30s", "best_compression")
+    assert made["analysis"]["analyzer"]
+    assert ElasticsearchStore.from_dict(store.to_dict()).settings == settings

@@ -101,3 +101,15 @@ def test_ids_are_listed_without_vectors(store, qdrant):
     store.write_documents([child(1), child(2, "b")], policy=ALL)
     assert store.list_ids(TENANT) == ["c1"]
     assert qdrant.sent("POST", "/points/scroll")[-1].body["with_payload"] == ["id"]
+
+
+def test_how_segments_are_made_comes_from_the_file(qdrant):
+    settings = {"indexing_threshold": 0, "default_segment_number": 8}
+    QdrantStore("children", embedding_dim=3, optimizers_config=settings).set_up()
+    assert qdrant.sent("PUT", "/collections/children")[0].body["optimizers_config"] == settings
+
+
+def test_vectors_are_read_by_id(store):
+    store.write_documents([child(1), child(2, embedding=(0.0, 1.0)), child(3, "b")], policy=ALL)
+    assert store.read_vectors(TENANT) == {"c1": [1.0, 0.0], "c2": [0.0, 1.0]}
+    assert store.existing_ids(["c1", "c3", "c9"]) == {"c1", "c3"}

@@ -10,6 +10,7 @@ from haystack_integrations.document_stores.qdrant.filters import convert_filters
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from qdrant_client import QdrantClient, models
+from tests.components.stores.cluster.conftest import ALL, child
 from tests.doubles.filter_strategies import comparisons, filters_of
 from tests.doubles.stand_in_elasticsearch import matches
 
@@ -120,3 +121,11 @@ def test_the_given_filter_is_not_changed():
     before = repr(given_filter)
     servable(given_filter)
     assert repr(given_filter) == before
+
+
+@pytest.mark.parametrize(("operator", "expected"), [("in", ["c1", "c3"]), ("not in", ["c2"])])
+def test_more_values_than_a_query_takes_become_several(words, operator, expected):
+    """Elasticsearch takes 65,536 in one, which its stand-in holds to."""
+    words.write_documents([child(number) for number in (1, 2, 3)], ALL)
+    values = ["c1", *(f"x{number}" for number in range(140_000)), "c3"]
+    assert words.list_ids({"field": "id", "operator": operator, "value": values}) == expected
