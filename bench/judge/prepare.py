@@ -109,8 +109,7 @@ def _undone(claim: Claim, sentence: str) -> str:
 def told(text: sets.Text, names: Sequence[str], chance: Random, most: int) -> Iterator[Example]:
     """Make examples of short clauses that are told otherwise, with the parts exchanged and with others."""
     made = 0
-    paragraphs = chance.sample(text.paragraphs, len(text.paragraphs))
-    for paragraph in paragraphs:
+    for paragraph in chance.sample(text.paragraphs, len(text.paragraphs)):
         spans = sentence_spans(paragraph)
         for at, (start, end) in enumerate(spans):
             if end - start > (100 if HAN.search(paragraph) else 300):
