@@ -18,7 +18,6 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
-from bench.judge import sets
 from bench.judge.changes import (
     CONTRADICTED,
     HAN,
@@ -34,6 +33,7 @@ from bench.judge.changes import (
 )
 from bench.judge.retellings import retold
 
+from bench.judge import sets
 from shiguan.models.tokenizer import tokenizer
 from shiguan.models.weights import Weights, weights_file
 from shiguan.text.names import SURNAMES
