@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any, ClassVar
 from zipfile import BadZipFile
@@ -242,8 +243,9 @@ def _gelu(x: Array) -> Array:
 def _adapter(path: Path) -> tuple[dict[str, Array], str]:
     """Read the adapter, and give the beginning of its hash."""
     try:
-        mark = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
-        with np.load(path) as stored:
+        content = path.read_bytes()
+        mark = hashlib.sha256(content).hexdigest()[:12]
+        with np.load(BytesIO(content)) as stored:
             return {name: stored[name].astype(np.float32) for name in stored.files}, mark
     except (OSError, ValueError, BadZipFile) as error:
         raise ModelMissingError(
