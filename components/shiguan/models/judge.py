@@ -206,8 +206,7 @@ class Judge:
         worst = [inner.max(0), inner.mean(0), [wrong.max(), wrong.mean()]]
         pooled = np.concatenate([claim[0], a, b, np.abs(a - b), a * b, *worst]).astype(np.float32)
         logits = self._linear("verdict_out", _gelu(self._linear("verdict_in", pooled)))
-        unsupported: Array = 1 / (1 + np.exp(-wrong))
-        return _softmax(logits), unsupported
+        return _softmax(logits), (1 / (1 + np.exp(-wrong))).astype(np.float32)
 
     def _linear(self, name: str, inputs: Array) -> Array:
         result: Array = inputs @ self._adapter[name + ".w"].T + self._adapter[name + ".b"]
