@@ -11,6 +11,8 @@ from pathlib import Path
 
 import yaml
 
+from shiguan.text.names import capitalised_words
+
 SUPPORTED, NOT_SAID, CONTRADICTED, NOT_SUPPORTED = 0, 1, 2, 3
 """Labels; the last is one of the two before it."""
 
@@ -286,8 +288,12 @@ _CAPITALISED = re.compile(
 
 
 def latin_names(text: str) -> list[str]:
-    """Find runs of capitalised words."""
-    return list(dict.fromkeys(match[0] for match in _CAPITALISED.finditer(text) if len(match[0]) > 2))
+    """Find runs of capitalised words, without what only opens a sentence."""
+    runs = (match[0] for match in _CAPITALISED.finditer(text))
+    names = (
+        run if " " not in run or run.split()[0] in capitalised_words(run) else run.partition(" ")[2] for run in runs
+    )
+    return list(dict.fromkeys(name for name in names if len(name) > 2))
 
 
 def frequent_han_names(text: str, surnames: str) -> set[str]:

@@ -18,7 +18,6 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
-from bench.judge import sets
 from bench.judge.changes import (
     CONTRADICTED,
     HAN,
@@ -34,6 +33,7 @@ from bench.judge.changes import (
 )
 from bench.judge.retellings import retold
 
+from bench.judge import sets
 from shiguan.models.tokenizer import tokenizer
 from shiguan.models.weights import Weights, weights_file
 from shiguan.text.names import SURNAMES
@@ -109,8 +109,7 @@ def _undone(claim: Claim, sentence: str) -> str:
 def told(text: sets.Text, names: Sequence[str], chance: Random, most: int) -> Iterator[Example]:
     """Make examples of short clauses that are told otherwise, with the parts exchanged and with others."""
     made = 0
-    paragraphs = chance.sample(text.paragraphs, len(text.paragraphs))
-    for paragraph in paragraphs:
+    for paragraph in chance.sample(text.paragraphs, len(text.paragraphs)):
         spans = sentence_spans(paragraph)
         for at, (start, end) in enumerate(spans):
             if end - start > (100 if HAN.search(paragraph) else 300):

@@ -158,7 +158,11 @@ class Trainer:
             for name, value in self.learned.items():
                 self.average[name].lerp_(value, 1 - min(AVERAGE, self.step / (self.step + 10)))
         right = float(((verdicts.argmax(1) == 0) == (labels == 0)).float().mean())
-        for name, now in {"claims": float(of_claims), "words": float(of_words), "right": right}.items():
+        for name, now in {
+            "claims": float(of_claims.detach()),
+            "words": float(of_words.detach()),
+            "right": right,
+        }.items():
             self.seen[name] = 0.98 * self.seen.get(name, now) + 0.02 * now
 
     def _share_gradients(self) -> None:

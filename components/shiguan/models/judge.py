@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any, ClassVar
 from zipfile import BadZipFile
@@ -205,8 +206,7 @@ class Judge:
         worst = [inner.max(0), inner.mean(0), [wrong.max(), wrong.mean()]]
         pooled = np.concatenate([claim[0], a, b, np.abs(a - b), a * b, *worst]).astype(np.float32)
         logits = self._linear("verdict_out", _gelu(self._linear("verdict_in", pooled)))
-        unsupported: Array = 1 / (1 + np.exp(-wrong))
-        return _softmax(logits), unsupported
+        return _softmax(logits), (1 / (1 + np.exp(-wrong))).astype(np.float32)
 
     def _linear(self, name: str, inputs: Array) -> Array:
         result: Array = inputs @ self._adapter[name + ".w"].T + self._adapter[name + ".b"]
@@ -242,8 +242,9 @@ def _gelu(x: Array) -> Array:
 def _adapter(path: Path) -> tuple[dict[str, Array], str]:
     """Read the adapter, and give the beginning of its hash."""
     try:
-        mark = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
-        with np.load(path) as stored:
+        content = path.read_bytes()
+        mark = hashlib.sha256(content).hexdigest()[:12]
+        with np.load(BytesIO(content)) as stored:
             return {name: stored[name].astype(np.float32) for name in stored.files}, mark
     except (OSError, ValueError, BadZipFile) as error:
         raise ModelMissingError(

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from shiguan.errors import ModelMissingError
-from shiguan.models import judge as module
 from shiguan.models.judge import ADAPTER, AdaptedWeights, Judge, Verdict, judge
 from shiguan.models.weights import Weights, weights_file
 
@@ -32,6 +31,19 @@ def _is_whole(verdict: Verdict, claim: str) -> bool:
         and all(0 <= start < end <= len(claim) for start, end in spans)
         and spans == sorted(spans)
     )
+
+
+@pytest.mark.parametrize(
+    ("claim", "words"),
+    [
+        ("The rebels held the city of Suiyang against Zhang Xun.", PASSAGE),
+        ("吴元济多次打败了李光颜的军队。", "李光颜率领军队去讨伐淮西，李光颜多次打败了吴元济的军队。"),
+    ],
+)
+def test_exchanged_roles_are_less_supported_than_the_sentence_itself(claim, words):
+    true = TRUE if claim.isascii() else "李光颜多次打败了吴元济的军队。"
+    said, exchanged = judge().verdicts([(true, words), (claim, words)])
+    assert exchanged.supported < said.supported - 0.1
 
 
 def test_a_sentence_of_the_passage_is_supported_and_a_sentence_of_another_is_not():
@@ -79,10 +91,8 @@ def test_nothing_to_judge_gives_nothing():
 
 def test_the_window_that_supports_a_claim_decides_in_a_long_passage():
     filler = "The weather was fine and the harvest was good that year. " * 60
-    near, far = judge().verdicts([(TRUE, PASSAGE), (TRUE, filler + PASSAGE + filler)])
-    without = judge().verdicts([(TRUE, filler)])[0]
-    assert far.supported > without.supported
-    assert far.supported > near.supported / 2
+    far, without = judge().verdicts([(TRUE, filler + PASSAGE + filler), (TRUE, filler)])
+    assert far.supported > without.supported + 0.2
 
 
 class _Counting:
@@ -113,7 +123,7 @@ def test_a_claim_longer_than_any_sentence_is_not_read():
     assert judge().verdicts([("word " * 20_000, PASSAGE)]) == [Verdict(0, 1, 0)]
 
 
-def test_a_long_claim_is_as_supported_as_its_least_supported_part(monkeypatch):
+def test_a_long_claim_is_as_supported_as_its_least_supported_part():
     claim = f"{TRUE} " * 6 + f"{OTHER} " * 6
     (verdict,) = judge().verdicts([(claim, PASSAGE)])
     assert _is_whole(verdict, claim)
@@ -159,6 +169,5 @@ def test_the_adapter_is_merged_into_the_packaged_matrices():
     assert np.count_nonzero(adapted - plain) == 1
 
 
-def test_only_the_numbers_of_an_adapter_that_fits_the_package_are_shipped():
+def test_the_adapter_in_the_package_is_small():
     assert ADAPTER.stat().st_size < 8_000_000
-    assert module.APART < module.DEPTH
