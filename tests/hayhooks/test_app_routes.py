@@ -15,6 +15,7 @@ from tests.doubles.asgi_caller import AsgiCall
 from shiguan.errors import ConfigurationError, UnsafePipelineError
 from shiguan.serving import service
 from shiguan.serving.engine import AnswerRequest
+from shiguan.serving.long_work import LongWork
 from shiguan.serving.settings import ServingSettings
 from shiguan.serving.wrapped_mode import WrappedMode
 
@@ -87,6 +88,7 @@ class EngineWithoutModels:
 
     def __init__(self, settings):
         self.settings = settings
+        self.long_work = LongWork(settings.request_timeout)
 
     def runner(self, mode):
         return type("Runner", (), {"pipeline": AsyncPipeline()})

@@ -160,9 +160,8 @@ def test_an_english_answer_on_chinese_passages_is_checked(library, llm, said, ve
     assert [one["source"] for one in answer["citations"]] == ["tang.txt"] * (verdict == "partial")
 
 
-def test_precise_leaves_out_what_no_passage_in_another_language_has(library, llm):
+def test_precise_without_a_judge_shows_nothing_that_only_another_language_has_in_part(library, llm):
     llm.default = "In 755 An Lushan raised an army in Fanyang. [1] Penguins breed on the southern ice. [1]"
     with Runner("embedded", "precise", data_dir=library) as runner:
         answer = runner.ask("Where did An Lushan raise an army?", tenant_id="a", filters=TANG)
-    assert "An Lushan" in answer["answer"]
-    assert "Penguins" not in answer["answer"]
+    assert answer["answer"] == "The sources do not say this."

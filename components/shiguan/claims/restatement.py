@@ -38,6 +38,8 @@ _FEWEST, _HAN_SHARE = 3, 0.75
 _LONGEST_DATE, _OF = 10, frozenset({"of"})
 # A place is compared until it differs; places that differ late are given up after this many lengths of both texts.
 _MOST_PASSES = 32
+# A longer clause is not turned round.
+_LONGEST_CLAUSE = 80
 
 _Span = tuple[int, int]
 
@@ -316,6 +318,8 @@ def _own_clauses(there: _Text) -> Iterator[_Span]:
 
 def _actives(clause: Sequence[_Token]) -> Iterator[list[_Token]]:
     """Turn a passive clause round, so that its doer comes first."""
+    if len(clause) > _LONGEST_CLAUSE:
+        return
     for at, token in enumerate(clause[1:-1], start=1):
         done, rest = clause[:at], clause[at + 1 :]
         if token.key in _BE and len(rest) > 2 and rest[1].key == "by" and _is_certain(done) and _is_name(rest[2:]):

@@ -14,6 +14,8 @@ _TABLE = Path(__file__).with_name("talk.yaml")
 _AROUND = re.compile(r"^[\s>#*_•·-]+|(?<=[^\s])\s?(?:\[\d{1,3}\])+|[\s*_]+$")
 # What stands behind such a sign is not a part of the remark.
 _APART = re.compile(r"[:：;；]|\s[—–-]\s|——")
+# What is quoted is said by somebody else.
+_QUOTED = re.compile(r"[\"“”「」『』]")
 # A remark is short; what is longer is read as a statement.
 _LONGEST = 400
 
@@ -52,7 +54,7 @@ def is_talk(sentence: str, question: str = "") -> bool:
     """Return whether a sentence is a remark to whoever asks, that brings nothing beyond the words of the question."""
     plain = _AROUND.sub("", sentence.replace("’", "'")).strip()
     patterns = _patterns()
-    if not plain or len(plain) > _LONGEST or plain.endswith((":", "：")):
+    if not plain or len(plain) > _LONGEST or plain.endswith((":", "：")) or _QUOTED.search(plain):
         return False
     if any(patterns[name].search(plain) for name in ("courtesy", "model", "unable")):
         return True

@@ -84,6 +84,7 @@ TABLE = [
 # What is shown where it is not the marks that support the claim by themselves.
 SHOWN = {
     "The Salt Commission was set up in 758 [1].": {2: YES},
+    "Grain prices rose fourfold in the capital.": {1: PART},
     "In the winter of 755 An Lushan rose in Fanyang [2].": {1: YES},
     "史思明不肯降。[3]": {4: YES},
 }

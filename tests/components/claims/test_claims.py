@@ -37,7 +37,8 @@ def test_each_sentence_gets_its_marks(answer, claims):
 )
 def test_what_claims_nothing_states_nothing(line):
     checker = ClaimChecker({1: "The rebellion of An Lushan began in 755."})
-    assert [checker.stated(claim) for claim in checker.split(line).claims] == [""]
+    # A word of assent is not even kept.
+    assert not any(checker.stated(claim) for claim in checker.split(line).claims)
 
 
 @given(st.text() | st.text(alphabet="ab。. [1]【2】\n-#：:"))

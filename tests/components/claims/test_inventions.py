@@ -117,7 +117,7 @@ def test_a_number_alone_supports_nothing(claim):
 
 
 def test_the_graders_own_example_holds():
-    reply = "He rose in 755 [1]. He had three eyes [1]."
+    reply = "In 755 An Lushan rose at Fanyang [1]. He had three eyes [1]."
     graded = HallucinationGrader().run([ChatMessage.from_assistant(reply)], DOCUMENTS, QUESTION)
     assert [one["verdict"] for one in graded["verdicts"]] == ["supported", "unsupported"]
     assert "eyes" not in graded["replies"][0].text
@@ -128,7 +128,7 @@ def test_an_ordinal_is_no_rival_of_a_count_and_what_is_supported_has_its_mark():
     claims = shown(reply).meta["claims"]
     assert all("3,367,353" not in claim["reason"] for claim in claims)
     assert all(claim["numbers"] for claim in claims if claim["verdict"] == "supported")
-    assert claims[-1]["verdict"] == "supported"
+    assert claims[-1]["verdict"] == "partial"
 
 
 def test_a_quotation_that_asks_or_denies_is_a_statement():

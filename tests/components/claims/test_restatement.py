@@ -25,7 +25,7 @@ STATED = [
     (WAR, "The rebels took Luoyang in 755."),
     (WAR, "The rebels took Luoyang in the winter of 755."),
     (WAR, "Yes, the rebels took Luoyang with a hundred and fifty thousand men."),
-    (WAR, "The court fled."),
+    (WAR, "The rebels took Luoyang."),
     (WAR, "No soldiers ever reached Suiyang."),
     (WAR, "Nan Jiyun shot Yin Ziqi in the left eye, and the relieving army arrived three days after the fall."),
     (CLASSICAL, "安祿山反於范陽。"),

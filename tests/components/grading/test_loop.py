@@ -92,16 +92,16 @@ kinds = pytest.mark.parametrize("kind", [Pipeline, AsyncPipeline])
 
 @kinds
 def test_an_answer_that_the_passages_support_passes_at_once(kind):
-    result, retriever, generator = ask(kind, ["An Lushan rose at Fanyang in 755 [1]."])
+    result, retriever, generator = ask(kind, ["An Lushan rose against the Tang at Fanyang in 755 [1]."])
     (reply,) = result["grader"]["replies"]
-    assert reply.text == "An Lushan rose at Fanyang in 755 [1]."
+    assert reply.text == "An Lushan rose against the Tang at Fanyang in 755 [1]."
     assert reply.meta["grounding"]["status"] == "accepted"
     assert reply.meta["grounding"]["attempts"] == len(generator.prompts) == len(retriever.asked) == 1
 
 
 @kinds
 def test_a_refused_claim_is_never_searched_for_and_so_never_found(kind):
-    claim = "An Lushan was killed by his son An Qingxu in 757 [1]."
+    claim = "An Lushan was killed by his son An Qingxu in the first month of 757 [1]."
     result, retriever, generator = ask(kind, [claim, claim, claim])
     (reply,) = result["grader"]["replies"]
     assert reply.meta["grounding"]["status"] == "refused"
@@ -112,7 +112,7 @@ def test_a_refused_claim_is_never_searched_for_and_so_never_found(kind):
 
 @kinds
 def test_what_the_passages_lack_of_the_question_is_searched_for_and_then_answered(kind):
-    claim = "An Lushan was killed by his son An Qingxu in 757 [1]."
+    claim = "An Lushan was killed by his son An Qingxu in the first month of 757 [1]."
     result, _, _ = ask(kind, [claim, claim], question="By whom was An Lushan killed?")
     (reply,) = result["grader"]["replies"]
     assert reply.meta["grounding"]["status"] == "accepted"
@@ -127,7 +127,9 @@ def test_the_filters_reach_the_retriever_in_every_round(kind):
 
 @kinds
 def test_after_three_attempts_the_unsupported_rest_is_removed(kind):
-    result, _, generator = ask(kind, ["He rose at Fanyang in 755 [1]. Dragons ate the moon over Kaifeng [1]."])
+    result, _, generator = ask(
+        kind, ["An Lushan rose against the Tang at Fanyang in 755 [1]. Dragons ate the moon over Kaifeng [1]."]
+    )
     (reply,) = result["grader"]["replies"]
     assert len(generator.prompts) == 3
     assert "755" in reply.text
@@ -141,11 +143,11 @@ def test_after_three_attempts_the_unsupported_rest_is_removed(kind):
 
 @kinds
 def test_the_best_attempt_wins_over_the_last(kind):
-    good = "An Lushan rose at Fanyang in 755 [1]. Dragons ate the moon over Kaifeng [1]."
+    good = "An Lushan rose against the Tang at Fanyang in 755 [1]. Dragons ate the moon over Kaifeng [1]."
     result, _, _ = ask(kind, ["Unicorns sang [1].", good, "Ghosts wrote every poem of Chang'an [1]."])
     (reply,) = result["grader"]["replies"]
     assert reply.meta["grounding"]["chosen"] == 2
-    assert reply.text.startswith("An Lushan rose at Fanyang in 755")
+    assert reply.text.startswith("An Lushan rose against the Tang at Fanyang in 755")
 
 
 def outcomes(generator):
@@ -260,9 +262,11 @@ def test_what_cannot_open_a_round_is_named(start):
 
 @kinds
 def test_where_no_model_can_be_reached_in_a_round_the_loop_ends_with_the_best_answer_so_far(kind):
-    result, _, generator = ask(kind, ["He rose at Fanyang in 755 [1]. Dragons ate the moon over Kaifeng [1].", None])
+    result, _, generator = ask(
+        kind, ["An Lushan rose against the Tang at Fanyang in 755 [1]. Dragons ate the moon over Kaifeng [1].", None]
+    )
     (reply,) = result["grader"]["replies"]
-    assert reply.text == "He rose at Fanyang in 755[1]."
+    assert reply.text == "An Lushan rose against the Tang at Fanyang in 755[1]."
     assert len(generator.prompts) == 2
     result, _, _ = ask(kind, [None])
     assert result["grader"]["replies"] == []
