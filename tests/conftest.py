@@ -76,21 +76,6 @@ def clean_environment(monkeypatch, data_folders):
     monkeypatch.setenv("SHIGUAN_DATA_DIR", str(next(data_folders)))
 
 
-@pytest.fixture(autouse=True)
-def no_judge(request, monkeypatch):
-    """Leave claims to the exact rules, whose verdicts tests work out by hand, unless a test asks for `packaged_judge`."""
-    if "packaged_judge" not in request.fixturenames:
-        monkeypatch.setattr("shiguan.claims.opinion._verdict", lambda *_: None)
-
-
-@pytest.fixture
-def packaged_judge():
-    """The judge as it is installed; without its weights the test is skipped."""
-    from shiguan.models.judge import judge
-
-    return judge()
-
-
 @pytest.fixture(scope="session", autouse=True)
 def certificates_read_once():
     """Let the clients share what each would read anew, 20 ms every time: a mode that is opened makes up to twenty."""

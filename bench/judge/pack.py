@@ -1,5 +1,5 @@
 """
-Put what was trained into the package: python -m bench.judge.pack --weights average.npz
+Keep what was trained: python -m bench.judge.pack --weights average.npz
 
 The numbers are stored in 16 bits, unmerged, so that training can go on from the file.
 """
@@ -8,13 +8,12 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-
-from shiguan.models.judge import ADAPTER
+from bench.judge.reader import ADAPTER
 
 
 def main() -> None:
     """Write the file."""
-    parser = argparse.ArgumentParser(description="Put what was trained into the package.")
+    parser = argparse.ArgumentParser(description="Keep what was trained.")
     parser.add_argument("--weights", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=ADAPTER)
     chosen = parser.parse_args()

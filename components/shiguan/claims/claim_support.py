@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from shiguan.claims.evidence import Reading
-from shiguan.claims.opinion import MAY_SAY, SAYS, doubted_words, opinion
 from shiguan.text.terms import STOP_WORDS
 
 Verdict = Literal["supported", "partial", "unsupported", "contradicted"]
@@ -35,8 +34,6 @@ _LEANING = 2.0
 # The verdict does not use that mean: a short sentence about something else must not pass on its neighbours' merit. It
 # needs a higher score of the claim's own, and for full support most of its words close together.
 _SURE_PARTIAL, _SURE_WORDS = 0.5, 0.65
-# With a lower score by words a claim is about something else, and no judge is asked.
-_WORTH_JUDGING = 0.3
 _WORDS_ALONE = (SUPPORTED - 0.01 - _SURE_PARTIAL) / (1 - _SURE_PARTIAL)
 # The share of a claim's words, names and numbers aside, that must occur close together near its names: of a whole
 # claim, of a clause, and where the passages are classical Chinese.
@@ -127,19 +124,7 @@ def _judged(reading: Reading, own: float, mean: float) -> Support:
         # A number is a fact of its own: where no passage has it, the claim cannot be supported.
         exact = bool(reading.foreign_numbers)
         return Support(min(score, SUPPORTED - 0.01), "unsupported", missing, *span, exact=exact)
-    return _by_meaning(reading, own, score, missing, span)
-
-
-_Place = tuple[int, int, int, float]
-
-
-def _by_meaning(reading: Reading, own: float, score: float, missing: str, span: _Place) -> Support:
-    """Judge a claim with which nothing exact disagrees: by the judge and, where it is not sure, by words."""
-    judged = opinion(reading.claim, reading.texts) if own >= _WORTH_JUDGING else None
-    likely = judged.supported if judged is not None else 0.0
-    if likely >= SAYS and not reading.stray_numbers:
-        return Support(max(score, SUPPORTED), "supported", "a passage says so in other words", *span)
-    if missing and likely < MAY_SAY:
+    if missing:
         return Support(_unchecked(score), "unsupported", missing, *span)
     if reading.comparison.differences:
         difference = reading.comparison.differences[0]
@@ -149,11 +134,9 @@ def _by_meaning(reading: Reading, own: float, score: float, missing: str, span: 
         return Support(_unchecked(score), verdict, doubt, *span)
     if own >= SUPPORTED and (reading.classical or reading.window >= _SURE_WORDS):
         # Words do not show who did what to whom: that takes a judge that reads both.
-        doubted = doubted_words(reading.claim, judged) if judged is not None else ""
-        reason = f"the same words, but perhaps not “{doubted}”" if doubted else "the same words, not checked further"
-        return Support(_unchecked(score), "partial", reason, *span, same_words=True)
-    if own >= _SURE_PARTIAL or likely >= MAY_SAY:
-        return Support(max(_unchecked(score), PARTIAL), "partial", "the passages say only a part of it", *span)
+        return Support(_unchecked(score), "partial", "the same words, not checked further", *span, same_words=True)
+    if own >= _SURE_PARTIAL:
+        return Support(_unchecked(score), "partial", "the passages say only a part of it", *span)
     return Support(_unchecked(score), "unsupported", "the passages do not say so", *span)
 
 
