@@ -100,7 +100,7 @@ def keep(path: Path, values: dict[str, Tensor]) -> None:
     new.replace(path)
 
 
-def go_on(model: Judge, path: Path) -> None:
+def raise_if_cancelled(model: Judge, path: Path) -> None:
     """Take over what was kept."""
     with torch.no_grad(), np.load(path) as stored:
         for name, value in trained(model).items():
@@ -121,7 +121,7 @@ class Trainer:
         self.queue = self.examples.drawn(np.random.default_rng([options.seed, rank, int(began)]))
         self.model = Judge(Weights(weights_file()))
         if (options.out / "last.npz").exists():
-            go_on(self.model, options.out / "last.npz")
+            raise_if_cancelled(self.model, options.out / "last.npz")
         self.learned = trained(self.model)
         self.average = {name: value.detach().clone() for name, value in self.learned.items()}
         groups: dict[str, list[Tensor]] = {name: [] for name in RATES}

@@ -10,7 +10,7 @@ from haystack.dataclasses import ChatMessage
 from shiguan.answer.answerability import CLOSEST_BELOW, NOTHING_BELOW
 from shiguan.answer.question_names import absent_names
 from shiguan.answer.quotations import quotations, write_quotations
-from shiguan.claims.checker import check_in_thread, checker_of, numbered_passages
+from shiguan.claims.checker import checker_of, numbered_passages
 from shiguan.claims.citations import (
     citations_of,
     cite_claim,
@@ -24,7 +24,7 @@ from shiguan.claims.nearness import ClaimMatcher
 from shiguan.llm.calls import no_answer_error
 from shiguan.llm.prompt_rendering import unwritten_answer
 from shiguan.llm.prompts import not_found_sentence
-from shiguan.llm.run import failed_answer
+from shiguan.llm.run import check_in_thread, failed_answer
 from shiguan.text.languages import detect_language
 
 _COPIED = ("model", "usage", "finish_reason", "prompt", "prompt_hash", "prompt_layers", "prompt_rendered", "grounding")

@@ -1,13 +1,8 @@
 """Checks the claims of an answer against its passages; all modes, the stream and the evaluation use this check."""
 
-import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TypeVar
 
 from haystack import Document
 
@@ -25,14 +20,12 @@ from shiguan.claims.claim_support import PARTIAL, SUPPORTED, Support, Verdict, j
 from shiguan.claims.claims import COMMA, Claim, ClaimedText, split_claims, with_clauses
 from shiguan.claims.evidence import Evidence, Reading
 from shiguan.claims.nearness import ComparedDocument, Nearest
-from shiguan.llm.run import stage_has_ended
+from shiguan.llm.run import raise_if_cancelled
 from shiguan.text.dictionary import TRANSLATED
 from shiguan.text.languages import detect_language
 from shiguan.text.name_forms import named_text, names_of
 from shiguan.text.quantities import numerals, quantities
 from shiguan.text.terms import terms
-
-Result = TypeVar("Result")
 
 # For a claim in another language: how far above the cosine that counts as near a cosine still makes a difference, what
 # that adds to its score, and the share of its words whose translations must occur together for partial support.
@@ -45,23 +38,6 @@ _UNMARKED, _ROUNDING = 0.08, 1e-9
 _LONGEST_TITLE = 4
 # A place that names what a claim names may have this share of the words that the best place has.
 _NEARLY = 0.75
-# Checks compute for up to two seconds; in a pool of their own they do not block other work.
-_POOL = ThreadPoolExecutor(max_workers=2, thread_name_prefix="claims")
-
-
-class CheckStoppedError(Exception):
-    """Ends a check whose question was cancelled."""
-
-
-async def check_in_thread(check: Callable[[], Result]) -> Result:
-    """Run a check outside the event loop; if its stage is cancelled, the check stops at its next claim."""
-    return await asyncio.get_running_loop().run_in_executor(_POOL, partial(copy_context().run, check))
-
-
-def go_on() -> None:
-    """Raise `CheckStoppedError` if the question of the running check was cancelled."""
-    if stage_has_ended():
-        raise CheckStoppedError
 
 
 @dataclass(frozen=True)
@@ -248,7 +224,7 @@ class ClaimChecker:
 
     def verdict(self, claim: Claim, stated: str) -> Support:
         """Judge one claim by itself; its verdict is the one that it has in its answer."""
-        go_on()
+        raise_if_cancelled()
         return self._by_marks(claim, stated, self._judged(self._evidence, stated, self.numbers))
 
     def relation(self, stated: str, number: int) -> Support:
@@ -296,7 +272,7 @@ class ClaimChecker:
         return support if best is None else replace(support, start=best.start, end=best.end, similarity=best.covered)
 
     def _read(self, stated: str) -> Reading:
-        go_on()
+        raise_if_cancelled()
         return self._evidence.read(stated, self.question)
 
     def _judged(self, evidence: Evidence, stated: str, numbers: Sequence[int]) -> Support:

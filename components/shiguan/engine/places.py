@@ -8,9 +8,9 @@ from typing import Any
 from haystack import Document
 from rapidfuzz.distance import Levenshtein
 
-from shiguan.claims.checker import go_on
 from shiguan.claims.citations import cited_place
 from shiguan.engine.receipts import Receipt
+from shiguan.llm.run import raise_if_cancelled
 from shiguan.text.places import CONTEXT
 
 # How many unchanged characters around a quotation identify its place, and how many more than elsewhere there must be.
@@ -92,7 +92,7 @@ class PlaceFinder:
         votes: list[tuple[int, int]] = []
         pieces = range(0, max(1, len(whole) - size + 1), max(1, size // 3))
         for start in pieces:
-            go_on()
+            raise_if_cancelled()
             votes += [(at - start, start) for at in self._all(whole[start : start + size])]
         votes.sort()
         # Insertions and deletions shift what follows by a part of the length.

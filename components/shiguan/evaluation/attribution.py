@@ -7,10 +7,11 @@ from typing import Any
 
 from haystack import Document, GeneratedAnswer
 
-from shiguan.claims.checker import ClaimChecker, go_on
+from shiguan.claims.checker import ClaimChecker
 from shiguan.claims.claims import split_claims
 from shiguan.engine.runner import Runner
 from shiguan.evaluation.questions import Question
+from shiguan.llm.run import raise_if_cancelled
 from shiguan.tenants import of_tenant, where
 from shiguan.text.languages import fold_han
 
@@ -78,7 +79,7 @@ class ExpectedPassages:
                 key=lambda parent: (parent.meta.get("source_id", ""), parent.meta.get("position", 0)),
             )
             for parent in self._parents:
-                go_on()
+                raise_if_cancelled()
                 self._folded.append(folded(parent.content or ""))
         return self._parents
 

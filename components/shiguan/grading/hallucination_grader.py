@@ -8,13 +8,13 @@ from haystack import Document, component, logging
 from haystack.components.embedders.types import DocumentEmbedder
 from haystack.dataclasses import ChatMessage
 
-from shiguan.claims.checker import check_in_thread
 from shiguan.claims.nearness import ClaimMatcher
 from shiguan.errors import ModelMissingError
 from shiguan.grading.answer_grader import AnswerGrader, check_answer
 from shiguan.grading.attempts import Attempt
 from shiguan.grading.decision import OnUnsupported, decide, finished
 from shiguan.llm.calls import blocking, is_available, warm_up_generator
+from shiguan.llm.run import check_in_thread
 from shiguan.serialization import Serializable
 
 logger = logging.getLogger(__name__)

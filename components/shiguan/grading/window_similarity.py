@@ -9,8 +9,7 @@ import numpy as np
 from haystack import Document, logging
 from haystack.components.embedders.types import DocumentEmbedder
 
-from shiguan.claims.checker import CheckStoppedError, go_on
-from shiguan.llm.run import current_run
+from shiguan.llm.run import CheckStoppedError, current_run, raise_if_cancelled
 from shiguan.models.vector_memory import VectorMemory
 
 # A check whose question was cancelled ends after its current slice of texts.
@@ -73,7 +72,7 @@ def _embedded(embedder: DocumentEmbedder, texts: Sequence[str], **options: str) 
     run: Any = embedder.run
     embedded: list[Document] = []
     for at in range(0, len(texts), _SLICE):
-        go_on()
+        raise_if_cancelled()
         batch = [Document(content=text) for text in texts[at : at + _SLICE]]
         embedded += run(documents=batch, **options)["documents"]
     if not all(document.embedding for document in embedded):

@@ -4,11 +4,13 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field, replace
+from functools import partial
 from threading import RLock
-from typing import Any
+from typing import Any, TypeVar
 
 from haystack import logging
 from haystack.dataclasses import ChatMessage
@@ -18,7 +20,10 @@ from shiguan.llm.model_settings import Budget
 
 logger = logging.getLogger(__name__)
 
+Result = TypeVar("Result")
 clock = time.monotonic
+# Checks compute for up to two seconds; in a pool of their own they do not block other work.
+_POOL = ThreadPoolExecutor(max_workers=2, thread_name_prefix="claims")
 
 _GRACE = 1.0
 """Seconds that a stopped run waits for its tasks to end."""
@@ -292,3 +297,18 @@ def failed_answer() -> str:
     run = current_run()
     answering = [call for call in run.calls if str(call.get("role", "")).startswith("answer")] if run else []
     return next((str(call["failed"]) for call in reversed(answering) if call.get("failed")), "")
+
+
+class CheckStoppedError(Exception):
+    """Ends a check whose question was cancelled."""
+
+
+async def check_in_thread(check: Callable[[], Result]) -> Result:
+    """Run a check outside the event loop; if its stage is cancelled, the check stops at its next claim."""
+    return await asyncio.get_running_loop().run_in_executor(_POOL, partial(copy_context().run, check))
+
+
+def raise_if_cancelled() -> None:
+    """Raise `CheckStoppedError` if the question of the running check was cancelled."""
+    if stage_has_ended():
+        raise CheckStoppedError

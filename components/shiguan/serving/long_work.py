@@ -8,9 +8,8 @@ from contextvars import copy_context
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
-from shiguan.claims.checker import CheckStoppedError
 from shiguan.errors import TimeLimitError
-from shiguan.llm.run import Run, Stage
+from shiguan.llm.run import CheckStoppedError, Run, Stage
 from shiguan.serving.error_replies import ApiError
 
 Result = TypeVar("Result")
@@ -24,8 +23,8 @@ class LongWork:
     Runs checks, exports, timelines and the like, which compute for seconds, beside what answers questions.
 
     The work is a stage: when the caller hangs up, its time is over or the server stops, the stage has ended, and the
-    loops of the work, which look at `go_on`, end. A tenant's further work waits in the event loop until a thread of its
-    share has come back.
+    loops of the work, which call `raise_if_cancelled`, end. A tenant's further work waits in the event loop until a
+    thread of its share has come back.
     """
 
     def __init__(self, seconds: float | None = None) -> None:

@@ -11,9 +11,9 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 from starlette.datastructures import UploadFile
 
-from shiguan.claims.checker import go_on
 from shiguan.engine.verification import MOST_CHARACTERS, read_document
 from shiguan.errors import RefusedError
+from shiguan.llm.run import raise_if_cancelled
 from shiguan.serving.authentication import Reader
 from shiguan.serving.engine import current_engine
 from shiguan.serving.event_stream import EventStreamResponse, ServerEvent
@@ -64,7 +64,7 @@ def _encoded(found: dict[str, Any]) -> bytes:
     """Write the result as JSON part by part: the whole in one go would hold up everything else."""
     parts = []
     for item in found.pop("items"):
-        go_on()
+        raise_if_cancelled()
         parts.append(_json(item))
     return b'{"items":[' + b",".join(parts) + b"]," + _json(found)[1:]
 

@@ -6,7 +6,7 @@ from functools import cached_property, lru_cache
 from pathlib import PurePath
 from typing import Any
 
-from shiguan.claims.checker import go_on
+from shiguan.llm.run import raise_if_cancelled
 from shiguan.text.edges import NUMERALS
 from shiguan.text.quantities import numerals
 from shiguan.text.terms import fold_text, size_of
@@ -36,7 +36,7 @@ class Attribution:
         # What a text names is the same for each place of its quotation.
         self._meant = lru_cache(16)(self._find_meant)
         for meta in metas:
-            go_on()
+            raise_if_cancelled()
             source, author = str(meta.get("source") or ""), str(meta.get("author") or "")
             title = str(meta.get("title") or "")
             for name in (source, PurePath(source).stem, title, _ASIDE.sub("", title)):
@@ -87,7 +87,7 @@ class Attribution:
 
     def _find_meant(self, field: str, named: str, in_context: bool) -> set[str]:
         """Find the library's names that occur in a text, or that contain a part of it."""
-        go_on()
+        raise_if_cancelled()
         text, names = fold(named), self._names[field]
         least = 15 if in_context and field == "section" else 6
         found = [key for key, (name, _) in names.items() if size_of(key) >= least and name.is_in(text)]

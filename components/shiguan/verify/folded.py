@@ -10,7 +10,7 @@ from pathlib import Path
 from string import ascii_letters
 from unicodedata import category, combining, normalize
 
-from shiguan.claims.checker import go_on
+from shiguan.llm.run import raise_if_cancelled
 from shiguan.resources import read_table
 from shiguan.text.edges import hidden_denial, splits_number
 from shiguan.text.notes import note_spans, without_notes
@@ -51,7 +51,7 @@ class Folded:
         """Yield the places, none of which overlap, where a passage has this text word for word."""
         size, at = len(self.key), passage.key.find(self.key, start, stop) if self.key else -1
         while at >= 0:
-            go_on()
+            raise_if_cancelled()
             found = self._fits(passage.edges[at + 1 : at + size])
             found = found and not passage.splits(at) and not passage.splits(at + size)
             if found:

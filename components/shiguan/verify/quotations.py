@@ -12,9 +12,9 @@ from haystack import Document
 from rapidfuzz import fuzz
 from rapidfuzz.distance import Levenshtein, Prefix
 
-from shiguan.claims.checker import go_on
 from shiguan.claims.citations import cited_place
 from shiguan.claims.word_differences import negations
+from shiguan.llm.run import raise_if_cancelled
 from shiguan.tenants import of_tenant, where
 from shiguan.text.edges import NUMERALS, hidden_denial, number_around
 from shiguan.text.notes import without_notes
@@ -147,7 +147,7 @@ class QuotationSearch:
     def _found(self, quotation: str, whole: Folded, parts: list[Folded]) -> tuple[list[Span], list[Stretch]]:
         limit = _HITS
         while True:
-            go_on()
+            raise_if_cancelled()
             families = self._families(quotation, limit)
             read = {passage.id: passage for passage in self._read("id", families)}
             stretches = _stretches(read, families)
@@ -277,7 +277,7 @@ def _nearest(key: str, text: str, least: float) -> Iterator[tuple[float, int, in
     """
     last = max(0, len(key) - _SAMPLE)
     for at in dict.fromkeys((0, last // 2, last)):
-        go_on()
+        raise_if_cancelled()
         near = fuzz.partial_ratio_alignment(key[at : at + _SAMPLE], text, score_cutoff=0 if last else least)
         if near is None or near.dest_end == near.dest_start:
             continue
@@ -387,7 +387,7 @@ def _cover(key: str, stretches: Sequence[Stretch]) -> Iterator[Span]:
     at = 0
     before: Stretch | None = None
     while at < len(key):
-        go_on()
+        raise_if_cancelled()
         # Of parts of equal length the first counts, and one in the stretch of the part before most of all.
         size = min(5 if is_wide(key[at]) else 14, len(key) - at) - 1
         best: Span | None = None

@@ -5,7 +5,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
 
-from shiguan.claims.checker import go_on
+from shiguan.llm.run import raise_if_cancelled
 from shiguan.text.sentences import sentence_spans
 
 _CLOSERS = {"“": "”", "„": "”", "「": "」", "『": "』", "«": "»", '"': '"'}
@@ -42,7 +42,7 @@ def read_text(text: str) -> tuple[list[Part], int]:
     outside = "".join(pieces)
     parts = []
     for start, end in spans:
-        go_on()
+        raise_if_cancelled()
         around = sentences[bisect_right(ends, start) : bisect_left(starts, end)]
         first, last = around[0][0] if around else start, max(end, around[-1][1] if around else end)
         named = f"{outside[max(first, start - _NEARBY) : start]} {outside[end : min(last, end + _NEARBY)]}"

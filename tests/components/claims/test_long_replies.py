@@ -10,9 +10,8 @@ from haystack import Document
 from haystack.dataclasses import ChatMessage
 
 from shiguan.answer.citation_extractor import CitationExtractor
-from shiguan.claims.checker import CheckStoppedError, check_in_thread, go_on
 from shiguan.claims.claim_stream import ClaimStream
-from shiguan.llm.run import Run
+from shiguan.llm.run import CheckStoppedError, Run, check_in_thread, raise_if_cancelled
 
 WORDS = (
     "army river city governor tax salt horse winter rebel prince wall gate north south merchant road grain temple monk"
@@ -70,7 +69,7 @@ async def test_a_cancelled_check_stops_at_its_next_claim():
         began.set()
         release.wait(10)
         try:
-            go_on()
+            raise_if_cancelled()
         except CheckStoppedError:
             ended.set()
             raise
