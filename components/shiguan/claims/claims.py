@@ -65,10 +65,10 @@ def whole_reply(reply: ChatMessage) -> ChatMessage:
 
 
 def whole_sentences(text: str) -> str:
-    """Remove the sentence that a text ends in the middle of."""
+    """Remove the sentence that a text ends in the middle of, unless there is no other; then the check has to tell."""
     text = without_thoughts(text).rstrip()
     spans = sentence_spans(text)
-    return text if not spans or _WHOLE.search(text, spans[-1][0]) else text[: spans[-1][0]].rstrip()
+    return text if len(spans) < 2 or _WHOLE.search(text, spans[-1][0]) else text[: spans[-1][0]].rstrip()
 
 
 def split_claims(answer: str, question: str = "") -> ClaimedText:

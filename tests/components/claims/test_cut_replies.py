@@ -18,7 +18,7 @@ from shiguan.claims.claims import whole_reply, whole_sentences
         ("他起兵。[1][2]", "他起兵。[1][2]"),
         ("- He rose [1]\n- Together th", "- He rose [1]"),
         ("“He rose!” [1]", "“He rose!” [1]"),
-        ("Half a sent", ""),
+        ("Half a sent", "Half a sent"),
         ("<think>He rose. A", ""),
     ],
 )
