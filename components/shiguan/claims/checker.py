@@ -341,8 +341,6 @@ class ClaimChecker:
         """Judge by the cited passages what all passages together leave open; across languages a claim has to cite."""
         if support.verdict in ("partial", "supported") and not support.exact and self._only_names(claim, stated):
             return replace(support, verdict="unsupported", reason="the passages do not say so", exact=True)
-        if support.verdict == "supported" and not support.exact and len(self.numbers) > 1:
-            return self._by_the_best(stated, support)
         if support.verdict not in ("partial", "unsupported"):
             return support
         cited = [number for number in claim.numbers if number in self.numbers]
@@ -364,17 +362,6 @@ class ClaimChecker:
             reason = "it cites none of the passages, which are in another language"
             return replace(support, verdict="unsupported", reason=reason)
         return support
-
-    def _by_the_best(self, stated: str, support: Support) -> Support:
-        """Lower a verdict on all passages to that of the one that supports the claim best by itself."""
-        number = self.nearest_to(stated, support)
-        if number is None:
-            reason = "no passage says it by itself"
-            return replace(support, score=min(support.score, SUPPORTED - 0.01), verdict="partial", reason=reason)
-        best = self.relation(stated, number)
-        if best.verdict == support.verdict:
-            return support
-        return replace(support, score=min(support.score, best.score), verdict=best.verdict, reason=best.reason)
 
     def _alone(self, place: int) -> Evidence:
         return self._evidence if len(self._texts) == 1 else Evidence([self._texts[place]])

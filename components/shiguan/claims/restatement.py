@@ -70,9 +70,11 @@ def restates(claim: str, passage: str) -> tuple[int, int] | None:
 
 def _blank_notes(passage: str) -> str:
     """Put spaces in the place of inserted notes, so that a claim that runs across one is found."""
+    pieces, at = list[str](), 0
     for start, end in note_spans(passage):
-        passage = f"{passage[:start]}{' ' * (end - start)}{passage[end:]}"
-    return passage
+        pieces += [passage[at:start], " " * (end - start)]
+        at = end
+    return "".join([*pieces, passage[at:]])
 
 
 @dataclass(frozen=True)
