@@ -145,7 +145,9 @@ class _Text:
         opening = at
         while opening and not self.tokens[opening].stops:
             opening -= 1
-        return any(token.key in _SUPPOSED for token in self.tokens[opening:at])
+        before = [token.key for token in self.tokens[opening:at]]
+        # A Han character is a token: 如果 is two.
+        return not _SUPPOSED.isdisjoint([*before, *map("".join, pairwise(before))])
 
     def begins_alone(self, at: int) -> bool:
         if self.is_supposed(at):
