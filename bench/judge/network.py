@@ -24,7 +24,7 @@ class LowRank(nn.Module):
         super().__init__()
         matrix = torch.from_numpy(weights.matrix(name))
         columns = matrix.shape[1]
-        self.register_buffer("matrix", matrix, persistent=False)
+        self.register_buffer("matrix", matrix.to(torch.bfloat16), persistent=False)
         self.bias = nn.Parameter(torch.from_numpy(weights.floats(name + ".b").copy()))
         self.down = nn.Parameter(torch.randn(RANK, columns) * columns**-0.5)
         self.up = nn.Parameter(torch.zeros(len(matrix), RANK))
@@ -51,19 +51,26 @@ class Norm(nn.Module):
 @dataclass(frozen=True)
 class Reading:
     """
-    One passage with its claims, as tokens one after another.
+    One passage with its claims and questions, as tokens one after another.
 
-    :param ids: Tokens of the passage and of each claim, each with its marks of start and end.
-    :param lengths: Of the passage and of each claim.
+    :param ids: Tokens of the passage and of each other text, each with its marks of start and end.
+    :param lengths: Of the passage and of each other text.
+    :param asked: Of each text, whether it is a question.
     """
 
     ids: NDArray[np.int64]
     lengths: tuple[int, ...]
+    asked: tuple[bool, ...]
 
     @property
     def owners(self) -> NDArray[np.int64]:
         """The text that each token is of; 0 is the passage."""
         return np.repeat(np.arange(len(self.lengths)), self.lengths)
+
+    @property
+    def kinds(self) -> NDArray[np.int64]:
+        """What each token is of: 0 the passage, 1 a claim, 2 a question."""
+        return np.repeat([0, *(1 + asked for asked in self.asked[1:])], self.lengths)
 
 
 class Layer(nn.Module):
@@ -92,7 +99,7 @@ class Layer(nn.Module):
 
 class Judge(nn.Module):
     """
-    Reads passages, each with some claims: the passage by itself, each claim with the passage.
+    Reads passages, each with some claims and questions: the passage by itself, each of them with the passage.
 
     The tokens of a claim see the claim and the passage; those of the passage see the passage alone, so that one reading
     of it serves all its claims.
@@ -110,24 +117,26 @@ class Judge(nn.Module):
         for parameter in (*self.first.parameters(), *self.apart.parameters()):
             parameter.requires_grad = False
         self.of_claim = nn.Parameter(torch.zeros(weights.hidden))
+        self.of_question = nn.Parameter(torch.zeros(weights.hidden))
         self.sharpness = nn.Parameter(torch.tensor([8.0, 8.0]))
         self.words_in = nn.Linear(4 * weights.hidden + 2, INNER)
         self.words_out = nn.Linear(INNER, 1)
-        self.verdict_in = nn.Linear(5 * weights.hidden + 2 * INNER + 2, 256)
-        self.verdict_out = nn.Linear(256, 3)
+        pooled = 5 * weights.hidden + 2 * INNER + 2
+        self.verdict_in, self.verdict_out = nn.Linear(pooled, 256), nn.Linear(256, 3)
+        self.answer_in, self.answer_out = nn.Linear(pooled, 256), nn.Linear(256, 1)
 
-    def forward(self, readings: Sequence[Reading]) -> tuple[Tensor, Tensor]:
+    def forward(self, readings: Sequence[Reading]) -> tuple[Tensor, Tensor, Tensor]:
         """
-        Judge all claims.
+        Judge all claims, and find which questions are answered.
 
-        :returns: For each claim the logits of supported, not said and contradicted, and for each token of the claims
-            (marks of start and end included) that of being unsupported.
+        :returns: For each text beside a passage the logits of supported, not said and contradicted; that of being
+            answered; and for each of its tokens (marks of start and end included) that of being unsupported.
         """
         sizes = [len(reading.ids) for reading in readings]
         owners = [torch.from_numpy(reading.owners) for reading in readings]
         own = [(o[:, None] == o[None]) for o in owners]
         both = [mask | (o[None] == 0) for mask, o in zip(own, owners, strict=True)]
-        owner = torch.cat(owners)
+        kind = torch.from_numpy(np.concatenate([reading.kinds for reading in readings]))
         with torch.no_grad():
             ids = np.concatenate([reading.ids for reading in readings])
             places = np.concatenate([np.arange(n) for reading in readings for n in reading.lengths])
@@ -135,44 +144,49 @@ class Judge(nn.Module):
             alone = self.first(words + self.positions[places])
             for layer in self.apart:
                 alone = layer(alone, sizes, own)
-        hidden = alone + self.of_claim * (owner > 0)[:, None]
+        hidden = alone + torch.stack([torch.zeros_like(self.of_claim), self.of_claim, self.of_question])[kind]
         for layer in self.together:
             hidden = layer(hidden, sizes, both)
-        verdicts, unsupported = [], []
+        features, texts = [], []
         for text, far, near, reading in zip(*(x.split(sizes) for x in (words, alone, hidden)), readings, strict=True):
             parts = [x.split(reading.lengths) for x in (text, far, near)]
             for number in range(1, len(reading.lengths)):
-                verdict, wrong = self._heads(*(part[0] for part in parts), *(part[number] for part in parts))
-                verdicts.append(verdict)
-                unsupported.append(wrong)
-        return torch.stack(verdicts), torch.cat(unsupported)
+                features.append(self._beside(*(part[0] for part in parts), *(part[number] for part in parts)))
+                texts.append((parts[2][0], parts[2][number]))
+        inner = F.gelu(self.words_in(torch.cat(features)))
+        wrong = self.words_out(inner)[:, 0]
+        lengths = [len(text) for _, text in texts]
+        pooled = torch.stack([
+            self._pooled(*pair, *rest)
+            for pair, *rest in zip(texts, inner.split(lengths), wrong.split(lengths), strict=True)
+        ])
+        verdicts = self.verdict_out(F.gelu(self.verdict_in(pooled)))
+        return verdicts, self.answer_out(F.gelu(self.answer_in(pooled)))[:, 0], wrong
 
-    def _heads(self, words: Tensor, alone: Tensor, read: Tensor, *claim: Tensor) -> tuple[Tensor, Tensor]:
+    def _beside(self, words: Tensor, alone: Tensor, read: Tensor, *text: Tensor) -> Tensor:
         """
-        Judge one claim.
+        Lay each token of a text beside those of the passage that are like it.
 
-        Each of its tokens is laid beside those of the passage that are like it (Chen et al. 2017, ESIM, section 3.2,
-        arXiv 1609.06038): by their words, and by how the layers that read every text by itself see them.
+        As in Chen et al. 2017, ESIM, section 3.2, arXiv 1609.06038; likeness is of the words' embeddings and of how
+        the layers that read every text by itself see them.
 
         :param words: The embeddings of the passage's words.
         :param alone: Its tokens after the layers that read it by itself.
         :param read: Its tokens after all layers.
-        :param claim: The same of the claim.
+        :param text: The same of the text.
         """
-        likeness = [_cosines(of_claim, of_passage) for of_claim, of_passage in zip(claim, (words, alone), strict=False)]
+        likeness = [_cosines(of_text, of_passage) for of_text, of_passage in zip(text, (words, alone), strict=False)]
         logits = self.sharpness[0] * likeness[0] + self.sharpness[1] * likeness[1]
         # Its marks of start and end stand for nothing.
         weights = F.softmax(logits[:, 1:-1], 1)
         beside, beside_alone = weights @ read[1:-1], weights @ alone[1:-1]
         nearest = [one[:, 1:-1].amax(1, keepdim=True) for one in likeness]
-        features = [claim[2], beside, (claim[2] - beside).abs(), (claim[1] - beside_alone).abs(), *nearest]
-        inner = F.gelu(self.words_in(torch.cat(features, 1)))
-        wrong = self.words_out(inner)[:, 0]
-        a, b = (F.normalize(text[1:-1].mean(0), dim=0) * text.shape[1] ** 0.5 for text in (claim[2], read))
+        return torch.cat([text[2], beside, (text[2] - beside).abs(), (text[1] - beside_alone).abs(), *nearest], 1)
+
+    def _pooled(self, passage: Tensor, text: Tensor, inner: Tensor, wrong: Tensor) -> Tensor:
+        a, b = (F.normalize(one[1:-1].mean(0), dim=0) * one.shape[1] ** 0.5 for one in (text, passage))
         worst = [inner[1:-1].amax(0), inner[1:-1].mean(0), wrong[1:-1].amax(0)[None], wrong[1:-1].mean(0)[None]]
-        pooled = torch.cat([claim[2][0], a, b, (a - b).abs(), a * b, *worst])
-        verdict: Tensor = self.verdict_out(F.gelu(self.verdict_in(pooled)))
-        return verdict, wrong
+        return torch.cat([text[0], a, b, (a - b).abs(), a * b, *worst])
 
 
 def stored_name(name: str) -> str:

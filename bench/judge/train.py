@@ -37,10 +37,10 @@ SHARES = {
 }  # fmt: skip
 """How often a set is drawn."""
 RATES = {"adapter": 8e-4, "small": 1.5e-4, "heads": 1.2e-3}
-BATCH_TOKENS = 400
+BATCH_TOKENS = 1200
 """Of one process."""
 WARM_UP, KEEP_EVERY, AVERAGE = 15, 240.0, 0.99
-UNKNOWN, NOT_SUPPORTED = 2, 3
+UNKNOWN, NOT_SUPPORTED, ANSWERED = 2, 3, 4
 
 
 class Examples:
@@ -59,7 +59,8 @@ class Examples:
         ids = self.ids[self.at[first] : self.at[end]].astype(np.int64)
         marks = self.wrong[self.at[first + 1] : self.at[end]].astype(np.int64)
         lengths = tuple(int(n) for n in self.lengths[first:end])
-        return Reading(ids, lengths), self.labels[first + 1 : end].astype(np.int64), marks
+        labels = self.labels[first:end].astype(np.int64)
+        return Reading(ids, lengths, tuple((labels >= ANSWERED).tolist())), labels[1:], marks
 
     def drawn(self, chance: np.random.Generator) -> Iterator[int]:
         """Draw examples for ever: a set by its share, and each of its examples once before any comes again."""
@@ -73,8 +74,13 @@ class Examples:
             yield waiting[name].pop()
 
 
-def losses(verdicts: Tensor, words: Tensor, labels: Tensor, marks: Tensor) -> tuple[Tensor, Tensor]:
-    """Give the loss of the claims' verdicts, and that of their words."""
+def losses(
+    verdicts: Tensor, answers: Tensor, words: Tensor, labels: Tensor, marks: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Give the losses of the claims' verdicts, of the questions, and of the claims' words; each is the batch's mean."""
+    asked = labels >= ANSWERED
+    of_questions = F.binary_cross_entropy_with_logits(answers, (labels == ANSWERED).float(), reduction="none")[asked]
+    verdicts, labels = verdicts[~asked], labels[~asked]
     logs = F.log_softmax(verdicts, 1)
     known = labels != NOT_SUPPORTED
     # Which of the two it is counts less than that it is one of them.
@@ -84,8 +90,12 @@ def losses(verdicts: Tensor, words: Tensor, labels: Tensor, marks: Tensor) -> tu
     told = marks != UNKNOWN
     # Few words are wrong, so that they count more.
     weight = torch.where(marks == 1, 2.0, 1.0)[told]
-    of_words = F.binary_cross_entropy_with_logits(words[told], marks[told].float(), weight)
-    return of_claims.mean(), of_words
+    of_words = F.binary_cross_entropy_with_logits(words[told], marks[told].float(), weight, reduction="sum")
+    return (
+        of_claims.sum() / (len(of_claims) + 1),
+        of_questions.sum() / (len(of_questions) + 1),
+        of_words / (told.sum() + 1),
+    )
 
 
 def trained(model: Judge) -> dict[str, Tensor]:
@@ -100,11 +110,12 @@ def keep(path: Path, values: dict[str, Tensor]) -> None:
     new.replace(path)
 
 
-def raise_if_cancelled(model: Judge, path: Path) -> None:
+def take_over(model: Judge, path: Path) -> None:
     """Take over what was kept."""
     with torch.no_grad(), np.load(path) as stored:
         for name, value in trained(model).items():
-            value.copy_(torch.from_numpy(stored[name].astype(np.float32)))
+            if name in stored:  # what is new begins anew
+                value.copy_(torch.from_numpy(stored[name].astype(np.float32)))
 
 
 def pace(now: float, began: float, until: float) -> float:
@@ -121,7 +132,7 @@ class Trainer:
         self.queue = self.examples.drawn(np.random.default_rng([options.seed, rank, int(began)]))
         self.model = Judge(Weights(weights_file()))
         if (options.out / "last.npz").exists():
-            raise_if_cancelled(self.model, options.out / "last.npz")
+            take_over(self.model, options.out / "last.npz")
         self.learned = trained(self.model)
         self.average = {name: value.detach().clone() for name, value in self.learned.items()}
         groups: dict[str, list[Tensor]] = {name: [] for name in RATES}
@@ -145,10 +156,12 @@ class Trainer:
             batch.append(self.examples.reading(next(self.queue)))
             size += len(batch[-1][0].ids)
         labels, marks = (torch.from_numpy(np.concatenate([one[at] for one in batch])) for at in (1, 2))
-        verdicts, words = self.model([one[0] for one in batch])
-        of_claims, of_words = losses(verdicts, words, labels, marks)
+        with torch.autocast("cpu", torch.bfloat16):
+            found = self.model([one[0] for one in batch])
+        verdicts, answers, words = (one.float() for one in found)
+        of_claims, of_questions, of_words = losses(verdicts, answers, words, labels, marks)
         self.optimizer.zero_grad(set_to_none=True)
-        (of_claims + of_words).backward()
+        (of_claims + of_questions + of_words).backward()
         self._share_gradients()
         torch.nn.utils.clip_grad_norm_(self.learned.values(), 1.0)
         self.optimizer.step()
@@ -157,13 +170,15 @@ class Trainer:
         with torch.no_grad():
             for name, value in self.learned.items():
                 self.average[name].lerp_(value, 1 - min(AVERAGE, self.step / (self.step + 10)))
-        right = float(((verdicts.argmax(1) == 0) == (labels == 0)).float().mean())
+        asked = labels >= ANSWERED
+        right = ((verdicts.argmax(1) == 0) == (labels == 0))[~asked]
+        answered = ((answers > 0) == (labels == ANSWERED))[asked]
         for name, now in {
-            "claims": float(of_claims.detach()),
-            "words": float(of_words.detach()),
-            "right": right,
-        }.items():
-            self.seen[name] = 0.98 * self.seen.get(name, now) + 0.02 * now
+            "claims": of_claims, "questions": of_questions, "words": of_words, "right": right.float().mean(),
+            "answered": answered.float().mean(),
+        }.items():  # fmt: skip
+            if torch.isfinite(now):
+                self.seen[name] = 0.98 * self.seen.get(name, float(now.detach())) + 0.02 * float(now.detach())
 
     def _share_gradients(self) -> None:
         gradients = torch.cat([value.grad.reshape(-1) for value in self.learned.values()])
