@@ -10,11 +10,14 @@ from itertools import chain, pairwise
 from pathlib import Path
 
 import yaml
+from bench.judge.synonyms import synonyms_en, synonyms_zh, words_zh
 
 from shiguan.text.names import capitalised_words
 
 SUPPORTED, NOT_SAID, CONTRADICTED, NOT_SUPPORTED = 0, 1, 2, 3
-"""Labels; the last is one of the two before it."""
+"""Labels of claims; the last is one of the two before it."""
+ANSWERED, NOT_ANSWERED = 4, 5
+"""Labels of questions."""
 
 HAN = re.compile("[\u3400-\u9fff]")
 TABLE = yaml.safe_load(Path(__file__).with_name("changes.yaml").read_text(encoding="utf-8"))
@@ -40,7 +43,7 @@ class Claim:
     """
     A sentence about a passage.
 
-    :param text: The sentence.
+    :param text: The sentence, or a question.
     :param label: What the passage says of it.
     :param wrong: Where it says what the passage does not, in code points; None where that is not known.
     :param was: The places in the true sentence that were changed.
@@ -50,6 +53,15 @@ class Claim:
     label: int
     wrong: tuple[tuple[int, int], ...] | None = ()
     was: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Example:
+    """A passage with its claims and questions."""
+
+    set: str
+    passage: str
+    claims: tuple[Claim, ...]
 
 
 def replaced(text: str, start: int, end: int, other: str, label: int) -> Claim:
@@ -182,6 +194,38 @@ def other_name(
     return replaced(text, a, b, chance.choice(pool), NOT_SUPPORTED)
 
 
+_AFTER_ARTICLE = re.compile(r"\b(?:the|an?|his|her|their|its|of|with|and|in) ([a-z]{4,}(?<!ing)(?<!ly))\b")
+
+
+def other_word(text: str, passage: str, others: str, chance: random.Random) -> Claim | None:
+    """Put another common word of the passage, or of its neighbourhood, in the place of one."""
+    near = passage if chance.random() < 0.7 else others
+    if _kind(text) == "zh":
+        said = [(at, text[at : at + 2]) for at in range(len(text) - 1)]
+        said = [(at, word) for at, word in said if word in _nouns_zh() and word in passage]
+        found = sorted({near[at : at + 2] for at in range(len(near) - 1)} & _nouns_zh())
+        found = [word for word in found if word not in text]
+        if not said or not found:
+            return None
+        at, _ = chance.choice(said)
+        return replaced(text, at, at + 2, chance.choice(found), NOT_SUPPORTED)
+    places = list(_AFTER_ARTICLE.finditer(text))
+    found = sorted({match[1] for match in _AFTER_ARTICLE.finditer(near)} - set(re.findall(r"\w+", text)))
+    if not places or not found:
+        return None
+    match = chance.choice(places)
+    other = chance.choice([w for w in found if w.endswith("s") == match[1].endswith("s")] or found)
+    if (other.endswith("s") != match[1].endswith("s")) or other[:4] == match[1][:4]:
+        return None
+    return replaced(text, *match.span(1), other, NOT_SUPPORTED)
+
+
+@cache
+def _nouns_zh() -> frozenset[str]:
+    forbidden = set(TABLE["in_no_name"])
+    return frozenset(word for word in words_zh() if not set(word) & forbidden)
+
+
 def _places(text: str, names: Sequence[str]) -> list[tuple[int, int]]:
     places: list[tuple[int, int]] = []
     for name in sorted(set(names), key=lambda name: (-len(name), name)):
@@ -192,7 +236,7 @@ def _places(text: str, names: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def falsehoods(
-    text: str, passage: str, names: Sequence[str], others: Sequence[str], chance: random.Random
+    text: str, passage: str, names: Sequence[str], others: Sequence[str], chance: random.Random, around: str = ""
 ) -> list[Claim]:
     """Make false sentences of a true one, each by one change, in random order."""
     makers: list[Callable[[], Claim | None]] = [
@@ -203,6 +247,8 @@ def falsehoods(
         lambda: reversal(text, chance),
         lambda: reversal(text, chance),
         lambda: reversal(text, chance),
+        lambda: other_word(text, passage, around or passage, chance),
+        lambda: other_word(text, passage, around or passage, chance),
         lambda: opposite(text, chance),
         # What rules find without a judge is made less often.
         lambda: negation(text, chance) if chance.random() < 0.4 else None,
@@ -257,6 +303,19 @@ def _reordered(text: str, chance: random.Random) -> str | None:
 
 def _with_synonyms(text: str, chance: random.Random) -> str | None:
     result = text
+    if _kind(text) == "zh":
+        places = [(at, text[at : at + size]) for at in range(len(text)) for size in (3, 2)]
+        found = [(at, at + len(word), synonyms_zh()[word]) for at, word in places if word in synonyms_zh()]
+    else:
+        found = [
+            (*match.span(), synonyms_en()[match[0]])
+            for match in re.finditer("[a-z]{4,}", text)
+            if match[0] in synonyms_en()
+        ]
+    end = len(text)
+    for at, stop, others in reversed(found):
+        if stop <= end and chance.random() < 0.6:
+            result, end = result[:at] + chance.choice(others) + result[stop:], at
     for word, other in chance.sample(_SYNONYMS[_kind(text)], len(_SYNONYMS[_kind(text)])):
         if chance.random() < 0.7 and (match := _found(word, result)):
             result = result[: match.start()] + other + result[match.end() :]

@@ -156,10 +156,12 @@ class Judge(nn.Module):
         inner = F.gelu(self.words_in(torch.cat(features)))
         wrong = self.words_out(inner)[:, 0]
         lengths = [len(text) for _, text in texts]
-        pooled = torch.stack([
-            self._pooled(*pair, *rest)
-            for pair, *rest in zip(texts, inner.split(lengths), wrong.split(lengths), strict=True)
-        ])
+        pooled = torch.stack(
+            [
+                self._pooled(*pair, *rest)
+                for pair, *rest in zip(texts, inner.split(lengths), wrong.split(lengths), strict=True)
+            ]
+        )
         verdicts = self.verdict_out(F.gelu(self.verdict_in(pooled)))
         return verdicts, self.answer_out(F.gelu(self.answer_in(pooled)))[:, 0], wrong
 

@@ -13,7 +13,6 @@ import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
@@ -25,12 +24,14 @@ from bench.judge.changes import (
     NOT_SUPPORTED,
     SUPPORTED,
     Claim,
+    Example,
     falsehoods,
     frequent_han_names,
     latin_names,
     names_in,
     rewritings,
 )
+from bench.judge.questions import about_persons, asked, of_clauses
 from bench.judge.retellings import retold
 
 from bench.judge import sets
@@ -44,15 +45,6 @@ MOST_CLAIMS = 6
 PASSAGE_TOKENS, CLAIM_TOKENS = 150, 64
 UNKNOWN = 2
 """Stands for a token of which it is not known whether the passage supports it."""
-
-
-@dataclass(frozen=True)
-class Example:
-    """A passage with its claims."""
-
-    set: str
-    passage: str
-    claims: tuple[Claim, ...]
 
 
 def window(text: str, spans: Sequence[tuple[int, int]], at: int, chance: Random) -> tuple[str, int, int]:
@@ -134,7 +126,7 @@ def about(sentence: str, passage: str, others: Sequence[str], names: Sequence[st
     true = chance.choice(said) if said and chance.random() < 0.7 else sentence
     base = true if chance.random() < 0.6 else sentence
     here = names_in(base, names)
-    false = falsehoods(base, passage, here, names, chance)
+    false = falsehoods(base, passage, here, names, chance, " ".join(others))
     claims = [Claim(true, SUPPORTED), *false[: chance.choice((1, 2, 2))]]
     if len(said) > 1 and chance.random() < 0.4:
         claims.append(Claim(next((s for s in said if s != true), true), SUPPORTED))
@@ -177,11 +169,12 @@ def statement(question: str, answer: str) -> str | None:
     return None
 
 
-def asked(questions: Iterable[sets.Question], most: dict[str, int]) -> Iterator[Example]:
-    """Make examples of questions: with the right answer, and with others of the same passage."""
+def stated(questions: Iterable[sets.Question], most: dict[str, int]) -> Iterator[Example]:
+    """Make examples of sentences that put an answer into its question: the right one, and others of the passage."""
     of_passage: dict[tuple[str, str], list[sets.Question]] = defaultdict(list)
     for one in questions:
-        of_passage[one.set, one.passage].append(one)
+        if one.end:
+            of_passage[one.set, one.passage].append(one)
     made: Counter[str] = Counter()
     for (name, passage), some in of_passage.items():
         chance = sets.seeded(passage)
@@ -294,6 +287,7 @@ def examples(folder: Path) -> Iterator[Example]:
             chance = sets.seeded(text.paragraphs[0])
             local = names_of(text, names)
             yield from told(text, local, chance, 12 if text.set == "classical" else 300)
+            yield from of_clauses(text, local, chance, 12 if text.set == "classical" else 300)
             yield from changed(
                 text, local, chance, 70 if text.set == "classical" else 700 if text.set == "book_en" else 40
             )
@@ -301,6 +295,7 @@ def examples(folder: Path) -> Iterator[Example]:
         text = sets.Text("classical", (passage,))
         local = names_of(text, names)
         yield from told(text, local, sets.seeded(key), 1)
+        yield from of_clauses(text, local, sets.seeded(key), 1)
         yield from changed(text, local, sets.seeded(key), 1)
     for text in sets.paragraphs(folder):
         chance = sets.seeded(text.paragraphs[0])
@@ -309,10 +304,14 @@ def examples(folder: Path) -> Iterator[Example]:
             local = names_of(text, names)
             if text.set in ("nq", "en_squad2"):
                 yield from told(text, local, chance, 1)
+                yield from of_clauses(text, local, chance, 1)
             yield from changed(text, local, chance, 2)
-    yield from asked(
+    yield from asked(sets.questions(folder))
+    yield from about_persons(sets.tang_sentences(folder, kept_out=False), names)
+    yield from stated(
         sets.questions(folder),
-        {"qamr": 1200, "nq": 500, "jaquad": 0}
+        dict.fromkeys(sets.XQUAD, 0)
+        | {"qamr": 2500, "nq": 1200, "jaquad": 0}
         | dict.fromkeys(("xq_en", "xq_zh", "en_squad2", "zh_cmrc2018", "zh_drcd"), 1000),
     )
     yield from tang(folder, names, kept_out=False)

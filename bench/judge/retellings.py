@@ -58,6 +58,39 @@ def retold(
             yield true, wrong
 
 
+def questions_of(
+    text: str, passage: str, names: Sequence[str], chance: random.Random
+) -> Iterator[tuple[list[str], list[str]]]:
+    """
+    Ask for a person of what short clauses of a text tell.
+
+    :returns: For each clause questions that it answers, and the same about persons whom the passage does not have.
+    """
+    for told in _TOLD:
+        for match in told.read.finditer(text):
+            parts = {key: _in_full(value, passage, names) for key, value in match.groupdict().items() if value}
+            if len(set(parts.values())) < len(parts) or any(_NO_PARTS & set(value) for value in parts.values()):
+                continue
+            strangers = [name for name in names if name not in passage]
+            asked, other = [], []
+            for form, key in ((form, key) for form in told.true for key in "AB"):
+                word = "谁" if "。" in form else "Who" if form.startswith("{" + key) else ""
+                if not word or "{" + key + "}" not in form or "字{B}" in form:
+                    continue
+                asked.append(_question(form, parts | {key: word}))
+                rest = [k for k in "AB" if k in parts and k != key and len(parts[k]) < 6]
+                if rest and strangers:
+                    other.append(_question(form, parts | {key: word, rest[0]: chance.choice(strangers)}))
+            chance.shuffle(asked)
+            chance.shuffle(other)
+            if asked:
+                yield asked, other
+
+
+def _question(form: str, parts: dict[str, str]) -> str:
+    return _filled(form, parts, SUPPORTED).text.rstrip("。.") + ("？" if "。" in form else "?")
+
+
 _NO_PARTS = frozenset("之其是此乃遂又亦皆则因既复何者所自相但故若且欲不可当尝能而未至有无以于后寻时及与曰")
 
 

@@ -31,9 +31,11 @@ from torch import Tensor
 from shiguan.models.weights import Weights, weights_file
 
 SHARES = {
-    "classical": 0.17, "told_zh": 0.13, "tang": 0.13, "zh_cmrc2018": 0.06, "zh_drcd": 0.04, "across": 0.08,
-    "xq_zh": 0.01, "book_en": 0.06, "told_en": 0.05, "en_squad2": 0.06, "nq": 0.06, "qamr": 0.02, "xq_en": 0.01,
-    "cad": 0.07, "wice": 0.02, "indonli": 0.01, "jnli": 0.01, "jaquad": 0.005,
+    "classical": 0.09, "told_zh": 0.07, "tang": 0.09, "zh_cmrc2018": 0.04, "zh_drcd": 0.03, "across": 0.05,
+    "xq_zh": 0.005, "book_en": 0.05, "told_en": 0.03, "en_squad2": 0.05, "nq": 0.05, "qamr": 0.03, "xq_en": 0.005,
+    "cad": 0.05, "wice": 0.02, "indonli": 0.005, "jnli": 0.01, "jaquad": 0.003,
+    "asked_en_squad2": 0.06, "asked_nq": 0.11, "asked_qamr": 0.03, "asked_zh_cmrc2018": 0.05, "asked_zh_drcd": 0.05,
+    "asked_jaquad": 0.03, "asked_xq": 0.08, "asked_told_zh": 0.03, "asked_told_en": 0.005,
 }  # fmt: skip
 """How often a set is drawn."""
 RATES = {"adapter": 8e-4, "small": 1.5e-4, "heads": 1.2e-3}
