@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from shiguan.claims.evidence import Reading
+from shiguan.claims.opinion import MAY_SAY, SAYS, opinion
 from shiguan.text.terms import STOP_WORDS
 
 Verdict = Literal["supported", "partial", "unsupported", "contradicted"]
@@ -34,6 +35,8 @@ _LEANING = 2.0
 # The verdict does not use that mean: a short sentence about something else must not pass on its neighbours' merit. It
 # needs a higher score of the claim's own, and for full support most of its words close together.
 _SURE_PARTIAL, _SURE_WORDS = 0.5, 0.65
+# With a lower score by words a claim is about something else, and the judge is not asked.
+_WORTH_JUDGING = 0.15
 _WORDS_ALONE = (SUPPORTED - 0.01 - _SURE_PARTIAL) / (1 - _SURE_PARTIAL)
 # The share of a claim's words, names and numbers aside, that must occur close together near its names: of a whole
 # claim, of a clause, and where the passages are classical Chinese.
@@ -124,7 +127,17 @@ def _judged(reading: Reading, own: float, mean: float) -> Support:
         # A number is a fact of its own: where no passage has it, the claim cannot be supported.
         exact = bool(reading.foreign_numbers)
         return Support(min(score, SUPPORTED - 0.01), "unsupported", missing, *span, exact=exact)
-    if missing:
+    return _by_meaning(reading, own, score, missing, span)
+
+
+def _by_meaning(
+    reading: Reading, own: float, score: float, missing: str, span: tuple[int, int, int, float]
+) -> Support:
+    """Judge a claim with which nothing exact disagrees: by its words and, where these are not enough, by the judge."""
+    likely = opinion(reading.claim, reading.texts) if own >= _WORTH_JUDGING else 0.0
+    if likely >= SAYS and not (reading.stray_numbers or reading.comparison.differences):
+        return Support(max(score, SUPPORTED), "supported", "a passage says so in other words", *span)
+    if missing and likely < MAY_SAY:
         return Support(_unchecked(score), "unsupported", missing, *span)
     if reading.comparison.differences:
         difference = reading.comparison.differences[0]
@@ -137,6 +150,9 @@ def _judged(reading: Reading, own: float, mean: float) -> Support:
         return Support(_unchecked(score), "partial", "the same words, not checked further", *span, same_words=True)
     if own >= _SURE_PARTIAL:
         return Support(_unchecked(score), "partial", "the passages say only a part of it", *span)
+    if likely >= MAY_SAY:
+        told = "a passage speaks of this in other words, not checked further"
+        return Support(max(_unchecked(score), PARTIAL), "partial", told, *span)
     return Support(_unchecked(score), "unsupported", "the passages do not say so", *span)
 
 

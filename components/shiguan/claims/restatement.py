@@ -16,11 +16,11 @@ from shiguan.text.quantities import Quantity, quantities
 from shiguan.text.terms import UNSPACED, fold_text, is_wide
 
 _TABLE = read_table(Path(__file__).with_name("restatement.yaml"))
-_HARMLESS, _BEFORE, _AFTER, _SUPPOSED, _UNREAL, _DATED, _UNITS, _WHEN, _BE, _PRONOUNS, _REPLIES = (
+_HARMLESS, _BEFORE, _AFTER, _SUPPOSED, _UNREAL, _DATED, _UNITS, _WHEN, _BE, _PRONOUNS, _REPLIES, _REPORTED = (
     frozenset(fold_text(_TABLE[name]).split())
     for name in (
         "harmless", "before", "after", "supposed", "unreal", "dated", "units_of_date", "when", "be", "pronouns",
-        "replies",
+        "replies", "reported",
     )
 )  # fmt: skip
 _TENSES = frozenset(frozenset(pair.split()) for pair in _TABLE["tenses"].split(","))
@@ -29,6 +29,8 @@ _TOKEN = re.compile(
     rf"[{HAN}]|(?:(?![{HAN}])[{UNSPACED}])+|{_LETTERS}(?:['’](?!s\b){_LETTERS})*|['’]s\b|[$€£+-](?=\d)|(?<=\d)[%‰°]"
 )
 _POSSESSIVE = "'s"
+# What stands in brackets, but not behind a number: 5 (thousand).
+_ASIDE = re.compile(r"(?<![\d零〇一二三四五六七八九十百千万亿])(?<!\d )[(（]([^()（）\n]{1,200})[)）]")
 # A hyphen or an apostrophe between two words is no break; the end of a sentence is a hard one.
 _BREAK, _STOP = re.compile(r"[^\w\s'’\-‐‑·•]|\n"), re.compile(r"[.!?](?=\s|$)|[。！？；\n]")
 _ENDINGS = ("ing", "ies", "ied", "es", "ed", "s", "d")
@@ -48,8 +50,8 @@ def restates(claim: str, passage: str) -> tuple[int, int] | None:
     """
     Find where a passage says what a claim says, with the same words in the same order.
 
-    Case, width, script, punctuation, articles, tense and the spelling of numbers may differ, inserted notes may
-    be left out, a name may be as the passage has it elsewhere (子仪 for 郭子仪), a date may stand at the other end, a
+    Case, width, script, punctuation, articles, tense and the spelling of numbers may differ, inserted notes and what
+    stands in brackets may be left out, a name may be as the passage has it elsewhere (子仪 for 郭子仪), a date may stand at the other end, a
     clause may be active or passive, and clauses with subjects of their own may stand apart. A stretch of a
     sentence counts only if it can stand alone: not cut inside a name, a number or a phrase, nor out of a denial
     or a condition.
@@ -59,7 +61,8 @@ def restates(claim: str, passage: str) -> tuple[int, int] | None:
         wanted = wanted[1:]
     if not _is_enough(wanted):
         return None
-    for text in dict.fromkeys((passage, _blank_notes(passage))):
+    plain = _blank_notes(passage)
+    for text in dict.fromkeys((passage, plain, _blank_asides(plain))):
         there = _read(text)
         for form in (_stretch, _with_date, _other_voice, _clause_by_clause):
             found = form(wanted, there)
@@ -75,6 +78,16 @@ def _blank_notes(passage: str) -> str:
         pieces += [passage[at:start], " " * (end - start)]
         at = end
     return "".join([*pieces, passage[at:]])
+
+
+def _blank_asides(passage: str) -> str:
+    """Put spaces in the place of what stands in brackets, unless it doubts or denies what it stands in."""
+    return _ASIDE.sub(lambda match: match[0] if _doubts(match[1]) else " " * len(match[0]), passage)
+
+
+def _doubts(aside: str) -> bool:
+    keys = [fold_text(word) for word in _TOKEN.findall(aside)]
+    return not (_SUPPOSED | _UNREAL | _REPORTED).isdisjoint([*keys, *map("".join, pairwise(keys))])
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,8 @@ STATED = [
     (CLASSICAL, "安庆绪杀安禄山。"),
     (CLASSICAL, "肃宗以郭子仪为司空。"),
     (CLASSICAL, "史思明不肯降，李光颜讨淮西。"),
+    ("John Mayow (1641–1679) refined this work (in Oxford) with care.", "John Mayow refined this work with care."),
+    ("普通货柜最大毛重（包括高立方型）30480公斤。", "普通货柜最大毛重30480公斤。"),
 ]
 CHANGED = [
     (WAR, "An Lushan murdered An Qingxu."),
@@ -55,6 +57,10 @@ CHANGED = [
     (CLASSICAL, "李光进讨淮西，多破贼。"),
     (CLASSICAL, "史思明肯降。"),
     ("如果安禄山反，洛阳必陷于贼。", "洛阳必陷于贼。"),
+    ("Nan Jiyun (allegedly) shot Yin Ziqi in the eye.", "Nan Jiyun shot Yin Ziqi in the eye."),
+    ("Nan Jiyun (it is said) shot Yin Ziqi in the eye.", "Nan Jiyun shot Yin Ziqi in the eye."),
+    ("The rebels lost 5 (thousand) men at Suiyang.", "The rebels lost 5 men at Suiyang."),
+    ("史思明（未）降于唐。", "史思明降于唐。"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Judges whether a passage supports a claim: multilingual-e5-small with a low-rank adapter, in ONNX Runtime."""
+"""Judges whether a passage supports a claim or answers a question: multilingual-e5-small with a low-rank adapter."""
 
 import hashlib
 import threading
@@ -89,17 +89,17 @@ class AdaptedWeights(Weights):
 
 class JudgeGraph(EncoderGraph):
     """
-    The encoder over a passage and a claim, one after the other.
+    The encoder over a passage and a claim or a question, one after the other.
 
-    The first layers read each by itself; in the others the claim's tokens also see the passage's. What comes out is the
-    tokens after the former, and after all.
+    The first layers read each by itself; in the others the tokens of the latter, to which a mark of what it is has been
+    added, also see the passage's. What comes out is the tokens after the former layers, and after all.
     """
 
     weights: AdaptedWeights
     inputs: ClassVar[dict[str, list[Any]]] = {
         "own": [1, 1, "tokens", "tokens"],
         "both": [1, 1, "tokens", "tokens"],
-        "of_claim": [1, "tokens", 1],
+        "mark": [1, "tokens", DIMENSIONS],
     }
 
     def encoder(self) -> list[str]:
@@ -108,8 +108,7 @@ class JudgeGraph(EncoderGraph):
         for number in range(APART):
             hidden = self.layer(hidden, number, "own")
         alone = hidden
-        mark = self.node("Mul", "of_claim", self.constant("mark", self.weights.adapter["of_claim"]))
-        hidden = self.node("Add", hidden, mark)
+        hidden = self.node("Add", hidden, "mark")
         for number in range(APART, DEPTH):
             hidden = self.layer(hidden, number, "both")
         return [alone, hidden]
@@ -117,11 +116,12 @@ class JudgeGraph(EncoderGraph):
 
 class Judge:
     """
-    Judges claims by passages; safe to use from many threads, and the same at every run.
+    Judges claims and questions by passages; safe to use from many threads, and the same at every run.
 
-    A passage of more than 160 tokens is read in windows, and the one that supports the claim best decides. A claim of
-    more than 64 tokens is read in parts, and the part with the least support decides; one of more than 512 is not read
-    and counts as not said, as does one without text or without a passage. Get the process's by `judge`.
+    A passage of more than 160 tokens is read in windows, and the one that supports the claim, or answers the question,
+    best decides. A claim of more than 64 tokens is read in parts, and the part with the least support decides; one of
+    more than 512 is not read and counts as not said, as does one without text or without a passage. Of a question the
+    first 64 tokens are read. Get the process's by `judge`.
     """
 
     def __init__(self, graph: type[JudgeGraph] = JudgeGraph, adapter: Path = ADAPTER) -> None:
@@ -146,6 +146,23 @@ class Judge:
         """
         return [self._verdict(claim, passage) for claim, passage in pairs]
 
+    def answers(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """
+        Judge whether passages answer questions.
+
+        :param pairs: Questions, each with a passage.
+        :returns: The probability of each, 0 to 1, in their order; 0 without text.
+        """
+        return [self._answer(question, passage) for question, passage in pairs]
+
+    def _answer(self, question: str, passage: str) -> float:
+        asked = np.array([piece for piece, *_ in self._tokenizer.pieces(question)[:_CLAIM]], np.int64)
+        said = self._tokenizer.pieces(passage)
+        if not len(asked) or not said:
+            return 0.0
+        read = (self._pooled(asked, window, "of_question")[0] for window in _windows(said))
+        return max(float(_sigmoid(self._perceived("answer", pooled))[0]) for pooled in read)
+
     def _verdict(self, claim: str, passage: str) -> Verdict:
         pieces, said = self._tokenizer.pieces(claim), self._tokenizer.pieces(passage)
         if not pieces or not said or len(pieces) > _LONGEST_CLAIM:
@@ -159,54 +176,56 @@ class Judge:
         return Verdict(least.supported, least.not_said, least.contradicted, words)
 
     def _read(self, claim: NDArray[np.int64], passage: list[int]) -> Verdict:
+        pooled, wrong = self._pooled(claim[:, 0], passage, "of_claim")
+        spans = [Word(int(a), int(b), float(p)) for (_, a, b), p in zip(claim, _sigmoid(wrong), strict=True)]
+        supported, not_said, contradicted = map(float, _softmax(self._perceived("verdict", pooled)))
+        return Verdict(supported, not_said, contradicted, tuple(spans))
+
+    def _pooled(self, text: NDArray[np.int64], passage: list[int], mark: str) -> tuple[Array, Array]:
+        """Read a text beside a passage: give what the heads judge by, and for each token how little it is supported."""
         start, end = self._weights.start_id, self._weights.end_id
-        said, claimed = [start, *passage, end], [start, *claim[:, 0].tolist(), end]
-        words = unpack_blocks(self._words[said + claimed])
-        places = np.concatenate([self._positions[: len(said)], self._positions[: len(claimed)]])
-        of_claim = np.arange(len(words)) >= len(said)
-        own = np.where(of_claim[:, None] == of_claim, np.float32(0), np.float32(_HIDDEN_FROM))
-        both = np.where(of_claim[:, None], np.float32(0), own)
+        said, beside = [start, *passage, end], [start, *text.tolist(), end]
+        words = unpack_blocks(self._words[said + beside])
+        places = np.concatenate([self._positions[: len(said)], self._positions[: len(beside)]])
+        is_beside = np.arange(len(words)) >= len(said)
+        own = np.where(is_beside[:, None] == is_beside, np.float32(0), np.float32(_HIDDEN_FROM))
+        both = np.where(is_beside[:, None], np.float32(0), own)
         alone, read = self._session.run(
             None,
             {
                 "embeddings": (words + places)[None],
                 "own": own[None, None],
                 "both": both[None, None],
-                "of_claim": of_claim.astype(np.float32)[None, :, None],
+                "mark": (is_beside[:, None] * self._adapter[mark])[None].astype(np.float32),
             },
         )
         at = len(said)
-        probabilities, wrong = self._heads(*((x[:at], x[at:]) for x in (words, alone[0], read[0])))
-        spans = [Word(int(a), int(b), float(p)) for (_, a, b), p in zip(claim, wrong, strict=True)]
-        supported, not_said, contradicted = map(float, probabilities)
-        return Verdict(supported, not_said, contradicted, tuple(spans))
+        return self._laid_beside(*((x[:at], x[at:]) for x in (words, alone[0], read[0])))
 
-    def _heads(
+    def _laid_beside(
         self, words: tuple[Array, Array], alone: tuple[Array, Array], read: tuple[Array, Array]
     ) -> tuple[Array, Array]:
         """
-        Judge what was read: each token of the claim is laid beside those of the passage that are like it.
+        Lay each token of a text beside those of the passage that are like it.
 
         As in Chen et al. 2017, ESIM, section 3.2, arXiv 1609.06038; likeness is of the words' embeddings and of what
         the layers that read each text by itself make of them.
-
-        :returns: The probabilities of supported, not said and contradicted; for each token of the claim without its
-            marks of start and end that of being unsupported.
         """
-        likeness = [_unit(claim) @ _unit(passage[1:-1]).T for passage, claim in (words, alone)]
+        likeness = [_unit(text) @ _unit(passage[1:-1]).T for passage, text in (words, alone)]
         sharpness = self._adapter["sharpness"]
         weights = _softmax(sharpness[0] * likeness[0] + sharpness[1] * likeness[1])
-        passage, claim = read
+        passage, text = read
         beside, beside_alone = weights @ passage[1:-1], weights @ alone[0][1:-1]
         nearest = [one.max(1, keepdims=True) for one in likeness]
-        features = [claim, beside, np.abs(claim - beside), np.abs(alone[1] - beside_alone), *nearest]
+        features = [text, beside, np.abs(text - beside), np.abs(alone[1] - beside_alone), *nearest]
         inner = _gelu(self._linear("words_in", np.concatenate(features, 1)))[1:-1]
         wrong = self._linear("words_out", inner)[:, 0]
-        a, b = (_unit(text[1:-1].mean(0)) * np.float32(DIMENSIONS**0.5) for text in (claim, passage))
+        a, b = (_unit(one[1:-1].mean(0)) * np.float32(DIMENSIONS**0.5) for one in (text, passage))
         worst = [inner.max(0), inner.mean(0), [wrong.max(), wrong.mean()]]
-        pooled = np.concatenate([claim[0], a, b, np.abs(a - b), a * b, *worst]).astype(np.float32)
-        logits = self._linear("verdict_out", _gelu(self._linear("verdict_in", pooled)))
-        return _softmax(logits), (1 / (1 + np.exp(-wrong))).astype(np.float32)
+        return np.concatenate([text[0], a, b, np.abs(a - b), a * b, *worst]).astype(np.float32), wrong
+
+    def _perceived(self, head: str, pooled: Array) -> Array:
+        return self._linear(f"{head}_out", _gelu(self._linear(f"{head}_in", pooled)))
 
     def _linear(self, name: str, inputs: Array) -> Array:
         result: Array = inputs @ self._adapter[name + ".w"].T + self._adapter[name + ".b"]
@@ -228,6 +247,11 @@ def _softmax(logits: Array) -> Array:
     powers: Array = np.exp(logits - logits.max(-1, keepdims=True))
     powers /= powers.sum(-1, keepdims=True)
     return powers
+
+
+def _sigmoid(x: Array) -> Array:
+    result: Array = 1 / (1 + np.exp(-x))
+    return result
 
 
 def _gelu(x: Array) -> Array:
