@@ -130,9 +130,7 @@ def _judged(reading: Reading, own: float, mean: float) -> Support:
     return _by_meaning(reading, own, score, missing, span)
 
 
-def _by_meaning(
-    reading: Reading, own: float, score: float, missing: str, span: tuple[int, int, int, float]
-) -> Support:
+def _by_meaning(reading: Reading, own: float, score: float, missing: str, span: tuple[int, int, int, float]) -> Support:
     """Judge a claim with which nothing exact disagrees: by its words and, where these are not enough, by the judge."""
     likely = opinion(reading.claim, reading.texts) if own >= _WORTH_JUDGING else 0.0
     if likely >= SAYS and not (reading.stray_numbers or reading.comparison.differences):

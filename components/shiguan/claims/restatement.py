@@ -50,11 +50,11 @@ def restates(claim: str, passage: str) -> tuple[int, int] | None:
     """
     Find where a passage says what a claim says, with the same words in the same order.
 
-    Case, width, script, punctuation, articles, tense and the spelling of numbers may differ, inserted notes and what
-    stands in brackets may be left out, a name may be as the passage has it elsewhere (子仪 for 郭子仪), a date may stand at the other end, a
-    clause may be active or passive, and clauses with subjects of their own may stand apart. A stretch of a
-    sentence counts only if it can stand alone: not cut inside a name, a number or a phrase, nor out of a denial
-    or a condition.
+    Case, width, script, punctuation, articles, tense and the spelling of numbers may differ, inserted notes and
+    what stands in brackets may be left out, a name may be as the passage has it elsewhere (子仪 for 郭子仪), a date
+    may stand at the other end, a clause may be active or passive, and clauses with subjects of their own may stand
+    apart. A stretch of a sentence counts only if it can stand alone: not cut inside a name, a number or a phrase,
+    nor out of a denial or a condition.
     """
     wanted = _read(claim).tokens
     if len(wanted) > 1 and wanted[0].key in _REPLIES and wanted[1].breaks:  # Yes, he rose in 755.
