@@ -94,21 +94,6 @@ def one_process_reads_files():
         limited_process.end_all()
 
 
-@pytest.fixture(autouse=True)
-def no_judge(request, monkeypatch):
-    """Leave claims to the exact rules, whose verdicts tests work out by hand, unless a test asks for `packaged_judge`."""
-    if "packaged_judge" not in request.fixturenames:
-        monkeypatch.setattr("shiguan.claims.opinion._supported", lambda *_: 0.0)
-
-
-@pytest.fixture
-def packaged_judge():
-    """Let the judge that comes with the package decide what the exact rules leave open."""
-    from shiguan.models.judge import judge
-
-    return judge()
-
-
 @pytest.fixture
 def a_process_for_each_thread(monkeypatch):
     """As it is outside of the tests."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from shiguan.claims.evidence import Reading
-from shiguan.claims.opinion import MAY_SAY, SAYS, opinion
 from shiguan.text.terms import STOP_WORDS
 
 Verdict = Literal["supported", "partial", "unsupported", "contradicted"]
@@ -35,12 +34,13 @@ _LEANING = 2.0
 # The verdict does not use that mean: a short sentence about something else must not pass on its neighbours' merit. It
 # needs a higher score of the claim's own, and for full support most of its words close together.
 _SURE_PARTIAL, _SURE_WORDS = 0.5, 0.65
-# With a lower score by words a claim is about something else, and the judge is not asked.
-_WORTH_JUDGING = 0.15
 _WORDS_ALONE = (SUPPORTED - 0.01 - _SURE_PARTIAL) / (1 - _SURE_PARTIAL)
 # The share of a claim's words, names and numbers aside, that must occur close together near its names: of a whole
 # claim, of a clause, and where the passages are classical Chinese.
 _LEAST_CONTENT, _LEAST_IN_CLAUSE, _LEAST_CLASSICAL = 0.4, 0.34, 0.22
+# A passage speaks of the same matter in other words from these shares of a claim's words on: all, and without its names
+# and numbers, which an invention about the same persons has too.
+_SAME_MATTER, _OTHER_WORDS = 0.45, 0.25
 # The score of an answer before anything is known about it, and its weight.
 _PRIOR, _PRIOR_WEIGHT = 0.75, 1.0
 # The share of its score that a contradicted claim keeps, so that it stays below one that is supported in part.
@@ -127,15 +127,8 @@ def _judged(reading: Reading, own: float, mean: float) -> Support:
         # A number is a fact of its own: where no passage has it, the claim cannot be supported.
         exact = bool(reading.foreign_numbers)
         return Support(min(score, SUPPORTED - 0.01), "unsupported", missing, *span, exact=exact)
-    return _by_meaning(reading, own, score, missing, span)
-
-
-def _by_meaning(reading: Reading, own: float, score: float, missing: str, span: tuple[int, int, int, float]) -> Support:
-    """Judge a claim with which nothing exact disagrees: by its words and, where these are not enough, by the judge."""
-    likely = opinion(reading.claim, reading.texts) if own >= _WORTH_JUDGING else 0.0
-    if likely >= SAYS and not (reading.stray_numbers or reading.comparison.differences):
-        return Support(max(score, SUPPORTED), "supported", "a passage says so in other words", *span)
-    if missing and likely < MAY_SAY:
+    same_matter = reading.window >= _SAME_MATTER and reading.content >= _OTHER_WORDS and not reading.stray_numbers
+    if missing and not same_matter:
         return Support(_unchecked(score), "unsupported", missing, *span)
     if reading.comparison.differences:
         difference = reading.comparison.differences[0]
@@ -146,9 +139,9 @@ def _by_meaning(reading: Reading, own: float, score: float, missing: str, span: 
     if own >= SUPPORTED and (reading.classical or reading.window >= _SURE_WORDS):
         # Words do not show who did what to whom: that takes a judge that reads both.
         return Support(_unchecked(score), "partial", "the same words, not checked further", *span, same_words=True)
-    if own >= _SURE_PARTIAL:
+    if own >= _SURE_PARTIAL and not missing:
         return Support(_unchecked(score), "partial", "the passages say only a part of it", *span)
-    if likely >= MAY_SAY:
+    if same_matter:
         told = "a passage speaks of this in other words, not checked further"
         return Support(max(_unchecked(score), PARTIAL), "partial", told, *span)
     return Support(_unchecked(score), "unsupported", "the passages do not say so", *span)

@@ -22,8 +22,6 @@ _LENGTH_COST = 0.04
 _LINED_UP_COST = 0.05
 # How many windows are kept for the embedder, and how many are aligned with the claim.
 _KEPT, _LINED_UP = 8, 6
-# How many windows the judge reads; the first two nearly always have what there is.
-_JUDGED = 2
 # The share of a term's weight that is its rarity among these passages; the rest is its rarity in general.
 _LOCAL = 0.3
 _NUMBER_WEIGHT = 0.9
@@ -68,8 +66,6 @@ class Reading:
     window: float = 0.0
     passages: float = 0.0
     windows: tuple[Window, ...] = ()
-    texts: tuple[str, ...] = ()
-    """The texts of the first windows, for the judge."""
     foreign_numbers: tuple[str, ...] = ()
     foreign_names: tuple[str, ...] = ()
     rival: str = ""
@@ -151,7 +147,6 @@ class Evidence:
             max(shares),
             (passages + _NUMBER_WEIGHT * sum(held)) / total,
             tuple(windows[:_KEPT]),
-            tuple(self.texts[w.passage][w.start : w.end] for w in windows[:_JUDGED]),
             tuple(claim[n.start : n.end].strip() for n, there in zip(claimed, held, strict=True) if not there),
             names,
             self._rival(claim, weights, claimed, windows),
