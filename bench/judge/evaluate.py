@@ -28,10 +28,10 @@ from pathlib import Path
 import numpy as np
 from bench.judge.changes import HAN, NOT_SAID, SUPPORTED
 from bench.judge.prepare import DATA, Example, across, changed, known_names, names_of, tang
+from bench.judge.reader import ADAPTER, Judge, JudgeGraph
 from bench.quality.groundedness import auroc
 
 from bench.judge import sets
-from shiguan.models.judge import ADAPTER, Judge, JudgeGraph
 from shiguan.text.sentences import sentence_spans
 
 WINDOWS = 5

@@ -8,8 +8,7 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-
-from shiguan.models.judge import ADAPTER
+from bench.judge.reader import ADAPTER
 
 
 def main() -> None:

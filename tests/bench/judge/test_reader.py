@@ -4,9 +4,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from bench.judge.reader import ADAPTER, AdaptedWeights, Judge, Verdict, judge
 
 from shiguan.errors import ModelMissingError
-from shiguan.models.judge import ADAPTER, AdaptedWeights, Judge, Verdict, judge
 from shiguan.models.weights import Weights, weights_file
 
 PASSAGE = "In 757 Zhang Xun held the city of Suiyang against the rebels. His soldiers ate the horses."
