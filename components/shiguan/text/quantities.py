@@ -57,6 +57,7 @@ _PERCENT = re.compile(r"per\s?cent|percentage", re.IGNORECASE)
 # 2018–19: the second year of a span is written with its last two digits.
 _YEAR_BEFORE = re.compile(r"(?<!\d)([12]\d)\d\d\s?[-–—/]$", re.ASCII)
 _MONTH = re.compile(rf"\b({_any_of(_MONTHS)})\b\.?", re.IGNORECASE)
+_YEAR_BEHIND = re.compile(r" (?:\d{1,2}, ?)?[12]\d{3}\b(?![,.]\d)")
 _COMPARABLE = ({"number", "year"}, {"number", "day"}, {"ordinal", "day"})
 
 
@@ -130,8 +131,9 @@ def _numbers(plain: str) -> Iterator[_Reading]:
         if english is not None:
             yield match.span(), _kind(plain, *match.span()), {english}
     for match in _MONTH.finditer(plain):
-        # `may` and `march` are months only with a capital and beside a number.
-        if match[0][0].isupper() and re.search(r"\d", plain[max(0, match.start() - 5) : match.end() + 6]):
+        # `may` and `march` are months only with a capital and beside a number, or before a year.
+        near = plain[max(0, match.start() - 5) : match.end() + 6]
+        if (match[0][0].isupper() and re.search(r"\d", near)) or _YEAR_BEHIND.match(plain, match.end()):
             yield match.span(), "month", {float(_MONTHS[match[1].lower()])}
 
 
