@@ -32,7 +32,6 @@ export function belowText({ answer, drafts }) {
   const claims = answer.metadata?.claims ?? [];
   return [
     claims.length > 0 && h("p.tally", t("summary", claims.length, tally(claims))),
-    ...disputes(answer),
     sourcesBlock(answer),
     answer.metadata && judgeBlock(answer),
     answer.metadata && h("div.more", changesBlock(answer), draftsBlock(drafts), whyBlock(answer), takeBlock(answer)),
@@ -70,15 +69,6 @@ function sourcesBlock(answer) {
     h("a", { href: bookAt(one), dir: "auto" }, [one.title || one.source, ...place(one)].filter(Boolean).join(" › ")),
     h("q.printed", { lang: one.language }, one.quote)))));
 }
-
-/** Where the sources give different accounts: both side by side, with what differs marked. */
-const disputes = (answer) => (answer.metadata?.disagreements ?? []).map((one) => h("section.dispute", h("h3", t(`dispute.${one.kind}`)), h("div.accounts", one.places.map((of) => {
-  const text = Array.from(of.quote);
-  const [from, to] = of.value.map((at) => Math.min(Math.max(at - of.start, 0), text.length));
-  return h("figure", { dir: direction(of.quote) },
-    h("blockquote", h("p", text.slice(0, from).join(""), h("mark", text.slice(from, to).join("")), text.slice(to).join(""))),
-    h("figcaption", h("a", { href: bookAt(of), dir: "auto" }, [of.title || of.source, of.edition, ...place(of)].filter(Boolean).join(" › "))));
-}))));
 
 function changesBlock(answer) {
   const changes = answer.metadata.changes ?? [];

@@ -352,27 +352,3 @@ def test_the_chinese_page_is_chinese_throughout(site, opened, status):
     foreign = {word for text in seen for word in re.findall(r"[A-Za-z]{3,}", text)} - ALLOWED
     hexadecimal = {word for word in foreign if re.fullmatch(r"[a-f]+", word)}
     assert foreign - hexadecimal == set()
-
-
-@pytest.mark.parametrize(("width", "beside"), [(1280, True), (390, False)])
-def test_sources_that_disagree_stand_side_by_side_where_there_is_room(site, opened, width, beside):
-    def account(number, quote, value, **place):
-        return {
-            "number": number, "parent_id": f"p{number}", "source": f"{number}.epub", "title": f"Book {number}", "section": ["One"],
-            "quote": quote, "start": 5, "end": 5 + len(quote), "value": value, **place,
-        }  # fmt: skip
-
-    accounts = [
-        account(1, "𠀀 Built in <1712>.", [17, 21], edition="2nd ed.", page="63"),
-        account(2, "In 1718 it was built.", [8, 12], edition=None),
-    ]
-    found = [{"kind": "date", "values": ["1712", "1718"], "places": accounts}]
-    site.script = [("generation_complete", Script(SENTENCES).quotations("quoted", disagreements=found))]
-    page = opened(site.url + "/", width=width)
-    ask(page)
-    block = page.locator(".dispute")
-    assert block.locator("h3").inner_text() == "The sources give different dates"
-    assert block.locator("mark").all_inner_texts() == ["1712", "1718"]
-    assert block.locator("figcaption").all_inner_texts() == ["Book 1 › 2nd ed. › One › p. 63", "Book 2 › One"]
-    tops = [box["y"] for box in (one.bounding_box() for one in block.locator("figure").all())]
-    assert (tops[0] == tops[1]) is beside

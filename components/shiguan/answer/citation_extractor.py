@@ -14,7 +14,6 @@ from shiguan.claims.checker import checker_of, numbered_passages
 from shiguan.claims.citations import (
     citations_of,
     cite_claim,
-    disagreements_of,
     verdicts_by_sentence,
     write_cited,
 )
@@ -51,9 +50,7 @@ class CitationExtractor:
     where both hold, or nothing is near, it is `not_found`. Both give the reasons: `absent`, the names that occur
     nowhere, with names like them, and `waiting`, how many passages have no vector yet.
 
-    Where cited or quoted places of different passages give different numbers, dates or names for the same thing, both
-    are listed in `disagreements`; pairs that a model judged in `HallucinationGrader`, as it judged them. The answer's
-    `data` is Markdown, and `claim` offsets are offsets in it.
+    The answer's `data` is Markdown, and `claim` offsets are offsets in it.
 
     Example:
     ```python
@@ -107,8 +104,8 @@ class CitationExtractor:
         Check the replies.
 
         :param replies: The generator's replies, messages or texts; each becomes an answer. The verdicts of
-            `HallucinationGrader` on claims and on pairs of places, in a reply's meta, replace a check here; where the
-            meta names sub-questions without an answer and the answer admits no gap, they are added to it.
+            `HallucinationGrader` on claims, in a reply's meta, replace a check here; where the meta names sub-questions
+            without an answer and the answer admits no gap, they are added to it.
         :param documents: The numbered passages that it read, in any order. `meta.number` is the number; without it, the
             place in the list is. `meta.cut` says which part of the stored parent the content is.
         :param query: The question.
@@ -117,9 +114,8 @@ class CitationExtractor:
         :param confidence: The probability, 0 to 1, that the passages hold an answer, from `AnswerabilityGate`.
         :returns: `answers`, at least one. Their meta has `status` (`answered`, `quoted`, `closest`, `not_found`, or
             `refused` where the grader withheld the answer), `language`, `citations`, `claims`, `changes` (to sentences
-            and marks), `disagreements` (where cited places give different numbers, dates or names for the same thing),
-            `confidence`, `model` and `usage`; without a reply `absent` and `waiting` as well. `warnings` lists what was
-            removed or could not be supported.
+            and marks), `confidence`, `model` and `usage`; without a reply `absent` and `waiting` as well. `warnings`
+            lists what was removed or could not be supported.
         :raises AnswerError: If a reply has no text: that is a failure of the model, not an answer.
         """
         language = language or detect_language(query)
@@ -194,7 +190,6 @@ class CitationExtractor:
             "citations": citations,
             "claims": [claim.record(place, shown) for claim, place in stated],
             "changes": [*removed, *(change for claim in cited for change in claim.changes())],
-            "disagreements": disagreements_of(citations, list(numbered.values()), reply.meta.get("pairs") or ()),
         }
         return shown, found, warnings
 
@@ -207,7 +202,6 @@ class CitationExtractor:
             "citations": [],
             "claims": [],
             "changes": [*grounding.get("removed", ())],
-            "disagreements": [],
             "model": "",
             "usage": {},
         }
@@ -234,7 +228,6 @@ class CitationExtractor:
         count = getattr(store, "count_without_vector", None) if filters and status != "quoted" else None
         about = {"citations": citations, "changes": [], "confidence": confidence}
         about |= {"absent": absent, "waiting": int(count(filters)) if count is not None else 0}
-        about["disagreements"] = disagreements_of(citations, found)
         return unwritten_answer(query, text, language, status, found, **about)
 
 

@@ -84,7 +84,6 @@ def answer_object(
             "language": meta.get("language"),
             "claims": meta.get("claims", []),
             "changes": changes,
-            "disagreements": meta.get("disagreements", []),
             "grade": grounding.get("grade"),
             "confidence": meta.get("confidence"),
             "absent": meta.get("absent", []),

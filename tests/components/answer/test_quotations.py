@@ -191,6 +191,12 @@ def test_the_same_words_from_two_editions_are_quoted_once():
     assert [citation["number"] for citation in answer.meta["citations"]] == [1, 3]
 
 
+def test_another_edition_with_another_number_is_quoted_as_well():
+    text, sentence = (one.replace("757", "758") for one in (FIRST, "In 757 Guo Ziyi took Chang'an back."))
+    answer = run([passage(number=1), passage(text, sentence=sentence, number=2)])
+    assert [citation["number"] for citation in answer.meta["citations"]] == [1, 2]
+
+
 def test_who_somebody_is_is_told_by_the_passage_that_introduces_him():
     other = passage("安祿山反，郭子儀討之。", sentence="郭子儀討之", number=1, language="zh")
     own = passage("郭子儀，華州鄭縣人也。父敬之。", sentence="父敬之", number=2, language="zh")
