@@ -117,19 +117,8 @@ def _lines(result: dict[str, Any]) -> list[str]:
 
 
 def forget(options: argparse.Namespace) -> int:
-    file = open_feedback(options)
-    print_json({"deleted": file.forget(tenant(options), receipt=options.receipt, days=options.older_than)})
-    return 0
-
-
-def export(options: argparse.Namespace) -> int:
-    for entry in open_feedback(options).entries(tenant(options)):
-        print_json(entry)
-    return 0
-
-
-def open_feedback(options: argparse.Namespace) -> FeedbackFile:
-    """Open the judgements in the data folder; a mistyped folder is refused, not created."""
     if options.data_dir is not None and not options.data_dir.is_dir():
         raise RefusedError(f"There is no folder `{options.data_dir}`. Correct `--data-dir`.")
-    return FeedbackFile(data_folder(options.data_dir))
+    file = FeedbackFile(data_folder(options.data_dir))
+    print_json({"deleted": file.forget(tenant(options), receipt=options.receipt, days=options.older_than)})
+    return 0

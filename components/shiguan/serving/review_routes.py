@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, Field, field_validator
 from starlette.responses import Response
 
@@ -167,16 +167,3 @@ async def give(request: Request, body: Judgement, asker: Reader) -> dict[str, An
     found = await kept_receipt(request, body.receipt, asker)
     file = FeedbackFile(request.app.state.settings.folder)
     return await asyncio.to_thread(file.give, found, body.kind, body.note, reader=asker.key_id)
-
-
-@router.get("/feedback", tags=["feedback"], summary="List readers' judgements")
-async def listed(
-    request: Request,
-    asker: Reader,
-    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-    before: Annotated[int, Query(ge=1, le=2**62, description="The `next` of the page before.")] = 2**62,
-) -> dict[str, Any]:
-    """List the tenant's judgements, the newest first; `next` is null on the last page."""
-    file = FeedbackFile(request.app.state.settings.folder)
-    found = await asyncio.to_thread(lambda: list(file.entries(asker.tenant_id, before=before, limit=limit + 1)))
-    return {"feedback": found[:limit], "next": found[limit - 1]["number"] if len(found) > limit else None}
