@@ -14,7 +14,7 @@ from shiguan.engine.conversations import export_markdown, head_of, shown_convers
 from shiguan.engine.exports import FORMS, Form, export_answer, read_sources
 from shiguan.engine.feedback import LONGEST_NOTE, FeedbackFile, Kind
 from shiguan.engine.places import locate
-from shiguan.engine.receipts import Receipt, Replay
+from shiguan.engine.receipts import Receipt, replay
 from shiguan.errors import RefusedError
 from shiguan.serving.authentication import Principal, Reader, Writer
 from shiguan.serving.document_routes import CurrentLibrary
@@ -124,10 +124,10 @@ async def receipt(found: KeptReceipt, library: CurrentLibrary, asker: Reader) ->
     """
     Give the receipt with the id in an answer's `metadata.receipt`.
 
-    `stale` says whether a passage that the answer cites has changed or left the library.
+    `stale` says whether a source no longer has the words that the answer cites.
     """
-    replay = await asyncio.to_thread(Replay, found, library.stores["parents"], tenant_id=asker.tenant_id)
-    return {"receipt": found.model_dump(mode="json"), "stale": replay.is_stale}
+    states = await asyncio.to_thread(replay, found, library.stores["parents"], tenant_id=asker.tenant_id)
+    return {"receipt": found.model_dump(mode="json"), "stale": "gone" in states}
 
 
 @router.get("/receipts/{receipt_id}/export", tags=["receipts"], response_class=Response)
