@@ -12,8 +12,8 @@ import { whyBlock } from "./why.js";
 import { around, number, t } from "./words.js";
 
 const UNSURE = new Set(["closest", "not_found"]);
-// A model that was asked and did not answer leaves the quotations, and says so among the warnings.
-const UNREACHED = /\b(?:model|endpoint)\b.*\b(?:reach|respon|answer|unavailable|fail|refus|time)/iu;
+// Why no model answered, by `metadata.reason`; other reasons show in the status.
+const CAUSES = { no_model: "noModel", refused_key: "refusedKey", budget: "budget", rate_limit: "unreached", server_error: "unreached", unreachable: "unreached", timeout: "unreached", unreadable: "unreached" };
 
 /** Write a turn; `choosable(root, given)` lets its sentences be chosen, `retry(query)` puts another question into the field. */
 export function writtenTurn(turn, { choosable, retry }) {
@@ -42,7 +42,8 @@ function noticeOf({ query, answer }, retry) {
   const word = t(`status.${answer.status}`);
   if (answer.status === "answered" || word === answer.status) return null;
   const notice = h("div.notice", h("p", h("strong", word)));
-  if (answer.status === "quoted") notice.append(h("p", t(unreached(answer) ? "unreachedLead" : "quotedLead")));
+  const cause = CAUSES[answer.metadata?.reason];
+  if (cause && quotes(answer) && (answer.status === "quoted" || cause !== "noModel")) notice.append(h("p", t(`cause.${cause}`)));
   if (!UNSURE.has(answer.status)) return notice;
   const { absent = [], waiting = 0 } = answer.metadata ?? {};
   for (const { term, near } of absent ?? []) {
@@ -53,8 +54,6 @@ function noticeOf({ query, answer }, retry) {
   if (answer.status === "not_found") sayIfEmpty(notice);
   return notice;
 }
-
-const unreached = ({ metadata }) => (metadata?.calls ?? []).some((one) => one.failed) || (metadata?.warnings ?? []).some((one) => UNREACHED.test(one));
 
 /** An empty library answers nothing, and that is not what the sources say. */
 async function sayIfEmpty(notice) {

@@ -134,15 +134,28 @@ def test_evidence_is_not_marked_in_the_colour_of_a_contradiction(site, opened, s
     assert red not in drawn
 
 
-def test_a_model_that_cannot_be_reached_leaves_the_quotations_and_one_sentence(site, opened):
-    warning = "The language model at http://127.0.0.1:9/v1 could not be reached: connection refused."
-    site.script = [("generation_complete", Script(SENTENCES).quotations("quoted", warnings=[warning]))]
+CAUSES = {
+    "no_model": ("No language model is set up, ", "未配置语言模型，"),
+    "unreachable": ("The language model could not be reached, ", "语言模型没有响应，"),
+    "refused_key": ("The language model refused its API key, ", "语言模型不接受所设的 API 密钥，"),
+    "budget": ("The question’s budget was spent before a language model could answer, ", "本题的预算已经用完，"),
+}
+
+
+@pytest.mark.parametrize("reason", CAUSES)
+def test_quotations_say_why_no_model_answered_in_one_sentence(site, opened, reason):
+    warning = "No model answered: connection refused."
+    script = Script(SENTENCES).quotations("quoted", warnings=[warning], reason=reason)
+    site.script = [("generation_complete", script)]
+    english, chinese = CAUSES[reason]
+    page = opened(site.url + "/", locale="zh-CN")
+    ask(page)
+    assert page.locator(".notice").inner_text().split("\n")[-1].startswith(f"{chinese}故只引原文")
     page = opened(site.url + "/")
     ask(page)
     assert page.locator(".quotation").count() == 1
     assert page.locator(".notice").inner_text().split("\n")[-1] == (
-        "The language model could not be reached, so you see the passages themselves. Judge for yourself whether they "
-        "answer the question."
+        f"{english}so you see the passages themselves. Judge for yourself whether they answer the question."
     )
     assert page.locator(".failure").count() == 0
     page.locator("summary >> text=Why").click()

@@ -12,7 +12,7 @@ from haystack import Document
 from shiguan.answer.answerability import MOST_QUOTED
 from shiguan.claims.citations import cited_place
 from shiguan.llm.source_blocks import neutral_attribute
-from shiguan.resources import read_patterns, read_table, resource_folder
+from shiguan.resources import read_patterns
 from shiguan.text.dictionary import translated_terms
 from shiguan.text.languages import detect_language, fold_han
 from shiguan.text.passages import shingles, similarity
@@ -217,11 +217,9 @@ def _asked_words(text: str, sentence: Span, weights: Mapping[str, float]) -> lis
     return spans
 
 
-def write_quotations(
-    quoted: Sequence[Quotation], status: str, language: str, confidence: float, failure: str = ""
-) -> tuple[str, list[dict[str, Any]]]:
+def write_quotations(quoted: Sequence[Quotation], opening: str, confidence: float) -> tuple[str, list[dict[str, Any]]]:
     """Write an answer that consists of quotations, the closest sentence of each in bold, and its citations."""
-    text = _introduced(status, language, failure)
+    text = opening
     citations = []
     for quotation in quoted:
         citation = quotation.citation(confidence)
@@ -234,23 +232,6 @@ def write_quotations(
         citations.append(citation)
         text += quote
     return text, citations
-
-
-def _introduced(status: str, language: str, failure: str) -> str:
-    """Write what stands before the quotations; `failure` is why a model that is configured did not answer."""
-    sentences, language = _sentences(), language if language in _sentences()[status] else "en"
-    reason = sentences["reasons"][language].get(failure, "")
-    told = sentences["failed"][language].format(reason=reason)
-    text: str = told if reason and status == "quoted" else sentences[status][language]
-    if not reason or status == "quoted":
-        return text
-    stop, space = ("。", "") if language == "zh" else (". ", " ")
-    return f"{text}{space}{told.partition(stop)[2]}"
-
-
-@cache
-def _sentences() -> dict[str, dict[str, Any]]:
-    return read_table(resource_folder("prompts") / "quotations.yml")
 
 
 @cache

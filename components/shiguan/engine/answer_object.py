@@ -86,6 +86,7 @@ def answer_object(
             "changes": changes,
             "grade": grounding.get("grade"),
             "confidence": meta.get("confidence"),
+            "reason": meta.get("reason", ""),
             "absent": meta.get("absent", []),
             "waiting": meta.get("waiting", 0),
             "grounding": grounding.get("status"),

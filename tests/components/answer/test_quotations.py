@@ -8,8 +8,6 @@ from tests.doubles.found_passage import FIRST, QUERY, passage
 
 from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.answer.question_names import absent_names
-from shiguan.answer.quotations import write_quotations
-from shiguan.llm.run import Run, failed_answer
 from shiguan.text.terms import terms
 
 TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
@@ -282,16 +280,3 @@ def test_a_library_in_another_language_may_have_the_name_in_another_form():
     extractor = CitationExtractor(claim_matcher=Matcher())
     (answer,) = extractor.run([], [chinese], "Who was Zhu Yuanzhang?", filters=TENANT, confidence=0.2)["answers"]
     assert (answer.meta["status"], answer.meta["absent"]) == ("closest", [])
-
-
-@pytest.mark.parametrize("status", ["quoted", "closest"])
-def test_where_a_model_is_configured_and_failed_the_quotations_say_so(status):
-    asked = Run()
-    asked.calls.append({"stage": "generator", "role": "answer", "failed": "rate_limit"})
-    with asked.entered():
-        failure = failed_answer()
-    english, chinese = (write_quotations([], status, language, 0.5, failure)[0] for language in ("en", "zh"))
-    assert "The language model did not answer: its limit of requests is reached." in english
-    assert "语言模型没有回答：请求次数已达上限。" in chinese
-    assert "configured" not in english
-    assert write_quotations([], status, "en", 0.5)[0] != english
