@@ -108,7 +108,7 @@ def check_answer(
     parts = checker.split((reply.text or "").strip())
     read = [] if checker.says_nothing(parts) else checker.read(parts)
     # All claims or none, because the score of a claim depends on those of the others.
-    wanted = checker.windows(read) if checker.needs_similarities(read, _SURE) else []
+    wanted = checker.windows(read) if checker.needs_similarities(read) else []
     similarities, warnings = try_similarities(embedder, wanted)
     claims = checker.judge(read, similarities)
     return GradedAnswer(
