@@ -8,6 +8,7 @@ from tests.doubles.found_passage import FIRST, QUERY, passage
 
 from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.answer.question_names import absent_names
+from shiguan.llm.calls import Outcome
 from shiguan.text.terms import terms
 
 TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
@@ -273,6 +274,22 @@ def test_a_name_in_han_characters_that_stands_nowhere_is_named(query, known, abs
 def test_an_unsure_answer_says_how_many_passages_wait_for_their_vectors_and_a_sure_one_does_not():
     assert unsure(QUERY)["waiting"] == 2
     assert unsure(QUERY, confidence=0.9)["waiting"] == 0
+
+
+def test_without_a_tenants_filters_the_library_is_not_read():
+    (answer,) = CitationExtractor(claim_matcher=Matcher()).run([], [passage()], "Who was Nobody?", confidence=0.2)[
+        "answers"
+    ]
+    assert (answer.meta["absent"], answer.meta["waiting"]) == ([], 0)
+
+
+def test_what_ends_a_question_first_is_answered_with_what_the_library_lacks():
+    extractor = CitationExtractor(mode="precise", claim_matcher=Matcher())
+    ended = Outcome("not_found", "nothing_found")
+    (answer,) = extractor.run([ended], query="Who was Zhu Yuanzhang?", filters=TENANT, confidence=0.0)["answers"]
+    assert (answer.data, answer.meta["status"]) == ("The sources do not say this.", "not_found")
+    assert (answer.meta["reason"], answer.meta["waiting"]) == ("nothing_found", 2)
+    assert [one["term"] for one in answer.meta["absent"]] == ["Zhu", "Yuanzhang"]
 
 
 def test_a_library_in_another_language_may_have_the_name_in_another_form():
