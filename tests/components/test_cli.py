@@ -75,7 +75,7 @@ def test_help_is_shown_without_loading_anything_heavy():
 
 def test_every_command_has_the_function_that_it_names():
     commands = read_commands()["commands"].values()
-    assert len(commands) == 32
+    assert len(commands) == 30
     for command in commands:
         file, function = command["run"].split(".")
         assert callable(getattr(import_module(f"shiguan.commands.{file}"), function))
