@@ -8,7 +8,7 @@ books_qa for the tenant `evaluation`. Each question of the group "across languag
 a model that replies nothing and with one that replies the wording recorded in golden/book_wordings.json, a plain
 translation made without a look at the books; no other model is asked. Counted are the questions that the first 5 and 10
 passages of the fusion answer, and those whose answer the reader is shown. Intervals are of the paired bootstrap of
-`shiguan eval compare`.
+`bench.quality.comparison`.
 """
 
 import argparse

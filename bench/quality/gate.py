@@ -239,7 +239,8 @@ def placed(questions: "QuestionSet", parents: "Sequence[Document]") -> "Question
 
 def gate(mode: str, library: Path, options: argparse.Namespace) -> int:
     """Measure one mode; write its baseline, or say what changed."""
-    from shiguan.evaluation.comparison import GATES
+    from bench.quality.comparison import GATES
+
     from shiguan.evaluation.questions import read_golden_set
 
     return held(measured(read_golden_set(GOLDEN), mode, library), mode, GATES, options)
@@ -247,7 +248,8 @@ def gate(mode: str, library: Path, options: argparse.Namespace) -> int:
 
 def held(now: "Results", name: str, gates: dict[str, float], options: argparse.Namespace) -> int:
     """Write a run as the baseline of this name, or compare the two on the questions that both have."""
-    from shiguan.evaluation.comparison import compare_results, comparison_report, comparison_table, write_comparison
+    from bench.quality.comparison import compare_results, comparison_report, comparison_table, write_comparison
+
     from shiguan.evaluation.report import run_report, write_report
     from shiguan.evaluation.results import Results, read_results
     from shiguan.evaluation.tables import Section, print_report

@@ -13,7 +13,8 @@ apart, it searches as a whole. Three ways, each with what the final prompt holds
 - `parts`: as shipped
 
 Counted is the share of gold passages that are read, and of questions of which all are. Intervals are of the paired
-bootstrap of `shiguan eval compare`. The exit code is 1 if an interval of all questions, `parts` against `whole`, has 0.
+bootstrap of `bench.quality.comparison`. The exit code is 1 if an interval of all questions, `parts` against `whole`,
+has 0.
 """
 
 import argparse

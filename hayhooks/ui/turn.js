@@ -12,8 +12,8 @@ import { whyBlock } from "./why.js";
 import { around, number, t } from "./words.js";
 
 const UNSURE = new Set(["closest", "not_found"]);
-// A model that was asked and did not answer leaves the quotations, and says so among the warnings.
-const UNREACHED = /\b(?:model|endpoint)\b.*\b(?:reach|respon|answer|unavailable|fail|refus|time)/iu;
+// Why no model answered, by `metadata.reason`; other reasons show in the status.
+const CAUSES = { no_model: "noModel", refused_key: "refusedKey", budget: "budget", rate_limit: "unreached", server_error: "unreached", unreachable: "unreached", timeout: "unreached", unreadable: "unreached" };
 
 /** Write a turn; `choosable(root, given)` lets its sentences be chosen, `retry(query)` puts another question into the field. */
 export function writtenTurn(turn, { choosable, retry }) {
@@ -32,7 +32,6 @@ export function belowText({ answer, drafts }) {
   const claims = answer.metadata?.claims ?? [];
   return [
     claims.length > 0 && h("p.tally", t("summary", claims.length, tally(claims))),
-    ...disputes(answer),
     sourcesBlock(answer),
     answer.metadata && judgeBlock(answer),
     answer.metadata && h("div.more", changesBlock(answer), draftsBlock(drafts), whyBlock(answer), takeBlock(answer)),
@@ -43,7 +42,8 @@ function noticeOf({ query, answer }, retry) {
   const word = t(`status.${answer.status}`);
   if (answer.status === "answered" || word === answer.status) return null;
   const notice = h("div.notice", h("p", h("strong", word)));
-  if (answer.status === "quoted") notice.append(h("p", t(unreached(answer) ? "unreachedLead" : "quotedLead")));
+  const cause = CAUSES[answer.metadata?.reason];
+  if (cause && quotes(answer) && (answer.status === "quoted" || cause !== "noModel")) notice.append(h("p", t(`cause.${cause}`)));
   if (!UNSURE.has(answer.status)) return notice;
   const { absent = [], waiting = 0 } = answer.metadata ?? {};
   for (const { term, near } of absent ?? []) {
@@ -54,8 +54,6 @@ function noticeOf({ query, answer }, retry) {
   if (answer.status === "not_found") sayIfEmpty(notice);
   return notice;
 }
-
-const unreached = ({ metadata }) => (metadata?.calls ?? []).some((one) => one.failed) || (metadata?.warnings ?? []).some((one) => UNREACHED.test(one));
 
 /** An empty library answers nothing, and that is not what the sources say. */
 async function sayIfEmpty(notice) {
@@ -70,15 +68,6 @@ function sourcesBlock(answer) {
     h("a", { href: bookAt(one), dir: "auto" }, [one.title || one.source, ...place(one)].filter(Boolean).join(" › ")),
     h("q.printed", { lang: one.language }, one.quote)))));
 }
-
-/** Where the sources give different accounts: both side by side, with what differs marked. */
-const disputes = (answer) => (answer.metadata?.disagreements ?? []).map((one) => h("section.dispute", h("h3", t(`dispute.${one.kind}`)), h("div.accounts", one.places.map((of) => {
-  const text = Array.from(of.quote);
-  const [from, to] = of.value.map((at) => Math.min(Math.max(at - of.start, 0), text.length));
-  return h("figure", { dir: direction(of.quote) },
-    h("blockquote", h("p", text.slice(0, from).join(""), h("mark", text.slice(from, to).join("")), text.slice(to).join(""))),
-    h("figcaption", h("a", { href: bookAt(of), dir: "auto" }, [of.title || of.source, of.edition, ...place(of)].filter(Boolean).join(" › "))));
-}))));
 
 function changesBlock(answer) {
   const changes = answer.metadata.changes ?? [];

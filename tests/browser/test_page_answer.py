@@ -134,15 +134,28 @@ def test_evidence_is_not_marked_in_the_colour_of_a_contradiction(site, opened, s
     assert red not in drawn
 
 
-def test_a_model_that_cannot_be_reached_leaves_the_quotations_and_one_sentence(site, opened):
-    warning = "The language model at http://127.0.0.1:9/v1 could not be reached: connection refused."
-    site.script = [("generation_complete", Script(SENTENCES).quotations("quoted", warnings=[warning]))]
+CAUSES = {
+    "no_model": ("No language model is set up, ", "未配置语言模型，"),
+    "unreachable": ("The language model could not be reached, ", "语言模型没有响应，"),
+    "refused_key": ("The language model refused its API key, ", "语言模型不接受所设的 API 密钥，"),
+    "budget": ("The question’s budget was spent before a language model could answer, ", "本题的预算已经用完，"),
+}
+
+
+@pytest.mark.parametrize("reason", CAUSES)
+def test_quotations_say_why_no_model_answered_in_one_sentence(site, opened, reason):
+    warning = "No model answered: connection refused."
+    script = Script(SENTENCES).quotations("quoted", warnings=[warning], reason=reason)
+    site.script = [("generation_complete", script)]
+    english, chinese = CAUSES[reason]
+    page = opened(site.url + "/", locale="zh-CN")
+    ask(page)
+    assert page.locator(".notice").inner_text().split("\n")[-1].startswith(f"{chinese}故只引原文")
     page = opened(site.url + "/")
     ask(page)
     assert page.locator(".quotation").count() == 1
     assert page.locator(".notice").inner_text().split("\n")[-1] == (
-        "The language model could not be reached, so you see the passages themselves. Judge for yourself whether they "
-        "answer the question."
+        f"{english}so you see the passages themselves. Judge for yourself whether they answer the question."
     )
     assert page.locator(".failure").count() == 0
     page.locator("summary >> text=Why").click()
@@ -352,27 +365,3 @@ def test_the_chinese_page_is_chinese_throughout(site, opened, status):
     foreign = {word for text in seen for word in re.findall(r"[A-Za-z]{3,}", text)} - ALLOWED
     hexadecimal = {word for word in foreign if re.fullmatch(r"[a-f]+", word)}
     assert foreign - hexadecimal == set()
-
-
-@pytest.mark.parametrize(("width", "beside"), [(1280, True), (390, False)])
-def test_sources_that_disagree_stand_side_by_side_where_there_is_room(site, opened, width, beside):
-    def account(number, quote, value, **place):
-        return {
-            "number": number, "parent_id": f"p{number}", "source": f"{number}.epub", "title": f"Book {number}", "section": ["One"],
-            "quote": quote, "start": 5, "end": 5 + len(quote), "value": value, **place,
-        }  # fmt: skip
-
-    accounts = [
-        account(1, "𠀀 Built in <1712>.", [17, 21], edition="2nd ed.", page="63"),
-        account(2, "In 1718 it was built.", [8, 12], edition=None),
-    ]
-    found = [{"kind": "date", "values": ["1712", "1718"], "places": accounts}]
-    site.script = [("generation_complete", Script(SENTENCES).quotations("quoted", disagreements=found))]
-    page = opened(site.url + "/", width=width)
-    ask(page)
-    block = page.locator(".dispute")
-    assert block.locator("h3").inner_text() == "The sources give different dates"
-    assert block.locator("mark").all_inner_texts() == ["1712", "1718"]
-    assert block.locator("figcaption").all_inner_texts() == ["Book 1 › 2nd ed. › One › p. 63", "Book 2 › One"]
-    tops = [box["y"] for box in (one.bounding_box() for one in block.locator("figure").all())]
-    assert (tops[0] == tops[1]) is beside

@@ -5,9 +5,25 @@ import inspect
 import pkgutil
 
 import pytest
+import yaml
+from haystack import Pipeline
+from haystack.components.joiners import DocumentJoiner
+from haystack.components.retrievers.in_memory import InMemoryBM25Retriever, InMemoryEmbeddingRetriever
 from haystack.core.component import Component
+from haystack.document_stores.in_memory import InMemoryDocumentStore
 
 import shiguan
+from shiguan.agent.passage_reader import PassageReader
+from shiguan.claims.nearness import ClaimMatcher
+from shiguan.grading.answer_grader import AnswerGrader
+from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
+from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
+from shiguan.memory.summary_tree import SummaryTree
+from shiguan.query.e5_text_embedder import E5TextEmbedder
+from shiguan.retrieval.language_balancer import LanguageBalancer
+from shiguan.retrieval.parent_document_fetcher import ParentDocumentFetcher
+from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
+from shiguan.stores.embedded.sqlite_conversation_store import SQLiteConversationStore
 
 PLUMBING = {"commands", "checking", "serving", "evaluation"}
 
@@ -86,3 +102,74 @@ def test_the_class_and_its_run_are_documented(cls):
     for name in list(inspect.signature(cls.run).parameters)[1:]:
         assert f":param {name}:" in run
     assert ":returns:" in run
+
+
+STORE, LLM = InMemoryDocumentStore(index="contract"), ConfiguredChatGenerator("m", role="helper", timeout=7.0)
+WORDS = {"embedding_retriever": InMemoryEmbeddingRetriever(STORE, top_k=3), "text_embedder": E5TextEmbedder()}
+MATCHER = ClaimMatcher(**WORDS, near=0.7)
+FETCHER = ParentDocumentFetcher(STORE, top_k=3, parent_id_field="parent")
+RANKER = {
+    "type": "haystack.components.rankers.transformers_similarity.TransformersSimilarityRanker",
+    "init_parameters": {"model": "some/model", "batch_size": 2},
+}
+GIVEN = {
+    "AnswerabilityGate": {"needs_documents": False},
+    "BestWindowRanker": {"ranker": RANKER, "top_k": 3},
+    "CBDBSearch": {"url": "http://127.0.0.1:9/person"},
+    "CitationExtractor": {"mode": "precise", "claim_matcher": MATCHER, "closest_below": 0.5},
+    "ConfiguredChatGenerator": {
+        "model": "m", "role": "judge", "timeout": 3.0, "max_retries": 2, "generation_kwargs": {"temperature": 0.5},
+    },
+    "ContextBuilder": {"token_budget": 1000, "strategy": "dynamic"},
+    "ConversationReader": {
+        "conversation_store": SQLiteConversationStore("somewhere"), "document_store": STORE,
+        "text_embedder": E5TextEmbedder(), "token_budget": 700,
+        "summary_tree": SummaryTree(document_embedder=E5DocumentEmbedder(), chat_generator=LLM),
+    },
+    "E5DocumentEmbedder": {"meta_fields_to_embed": ["title"]},
+    "EPUBToDocument": {"include_front_matter": True},
+    "GoalRestater": {"chat_generator": LLM},
+    "HallucinationGrader": {
+        "document_embedder": E5DocumentEmbedder(), "answer_grader": AnswerGrader(LLM), "claim_matcher": MATCHER,
+        "on_unsupported": "refuse",
+    },
+    "HyDEEmbedder": {
+        "text_embedder": E5TextEmbedder(), "document_embedder": E5DocumentEmbedder(), "chat_generator": LLM,
+    },
+    "LanguageBalancer": {"document_store": STORE},
+    "LibrarySearch": {"retriever": InMemoryBM25Retriever(STORE, top_k=3)},
+    "ParentChildSplitter": {
+        "parent_min_tokens": 200, "parent_max_tokens": 400, "child_min_tokens": 20, "child_max_tokens": 60,
+    },
+    "ParentDocumentFetcher": {"document_store": STORE, "top_k": 3, "parent_id_field": "parent"},
+    "PassageReader": {"document_store": STORE},
+    "PassageRetriever": {
+        "bm25_retriever": InMemoryBM25Retriever(STORE, top_k=3), **WORDS, "joiner": DocumentJoiner("merge"),
+        "parent_fetcher": FETCHER, "language_balancer": LanguageBalancer(STORE),
+    },
+    "PassageWriter": {"parent_store": STORE, "child_store": STORE},
+    "PromptFileBuilder": {"prompt": "precise", "persona": "teacher", "profile": {"rules": {"en": ["x"]}}, "examples": "cited"},
+    "QdrantEdgeBM25Retriever": {"document_store": QdrantEdgeDocumentStore("c", path="somewhere"), "top_k": 3},
+    "QdrantEdgeEmbeddingRetriever": {"document_store": QdrantEdgeDocumentStore("c", path="somewhere"), "top_k": 3},
+    "QueryRewriter": {"chat_generator": LLM, "method": "expand", "document_store": STORE},
+    "SubQuestionAnswerer": {"chat_generator": LLM, "retriever": InMemoryBM25Retriever(STORE, top_k=3), "ranker": None},
+    "ToolAgent": {"chat_generator": LLM, "tools": [PassageReader(STORE)]},
+    "VectorWriter": {"document_embedder": E5DocumentEmbedder(), "document_store": STORE},
+    "WikipediaSearch": {"url": "http://127.0.0.1:9/{language}"},
+}  # fmt: skip
+# An argument of `ToolAgent`, a double for the tests of streams, and Haystack's pipeline itself.
+NO_NODES = {"ForeignTool", "StreamingChatGenerator", "ModePipeline"}
+
+
+@pytest.mark.parametrize("cls", [cls for cls in CLASSES if cls.__name__ not in NO_NODES], ids=lambda cls: cls.__name__)
+def test_a_component_comes_back_from_yaml_with_all_that_it_was_given(cls):
+    given = GIVEN.get(cls.__name__, {})
+    assert given or not init_parameters(cls)
+    pipeline = Pipeline()
+    pipeline.add_component("one", cls(**given))
+    written = pipeline.dumps()
+    assert yaml.safe_load(Pipeline.loads(written).dumps()) == yaml.safe_load(written)
+    kept = yaml.safe_load(written)["components"]["one"]["init_parameters"]
+    plain = {name: value for name, value in given.items() if not hasattr(value, "__dict__") and name != "tools"}
+    assert {name: kept[name] for name in plain} == plain
+    assert all(kept[name] for name in given.keys() - plain.keys())

@@ -34,7 +34,6 @@ ROUTES = [
     ("POST", "/api/v1/documents"),
     ("GET", "/api/v1/documents/jobs/{job_id}"),
     ("DELETE", "/api/v1/documents/{source:path}"),
-    ("GET", "/api/v1/feedback"),
     ("POST", "/api/v1/feedback"),
     ("GET", "/api/v1/library/contents"),
     ("GET", "/api/v1/library/passages"),

@@ -110,7 +110,7 @@ def test_it_deploys_the_file_of_a_mode_that_needs_only_the_question_and_the_tena
     for tenant, named in (("a", "Yang Yan"), ("b", "Li Mi")):
         asked = stock.post(f"/own_{mode}/run", json={"query": QUESTION, "tenant_id": tenant})
         assert asked.status_code == 200, asked.text
-        (answer,) = asked.json()["result"]["answers"]["value"]
+        (answer,) = asked.json()["result"]["citation_extractor"]["answers"]
         assert [name for name in ("Yang Yan", "Li Mi") if name in answer["data"]] == [named]
         assert answer["meta"]["citations"]
     assert stock.post(f"/own_{mode}/run", json={"query": QUESTION}).status_code == 422

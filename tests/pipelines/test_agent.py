@@ -8,7 +8,7 @@ from tests.doubles.small_library import TEXTS
 from tests.doubles.stand_in_services import StandInServices
 
 from shiguan.engine.loading import load_stores
-from shiguan.engine.receipts import Replay
+from shiguan.engine.receipts import replay
 from shiguan.engine.runner import Runner
 
 SORRY = "抱歉，我在查询外部资料库时遇到了一个技术问题，暂时无法获取该信息。我们可以先聊聊其他话题吗？"
@@ -191,10 +191,9 @@ def test_a_receipt_knows_the_prompt_and_that_a_tools_record_cannot_be_read_again
     path = agent_file(tmp_path, outside_tools(services.url))
     with Runner("embedded", path, data_dir=library, keep_receipt=kept.append, keep_prompts=True) as runner:
         runner.ask(BORN, tenant_id="a")
-    replay = Replay(kept[0], load_stores("embedded", data_dir=library)["parents"], tenant_id="a")
-    assert [(entry["state"], entry["now"]) for entry in replay.citations()] == [("outside", None)]
-    assert not replay.is_stale
-    assert "王安石生于哪一年？" in kept[0].messages[-1]["text"]
+    parents = load_stores("embedded", data_dir=library)["parents"]
+    assert replay(kept[0], parents, tenant_id="a") == ["outside"]
+    assert "王安石生于哪一年？" in kept[0].prompt["prompt_rendered"]["messages"][-1]["text"]
 
 
 def test_an_error_that_passes_is_tried_again(llm, services, ask, waits, caplog):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from haystack import Document, GeneratedAnswer, component, default_from_dict, logging
+from haystack import Document, component, default_from_dict, logging
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.core.serialization import component_from_dict, import_class_by_name
 from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk, ToolCall
@@ -21,9 +21,7 @@ from shiguan.agent.tools import AgentTool, ToolError, WrongArgumentsError, run_a
 from shiguan.claims.checker import stated_claim
 from shiguan.claims.claims import split_claims
 from shiguan.errors import EndpointError, RefusedError, ShiguanError, StoreUnavailableError
-from shiguan.llm.calls import blocking, budget_allows, call_generator, warm_up_generator
-from shiguan.llm.prompt_rendering import unwritten_answer
-from shiguan.llm.prompts import not_found_sentence
+from shiguan.llm.calls import Outcome, blocking, budget_allows, call_generator, warm_up_generator
 from shiguan.models.token_counter import TokenCounter
 from shiguan.serialization import Serializable
 from shiguan.text.languages import detect_language
@@ -99,7 +97,7 @@ class ToolAgent(Serializable):
     @component.output_types(
         replies=list[ChatMessage],
         passages=list[Document],
-        answers=list[GeneratedAnswer],
+        outcome=Outcome,
         steps=list[dict[str, Any]],
         warnings=list[str],
     )
@@ -126,7 +124,7 @@ class ToolAgent(Serializable):
         :param streaming_callback: Called with each call of a tool and its result, and never with the answer, which is
             shown after it is checked.
         :returns: `replies`, one, or none if no model could be called, with `passages`, all that it may cite; or
-            `answers`, one that says why there is no reply; `steps`, each call of a tool with its outcome; `warnings`.
+            `outcome`, why there is no reply; `steps`, each call of a tool with its outcome; `warnings`.
         :raises AnswerError: If the language model fails for good.
         :raises RefusedError: If a tool was to read documents without a tenant.
         """
@@ -135,13 +133,13 @@ class ToolAgent(Serializable):
         settings = {"generation_kwargs": generation_kwargs} if generation_kwargs else {}
         research = _Research(self, list(messages), list(documents), ours, settings, streaming_callback)
         try:
-            return await research.result(query)
+            return await research.result()
         except ShiguanError:
             raise
         except Exception as error:  # nothing else ends a conversation with an error
             logger.warning("The agent failed: {kind}", kind=type(error).__name__)
             research.warnings.append(f"The stage `agent` failed ({_reason(error)}).")
-            return research.ended("failed", query)
+            return research.ended("failed")
 
     run = blocking(run_async)
 
@@ -166,7 +164,7 @@ class _Research:
         self.marks = {name: value for name, value in prompt.items() if name.startswith("prompt")}
         self.language: str = self.ours["language"]
 
-    async def result(self, query: str) -> dict[str, Any]:
+    async def result(self) -> dict[str, Any]:
         await self._define_tools()
         reply = await self._ask_until_answered()
         if reply is None:
@@ -174,20 +172,20 @@ class _Research:
         text = reply.text or ""
         if not text:
             self.warnings.append("The model asked for tools to the end and gave no answer.")
-            return self.ended("unfinished", query)
+            return self.ended("unfinished")
         failed = any(step["outcome"] == "failed" for step in self.steps)
         if failed and not (self.passages and any(map(stated_claim, split_claims(text).claims))):
-            return self.ended("failed", query)
+            return self.ended("failed")
         if not self.passages:
-            return self.ended("not_found", query)
+            return self.ended("nothing_found")
         return self._outputs(replies=[reply], passages=self.passages)
 
-    def ended(self, why: str, query: str) -> dict[str, Any]:
-        not_found = why == "not_found"
-        text = not_found_sentence("agent", self.language) if not_found else sentence(why, self.language)
-        status = "not_found" if not_found else "refused"
-        answer = unwritten_answer(query, text, self.language, status, self.passages, **self.marks, changes=[])
-        return self._outputs(answers=[answer])
+    def ended(self, why: str) -> dict[str, Any]:
+        """Give the outcome in place of a reply: nothing was found, or a sentence that says what went wrong."""
+        passages = tuple(self.passages)
+        if why == "nothing_found":
+            return self._outputs(outcome=Outcome("not_found", why, documents=passages, meta=self.marks))
+        return self._outputs(outcome=Outcome("refused", why, (sentence(why, self.language),), passages, self.marks))
 
     def _outputs(self, **outputs: Any) -> dict[str, Any]:
         return {**outputs, "steps": self.steps, "warnings": [*self.agent._counter.warnings, *self.warnings]}

@@ -2,14 +2,12 @@
 
 from typing import Any
 
-from haystack import Document, GeneratedAnswer, component, logging
+from haystack import Document, component, logging
 
 from shiguan.answer.answerability import probability
 from shiguan.answer.question_names import near_names
-from shiguan.llm.prompt_rendering import unwritten_answer
-from shiguan.llm.prompts import not_found_sentence
+from shiguan.llm.calls import Outcome
 from shiguan.text.dates import find_dates
-from shiguan.text.languages import detect_language
 
 logger = logging.getLogger(__name__)
 
@@ -20,41 +18,35 @@ class AnswerabilityGate:
     Asks no model where nothing was found, and estimates how likely the passages hold an answer.
 
     It comes before the context. Where no passage was found the answer is the mode's not-found sentence, status
-    `not_found`, and nothing after the gate runs. Otherwise the passages go on: whether they answer is decided by the
-    model that reads them. The probability, computed from what the retrieval found and calibrated on public question
-    sets (docs/quality.md shows how good it is), is for `CitationExtractor`, which decides by it what to quote where
-    there is no model, and for a caller who only wants answers above a threshold.
+    `not_found`, and no model is asked: an `Outcome` goes to `CitationExtractor`, which writes every answer. Otherwise
+    the passages go on: whether they answer is decided by the model that reads them. The probability, computed from what
+    the retrieval found and calibrated on public question sets (docs/quality.md shows how good it is), is for
+    `CitationExtractor`, which decides by it what to quote where there is no model, and for a caller who only wants
+    answers above a threshold.
 
     Example:
     ```python
     gate = AnswerabilityGate()
     gate.run(documents, query="Where did An Lushan rise?", nearest=children)["confidence"]  # 0.83
-    gate.run([], query="Where did An Lushan rise?")["answers"][0].meta["status"]  # "not_found"
+    gate.run([], query="Where did An Lushan rise?")["outcome"].reason  # "nothing_found"
     ```
     """
 
-    def __init__(self, mode: str = "simple", *, needs_documents: bool = True) -> None:
+    def __init__(self, *, needs_documents: bool = True) -> None:
         """
         Set what is refused.
 
-        :param mode: The mode of `prompts/not_found.yml` whose not-found sentence is used.
         :param needs_documents: Whether to stop where nothing was found; False for a mode that can search elsewhere.
-        :raises ConfigurationError: If there is no sentence for the mode.
         """
-        not_found_sentence(mode, "en")
-        self.mode = mode
         self.needs_documents = needs_documents
 
-    @component.output_types(
-        documents=list[Document], answers=list[GeneratedAnswer], confidence=float, warnings=list[str]
-    )
+    @component.output_types(documents=list[Document], outcome=Outcome, confidence=float, warnings=list[str])
     def run(
         self,
         documents: list[Document],
         query: str,
         *,
         nearest: list[Document] | None = None,
-        language: str | None = None,
         confidence_threshold: float | None = None,
     ) -> dict[str, Any]:
         """
@@ -64,12 +56,11 @@ class AnswerabilityGate:
         :param query: The standalone question.
         :param nearest: The children nearest by their vectors, with cosines as score or, where that is scaled, as
             `meta.raw_score`; None where there are no vectors.
-        :param language: The question's language; None to detect it.
         :param confidence_threshold: The probability below which this question is not answered. It is ignored for
             passages that passed the gate before, which have a number.
-        :returns: `confidence`, the probability, 0 to 1, and either `documents`, unchanged, or `answers`, the not-found
-            sentence; `warnings` that suggest a name of the passages for a name of the question that none of them has,
-            and that name dates of the question which do not exist.
+        :returns: `confidence`, the probability, 0 to 1, and either `documents`, unchanged, or `outcome`, that nothing
+            was found or that it is below the threshold; `warnings` that suggest a name of the passages for a name of
+            the question that none of them has, and that name dates of the question which do not exist.
         """
         confidence = round(probability(query, documents, nearest or []), 4)
         warnings = near_names(query, documents)
@@ -79,7 +70,5 @@ class AnswerabilityGate:
         unlikely = confidence_threshold is not None and confidence < confidence_threshold and not read
         if (documents or not self.needs_documents) and not unlikely:
             return {"documents": documents, "confidence": confidence, "warnings": warnings}
-        language = language or detect_language(query)
-        text = not_found_sentence(self.mode, language)
-        answer = unwritten_answer(query, text, language, "not_found", documents, confidence=confidence)
-        return {"answers": [answer], "confidence": confidence, "warnings": warnings}
+        ended = Outcome("not_found", "below_threshold" if documents else "nothing_found", documents=tuple(documents))
+        return {"outcome": ended, "confidence": confidence, "warnings": warnings}

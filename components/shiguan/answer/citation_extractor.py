@@ -1,30 +1,27 @@
 """Turns replies into answers whose every claim is tied to a passage and checked against it."""
 
-from collections.abc import Sequence
 from functools import partial, wraps
 from typing import Any
 
 from haystack import Document, GeneratedAnswer, component
+from haystack.core.component.types import GreedyVariadic
 from haystack.dataclasses import ChatMessage
 
-from shiguan.answer.answerability import CLOSEST_BELOW, NOTHING_BELOW
-from shiguan.answer.question_names import absent_names
-from shiguan.answer.quotations import quotations, write_quotations
+from shiguan.answer.answerability import CLOSEST_BELOW
+from shiguan.answer.unwritten import unwritten_answer
 from shiguan.claims.checker import checker_of, numbered_passages
 from shiguan.claims.citations import (
     citations_of,
     cite_claim,
-    disagreements_of,
     verdicts_by_sentence,
     write_cited,
 )
 from shiguan.claims.claim_kinds import claim_kind
 from shiguan.claims.claims import MOST_CHARACTERS, MOST_CLAIMS, split_claims, whole_reply
 from shiguan.claims.nearness import ClaimMatcher
-from shiguan.llm.calls import no_answer_error
-from shiguan.llm.prompt_rendering import unwritten_answer
+from shiguan.llm.calls import Outcome, no_answer_error
 from shiguan.llm.prompts import not_found_sentence
-from shiguan.llm.run import check_in_thread, failed_answer
+from shiguan.llm.run import check_in_thread, current_run
 from shiguan.text.languages import detect_language
 
 _COPIED = ("model", "usage", "finish_reason", "prompt", "prompt_hash", "prompt_layers", "prompt_rendered", "grounding")
@@ -35,25 +32,25 @@ class CitationExtractor:
     """
     Checks an answer sentence by sentence and cites the passage that supports each.
 
-    It is the last stage. It does not depend on the language model's formatting: prompt markup and lead-ins are removed,
-    marks in many spellings are read and written uniformly. A mark is true or it is not there: one whose passage does
-    not exist or does not support its sentence is replaced by one that does, or else dropped; a sentence without a mark
-    gets that of a passage that supports it; a sentence that nothing supports is shown with `⚠`. Each citation has the
-    exact span of the stored passage (`parent.content[start:end] == quote`), a confidence from 0 to 1, and the verdict
-    of its passage on the claim; the claim has the verdict of all passages. Verdicts of `HallucinationGrader` count
-    where it runs before. What states nothing (a heading, a courtesy, an admitted gap) has no verdict and no mark.
+    It is the last stage, and writes every answer. It does not depend on the language model's formatting: prompt markup
+    and lead-ins are removed, marks in many spellings are read and written uniformly. A mark is true or it is not there:
+    one whose passage does not exist or does not support its sentence is replaced by one that does, or else dropped; a
+    sentence without a mark gets that of a passage that supports it; a sentence that nothing supports is shown with `⚠`.
+    Each citation has the exact span of the stored passage (`parent.content[start:end] == quote`), a confidence from 0
+    to 1, and the verdict of its passage on the claim; the claim has the verdict of all passages. Verdicts of
+    `HallucinationGrader` count where it runs before. What states nothing (a heading, a courtesy, an admitted gap) has
+    no verdict and no mark.
 
-    Without a reply, because there is no model or none could be reached, the answer is up to three quotations, status
-    `quoted`: windows of whole sentences around what is closest to the question, word for word, in the order of the
-    retrieval; a passage that introduces the person or thing asked about comes first. They are citations with the
-    verdict `quoted`, the closest `sentence` and the question's `words` in it as places in the stored parent. Where it
-    is doubtful that they answer, or a name of the question occurs nowhere in the library, the status is `closest`;
-    where both hold, or nothing is near, it is `not_found`. Both give the reasons: `absent`, the names that occur
-    nowhere, with names like them, and `waiting`, how many passages have no vector yet.
+    Without a reply, because there is no model, none could be reached, its key was refused or the budget is spent, the
+    answer says so and is up to three quotations, status `quoted`: windows of whole sentences around what is closest to
+    the question, word for word, in the order of the retrieval; a passage that introduces the person or thing asked
+    about comes first. They are citations with the verdict `quoted`, the closest `sentence` and the question's `words`
+    in it as places in the stored parent. Where it is doubtful that they answer, or a name of the question occurs
+    nowhere in the library, the status is `closest`; where both hold, or nothing is near, it is `not_found`. Both say
+    why: `absent`, the names that occur nowhere, with names like them, and `waiting`, how many passages have no vector
+    yet. An `Outcome` in the place of replies, of a stage that ends the question earlier, becomes an answer as well.
 
-    Where cited or quoted places of different passages give different numbers, dates or names for the same thing, both
-    are listed in `disagreements`; pairs that a model judged in `HallucinationGrader`, as it judged them. The answer's
-    `data` is Markdown, and `claim` offsets are offsets in it.
+    The answer's `data` is Markdown, and `claim` offsets are offsets in it.
 
     Example:
     ```python
@@ -66,6 +63,7 @@ class CitationExtractor:
     ```
     """
 
+    tenant_role = "answers"
     tenant_readers = ("claim_matcher",)
 
     def __init__(
@@ -95,7 +93,7 @@ class CitationExtractor:
     @component.output_types(answers=list[GeneratedAnswer], warnings=list[str])
     def run(
         self,
-        replies: list[ChatMessage] | list[str],
+        replies: GreedyVariadic[list[ChatMessage] | list[str] | Outcome],
         documents: list[Document] | None = None,
         query: str = "",
         *,
@@ -106,9 +104,10 @@ class CitationExtractor:
         """
         Check the replies.
 
-        :param replies: The generator's replies, messages or texts; each becomes an answer. The verdicts of
-            `HallucinationGrader` on claims and on pairs of places, in a reply's meta, replace a check here; where the
-            meta names sub-questions without an answer and the answer admits no gap, they are added to it.
+        :param replies: The generator's replies, messages or texts, each of which becomes an answer; or the `Outcome` of
+            a stage that ended the question. Whatever comes first is answered. The verdicts of
+            `HallucinationGrader` on claims, in a reply's meta, replace a check here; where the meta names sub-questions
+            without an answer and the answer admits no gap, they are added to it.
         :param documents: The numbered passages that it read, in any order. `meta.number` is the number; without it, the
             place in the list is. `meta.cut` says which part of the stored parent the content is.
         :param query: The question.
@@ -117,23 +116,30 @@ class CitationExtractor:
         :param confidence: The probability, 0 to 1, that the passages hold an answer, from `AnswerabilityGate`.
         :returns: `answers`, at least one. Their meta has `status` (`answered`, `quoted`, `closest`, `not_found`, or
             `refused` where the grader withheld the answer), `language`, `citations`, `claims`, `changes` (to sentences
-            and marks), `disagreements` (where cited places give different numbers, dates or names for the same thing),
-            `confidence`, `model` and `usage`; without a reply `absent` and `waiting` as well. `warnings` lists what was
-            removed or could not be supported.
+            and marks), `confidence`, `model` and `usage`; without a reply `reason`, `absent` and `waiting` as well.
+            `warnings` lists what was removed or could not be supported.
         :raises AnswerError: If a reply has no text: that is a failure of the model, not an answer.
         """
         language = language or detect_language(query)
         documents = list(documents or [])
-        if not replies:
-            answer = self._quoted(documents, query, language, filters, confidence=confidence)
+        # In a pipeline they come in a list of what each sender sent.
+        given = [one for some in replies for one in (some if isinstance(some, list) else [some])]
+        ended = next((one for one in given if isinstance(one, Outcome)), None)
+        told = [one for one in given if not isinstance(one, Outcome)]
+        messages = [ChatMessage.from_assistant(one) if isinstance(one, str) else one for one in told]
+        if ended is not None or not messages:
+            ended = ended or Outcome("unanswered", _reason(), documents=tuple(documents))
+            answer = unwritten_answer(
+                ended, query, mode=self.mode, language=language, confidence=confidence, filters=filters,
+                closest_below=self.closest_below, store=getattr(self.claim_matcher, "document_store", None),
+            )  # fmt: skip
             return {"answers": [answer], "warnings": []}
         if self.claim_matcher is not None and documents:
             documents = self.claim_matcher.compared(documents, filters)
         numbered = numbered_passages(documents)
         answers, warnings = [], dict[str, None]()
-        for reply in replies:
-            message = ChatMessage.from_assistant(reply) if isinstance(reply, str) else reply
-            message = _naming_gaps(whole_reply(message), language)
+        for reply in messages:
+            message = _naming_gaps(whole_reply(reply), language)
             text, meta, more = self._checked(message, numbered, query, language)
             meta = self._meta(message, language) | meta | {"confidence": confidence}
             answers.append(GeneratedAnswer(data=text, query=query, documents=list(numbered.values()), meta=meta))
@@ -194,7 +200,6 @@ class CitationExtractor:
             "citations": citations,
             "claims": [claim.record(place, shown) for claim, place in stated],
             "changes": [*removed, *(change for claim in cited for change in claim.changes())],
-            "disagreements": disagreements_of(citations, list(numbered.values()), reply.meta.get("pairs") or ()),
         }
         return shown, found, warnings
 
@@ -207,35 +212,16 @@ class CitationExtractor:
             "citations": [],
             "claims": [],
             "changes": [*grounding.get("removed", ())],
-            "disagreements": [],
             "model": "",
             "usage": {},
         }
         return meta | {name: reply.meta[name] for name in _COPIED if name in reply.meta}
 
-    def _quoted(
-        self, documents: Sequence[Document], query: str, language: str, filters: Any, *, confidence: float | None
-    ) -> GeneratedAnswer:
-        """Quote what was found this time; passages that come only from earlier turns have no score."""
-        found = [document for document in documents if document.score is not None] or list(documents)
-        found.sort(key=lambda document: -(document.score or 0.0))
-        sure = confidence is None or confidence >= self.closest_below
-        store = self.claim_matcher.document_store if self.claim_matcher is not None else None
-        absent = absent_names(query, found, store, filters) if store is not None and filters else []
-        nowhere = any(not name["near"] for name in absent)
-        nothing = not sure and (nowhere or (confidence or 0.0) < NOTHING_BELOW)
-        sure = sure and not nowhere
-        quoted = [] if nothing else quotations(found, query)
-        status = "not_found" if not quoted else "quoted" if sure else "closest"
-        if quoted:
-            text, citations = write_quotations(quoted, status, language, confidence or 0.0, failed_answer())
-        else:
-            text, citations = not_found_sentence(self.mode, language), []
-        count = getattr(store, "count_without_vector", None) if filters and status != "quoted" else None
-        about = {"citations": citations, "changes": [], "confidence": confidence}
-        about |= {"absent": absent, "waiting": int(count(filters)) if count is not None else 0}
-        about["disagreements"] = disagreements_of(citations, found)
-        return unwritten_answer(query, text, language, status, found, **about)
+
+def _reason() -> str:
+    """Return why the model that answers gave no reply; outside a run of ours there can only be none."""
+    run = current_run()
+    return (run.unanswered if run else "") or "no_model"
 
 
 def _naming_gaps(reply: ChatMessage, language: str) -> ChatMessage:

@@ -11,12 +11,12 @@ from haystack import Document
 
 from shiguan.answer.answerability import MOST_QUOTED
 from shiguan.claims.citations import cited_place
-from shiguan.claims.disagreements import disagreements
 from shiguan.llm.source_blocks import neutral_attribute
-from shiguan.resources import read_patterns, read_table, resource_folder
+from shiguan.resources import read_patterns
 from shiguan.text.dictionary import translated_terms
 from shiguan.text.languages import detect_language, fold_han
 from shiguan.text.passages import shingles, similarity
+from shiguan.text.quantities import quantities
 from shiguan.text.questions import has_shape, question_shapes
 from shiguan.text.sentences import sentence_spans
 from shiguan.text.terms import covered, is_wide, question_weights, rarity, size_of, terms
@@ -68,7 +68,7 @@ def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
     Quote what is closest to a question, in the order of the passages; what introduces the thing asked about first.
 
     A passage gives a second quotation where that matched better than the best place of the next passage. Places that
-    matched much worse than the best are left out, and so are the same words of another edition, unless it disagrees.
+    matched much worse than the best are left out, and so are the same words of another edition, unless numbers differ.
     """
     introduces = _introduction(question)
     if introduces is not None:
@@ -176,7 +176,16 @@ def _answering(sentences: Sequence[str], touched: Sequence[int], question: str, 
 
 def _says_the_same(*pair: Quotation) -> bool:
     first, second = ((quotation.document.content or "")[slice(*quotation.window)] for quotation in pair)
-    return similarity(shingles(first), shingles(second)) >= _SAME and not disagreements((first, second))
+    return similarity(shingles(first), shingles(second)) >= _SAME and not _differ_in_numbers(first, second)
+
+
+def _differ_in_numbers(*texts: str) -> bool:
+    """Tell whether each of two texts has a number that the other lacks; where only one has, it is only longer."""
+    mine, theirs = (quantities(text) for text in texts)
+    return all(
+        any(not any(one.agrees_with(other) for other in others) for one in own)
+        for own, others in ((mine, theirs), (theirs, mine))
+    )
 
 
 def _common(first: Span, second: Span) -> int:
@@ -208,11 +217,9 @@ def _asked_words(text: str, sentence: Span, weights: Mapping[str, float]) -> lis
     return spans
 
 
-def write_quotations(
-    quoted: Sequence[Quotation], status: str, language: str, confidence: float, failure: str = ""
-) -> tuple[str, list[dict[str, Any]]]:
+def write_quotations(quoted: Sequence[Quotation], opening: str, confidence: float) -> tuple[str, list[dict[str, Any]]]:
     """Write an answer that consists of quotations, the closest sentence of each in bold, and its citations."""
-    text = _introduced(status, language, failure)
+    text = opening
     citations = []
     for quotation in quoted:
         citation = quotation.citation(confidence)
@@ -225,23 +232,6 @@ def write_quotations(
         citations.append(citation)
         text += quote
     return text, citations
-
-
-def _introduced(status: str, language: str, failure: str) -> str:
-    """Write what stands before the quotations; `failure` is why a model that is configured did not answer."""
-    sentences, language = _sentences(), language if language in _sentences()[status] else "en"
-    reason = sentences["reasons"][language].get(failure, "")
-    told = sentences["failed"][language].format(reason=reason)
-    text: str = told if reason and status == "quoted" else sentences[status][language]
-    if not reason or status == "quoted":
-        return text
-    stop, space = ("。", "") if language == "zh" else (". ", " ")
-    return f"{text}{space}{told.partition(stop)[2]}"
-
-
-@cache
-def _sentences() -> dict[str, dict[str, Any]]:
-    return read_table(resource_folder("prompts") / "quotations.yml")
 
 
 @cache

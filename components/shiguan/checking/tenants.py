@@ -105,6 +105,8 @@ def _wrong_filter(built: "BuiltPipeline", reader: Component, sender: Socket, nam
     reason = _unfiltered(built, sender, name)
     if reason is not None:
         return f"`{reader.name}` is filtered by {reason}"
+    if built.role(reader) == "answers":
+        return None  # whatever ends the question makes it run, and it reads nothing without filters
     loop = next((loop for loop in built.loops if reader.name in loop), set[str]())
     if loop and sender[0] not in loop:
         return f"`{reader.name}` is in a loop and gets its filters from outside; in the second round {_EVERYTHING}"

@@ -195,12 +195,12 @@ class ClaimChecker:
         wanted = [(reading.claim, () if reading.verbatim else reading.windows) for reading in readings]
         return [(claim, [self._texts[w.passage][w.start : w.end] for w in windows]) for claim, windows in wanted]
 
-    def needs_similarities(self, read: Sequence[ReadClaim], sure: float) -> bool:
-        """Return whether similarities may change a verdict, or lift a score to what counts as sure."""
+    def needs_similarities(self, read: Sequence[ReadClaim]) -> bool:
+        """Return whether similarities may change a verdict."""
         readings = [claim.reading for claim in read]
         least, most = judge(readings, [0.0] * len(read)), judge(readings, [1.0] * len(read))
         return any(
-            low.verdict != high.verdict or (low.score < sure <= high.score and not high.exact)
+            low.verdict != high.verdict
             for reading, low, high in zip(readings, least, most, strict=True)
             # A verdict across languages does not use similarities.
             if detect_language(reading.claim) in self._evidence.languages
@@ -345,9 +345,6 @@ class ClaimChecker:
             return support
         cited = [number for number in claim.numbers if number in self.numbers]
         found = [self.relation(stated, number) for number in cited]
-        whole = next((own for own in found if own.verdict == "supported" and len(self.numbers) > 1), None)
-        if whole is not None:
-            return replace(support, score=max(support.score, whole.score), verdict="supported", reason=whole.reason)
         if support.verdict == "partial" and not support.foreign:
             return support
         across = [own for own in found if own.foreign and own.verdict == "partial"]

@@ -12,7 +12,6 @@ from haystack import Document
 from shiguan.claims.checker import ClaimChecker
 from shiguan.claims.claim_support import Support
 from shiguan.claims.claims import Claim, ClaimedText
-from shiguan.claims.disagreements import disagreements
 from shiguan.text.places import place_of
 from shiguan.text.terms import is_wide, terms
 
@@ -22,8 +21,6 @@ _SCORE_SHARE, _SIMILARITY_SHARE, _FREQUENCY_SHARE, _OFTEN = 0.4, 0.4, 0.2, 3
 _UNKNOWN = 0.5
 _GROUNDED = ("supported", "partial")
 _NOTHING_STATED = "it states nothing"
-# Nobody would read more.
-_MOST_DISAGREEMENTS = 5
 _STOP = re.compile(r"[.!?。！？…;；:：\"”’」』)）\]】*\x60]*$")
 
 
@@ -208,54 +205,6 @@ def cited_place(document: Document, span: tuple[int, int]) -> dict[str, Any]:
         "quote": (document.content or "")[start:end],
         **place_of(meta, document.content or "", span, offset),
     }
-
-
-def compared_places(
-    citations: Sequence[Mapping[str, Any]], documents: Sequence[Document], *, doubtful: bool = False
-) -> list[dict[str, Any]]:
-    """Pair cited places of different passages that disagree or, if asked for, perhaps do, each with its sentence."""
-    passages = {document.id: document for document in documents}
-    cited = list({(c["parent_id"], c["start"], c["end"]): c for c in citations}.values())
-    quotes, titles = [c["quote"] for c in cited], [c["title"] or "" for c in cited]
-    found = []
-    for disagreement in disagreements(quotes, titles, doubtful=doubtful):
-        places = []
-        for account in disagreement.accounts:
-            citation = cited[account.quotation]
-            document = passages[citation["parent_id"]]
-            begin = citation["start"] - _offset(document)
-            place = cited_place(document, (begin + account.sentence[0], begin + account.sentence[1]))
-            edition = (document.meta.get("work") or {}).get("edition")
-            value = [citation["start"] + at for at in account.value]
-            places.append({"number": citation["number"], **place, "edition": edition, "value": value})
-        if places[0]["parent_id"] != places[1]["parent_id"]:
-            pair = {"kind": disagreement.kind, "values": list(disagreement.values), "places": places}
-            found.append({**pair, "disagree": disagreement.sure})
-    return found
-
-
-def disagreements_of(
-    citations: Sequence[Mapping[str, Any]],
-    documents: Sequence[Document],
-    judged: Sequence[Mapping[str, Any]] = (),
-) -> list[dict[str, Any]]:
-    """Find cited places of different passages that disagree, by rule or, where a model has judged them, as it says."""
-    decided = {_values_of(pair): pair["disagree"] for pair in judged}
-    by_values: dict[tuple[str, ...], dict[str, Any]] = {}
-    for pair in compared_places(citations, documents, doubtful=bool(judged)):
-        if decided.get(_values_of(pair), pair.pop("disagree")):
-            by_values.setdefault((pair["kind"], *sorted(pair["values"])), pair)
-    found: list[dict[str, Any]] = []
-    shown: set[tuple[Any, ...]] = set()
-    for pair in by_values.values():
-        if not _values_of(pair) <= shown:  # two pairs show all of three accounts
-            shown |= _values_of(pair)
-            found.append(pair)
-    return found[:_MOST_DISAGREEMENTS]
-
-
-def _values_of(pair: Mapping[str, Any]) -> frozenset[tuple[Any, ...]]:
-    return frozenset((pair["kind"], place["parent_id"], *place["value"]) for place in pair["places"])
 
 
 def write_cited(parts: ClaimedText, cited: Sequence[CitedClaim]) -> tuple[str, list[tuple[int, int]]]:

@@ -70,7 +70,6 @@ def _print_rest(console: Console, answer: dict[str, Any]) -> None:
     elif answer["citations"]:
         _print_citations(console, answer["citations"])
     metadata = answer["metadata"]
-    _print_disagreements(console, metadata.get("disagreements") or [])
     for sentence in _reservations(answer):
         print_indented(console, Text(sentence), 2)
         console.print()
@@ -109,18 +108,6 @@ def _print_citations(console: Console, citations: list[dict[str, Any]]) -> None:
             style = _VERDICT_STYLES.get(citation["verdict"], "")
             print_indented(console, Text.assemble(_quote(citation["quote"]), (verdict, style)), 6)
     console.print()
-
-
-def _print_disagreements(console: Console, found: list[dict[str, Any]]) -> None:
-    for disagreement in found:
-        kind = disagreement["kind"]
-        print_indented(console, Text(f"The sources disagree: different {kind}s.", style="bold yellow"), 2)
-        for place in disagreement["places"]:
-            _print_head(console, place)
-            text = Text(place["quote"], style="italic")
-            text.stylize("bold", place["value"][0] - place["start"], place["value"][1] - place["start"])
-            print_indented(console, text, 6)
-        console.print()
 
 
 def _print_head(console: Console, citation: dict[str, Any]) -> None:

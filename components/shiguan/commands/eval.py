@@ -1,17 +1,15 @@
-"""`shiguan eval`: measure a mode, make questions to measure with, and compare two runs."""
+"""`shiguan eval`: measure a mode, and make questions to measure with."""
 
 import argparse
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shiguan.commands.options import print_json, print_line, print_result, refuse_to_replace, tenant
+from shiguan.commands.options import print_json, print_line, print_result, tenant
 from shiguan.commands.terminal import IngestProgress, track
 from shiguan.engine.library import Library
 from shiguan.errors import RefusedError
-from shiguan.evaluation.comparison import compare_results, comparison_report, write_comparison
 from shiguan.evaluation.golden_maker import (
     GOLDEN_FILE,
     MOST_FRUITLESS,
@@ -26,7 +24,7 @@ from shiguan.evaluation.measurement import Plan, measure
 from shiguan.evaluation.provenance import ingest_corpus, prompt_hashes
 from shiguan.evaluation.questions import QuestionSet, read_golden_set, read_retrieval_set
 from shiguan.evaluation.report import run_report, write_report
-from shiguan.evaluation.results import RunStore, read_results
+from shiguan.evaluation.results import RunStore
 from shiguan.evaluation.tables import print_report
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.tenants import of_tenant
@@ -123,19 +121,3 @@ def _lines(made: dict[str, Any], output: Path) -> Iterator[str]:
             yield f"  They differ on {', '.join(review['disagreements'][:10])}"
     golden = output / GOLDEN_FILE
     yield f"The set is {golden}; measure with: shiguan eval answers --golden {golden}"
-
-
-def compare(options: argparse.Namespace) -> int:
-    comparison = compare_results(read_results(options.a), read_results(options.b))
-    if options.output is not None:
-        files = (options.output / f"comparison{ending}" for ending in (".html", ".md", ".json"))
-        options.output.mkdir(parents=True, exist_ok=True)
-        refuse_to_replace(options, *files)
-        write_comparison(comparison, options.output)
-    if options.json:
-        print_json(comparison.to_json())
-    else:
-        print_report(replace(comparison_report(comparison), title=f"B {options.b} against A {options.a}"))
-        if options.output is not None:
-            print_line(f"comparison.html, .md and .json are in {options.output}")
-    return 1 if comparison.breaches else 0

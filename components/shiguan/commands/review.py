@@ -1,7 +1,6 @@
 """`shiguan why`, `replay` and `feedback`: how answers came about, and what readers said of them."""
 
 import argparse
-from typing import Any
 
 from rich.text import Text
 
@@ -17,7 +16,8 @@ from shiguan.commands.options import (
 from shiguan.commands.terminal import place_line
 from shiguan.engine.feedback import FeedbackFile
 from shiguan.engine.pipeline_run import checked_question
-from shiguan.engine.receipts import Replay, read_receipt
+from shiguan.engine.receipts import read_receipt
+from shiguan.engine.receipts import replay as still_said
 from shiguan.errors import RefusedError
 from shiguan.evaluation.attribution import LABELS, Attribution, ExpectedPassage, ExpectedPassages, TracedMode, attribute
 from shiguan.resources import data_folder
@@ -85,51 +85,22 @@ def replay(options: argparse.Namespace) -> int:
             f"The receipt is of the tenant `{shortened(receipt.tenant_id)}` in the deployment "
             f"`{shortened(receipt.deployment)}`. Name both with `--tenant` and `--deployment`."
         )
-    again = Replay(receipt, open_library(options).stores["parents"], tenant_id=tenant(options))
-    result: dict[str, Any] = {
-        **receipt.answer.model_dump(include={"query", "status", "mode"}),
-        **receipt.model_dump(include={"id", "written"}),
-        "citations": again.citations(),
-        "passages": {"read": len(receipt.passages), "lost": again.lost},
-    }
-    if options.prompt:
-        result["prompt"] = receipt.messages
-    print_result(options, result, *(shortened(line, len(line)) for line in "\n".join(_lines(result)).split("\n")))
-    as_it_was = all(entry["state"] in ("stands", "moved", "outside") for entry in result["citations"])
-    return 0 if as_it_was else 1
-
-
-def _lines(result: dict[str, Any]) -> list[str]:
+    states = still_said(receipt, open_library(options).stores["parents"], tenant_id=tenant(options))
+    citations = [
+        {**cited.model_dump(), "state": state} for cited, state in zip(receipt.answer.citations, states, strict=True)
+    ]
+    answer = receipt.answer.model_dump(include={"query", "status", "mode"})
+    result = {**answer, **receipt.model_dump(include={"id", "written"}), "citations": citations}
     lines = [result["query"], f"  {result['status']} · {result['mode']} · {result['written']}", ""]
-    for entry in result["citations"]:
-        now = entry["now"]
-        lines.append(f"  [{entry['number']}] {entry['state']:<8}{place_line(entry)}")
-        lines.append(f"      {' '.join(entry['quote'].split())}")
-        if now:
-            lines.append(f"      now {place_line(now)}, {now['start']:,} to {now['end']:,} of {now['parent_id']}")
-    read, lost = result["passages"]["read"], result["passages"]["lost"]
-    lines.append(f"  {read} passages were read; {'all are' if not lost else f'{read - len(lost)} are'} there as read.")
-    for message in result.get("prompt") or ():
-        lines += ["", f"--- {message['role']}", message["text"]]
-    if result.get("prompt") == []:
-        lines += ["", "The receipt holds no prompt: no model was asked, or prompts were not kept."]
-    return lines
+    for entry in citations:
+        lines += [f"  [{entry['number']}] {entry['state']:<8}{place_line(entry)}", f"      {one_line(entry['quote'])}"]
+    print_result(options, result, *(shortened(line, len(line)) for line in "\n".join(lines).split("\n")))
+    return 1 if "gone" in states else 0
 
 
 def forget(options: argparse.Namespace) -> int:
-    file = open_feedback(options)
-    print_json({"deleted": file.forget(tenant(options), receipt=options.receipt, days=options.older_than)})
-    return 0
-
-
-def export(options: argparse.Namespace) -> int:
-    for entry in open_feedback(options).entries(tenant(options)):
-        print_json(entry)
-    return 0
-
-
-def open_feedback(options: argparse.Namespace) -> FeedbackFile:
-    """Open the judgements in the data folder; a mistyped folder is refused, not created."""
     if options.data_dir is not None and not options.data_dir.is_dir():
         raise RefusedError(f"There is no folder `{options.data_dir}`. Correct `--data-dir`.")
-    return FeedbackFile(data_folder(options.data_dir))
+    file = FeedbackFile(data_folder(options.data_dir))
+    print_json({"deleted": file.forget(tenant(options), receipt=options.receipt, days=options.older_than)})
+    return 0

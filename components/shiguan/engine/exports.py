@@ -5,10 +5,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from shiguan.answer.quotations import QUOTING
 from shiguan.engine.annotations import annotation_sets
@@ -43,7 +42,6 @@ class Entry:
     work: dict[str, Any]
     source: str = ""
     quotes: list[tuple[int, str, str]] = field(default_factory=list)
-    disputes: list[str] = field(default_factory=list)
 
     def fields(self, receipt: str) -> dict[str, list[str]]:
         """Return the fields of a bibliography; `note` has what no other one can hold."""
@@ -57,7 +55,7 @@ class Entry:
         identifiers = [f"Identifier: {text}" for text in found.pop("other")]
         work = {name: self.work.get(name, []) for name in WORK_FIELDS if name != "identifier"}
         fields = {name: [value] if isinstance(value, str) else value for name, value in (work | found).items()}
-        fields["note"] = [*quotes, *self.disputes, *identifiers, _signed(receipt)]
+        fields["note"] = [*quotes, *identifiers, _signed(receipt)]
         return {name: values for name, values in fields.items() if values}
 
     def reference(self, form: Callable[[str], str] = str, title: str = "{}") -> str:
@@ -101,40 +99,7 @@ def cited_entries(receipt: Receipt, parents: Any, own: Mapping[str, Any]) -> lis
         entry = entries.setdefault(key, Entry(f"{slug}-{len(entries) + 1}", work, citation.source))
         quote = (citation.number, _place(citation), _line(citation.quote))
         entry.quotes += [quote] if quote not in entry.quotes else []
-    for line, places in _disputes(receipt):
-        numbers = {place.number for place in places}
-        for entry in entries.values():
-            if line not in entry.disputes and any(number in numbers for number, _, _ in entry.quotes):
-                entry.disputes.append(line)
     return list(entries.values())
-
-
-class _Dispute(BaseModel):
-    """A disagreement of the answer object; checked, because a receipt may be anybody's file."""
-
-    kind: Literal["number", "date", "name"]
-    places: Annotated[list[CitedSpan], Field(min_length=2, max_length=2)]
-
-
-_DISPUTES = {
-    "en": ("The sources give different {}s: {}", "; ", {}),
-    "zh": ("各书{}不同：{}", "；", {"number": "数字", "date": "年代", "name": "人名地名"}),
-}
-
-
-def _disputes(receipt: Receipt) -> list[tuple[str, list[CitedSpan]]]:
-    """Write the disagreements of the sources, one line each, with the marks of both quotations."""
-    metadata = receipt.answer.other("metadata", dict) or {}
-    try:
-        found = TypeAdapter(list[_Dispute]).validate_python(metadata.get("disagreements") or [])
-    except ValidationError:
-        return []
-    frame, between, kinds = _DISPUTES["zh" if metadata.get("language") == "zh" else "en"]
-    lines = []
-    for dispute in found:
-        quotes = between.join(f"“{_line(place.quote)}”[{place.number}]" for place in dispute.places)
-        lines.append((frame.format(kinds.get(dispute.kind, dispute.kind), quotes), dispute.places))
-    return lines
 
 
 def read_sources(path: Path, tenant_id: str) -> dict[str, dict[str, Any]]:
@@ -250,13 +215,11 @@ def _footnotes(entries: list[Entry], form: Callable[[str], str] = str, title: st
 
 def _paragraphs(receipt: Receipt, entries: list[Entry]) -> list[tuple[str, bool]]:
     """Return the paragraphs of an answer, each with whether it is a quotation."""
-    disputes = [(line, False) for line, _ in _disputes(receipt)]
     if receipt.answer.status in QUOTING:
         quotes = [(number, quote) for entry in entries for number, _, quote in entry.quotes]
-        quoted = [(f"{quote}[{number}]", True) for number, quote in sorted(quotes)]
-        return quoted + disputes
+        return [(f"{quote}[{number}]", True) for number, quote in sorted(quotes)]
     parts = re.split(r"\n\s*\n", receipt.answer.other("answer", str) or "")
-    return [*((line, False) for part in parts if (line := _line(part))), *disputes]
+    return [(line, False) for part in parts if (line := _line(part))]
 
 
 _ESCAPED_MARK = re.compile(r"\\\[(\d{1,9})\\\]")

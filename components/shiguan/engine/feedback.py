@@ -38,7 +38,7 @@ class FeedbackFile:
         self.most = most
 
     def give(self, receipt: Receipt, kind: str, note: str = "", *, reader: str) -> dict[str, Any]:
-        """Keep a judgement, its note as one line without control characters, and return it as it is listed."""
+        """Keep a judgement, its note as one line without control characters, and return it as it is kept."""
         if kind not in get_args(Kind):
             raise RefusedError(
                 f"`{one_line(kind)[:40]}` is not a kind of feedback. Expected {', '.join(get_args(Kind))}."
@@ -56,7 +56,7 @@ class FeedbackFile:
         }  # fmt: skip
         text = json.dumps(content, ensure_ascii=False).encode("utf-8", "replace").decode()
         with self._open(writing=True) as run:
-            inserted = run(
+            run(
                 "INSERT OR REPLACE INTO feedback (tenant, receipt, reader, content) VALUES (?, ?, ?, ?)",
                 (tenant, receipt.id, reader, text),
             )
@@ -65,18 +65,8 @@ class FeedbackFile:
                 "(SELECT number FROM feedback WHERE tenant = ? ORDER BY number DESC LIMIT 1 OFFSET ?)",
                 (tenant, tenant, self.most),
             )
-        return {"number": inserted.lastrowid, **json.loads(text)}
-
-    def entries(self, tenant_id: str, *, before: int = 2**63 - 1, limit: int = -1) -> Iterator[dict[str, Any]]:
-        """Yield a tenant's judgements with a number below `before`, newest first, at most `limit`."""
-        if self.path.is_file():
-            with self._open() as run:
-                for number, content in run(
-                    "SELECT number, content FROM feedback WHERE tenant = ? AND number < ? ORDER BY number DESC LIMIT ?",
-                    (tenant_id, before, limit),
-                ):
-                    with suppress(ValueError, TypeError):  # one that does not fit is left out
-                        yield {"number": number, **json.loads(content)}
+        kept: dict[str, Any] = json.loads(text)
+        return kept
 
     def forget(self, tenant_id: str, *, receipt: str | None = None, days: int | None = None) -> int:
         """Delete a tenant's judgements of a receipt, or those older than some days, and return how many."""

@@ -60,10 +60,9 @@ class Mode:
 
     def _sender(self, receiver: str, socket: str) -> str:
         edges: list[tuple[str, str, dict[str, Any]]] = list(self.pipeline.graph.in_edges(receiver, data=True))
-        senders = (
-            f"{sender}.{edge['from_socket'].name}" for sender, _, edge in edges if edge["to_socket"].name == socket
-        )
-        return next(senders, "")
+        named = [(sender, edge["from_socket"].name) for sender, _, edge in edges if edge["to_socket"].name == socket]
+        # What ends a question early also sends to `replies`, but from an output of another name.
+        return next((f"{sender}.{name}" for sender, name in sorted(named, key=lambda one: one[1] != socket)), "")
 
     def require_answers(self) -> None:
         """Raise an error that names the modes that answer, if the file has no output `answers`."""

@@ -1,8 +1,4 @@
-"""
-Receipts of answers: all that is needed to show later how an answer came about, identified by a hash of the content.
-
-A replay compares the passages of a receipt with the current library.
-"""
+"""Receipts of answers: what is needed to show later how an answer came about, identified by a hash of the content."""
 
 import asyncio
 import hashlib
@@ -11,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from haystack import Document, GeneratedAnswer
-from pydantic import BaseModel, Field, NonNegativeInt, TypeAdapter, ValidationError
+from haystack import GeneratedAnswer
+from pydantic import BaseModel, Field, NonNegativeInt
 
 from shiguan import __version__
 from shiguan.errors import RefusedError, StoreFullError
@@ -94,17 +90,6 @@ class Receipt(BaseModel, extra="forbid"):
         if self.tenant_id != tenant_id:
             raise RefusedError("The receipt is of another tenant. Name the one that asked with `--tenant`.")
 
-    @property
-    def messages(self) -> list[dict[str, str]]:
-        """The prompt, as role and text; none where no model was asked or prompts were not kept."""
-        rendered = self.prompt.get("prompt_rendered")
-        found = rendered.get("messages") if isinstance(rendered, dict) else None
-        try:
-            messages = TypeAdapter(list[dict[str, str]]).validate_python(found or [])
-            return [{"role": message["role"], "text": message["text"]} for message in messages]
-        except (ValidationError, KeyError):
-            return []
-
     def own_id(self) -> str:
         return text_sha256(json.dumps({**self.model_dump(mode="json"), "id": ""}, sort_keys=True))
 
@@ -171,85 +156,31 @@ def read_receipt(path: Path) -> Receipt:
     return receipt
 
 
-class Replay:
-    """Compares a receipt with the passages of one tenant; passages of other tenants are not found."""
+def replay(receipt: Receipt, parents: Any, *, tenant_id: str) -> list[str]:
+    """
+    Return for each citation of a receipt whether its source in the tenant's library still says so.
 
-    def __init__(self, receipt: Receipt, parents: Any, *, tenant_id: str) -> None:
-        self.receipt = receipt
-        self._parents = parents
-        self._tenant_id = tenant_id
-        self._read = {passage.id: passage for passage in receipt.passages}
-        ids = sorted({*self._read, *(citation.parent_id for citation in receipt.answer.citations)})
-        self._found = {parent.id: parent for parent in self._where("id", "in", ids)} if ids else {}
+    `stands`: the source has the words that are cited; `gone`: it has others, or is not there; `outside`: a tool found
+    them outside the library, so they cannot be checked.
+    """
 
-    @property
-    def is_stale(self) -> bool:
-        """Whether a passage that the answer cites has changed or is gone."""
-        return any(self._state(citation) == "gone" for citation in self.receipt.answer.citations)
+    def contents(field: str, operator: str, value: Any) -> dict[str, str]:
+        found = parents.filter_documents(of_tenant(tenant_id, where(field, operator, value)))
+        return {parent.id: parent.content or "" for parent in found}
 
-    @property
-    def lost(self) -> list[int]:
-        return [read.number for read in self.receipt.passages if not _is_as_read(self._found.get(read.id), read)]
-
-    def citations(self) -> list[dict[str, Any]]:
-        """
-        Return each citation with its `state`, and `now`, where its words are if that is another place.
-
-        `stands`: the words are where they were; `moved`: they are in another passage or span; `changed`: the source is
-        there without them; `gone`; `outside`: a tool found them outside the library, so they cannot be checked.
-        """
-        citations = self.receipt.answer.citations
-        entries = [{**cited.model_dump(), "state": self._state(cited), "now": None} for cited in citations]
-        lost = [pair for pair in zip(entries, citations, strict=True) if pair[0]["state"] == "gone"]
-        owned = of_tenant(self._tenant_id)
-        names = {meta.get("source") for meta in self._parents.list_meta(owned, ["source"])} if lost else set()
-        own = {cited.source for _, cited in lost}
-        # Source by source, so that a large library is never in memory; the cited ones first.
-        for name in sorted(names - {None}, key=lambda name: (name not in own, name)):
-            parents = self._where("meta.source", "==", name)
-            for entry, cited in lost:
-                if entry["now"] is None:
-                    entry["now"] = self._place_of(cited, parents)
-                    if entry["now"] is not None or name == cited.source:
-                        entry["state"] = "changed" if entry["now"] is None else "moved"
-        return entries
-
-    def _state(self, citation: CitedSpan) -> str:
+    citations = receipt.answer.citations
+    read = contents("id", "in", sorted({citation.parent_id for citation in citations})) if citations else {}
+    now: dict[str, dict[str, str]] = {}
+    states = []
+    for citation in citations:
+        state, quote = "gone", citation.quote
         if citation.other("origin", str) == "tool":
-            return "outside"
-        return "stands" if _stands(self._found.get(citation.parent_id), citation) else "gone"
-
-    def _where(self, field: str, operator: str, value: Any) -> list[Document]:
-        found = self._parents.filter_documents(of_tenant(self._tenant_id, where(field, operator, value)))
-        return sorted(found, key=lambda parent: parent.meta.get("position", 0))
-
-    def _place_of(self, citation: CitedSpan, parents: list[Document]) -> dict[str, Any] | None:
-        """
-        Find the words of a citation in the passages of one source: in the same passage, or in another one.
-
-        In sources other than the cited one only the whole passage counts: a few words may occur there by chance.
-        """
-        passage = self._read.get(citation.parent_id)
-        for parent in parents:
-            if passage and _stands(parent, citation) and _is_as_read(parent, passage):
-                return _place(parent, citation, citation.start)
-        for parent in parents:
-            same = parent.meta.get("source") == citation.source
-            if same and citation.quote and (at := (parent.content or "").find(citation.quote)) >= 0:
-                return _place(parent, citation, at)
-        return None
-
-
-def _stands(parent: Document | None, citation: CitedSpan) -> bool:
-    return parent is not None and (parent.content or "")[citation.start : citation.end] == citation.quote
-
-
-def _is_as_read(parent: Document | None, passage: ReadPassage) -> bool:
-    return (
-        parent is not None and text_sha256((parent.content or "")[slice(*passage.cut or (0, None))]) == passage.sha256
-    )
-
-
-def _place(parent: Document, citation: CitedSpan, start: int) -> dict[str, Any]:
-    place = {name: parent.meta.get(name) for name in ("source", "section")}
-    return {"parent_id": parent.id, **place, "start": start, "end": start + len(citation.quote)}
+            state = "outside"
+        elif quote and read.get(citation.parent_id, "")[citation.start : citation.end] == quote:
+            state = "stands"
+        elif quote:
+            if citation.source not in now:
+                now[citation.source] = contents("meta.source", "==", citation.source)
+            state = "stands" if any(quote in text for text in now[citation.source].values()) else "gone"
+        states.append(state)
+    return states

@@ -1,6 +1,6 @@
 """Grades an answer as a reader would: is it supported, does it answer the question, is it complete, is it clear."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -9,8 +9,7 @@ from haystack.components.embedders.types import DocumentEmbedder
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
-from shiguan.claims.checker import CheckedClaim, ClaimChecker, checker_of, numbered_passages
-from shiguan.claims.citations import cited_place, compared_places
+from shiguan.claims.checker import CheckedClaim, checker_of, numbered_passages
 from shiguan.claims.claim_support import Verdict
 from shiguan.claims.claims import whole_reply
 from shiguan.claims.verbatim import find_verbatim
@@ -34,7 +33,7 @@ _SURE, _SURE_RELEVANCE = 0.8, 8.0
 # The average of the marks with which an answer passes; no mark may be below half of it.
 _PASSING = 7.0
 _SCORES: dict[Verdict, float] = {"supported": 0.9, "partial": 0.5, "unsupported": 0.15, "contradicted": 0.05}
-_MOST_SUGGESTIONS, _MOST_PAIRS, _LONGEST, _LONGEST_REASON = 3, 8, 500, 300
+_MOST_SUGGESTIONS, _LONGEST, _LONGEST_REASON = 3, 500, 300
 
 
 class AnswerGrader(Serializable):
@@ -43,16 +42,16 @@ class AnswerGrader(Serializable):
 
     An argument of `HallucinationGrader`, which acts on the grade. The marks are `support` (do the passages say so),
     `relevance` (does it answer the question), `completeness` (does it give every relevant point) and `clarity` (is it
-    plain and without repetition). Only where the local check is unsure about a claim or the answer's relevance, or
-    cited sources seem to disagree, is a model asked, once for everything: the marks, the verdicts on the unsure claims,
-    whether sources that seem to or may disagree do, what is missing and how to do better. An answer whose average is
+    plain and without repetition). Only where the local check is unsure about a claim or the answer's relevance
+    is a model asked, once for everything: the marks, the verdicts on the unsure claims, what is missing and how to do
+    better. An answer whose average is
     below 7, or any mark below 3.5, does not pass; one whose relevance is below 3.5 does not answer. Without a model, or
     with a broken reply, the marks are those of the local check; they are coarse, have `judge: "local"`, and never fail
     an answer.
 
     The model is asked for JSON: `{"claims": [{"id": 1, "verdict": "supported", "source": 1, "quote": "…", "reason":
     "…"}], "support": 9, "relevance": 8, "completeness": 7, "clarity": 8, "missing": "…", "feedback": "…",
-    "suggestions": ["…"]}`, and where sources may disagree for `"pairs": [{"id": 1, "disagree": true}]` as well.
+    "suggestions": ["…"]}`.
     """
 
     def __init__(self, chat_generator: ChatGenerator | None = None) -> None:
@@ -68,7 +67,7 @@ class AnswerGrader(Serializable):
 
     async def graded(self, answer: GradedAnswer) -> GradedAnswer:
         """
-        Add the grade of a checked answer, and the model's verdicts on its claims and pairs if it was asked.
+        Add the grade of a checked answer, and the model's verdicts on its claims if it was asked.
 
         The grade has `judge` (`llm` or `local`), `judged` (how many of the `claims` the model decided), `passed`,
         `answers`, `overall` (the average), the four marks, `missing`, `feedback` and `suggestions`.
@@ -102,41 +101,25 @@ def check_answer(
     language: str | None,
     *,
     embedder: DocumentEmbedder | None = None,
-    paired: bool = True,
 ) -> GradedAnswer:
-    """
-    Check a reply by words and, where that does not decide every verdict, by meaning if there is an embedder.
-
-    Places that may disagree are paired for a judge; without one `CitationExtractor` decides, by the same rule.
-    """
+    """Check a reply by words and, where that does not decide every verdict, by meaning if there is an embedder."""
     reply, numbered = whole_reply(reply), numbered_passages(documents)
     checker = checker_of(numbered, question)
     parts = checker.split((reply.text or "").strip())
     read = [] if checker.says_nothing(parts) else checker.read(parts)
     # All claims or none, because the score of a claim depends on those of the others.
-    wanted = checker.windows(read) if checker.needs_similarities(read, _SURE) else []
+    wanted = checker.windows(read) if checker.needs_similarities(read) else []
     similarities, warnings = try_similarities(embedder, wanted)
     claims = checker.judge(read, similarities)
-    passages = list(numbered.values())
-    cited = _cited(claims, numbered, checker) if paired else []
     return GradedAnswer(
         reply=reply,
         question=question,
         language=language or detect_language(question),
         parts=parts,
-        documents=passages,
+        documents=list(numbered.values()),
         claims=claims,
-        pairs=tuple(compared_places(cited, passages, doubtful=True)[:_MOST_PAIRS]),
         warnings=tuple(warnings),
     )
-
-
-def _cited(claims: Sequence[CheckedClaim], numbered: Mapping[int, Document], checker: ClaimChecker) -> list[Any]:
-    """Give the places of the passages that the marks of claims name, and those that support them best."""
-    found = [(n, checker.relation(claim.stated, n)) for claim in claims for n in claim.claim.numbers if n in numbered]
-    found += [(checker.numbers[claim.support.passage], claim.support) for claim in claims if claim.support.passage >= 0]
-    known = ((number, support) for number, support in found if support.verdict in ("supported", "partial"))
-    return [{"number": number, **cited_place(numbered[number], (s.start, s.end))} for number, s in known]
 
 
 def _unsure(answer: GradedAnswer) -> list[CheckedClaim]:
@@ -148,8 +131,7 @@ def _unsure(answer: GradedAnswer) -> list[CheckedClaim]:
 def _needs_judge(answer: GradedAnswer) -> bool:
     if not answer.parts.claims or answer.is_not_found:
         return False
-    seem = any(pair["disagree"] for pair in answer.pairs)
-    return bool(_unsure(answer)) or seem or answer.grade["relevance"] < _SURE_RELEVANCE
+    return bool(_unsure(answer)) or answer.grade["relevance"] < _SURE_RELEVANCE
 
 
 def _local_grade(answer: GradedAnswer) -> dict[str, Any]:
@@ -182,13 +164,6 @@ def grade_messages(answer: GradedAnswer) -> list[ChatMessage]:
         question=neutral_text(answer.question),
         answer=neutral_text(answer.parts.text),
         claims=[neutral_text(" ".join(claim.stated.split())) for claim in _unsure(answer)],
-        pairs=[
-            [
-                neutral_text(" ".join(f"“{value}”: {place['quote']}".split()))
-                for value, place in zip(pair["values"], pair["places"], strict=True)
-            ]
-            for pair in answer.pairs
-        ],
         language=answer.language,
     )
 
@@ -197,7 +172,7 @@ def read_grade(reply: str, answer: GradedAnswer) -> GradedAnswer | None:
     """Read a model's marks, all of them or none, what the answer lacks, and its verdicts; None without marks or any."""
     found = json_object(reply, _ASPECTS[1]) or {}
     marks = {aspect: json_number(found.get(aspect), low=0, high=10) for aspect in _ASPECTS}
-    by_id, by_pair = (_by_id(found.get(name)) for name in ("claims", "pairs"))
+    by_id = _by_id(found.get("claims"))
     is_marked = None not in marks.values()
     if not is_marked and not by_id:
         return None
@@ -206,11 +181,6 @@ def read_grade(reply: str, answer: GradedAnswer) -> GradedAnswer | None:
         for place, claim in enumerate(_unsure(answer), start=1)
         if place in by_id and str(by_id[place].get("verdict", "")).strip().lower() in get_args(Verdict)
     }
-    decided = (by_pair.get(place, {}).get("disagree") for place in range(1, len(answer.pairs) + 1))
-    pairs = tuple(
-        {**pair, "disagree": said} if isinstance(said, bool) else pair
-        for pair, said in zip(answer.pairs, decided, strict=True)
-    )
     suggestions = found.get("suggestions")
     texts = map(_line, suggestions if isinstance(suggestions, list) else [suggestions])
     grade = {
@@ -222,7 +192,7 @@ def read_grade(reply: str, answer: GradedAnswer) -> GradedAnswer | None:
         "suggestions": [text for text in texts if text][:_MOST_SUGGESTIONS],
     }
     claims = [judged.get(claim.index, claim) for claim in answer.claims]
-    return replace(answer, claims=claims, pairs=pairs, grade=grade)
+    return replace(answer, claims=claims, grade=grade)
 
 
 def _by_id(items: Any) -> dict[int, dict[str, Any]]:

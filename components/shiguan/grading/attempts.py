@@ -58,8 +58,7 @@ class GradedAnswer:
     """
     The reply of one round, with what the local check and then the judge found.
 
-    `pairs` are cited places that may disagree, those first of which the rule is sure, each with what it or the judge
-    says. The grade is empty without an `AnswerGrader`.
+    The grade is empty without an `AnswerGrader`.
     """
 
     reply: ChatMessage
@@ -68,7 +67,6 @@ class GradedAnswer:
     parts: ClaimedText
     documents: list[Document]
     claims: list[CheckedClaim]
-    pairs: tuple[dict[str, Any], ...] = ()
     grade: dict[str, Any] = field(default_factory=dict)
     number: int = 1
     warnings: tuple[str, ...] = ()

@@ -165,7 +165,7 @@ def finished(best: GradedAnswer, attempt: Attempt, on_unsupported: OnUnsupported
         "grade": {name: value for name, value in grade.items() if name not in ("feedback", "suggestions", "missing")},
     }
     verdicts = best.verdicts()
-    meta = {**reply.meta, "grounding": grounding, "verdicts": verdicts, "pairs": best.pairs}
+    meta = {**reply.meta, "grounding": grounding, "verdicts": verdicts}
     final = ChatMessage.from_assistant(text or not_found_sentence(_MODE, best.language), meta=meta)
     return {
         "replies": [final],

@@ -13,7 +13,7 @@ from shiguan.errors import ModelMissingError
 from shiguan.grading.answer_grader import AnswerGrader, check_answer
 from shiguan.grading.attempts import Attempt
 from shiguan.grading.decision import OnUnsupported, decide, finished
-from shiguan.llm.calls import blocking, is_available, warm_up_generator
+from shiguan.llm.calls import blocking, warm_up_generator
 from shiguan.llm.run import check_in_thread
 from shiguan.serialization import Serializable
 
@@ -39,9 +39,8 @@ class HallucinationGrader(Serializable):
     only supported in part stands if a judge has read it: otherwise its words alone were compared. Where a sentence is
     removed, a whole clause before the unsupported one may stay; where no whole sentence is left, it is refused. The
     reply's `meta["grounding"]` shows what happened: `status` (`accepted`, `marked`, `removed`, `refused`,
-    `not_found`), `attempts`, `chosen`, `history`, `removed`, `grade`, `llm_calls`; with a judge `meta["pairs"]` names
-    cited places that may disagree, and whether they do. All attempts and grades together take at most four successive
-    model calls.
+    `not_found`), `attempts`, `chosen`, `history`, `removed`, `grade`, `llm_calls`. All attempts and grades together
+    take at most four successive model calls.
 
     Example:
     ```python
@@ -131,8 +130,7 @@ class HallucinationGrader(Serializable):
             return {"replies": [], "documents": documents, "verdicts": [], "warnings": [], "llm_calls": 0}
         compared = self.claim_matcher.compared(documents, filters) if self.claim_matcher and documents else documents
         check = partial(check_answer, replies[0], compared, query or this.question, language)
-        judged = self.answer_grader is not None and is_available(self.answer_grader.chat_generator)
-        answer = await check_in_thread(partial(check, embedder=self.document_embedder, paired=judged))
+        answer = await check_in_thread(partial(check, embedder=self.document_embedder))
         if self.answer_grader is not None:
             answer = await self.answer_grader.graded(answer)
         read = bool(answer.grade) and (answer.grade["judge"] == "llm" or answer.grade["judged"] > 0)

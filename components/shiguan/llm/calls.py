@@ -5,12 +5,12 @@ import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, ParamSpec, TypeGuard, TypeVar
+from typing import Any, Literal, ParamSpec, TypeGuard, TypeVar
 from weakref import WeakSet
 
-from haystack import logging
+from haystack import Document, logging
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
@@ -52,6 +52,22 @@ class LlmReply:
 
     text: str = ""
     failure: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """
+    How a question ended without a reply of the model that answers; `CitationExtractor` writes the answer from it.
+
+    `kind` is the answer's status, or `unanswered` where passages were found and no model could be asked; `reason` says
+    why. `texts` are shown: messages of the conversation, or a sentence. `meta` is added to that of the answer.
+    """
+
+    kind: Literal["unanswered", "not_found", "recalled", "unsearched", "refused"]
+    reason: str = ""
+    texts: tuple[str, ...] = ()
+    documents: tuple[Document, ...] = ()
+    meta: dict[str, Any] = field(default_factory=dict)
 
 
 _BEYOND_BUDGET = LlmReply(failure="The question's budget leaves no call for it")

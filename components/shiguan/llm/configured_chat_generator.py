@@ -32,13 +32,15 @@ class ConfiguredChatGenerator(Serializable):
     `OPENAI_API_KEY` and `OPENAI_BASE_URL`; a base URL without a key is a local server and gets a dummy key. The marks
     of the prompt come back in the meta of its reply.
 
-    There are no replies if no model can be called or, with a warning, if none could be reached before the first token.
-    `CitationExtractor` then quotes the sources, so that the same YAML runs with and without a model.
+    There are no replies if no model can be called or, with a warning, if none could be reached before the first token
+    or accepted its key. `CitationExtractor` then quotes the sources and says why, so that the same YAML runs with and
+    without a model.
 
     A call that fails for a reason that may pass (no connection, 429, 5xx, a reply that is not valid JSON) is retried
     after 1, 2 and 4 seconds, or when the endpoint says; only once where the role has another model, which is asked
-    next, with a warning. A call that timed out is not retried: a slow server would still be busy with it. Neither
-    happens once parts of the answer have been streamed, nor if the endpoint refused the prompt itself.
+    next, with a warning. A call that timed out is not retried: a slow server would still be busy with it; nor is one
+    whose key was refused, but another model is asked. Neither happens once parts of the answer have been streamed, nor
+    if the endpoint refused the prompt itself.
 
     Example in YAML:
     ```yaml
@@ -141,7 +143,7 @@ class ConfiguredChatGenerator(Serializable):
         :param tools: The tools that the model may ask for.
         :returns: `replies`, as many as were asked for; none for an empty prompt, without a model, and where none could
             be reached; `warnings`, why.
-        :raises AnswerError: If a model refuses the prompt or its key, or breaks off in the middle of its answer.
+        :raises AnswerError: If a model refuses the prompt, or breaks off in the middle of its answer.
         """
         self.warm_up()
         if isinstance(messages, str):
@@ -150,12 +152,12 @@ class ConfiguredChatGenerator(Serializable):
         role = self._roles.role_for(self.role, meta.get("asked") or {})
         models = self._models(role)
         if not models:
-            return {"replies": [], "warnings": []}
+            return self._unanswered("no_model")
         marks = next((message.meta for message in reversed(messages) if "prompt" in message.meta), {})
         about: dict[str, Any] = {"role": role, **{name: marks.get(name) for name in ("prompt", "prompt_hash")}}
         fitting = self._fitting(models, estimate_tokens(messages), generation_kwargs)
         prompt = (messages, streaming_callback, generation_kwargs, tools)
-        failure: AnswerError | None = None
+        failure = AnswerError("No model was asked.")
         missed = [] if models[0] in fitting else [(models[0].named.name, "window")]
         for place, model in enumerate(fitting, start=1):
             _note_switches(missed, model.named.name)
@@ -163,7 +165,7 @@ class ConfiguredChatGenerator(Serializable):
             try:
                 replies = await model.reply(*prompt, most_retries=retries, **about)
             except BudgetError:
-                break  # the budget's own warning says so
+                return self._unanswered("budget")  # the budget's own warning says so
             except AnswerError as error:
                 if not error.reason:
                     raise
@@ -173,11 +175,19 @@ class ConfiguredChatGenerator(Serializable):
                 marks |= {"stood_in": True} if model is not models[0] else {}
                 marked = [replace(reply, _meta={**reply.meta, **marks}) for reply in replies]
                 return {"replies": marked, "warnings": []}
-        if failure is not None and self.role != "answer":
+        if self.role != "answer":
             raise failure
-        return {"replies": [], "warnings": [_in_words(failure)] if failure is not None else []}
+        logger.warning("No model answered: {summary}", summary=getattr(failure, "summary", "") or failure.reason)
+        return self._unanswered(failure.reason, _in_words(failure))
 
     run = blocking(run_async)
+
+    def _unanswered(self, reason: str, *warnings: str) -> dict[str, Any]:
+        """Give no reply, and leave the reason to the run, for the answer that is written in its place."""
+        run = current_run()
+        if run is not None and self.role == "answer":
+            run.unanswered = reason
+        return {"replies": [], "warnings": list(warnings)}
 
     def _fitting(
         self, models: list[OpenAIEndpoint], tokens: int, generation_kwargs: dict[str, Any] | None

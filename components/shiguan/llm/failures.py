@@ -62,7 +62,7 @@ def endpoint_error(error: Exception, model: NamedModel, *, stage: str, attempts:
     return EndpointError(
         f"The stage `{stage}` failed{tries}: {place} {cause}. {step}.",
         stage=stage,
-        reason="" if streamed else reason_of(error),
+        reason="" if streamed else reason_of(error) or ("refused_key" if refusal_of(error) == "access" else ""),
         cause=f"the language model {cause.partition(' (')[0]}",
         next_step=step,
         refusal=refusal_of(error),

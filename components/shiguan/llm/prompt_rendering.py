@@ -14,9 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from haystack import Document
 from haystack.components.builders import ChatPromptBuilder
-from haystack.dataclasses import ChatMessage, GeneratedAnswer
+from haystack.dataclasses import ChatMessage
 from jinja2 import FunctionLoader, StrictUndefined
 from jinja2.exceptions import SecurityError, TemplateError
 
@@ -33,7 +32,7 @@ from shiguan.llm.prompts import (
 )
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.llm.template_rules import WHAT_TEMPLATES_DO, faults_of_template, limit_rendering
-from shiguan.resources import read_table, resource_folder
+from shiguan.resources import resource_folder
 
 _MESSAGE_TAG = re.compile(r"\{%[-+]?\s*message\b")
 
@@ -200,27 +199,3 @@ def _shortened(text: str) -> str:
     # A long turn names its topic at the beginning and its point at the end.
     head = _LONGEST_TURN * 2 // 3
     return f"{text[:head]} … {text[head - _LONGEST_TURN :]}"
-
-
-_LONGEST_RECALLED = 600
-
-
-def recalled_answer(query: str, messages: Sequence[str], language: str) -> GeneratedAnswer:
-    """Make the answer that quotes earlier messages of a conversation."""
-    sentences: dict[str, str] = read_table(resource_folder("prompts") / "recalled.yml")
-    text = sentences.get(language, sentences["en"])
-    for message in map(neutral_text, messages):
-        shown = message if len(message) <= _LONGEST_RECALLED else f"{message[:_LONGEST_RECALLED]}…"
-        text += "\n\n" + "\n".join(f"> {line}".rstrip() for line in shown.splitlines())
-    return unwritten_answer(query, text, language, "recalled")
-
-
-def unwritten_answer(
-    query: str, text: str, language: str, status: str, documents: Sequence[Document] = (), **meta: Any
-) -> GeneratedAnswer:
-    """Make an answer that was not written by a model; without citations, unless they are in `meta`."""
-    empty: dict[str, Any] = {
-        "status": status, "citations": [], "language": language, "claims": [], "model": "", "usage": {},
-        "confidence": None,
-    }  # fmt: skip
-    return GeneratedAnswer(data=text, query=query, documents=list(documents), meta={**empty, **meta})

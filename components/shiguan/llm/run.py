@@ -65,7 +65,8 @@ class Run:
     got an answer, and `usage` their tokens by kind; `calls` lists all calls, also failed ones; `requests` counts their
     attempts; `switches` lists where another model stood in, and why; `refused` the stages that the budget left without
     a model; `found` has the ids of the library's passages that the stages `reading` it found; `warned` what parts
-    without an output for warnings warned of. After `stop` no stage begins.
+    without an output for warnings warned of; `unanswered` why the model that answers gave no reply. After `stop` no
+    stage begins.
     """
 
     limits: TimeLimits = field(default_factory=TimeLimits)
@@ -83,6 +84,7 @@ class Run:
     refused: list[str] = field(default_factory=list, init=False)
     found: set[str] = field(default_factory=set, init=False)
     warned: dict[str, None] = field(default_factory=dict, init=False)
+    unanswered: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
         self._running: list[Stage] = []
@@ -290,13 +292,6 @@ def stage_has_ended() -> bool:
     while stage is not None and not stage.ended:
         stage = stage.outer
     return stage is not None
-
-
-def failed_answer() -> str:
-    """Return why the model that was to answer the question failed, as the run's calls name it; empty if none did."""
-    run = current_run()
-    answering = [call for call in run.calls if str(call.get("role", "")).startswith("answer")] if run else []
-    return next((str(call["failed"]) for call in reversed(answering) if call.get("failed")), "")
 
 
 class CheckStoppedError(Exception):

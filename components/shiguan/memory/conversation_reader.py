@@ -7,14 +7,14 @@ from functools import cache, wraps
 from pathlib import Path
 from typing import Any, Literal
 
-from haystack import Document, GeneratedAnswer, component
+from haystack import Document, component
 from haystack.components.embedders.types.protocol import TextEmbedder
 from haystack.dataclasses import ChatMessage
 
 from shiguan.conversations import ConversationStore, SummaryNode, Turn, as_messages
 from shiguan.errors import StoreError
-from shiguan.llm.calls import warm_up_generator
-from shiguan.llm.prompt_rendering import clean_history, recalled_answer, unwritten_answer
+from shiguan.llm.calls import Outcome, warm_up_generator
+from shiguan.llm.prompt_rendering import clean_history
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.memory.earlier_turns import (
     EarlierTurns,
@@ -143,7 +143,7 @@ class ConversationReader(Serializable):
         memory=str,
         messages=list[ChatMessage],
         shown=list[Document],
-        answers=list[GeneratedAnswer],
+        outcome=Outcome,
         thread=dict[str, Any],
         warnings=list[str],
     )
@@ -168,7 +168,7 @@ class ConversationReader(Serializable):
         :param retrieval: `words` or `vectors` to search in only one way: the other retriever then gets no query.
         :param language: The question's language; None to detect it.
         :returns: `question`, as it was asked; `query`, the standalone question, and the same for the retrievers as
-            `word_query` and `vector_query`; or, where nothing is to be searched, `answers` instead of these four.
+            `word_query` and `vector_query`; or, where nothing is to be searched, `outcome` instead of these four.
             Besides these, `source` (`database`, `both` or `history`), `history` (the last turns), `summary`, `memory`,
             `messages` and `shown` (the passages with a number; the messages show those with content) for the prompt;
             `thread`, what is kept with this turn for the next prompt; `warnings`.
@@ -178,16 +178,15 @@ class ConversationReader(Serializable):
         conversation = self._read(tenant_of(filters), conversation_id, history)
         warnings = list(conversation.warnings)
         source, search = route_question(query, conversation.messages)
-        spoken = language or detect_language(query)
-        answer = None
-        if ready := unsearched_answer(query, spoken):
-            answer = unwritten_answer(query, ready, spoken, "unsearched")
+        outcome = None
+        if ready := unsearched_answer(query, language):
+            outcome = Outcome("unsearched", texts=(ready,))
         elif source == "history":
             found = fragments(query, [], conversation.turns, conversation.nodes)
-            answer = recalled_answer(query, [fragment.text for fragment in found], spoken)
-        if answer is not None:
+            outcome = Outcome("recalled", texts=tuple(fragment.text for fragment in found))
+        if outcome is not None:
             start = conversation.in_prompts[0].number if conversation.in_prompts else 0
-            return {"answers": [answer], "source": "history", "thread": {"start": start}, "warnings": warnings}
+            return {"outcome": outcome, "source": "history", "thread": {"start": start}, "warnings": warnings}
         earlier, problem = self._earlier(conversation, filters)
         ways = {"word_query": ("hybrid", "words"), "vector_query": ("hybrid", "vectors")}
         return {

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from haystack import GeneratedAnswer, component
+from haystack import component
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 from haystack.document_stores.types import DocumentStore
 
-from shiguan.llm.calls import NO_LLM, LlmReply, ask_llm_async, blocking, is_available, warm_up_generator
+from shiguan.llm.calls import NO_LLM, LlmReply, Outcome, ask_llm_async, blocking, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object, json_strings
-from shiguan.llm.prompt_rendering import LAST_TURNS, clean_history, recalled_answer, render_prompt
+from shiguan.llm.prompt_rendering import LAST_TURNS, clean_history, render_prompt
 from shiguan.llm.prompts import in_language, read_examples
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.query.query_analyzer import analyse_question
@@ -106,7 +106,7 @@ class QueryRewriter:
         warm_up_generator(self.chat_generator)
 
     @component.output_types(
-        answers=list[GeneratedAnswer],
+        outcome=Outcome,
         query=str,
         queries=list[str],
         word_queries=list[str],
@@ -143,7 +143,7 @@ class QueryRewriter:
             the retrievers as `word_queries` and `vector_queries`, absent for a retriever that is not to search;
             `analysis`, unchanged but for `use_hyde`; `method`, the method used; `plan`, the sub-questions, each with
             `number`, `text` and `needs`; `use_hyde`, from the analysis, never with a plan; `warnings`.
-            Where the conversation answers, `answers` instead of the queries.
+            Where the conversation answers, `outcome` instead of the queries.
         :raises ValueError: If the method is unknown, or `wordings` out of its range.
         """
         if wordings is not None and not 1 <= wordings <= _MOST_QUERIES:
@@ -222,8 +222,8 @@ class _Rewriting:
         if reply.failure:
             return self.unchanged(reply.failure)
         if self._is_about_the_conversation(reply.text):
-            answer = recalled_answer(self.query, [turn.text or "" for turn in self.turns], detect_language(self.query))
-            return {"answers": [answer], "analysis": self.analysis, "method": "none", "warnings": self.warnings}
+            outcome = Outcome("recalled", texts=tuple(turn.text or "" for turn in self.turns))
+            return {"outcome": outcome, "analysis": self.analysis, "method": "none", "warnings": self.warnings}
         question = self.query
         if self.turns:
             question, fault = self._stand_alone(reply.text)

@@ -73,9 +73,15 @@ class ApiError(HTTPException):
         super().__init__(status_code=known.status, detail=self.message, headers=dict(headers) if headers else None)
 
     def body(self) -> dict[str, Any]:
-        """Build the JSON of the reply, which is also the data of a stream's `error` event."""
+        """
+        Build the JSON of the reply, which is also the data of a stream's `error` event.
+
+        Clients of the OpenAI API read `type`, `code` and `param`; others that do not know this server show `detail`.
+        """
         error: dict[str, Any] = {
             "type": self.kind,
+            "code": self.kind,
+            "param": self.fields[0]["field"].partition(".")[0] if self.fields else None,
             "stage": self.stage,
             "message": self.message,
             "next_step": self.next_step,
@@ -83,11 +89,7 @@ class ApiError(HTTPException):
         }
         if self.fields is not None:
             error["fields"] = self.fields
-        return {"error": error}
-
-    def whole(self) -> dict[str, Any]:
-        """Build the JSON with `detail`, which programs that do not know this server show."""
-        return {**self.body(), "detail": f"{self.message} {self.next_step}"}
+        return {"error": error, "detail": f"{self.message} {self.next_step}"}
 
 
 _NOT_AGAIN = "Asking again changes nothing: the operator finds the cause in the server's log"
@@ -155,7 +157,7 @@ def error_response(error: BaseException) -> JSONResponse:
         headers.setdefault("WWW-Authenticate", "Bearer")
     if reply.kind == "store_unavailable":
         headers.setdefault("Retry-After", _RETRY_SECONDS)
-    return JSONResponse(reply.whole(), status_code=reply.status_code, headers=headers)
+    return JSONResponse(reply.body(), status_code=reply.status_code, headers=headers)
 
 
 def log_failure(error: BaseException) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
@@ -35,10 +35,6 @@ class ServerEvent(NamedTuple):
 _BEAT = ServerEvent({}, comment="still at work")
 
 
-def _error_body(error: BaseException) -> dict[str, Any]:
-    return counted(error).body()
-
-
 class EventStreamResponse(StreamingResponse):
     """
     A stream owes its reader exactly one terminal event and then `[DONE]`, from which a reader knows a complete one. It
@@ -46,15 +42,10 @@ class EventStreamResponse(StreamingResponse):
     and at once, since a language model may be writing for it.
     """
 
-    def __init__(
-        self,
-        events: AsyncGenerator[ServerEvent, None],
-        error_body: Callable[[BaseException], dict[str, Any]] = _error_body,
-    ) -> None:
+    def __init__(self, events: AsyncGenerator[ServerEvent, None]) -> None:
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         super().__init__((), media_type="text/event-stream", headers=headers)
         self._events = events
-        self._error_body = error_body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         """Send the stream; a caller who hangs up is noticed by what runs the request."""
@@ -75,7 +66,7 @@ class EventStreamResponse(StreamingResponse):
                 error = ApiError(cut_off.args[0])
             except Exception as failure:
                 error = failure
-            end = b"" if error is None or terminal else ServerEvent(self._error_body(error), "error").encoded()
+            end = b"" if error is None or terminal else ServerEvent(counted(error).body(), "error").encoded()
             await send({"type": "http.response.body", "body": end + _DONE, "more_body": False})
         finally:
             reading.cancel()

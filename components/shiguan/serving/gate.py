@@ -114,7 +114,7 @@ class Connection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         heads = self.conn.their_state is h11.IDLE
         if heads and len(data) > MOST_HEAD_BYTES and data.find(b"\r\n\r\n", 0, MOST_HEAD_BYTES) < 0:
-            body = json.dumps(ApiError("head_too_large").whole()).encode()
+            body = json.dumps(ApiError("head_too_large").body()).encode()
             head = "HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Type: application/json"
             self.transport.write(f"{head}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
             self.transport.close()

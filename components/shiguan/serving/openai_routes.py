@@ -14,7 +14,7 @@ from shiguan.engine.answer_stream import AnswerEvent
 from shiguan.engine.options import AskOptions
 from shiguan.engine.pipeline_run import MAX_QUESTION
 from shiguan.serving.authentication import Reader
-from shiguan.serving.engine import LONGEST_TURN, MOST_TURNS, AnswerRequest, HistoryMessage, current_engine
+from shiguan.serving.engine import LONGEST_TURN, MOST_TURNS, AnswerRequest, HistoryMessage, current_engine, read_request
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields
 from shiguan.serving.event_stream import EventStreamResponse, ServerEvent
 from shiguan.serving.telemetry import current_request
@@ -97,7 +97,7 @@ class ChatRequest(AskOptions, extra="allow"):
             "history": turns[-MOST_TURNS:] or None,
         }
         given |= self.given()
-        return AnswerRequest(query=question, mode=self.model.removeprefix(MODEL_PREFIX), **given)
+        return read_request({"query": question, "mode": self.model.removeprefix(MODEL_PREFIX), **given})
 
 
 def model_object(mode: str) -> dict[str, Any]:
@@ -168,8 +168,6 @@ def _text(content: str | list[dict[str, Any]] | None) -> str:
 
 router = APIRouter(prefix="/v1", tags=["openai"])
 
-_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
-
 
 @router.get("/models", summary="List the modes as models")
 async def models(_: Reader) -> JSONResponse:
@@ -181,7 +179,7 @@ async def models(_: Reader) -> JSONResponse:
 async def model(model: str, _: Reader) -> JSONResponse:
     """Describe one model."""
     if model not in _models():
-        return _refusal(_unknown_model(model))
+        raise _unknown_model(model)
     return JSONResponse(model_object(model.removeprefix(MODEL_PREFIX)))
 
 
@@ -193,32 +191,30 @@ async def chat_completions(request: Request, asker: Reader) -> Response:
     Citations are in the text as `[1]`, in a list of sources at its end, and with their exact spans in the field
     `shiguan` of the reply or of the last chunk. With `conversation_id`, in the body or as `X-Conversation-Id`, and one
     message alone the conversation is the server's.
-    Errors have the form of the OpenAI API and the fields of this server's.
     """
     try:
-        try:
-            content = await request.json()
-        except (ValueError, RecursionError) as error:
-            raise ApiError("bad_request", message="The body is not valid JSON.") from error
-        body = read_chat(content)
-        if body.model not in _models():
-            raise _unknown_model(body.model)
-        body.conversation_id = body.conversation_id or request.headers.get("x-conversation-id")
-        question = body.as_request()
-        completion = Completion(body.model)
-        if body.stream:
-            events = current_engine().stream(question, asker.tenant_id)
-            chunks = completion_chunks(events, body, completion)
-            return EventStreamResponse(_server_events(chunks), error_body=lambda error: _error_reply(error)[0])
-        answer = await current_engine().ask(question, asker.tenant_id)
-    except Exception as error:
-        return _refusal(error)
+        content = await request.json()
+    except (ValueError, RecursionError) as error:
+        raise ApiError("bad_request", message="The body is not valid JSON.") from error
+    body = read_chat(content)
+    if body.model not in _models():
+        raise _unknown_model(body.model)
+    body.conversation_id = body.conversation_id or request.headers.get("x-conversation-id")
+    question = body.as_request()
+    completion = Completion(body.model)
+    if body.stream:
+        chunks = completion_chunks(current_engine().stream(question, asker.tenant_id), body, completion)
+        return EventStreamResponse(_server_events(chunks))
+    answer = await current_engine().ask(question, asker.tenant_id)
     return JSONResponse(completion.whole(answer, body.ignored()))
 
 
 def read_chat(content: Any) -> ChatRequest:
     """Read a request, and refuse what cannot be honoured."""
-    body = ChatRequest.model_validate(content)
+    try:
+        body = ChatRequest.model_validate(content)
+    except ValidationError as error:
+        raise invalid_fields(error) from error
     unsupported = body.unsupported()
     if unsupported:
         raise ApiError(
@@ -270,22 +266,3 @@ async def _server_events(chunks: AsyncGenerator[dict[str, Any], None]) -> AsyncG
     async with aclosing(chunks):
         async for chunk in chunks:
             yield ServerEvent(chunk)
-
-
-def _refusal(error: Exception) -> JSONResponse:
-    body, reply = _error_reply(error)
-    return JSONResponse(body, status_code=reply.status_code, headers=dict(reply.headers or {}))
-
-
-def _error_reply(error: BaseException) -> tuple[dict[str, Any], ApiError]:
-    """Give an error the fields of the OpenAI API and of this server."""
-    if isinstance(error, ValidationError):
-        wrong = invalid_fields(error)
-        error = ApiError("bad_request", message=wrong.message, fields=wrong.fields)
-    reply = counted(error)
-    body = reply.body()
-    param = reply.fields[0]["field"].partition(".")[0] if reply.fields else None
-    default = "invalid_request_error" if reply.status_code < 500 else "server_error"
-    code = "model_not_found" if reply.kind == "not_found" else reply.kind
-    body["error"].update(type=_TYPES.get(reply.status_code, default), param=param, code=code)
-    return body, reply

@@ -62,14 +62,12 @@ def _described(schema: dict[str, Any], table: dict[str, Any]) -> dict[str, Any]:
     # FastAPI's own shape of a failed validation is never sent.
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    schemas |= {"Error": table["error"], "OpenAIError": table["openai_error"]}
-    named = {name: {"$ref": f"#/components/schemas/{name}"} for name in ("Error", "OpenAIError")}
+    schemas["Error"] = table["error"]
+    error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
     for path, operations in schema["paths"].items():
         for method, operation in operations.items():
             replies = operation["responses"]
             replies.pop("422", None)
-            shape = {"anyOf": list(named.values())} if path.startswith("/v1/") else named["Error"]
-            error = {"application/json": {"schema": shape}}
             replies["default"] = {"description": "What went wrong, and what to do.", "content": error}
             if path in table["open"]:
                 operation["security"] = []

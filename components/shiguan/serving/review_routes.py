@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, Field, field_validator
 from starlette.responses import Response
 
@@ -14,7 +14,7 @@ from shiguan.engine.conversations import export_markdown, head_of, shown_convers
 from shiguan.engine.exports import FORMS, Form, export_answer, read_sources
 from shiguan.engine.feedback import LONGEST_NOTE, FeedbackFile, Kind
 from shiguan.engine.places import locate
-from shiguan.engine.receipts import Receipt, Replay
+from shiguan.engine.receipts import Receipt, replay
 from shiguan.errors import RefusedError
 from shiguan.serving.authentication import Principal, Reader, Writer
 from shiguan.serving.document_routes import CurrentLibrary
@@ -124,10 +124,10 @@ async def receipt(found: KeptReceipt, library: CurrentLibrary, asker: Reader) ->
     """
     Give the receipt with the id in an answer's `metadata.receipt`.
 
-    `stale` says whether a passage that the answer cites has changed or left the library.
+    `stale` says whether a source no longer has the words that the answer cites.
     """
-    replay = await asyncio.to_thread(Replay, found, library.stores["parents"], tenant_id=asker.tenant_id)
-    return {"receipt": found.model_dump(mode="json"), "stale": replay.is_stale}
+    states = await asyncio.to_thread(replay, found, library.stores["parents"], tenant_id=asker.tenant_id)
+    return {"receipt": found.model_dump(mode="json"), "stale": "gone" in states}
 
 
 @router.get("/receipts/{receipt_id}/export", tags=["receipts"], response_class=Response)
@@ -167,16 +167,3 @@ async def give(request: Request, body: Judgement, asker: Reader) -> dict[str, An
     found = await kept_receipt(request, body.receipt, asker)
     file = FeedbackFile(request.app.state.settings.folder)
     return await asyncio.to_thread(file.give, found, body.kind, body.note, reader=asker.key_id)
-
-
-@router.get("/feedback", tags=["feedback"], summary="List readers' judgements")
-async def listed(
-    request: Request,
-    asker: Reader,
-    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-    before: Annotated[int, Query(ge=1, le=2**62, description="The `next` of the page before.")] = 2**62,
-) -> dict[str, Any]:
-    """List the tenant's judgements, the newest first; `next` is null on the last page."""
-    file = FeedbackFile(request.app.state.settings.folder)
-    found = await asyncio.to_thread(lambda: list(file.entries(asker.tenant_id, before=before, limit=limit + 1)))
-    return {"feedback": found[:limit], "next": found[limit - 1]["number"] if len(found) > limit else None}

@@ -82,7 +82,7 @@ async def ready(request: Request) -> Response:
     failed = ", ".join(f"`{part}`" for part, state in parts.items() if state != "ok")
     message = "The server is shutting down." if readiness.stopping else f"Not ready: {failed or 'starting'}."
     error = ApiError("shutting_down" if readiness.stopping else "not_ready", message=message)
-    return JSONResponse({**error.whole(), "parts": parts}, status_code=503, headers={"Retry-After": "2"})
+    return JSONResponse({**error.body(), "parts": parts}, status_code=503, headers={"Retry-After": "2"})
 
 
 @router.get("/api/v1/rag/health", tags=["health"])

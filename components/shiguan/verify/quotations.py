@@ -1,9 +1,7 @@
 """Finds a quotation in a library: word for word, altered, stitched together from several places, or not at all."""
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from typing import Any
@@ -12,7 +10,6 @@ from haystack import Document
 from rapidfuzz import fuzz
 from rapidfuzz.distance import Levenshtein, Prefix
 
-from shiguan.claims.citations import cited_place
 from shiguan.claims.word_differences import negations
 from shiguan.llm.run import raise_if_cancelled
 from shiguan.tenants import of_tenant, where
@@ -20,8 +17,8 @@ from shiguan.text.edges import NUMERALS, hidden_denial, number_around
 from shiguan.text.notes import without_notes
 from shiguan.text.terms import is_wide, size_of
 from shiguan.verify.attribution import Attribution
-from shiguan.verify.columns import table_columns
-from shiguan.verify.folded import Folded, fold, joined
+from shiguan.verify.folded import Folded, fold
+from shiguan.verify.stretches import Span, Stretch, bare_of, position_of, stretches_of
 
 # Sizes are those of `size_of`.
 _SHORTEST, _PIECE = 10, 240
@@ -41,61 +38,6 @@ _EDITORS = re.compile(r"\[[^\[\]]*\]|［[^［］]*］|〔[^〔〕]*〕|⟨[^⟨�
 # A longer quotation is looked up in pieces that end with a word.
 _LONG = 3000
 _PIECES = re.compile(rf"(?s).{{1,{_LONG}}}(?=\s|\Z)|.{{1,{_LONG}}}(?<=[。！？；，、])|.{{1,{_LONG}}}")
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """Consecutive passages of one source, as one text: all of it, or what is compared without inserted notes."""
-
-    documents: Sequence[Document]
-    noted: bool = True
-
-    @cached_property
-    def starts(self) -> list[int]:
-        """Where in the text each passage begins; a line break separates two."""
-        starts = [0]
-        for document in self.documents[:-1]:
-            starts.append(starts[-1] + len(document.content or "") + 1)
-        return starts
-
-    @cached_property
-    def folded(self) -> Folded:
-        parts = [fold(document.content or "", noted=self.noted) for document in self.documents]
-        return parts[0] if len(parts) == 1 else joined(parts, self.starts)
-
-    @cached_property
-    def text(self) -> str:
-        return "\n".join(document.content or "" for document in self.documents)
-
-    @cached_property
-    def without_notes(self) -> "Stretch | None":
-        """The same without its notes; None if it has none."""
-        bare = Stretch(self.documents, noted=False)
-        return bare if len(bare.folded.key) < len(self.folded.key) else None
-
-    @cached_property
-    def columns(self) -> "list[Stretch]":
-        """The columns of its tables, each as if it were the whole text."""
-        found = []
-        for column in table_columns(self.documents, self.starts):
-            view = Stretch(self.documents)
-            vars(view)["folded"] = column
-            found.append(view)
-        return found
-
-    def section(self, at: int) -> Any:
-        return self.documents[bisect_right(self.starts, self.folded.places[at]) - 1].meta.get("section")
-
-    def place(self, start: int, end: int) -> dict[str, Any]:
-        """Describe a stretch of its characters as citations do, by the passage that it begins in."""
-        first, last = self.folded.span(start, end)
-        at = bisect_right(self.starts, first) - 1
-        document, begins = self.documents[at], self.starts[at]
-        within = cited_place(document, (first - begins, min(last - begins, len(document.content or ""))))
-        return {**within, "quote": self.text[first:last], "author": document.meta.get("author")}
-
-
-Span = tuple[Stretch, int, int]
 
 
 class QuotationSearch:
@@ -150,12 +92,12 @@ class QuotationSearch:
             raise_if_cancelled()
             families = self._families(quotation, limit)
             read = {passage.id: passage for passage in self._read("id", families)}
-            stretches = _stretches(read, families)
+            stretches = stretches_of(read, families)
             found = _all_places(whole, parts, stretches)
-            beyond = [] if found else self._beyond(whole, [*stretches, *_bare(stretches)])
+            beyond = [] if found else self._beyond(whole, [*stretches, *bare_of(stretches)])
             more = [passage for passage in beyond if passage.id not in read]
             if more:
-                stretches = _stretches(read | {passage.id: passage for passage in more}, families)
+                stretches = stretches_of(read | {passage.id: passage for passage in more}, families)
                 found = _all_places(whole, parts, stretches)
             # A quotation that occurs in most of the passages found may occur in more.
             holding = {document.id for stretch, *_ in found for document in stretch.documents}
@@ -184,9 +126,9 @@ class QuotationSearch:
         for stretch, start, end in _cover(whole.key, stretches):
             source = wanted.setdefault(stretch.documents[0].meta["source_id"], set())
             if not start:
-                source.add(_position(stretch.documents[0]) - 1)
+                source.add(position_of(stretch.documents[0]) - 1)
             if end == len(stretch.folded.key):
-                source.add(_position(stretch.documents[-1]) + 1)
+                source.add(position_of(stretch.documents[-1]) + 1)
         same = [self._read("meta.position", at, where("meta.source_id", "==", name)) for name, at in wanted.items()]
         return [document for found in same for document in found]
 
@@ -197,33 +139,10 @@ class QuotationSearch:
             yield from self._parents.filter_documents(of_tenant(self._tenant, batch, *conditions))
 
 
-def _stretches(read: Mapping[str, Document], families: Iterable[str]) -> list[Stretch]:
-    """Group consecutive passages into stretches, the likeliest first."""
-    order = {name: rank for rank, name in enumerate(families)}
-    runs: list[list[Document]] = []
-    for parent in sorted(read.values(), key=lambda parent: (parent.meta["source_id"], _position(parent))):
-        last = runs[-1][-1] if runs else None
-        follows = last is not None and last.meta["source_id"] == parent.meta["source_id"]
-        if last is not None and follows and _position(last) + 1 == _position(parent):
-            runs[-1].append(parent)
-        else:
-            runs.append([parent])
-    runs.sort(key=lambda run: min(order.get(passage.id, len(order)) for passage in run))
-    return [Stretch(run) for run in runs]
-
-
-def _position(passage: Document) -> int:
-    return int(passage.meta.get("position", 0))
-
-
-def _bare(stretches: Iterable[Stretch]) -> list[Stretch]:
-    return [stretch.without_notes for stretch in stretches if stretch.without_notes is not None]
-
-
 def _unfound(parts: list[Folded], quotation: str, stretches: list[Stretch]) -> dict[str, Any]:
     """Return the verdict on a quotation that is nowhere word for word: stitched, altered or absent."""
     bare = [stretch.without_notes or stretch for stretch in stretches]
-    for several in [bare, stretches] if _bare(stretches) else [stretches]:
+    for several in [bare, stretches] if bare_of(stretches) else [stretches]:
         if (found := _stitched(parts, several) or _altered(parts, quotation, several)) is not None:
             return found
     return _verdict("absent", "nothing in the library is like it")

@@ -7,6 +7,7 @@ from functools import wraps
 from pathlib import Path
 
 import pytest
+from bench.quality.comparison import GATES, compare_results
 from bench.quality.gate import (
     BASELINE,
     DEPLOYMENT,
@@ -34,7 +35,6 @@ from haystack import Document
 from shiguan.answer import citation_extractor
 from shiguan.engine.loading import pipeline_path
 from shiguan.errors import ModelMissingError, RefusedError
-from shiguan.evaluation.comparison import GATES, compare_results
 from shiguan.evaluation.questions import GoldPassage, Question, QuestionSet, read_golden_set
 from shiguan.evaluation.results import read_results
 from shiguan.models.engine import engine

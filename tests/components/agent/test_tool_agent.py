@@ -199,7 +199,7 @@ async def test_a_model_that_says_nothing_to_the_end_gives_a_friendly_sentence():
     model = Model([says("")])
     result = await answered(model)
     assert len(model.asked) == tool_agent.MOST_STEPS + 1
-    assert result["answers"][0].meta["status"] == "refused"
+    assert result["outcome"].kind == "refused"
     assert "replies" not in result
 
 
@@ -208,7 +208,7 @@ async def test_where_no_model_can_be_asked_there_are_no_replies_and_the_passages
     result = await answered(model)
     assert (result["replies"], result["passages"], result["steps"]) == ([], [WALL], [])
     assert result["warnings"] == ["nobody is there"]
-    assert "answers" not in result
+    assert "outcome" not in result
     assert len(model.asked) == 1
 
 
@@ -222,8 +222,8 @@ async def test_a_model_that_is_gone_after_its_tools_leaves_what_they_found():
 async def test_a_failure_of_ours_is_a_friendly_sentence_and_one_of_the_endpoint_an_error(monkeypatch):
     model = Model([RuntimeError("a bug")])
     result = await answered(model, language="zh")
-    assert result["answers"][0].data.startswith("抱歉，我在查询外部资料库时遇到了一个技术问题")
-    assert result["answers"][0].meta["status"] == "refused"
+    assert result["outcome"].texts[0].startswith("抱歉，我在查询外部资料库时遇到了一个技术问题")
+    assert result["outcome"].kind == "refused"
     assert result["warnings"] == ["The stage `agent` failed (a bug)."]
     with pytest.raises(AnswerError, match="no endpoint"):
         await answered(Model([AnswerError("no endpoint")]))

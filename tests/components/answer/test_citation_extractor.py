@@ -1,8 +1,7 @@
 import json
 
 import pytest
-from haystack import Document, Pipeline
-from haystack.core.serialization import component_from_dict, component_to_dict
+from haystack import Document
 from haystack.dataclasses import ChatMessage, ToolCall
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -344,13 +343,3 @@ def test_any_reply_keeps_offsets_numbers_and_status_right(replies, contents):
             assert 0 <= citation["confidence"] <= 1
             verdicts = ("supported", "partial", "unsupported", "contradicted") if replies else ("quoted",)
             assert citation["verdict"] in verdicts
-
-
-def test_round_trip_keeps_the_settings():
-    extractor = CitationExtractor(mode="precise", closest_below=0.5)
-    again = component_from_dict(CitationExtractor, component_to_dict(extractor, "c"), "c")
-    assert (again.mode, again.closest_below) == ("precise", 0.5)
-    pipeline = Pipeline()
-    pipeline.add_component("citations", again)
-    result = Pipeline.loads(pipeline.dumps()).run({"citations": {"replies": [], "documents": []}})
-    assert result["citations"]["answers"][0].meta["status"] == "not_found"

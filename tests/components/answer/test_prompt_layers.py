@@ -1,8 +1,7 @@
 from pathlib import Path
 
 import pytest
-from haystack import Document, Pipeline
-from haystack.core.serialization import component_from_dict, component_to_dict
+from haystack import Document
 
 from shiguan.answer.prompt_file_builder import PromptFileBuilder
 from shiguan.context.context_builder import ContextBuilder
@@ -335,15 +334,3 @@ def test_a_variable_cannot_choose_what_is_included():
 def test_names_of_layers_are_plain_variables_where_they_are_not_included():
     builder = PromptFileBuilder(template="{{ task }} {{ profile }}")
     assert builder.run(task="Do this.", profile="P")["prompt"][0].text == "Do this. P"
-
-
-def test_round_trip_keeps_every_layer():
-    builder = PromptFileBuilder("precise", persona="teacher", profile={"rules": {"en": ["x"]}}, examples="cited")
-    again = component_from_dict(PromptFileBuilder, component_to_dict(builder, "prompt"), "prompt")
-    assert (again.mode, again.persona) == (None, "teacher")
-    assert (again.profile, again.examples) == ({"rules": {"en": ["x"]}}, "cited")
-    pipeline = Pipeline()
-    pipeline.add_component("prompt", again)
-    pipeline = Pipeline.loads(pipeline.dumps())
-    values = {"context": CONTEXT, "query": "q", "goal": "", "language": "en"}
-    assert pipeline.run({"prompt": values})["prompt"]["prompt"] == builder.run(**values)["prompt"]

@@ -8,8 +8,7 @@ from tests.doubles.found_passage import FIRST, QUERY, passage
 
 from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.answer.question_names import absent_names
-from shiguan.answer.quotations import write_quotations
-from shiguan.llm.run import Run, failed_answer
+from shiguan.llm.calls import Outcome
 from shiguan.text.terms import terms
 
 TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
@@ -191,6 +190,12 @@ def test_the_same_words_from_two_editions_are_quoted_once():
     assert [citation["number"] for citation in answer.meta["citations"]] == [1, 3]
 
 
+def test_another_edition_with_another_number_is_quoted_as_well():
+    text, sentence = (one.replace("757", "758") for one in (FIRST, "In 757 Guo Ziyi took Chang'an back."))
+    answer = run([passage(number=1), passage(text, sentence=sentence, number=2)])
+    assert [citation["number"] for citation in answer.meta["citations"]] == [1, 2]
+
+
 def test_who_somebody_is_is_told_by_the_passage_that_introduces_him():
     other = passage("安祿山反，郭子儀討之。", sentence="郭子儀討之", number=1, language="zh")
     own = passage("郭子儀，華州鄭縣人也。父敬之。", sentence="父敬之", number=2, language="zh")
@@ -271,21 +276,24 @@ def test_an_unsure_answer_says_how_many_passages_wait_for_their_vectors_and_a_su
     assert unsure(QUERY, confidence=0.9)["waiting"] == 0
 
 
+def test_without_a_tenants_filters_the_library_is_not_read():
+    (answer,) = CitationExtractor(claim_matcher=Matcher()).run([], [passage()], "Who was Nobody?", confidence=0.2)[
+        "answers"
+    ]
+    assert (answer.meta["absent"], answer.meta["waiting"]) == ([], 0)
+
+
+def test_what_ends_a_question_first_is_answered_with_what_the_library_lacks():
+    extractor = CitationExtractor(mode="precise", claim_matcher=Matcher())
+    ended = Outcome("not_found", "nothing_found")
+    (answer,) = extractor.run([ended], query="Who was Zhu Yuanzhang?", filters=TENANT, confidence=0.0)["answers"]
+    assert (answer.data, answer.meta["status"]) == ("The sources do not say this.", "not_found")
+    assert (answer.meta["reason"], answer.meta["waiting"]) == ("nothing_found", 2)
+    assert [one["term"] for one in answer.meta["absent"]] == ["Zhu", "Yuanzhang"]
+
+
 def test_a_library_in_another_language_may_have_the_name_in_another_form():
     chinese = passage("郭子仪收复长安。", sentence="郭子仪收复长安。", language="zh")
     extractor = CitationExtractor(claim_matcher=Matcher())
     (answer,) = extractor.run([], [chinese], "Who was Zhu Yuanzhang?", filters=TENANT, confidence=0.2)["answers"]
     assert (answer.meta["status"], answer.meta["absent"]) == ("closest", [])
-
-
-@pytest.mark.parametrize("status", ["quoted", "closest"])
-def test_where_a_model_is_configured_and_failed_the_quotations_say_so(status):
-    asked = Run()
-    asked.calls.append({"stage": "generator", "role": "answer", "failed": "rate_limit"})
-    with asked.entered():
-        failure = failed_answer()
-    english, chinese = (write_quotations([], status, language, 0.5, failure)[0] for language in ("en", "zh"))
-    assert "The language model did not answer: its limit of requests is reached." in english
-    assert "语言模型没有回答：请求次数已达上限。" in chinese
-    assert "configured" not in english
-    assert write_quotations([], status, "en", 0.5)[0] != english

@@ -276,7 +276,7 @@ _WORDS = (
 def test_where_similarities_are_not_needed_none_changes_a_verdict(sentences, data):
     checker = ClaimChecker({1: EN, 2: "郭子仪不从乱。"})
     read = checker.read(split_claims(" ".join(f"{' '.join(words).capitalize()} [1]." for words in sentences)))
-    if checker.needs_similarities(read, 0.8):
+    if checker.needs_similarities(read):
         return
     similarities = [data.draw(st.floats(-1, 1)) for _ in read]
     by_words, by_meaning = checker.judge(read), checker.judge(read, similarities)

@@ -4,7 +4,7 @@ import copy
 from dataclasses import replace
 
 import pytest
-from haystack import Document, Pipeline, component
+from haystack import Document, component
 
 from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.claims.checker import checker_of
@@ -200,14 +200,6 @@ def test_a_cosine_that_was_scaled_counts_as_it_was():
     scaled = hit("p1", RISE, 1.0)
     (document,), _ = compared(replace(scaled, meta={**scaled.meta, "raw_score": 0.77}))
     assert document.nearest("He rose.") == Nearest(RISE.start, RISE.stop, 0.77, 0.78)
-
-
-def test_it_comes_back_from_yaml_as_an_argument_of_what_checks():
-    matcher = ClaimMatcher(Retriever(), text_embedder=Embedder(), near=0.7)
-    pipeline = Pipeline()
-    pipeline.add_component("citations", CitationExtractor(claim_matcher=matcher))
-    again = Pipeline.loads(pipeline.dumps()).get_component("citations").claim_matcher
-    assert (type(again), type(again.embedding_retriever), again.near) == (ClaimMatcher, Retriever, 0.7)
 
 
 def test_the_citations_of_an_answer_in_another_language_are_checked_by_it():

@@ -106,28 +106,3 @@ def test_a_library_that_is_still_being_read_is_told_where_the_answer_is_unsure(c
     out = shown(capsys, answer(status, waiting=1204))
     assert ("The library is still being read: 1,204 passages are not searched by meaning yet." in out) is told
     assert "still being read" not in shown(capsys, answer(status, waiting=0))
-
-
-def test_sources_that_disagree_are_shown_below_the_answer_with_edition_and_page(capsys):
-    def account(number, quote, value, **place):
-        return {
-            "number": number,
-            "source": f"{number}.epub",
-            "section": [],
-            "quote": quote,
-            "start": 5,
-            "value": value,
-            **place,
-        }
-
-    accounts = [
-        account(1, "Built in 1712.", [14, 18], edition="2nd ed.", page="63"),
-        account(2, "In 1718 it was built.", [8, 12], edition=None),
-    ]
-    out = shown(
-        capsys, answer("quoted", disagreements=[{"kind": "date", "values": ["1712", "1718"], "places": accounts}])
-    )
-    below = out[out.index("The sources disagree: different dates.") :]
-    assert below.index("[1] 1.epub · 2nd ed. · p. 63") < below.index("Built in 1712.") < below.index("[2] 2.epub")
-    assert "In 1718 it was built." in below
-    assert "disagree" not in shown(capsys, answer("quoted"))

@@ -3,7 +3,6 @@ from dataclasses import replace
 
 import pytest
 from haystack import Document
-from haystack.core.serialization import component_from_dict, component_to_dict
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.doubles.prompt_reading import parse_sources
@@ -205,8 +204,3 @@ def test_any_passages_give_a_context_that_reads_back(items, budget):
 def test_a_budget_out_of_range_is_refused():
     with pytest.raises(ValueError, match="token_budget"):
         ContextBuilder(0)
-
-
-def test_round_trip_keeps_the_budget():
-    again = component_from_dict(ContextBuilder, component_to_dict(ContextBuilder(1000), "c"), "c")
-    assert again.token_budget == 1000

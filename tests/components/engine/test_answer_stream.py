@@ -177,7 +177,7 @@ async def test_a_follow_up_is_told_as_it_is_searched_for(runner, llm):
 
 
 async def test_an_error_is_the_last_event(runner, llm):
-    llm.next(times=1, status=401)
+    llm.next(times=1, status=404)
     events = await told(runner("simple"))
     assert (events[-1].name, events[-1].error.stage) == ("error", "generator")
     assert not named(events, "generation_complete")

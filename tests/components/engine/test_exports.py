@@ -236,61 +236,6 @@ def test_an_isbn_has_the_right_check_digit():
     assert isbn_of("0-306-40615-3") == isbn_of("9780306406158") == isbn_of("12") == isbn_of("") == ""
 
 
-def disputed(language, disagreements):
-    receipt, parents = hostile_receipt(2)
-    shown = receipt.answer.model_dump() | {"metadata": {"language": language, "disagreements": disagreements}}
-    return receipt.model_copy(update={"answer": type(receipt.answer).model_validate(shown)}), parents
-
-
-def account(number, quote):
-    return {
-        "number": number,
-        "parent_id": f"p{number}",
-        "source": "b",
-        "section": [],
-        "start": 0,
-        "end": 9,
-        "quote": quote,
-    }
-
-
-@pytest.mark.parametrize(
-    ("language", "said"),
-    [
-        ("en", "The sources give different dates: “built in 1712”[1]; “built in 1718”[2]"),
-        ("zh", "各书年代不同：“built in 1712”[1]；“built in 1718”[2]"),
-    ],
-)
-def test_every_form_says_where_the_sources_disagree(language, said):
-    places = [account(1, "built in\n1712"), account(2, "built in 1718")]
-    receipt, parents = disputed(language, [{"kind": "date", "values": ["1712", "1718"], "places": places}])
-    ris = rispy.loads(export_answer(receipt, parents, "ris").decode())
-    notes = [[line for line in item.get("notes", []) if line == said] for item in ris]
-    marked = [any(line.startswith(("[1] ", "[2] ")) for line in item.get("notes", [])) for item in ris]
-    assert [len(lines) for lines in notes] == [int(one) for one in marked]
-    assert any(marked)
-    text = docx.Document(io.BytesIO(export_answer(receipt, parents, "docx")))
-    assert any(said.split("[")[0] in paragraph.text for paragraph in text.paragraphs)
-    for form in ("markdown", "csl", "bibtex"):
-        assert said.split("：")[0].split(":")[0] in export_answer(receipt, parents, form).decode()
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        "x",
-        [1],
-        {"kind": "date"},
-        [{"kind": "date", "places": []}],
-        [{"kind": "x", "places": [account(1, "a"), account(2, "b")]}],
-    ],
-)
-def test_disagreements_of_a_forged_receipt_are_left_out(wrong):
-    receipt, parents = disputed("en", wrong)
-    for form in FORMS.keys() - {"annotations"}:
-        assert b"different dates" not in export_answer(receipt, parents, form)
-
-
 @pytest.mark.parametrize("wrong", ["x", 7, ["x"], {"href": 7, "start": "x", "exact": 7, "page": []}])
 def test_fields_of_wrong_types_in_a_forged_receipt_are_left_out(wrong):
     receipt, parents = hostile_receipt(1)

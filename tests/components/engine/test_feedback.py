@@ -1,7 +1,9 @@
 """What readers said: whose it is, what replaces what, and what is kept of it."""
 
+import json
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 from tests.doubles.receipts import receipt
@@ -15,18 +17,25 @@ def file(tmp_path):
     return FeedbackFile(tmp_path)
 
 
-def test_a_judgement_is_listed_with_what_it_is_about_for_its_tenant_alone(file):
+def entries(file, tenant):
+    """Read a tenant's judgements, the newest first, as docs/feedback.md says."""
+    with closing(sqlite3.connect(file.path)) as database:
+        rows = database.execute("SELECT content FROM feedback WHERE tenant = ? ORDER BY number DESC", (tenant,))
+        return [json.loads(content) for (content,) in rows]
+
+
+def test_a_judgement_is_kept_with_what_it_is_about_for_its_tenant_alone(file):
     one = receipt("a", "Who rose?", quotes=["An Lushan rose.", "An Lushan rose.", "He took Luoyang."])
     given = file.give(one, "wrong_citation", "another year", reader="k1")
-    (entry,) = file.entries("a")
+    (entry,) = entries(file, "a")
     assert entry == given
-    assert (entry["number"], entry["receipt"], entry["kind"]) == (1, one.id, "wrong_citation")
+    assert (entry["receipt"], entry["kind"]) == (one.id, "wrong_citation")
     assert (entry["query"], entry["status"], entry["note"]) == ("Who rose?", "answered", "another year")
     assert entry["citations"] == [
         {"source": "tang.epub", "quote": "An Lushan rose."},
         {"source": "tang.epub", "quote": "He took Luoyang."},
     ]
-    assert list(file.entries("b")) == []
+    assert entries(file, "b") == []
     assert file.path.stat().st_mode & 0o777 == 0o600
 
 
@@ -34,7 +43,7 @@ def test_the_same_reader_on_the_same_receipt_replaces_and_another_reader_adds(fi
     one = receipt()
     for kind, reader in (("right", "k1"), ("wrong", "k1"), ("missing", "k2")):
         file.give(one, kind, reader=reader)
-    assert [(entry["number"], entry["kind"]) for entry in file.entries("a")] == [(3, "missing"), (2, "wrong")]
+    assert [entry["kind"] for entry in entries(file, "a")] == ["missing", "wrong"]
 
 
 def test_the_oldest_of_a_tenant_go_and_nobody_elses(tmp_path):
@@ -42,8 +51,8 @@ def test_the_oldest_of_a_tenant_go_and_nobody_elses(tmp_path):
     file.give(receipt("b"), "right", reader="k")
     for number in range(4):
         file.give(receipt("a", f"Question {number}?"), "right", reader="k")
-    assert [entry["query"] for entry in file.entries("a")] == ["Question 3?", "Question 2?"]
-    assert len(list(file.entries("b"))) == 1
+    assert [entry["query"] for entry in entries(file, "a")] == ["Question 3?", "Question 2?"]
+    assert len(entries(file, "b")) == 1
 
 
 def _aged(file, number, written):
@@ -61,19 +70,11 @@ def test_judgements_are_forgotten_by_receipt_and_by_age_for_their_tenant_alone(f
         file.give(one, "right", reader=reader)
     file.give(other, "right", reader="k1")
     assert (file.forget("b", receipt=one.id), file.forget("a", receipt=one.id)) == (0, 2)
-    assert [entry["query"] for entry in file.entries("a")] == ["Who fell?"]
+    assert [entry["query"] for entry in entries(file, "a")] == ["Who fell?"]
     assert file.forget("a", days=10**9) == 0
     _aged(file, 3, "2020-01-01T00:00:00+00:00")
     assert (file.forget("b", days=365), file.forget("a", days=365)) == (0, 1)
-    assert list(file.entries("a")) == []
-
-
-def test_pages_follow_one_another(file):
-    for number in range(5):
-        file.give(receipt("a", f"Question {number}?"), "right", reader="k")
-    first = list(file.entries("a", limit=2))
-    second = list(file.entries("a", before=first[-1]["number"], limit=2))
-    assert [entry["number"] for entry in first + second] == [5, 4, 3, 2]
+    assert entries(file, "a") == []
 
 
 def test_a_note_becomes_one_line_that_steers_no_terminal(file):
@@ -102,9 +103,8 @@ def test_a_long_answer_is_kept_in_short(file):
 
 def test_a_file_that_is_no_database_is_told_and_left_alone(file):
     file.path.write_text("not a database, " * 100)
-    for use in (lambda: list(file.entries("a")), lambda: file.give(receipt(), "right", reader="k")):
-        with pytest.raises(StoreError, match=r"feedback\.sqlite cannot be used"):
-            use()
+    with pytest.raises(StoreError, match=r"feedback\.sqlite cannot be used"):
+        file.give(receipt(), "right", reader="k")
     assert file.path.read_text().startswith("not a database")
 
 
@@ -113,4 +113,4 @@ def test_readers_who_are_the_first_at_once_are_all_kept(tmp_path):
         for number in range(5):
             file = FeedbackFile(tmp_path / str(number))
             list(threads.map(lambda reader, file=file: file.give(receipt(), "right", reader=str(reader)), range(8)))
-            assert len(list(file.entries("a"))) == 8
+            assert len(entries(file, "a")) == 8

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from bench.quality.comparison import main as compare
 from tests.doubles.six_texts import six_texts, write_rows
 
 from shiguan.cli import main
@@ -102,22 +103,21 @@ def test_a_pipeline_file_of_ones_own_is_compared_and_a_loss_shuts_the_gate(place
     before, after = (str(place / name) for name in ("before", "after"))
     assert main(["eval", "retrieval", *files(place), "--output", before]) == 0
     assert main(["eval", "retrieval", *files(place), "--mode", str(broken), "--output", after]) == 0
-    assert main(["eval", "compare", before, after, "--output", str(place / "compared")]) == 1
+    assert compare([before, after, "--output", str(place / "compared")]) == 1
     out = capsys.readouterr().out
     assert "Gate: Recall@5 went from 1.000 to 0.167" in out
     assert (place / "compared" / "comparison.html").is_file()
     assert "Gate: " in (place / "compared" / "comparison.md").read_text(encoding="utf-8")
 
-    assert main(["eval", "compare", before, after, "--json"]) == 1
+    assert compare([before, after, "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert {d["metric"]: d["verdict"] for d in found["differences"]}["recall@5"] == "worse"
-    assert main(["eval", "compare", before, before]) == 0
+    assert compare([before, before]) == 0
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["compare", "nowhere.json", "simple.json"], "nowhere.json cannot be read"),
         (["retrieval", "--corpus", "no", "--queries", "no", "--qrels", "no"], "no does not exist"),
     ],
 )

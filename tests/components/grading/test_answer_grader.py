@@ -7,9 +7,7 @@ import pytest
 from haystack import Document
 from haystack.dataclasses import ChatMessage
 
-from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.grading.answer_grader import AnswerGrader, check_answer
-from shiguan.grading.hallucination_grader import HallucinationGrader
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 
 QUESTION = "When did An Lushan rise?"
@@ -82,28 +80,3 @@ def test_an_answer_without_the_kind_of_thing_that_is_asked_for_is_half_as_releva
 def test_no_answer_gets_no_marks_and_no_call(stand_in_llm, judge):
     assert graded(judge, "").grade["overall"] == 0.0
     assert stand_in_llm.calls == 0
-
-
-FIRE = ["Before the fire Astrey had 300 houses.", "After the fire Astrey had 450 houses."]
-
-
-@pytest.mark.parametrize(
-    ("claim", "said", "calls", "found"),
-    [
-        ("Nobody knows who lit it [1].", True, 1, [["300", "450"]]),
-        ("Nobody knows who lit it [1].", False, 1, []),
-        ("Nobody knows who lit it [1].", None, 1, []),
-        ("", True, 0, []),
-    ],
-)
-def test_a_doubtful_difference_is_decided_where_the_judge_is_asked_anyway(
-    stand_in_llm, judge, claim, said, calls, found
-):
-    documents = [Document(id=f"p{n}", content=text, meta={"number": n}) for n, text in enumerate(FIRE, start=1)]
-    stand_in_llm.default = json.dumps({**MARKS, "pairs": [{"id": 1, "disagree": said}]})
-    reply = ChatMessage.from_assistant(f"{FIRE[0]} [1] {FIRE[1]} [2] {claim}")
-    grader = HallucinationGrader(answer_grader=AnswerGrader(judge))
-    result = grader.run([reply], documents, "How many houses had Astrey before the fire and after the fire?")
-    assert stand_in_llm.calls == calls
-    (answer,) = CitationExtractor().run(result["replies"], result["documents"])["answers"]
-    assert [one["values"] for one in answer.meta["disagreements"]] == found

@@ -5,14 +5,13 @@ from copy import deepcopy
 from dataclasses import replace
 
 import pytest
-from haystack import Document, Pipeline, component
+from haystack import Document, component
 from haystack.dataclasses import ChatMessage
 
 from shiguan.errors import AnswerError
 from shiguan.grading.answer_grader import AnswerGrader
 from shiguan.grading.attempts import Attempt
 from shiguan.grading.hallucination_grader import HallucinationGrader
-from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 
 ENGLISH = (
     "An Lushan rose against the Tang at Fanyang in the winter of 755. His army of 150,000 men took Luoyang within 33 "
@@ -313,20 +312,6 @@ def test_passages_cannot_give_the_judge_orders(stand_in_llm, judge):
 def test_an_unknown_end_of_unsupported_claims_is_refused():
     with pytest.raises(ValueError, match="must be mark, remove or refuse, got `hide`"):
         HallucinationGrader(on_unsupported="hide")
-
-
-def test_it_survives_yaml():
-    pipeline = Pipeline()
-    grader = HallucinationGrader(
-        SentenceEmbedder("m"),
-        answer_grader=AnswerGrader(ConfiguredChatGenerator()),
-        on_unsupported="refuse",
-    )
-    pipeline.add_component("grader", grader)
-    again = Pipeline.loads(pipeline.dumps()).get_component("grader")
-    assert again.on_unsupported == "refuse"
-    assert (type(again.document_embedder), again.document_embedder.model) == (SentenceEmbedder, "m")
-    assert isinstance(again.answer_grader.chat_generator, ConfiguredChatGenerator)
 
 
 def test_the_judge_is_asked_only_for_what_the_local_check_is_unsure_of(stand_in_llm, judge):

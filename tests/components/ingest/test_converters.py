@@ -1,7 +1,6 @@
 """What every stage of the index that reads files or their blocks keeps."""
 
 import pytest
-from haystack import Pipeline
 
 from shiguan.ingest.docx_file_to_document import DocxFileToDocument
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
@@ -24,15 +23,3 @@ STAGES = [
 @pytest.mark.parametrize("stage", STAGES, ids=lambda stage: type(stage).__name__)
 def test_nothing_gives_nothing(stage):
     assert not any(stage.run([]).values())
-
-
-@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: type(stage).__name__)
-def test_a_stage_comes_back_from_yaml_as_it_was(stage):
-    pipeline = Pipeline()
-    pipeline.add_component("stage", type(stage)(**stage_parameters(stage)))
-    again = Pipeline.loads(pipeline.dumps()).get_component("stage")
-    assert stage_parameters(again) == stage_parameters(stage)
-
-
-def stage_parameters(stage):
-    return {name: value for name, value in vars(stage).items() if not name.startswith("_")}

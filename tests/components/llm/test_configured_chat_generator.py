@@ -92,13 +92,20 @@ def test_those_who_can_do_without_a_reply_get_an_error_naming_the_stage(endpoint
 
 @pytest.mark.parametrize(
     ("status", "step"),
-    [(401, "OPENAI_API_KEY"), (403, "OPENAI_API_KEY"), (404, "OPENAI_MODEL"), (400, "generation_kwargs")],
+    [(404, "OPENAI_MODEL"), (400, "generation_kwargs")],
 )
 def test_what_was_refused_is_not_tried_again(endpoint, status, step):
     endpoint.next(times=9, status=status)
     with pytest.raises(AnswerError, match=f"answered {status} .*{step}"):
         ConfiguredChatGenerator().run(messages=PROMPT)
     assert endpoint.calls == 1
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_refused_key_is_not_tried_again_and_leaves_no_reply(endpoint, status):
+    endpoint.next(times=9, status=status)
+    await unanswered(ConfiguredChatGenerator(), rf"answered {status} .*Check OPENAI_API_KEY")
+    assert endpoint.calls == 2
 
 
 async def test_a_server_that_did_not_answer_in_time_is_not_asked_again(endpoint):
@@ -144,7 +151,7 @@ def test_keys_and_passwords_never_stand_in_an_error(endpoint, monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url.replace("http://", "http://user:secret@"))
     endpoint.api_key = "another"
     with pytest.raises(AnswerError) as caught:
-        ConfiguredChatGenerator().run(messages=PROMPT)
+        ConfiguredChatGenerator(role="judge").run(messages=PROMPT)
     assert KEY not in str(caught.value)
     assert "secret" not in str(caught.value)
     assert caught.value.__cause__ is None
@@ -220,12 +227,12 @@ async def test_tools_reach_the_endpoint(endpoint):
 
 
 async def test_it_stands_in_haystacks_fallback_generator(endpoint):
-    endpoint.next(times=1, status=401)
+    endpoint.next(times=1, status=400)
     fallback = FallbackChatGenerator(
         [ConfiguredChatGenerator("first", max_retries=0), ConfiguredChatGenerator("second")]
     )
     assert fallback.run(messages=PROMPT)["replies"][0].meta["model"] == "second"
-    endpoint.next(times=1, status=401)
+    endpoint.next(times=1, status=400)
     assert (await fallback.run_async(messages=PROMPT))["replies"][0].meta["model"] == "second"
     assert fallback.run(messages=PROMPT)["replies"][0].meta["model"] == "first"
     again = FallbackChatGenerator.from_dict(fallback.to_dict())

@@ -94,11 +94,9 @@ def test_a_way_of_searching_that_is_left_out_gets_no_query(reader, retrieval, le
 def test_a_question_about_the_conversation_is_answered_with_what_was_said_and_nothing_is_searched(store, reader):
     keep(store, "How did the fire start?", "In a bakery [1].", start=1, fire=1)
     found = read(reader(), "What did I ask you?")
-    assert set(found) == {"answers", "source", "thread", "warnings"}
-    (answer,) = found["answers"]
-    assert (found["source"], answer.meta["status"], answer.meta["citations"]) == ("history", "recalled", [])
-    assert "> How did the fire start?" in answer.data
-    assert answer.documents == []
+    assert set(found) == {"outcome", "source", "thread", "warnings"}
+    assert (found["source"], found["outcome"].kind) == ("history", "recalled")
+    assert found["outcome"].texts == ("How did the fire start?\nIn a bakery [1].",)
     # The next prompt still goes on from the one before.
     assert found["thread"] == {"start": 1}
 

@@ -2,9 +2,7 @@ import json
 import signal
 
 import pytest
-from haystack import Pipeline
-from haystack.document_stores.in_memory import InMemoryDocumentStore
-from tests.components.memory.conftest import DocumentEmbedder, TextEmbedder
+from tests.components.memory.conftest import DocumentEmbedder
 from tests.doubles.fake_generators import FailingGenerator, UnavailableGenerator
 from tests.doubles.started import Started
 
@@ -12,7 +10,6 @@ from shiguan.conversations import SummaryNode, Turn
 from shiguan.errors import ModelMissingError, RefusedError, StoreFullError
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
-from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.memory.summary_tree import SummaryTree, leaf_text, next_group, read_summary, shortened
 from shiguan.stores.embedded.sqlite_conversation_store import SQLiteConversationStore
 
@@ -227,22 +224,6 @@ def test_a_full_disk_is_the_callers_to_report(store, monkeypatch):
     monkeypatch.setattr(store, "add_node", full)
     with pytest.raises(StoreFullError):
         run(tree(), store)
-
-
-def test_it_comes_back_from_yaml_as_a_part_of_the_reader(tmp_path):
-    pipeline = Pipeline()
-    reader = ConversationReader(
-        SQLiteConversationStore(str(tmp_path)),
-        document_store=InMemoryDocumentStore(),
-        text_embedder=TextEmbedder(),
-        summary_tree=SummaryTree(document_embedder=E5DocumentEmbedder(), chat_generator=ConfiguredChatGenerator("m")),
-        token_budget=700,
-    )
-    pipeline.add_component("conversation", reader)
-    again = Pipeline.loads(pipeline.dumps()).get_component("conversation")
-    assert (again.conversation_store.path, again.token_budget) == (str(tmp_path), 700)
-    assert (type(again.summary_tree), again.summary_tree.chat_generator.model) == (SummaryTree, "m")
-    assert (type(again.text_embedder), type(again.document_store)) == (TextEmbedder, InMemoryDocumentStore)
 
 
 KILLED = """

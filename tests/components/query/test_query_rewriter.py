@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.doubles.fake_generators import UnavailableGenerator
 
 from shiguan.errors import RefusedError
-from shiguan.llm.calls import LlmReply
+from shiguan.llm.calls import LlmReply, Outcome
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.query.query_rewriter import QueryRewriter, _Rewriting
 from shiguan.text.questions import folded
@@ -227,9 +227,7 @@ def test_a_question_that_the_library_answers_as_it_is_stays_as_it_is(stand_in_ll
 def test_what_the_model_calls_a_question_about_the_conversation_is_answered_by_it_and_not_searched(stand_in_llm):
     found = {"source": "history", "query": "他说过什么？", "queries": ["x"]}
     result = rewriter(stand_in_llm, found).run(query="那他刚才的话再讲一遍？", history=HISTORY)
-    (answer,) = result["answers"]
-    assert (answer.meta["status"], answer.meta["citations"], answer.documents) == ("recalled", [], [])
-    assert "> 安禄山是谁？\n\n> 安禄山是唐代三镇节度使。" in answer.data
+    assert result["outcome"] == Outcome("recalled", texts=("安禄山是谁？", "安禄山是唐代三镇节度使。"))
     assert not {"query", "queries", "word_queries", "vector_queries", "plan"} & result.keys()
     assert stand_in_llm.calls == 1
 
@@ -245,7 +243,7 @@ def test_what_the_model_calls_a_question_about_the_conversation_is_answered_by_i
 def test_a_new_name_or_a_method_that_was_asked_for_is_searched_whatever_the_model_says(stand_in_llm, asked):
     found = {"source": "history", "query": "安禄山怎么样？", "queries": []}
     result = rewriter(stand_in_llm, found).run(**{"history": HISTORY, **asked})
-    assert "answers" not in result
+    assert "outcome" not in result
     assert result["queries"]
 
 

@@ -2,7 +2,7 @@ import subprocess
 import sys
 
 import pytest
-from haystack import Document, Pipeline
+from haystack import Document
 
 from shiguan.retrieval import best_window_ranker
 from shiguan.retrieval.best_window_ranker import BestWindowRanker
@@ -223,13 +223,6 @@ def test_a_real_cross_encoder_scores_and_is_loaded_once_per_process(tiny_model):
     assert scores == sorted(scores, reverse=True)
     assert second.run("salt tax", passages) == result
     assert first._ranker is second._ranker
-
-
-def test_it_round_trips_through_yaml():
-    pipeline = Pipeline()
-    pipeline.add_component("ranker", BestWindowRanker(around("some/model", batch_size=2), top_k=3))
-    loaded = Pipeline.loads(pipeline.dumps()).get_component("ranker")
-    assert (loaded.ranker, loaded.top_k) == (around("some/model", batch_size=2), 3)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from haystack import Document, Pipeline, component
+from haystack import Document, component
 from haystack.components.joiners import DocumentJoiner
 from haystack.components.retrievers import InMemoryBM25Retriever, InMemoryEmbeddingRetriever
 from haystack.document_stores.in_memory import InMemoryDocumentStore
@@ -69,14 +69,6 @@ def test_without_an_embedding_words_alone_are_searched_with_a_warning(parts):
     found = PassageRetriever(**{**parts, "text_embedder": NoWeights()}).run("salt")
     assert [document.id for document in found["documents"]] == ["salt"]
     assert found["warnings"] == ["words alone"]
-
-
-def test_it_comes_back_from_yaml(parts):
-    pipeline = Pipeline()
-    pipeline.add_component("passages", PassageRetriever(**parts))
-    again = Pipeline.loads(pipeline.dumps()).get_component("passages")
-    assert (again.bm25_retriever.top_k, again.joiner.join_mode.value) == (1, "reciprocal_rank_fusion")
-    assert again.language_balancer is None
 
 
 @pytest.fixture

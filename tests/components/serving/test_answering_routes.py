@@ -165,7 +165,7 @@ def test_a_deployment_that_does_not_exist_is_refused(tmp_path):
         Engine(ServingSettings(data_dir=tmp_path, deployment="nowhere"))
 
 
-async def test_a_wrong_option_of_openai_is_400_with_what_is_allowed(served):
+async def test_a_wrong_option_of_openai_is_422_with_what_is_allowed(served):
     call = await served()("/v1/chat/completions", {**CHAT, "retrieval": "both"}).done()
-    assert call.status == 400
+    assert call.status == 422
     assert "'hybrid', 'words' or 'vectors'" in call.error["fields"][0]["problem"]

@@ -11,6 +11,7 @@ from tests.doubles.asgi_caller import AsgiCall
 from tests.doubles.served_app import served_app
 from tests.doubles.stand_in_llm import StandInLlm
 from tests.doubles.stand_in_script import Fault
+from tests.doubles.waiting import waits  # noqa: F401  a fixture
 
 from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
@@ -248,13 +249,40 @@ async def test_every_call_names_its_prompt_and_its_version(asked):
     assert all(re.fullmatch("[0-9a-f]{12}", call["prompt_hash"]) for call in calls)
 
 
-@pytest.mark.parametrize("status", [401, 403, 400])
+@pytest.mark.parametrize("status", [404, 400])
 async def test_what_a_model_refused_is_not_to_be_tried_again_in_some_seconds(served, llm, status):
     llm.rule("", "", fault=Fault(status=status))
     done = await served("/api/v1/rag/generate", GENERATE)
     assert (done.status, done.error["type"], done.error["stage"]) == (502, "upstream_refused", "generator")
     assert done.error["next_step"].startswith("Asking again changes nothing")
     assert "127.0.0.1" not in done.body.decode()
+
+
+@pytest.mark.usefixtures("waits")
+@pytest.mark.parametrize(
+    ("fault", "options", "reason", "said"),
+    [
+        (
+            Fault(status=401),
+            {},
+            "refused_key",
+            ("语言模型不接受所设的 API 密钥", "The language model refused its API key"),
+        ),
+        (Fault(reset=True), {}, "unreachable", ("连接不上服务器", "its server could not be reached")),
+        (None, {"budget": {"calls": 0}}, "budget", ("本题的预算已经用完", "budget was spent before")),
+    ],
+)
+async def test_the_openai_route_says_why_no_model_answered(served, llm, fault, options, reason, said):
+    llm.rules = []
+    if fault is not None:
+        llm.rule("", "", fault=fault)
+    for question, sentence in zip(("MySQL 性能调优用什么？", "How is MySQL tuned?"), said, strict=True):
+        body = {"model": "shiguan-simple", "messages": [{"role": "user", "content": question}], **options}
+        done = await served("/v1/chat/completions", body)
+        assert done.status == 200, done.body.decode()
+        assert sentence in json.loads(done.body)["choices"][0]["message"]["content"]
+    answer = json.loads((await served("/api/v1/rag/query", {"query": question, **options})).body)
+    assert answer["metadata"]["reason"] == reason
 
 
 def test_a_content_filter_asks_for_other_words():

@@ -49,7 +49,7 @@ async def test_each_role_does_what_it_may_and_nothing_else(keyed, who, path, met
     call = await made.call(path, method=method, body=ASK, headers=headers.get(who, JSON)).done()
     assert call.status == status
     if status >= 400:
-        assert set(call.error) == {"type", "stage", "message", "next_step", "request_id"}
+        assert set(call.error) == {"type", "code", "param", "stage", "message", "next_step", "request_id"}
         assert call.error["request_id"] == call.headers["x-request-id"]
     assert (call.headers.get("www-authenticate") == "Bearer") == (status == 401)
 

@@ -203,4 +203,6 @@ async def test_a_setting_keeps_prompts_in_receipts(served, stand_in_llm, monkeyp
     answer = await engine.runner("simple").ask_async("Who set up the salt monopoly?", tenant_id=TENANT)
     engine.close()
     receipt = ReceiptFolder(settings).find(TENANT, answer["metadata"]["receipt"])
-    assert [message["role"] for message in receipt.messages] == (["system", "user"] if kept == "on" else [])
+    assert [message["role"] for message in receipt.prompt["prompt_rendered"].get("messages", [])] == (
+        ["system", "user"] if kept == "on" else []
+    )

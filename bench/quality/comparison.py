@@ -1,15 +1,24 @@
-"""Compares two runs on the same questions, metric by metric."""
+"""
+Compares two runs of `shiguan eval` on the same questions, metric by metric.
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+    python -m bench.quality.comparison A B --output compared
+
+A and B are the folders of finished runs. The exit code is 1 if a gated metric got worse by more than its tolerance.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from shiguan.errors import RefusedError
 from shiguan.evaluation.metrics import Difference, compare_metric, metric
 from shiguan.evaluation.report import SHOWN, subtitle_of, title_of, worst, write_report
-from shiguan.evaluation.results import Results
-from shiguan.evaluation.tables import Report, Section, Table
+from shiguan.evaluation.results import Results, read_results
+from shiguan.evaluation.tables import Report, Section, Table, print_report
 from shiguan.resources import write_json
 
 _SHOWN = 3
@@ -57,6 +66,7 @@ class Comparison:
     notes: list[str]
 
     def to_json(self) -> dict[str, Any]:
+        """Write the differences with their verdicts, the gates and what broke one."""
         rows = []
         for found in self.differences:
             rounded = {k: round(v, 6) if isinstance(v, float) else v for k, v in asdict(found).items()}
@@ -65,6 +75,7 @@ class Comparison:
 
 
 def compare_results(before: Results, after: Results, gates: Mapping[str, float] = GATES) -> Comparison:
+    """Compare two runs; what makes them differ besides the change is among the notes."""
     _check_same_questions(before, after)
     differs = {"data": "the files measured on", "machine": "the machine", "llm": "the language model"}
     notes = [
@@ -111,6 +122,7 @@ def _check_same_questions(before: Results, after: Results) -> None:
 
 
 def comparison_table(comparison: Comparison) -> Table:
+    """Write the differences as a table."""
     columns = ["metric", ">A", ">B", ">difference", ">detectable", ">gained / lost", "verdict", "gate"]
     rows = []
     for found in comparison.differences:
@@ -135,6 +147,7 @@ def conclusion(comparison: Comparison) -> list[str]:
 
 
 def comparison_report(comparison: Comparison) -> Report:
+    """Write the comparison as a report."""
     before, after = comparison.before, comparison.after
     count = len(comparison.differences)
     gated = ", ".join(metric(name).label for name in comparison.gates) or "none"
@@ -168,7 +181,34 @@ def _changed(before: Results, after: Results) -> list[Section]:
 
 
 def write_comparison(comparison: Comparison, folder: Path) -> None:
+    """Write comparison.json, .md and .html."""
     folder.mkdir(parents=True, exist_ok=True)
     runs = {"a": comparison.before.run, "b": comparison.after.run}
     write_json(folder / "comparison.json", {**comparison.to_json(), **runs})
     write_report(comparison_report(comparison), folder / "comparison")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare the runs that the arguments name."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0] if __doc__ else None)
+    parser.add_argument("a", type=Path, help="the folder of a finished run, or its results.json")
+    parser.add_argument("b", type=Path, help="the same of the run that is compared with it")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="where comparison.html, .md and .json go")
+    parser.add_argument("--json", action="store_true", help="print all differences as JSON")
+    options = parser.parse_args(arguments)
+    try:
+        comparison = compare_results(read_results(options.a), read_results(options.b))
+    except RefusedError as error:
+        print(error, file=sys.stderr)
+        return 2
+    if options.output is not None:
+        write_comparison(comparison, options.output)
+    if options.json:
+        print(json.dumps(comparison.to_json(), ensure_ascii=False))
+    else:
+        print_report(replace(comparison_report(comparison), title=f"B {options.b} against A {options.a}"))
+    return 1 if comparison.breaches else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -2,15 +2,15 @@ import json
 from dataclasses import replace
 
 import pytest
-
-from shiguan.errors import RefusedError
-from shiguan.evaluation.comparison import (
+from bench.quality.comparison import (
     breach,
     compare_results,
     comparison_table,
     conclusion,
     write_comparison,
 )
+
+from shiguan.errors import RefusedError
 from shiguan.evaluation.metrics import compare_metric
 from shiguan.evaluation.report import run_report, write_report
 from shiguan.evaluation.results import RESULTS_FILE, QuestionResult, Results, read_results

@@ -1,0 +1,87 @@
+"""Every mode says the same about the same library where no model writes the answer, and why none does."""
+
+import json
+
+import pytest
+
+from shiguan.cli import main
+from shiguan.engine.runner import Runner
+
+TENANT = "a"
+MODES = ("simple", "advanced", "precise", "agent")
+QUESTIONS = [
+    "How many people did the census of 755 count?",
+    "What did the An Lushan rebellion cost in modern dollars?",
+    "Why did the emperor flee to Fengtian in 783?",
+    "Who held Suiyang in 757?",
+    "Who was Guo Ziyi?",
+    "who proposed the two-tax reform",
+    "When did An Lushan die?",
+    "How did Yang Guifei die?",
+    "What is a fanzhen?",
+    "What happened at Tong Pass?",
+    "Who was Napoleon?",
+    "What is the capital of France?",
+    "Did the rebellion end in 763?",
+    "元和國計簿總計天下有多少方鎮？",
+    "安史之乱何时爆发？",
+    "安祿山是誰？",
+    "誰守睢陽？",
+    "郭子儀收復長安在哪一年？",
+    "拿破崙何時出生？",
+    "量子计算机有多少比特？",
+]
+ASKED = {"en": "Who held Suiyang in 757?", "zh": "安史之乱何时爆发？"}
+SENTENCES = {
+    "no_model": ("No language model is configured", "没有设置语言模型"),
+    "unreachable": ("its server could not be reached", "连接不上服务器"),
+    "refused_key": ("The language model refused its API key", "语言模型不接受所设的 API 密钥"),
+    "budget": ("budget was spent before the language model could answer", "本题的预算已经用完"),
+}
+
+
+def test_twenty_questions_get_the_same_kind_of_answer_for_the_same_reasons_in_every_mode(sample_book):
+    told = {}
+    for mode in MODES:
+        with Runner("embedded", mode, data_dir=sample_book) as runner:
+            for question in QUESTIONS:
+                answer = runner.ask(question, tenant_id=TENANT)
+                reasons = [answer["metadata"][name] for name in ("reason", "absent", "waiting")]
+                told.setdefault(question, []).append((answer["status"], reasons))
+    assert {question: seen for question, seen in told.items() if any(one != seen[0] for one in seen)} == {}
+    assert {seen[0][0] for seen in told.values()} == {"quoted", "closest", "not_found"}
+
+
+@pytest.fixture(params=SENTENCES)
+def cause(request, stand_in_llm, monkeypatch, waits):
+    """A reason why no model answers, set up: its name and the options with which a question meets it."""
+    if request.param != "no_model":
+        monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "test")
+    if request.param == "unreachable":
+        monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    if request.param == "refused_key":
+        stand_in_llm.next(times=99, status=401)
+    return request.param, {"budget": {"calls": 0}} if request.param == "budget" else {}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_each_cause_has_its_own_true_sentence_in_two_languages(cause, sample_book, mode):
+    name, options = cause
+    with Runner("embedded", mode, data_dir=sample_book) as runner:
+        for place, question in enumerate(ASKED.values()):
+            answer = runner.ask(question, tenant_id=TENANT, **options)
+            assert answer["metadata"]["reason"] == name
+            said = [cause for cause, sentences in SENTENCES.items() if sentences[place] in answer["answer"]]
+            # Where it is doubtful that the passages answer, the lack of a model is not the cause.
+            assert said == ([] if (answer["status"], name) == ("closest", "no_model") else [name])
+
+
+def test_the_command_line_says_it_as_well(cause, sample_book, capsys):
+    name, options = cause
+    more = ["--budget", "calls=0"] if options else []
+    where = ["--tenant", TENANT, "--data-dir", str(sample_book), *more]
+    assert main(["ask", ASKED["zh"], *where]) == 0
+    assert "".join(SENTENCES[name][1].split()) in "".join(capsys.readouterr().out.split())
+    assert main(["ask", ASKED["zh"], "--json", *where]) == 0
+    assert json.loads(capsys.readouterr().out)["metadata"]["reason"] == name
