@@ -15,9 +15,9 @@ from shiguan.tenants import check_filters
 from shiguan.text.asked_times import years_between
 
 Method = Literal[
-    *("auto", "none", "multi", "multi_query", "hyde", "step_back", "decompose", "expand", "contextualize"),
-    *("step-back", "decomposition"),
-]
+    "auto", "none", "multi", "multi_query", "hyde", "step_back", "step-back", "decompose", "decomposition", "expand",
+    "contextualize",
+]  # fmt: skip
 _OTHER_NAMES = {"multi": "multi_query", "step-back": "step_back", "decomposition": "decompose"}
 _METHODS: dict[str, str] = {name: name for name in get_args(Method)} | _OTHER_NAMES
 ReferenceFormat = Literal["plain", "markdown", "html"]

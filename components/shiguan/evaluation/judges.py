@@ -132,8 +132,8 @@ def write_review(
 def judgement(name: str, result: Mapping[str, Any] | None) -> float | None:
     """Read the value of a metric from a judge's reply, 0 to 1; None if it has none."""
     key = _TASKS[name][2] if name in _TASKS else "statement_scores"
-    given = (result or {}).get(key)
-    values = given if isinstance(given, list) else [given]
+    given: Any = (result or {}).get(key)
+    values: list[Any] = given if isinstance(given, list) else [given]
     if not values or not all(isinstance(one, int | float) and math.isfinite(one) for one in values):
         return None
     scores = [min(max(float(one), 0.0), 1.0) for one in values]

@@ -106,9 +106,9 @@ def source_header(document: Document, number: int, style: SourceStyle = "tags") 
     meta = document.meta
     if style == "brackets":
         page = _page(meta)
-        of_file = {"File": str(meta.get("source") or ""), "Page": "" if page is None else str(page)}
-        known = ", ".join(f"{name}: {neutral_attribute(value)}" for name, value in of_file.items() if value)
-        return f"[Source {number}] ({known})" if known else f"[Source {number}]"
+        of_file: dict[str, str] = {"File": str(meta.get("source") or ""), "Page": "" if page is None else str(page)}
+        place = ", ".join(f"{name}: {neutral_attribute(value)}" for name, value in of_file.items() if value)
+        return f"[Source {number}] ({place})" if place else f"[Source {number}]"
     section = meta.get("section") or []
     headings = [section] if isinstance(section, str) else [str(heading) for heading in section]
     file, title = str(meta.get("source") or ""), str(meta.get("title") or "")
