@@ -161,7 +161,7 @@ def test_an_english_question_gets_quotations(shiguan):
     citation = answer["citations"][0]
     assert set(citation) == {
         "number", "claim", "parent_id", "source", "title", "section", "anchor", "start", "end", "quote", "confidence",
-        "verdict", "sentence", "words", "citation_num", "source_id", "paragraph",
+        "verdict", "sentence", "words", "citation_num", "source_id", "chunk_id", "content", "score", "paragraph",
         "selector",
     }  # fmt: skip
     assert citation["source"] == "rivers.txt"

@@ -120,7 +120,7 @@ GIVEN = {
     "ConfiguredChatGenerator": {
         "model": "m", "role": "judge", "timeout": 3.0, "max_retries": 2, "generation_kwargs": {"temperature": 0.5},
     },
-    "ContextBuilder": {"token_budget": 1000, "strategy": "dynamic"},
+    "ContextBuilder": {"token_budget": 1000, "strategy": "dynamic", "style": "brackets"},
     "ConversationReader": {
         "conversation_store": SQLiteConversationStore("somewhere"), "document_store": STORE,
         "text_embedder": E5TextEmbedder(), "token_budget": 700,
@@ -152,6 +152,7 @@ GIVEN = {
     "QdrantEdgeBM25Retriever": {"document_store": QdrantEdgeDocumentStore("c", path="somewhere"), "top_k": 3},
     "QdrantEdgeEmbeddingRetriever": {"document_store": QdrantEdgeDocumentStore("c", path="somewhere"), "top_k": 3},
     "QueryRewriter": {"chat_generator": LLM, "method": "expand", "document_store": STORE},
+    "ReplyCache": {"chat_generator": LLM, "size": 5, "max_age": 60.0},
     "SubQuestionAnswerer": {"chat_generator": LLM, "retriever": InMemoryBM25Retriever(STORE, top_k=3), "ranker": None},
     "ToolAgent": {"chat_generator": LLM, "tools": [PassageReader(STORE)]},
     "VectorWriter": {"document_embedder": E5DocumentEmbedder(), "document_store": STORE},

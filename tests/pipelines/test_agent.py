@@ -258,12 +258,19 @@ def test_a_model_that_calls_tools_for_ever_is_stopped(llm, services, ask_library
     assert answer["answer"].startswith("No answer came about within the limit of steps.")
 
 
-def test_a_model_that_never_calls_a_tool_that_there_is_has_six_steps(llm, ask_library):
-    script(llm, {"tool_calls": [{"name": "search_library", "arguments": "no JSON"}]})
+def test_a_model_whose_call_cannot_be_read_answers_without_tools(llm, ask_library):
+    broken = {"tool_calls": [{"name": "search_library", "arguments": "no JSON"}]}
+    script(llm, broken, "Yang Yan proposed the two-tax reform in 780. [1]")
     answer = ask_library("Who proposed the two-tax reform?")
-    assert llm.calls == 7
-    assert [bool(offered(llm, request)) for request in range(7)] == [True] * 6 + [False]
-    assert answer["status"] == "refused"
+    assert [bool(offered(llm, request)) for request in range(llm.calls)] == [True, False]
+    assert answer["status"] == "answered"
+
+
+def test_a_model_that_only_makes_calls_that_cannot_be_read_is_asked_twice(llm, ask_library):
+    script(llm, {"tool_calls": [{"name": "search_library", "arguments": "no JSON"}]})
+    answer = ask_library("杨炎提出了什么？")
+    assert llm.calls == 2
+    assert (answer["answer"], answer["status"]) == (SORRY, "refused")
 
 
 @pytest.mark.parametrize("most", [1, 2, 3])

@@ -5,7 +5,7 @@ import random
 from types import SimpleNamespace
 
 import pytest
-from tests.doubles.model_sections import mode_with, named
+from tests.doubles.model_sections import PIPELINES, mode_with, named
 from tests.doubles.stand_in_llm import Fault
 
 from shiguan.engine.runner import Runner
@@ -245,3 +245,19 @@ async def test_no_call_begins_beyond_the_budget_whatever_fails(llm, runner_of, n
             refused |= {*record["refused"]}
     # Answers went without, and so did helpers.
     assert {"generator", "query_rewriter"} <= refused
+
+
+def test_with_a_cache_the_same_question_is_reworded_once(llm, library, tmp_path, opened, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", llm.url)
+    mode = (PIPELINES / "embedded" / "advanced.yml").read_text(encoding="utf-8")
+    helper = "{type: shiguan.llm.configured_chat_generator.ConfiguredChatGenerator, init_parameters: {role: helper}}"
+    assert f"&helper {helper}" in mode
+    cache = f"{{type: shiguan.llm.reply_cache.ReplyCache, init_parameters: {{chat_generator: {helper}}}}}"
+    own = tmp_path / "cached.yml"
+    own.write_text(mode.replace(f"&helper {helper}", f"&helper {cache}"), encoding="utf-8")
+    llm.rule('"queries"', {"queries": ["Whose idea was the two-tax system?"]})
+    runner = opened(own, library)
+    first, again = (runner.ask(QUESTION, tenant_id="a", rewrite_method="multi_query")["metadata"] for _ in range(2))
+    assert first["queries"] == again["queries"] == [QUESTION, "Whose idea was the two-tax system?"]
+    assert [call["stage"] for call in first["calls"]] == ["query_rewriter", "generator"]
+    assert [call["stage"] for call in again["calls"]] == ["generator"]

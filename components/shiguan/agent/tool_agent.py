@@ -158,6 +158,7 @@ class _Research:
     offered: dict[str, Tool] = field(default_factory=dict)
     steps: list[dict[str, Any]] = field(default_factory=list)
     native: bool = True
+    unanswered: str = "failed"
 
     def __post_init__(self) -> None:
         prompt = self.messages[-1].meta
@@ -171,8 +172,9 @@ class _Research:
             return self._outputs(replies=[], passages=self.passages)
         text = reply.text or ""
         if not text:
-            self.warnings.append("The model asked for tools to the end and gave no answer.")
-            return self.ended("unfinished")
+            does = "used every step on tools" if self.unanswered == "unfinished" else "gave an empty reply"
+            self.warnings.append(f"The model {does}; there is no answer.")
+            return self.ended(self.unanswered)
         failed = any(step["outcome"] == "failed" for step in self.steps)
         if failed and not (self.passages and any(map(stated_claim, split_claims(text).claims))):
             return self.ended("failed")
@@ -212,7 +214,7 @@ class _Research:
             self.messages[0] = replace(ChatMessage.from_system(text), _meta=system.meta)
 
     async def _ask_until_answered(self) -> ChatMessage | None:
-        """Return the answer, empty if the model gave none to the end; None if no model could be called."""
+        """Return the answer, empty if the model gave none; None if no model could be called."""
         asked = made = 0
         while True:
             last = asked == MOST_STEPS or made >= MOST_TOOL_CALLS or not self.offered
@@ -225,13 +227,14 @@ class _Research:
                 return None
             step = read_step(reply, asked)
             asked += 1
-            if last or (step.text and not step.calls):
-                # The text alone, with the marks of the prompt that began the conversation.
-                text = "" if step.calls else step.text
-                return replace(ChatMessage.from_assistant(text), _meta={**reply.meta, **self.marks})
-            if not step.calls:
-                self.messages.append(ChatMessage.from_user(sentence("empty_reply", self.language)))
+            if not (last or step.text or step.calls) and reply.meta.get("finish_reason") == "tool_calls":
+                # The call could not be read, and the next one would not be either.
+                self.offered.clear()
                 continue
+            if last or not step.calls:
+                # The text alone, with the marks of the prompt that began the conversation.
+                text, self.unanswered = ("", "unfinished") if step.calls else (step.text, "failed")
+                return replace(ChatMessage.from_assistant(text), _meta={**reply.meta, **self.marks})
             observations = await self._observe(step.calls, MOST_TOOL_CALLS - made)
             made += sum(seen.outcome != "too_many" for seen in observations)
             self.messages += [

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 from haystack import Document, component, logging
 
-from shiguan.llm.source_blocks import SOURCE_END, neutral_text, numbered, render_sources, source_header
+from shiguan.llm.source_blocks import SOURCE_END, SourceStyle, neutral_text, numbered, render_sources, source_header
 from shiguan.models.token_counter import TokenCounter
 from shiguan.text.passages import (
     Span,
@@ -82,21 +82,38 @@ class ContextBuilder:
     ```
     """
 
-    def __init__(self, token_budget: int = 6000, *, strategy: Strategy = "truncate") -> None:
+    def __init__(
+        self,
+        token_budget: int = 6000,
+        *,
+        strategy: Strategy = "truncate",
+        style: SourceStyle = "tags",
+        separator: str = "\n",
+        model: str | None = None,
+    ) -> None:
         """
-        Set the limits.
+        Set the limits and the form.
 
-        :param token_budget: The most tokens in the context, headers included, by the embedder's tokenizer.
+        :param token_budget: The most tokens in the context, headers included.
         :param strategy: What is read of each passage: `truncate`, `window`, `dynamic` or `hierarchical`.
-        :raises ValueError: If the budget is not positive, or the strategy unknown.
+        :param style: How a passage begins: `tags`, as above, or `brackets`, `[Source 1] (File: tang.epub, Page: 63)`.
+            Passages in earlier messages have tags in any case.
+        :param separator: What stands between two passages.
+        :param model: A model whose tokens tiktoken counts, such as `gpt-4.1-mini`; None for the embedder's tokens.
+        :raises ValueError: If the budget is not positive, or the strategy or the style unknown.
         """
         if token_budget < 1:
             raise ValueError(f"`token_budget` must be positive, got {token_budget}.")
         if strategy not in get_args(Strategy):
             raise ValueError(f"`strategy` must be one of {', '.join(get_args(Strategy))}, got `{strategy}`.")
+        if style not in get_args(SourceStyle):
+            raise ValueError(f"`style` must be one of {', '.join(get_args(SourceStyle))}, got `{style}`.")
         self.token_budget = token_budget
         self.strategy = strategy
-        self._counter = TokenCounter()
+        self.style = style
+        self.separator = separator
+        self.model = model
+        self._counter = TokenCounter(model)
 
     def warm_up(self) -> None:
         """Load the tokenizer; a second call does nothing."""
@@ -140,7 +157,7 @@ class ContextBuilder:
         again = [numbers[entry.document.id] for entry in found if entry.document.id in earlier]
         return {
             "documents": sorted(passages.values(), key=lambda document: document.meta["number"]),
-            "context": render_sources(sources, again),
+            "context": render_sources(sources, again, self.style, self.separator),
             "warnings": [*self._counter.warnings, *warnings],
         }
 
@@ -185,14 +202,16 @@ class ContextBuilder:
         document, text = entry.document, entry.text
         tokens = document.meta.get("tokens")
         # The tokens of a whole passage were counted by the ingest; no token reaches from one line into another.
-        if text is not None or "cut" in document.meta or not isinstance(tokens, int):
+        if text is not None or "cut" in document.meta or not isinstance(tokens, int) or self.model is not None:
             tokens = self._counter.count(neutral_text((document.content or "") if text is None else text))
         return self._header(document) + tokens
 
     def _header(self, document: Document) -> int:
         # All get the same number, so that a header costs the same at any rank. One token more, for a tokenizer that
         # counts line breaks.
-        return self._counter.count(f"{source_header(document, _ANY_NUMBER)}\n\n{SOURCE_END}") + 1
+        header = source_header(document, _ANY_NUMBER, self.style)
+        end = f"\n{SOURCE_END}" if self.style == "tags" else ""
+        return self._counter.count(f"{header}\n{end}{self.separator}") + 1
 
     def _cut(self, document: Document, budget: int) -> Document:
         text = document.content or ""

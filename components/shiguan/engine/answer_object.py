@@ -78,6 +78,7 @@ def answer_object(
             "calls": run.calls,
             "switches": run.switches,
             "budget": run.budget_record(),
+            **_seconds(run, mode),
             "timings_ms": {stage: round(value, 2) for stage, value in run.times.items()},
             "usage": run.usage or meta.get("usage", {}),
             "warnings": [*found, *warnings],
@@ -91,6 +92,7 @@ def answer_object(
             "waiting": meta.get("waiting", 0),
             "grounding": grounding.get("status"),
             "retrieved": len(run.found | read),
+            "chunks_found": len(run.found | read),
             "read": len(read),
             "attempts": run.visits[mode.generator] if written else 0,
             "corrections": len(changes),
@@ -101,6 +103,17 @@ def answer_object(
             "sub_questions": value_at(results, outputs.get("sub_questions", "")) or [],
         },
     }
+
+
+def _seconds(run: Run, mode: Mode) -> dict[str, float]:
+    """Sum up the seconds of the stages that reword the question, that search, and that write."""
+    stages = {
+        "total_time": {"total"},
+        "rewrite_time": {mode.outputs.get("queries", "").partition(".")[0]},
+        "retrieve_time": run.reading,
+        "generate_time": {mode.generator},
+    }
+    return {name: round(sum(run.times.get(stage, 0.0) for stage in own) / 1000, 3) for name, own in stages.items()}
 
 
 # Characters that begin a note, a link, an image or an element where a client shows the text as Markdown.
@@ -114,6 +127,7 @@ def with_sources(answer: Mapping[str, Any], documents: Sequence[Document], optio
         {**entry, "content": (document.content or "")[:longest]}
         for entry, document in zip(answer["documents"], documents, strict=True)
     ]
+    scores = {entry["id"]: entry["score"] for entry in read}
     cited = {citation["parent_id"]: citation["number"] for citation in answer["citations"]}
     written = reference_list(answer["citations"], options.citation_format or "plain")
     metadata = answer["metadata"]
@@ -123,7 +137,17 @@ def with_sources(answer: Mapping[str, Any], documents: Sequence[Document], optio
         "rewritten_query": metadata["queries"][0],
         "retrieved_count": metadata["retrieved"],
         "generation_time": round(metadata["timings_ms"]["total"] / 1000, 3),
-        "citations": [{**c, "citation_num": c["number"], "source_id": c["parent_id"]} for c in answer["citations"]],
+        "citations": [
+            {
+                **citation,
+                "citation_num": citation["number"],
+                "source_id": citation["parent_id"],
+                "chunk_id": citation["parent_id"],
+                "content": citation["quote"],
+                "score": scores.get(citation["parent_id"]),
+            }
+            for citation in answer["citations"]
+        ],
         "formatted_citations": written,
         "documents": read,
         "sources": [

@@ -34,7 +34,7 @@ EVENTS: Final = {
     "generation_complete": "The answer object. Terminal.",
     "error": "What went wrong. Terminal.",
 }
-_KNOWN_AT_THE_END: Final = frozenset({"confidence", "citation_num", "source_id"})
+_KNOWN_AT_THE_END: Final = frozenset({"confidence", "citation_num", "source_id", "chunk_id", "content", "score"})
 TERMINAL: Final = frozenset({"generation_complete", "error"})
 """The events that end a stream; exactly one of them comes, and it comes last."""
 

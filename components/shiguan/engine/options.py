@@ -14,8 +14,12 @@ from shiguan.resources import resource_folder
 from shiguan.tenants import check_filters
 from shiguan.text.asked_times import years_between
 
-Method = Literal["auto", "none", "multi", "multi_query", "hyde", "step_back", "decompose", "expand", "contextualize"]
-_METHODS: dict[str, str] = {name: name for name in get_args(Method)} | {"multi": "multi_query"}
+Method = Literal[
+    "auto", "none", "multi", "multi_query", "hyde", "step_back", "step-back", "decompose", "decomposition", "expand",
+    "contextualize",
+]  # fmt: skip
+_OTHER_NAMES = {"multi": "multi_query", "step-back": "step_back", "decomposition": "decompose"}
+_METHODS: dict[str, str] = {name: name for name in get_args(Method)} | _OTHER_NAMES
 ReferenceFormat = Literal["plain", "markdown", "html"]
 WRITING = ("temperature", "max_tokens")
 ENGINE_OPTIONS = (
@@ -81,8 +85,8 @@ class AskOptions(BaseModel, extra="forbid"):
     top_k: int | None = Field(None, ge=1, le=50, description="How many passages to read at most.")
     rewrite_method: Method | Annotated[str, Field(min_length=1, max_length=40)] | None = Field(
         None,
-        description="How the question is reworded for the search; `auto`: as its analysis suggests. `multi` is "
-        "`multi_query`; an unknown one is `none`, with a warning.",
+        description="How the question is reworded for the search; `auto`: as its analysis suggests. `multi`, "
+        "`step-back` and `decomposition` are other names; an unknown one is `none`, with a warning.",
     )
     wordings: int | None = Field(
         None, ge=1, le=5, description="How many other wordings of the question to search with; by default 3."

@@ -2,22 +2,61 @@
 
 import math
 import os
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from haystack.components.evaluators import ContextRelevanceEvaluator, FaithfulnessEvaluator
+from haystack.components.evaluators import FaithfulnessEvaluator, LLMEvaluator
 
 from shiguan.errors import AnswerError, ConfigurationError
 from shiguan.evaluation.answer_metrics import without_marks
+from shiguan.evaluation.json_lines import write_json_lines
 from shiguan.evaluation.questions import Question
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.model_settings import DEFAULT_MODEL, is_endpoint_configured
 
+_QUESTION = "When did An Lushan rise?"
+_CONTEXTS = ["He rose in 755.", "Tea is brewed at 80 degrees."]
+# Of each metric the task, what is judged beside the question, the key of the reply, and an example.
+_TASKS: dict[str, tuple[str, list[tuple[str, Any]], str, dict[str, Any], Any]] = {
+    "answer_relevancy": (
+        "Judge how far an answer addresses its question: 1 if all of it does and nothing that was asked is missing, 0 "
+        "if it evades the question or talks of something else, or a number between. Whether it is true does not count.",
+        [("predicted_answers", list[str])],
+        "score",
+        {"predicted_answers": "He rose in 755."},
+        1.0,
+    ),
+    "judged_context_precision": (
+        "Judge of each context, in order, whether it is of use for the right answer to the question: 1 or 0.",
+        [("contexts", list[list[str]]), ("references", list[str])],
+        "context_scores",
+        {"contexts": _CONTEXTS, "references": "755"},
+        [1, 0],
+    ),
+    "judged_context_recall": (
+        "Take the right answer to the question apart into statements, and judge of each whether the contexts support "
+        "it: 1 or 0.",
+        [("contexts", list[list[str]]), ("references", list[str])],
+        "reference_scores",
+        {"contexts": _CONTEXTS, "references": "In 755, at Fanyang."},
+        [1, 0],
+    ),
+}
+
 
 class AnswerJudge:
     """
-    Lets a language model judge answers by Haystack's `FaithfulnessEvaluator` and `ContextRelevanceEvaluator`.
+    Lets a language model judge answers and contexts, as defined by Ragas (Es et al. 2023, and its documentation).
 
-    Each is one call per answer, to any OpenAI-compatible endpoint. Refusals are not judged.
+    - `faithfulness`: the share of an answer's statements that the passages support (Haystack's `FaithfulnessEvaluator`)
+    - `answer_relevancy`: how far the answer addresses the question
+    - `judged_context_precision`: whether the useful passages come first (average precision)
+    - `judged_context_recall`: the share of the right answer's statements that the passages support
+
+    Each is one call per answer, to any OpenAI-compatible endpoint; the last two need a right answer. Refusals are not
+    judged.
     """
 
     def __init__(self) -> None:
@@ -30,36 +69,78 @@ class AnswerJudge:
         in_json = {"temperature": 0, "response_format": {"type": "json_object"}}
         generator = ConfiguredChatGenerator(self.model, timeout=120.0, max_retries=1, generation_kwargs=in_json)
         settings: dict[str, Any] = {"chat_generator": generator, "raise_on_failure": False}
-        self._faithfulness = FaithfulnessEvaluator(**settings)
-        self._relevance = ContextRelevanceEvaluator(**settings)
+        self._evaluators: dict[str, LLMEvaluator] = {"faithfulness": FaithfulnessEvaluator(**settings)}
+        for name, (task, judged, key, given, reply) in _TASKS.items():
+            inputs = [("questions", list[str]), *judged]
+            examples = [{"inputs": {"questions": _QUESTION, **given}, "outputs": {key: reply}}]
+            self._evaluators[name] = LLMEvaluator(task, inputs, [key], examples, **settings)
 
     def judge(
         self, questions: list[Question], records: dict[str, dict[str, Any]]
     ) -> tuple[dict[str, dict[str, float]], list[str]]:
         """Return the metrics of each judged answer, and notes on what could not be read."""
         answered = [one for one in questions if records[one.id]["status"] not in ("not_found", "refused")]
-        if not answered:
-            return {}, []
-        asked = {
-            "questions": [question.text for question in answered],
-            "contexts": [[read["content"] for read in records[question.id]["documents"]] for question in answered],
-        }
-        answers = [without_marks(records[question.id]["answer"]) for question in answered]
-        scores = {
-            "haystack_faithfulness": self._faithfulness.run(**asked, predicted_answers=answers)["individual_scores"],
-            "haystack_context_relevance": self._relevance.run(**asked)["individual_scores"],
-        }
-        judged = {
-            question.id: {
-                name: min(max(float(of[at]), 0.0), 1.0) for name, of in scores.items() if not math.isnan(of[at])
+        judged: dict[str, dict[str, float]] = {question.id: {} for question in answered}
+        asked = unread = 0
+        for name, evaluator in self._evaluators.items():
+            inputs = {name for name, _ in evaluator.inputs}
+            chosen = [one for one in answered if one.answers or "references" not in inputs]
+            given = {
+                "questions": [question.text for question in chosen],
+                "contexts": [[read["content"] for read in records[question.id]["documents"]] for question in chosen],
+                "predicted_answers": [without_marks(records[question.id]["answer"]) for question in chosen],
+                "references": ["; ".join(question.answers) for question in chosen],
             }
-            for at, question in enumerate(answered)
-        }
-        unread = sum(len(scores) - len(metrics) for metrics in judged.values())
-        if unread == len(scores) * len(answered):
+            found = evaluator.run(**{of: values for of, values in given.items() if of in inputs}) if chosen else {}
+            for question, result in zip(chosen, found.get("results", ()), strict=True):
+                asked += 1
+                value = judgement(name, result)
+                unread += value is None
+                judged[question.id] |= {} if value is None else {name: value}
+        if asked and unread == asked:
             raise AnswerError(
                 f"The judge `{self.model}` gave no readable judgement for any of {len(judged)} answers. Use a model "
                 "that can reply in JSON."
             )
         left_out = f"{unread} judgements of `{self.model}` could not be read and are left out."
         return judged, [left_out] if unread else []
+
+
+def write_review(
+    path: Path, questions: Sequence[Question], records: Mapping[str, Any], judged: Mapping[str, dict[str, float]]
+) -> None:
+    """Write one judged answer in ten for a person to review, unless the file is there; the same ones every time."""
+    if path.exists() or not judged:
+        return
+    drawn = random.Random(0).sample(sorted(judged), max(1, round(len(judged) / 10)))  # noqa: S311
+    asked = {question.id: question for question in questions}
+    rows = (
+        {
+            "id": name,
+            "person": "",
+            "question": asked[name].text,
+            "answer": records[name]["answer"],
+            "contexts": [read["content"] for read in records[name]["documents"]],
+            "references": asked[name].answers,
+            "judge": judged[name],
+        }
+        for name in drawn
+    )
+    write_json_lines(path, rows)
+
+
+def judgement(name: str, result: Mapping[str, Any] | None) -> float | None:
+    """Read the value of a metric from a judge's reply, 0 to 1; None if it has none."""
+    key = _TASKS[name][2] if name in _TASKS else "statement_scores"
+    given: Any = (result or {}).get(key)
+    values: list[Any] = given if isinstance(given, list) else [given]
+    if not values or not all(isinstance(one, int | float) and math.isfinite(one) for one in values):
+        return None
+    scores = [min(max(float(one), 0.0), 1.0) for one in values]
+    return _average_precision(scores) if name == "judged_context_precision" else sum(scores) / len(scores)
+
+
+def _average_precision(useful: Sequence[float]) -> float:
+    """Average the share of useful passages up to each useful one; 0 where none is."""
+    shares = [sum(useful[:at]) / at for at, score in enumerate(useful, start=1) if score > 0]
+    return sum(shares) / len(shares) if shares else 0.0

@@ -16,7 +16,7 @@ from shiguan.evaluation import provenance
 from shiguan.evaluation.answer_metrics import answer_record, is_right
 from shiguan.evaluation.attribution import Attribution, ExpectedPassages, StageTrace, TracedMode, loss_of
 from shiguan.evaluation.json_lines import fingerprint
-from shiguan.evaluation.judges import AnswerJudge
+from shiguan.evaluation.judges import AnswerJudge, write_review
 from shiguan.evaluation.questions import Question, QuestionSet
 from shiguan.evaluation.results import RESULTS_FILE, Results, RunStore
 from shiguan.evaluation.scoring import RECALL_DEPTHS, score_records
@@ -175,6 +175,7 @@ def measure(
     if judge is not None:
         judged, unread = judge.judge(questions, store.records)
         notes += unread
+        write_review(output / "review.jsonl", questions, store.records, judged)
         for result in scored:
             result.metrics.update(judged.get(result.id, {}))
     if plan.questions.unjudged:

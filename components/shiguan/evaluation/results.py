@@ -15,7 +15,7 @@ from shiguan.evaluation.metrics import Estimate, estimate_mean
 from shiguan.resources import write_json
 
 _RUN = "run.json"
-_RECORDS = "questions.jsonl"
+RECORDS_FILE = "questions.jsonl"
 
 
 class RunStore:
@@ -32,7 +32,7 @@ class RunStore:
             _check_configuration(folder, json.loads(json.dumps(configuration)))
         except OSError as error:
             raise RefusedError(f"{folder} cannot be written: {error}. Name another `--output`.") from error
-        self._path = folder / _RECORDS
+        self._path = folder / RECORDS_FILE
         self.records = dict(_read_records(self._path))
 
     def add(self, question_id: str, record: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from haystack import Document
 
@@ -98,11 +98,17 @@ def numbered(document: Document, number: int) -> Document:
 
 
 SOURCE_END = "</source>"
+SourceStyle = Literal["tags", "brackets"]
 
 
-def source_header(document: Document, number: int) -> str:
+def source_header(document: Document, number: int, style: SourceStyle = "tags") -> str:
     """Write the line that begins a source, made harmless."""
     meta = document.meta
+    if style == "brackets":
+        page = _page(meta)
+        of_file: dict[str, str] = {"File": str(meta.get("source") or ""), "Page": "" if page is None else str(page)}
+        place = ", ".join(f"{name}: {neutral_attribute(value)}" for name, value in of_file.items() if value)
+        return f"[Source {number}] ({place})" if place else f"[Source {number}]"
     section = meta.get("section") or []
     headings = [section] if isinstance(section, str) else [str(heading) for heading in section]
     file, title = str(meta.get("source") or ""), str(meta.get("title") or "")
@@ -116,25 +122,33 @@ def source_header(document: Document, number: int) -> str:
     return f'<source number="{number}"{attributes}>'
 
 
-def render_source(document: Document) -> str:
+def render_source(document: Document, style: SourceStyle = "tags") -> str:
     """Write one numbered passage with its header, made harmless; its text keeps its length."""
-    header = source_header(document, document.meta["number"])
-    return f"{header}\n{neutral_text(document.content or '')}\n{SOURCE_END}"
+    header = source_header(document, document.meta["number"], style)
+    text = f"{header}\n{neutral_text(document.content or '')}"
+    return f"{text}\n{SOURCE_END}" if style == "tags" else text
 
 
-def render_sources(documents: Iterable[Document], shown: Iterable[int] = ()) -> str:
+def render_sources(
+    documents: Iterable[Document], shown: Iterable[int] = (), style: SourceStyle = "tags", separator: str = "\n"
+) -> str:
     """Write all sources between their delimiters; those `shown` in an earlier message by their numbers alone."""
-    lines = [(int(document.meta["number"]), render_source(document)) for document in documents]
-    if named := [(number, f'<source number="{number}" shown="above"/>') for number in shown]:
+    above = '<source number="{}" shown="above"/>' if style == "tags" else "[Source {}] (above)"
+    lines = [(int(document.meta["number"]), render_source(document, style)) for document in documents]
+    if named := [(number, above.format(number)) for number in shown]:
         lines = sorted([*lines, *named])
-    return "\n".join(["<sources>", *(line for _, line in lines), "</sources>"])
+    sources = separator.join(line for _, line in lines)
+    return "\n".join(["<sources>", *([sources] if lines else []), "</sources>"])
 
 
 def _place(meta: dict[str, Any]) -> str:
     anchor = meta.get("anchor")
     if not isinstance(anchor, dict):
         anchor = {}
-    page = anchor.get("page", meta.get("page_number"))
-    if page is not None:
-        return f"page {page}"
-    return str(anchor.get("href") or "")
+    page = _page(meta)
+    return f"page {page}" if page is not None else str(anchor.get("href") or "")
+
+
+def _page(meta: dict[str, Any]) -> Any:
+    anchor = meta.get("anchor")
+    return (anchor if isinstance(anchor, dict) else {}).get("page", meta.get("page_number"))

@@ -34,7 +34,7 @@ from shiguan.models.token_counter import TokenCounter
 from shiguan.resources import read_patterns
 from shiguan.serialization import Serializable
 from shiguan.tenants import all_of, require_filters, tenant_of, where
-from shiguan.text.follow_ups import needs_context, salient_terms
+from shiguan.text.follow_ups import needs_context, salient_terms, says_enough
 from shiguan.text.languages import detect_language
 
 _TURNS = 10
@@ -282,6 +282,7 @@ def route_question(question: str, turns: Sequence[ChatMessage]) -> tuple[Literal
     found = {name for name, patterns in _phrases().items() if patterns[table].search(text)}
     if "history" in found and "checked" not in found:
         return "history", question
+    found -= {"checked", *(("short",) if says_enough(text) else ())}
     if not found and not needs_context(text):
         return "database", question
     return "both", " ".join([question, *salient_terms(question, turns)])

@@ -1,8 +1,10 @@
-"""How long a text is, in the tokens of the embedder."""
+"""How long a text is, in the tokens of the embedder or of a model that tiktoken knows."""
 
+import importlib
 import re
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
+from typing import Any
 
 from haystack import logging
 
@@ -22,6 +24,9 @@ class TokenCounter:
     """
     Counts tokens as the embedder does, without its prefixes and its marks of start and end.
 
+    With a `model` it counts those of this model where tiktoken is installed, has the model's file and knows it
+    (`pip install "shiguan[tiktoken]"`); otherwise a warning says so.
+
     A Chinese character is .7 of a token (1 in classical texts), an English word 1.3. Where the weights are not
     installed a Han character and four characters of other scripts stand for a token, and `warnings` says so.
 
@@ -33,7 +38,8 @@ class TokenCounter:
     ```
     """
 
-    def __init__(self) -> None:
+    def __init__(self, model: str | None = None) -> None:
+        self._model = model
         self.warnings: list[str] = []
         # The same passages are read for many questions, and counting ten of them takes longer than finding them.
         self._remembered = lru_cache(_REMEMBERED)(lambda text: self.counts([text])[0])
@@ -47,9 +53,23 @@ class TokenCounter:
             logger.warning("Estimating lengths from characters: {error}", error=str(error))
             return None
 
+    @cached_property
+    def _encoding(self) -> Any:
+        if self._model is None:
+            return None
+        try:
+            return importlib.import_module("tiktoken").encoding_for_model(self._model)
+        except Exception as error:  # tiktoken fetches its files, and what fails then is of many kinds
+            self.warnings.append(
+                f"Tokens are not those of `{self._model}` but the embedder's ({type(error).__name__}). Install "
+                "`shiguan[tiktoken]`, name a model that it knows, or give it its files in TIKTOKEN_CACHE_DIR."
+            )
+            return None
+
     def warm_up(self) -> None:
         """Load the tokenizer now rather than with the first text."""
-        _ = self._tokenizer
+        if self._encoding is None:
+            _ = self._tokenizer
 
     def count(self, text: str) -> int:
         """Count one text's tokens."""
@@ -57,6 +77,8 @@ class TokenCounter:
 
     def counts(self, texts: Sequence[str]) -> list[int]:
         """Count many texts in one batch, which is far cheaper than one by one."""
+        if self._encoding is not None:
+            return [len(self._encoding.encode_ordinary(text)) for text in texts]
         if self._tokenizer is None:
             return [len(_STAND_IN.findall(text)) for text in texts]
         return self._tokenizer.counts(texts)

@@ -9,10 +9,10 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from haystack import Document
-from pydantic import BaseModel, Field, ValidationError, field_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from shiguan.claims.claim_stream import ClaimStream
 from shiguan.engine.answer_stream import AnswerEvent
@@ -89,11 +89,31 @@ def read_request(given: Mapping[str, Any]) -> AnswerRequest:
         raise invalid_fields(error) from error
 
 
-class BatchRequest(BaseModel, extra="forbid"):
-    """Several questions at once; each is an `AnswerRequest` and is checked by itself."""
+class BatchRequest(BaseModel, extra="allow"):
+    """Several questions at once, each checked by itself. Further fields, such as `mode`, hold for all `queries`."""
 
-    requests: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=_MOST_QUESTIONS)]
+    requests: Annotated[
+        list[dict[str, Any]] | None,
+        Field(min_length=1, max_length=_MOST_QUESTIONS, description="Questions with their own fields."),
+    ] = None
+    queries: Annotated[
+        list[str] | None, Field(min_length=1, max_length=_MOST_QUESTIONS, description="Or only their texts.")
+    ] = None
     tenant_id: Annotated[str | None, Field(max_length=200)] = None
+
+    @model_validator(mode="after")
+    def _has_questions(self) -> Self:
+        if (self.requests is None) == (self.queries is None):
+            raise ValueError("Expected either `requests` or `queries`.")
+        if self.requests is not None and self.model_extra:
+            unknown = ", ".join(f"`{name}`" for name in self.model_extra)
+            raise ValueError(f"{unknown} beside `requests`: write it into each of them.")
+        return self
+
+    @property
+    def questions(self) -> list[dict[str, Any]]:
+        """Return what each question comes with."""
+        return self.requests or [{**(self.model_extra or {}), "query": query} for query in self.queries or ()]
 
 
 RECEIPT_ID = re.compile(r"[0-9a-f]{64}")

@@ -58,7 +58,7 @@ class EventStreamResponse(StreamingResponse):
             try:
                 while (event := await _next(come)) is not None:
                     await send({"type": "http.response.body", "body": event.encoded(), "more_body": True})
-                    terminal |= event.name in ("error", "generation_complete")
+                    terminal |= event.name in ("error", "generation_complete", "done")
                 await reading  # raises what the producer raised
             except asyncio.CancelledError as cut_off:
                 if cut_off.args not in (("timeout",), ("shutting_down",)):

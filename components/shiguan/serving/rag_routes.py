@@ -1,9 +1,9 @@
 """The routes that answer questions: at once, as a stream of server-sent events, and several together."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from operator import itemgetter
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import APIRouter
 from starlette.responses import JSONResponse
@@ -45,16 +45,20 @@ _STREAM: dict[str, Any] = {
 
 @router.post("/api/v1/rag/generate/stream", summary="Another name of /api/v1/rag/query-stream", **_STREAM)
 @router.post("/api/v1/rag/query-stream", summary="Answer a question and tell how the answer comes about", **_STREAM)
-async def query_stream(body: AnswerRequest, asker: Reader) -> EventStreamResponse:
+async def query_stream(
+    body: AnswerRequest, asker: Reader, events: Literal["full", "basic"] = "full"
+) -> EventStreamResponse:
     """
     Answer a question as server-sent events, numbered from 1.
 
-    Exactly one of them is terminal, `generation_complete` or `error`; `[DONE]` follows it.
+    Exactly one of them is terminal, `generation_complete` or `error`; `[DONE]` follows it. With `events=basic` there
+    are only `context`, `chunk`, `citations` and, at the end, `done` or `error`.
     """
     check_tenant(asker, body.tenant_id)
     engine = current_engine()
     engine.runner(body.mode)  # an unknown mode is 422 and no stream
-    return EventStreamResponse(_server_events(engine.stream(body, asker.tenant_id)))
+    written = _server_events if events == "full" else _basic_events
+    return EventStreamResponse(written(engine.stream(body, asker.tenant_id)))
 
 
 @router.post("/api/v1/rag/batch", summary="Answer several questions", response_class=JSONResponse)
@@ -62,11 +66,12 @@ async def batch(body: BatchRequest, asker: Reader) -> JSONResponse:
     """
     Answer up to 50 questions, some of them side by side.
 
-    `results` has the order of `requests`; each entry has its `index` and either the `answer` or its own `error`.
+    They are `queries`, texts with the other fields in common, or `requests`, each with its own. `results` has their
+    order; each entry has its `index` and either the `answer` or its own `error`.
     """
-    for tenant_id in (body.tenant_id, *(one.get("tenant_id") for one in body.requests)):
+    for tenant_id in (body.tenant_id, *(one.get("tenant_id") for one in body.questions)):
         check_tenant(asker, tenant_id)
-    results = await current_engine().batch(body.requests, asker.tenant_id)
+    results = await current_engine().batch(body.questions, asker.tenant_id)
     return JSONResponse({"results": results, "request_id": current_request().id})
 
 
@@ -80,6 +85,30 @@ async def _server_events(events: AsyncGenerator[AnswerEvent, None]) -> AsyncGene
             elif event.name == "generation_complete":
                 data = {**data, "request_id": current_request().id}
             yield ServerEvent({"type": event.name, **data}, event.name, event.id)
+
+
+async def _basic_events(events: AsyncGenerator[AnswerEvent, None]) -> AsyncGenerator[ServerEvent, None]:
+    """Tell of the passages, the text, its citations and the end, and of nothing else."""
+    count = 0
+    async with aclosing(events):
+        async for event in events:
+            for data in _basic(event):
+                count += 1
+                yield ServerEvent(data, data["type"], count)
+
+
+def _basic(event: AnswerEvent) -> Iterator[dict[str, Any]]:
+    data = event.data
+    if event.error is not None:
+        yield {"type": "error", **counted(event.error).body()}
+    elif event.name == "documents_retrieved":
+        yield {"type": "context", "chunks_count": len(data["documents"])}
+    elif event.name == "token":
+        yield {"type": "chunk", "content": data["text"]}
+    elif event.name == "generation_complete":
+        yield {"type": "citations", "citations": data["citations"]}
+        kept = ("status", "formatted_citations", "metadata")
+        yield {"type": "done", **{name: data[name] for name in kept}, "request_id": current_request().id}
 
 
 # What a reader of the lines alone, without the events' names, looks for.

@@ -16,13 +16,15 @@ from shiguan.text.reigns import (
     eras,
     months_of,
     reigns,
+    ruled_by,
     sexagenary,
+    title_before,
 )
 from shiguan.text.times import DAY, MONTH_NAMES, Precision, When
 
 _NUMERAL = "一二三四五六七八九十百廿卅"
 _IN_YEAR = (
-    rf"(?:[\s，,、]*(?P<season>[春夏秋冬])(?![{_NUMERAL}]?[官宫秋]))?(?:[\s，,、]*王?(?P<month>闰?(?:[正元腊]|十[一二三四五六七八九]?|[一二三四五六七八九])月|闰月|[12]?\d月))?"
+    rf"(?:[\s，,、的]*(?P<season>[春夏秋冬])(?![{_NUMERAL}]?[官宫秋]))?(?:[\s，,、的]*王?(?P<month>闰?(?:[正元腊]|十[一二三四五六七八九]?|[一二三四五六七八九])月|闰月|[12]?\d月))?"
     rf"(?:(?<=月)[\s，,、（(]*(?P<day>{DAY}|初?[{_NUMERAL}]{{1,3}}[日号]|[123]?\d[日号]))?"
 )
 _COUNTED = rf"(?:元|[{_NUMERAL}]{{1,5}}|\d{{1,3}})"
@@ -76,6 +78,7 @@ _ENGLISH = [
         rf"(?:(?:\s?[-–—]\s?|\s(?:to|until|and)\s)(?P<to>\d{{2,4}}))?{_NO_THINGS}",
     )
 ]
+_TITLED = 60
 _LENGTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _SPECIAL = {"正": 1, "元": 1, "腊": 12}
 _HEAD = re.compile(r"(?:^|[。！？；!?\n”」』])[\s【\[（(○◎《「]*$")
@@ -132,17 +135,19 @@ def _of_reigns(plain: str, dynasties: frozenset[str]) -> Iterator[Mention]:
         size, named = _reign_before(plain, match.start())
         if not size:
             continue
-        begin = match.start() - size
-        window = max(0, begin - 12)
-        before, at = dynasty_before(plain[window:begin])
+        number, begin = counted(match["number"]), match.start() - size
+        title = title_before(plain[max(0, begin - _TITLED) : begin])
+        start = begin - len(title)
+        window = max(0, start - 12)
+        before, at = dynasty_before(plain[window:start])
         own = [tuple(reign for reign in named if reign.dynasty in some) for some in (before, dynasties)]
         if plain[begin : match.start()] not in eras() and not any(own) and (size < 3 or len(named) > 1):
             continue  # 文帝三年: of which dynasty?
         # Reigns of small states count only where the state is named.
         named = own[0] or own[1] or tuple(reign for reign in named if reign.great) or named
-        number = counted(match["number"])
         kept = tuple(reign for reign in named if reign.year(number) is not None)
-        yield _of_reign(match, window + at if own[0] else begin, kept, number, _no_year(named, number))
+        titled = tuple(reign for reign in kept if ruled_by(title, reign.dynasty, reign.first + number - 1))
+        yield _of_reign(match, window + at if own[0] else start, titled or kept, number, _no_year(named, number))
 
 
 def _of_reign(match: re.Match[str], start: int, kept: tuple[Reign, ...], number: int, fault: str) -> Mention:

@@ -7,8 +7,10 @@ from pathlib import Path
 from haystack.dataclasses import ChatMessage
 
 from shiguan.resources import read_patterns
+from shiguan.text.dictionary import dictionary_words
 from shiguan.text.languages import HAN, detect_language, has_han
-from shiguan.text.terms import question_subject, rarity, terms
+from shiguan.text.name_forms import names_of
+from shiguan.text.terms import has_subject, question_subject, rarity, terms
 
 _QUOTED = re.compile(r"“[^”]*”|「[^」]*」|《[^》]*》|\"[^\"]*\"")
 _HAN = re.compile(f"[{HAN}]")
@@ -44,15 +46,35 @@ def needs_context(question: str, *, has_history: bool = True) -> bool:
 
 
 def _depends_zh(text: str) -> bool:
-    if any(_CUES[name].search(text) for name in ("openers_zh", "ending_zh", "side_zh")):
+    opener = _CUES["openers_zh"].search(text)
+    if opener and len(_first_word(text)) <= len(opener[0]):
+        return True
+    if any(_CUES[name].search(text) for name in ("ending_zh", "side_zh")):
         return True
     if len(_HAN.findall(text)) <= _SHORT_ZH and not _LATIN.search(text):
         return True
+    there = _CUES["place_zh"].search(text)
+    return _has_lost_pointer(text) or bool(there and names_of(text[: there.start()]))
+
+
+def _has_lost_pointer(text: str) -> bool:
     for pronoun in _CUES["pointers_zh"].finditer(text):
         before = _CUES["lead_zh"].sub("", text[: pronoun.start()], count=1)
         if len(_NAMED_ZH.findall(before)) < _ANTECEDENT_ZH and "“”" not in before:
             return True
     return False
+
+
+def _first_word(text: str) -> str:
+    run = re.match(f"[{HAN}]+", text)
+    return "".join(next(iter(dictionary_words(run[0], translated=False)))[0]) if run else ""
+
+
+def says_enough(text: str) -> bool:
+    """Return whether a short Chinese question has two words, besides those that only ask, that can be its topic."""
+    runs = re.findall(f"[{HAN}]+", text)
+    words = ("".join(parts) for run in runs for parts, _ in dictionary_words(run, translated=False))
+    return sum(len(word) > 1 and has_subject(word) for word in words) > 1
 
 
 def _depends_en(text: str) -> bool:
@@ -61,7 +83,7 @@ def _depends_en(text: str) -> bool:
     asked = re.sub(r"^tell me (?:more )?(?:about )?", "", text, flags=re.IGNORECASE)
     if _CUES["talk_en"].search(asked) or _lacks_antecedent(text):
         return True
-    named = _CUES["name_en"].search(text) or re.search(r"\d", text)
+    named = any(_CUES[cue].search(text) for cue in ("name_en", "general_en")) or re.search(r"\d", text)
     return not named and not _CUES["explain_en"].search(text) and sum(map(rarity, set(terms(asked)))) <= _LITTLE
 
 
@@ -75,6 +97,8 @@ def _lacks_antecedent(text: str) -> bool:
 def _is_lost(text: str, pronoun: re.Match[str]) -> bool:
     before, after, word = text[: pronoun.start()], text[pronoun.end() :], pronoun[0].lower()
     noun = _CUES["noun_en"]
+    if word == "there" and _CUES["name_en"].search(before):
+        return not _CUES["place_en"].search(before)
     if _CUES["name_en"].search(before) or _CUES["dummy_en"].match(text, pronoun.start()):
         return False
     if word in _SUBJECTS and _CUES["auxiliary_en"].search(before):
@@ -105,13 +129,18 @@ def salient_terms(question: str, turns: Sequence[ChatMessage], limit: int = 6) -
     Return the most informative words of the turns before a question that it does not have itself.
 
     A word's weight is its rarity, summed over the turns that have it. The assistant's words in a script other than the
-    question's do not count: it quoted a bilingual page. On half of the conversations of MT-RAG the last turn with four
-    to twelve such words found passages better than with the whole question before it; six is in the middle.
+    question's do not count: it quoted a bilingual page. A question that names its subject ("What did Zhang Xun do there
+    again?") takes words only of the exchanges that have one of its names. On half of the conversations of MT-RAG the
+    last turn with four to twelve such words found passages better than with the whole question before it; six is in the
+    middle.
     """
     known, wide = set(terms(question)), has_han(question)
     weights: dict[str, float] = {}
     spelled: dict[str, str] = {}
+    about = _exchanges(question, turns)
     for place, turn in enumerate(turns):
+        if about is not None and place not in about:
+            continue
         age = (len(turns) - 1 - place) // 2
         share = (1.0 if turn.role.value == "user" else _ASSISTANT) * _DECAY**age
         for key, (word, weight) in _words(turn.text or "", known).items():
@@ -121,6 +150,19 @@ def salient_terms(question: str, turns: Sequence[ChatMessage], limit: int = 6) -
             spelled.setdefault(key, word)
     best = sorted(weights, key=lambda key: -weights[key])
     return [spelled[key] for key in best[:limit]]
+
+
+def _exchanges(question: str, turns: Sequence[ChatMessage]) -> set[int] | None:
+    """Return the places of the turns that have a name of a question that lacks only a place or a time; None for all."""
+    names = [name for name in (set(terms(name)) for name in names_of(question)) if name]
+    if not names or needs_context(_CUES["local_en"].sub("", _CUES["place_zh"].sub("", question))):
+        return None
+    found: set[int] = set()
+    for place, turn in enumerate(turns):
+        words = set(terms(turn.text or ""))
+        if any(name <= words for name in names):
+            found |= {place, place - 1 if turn.role.value != "user" else place + 1}
+    return found
 
 
 def _words(text: str, known: set[str]) -> dict[str, tuple[str, float]]:

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from shiguan.text.languages import fold_han
+from shiguan.text.languages import HAN, fold_han
 
 _FILE = Path(__file__).with_name("reigns.txt")
 STEMS, BRANCHES = "甲乙丙丁戊己庚辛壬癸", "子丑寅卯辰巳午未申酉戌亥"
@@ -76,7 +76,7 @@ def _dynasties() -> Mapping[str, frozenset[str]]:
 @cache
 def _dynasty_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     names = "|".join(sorted(_dynasties(), key=len, reverse=True))
-    before = re.compile(rf"(?:(?:大|伪)?({names})(?:(?:本?纪|书|史|朝|国)[·\s:：]*)?)$")
+    before = re.compile(rf"(?:(?:大|伪)?({names})(?:(?:本?纪[一二三四五六七八九十]{{0,3}}|书|史|朝|国)[·\s:：]*)?)$")
     within = re.compile(rf"(?:{names})(?=本?纪|书|史|朝|代|高祖|太祖|太宗)")
     return before, within
 
@@ -90,6 +90,35 @@ def dynasty_before(text: str) -> tuple[frozenset[str], int]:
 def dynasties_named(text: str) -> frozenset[str]:
     """Return the dynasties that a text in folded characters names as such: 齐纪, 唐朝, 《宋史》."""
     return frozenset().union(*(_dynasties()[found] for found in _dynasty_patterns()[1].findall(text)))
+
+
+# Characters of temple names and of posthumous names, by which a title before an era is told from other words.
+_TEMPLE = (
+    "太世高中圣显肃代德顺宪穆敬文武宣懿僖昭玄睿真仁英神哲徽钦光宁理度恭端兴道庄明熹思景毅定裕绍安仪元泰章和成烈义孝"
+)
+_POSTHUMOUS = f"{_TEMPLE}康厉幽平惠桓灵献怀愍简哀殇冲质闵悼隐炀废少殿高天大至广弘神尧贞襄敏纯皇"
+_TITLE = re.compile(
+    rf"(?:[{_TEMPLE}][祖宗](?:[{HAN}]{{0,28}}(?:皇帝|天皇|皇后))?|[{_POSTHUMOUS}]{{1,8}}(?:皇帝|帝)"
+    rf"|(?:(?<![{HAN}])|(?<=纪)|(?<=[在于]))(?:(?![其之为是封立拜以与自即号曰])[{HAN}]){{1,5}}(?P<lord>皇后|后主|[帝王公侯主]))"
+    r"(?:[上中下](?:之[上中下])?)?[\s·:：]*$"
+)
+_LONGEST_TITLE = 44
+
+
+def title_before(text: str) -> str:
+    """Return the title of a ruler that a text in folded characters ends with, such as 世祖武皇帝; empty for none."""
+    found = _TITLE.search(text, max(0, len(text) - _LONGEST_TITLE))
+    title = found[0] if found else ""
+    # 齐东昏侯: the dynasty is not a part of the title, unless nothing else is.
+    own = max((len(name) for name in _dynasties() if title.startswith(name)), default=0)
+    return title[own:] if found and found["lord"] and len(title) > own + 1 else title
+
+
+def ruled_by(title: str, dynasty: str, year: int) -> bool:
+    """Return whether somebody with this title ruled in a year of a dynasty."""
+    names = (title[at : at + size] for at in range(len(title)) for size in range(2, LONGEST_NAME + 1))
+    rulers = (reign for name in names if name not in eras() for reign in reigns().get(name, ()))
+    return any(ruler.dynasty == dynasty and ruler.first <= year <= ruler.last for ruler in rulers)
 
 
 @dataclass(frozen=True)

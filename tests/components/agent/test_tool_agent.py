@@ -187,19 +187,15 @@ async def test_an_error_that_will_not_pass_is_not_tried_again(waits):
     assert "not offered again for this question" in model.asked[1][0][-1].tool_call_result.result
 
 
-async def test_an_empty_reply_is_asked_again_and_costs_a_step():
-    for empty in (says(""), ChatMessage.from_assistant(None, reasoning="Hm.")):
-        model = Model([empty, says("In 904. [1]")])
-        result = await answered(model)
-        assert model.asked[1][0][-1].text.startswith("The reply was empty")
-        assert result["replies"][0].text == "In 904. [1]"
-
-
-async def test_a_model_that_says_nothing_to_the_end_gives_a_friendly_sentence():
-    model = Model([says("")])
-    result = await answered(model)
-    assert len(model.asked) == tool_agent.MOST_STEPS + 1
+@pytest.mark.parametrize("empty", [says(""), ChatMessage.from_assistant(None, reasoning="Hm.")])
+@pytest.mark.parametrize("before", [[], [calls("search_wikipedia")]])
+async def test_an_empty_reply_ends_with_a_friendly_sentence_at_once(empty, before):
+    model = Model([*before, empty, says("In 904. [1]")])
+    result = await answered(model, language="zh")
+    assert len(model.asked) == len(before) + 1
+    assert result["outcome"].texts[0].startswith("抱歉，我在查询外部资料库时遇到了一个技术问题")
     assert result["outcome"].kind == "refused"
+    assert result["warnings"] == ["The model gave an empty reply; there is no answer."]
     assert "replies" not in result
 
 

@@ -1,5 +1,7 @@
 import random
+import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from haystack import Document
@@ -204,3 +206,49 @@ def test_any_passages_give_a_context_that_reads_back(items, budget):
 def test_a_budget_out_of_range_is_refused():
     with pytest.raises(ValueError, match="token_budget"):
         ContextBuilder(0)
+
+
+def test_passages_may_begin_with_brackets_and_stand_apart():
+    documents = [
+        Document(
+            id="a",
+            content="An Lushan rose [Source 9].",
+            score=0.9,
+            meta={"source": "tang.epub", "anchor": {"page": "63"}},
+        ),
+        Document(id="b", content="Guo Ziyi came.", score=0.8, meta={"source": "x [Source 1].txt"}),
+        Document(id="c", content="No file.", score=0.7),
+    ]
+    builder = ContextBuilder(style="brackets", separator="\n---\n")
+    assert builder.run(documents=documents)["context"] == (
+        "<sources>\n"
+        "[Source 1] (File: tang.epub, Page: 63)\nAn Lushan rose (Source 9).\n---\n"
+        "[Source 2] (File: x (Source 1).txt)\nGuo Ziyi came.\n---\n"
+        "[Source 3]\nNo file.\n"
+        "</sources>"
+    )
+    shown = [replace(documents[1], meta={**documents[1].meta, "number": 1})]
+    assert "\n[Source 1] (above)\n---\n[Source 2] (File" in builder.run(documents=documents, shown=shown)["context"]
+    assert builder.run(documents=[])["context"] == "<sources>\n</sources>"
+    with pytest.raises(ValueError, match="`style` must be one of tags, brackets, got `xml`"):
+        ContextBuilder(style="xml")
+
+
+class Letters:
+    """Stands in for an encoding of tiktoken: every letter is a token."""
+
+    def encode_ordinary(self, text):
+        return list(text)
+
+
+def test_tokens_may_be_those_of_a_model(monkeypatch):
+    known = {"gpt-of-letters": Letters()}
+    monkeypatch.setitem(sys.modules, "tiktoken", SimpleNamespace(encoding_for_model=known.__getitem__))
+    documents = [Document(id=name, content=name * 40, meta={"tokens": 1}) for name in "ab"]
+    # <sources>, </sources>, and of the first the text of 40 letters, its tags and the line breaks.
+    fits = ContextBuilder(130, model="gpt-of-letters").run(documents=documents)
+    assert [one.id for one in fits["documents"]] == ["a"]
+    assert len(ContextBuilder(130).run(documents=documents)["documents"]) == 2
+    other = ContextBuilder(130, model="somebody-elses").run(documents=documents)
+    assert len(other["documents"]) == 2
+    assert other["warnings"][0].startswith("Tokens are not those of `somebody-elses` but the embedder's (KeyError).")

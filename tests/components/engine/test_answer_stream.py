@@ -101,7 +101,7 @@ async def test_every_mode_tells_its_story_and_ends_once(mode, runner):
     assert [plain(claim) for claim in claims] == done["metadata"]["claims"]
     assert [claim["index"] for claim in claims] == list(range(len(claims)))
     cited = [citation for claim in claims for citation in claim["citations"]]
-    late = {"confidence", "citation_num", "source_id"}
+    late = {"confidence", "citation_num", "source_id", "chunk_id", "content", "score"}
     assert cited == [
         {name: value for name, value in citation.items() if name not in late} for citation in done["citations"]
     ]

@@ -1,10 +1,11 @@
-"""Haystack's evaluators by a judge over real HTTP."""
+"""Metrics of a judge over real HTTP."""
 
 import pytest
 from tests.doubles.stand_in_llm import Rule
 
 from shiguan.errors import AnswerError, ConfigurationError
-from shiguan.evaluation.judges import AnswerJudge
+from shiguan.evaluation.json_lines import read_json_lines
+from shiguan.evaluation.judges import AnswerJudge, judgement, write_review
 from shiguan.evaluation.questions import Question
 
 GOLDEN = [Question(name, "When did An Lushan rise?", answers=["755"]) for name in ("a", "b")]
@@ -16,8 +17,16 @@ ANSWERED = {
 RECORDS = {"a": ANSWERED, "b": {**ANSWERED, "status": "not_found"}}
 RULES = [
     Rule("statement_scores", {"statements": ["He rose in 755.", "He had three eyes."], "statement_scores": [1, 0]}),
-    Rule("relevant_statements", {"relevant_statements": ["He rose in 755."]}),
+    Rule("evades the question", {"score": 0.8}),
+    Rule("context_scores", {"context_scores": [0, 1, 1]}),
+    Rule("reference_scores", {"reference_scores": [1, 1, 0, 0]}),
 ]
+ALL = {
+    "faithfulness": 0.5,
+    "answer_relevancy": 0.8,
+    "judged_context_precision": (1 / 2 + 2 / 3) / 2,
+    "judged_context_recall": 0.5,
+}
 
 
 @pytest.fixture
@@ -29,16 +38,58 @@ def endpoint(stand_in_llm, monkeypatch):
 
 
 def test_given_answers_are_judged_and_refusals_are_not(endpoint):
-    found = AnswerJudge().judge(GOLDEN, RECORDS)
-    assert found == ({"a": {"haystack_faithfulness": 0.5, "haystack_context_relevance": 1.0}}, [])
-    assert endpoint.calls == 2
+    judged, notes = AnswerJudge().judge(GOLDEN, RECORDS)
+    assert judged == {"a": pytest.approx(ALL)}
+    assert notes == []
+    assert endpoint.calls == 4
     assert AnswerJudge().judge(GOLDEN[1:], RECORDS) == ({}, [])
 
 
+def test_without_a_right_answer_the_contexts_are_not_judged(endpoint):
+    judged, _ = AnswerJudge().judge([Question("a", "When did An Lushan rise?")], RECORDS)
+    assert judged == {"a": {"faithfulness": 0.5, "answer_relevancy": 0.8}}
+    assert endpoint.calls == 2
+
+
 def test_half_a_judgement_is_no_zero_and_is_told(endpoint):
-    endpoint.rules = [RULES[1]]
-    note = "1 judgements of `stand-in` could not be read and are left out."
-    assert AnswerJudge().judge(GOLDEN, RECORDS) == ({"a": {"haystack_context_relevance": 1.0}}, [note])
+    endpoint.rules = RULES[1:]
+    judged, notes = AnswerJudge().judge(GOLDEN, RECORDS)
+    assert judged == {"a": pytest.approx({name: value for name, value in ALL.items() if name != "faithfulness"})}
+    assert notes == ["1 judgements of `stand-in` could not be read and are left out."]
+
+
+@pytest.mark.parametrize(
+    ("name", "reply", "value"),
+    [
+        ("faithfulness", {"statement_scores": [1, 0, 1, 1]}, 0.75),
+        ("faithfulness", {"statement_scores": []}, None),
+        ("answer_relevancy", {"score": 7}, 1.0),
+        ("answer_relevancy", {"score": "high"}, None),
+        ("answer_relevancy", {"score": float("nan")}, None),
+        ("answer_relevancy", None, None),
+        ("judged_context_precision", {"context_scores": [1, 0, 1]}, (1 + 2 / 3) / 2),
+        ("judged_context_precision", {"context_scores": [0, 0]}, 0.0),
+        ("judged_context_recall", {"reference_scores": [1, [1]]}, None),
+    ],
+)
+def test_a_judgement_is_read_or_left_out(name, reply, value):
+    assert judgement(name, reply) == (None if value is None else pytest.approx(value))
+
+
+def test_one_judged_answer_in_ten_goes_to_a_person(tmp_path):
+    questions = [Question(f"q{at}", "When?", answers=["755"]) for at in range(30)]
+    records = dict.fromkeys((one.id for one in questions), ANSWERED)
+    judged = {one.id: {"faithfulness": 0.5} for one in questions}
+    write_review(tmp_path / "review.jsonl", questions, records, judged)
+    rows = [row for _, row in read_json_lines(tmp_path / "review.jsonl")]
+    assert len({row["id"] for row in rows}) == 3
+    assert rows[0] | {"id": ""} == {
+        "id": "", "person": "", "question": "When?", "answer": ANSWERED["answer"], "contexts": ["He rose in 755."],
+        "references": ["755"], "judge": {"faithfulness": 0.5},
+    }  # fmt: skip
+    (tmp_path / "review.jsonl").write_text("reviewed", encoding="utf-8")
+    write_review(tmp_path / "review.jsonl", questions, records, judged)
+    assert (tmp_path / "review.jsonl").read_text(encoding="utf-8") == "reviewed"
 
 
 def test_a_judge_that_answers_nonsense_is_an_error(endpoint):

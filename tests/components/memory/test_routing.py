@@ -1,6 +1,9 @@
 """Where a question is answered from, by rules."""
 
+from pathlib import Path
+
 import pytest
+import yaml
 from haystack.dataclasses import ChatMessage
 from tests.components.memory.scripted_conversations import scripted_conversations
 from tests.doubles.work import work
@@ -9,6 +12,7 @@ from shiguan.conversations import Turn, as_messages
 from shiguan.llm.prompt_rendering import clean_history
 from shiguan.memory.conversation_reader import route_question
 
+DATA = Path(__file__).resolve().parents[2] / "data"
 HISTORY = [
     ChatMessage.from_user("How did the Great Fire of London start?"),
     ChatMessage.from_assistant("In a bakery in Pudding Lane, in 1666."),
@@ -33,6 +37,45 @@ QUESTION = "And why did it burn?"
 )
 def test_each_kind_of_question_has_its_source(question, source):
     assert route_question(question, HISTORY)[0] == source
+
+
+UNRELATED = {
+    "en": [
+        ChatMessage.from_user("Which plum blossoms at Fengtian in winter?"),
+        ChatMessage.from_assistant("The red plum, says a gardener named Mu in 755 [1]."),
+    ],
+    "zh": [
+        ChatMessage.from_user("奉天的梅花什么时候开？"),
+        ChatMessage.from_assistant("据园丁穆氏记载，建中四年冬天开放[1]。"),
+    ],
+}
+
+
+@pytest.mark.parametrize("language", UNRELATED)
+def test_complete_questions_are_searched_unchanged_after_a_turn_about_something_else(language):
+    asked = yaml.safe_load((DATA / "complete_questions.yml").read_text(encoding="utf-8"))
+    questions = asked["en"] + asked["zh"]
+    assert len(set(questions)) == 60
+    assert [q for q in questions if route_question(q, UNRELATED[language]) != ("database", q)] == []
+
+
+SUIYANG = [ChatMessage.from_user("Who defended Suiyang?"), ChatMessage.from_assistant("Zhang Xun held it in 757 [1].")]
+
+
+def test_a_question_that_names_its_subject_takes_words_only_of_the_exchange_about_it():
+    turns = SUIYANG + UNRELATED["en"]
+    source, searched = route_question("What did Zhang Xun do there again?", turns)
+    assert source == "both"
+    assert sorted(searched.split("again? ")[1].split()) == ["757", "Suiyang", "defended", "held"]
+    for question in ("What did Gao Lishi do there again?", "Who else met Gao Lishi?"):
+        assert route_question(question, turns)[1] == question
+    assert route_question("Who went to Suiyang, and what happened there?", turns)[0] == "database"
+    chinese = [ChatMessage.from_user("谁守睢阳？"), ChatMessage.from_assistant("张巡[1]。"), *UNRELATED["zh"]]
+    assert route_question("张巡在那里又做了什么？", chinese)[1] == "张巡在那里又做了什么？ 守睢阳"
+
+
+def test_a_question_about_another_takes_what_was_asked_before():
+    assert "defended" in route_question("What about Gao Lishi?", SUIYANG)[1]
 
 
 @pytest.mark.parametrize("question", [QUESTION, "Where were we?", "他后来怎么样了？", "", " "])

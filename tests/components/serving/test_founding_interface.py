@@ -126,6 +126,30 @@ async def test_a_batch_health_and_metrics_are_where_they_are_looked_for(served):
     assert b"shiguan_answers_total" in (await served("/metrics", role="metrics")).body
 
 
+async def test_a_batch_of_texts_has_its_other_fields_in_common(served):
+    body = {"queries": [QUESTION, "", "茶叶用多少度的水冲泡？"], "mode": "advanced", "top_k": 1}
+    results = json.loads((await served("/api/v1/rag/batch", body)).body)["results"]
+    assert [one["index"] for one in results] == [0, 1, 2]
+    assert results[1]["error"]["type"] == "invalid_request"
+    for index in (0, 2):
+        answer = results[index]["answer"]
+        assert (answer["query"], answer["mode"], len(answer["documents"])) == (body["queries"][index], "advanced", 1)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"tenant_id": TENANT},
+        {"queries": []},
+        {"queries": ["x"] * 51},
+        {"queries": ["x"], "requests": [GENERATE]},
+        {"requests": [GENERATE], "mode": "advanced"},
+    ],
+)
+async def test_a_batch_is_either_texts_or_requests(served, body):
+    assert (await served("/api/v1/rag/batch", body)).status == 422
+
+
 # -- requests ---------------------------------------------------------------------------------------------------------
 
 
@@ -133,6 +157,13 @@ async def test_multi_is_the_method_that_searches_with_several_wordings(asked, ll
     answer = await asked({**GENERATE, "mode": "advanced"})
     assert answer["metadata"]["queries"] == [QUESTION, "MySQL 性能调优技巧"]
     assert not [one for one in answer["metadata"]["warnings"] if "multi" in one]
+
+
+@pytest.mark.parametrize(("spelled", "method"), [("step-back", "step_back"), ("decomposition", "decompose")])
+async def test_methods_may_be_spelled_as_elsewhere(asked, spelled, method):
+    answer = await asked({**GENERATE, "mode": "advanced", "rewrite_method": spelled, "strict": True})
+    assert answer["metadata"]["method"] == method
+    assert not [one for one in answer["metadata"]["warnings"] if "no method" in one]
 
 
 async def test_an_unknown_method_searches_the_question_as_it_stands_and_says_so(asked, served):
@@ -156,6 +187,21 @@ async def test_an_answer_has_the_fields_that_are_looked_for(asked):
     assert (source["source"], source["citation_id"], source["content"]) == ("mysql.md", "[1]", TEXT)
     assert [(one["citation_num"], one["source_id"]) for one in answer["citations"]] == [(1, source["id"])] * 2
     assert all(0 <= one["confidence"] <= 1 for one in answer["citations"])
+
+
+async def test_a_citation_has_its_passage_words_and_score_and_the_metadata_the_seconds_of_each_part(asked):
+    answer = await asked(QUERY, "/api/v1/rag/query")
+    [source] = answer["sources"]
+    for one in answer["citations"]:
+        assert (one["source_id"], one["chunk_id"], one["score"]) == (source["id"], source["id"], source["score"])
+        assert one["content"] == one["quote"]
+        assert one["content"] in TEXT
+    told = answer["metadata"]
+    assert (told["chunks_found"], told["model"]) == (2, "gpt-4.1-mini")
+    assert told["usage"]["total_tokens"] > 0
+    parts = [told[f"{name}_time"] for name in ("rewrite", "retrieve", "generate")]
+    assert all(0 < seconds <= told["total_time"] for seconds in parts)
+    assert told["total_time"] == answer["generation_time"]
 
 
 async def test_a_passage_that_is_not_cited_can_be_read_without_another_call(asked):
@@ -185,6 +231,30 @@ async def test_the_lines_of_a_stream_can_be_read_without_the_names_of_its_events
     assert kinds[-1] == "generation_complete"
     assert [one["citation_id"] for one in told[-1]["sources"]] == ["[1]"]
     assert [one["citation_num"] for one in told[-1]["citations"]] == [1, 1]
+
+
+@pytest.mark.parametrize("path", ["generate/stream", "query-stream"])
+async def test_a_stream_may_have_only_passages_text_citations_and_end(served, path):
+    call = await served(f"/api/v1/rag/{path}?events=basic", GENERATE)
+    told, done = lines(call)
+    assert done == "[DONE]"
+    kinds = [one["type"] for one in told]
+    assert (kinds[0], set(kinds[1:-2]), kinds[-2:]) == ("context", {"chunk"}, ["citations", "done"])
+    assert told[0] == {"type": "context", "chunks_count": 2}
+    assert "".join(one["content"] for one in told if one["type"] == "chunk") == ANSWER
+    assert {"source_id", "chunk_id", "content", "score"} <= told[-2]["citations"][0].keys()
+    seconds = {"total_time", "rewrite_time", "retrieve_time", "generate_time", "chunks_found", "model", "usage"}
+    assert seconds <= told[-1]["metadata"].keys()
+    ids = [line for line in call.body.decode().splitlines() if line.startswith("id: ")]
+    assert ids == [f"id: {number}" for number in range(1, len(told) + 1)]
+
+
+async def test_a_basic_stream_ends_with_one_error(served, llm):
+    llm.rule("", "", fault=Fault(status=401))
+    told, done = lines(await served("/api/v1/rag/generate/stream?events=basic", GENERATE))
+    assert ([one["type"] for one in told], done) == (["context", "error"], "[DONE]")
+    assert told[-1]["error"]["type"] == "upstream_refused"
+    assert (await served("/api/v1/rag/generate/stream?events=odd", GENERATE)).status == 422
 
 
 # -- references -------------------------------------------------------------------------------------------------------

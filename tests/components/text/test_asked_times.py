@@ -69,3 +69,75 @@ def test_pairs_tell_one_reign_date_from_another_where_nothing_else_is_asked():
     }  # fmt: skip
     assert date_weights("建元元年正月萧嶷任何职？") == {}
     assert date_weights("What happened in 755?") == {}
+
+
+ALONE = """
+《资治通鉴》在晋世祖武皇帝泰始二年二月记载了什么？
+晋世祖武皇帝泰始二年二月发生了什么？
+晋武帝泰始二年二月有哪些大事？
+泰始二年二月，史书写了些什么？
+《资治通鉴》泰始二年二月有何记载？
+请告诉我泰始二年二月的事。
+泰始二年二月都发生过哪些事情？
+关于泰始二年二月，书中有什么内容？
+书里在泰始二年二月这一条下写了什么？
+晋泰始二年二月有什么事？
+泰始二年二月条
+泰始二年二月的记录
+泰始二年二月
+泰始二年二月？
+唐玄宗天宝十四载十一月发生了什么大事？
+公元755年发生了什么？
+755年11月有哪些重要事件？
+What happened in 755?
+What does the chronicle record for 755?
+Which events does the book report for the year 755?
+What took place in November 755?
+Tell me what happened in 755.
+What is said about the year 755?
+What does the Zizhi Tongjian say about 755?
+Which entries fall in 泰始二年二月?
+唐高祖神尧大圣大光孝皇帝武德元年五月记载了什么？
+汉世宗孝武皇帝建元元年发生了什么？
+清圣祖仁皇帝康熙六年有何记载？
+在泰始二年的二月，史官记下了哪些事？
+泰始二年二月所记何事？
+那本书说泰始二年二月怎么了？
+哪些事情发生在泰始二年二月？
+What was going on in 755?
+In 755, what happened?
+東晉孝武帝太元八年十月，史書記載了哪些事？
+《通鑑》怎樣記述太元八年十月？
+""".strip().splitlines()
+WITH_SUBJECT = """
+泰始二年二月安禄山做了什么？
+Who was emperor in 755?
+天宝十四载十一月谁起兵？
+755年洛阳发生了什么？
+天宝十四载长安有多少人？
+What did Guo Ziyi do in 755?
+What happened to Yang Guozhong in 756?
+What happened at Tongguan in 756?
+Which battles took place in 755?
+贞观三年玄奘去了哪里？
+贞观三年有哪些日食？
+What did the emperor say in 755?
+建中四年朝廷发生了什么变化？
+How did the war begin in 755?
+元和十四年的佛骨事件是怎么回事？
+How many books were burnt in 1258?
+贞元二年谁写了这本书？
+What was the main source of revenue in 780?
+泰始二年二月，司马炎下诏的内容是什么？
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("question", ALONE)
+def test_a_question_may_ask_for_a_date_in_many_ways(question):
+    assert asked_times(question).alone
+
+
+@pytest.mark.parametrize("question", WITH_SUBJECT)
+def test_a_question_with_a_subject_does_not_ask_for_a_date_alone(question):
+    assert asked_times(question).times
+    assert not asked_times(question).alone

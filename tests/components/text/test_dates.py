@@ -194,3 +194,28 @@ def test_texts_of_dates_can_be_read(text):
         assert mention.end <= len(text)
         assert all(when.first <= when.last for when in mention.times)
     assert fold_han(text) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "year", "label"),
+    [
+        ("晋世祖武皇帝泰始二年二月", 266, None),
+        ("晋纪一 世祖武皇帝泰始二年二月", 266, None),
+        ("宋太宗明皇帝泰始二年", 466, None),
+        ("世祖武皇帝泰始二年", 266, None),
+        ("唐高祖神尧大圣大光孝皇帝武德元年五月", 618, None),
+        ("漢世宗孝武皇帝建元元年", -139, None),
+        ("齐太祖高皇帝建元元年", 479, None),
+        ("齐东昏侯永元二年", 500, None),
+        ("陈长城公至德二年", 584, None),
+        ("宋太祖啟運立極英武睿文神德聖功至明大孝皇帝建隆元年", 960, None),
+        ("清聖祖仁皇帝康熙六年", 1667, None),
+        ("唐肃宗上之上 至德二载", 757, None),
+        ("後來世祖大怒，天宝十四载", 755, "天宝十四载"),
+        ("立道成为齐王，天宝十四载", 755, "天宝十四载"),
+    ],
+)
+def test_a_rulers_title_before_an_era_belongs_to_the_date(text, year, label):
+    (mention,) = find_dates(text)
+    assert [when.first for when in mention.times] == [year]
+    assert mention.label == (label or text)
