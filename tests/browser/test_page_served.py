@@ -14,9 +14,10 @@ PICTURES = os.environ.get("SHIGUAN_PICTURES")
 MOST_BYTES = 150_000
 QUESTION = "Who held Suiyang in 757, and what became of them?"
 ANSWER = (
-    "From the first month of 757 Suiyang was held by the prefect Xu Yuan and by Zhang Xun, a county magistrate [1]. "
-    "Together they had 6,800 men [1]. Yin Ziqi came against them with 130,000 men [1]. "
-    "Zhang Xun was executed with thirty-six of his officers, and Xu Yuan was killed on the way north [1]. "
+    "The town that stood in the way was Suiyang, in the east of modern Henan [1]. "
+    "From the first month of 757 it was held by the prefect Xu Yuan and by Zhang Xun, a county magistrate [1]. "
+    "Yin Ziqi came against them with 130,000 men [1]. "
+    "Zhang Xun was executed with thirty-six of his officers; Xu Yuan was killed later, on the way north [1]. "
     "The town fell in November 759 [1]. The emperor wept for them in public [1]."
 )
 
@@ -87,7 +88,7 @@ def test_an_answer_of_a_model_stands_beside_its_passages_in_the_book(server, ope
     marked = page.locator(".beside mark")
     marked.first.wait_for()
     quote = "".join(marked.all_inner_texts())
-    assert "Zhang Xun" in quote
+    assert "Suiyang" in quote
     picture(page, "ask", tmp_path)
     page.locator(".beside a.button").click()
     page.wait_for_selector(".page mark")
