@@ -12,6 +12,7 @@ from shiguan.claims.claim_kinds import (
     is_label,
     is_not_found,
     is_not_found_sentence,
+    is_table_head,
     stated_part,
     subject_words,
     whole_clauses,
@@ -114,7 +115,7 @@ class ClaimChecker:
 
     def _cut_at_gaps(self, claim: Claim, *between: re.Pattern[str]) -> list[tuple[int, int]]:
         """Cut a sentence where supported clauses meet unsupported ones; nothing where all clauses are alike."""
-        spans = whole_clauses(claim.text, *between)
+        spans = [] if claim_kind(claim.text) == "heading" else whole_clauses(claim.text, *between)
         stated = self.stated(claim) if len(spans) > 1 else ""
         if not stated:
             return []
@@ -158,7 +159,7 @@ class ClaimChecker:
     def stated(self, claim: Claim) -> str:
         """Return what of a sentence needs a source; a heading, courtesy, question or gap only if it adds something."""
         kind, plain = claim_kind(claim.text), plain_claim(claim.text)
-        if is_not_found_sentence(plain):
+        if is_not_found_sentence(plain) or is_table_head(claim.text):
             return ""
         stated = stated_part(plain)
         words, numbers = subject_words(stated), quantities(stated)
