@@ -354,3 +354,14 @@ def test_round_trip_keeps_the_settings():
     pipeline.add_component("citations", again)
     result = Pipeline.loads(pipeline.dumps()).run({"citations": {"replies": [], "documents": []}})
     assert result["citations"]["answers"][0].meta["status"] == "not_found"
+
+
+def test_a_contradicted_claim_has_the_place_and_the_words_that_contradict_it():
+    (answer,) = CitationExtractor().run([ChatMessage.from_assistant("He had 160,000 men [1].")], sources())["answers"]
+    (claim,) = answer.meta["claims"]
+    against = claim["against"]
+    assert (claim["verdict"], claim["numbers"], answer.meta["citations"]) == ("contradicted", [], [])
+    assert (against["number"], against["parent_id"], against["quote"]) == (1, "p1", "He had 150,000 men.")
+    assert FIRST[slice(*against["words"][0])] == "150,000"
+    (answer,) = CitationExtractor().run([ChatMessage.from_assistant("He had 150,000 men [1].")], sources())["answers"]
+    assert "against" not in answer.meta["claims"][0]
