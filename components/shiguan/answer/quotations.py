@@ -54,7 +54,7 @@ class Quotation:
         """Write it as a citation of the answer object, with positions in the stored parent."""
         offset = (self.document.meta.get("cut") or [0])[0]
         # A window may begin a page before its sentence.
-        page = place_of(self.document.meta, "", self.sentence, offset).get("page")
+        page = place_of(self.document.meta, self.document.content or "", self.sentence, offset).get("page")
         return {
             "number": self.document.meta.get("number", 1),
             "claim": {"start": 0, "end": 0},

@@ -37,6 +37,8 @@ _CONTENT_ACROSS, _CONTENT_CLASSICAL = 0.32, 0.15
 _UNMARKED, _ROUNDING = 0.08, 1e-9
 # A heading of at most this many words is a title; a longer one may be a sentence in bold.
 _LONGEST_TITLE = 4
+# A word in emphasis before a colon is a label of the sentence, and no claim of its own: "*Enemy:* He came".
+_EMPHASISED_LABEL = re.compile(r"[*_]{1,3}([^*_:：]{1,40})(?:[:：][*_]|[*_]{1,3}[:：])")
 # A place that names what a claim names may have this share of the words that the best place has.
 _NEARLY = 0.75
 
@@ -138,6 +140,9 @@ class ClaimChecker:
                 good = self.verdict(clause, part).verdict in ("supported", "partial")
             joins = bool(runs) and runs[-1][2] == good
             runs.append((runs.pop()[0] if joins else start, end, good))
+        label = _EMPHASISED_LABEL.match(claim.text) if len(runs) > 1 and runs[0][1] == spans[0][1] else None
+        if label and len(subject_words(label[1], translated=False)) < 2 and not quantities(label[1]):
+            runs[:2] = [(runs[0][0], *runs[1][1:])]
         if whole.verdict == "contradicted" and between and not runs[0][2]:
             return self._cut_at_gaps(claim)  # the part before the comma says who or when, which the rest is about
         return [(start, end) for start, end, _ in runs] if len(runs) > 1 else []

@@ -53,6 +53,8 @@ def claim_kind(sentence: str) -> ClaimKind:
 
 def clauses(sentence: str) -> list[tuple[int, int, ClaimKind]]:
     """Cut a sentence where a clause that states something meets one that talks to the reader or admits a gap."""
+    if sentence.startswith("|"):
+        return [(0, len(sentence), "heading")]
     found: list[tuple[int, int, ClaimKind]] = []
     for start, end in clause_spans(sentence, COMMA, _patterns()["turn"]):
         kind = claim_kind(sentence[start:end])

@@ -55,7 +55,7 @@ def test_what_was_found_for_this_question_is_quoted_best_first():
 
 
 def test_the_page_of_a_quotation_is_that_of_its_sentence():
-    (citation,) = run([passage(pages=[[0, "63"], [37, "64"]])]).meta["citations"]
+    (citation,) = run([passage(pages=[[0, "63"], [37, "64"]], cfi=[[0, "/6/4!/4/2/1", 0]])]).meta["citations"]
     assert (citation["quote"], citation["page"]) == (FIRST, "64")
 
 
