@@ -105,7 +105,7 @@ export class Writing {
   }
 
   token(text) {
-    this.text += this.text ? text : text.trimStart();
+    this.text += this.text || this.claims.length ? text : text.trimStart();
     this.due ||= requestAnimationFrame(() => this.show());
   }
 
@@ -174,8 +174,8 @@ export class Writing {
     const wanted = sentenceText.replace(LETTERS, "");
     const letters = [];
     let at = 0;
-    for (const part of this.text.split(/(\[\d+\]|【\d+】|\s+)/u)) {
-      if (part && !/^(\[\d+\]|【\d+】|\s+)$/u.test(part)) for (let i = 0; i < part.length; i += 1) letters.push([part[i], at + i]);
+    for (const part of this.text.split(/(\[\d+\]|【\d+】|\s+|⚠)/u)) {
+      if (part && !/^(\[\d+\]|【\d+】|\s+|⚠)$/u.test(part)) for (let i = 0; i < part.length; i += 1) letters.push([part[i], at + i]);
       at += part.length;
     }
     const joined = letters.map(([letter]) => letter).join("");

@@ -153,7 +153,8 @@ export function rendered(text, spans, { piece, sentence, ended }) {
 
   function dressed(words, styles, span) {
     const parts = styles.at(-1) === "code" ? [words] : piece(words, span);
-    return parts.length ? styles.reduceRight((inner, name) => [h(name, inner)], parts) : [];
+    // Marks stand outside of emphasis, and so does white space.
+    return parts.map((part) => (part instanceof Node || !part.trim() ? part : styles.reduceRight((inner, name) => h(name, inner), part)));
   }
 
   /** Cut lines where emphasis begins and ends; its signs and the backslashes before signs are left out. */
