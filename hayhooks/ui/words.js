@@ -23,7 +23,7 @@ const EN = {
   modes: { simple: "Simple", advanced: "Advanced", precise: "Precise", agent: "Agent" },
   quotedLead: "No language model is set up, so you see the passages themselves. Judge for yourself whether they answer the question.",
   dispute: { number: "The sources give different numbers", date: "The sources give different dates", name: "The sources give different names" },
-  allChecked: "Every sentence checked.", summary: "Every sentence checked, of {0}: {1}.", done: "The answer is complete.",
+  allChecked: "Every sentence checked.", summary: "Sentences checked: {0}. {1}.", done: "The answer is complete.",
   removedSentences: "Removed from the answer ({0})", rejected: "Rejected drafts ({0})", wholePassage: "Whole passage",
   yourLibrary: "In your library", more: "and {0} more", alike: "No language model is set up: every mode quotes the same passages.",
   beside: "The passage", besideEmpty: "Choose a sentence to see its passage here, with the words marked.",

@@ -46,7 +46,7 @@ def test_a_sentence_is_judged_as_soon_as_its_event_comes(site, opened):
     # What is well needs no word; what was chosen while the answer came is still chosen.
     assert page.locator("button.verdict").all_inner_texts() == ["partly supported"]
     assert page.locator(".sentence.chosen").get_attribute("data-claim") == "0"
-    assert page.locator(".tally").inner_text() == "Every sentence checked, of 2: 1 partly supported."
+    assert page.locator(".tally").inner_text() == "Sentences checked: 2. 1 partly supported."
 
 
 def test_arrows_go_from_sentence_to_sentence(site, opened):
