@@ -393,18 +393,3 @@ def test_the_policy_of_the_page_is_strict():
             assert "require-trusted-types-for 'script'" in policy
         assert httpx.get(site.url + "/ui/../app.py").status_code == 404
         assert httpx.get(site.url + "/ui/%2e%2e%2fapp.py").status_code == 404
-
-
-def test_the_library_is_listed_by_year_with_conversions_as_such(site, opened):
-    page = opened(site.url + "/#/library")
-    page.fill("#years", "755..763")
-    page.press("#years", "Enter")
-    page.wait_for_selector(".found .when")
-    assert page.inner_text(".found .when") == "[天寶十四載] = 755"
-    assert "755..763" in page.inner_text(".found blockquote")
-    assert page.get_attribute(".found a.link", "href").startswith("#/book?")
-    page.fill("#years", "")
-    page.fill("#search", "fanyang ROSE 755")
-    page.press("#search", "Enter")
-    page.wait_for_selector(".hit .passage")
-    assert page.locator(".hit .passage strong").all_inner_texts() == ["rose", "Fanyang", "755"]
