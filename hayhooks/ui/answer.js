@@ -2,6 +2,8 @@
 
 import { bookAt } from "./beside.js";
 import { add, direction, h, shape } from "./dom.js";
+import { rendered } from "./markdown.js";
+import { place } from "./passage.js";
 import { said } from "./server.js";
 import { t } from "./words.js";
 
@@ -19,13 +21,8 @@ const marks = (text, citations) => text.match(/\d+/gu).map((one) => {
   return h("sup.mark", citation ? h("a", { href: bookAt(citation), "data-number": one, "aria-label": t("passageOf", one) }, one) : one);
 });
 
-/** Write a sentence: its words, `**strong**` ones, and its marks. */
-function sentence(text, citations) {
-  return text.split(MARK).flatMap((part) => {
-    if (MARK.test(part)) return marks(part, citations);
-    return part.split(/(\*\*[^*]+\*\*)/u).map((piece) => (/^\*\*.+\*\*$/u.test(piece) ? h("strong", piece.slice(2, -2)) : piece));
-  });
-}
+/** Write words and the marks between them; the sign of a doubtful sentence is told by its verdict. */
+const pieces = (text, citations) => text.replace(/\s?⚠/gu, "").split(MARK).flatMap((part) => (MARK.test(part) ? marks(part, citations) : part || []));
 
 /** A verdict as a button that opens the sentence's passage: shape and word. */
 function verdictButton(claim, index) {
@@ -38,39 +35,18 @@ function verdictButton(claim, index) {
   );
 }
 
-function claimed(claim, index, citations) {
-  const parts = sentence(claim.text, citations).filter((part) => part !== "");
-  // The last word stays with its marks and its verdict.
+/** End a sentence with its verdict, where it has a fault; the last word stays with its marks and that. */
+function ended({ claim, index }, element) {
   const last = [];
-  for (let word = null; parts.length && word === null;) {
-    const part = parts.pop();
-    if (typeof part === "string") word = /(?:[^\s\p{Script=Han}]{1,24}|\p{Script=Han})[^\p{L}\p{N}]*$/u.exec(part);
-    else if (part.localName === "strong") word = "";
-    if (word) parts.push(part.slice(0, word.index));
+  for (let word = null; element.lastChild && word === null;) {
+    const part = element.lastChild;
+    if (part instanceof Text) word = /(?:[^\s\p{Script=Han}]{0,23}[\p{L}\p{N}]|\p{Script=Han})[^\p{L}\p{N}]*$/u.exec(part.data);
+    else if (part.localName !== "sup") break;
+    if (word?.index) part.data = part.data.slice(0, word.index);
+    else part.remove();
     last.unshift(word ? word[0] : part);
   }
-  return h("span.sentence", { "data-claim": index }, parts, h("span.last", last, verdictButton(claim, index)));
-}
-
-/** Lay lines of an answer out as paragraphs, headings and lists; a line is a list of texts and elements. */
-function laidOut(lines) {
-  const blocks = [];
-  let list = null;
-  for (const line of lines) {
-    const first = typeof line[0] === "string" ? line[0] : "";
-    const item = /^\s*(?:[-*•]|\d{1,2}[.)])\s+/u.exec(first);
-    const head = /^#{1,4}\s+/u.exec(first);
-    if (item || head) line[0] = first.slice((item ?? head)[0].length);
-    const empty = !line.some((part) => part instanceof Node || part.trim());
-    if (item) {
-      if (!list) blocks.push((list = h("ul", { dir: direction(line.map((part) => part.textContent ?? part).join("")) })));
-      list.append(add(h("li"), line));
-    } else if (!empty) {
-      list = null;
-      blocks.push(add(h(head ? "h4" : "p"), line));
-    }
-  }
-  return blocks;
+  add(element, [h("span.last", last, claim.verdict !== "supported" && verdictButton(claim, index))]);
 }
 
 /** The citations of a claim, and behind them those of the others, where its marks name one of these. */
@@ -81,47 +57,55 @@ const citedBy = (claim, citations) => {
 
 /** Write the text of an answer whose sentences are known. */
 export function prose(text, claims, citations = []) {
-  const points = Array.from(text);
-  const lines = [[]];
-  const glue = (piece) => piece.split("\n").forEach((part, index) => {
-    if (index) lines.push([]);
-    if (part) lines.at(-1).push(part);
-  });
-  let at = 0;
-  const placed = claims.map((claim, index) => [claim, index]).sort(([one], [other]) => one.start - other.start);
-  for (const [claim, index] of placed) {
-    if (claim.start < at) continue;
-    glue(points.slice(at, claim.start).join(""));
-    // Marks behind the full stop are the sentence's, too.
-    const behind = MARKS_FIRST.exec(points.slice(claim.end, claim.end + 200).join(""))?.[0] ?? "";
-    const own = points.slice(claim.start, claim.end).join("");
-    lines.at(-1).push(claimed({ ...claim, text: own + behind }, index, citedBy(claim, citations)));
-    at = claim.end + Array.from(behind).length;
-  }
-  glue(points.slice(at).join(""));
-  return laidOut(lines.map((line) => line.flatMap((part) => (typeof part === "string" && !/^\s*([-*•#]|\d)/u.test(part) ? sentence(part, citations) : part))));
+  const units = [0]; // where each code point begins, in which the server counts
+  for (const point of text) units.push(units.at(-1) + point.length);
+  const placed = claims.map((claim, index) => ({ claim, index, start: units[claim.start], end: units[claim.end] }));
+  return written(text, placed, citations);
 }
 
-const LETTERS = new RegExp(`${ONE_MARK}|\\s+`, "gu");
+/** Write a text; its sentences are `{claim, index, start, end}`, in the units of the text. */
+function written(text, placed, citations) {
+  const spans = [];
+  for (const one of placed.sort((first, other) => first.start - other.start)) {
+    if (one.start < (spans.at(-1)?.end ?? 0)) continue;
+    // Marks behind the full stop are the sentence's, too.
+    const behind = MARKS_FIRST.exec(text.slice(one.end, one.end + 200))?.[0] ?? "";
+    spans.push({ ...one, end: one.end + behind.length });
+  }
+  return rendered(text, spans, {
+    piece: (words, span) => pieces(words, span ? citedBy(span.claim, citations) : citations),
+    sentence: ({ index }, parts) => h("span.sentence", { "data-claim": index }, parts),
+    ended,
+  });
+}
+
+const LETTERS = new RegExp(`${ONE_MARK}|\\s+|⚠`, "gu");
 
 /**
  * An answer while it is written: pieces come as they are, and a sentence takes its checked form as soon as that comes.
- * The page is touched once a frame, and only at its end, however long the answer is.
+ * The page is touched once a frame, and only at its end: a paragraph grows, and a list or table is written again until a
+ * blank line ends it.
  */
 export class Writing {
   constructor(root, onClaim) {
     this.root = root;
     this.onClaim = onClaim;
-    this.text = "";
+    this.text = ""; // what is not placed in a sentence yet
     this.claims = [];
     this.tail = h("span.pending");
-    this.paragraph = h("p", this.tail);
-    root.replaceChildren(this.paragraph);
+    this.begin();
     this.due = 0;
   }
 
+  /** Begin a block. */
+  begin() {
+    this.block = { text: "", placed: [], citations: [], grows: true };
+    this.home = h("div.block", h("p", this.tail));
+    this.root.append(this.home);
+  }
+
   token(text) {
-    this.text += this.text ? text : text.trimStart();
+    this.text += this.text || this.claims.length ? text : text.trimStart();
     this.due ||= requestAnimationFrame(() => this.show());
   }
 
@@ -135,23 +119,46 @@ export class Writing {
   claim(claim) {
     const index = this.claims.push(claim) - 1;
     const [from, to, behind] = this.find(claim.text);
-    let before = this.text.slice(0, from);
+    const before = this.text.slice(0, from);
     this.text = this.text.slice(to);
-    // Marks that came after the sentence before had been placed are its own.
-    const late = index > 0 && MARKS_FIRST.exec(before);
-    if (late) {
-      this.root.querySelector(`button[data-claim="${index - 1}"]`)?.before(...marks(late[0], this.claims[index - 1].citations ?? []));
-      before = before.slice(late[0].length);
+    const gap = before.search(/\n[ \t]*\n/u);
+    if (gap >= 0 && this.block.text && (this.block.text.split(/^ {0,3}(?:```|~~~)/mu).length % 2)) {
+      if (before.slice(0, gap).trim()) this.put(before.slice(0, gap), null, 0, gap);
+      this.begin();
+      const glue = before.slice(gap).trimStart();
+      this.put(glue + claim.text + behind, claim, index, glue.length);
+    } else {
+      const glue = before || (this.block.text ? " " : "");
+      this.put(glue + claim.text + behind, claim, index, glue.length);
     }
-    if (/\n/u.test(before) && this.paragraph.childNodes.length > 1) {
-      this.paragraph = h("p");
-      this.root.append(this.paragraph);
-    }
-    const glue = before.replace(/^[\s#*•-]+|\s+$/gu, "");
-    this.tail.remove();
-    add(this.paragraph, [glue && `${glue} `, claimed({ ...claim, text: claim.text + behind }, index, claim.citations ?? []), " ", this.tail]);
     this.show();
     this.onClaim(claim, index);
+  }
+
+  /** Add words to the block, with the sentence that begins at `from` in them. */
+  put(words, claim, index, from) {
+    const { block, home } = this;
+    const start = block.text.length + from;
+    const one = claim && { claim, index, start, end: start + claim.text.length };
+    block.grows &&= !/[*_`|#\n\\]|^\s*(?:[-+•>~]|\d{1,2}[.)])\s/u.test(words);
+    block.text += words;
+    block.citations.push(...(claim?.citations ?? []));
+    if (claim) block.placed.push(one);
+    this.tail.remove();
+    if (block.grows) {
+      // Marks that came after the sentence before had been placed are its own.
+      const late = MARKS_FIRST.exec(words.slice(0, from))?.[0] ?? "";
+      const behind = late && home.querySelector(".sentence:last-of-type .last");
+      if (behind) for (const mark of marks(late, block.citations)) behind.insertBefore(mark, behind.querySelector("button"));
+      const own = written(words.slice(late.length), one ? [{ ...one, start: from - late.length, end: from - late.length + claim.text.length }] : [], claim?.citations ?? []);
+      add(home.firstChild, [" ", [...(own[0]?.childNodes ?? [])], this.tail]);
+    } else {
+      home.replaceChildren(...written(block.text, block.placed, block.citations));
+      let leaf = home.lastElementChild;
+      while (leaf?.matches("ul, ol, li, blockquote") && leaf.lastElementChild?.matches("ul, ol, li, blockquote, p")) leaf = leaf.lastElementChild;
+      if (leaf?.matches("p, li, h3")) leaf.append(" ", this.tail);
+      else home.append(h("p", this.tail));
+    }
   }
 
   /** Whether what stands here is, sentence by sentence, the answer, so that nothing has to be written again. */
@@ -167,8 +174,8 @@ export class Writing {
     const wanted = sentenceText.replace(LETTERS, "");
     const letters = [];
     let at = 0;
-    for (const part of this.text.split(/(\[\d+\]|【\d+】|\s+)/u)) {
-      if (part && !/^(\[\d+\]|【\d+】|\s+)$/u.test(part)) for (let i = 0; i < part.length; i += 1) letters.push([part[i], at + i]);
+    for (const part of this.text.split(/(\[\d+\]|【\d+】|\s+|⚠)/u)) {
+      if (part && !/^(\[\d+\]|【\d+】|\s+|⚠)$/u.test(part)) for (let i = 0; i < part.length; i += 1) letters.push([part[i], at + i]);
       at += part.length;
     }
     const joined = letters.map(([letter]) => letter).join("");
@@ -180,34 +187,38 @@ export class Writing {
   }
 }
 
-/** Write the quotations of an answer without a model: each as what it is, somebody else's words. */
+/** Write the quotations of an answer without a model, those of a passage together: somebody else's words. */
 export function quotations(answer) {
-  return answer.citations.map((citation, index) => h(
-    `figure.quotation.${answer.status}`,
-    { "data-claim": index, dir: direction(citation.quote) },
-    h("blockquote", { lang: citation.language }, quoted(citation)),
-    h("figcaption", h("span", [citation.title, ...(citation.section ?? [])].filter(Boolean).join(" › ") || citation.source), verdictButton({ verdict: answer.status }, index)),
-  ));
+  const passages = Map.groupBy(answer.citations.map((citation, index) => ({ citation, index })), ({ citation }) => citation.parent_id);
+  return [...passages.values()].map((places) => {
+    const [{ citation, index }] = places;
+    return h(`figure.quotations.${answer.status}`, { dir: direction(citation.quote) },
+      places.map((one) => h("blockquote.quotation", { "data-claim": one.index, lang: one.citation.language }, quoted(one.citation))),
+      h("figcaption", h("span", { dir: "auto" }, [citation.title || citation.source, ...place(citation)].join(" › ")),
+        h("button.link", { type: "button", "data-claim": index, "aria-pressed": "false" }, t("wholePassage"))));
+  });
 }
 
+/** The sentence that answers or is closest, and below it the sentences before and behind it. */
 function quoted(citation) {
   const text = Array.from(citation.quote);
-  const [from, to] = (citation.sentence ?? [0, 0]).map((place) => Math.min(Math.max(place - citation.start, 0), text.length));
-  const parts = [[0, from], [from, to], [to, text.length]].map(([start, end]) => text.slice(start, end).join(""));
-  const lines = [[]];
-  parts.forEach((part, number) => part.split("\n").forEach((line, place) => {
-    if (place) lines.push([]);
-    if (line) lines.at(-1).push(number === 1 ? h("em.closest", line) : line);
-  }));
-  return lines.filter((line) => line.length).map((line) => h("p", line));
+  const [from, to] = (citation.sentence ?? [citation.start, citation.end]).map((place) => Math.min(Math.max(place - citation.start, 0), text.length));
+  const [before, own, after] = [[0, from], [from, to], [to, text.length]].map(([start, end]) => text.slice(start, end).join("").trim());
+  const cut = (some, place) => [...new Intl.Segmenter(citation.language, { granularity: "sentence" }).segment(some)].at(place)?.segment.trim() ?? "";
+  const [last, next] = [cut(before, -1), cut(after, 0)];
+  return [h("p.closest", own.split("\n").flatMap((line, number) => [number > 0 && h("br"), line])),
+    (last || next) && h("p.around", last, last && next ? " […] " : " … ", next)];
 }
 
-/** The sentences of an answer that can be chosen, each with its citations. */
+/** The passages to show for a sentence: those that it cites or, where it is contradicted, the one that does. */
+export const shownFor = (claim, citations) => (citations.length || !claim.against ? citations : [claim.against]);
+
+/** The sentences of an answer that can be chosen, each with its passages. */
 export function choices(answer) {
   if (quotes(answer)) return answer.citations.map((citation) => ({ claim: { verdict: answer.status, text: citation.quote }, citations: [citation] }));
   return answer.metadata.claims.map((claim) => ({
     claim,
-    citations: answer.citations.filter((one) => one.claim?.start === claim.start && one.claim?.end === claim.end),
+    citations: shownFor(claim, answer.citations.filter((one) => one.claim?.start === claim.start && one.claim?.end === claim.end)),
   }));
 }
 
@@ -217,9 +228,10 @@ export function sources(answer) {
   return [...seen.values()].sort((one, other) => one.number - other.number);
 }
 
-/** Count the verdicts in words: "3 supported, 1 not supported". */
+/** Say that every sentence was checked, and of which verdicts are those with a fault. */
 export function tally(claims) {
   const counts = new Map();
-  for (const { verdict } of claims) counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
-  return [...counts].map(([verdict, count]) => t("count", count, t(`verdict.${verdict}`))).join(t("comma"));
+  for (const { verdict } of claims) if (verdict !== "supported") counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
+  if (!counts.size) return t("allChecked");
+  return t("summary", claims.length, [...counts].map(([verdict, count]) => t("count", count, t(`verdict.${verdict}`))).join(t("comma")));
 }

@@ -1,14 +1,15 @@
 // Ask: a conversation, each answer written sentence by sentence with its verdicts, and the passage beside it.
 
 import { call, stream } from "./api.js";
-import { choices, tally, Writing } from "./answer.js";
+import { choices, shownFor, tally, Writing } from "./answer.js";
 import { besidePane } from "./beside.js";
 import { composed } from "./composer.js";
-import { h, kept, shape } from "./dom.js";
+import { h, kept } from "./dom.js";
 import { failed } from "./failure.js";
 import { scope } from "./scope.js";
 import { said } from "./server.js";
 import { belowText, writtenTurn } from "./turn.js";
+import { welcome } from "./welcome.js";
 import { t } from "./words.js";
 
 /** The turns of this tab by conversation, so that the way to a book and back costs nothing. */
@@ -34,10 +35,10 @@ export async function askView(main, id, server) {
   let chosen = null;
 
   if (!id) {
-    thread.append(await welcome());
+    thread.append(await welcome(server, composer.fill));
   } else if (talks.has(id)) {
     for (const turn of talks.get(id)) thread.append(shownTurn(turn));
-    thread.lastElementChild?.scrollIntoView({ block: "start" });
+    atTop(thread.lastElementChild);
   } else {
     await recall();
   }
@@ -55,14 +56,25 @@ export async function askView(main, id, server) {
       }));
       talks.set(id, whole);
       for (const turn of whole) thread.append(shownTurn(turn));
+      atTop(thread.lastElementChild);
     } catch (error) {
       thread.append(failed(error));
     }
   }
 
+  /** Let a turn be the one that begins at the top, with as much room below as that takes. */
+  function atTop(turn) {
+    if (!turn) return;
+    thread.querySelector(".newest")?.classList.remove("newest");
+    turn.classList.add("newest");
+    const room = isWide() ? thread.clientHeight : innerHeight - composer.form.offsetHeight;
+    thread.style.setProperty("--room", `${room}px`);
+    turn.scrollIntoView({ block: "start" });
+  }
+
   function choose(index, choice, place = 0) {
     chosen?.forEach((one) => one.classList.remove("chosen"));
-    main.querySelectorAll(".verdict[aria-pressed=true]").forEach((one) => one.setAttribute("aria-pressed", "false"));
+    main.querySelectorAll("button[data-claim][aria-pressed=true]").forEach((one) => one.setAttribute("aria-pressed", "false"));
     chosen = null;
     if (!choice) return clear();
     const { root } = choice;
@@ -97,9 +109,11 @@ export async function askView(main, id, server) {
     });
     root.addEventListener("keydown", (event) => {
       const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
-      if (!step || !event.target.matches("button.verdict")) return;
-      const all = [...root.querySelectorAll("button.verdict")];
-      const next = all[all.indexOf(event.target) + step];
+      const own = event.target.closest("[data-claim]")?.dataset.claim;
+      if (!step || own === undefined) return;
+      const all = [...root.querySelectorAll(":is(button[data-claim], .sentence a[data-number])")];
+      const there = (one) => one.closest("[data-claim]").dataset.claim;
+      const next = (step > 0 ? all : all.reverse()).slice(all.indexOf(event.target)).find((one) => there(one) !== own);
       if (!next) return;
       event.preventDefault();
       next.focus();
@@ -126,11 +140,11 @@ export async function askView(main, id, server) {
     const drafts = h("ul");
     const shown = h("article.turn", head, state, found, text);
     thread.append(shown);
-    shown.scrollIntoView({ block: "start" });
+    atTop(shown);
     const given = [];
     choosable(text, () => given);
     const writing = new Writing(text, (claim) => {
-      given.push({ claim, citations: claim.citations ?? [] });
+      given.push({ claim, citations: shownFor(claim, claim.citations ?? []) });
       chooseFirst(shown);
     });
     running = new AbortController();
@@ -163,7 +177,9 @@ export async function askView(main, id, server) {
       // What was read is not lost with the model.
       found.hidden = text.textContent !== "";
       text.removeAttribute("aria-busy");
-      shown.append(failed(why, () => { shown.remove(); ask(body); }));
+      const failure = failed(why, () => { shown.remove(); ask(body); });
+      shown.append(failure);
+      failure.scrollIntoView({ block: "nearest" });
     } finally {
       if (mine === running) running = null;
       composer.idle();
@@ -172,7 +188,7 @@ export async function askView(main, id, server) {
 
   /** Put the whole turn in the place of what was written while it came, and keep what was chosen and focused in it. */
   function finish(turn, { shown, text, given, writing, passing }) {
-    status.textContent = `${t("done")} ${tally(turn.answer.metadata.claims)}`;
+    status.textContent = [t("done"), turn.answer.metadata.claims.length > 0 && tally(turn.answer.metadata.claims)].filter(Boolean).join(" ");
     if (writing.matches(turn.answer)) {
       // What stands is not touched, so that nothing of a long answer is laid out again.
       given.splice(0, given.length, ...choices(turn.answer));
@@ -182,21 +198,15 @@ export async function askView(main, id, server) {
       chooseFirst(shown);
       return;
     }
-    const index = text.querySelector(".verdict[aria-pressed=true]")?.dataset.claim;
-    const focused = text.contains(document.activeElement) ? document.activeElement.dataset.claim : null;
+    const index = text.querySelector(".chosen")?.dataset.claim;
+    const focused = text.contains(document.activeElement) ? document.activeElement.closest("[data-claim]")?.dataset.claim : undefined;
     const whole = shownTurn(turn);
+    whole.classList.toggle("newest", shown.matches(".newest"));
     shown.replaceWith(whole);
-    if (index !== undefined) whole.querySelector(`button[data-claim="${index}"]`)?.click();
-    if (focused !== null) whole.querySelector(`button[data-claim="${focused}"]`)?.focus();
+    const control = (claim) => whole.querySelector(`:is(button, .sentence)[data-claim="${claim}"]`);
+    if (index !== undefined) control(index)?.click();
+    if (focused !== undefined) (control(focused)?.querySelector("a[data-number]") ?? control(focused))?.focus();
     chooseFirst(whole);
-  }
-
-  async function welcome() {
-    const found = await call("/api/v1/documents").catch(() => null);
-    const empty = found?.sources.length === 0;
-    return h("section.welcome", h("h2", t(empty ? "emptyHead" : "askHead")), h("p", t(empty ? "emptyLead" : "askLead")),
-      empty ? h("p", h("a.button", { href: "#/library" }, t("toLibrary"))) : h("ul.legend", { "aria-hidden": "true" },
-        ["supported", "partial", "unsupported", "contradicted"].map((one) => h(`li.verdict.${one}`, shape(one), t(`verdict.${one}`)))));
   }
 }
 

@@ -9,9 +9,12 @@ import { t } from "./words.js";
 
 const MOST_SHOWN = 6;
 
+/** What of a passage is marked: of a quotation its sentence, else all that is cited. */
+const marked = ({ sentence, start = 0, end = 0 }) => sentence ?? [start, end];
+
 /** The address of the book at a citation. */
 export const bookAt = (citation) => `#/book?${new URLSearchParams({
-  source: citation.source, passage: citation.parent_id ?? citation.id, start: citation.start ?? 0, end: citation.end ?? 0,
+  source: citation.source, passage: citation.parent_id ?? citation.id, start: marked(citation)[0], end: marked(citation)[1],
 })}`;
 
 /** Where a passage stands: its work, and the headings above it. */
@@ -83,17 +86,17 @@ export function besidePane(onClose = () => {}) {
       const { passage: whole, before, after } = await passage(citation.parent_id);
       if (now !== shown) return;
       const notes = new Notes();
-      const mark = [citation.start, citation.end];
+      const mark = marked(citation);
       text.replaceChildren(
-        whereabouts(whole),
+        whereabouts({ ...whole, page: citation.page ?? whole.page }),
         ...before.slice(-1).map((one) => h("div.neighbour", { lang: one.language }, written(one))),
-        h("div.passage", { lang: whole.language }, written(whole, { mark, words: citation.words ?? [], notes })),
+        h("div.passage", { lang: whole.language, class: claim.verdict === "contradicted" && "passage against" }, written(whole, { mark, words: citation.words ?? [], notes })),
         ...after.slice(0, 1).map((one) => h("div.neighbour", { lang: one.language }, written(one))),
         notes.list,
         h("p.actions", h("a.button", { href: bookAt(citation) }, t("openBook"))),
       );
-      const marked = text.querySelector("mark");
-      if (marked) reach(body, marked);
+      const first = text.querySelector("mark");
+      if (first) reach(body, first);
     } catch (error) {
       if (now !== shown) return;
       const lost = error.status === 404;

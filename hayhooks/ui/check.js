@@ -15,6 +15,7 @@ export async function checkView(main) {
   const choose = h("input", { type: "file", id: "draft", class: "hidden", accept: ".txt,.md,.markdown,.docx", change: () => { take(choose.files); choose.value = ""; } });
   const count = h("p.count", { role: "status" });
   const list = h("ol.checked");
+  const chosen = h("p.actions.filter", { role: "group", "aria-label": t("showOnly") });
   const go = h("button.primary", { type: "submit" }, t("checkGo"));
   const stop = h("button", { type: "button", hidden: true, click: () => running?.abort() }, t("stopAsking"));
   const form = h("form.search.drop", { submit }, h("label", { for: "text" }, t("checkText")), field,
@@ -23,7 +24,17 @@ export async function checkView(main) {
   for (const name of ["dragenter", "dragover"]) form.addEventListener(name, (event) => { event.preventDefault(); form.classList.add("over"); });
   form.addEventListener("dragleave", () => form.classList.remove("over"));
   form.addEventListener("drop", (event) => { event.preventDefault(); form.classList.remove("over"); take(event.dataTransfer.files); });
-  main.replaceChildren(h("div.wide", h("h1", t("checkHead")), h("p.hint", t("checkLead")), form, count, list));
+  main.replaceChildren(h("div.wide", h("h1", t("checkHead")), h("p.hint", t("checkLead")), form, count, chosen, list));
+
+  /** A button that shows the parts of one verdict alone, or all again. */
+  function filterOf([kind, verdict, times]) {
+    const button = h(`button.verdict.${SHAPE[verdict] ?? verdict}`, { type: "button", "aria-pressed": "false", click: () => {
+      const only = button.getAttribute("aria-pressed") === "false";
+      for (const one of chosen.children) one.setAttribute("aria-pressed", String(only && one === button));
+      for (const part of list.children) part.hidden = only && !(part.dataset.verdict === verdict && part.dataset.kind === kind);
+    } }, shape(SHAPE[verdict] ?? verdict), `${t(`checks.${verdict}`)} ${number(times)}`);
+    return button;
+  }
 
   async function take([file]) {
     if (!file) return;
@@ -40,6 +51,7 @@ export async function checkView(main) {
     kept("checked", field.value.length < 100_000 ? field.value : null);
     running = new AbortController();
     list.replaceChildren();
+    chosen.replaceChildren();
     count.textContent = "…";
     go.disabled = true;
     stop.hidden = false;
@@ -49,8 +61,9 @@ export async function checkView(main) {
         count.textContent = t("of", number(item.number), number(item.count));
         list.append(row(item));
       }, running.signal, "/api/v1/verify");
-      const told = Object.values(done.counts).flatMap((some) => Object.entries(some)).map(([verdict, times]) => `${t(`checks.${verdict}`)} ${number(times)}`);
-      count.replaceChildren(told.join(" · ") || t("nothing"), ...done.warnings.map((one) => h("span.hint", " ", said(one))));
+      const counts = Object.entries(done.counts).flatMap(([kind, some]) => Object.entries(some).map(([verdict, times]) => [kind, verdict, times]));
+      count.replaceChildren(counts.length ? t("checkedParts", number(done.items)) : t("nothing"), ...done.warnings.map((one) => h("span.hint", " ", said(one))));
+      chosen.replaceChildren(...counts.map(filterOf));
     } catch (error) {
       if (error.name === "AbortError") count.append(` ${t("error.stopped")}`);
       else list.append(h("li", failed(error)));
@@ -65,9 +78,9 @@ export async function checkView(main) {
 function row(item) {
   const differs = (item.difference ?? []).map((one) => h("li", one.quoted && h("del", one.quoted), one.quoted && one.stands && " → ", one.stands && h("ins", one.stands)));
   const others = (item.places ?? 0) - 1;
-  return h("li.part", { "data-verdict": item.verdict },
-    h("div.mine", h("p.standing", shape(SHAPE[item.verdict] ?? item.verdict), " ", h("strong", t(`checks.${item.verdict}`))), item.kind === "quotation" ? h("blockquote", item.text) : h("p", item.text)),
+  return h("li.part", { "data-verdict": item.verdict, "data-kind": item.kind },
+    h("div.mine", h("p.standing", h(`span.verdict.${(SHAPE[item.verdict] ?? item.verdict).replace(/\W/gu, "")}`, shape(SHAPE[item.verdict] ?? item.verdict), h("strong", t(`checks.${item.verdict}`)))), item.kind === "quotation" ? h("blockquote", item.text) : h("p", item.text)),
     h("div.theirs", item.source ? [whereabouts(item), h("blockquote", item.quote), differs.length > 0 && h("ul.differs", differs), h("p.actions", h("a.link", { href: bookAt(item) }, t("openBook"), h("span.hidden", `: ${item.title || item.source}`)), others > 0 && h("span.hint", t("checkMore", number(others))))] : null));
 }
 
-const SHAPE = { found: "quoted", altered: "partial", stitched: "partial", misattributed: "contradicted", absent: "unsupported", too_short: "closest", nothing: "closest" };
+const SHAPE = { found: "supported", altered: "partial", stitched: "partial", misattributed: "contradicted", absent: "unsupported", too_short: "closest", nothing: "closest" };

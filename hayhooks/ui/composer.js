@@ -4,24 +4,27 @@ import { add, h, kept } from "./dom.js";
 import { scope, unlimited } from "./scope.js";
 import { t } from "./words.js";
 
+const ORDER = ["simple", "advanced", "precise", "agent"]; // from the quickest on
+
 /** The form; `send(body)` asks. */
 export function composed(server, send) {
   const field = h("textarea", { rows: 1, maxlength: 2000, id: "question", enterkeyhint: "send" });
   const label = h("label.hidden", { for: "question" }, t("question"));
-  const modes = h("select", { id: "mode", "aria-describedby": "promise" }, server.modes.map((mode) => h("option", { value: mode }, t(`modes.${mode}`))));
-  const promise = h("span.promise", { id: "promise" });
+  const rank = (mode) => (ORDER.indexOf(mode) + 1 || ORDER.length + 1);
+  const costs = (mode) => (t(`promise.${mode}`) === mode ? "" : `: ${t(`promise.${mode}`)}`);
+  const modes = h("select", { id: "mode", "aria-describedby": server.model === false && "alike", change: () => kept("mode", modes.value) },
+    server.modes.toSorted((one, other) => rank(one) - rank(other)).map((mode) => h("option", { value: mode }, t(`modes.${mode}`), costs(mode))));
   const go = h("button.primary", { type: "submit" }, t("send"));
   const fresh = h("a.link", { href: "#/ask", hidden: true }, t("newTalk"));
   const limit = h("div.limit");
-  const form = h("form.composer", { submit }, limit, h("div.line", label, field, go), h("div.line.small", h("label", { for: "mode" }, t("mode")), modes, promise, fresh));
+  const form = h("form.composer", { submit }, limit, h("div.line", label, field, go), h("div.line.small", h("label", { for: "mode" }, t("mode")), modes, server.model === false && h("span.promise", { id: "alike" }, t("alike")), fresh));
   let stopping = null;
-  modes.value = server.modes.includes(kept("mode")) ? kept("mode") : server.modes.find((mode) => mode === "simple") ?? server.modes[0];
-  modes.addEventListener("change", promised);
+  modes.value = server.modes.includes(kept("mode")) ? kept("mode") : modes.options[0].value;
   field.addEventListener("input", grow);
   field.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event);
   });
-  promised();
+  kept("mode", modes.value);
   limited();
   return {
     form, field,
@@ -30,12 +33,6 @@ export function composed(server, send) {
     busy: (controller) => { stopping = controller; go.textContent = t("stopAsking"); },
     idle: () => { stopping = null; go.textContent = t("send"); },
   };
-
-  function promised() {
-    kept("mode", modes.value);
-    const word = t(`promise.${modes.value}`);
-    promise.textContent = word === modes.value ? "" : word;
-  }
 
   function grow() {
     field.style.setProperty("block-size", "auto");

@@ -1,20 +1,17 @@
 // The library: its sources and how far they are, putting in, taking out, and searching in the passages.
 
-import { call, upload } from "./api.js";
+import { call } from "./api.js";
 import { bookAt, whereabouts } from "./beside.js";
 import { add, h, toast } from "./dom.js";
 import { failed } from "./failure.js";
 import { written } from "./passage.js";
 import { limitTo } from "./scope.js";
-import { said } from "./server.js";
+import { bar, isAtWork, uploads } from "./uploads.js";
 import { language, number, t } from "./words.js";
 
 const AT_ONCE = 200;
 const UNDO_SECONDS = 6;
-const LOOK_MS = 700;
 const LIST_MS = 3000;
-const jobs = h("ul.jobs", { "aria-live": "polite" }); // goes on while other views are read
-let atWork = 0;
 const leaving = new Map(); // name -> what deletes it now
 
 addEventListener("pagehide", () => { for (const remove of leaving.values()) remove(); });
@@ -28,7 +25,7 @@ export async function libraryView(main, server) {
   let all = false;
   let due = 0;
   const parts = [h("h1", t("library")), searchForm()];
-  if (server.role !== "read") parts.push(dropZone(), jobs);
+  if (server.role !== "read") parts.push(...uploads(server, load));
   main.replaceChildren(h("div.wide", parts, h("div.listhead", count, h("label", t("filter"), filter)), list));
   await load();
 
@@ -42,7 +39,7 @@ export async function libraryView(main, server) {
         draw();
         if (at) [...list.querySelectorAll("[aria-label]")].find((one) => one.getAttribute("aria-label") === at)?.focus();
       }
-      if (list.isConnected && (atWork > 0 || sources.some((one) => !one.complete))) due = setTimeout(load, LIST_MS);
+      if (list.isConnected && (isAtWork() || sources.some((one) => !one.complete))) due = setTimeout(load, LIST_MS);
     } catch (error) {
       list.replaceChildren(failed(error, load));
     }
@@ -85,57 +82,8 @@ export async function libraryView(main, server) {
     draw();
   }
 
-  function dropZone() {
-    const choose = h("input", { type: "file", multiple: true, id: "files", class: "hidden", change: () => { take(choose.files); choose.value = ""; } });
-    const zone = h("div.drop", h("p", t("drop"), " ", choose, h("label.button", { for: "files" }, t("choose"))),
-      h("p.hint", t("formats", number(Math.floor((server.limits?.upload_bytes ?? 0) / 1_048_576)))));
-    for (const name of ["dragenter", "dragover"]) zone.addEventListener(name, (event) => { event.preventDefault(); zone.classList.add("over"); });
-    zone.addEventListener("dragleave", () => zone.classList.remove("over"));
-    zone.addEventListener("drop", (event) => { event.preventDefault(); zone.classList.remove("over"); take(event.dataTransfer.files); });
-    return zone;
-  }
-
-  /** Send files up one after the other, and follow all of them at once. */
-  async function take(files) {
-    const lines = [...files].map((file) => {
-      const line = h("li");
-      const report = (...told) => { line.replaceChildren(); add(line, [h("strong", file.name), " ", told]); };
-      report(t("waiting"));
-      jobs.append(line);
-      return [file, report];
-    });
-    atWork += lines.length;
-    for (const [file, report] of lines) {
-      try {
-        const job = await upload(file, (share) => report(t("sending"), " ", bar("", Math.round(share * 100), 100)));
-        follow(job, report);
-      } catch (error) {
-        atWork -= 1;
-        report(h("span.bad", t("failed")), failed(error));
-      }
-      load();
-    }
-  }
-
-  async function follow(taken, report) {
-    let job = taken;
-    try {
-      while (job.state === "queued" || job.state === "running") {
-        const { stage, done, total } = job.progress;
-        report(t(job.state === "queued" ? "waiting" : "ingesting"), " ", stage && total > 0 && bar(t(stage), done, total));
-        await new Promise((resolve) => { setTimeout(resolve, LOOK_MS); });
-        job = await call(`/api/v1/documents/jobs/${job.id}`);
-      }
-      report(outcome(job));
-    } catch (error) {
-      report(h("span.bad", t("failed")), failed(error));
-    }
-    atWork -= 1;
-    if (list.isConnected) load();
-  }
-
   function searchForm() {
-    const field = h("input", { type: "search", id: "search", maxlength: 2000, required: true });
+    const field = h("input", { type: "search", id: "search", maxlength: 2000 });
     const years = h("input", { id: "years", maxlength: 100, autocomplete: "off", placeholder: "755..763" });
     const found = h("div.found", { "aria-live": "polite" });
     return h("form.search", { submit }, h("label", { for: "search" }, t("search")), h("div.line", field, h("button", { type: "submit" }, t("searchGo"))),
@@ -159,21 +107,45 @@ export async function libraryView(main, server) {
 
     async function submit(event) {
       event.preventDefault();
-      if (!field.value.trim()) return;
+      if (document.activeElement === years) return byYear();
+      if (!field.value.trim()) return field.focus();
       found.replaceChildren(h("p.hint", "…"));
       try {
         const when = years.value.trim();
         const { passages } = await call("/api/v1/library/search", { query: { query: field.value, ...(when && { when }) } });
         found.replaceChildren(h("p.hint", passages.length ? t("found", passages.length) : t("nothing")), ...passages.map((one) => h("section.hit",
           whereabouts(one),
-          h("div.passage", { lang: one.language }, written(one)),
+          h("div.passage", { lang: one.language }, written(one, { words: wordsOf(field.value, one.text) })),
           h("p.actions", h("a.link", { href: bookAt({ ...one, start: 0, end: 0 }) }, t("openBook"))))));
-        for (const text of found.querySelectorAll(".passage")) text.classList.toggle("cut", text.scrollHeight > text.clientHeight + 4);
+        for (const text of found.querySelectorAll(".passage")) {
+          text.classList.toggle("cut", text.scrollHeight > text.clientHeight + 4);
+          const first = text.querySelector("strong");
+          if (first) text.scrollTop = first.offsetTop - text.offsetTop - text.clientHeight / 2;
+        }
       } catch (error) {
         found.replaceChildren(failed(error));
       }
     }
   }
+}
+
+/** Where the words that are searched for stand in a text, in code points: in Han text, pairs of characters. */
+export function wordsOf(query, text) {
+  const wanted = query.toLowerCase().match(/\p{Script=Han}+|[\p{L}\p{N}]{3,}|\p{N}+/gu) ?? [];
+  const parts = new Set(wanted.flatMap((word) => (/^\p{Script=Han}{3,}$/u.test(word) ? [...word].slice(1).map((last, place) => [...word][place] + last) : [word])));
+  const points = Array.from(text, (point) => (point.toLowerCase().length === point.length ? point.toLowerCase() : point));
+  const units = new Map();
+  let at = 0;
+  points.forEach((point, place) => { units.set(at, place); at += point.length; });
+  units.set(at, points.length);
+  const whole = points.join("");
+  const found = [];
+  for (const part of parts) {
+    for (let from = whole.indexOf(part); from >= 0; from = whole.indexOf(part, from + part.length)) {
+      if (/\p{Script=Han}/u.test(part) || !/[\p{L}\p{N}]/u.test(whole[from - 1] ?? " ")) found.push([units.get(from), units.get(from + part.length)]);
+    }
+  }
+  return found;
 }
 
 /** Name a language in the language of the page. */
@@ -183,18 +155,4 @@ function tongue(code) {
   } catch {
     return code ?? "";
   }
-}
-
-function bar(label, value, total) {
-  const part = h("i");
-  part.style.setProperty("inline-size", `${total ? Math.min(100, (100 * value) / total) : 0}%`);
-  return h("span.progress", label && h("span", label), h("span.bar", { "aria-hidden": "true" }, part), h("span.figure", t("of", number(value), number(total))));
-}
-
-function outcome(job) {
-  const { result, error, state } = job;
-  if (state !== "done") return [h("span.bad", t(state)), error && [h("p", said(error.message)), h("p", said(error.next_step))]];
-  return [h("span", `✓ ${t("ingested", number(result.parents), number(result.new), number(result.vectors))}`),
-    result.warnings.map((warning) => h("p", said(warning))),
-    result.skipped.length > 0 && h("details", h("summary", `${t("skipped")} (${result.skipped.length})`), h("ul", result.skipped.map((one) => h("li", h("strong", one.source), `: ${one.cause}. ${one.next_step}.`))))];
 }

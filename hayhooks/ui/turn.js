@@ -31,7 +31,7 @@ export function writtenTurn(turn, { choosable, retry }) {
 export function belowText({ answer, drafts }) {
   const claims = answer.metadata?.claims ?? [];
   return [
-    claims.length > 0 && h("p.tally", t("summary", claims.length, tally(claims))),
+    claims.length > 0 && h("p.tally", tally(claims)),
     sourcesBlock(answer),
     answer.metadata && judgeBlock(answer),
     answer.metadata && h("div.more", changesBlock(answer), draftsBlock(drafts), whyBlock(answer), takeBlock(answer)),
@@ -70,11 +70,10 @@ function sourcesBlock(answer) {
 }
 
 function changesBlock(answer) {
-  const changes = answer.metadata.changes ?? [];
-  const numbers = (given) => (given?.length ? given.map((one) => `[${one}]`).join(" ") : t("none"));
-  return changes.length > 0 && h("details.changes", h("summary", t("changes", changes.length)), h("ul", changes.map((one) => h("li",
-    h("strong", t(`change.${one.kind}`)), h(one.kind === "removed" ? "del" : "q", one.claim ?? one.text ?? ""),
-    one.was && h("span.figure", t("was", numbers(one.was), numbers(one.numbers))), one.reason && h("span.reason", said(one.reason))))));
+  // Marks that were set right are of no use to a reader, and sentences with a fault say so themselves.
+  const removed = (answer.metadata.changes ?? []).filter((one) => one.kind === "removed");
+  return removed.length > 0 && h("details.changes", h("summary", t("removedSentences", removed.length)), h("ul", removed.map((one) => h("li",
+    h("del", { dir: "auto" }, one.claim ?? ""), one.reason && h("span.reason", said(one.reason))))));
 }
 
 const draftsBlock = (drafts) => drafts?.length > 0 && h("details.changes", h("summary", t("rejected", drafts.length)), h("ul", drafts.map((one) => h("li", { dir: "auto" }, one))));

@@ -24,14 +24,13 @@ export function whyBlock(answer) {
 }
 
 function whyOf(answer) {
-  const { timings_ms: times = {}, usage = {}, llm_calls: calls, receipt, warnings = [], time_to_first_token_ms: first, confidence } = answer.metadata;
+  const { timings_ms: times = {}, usage = {}, llm_calls: calls, receipt, warnings = [], time_to_first_token_ms: first } = answer.metadata;
   const total = times.total || 1;
   const stages = Object.entries(times).filter(([name, ms]) => name !== "total" && ms >= 0.05);
   const facts = [
     [t("total"), duration(total)], first && [t("firstWord"), duration(first)], [t("calls"), number(calls)],
     usage.total_tokens && [t("tokens"), number(usage.total_tokens)],
     answer.metadata.model && [t("model"), answer.metadata.model],
-    confidence != null && [t("confidence"), `${number(Math.round(100 * confidence))} %`],
     receipt && [t("receipt"), h("a", { href: `#/answer/${receipt}` }, receipt.slice(0, 12))],
   ].filter(Boolean);
   const bars = stages.map(([name, ms]) => {

@@ -40,6 +40,13 @@ def test_a_text_stands_beside_its_passages(site, opened, width, locale, scheme):
     assert (second.locator("del").inner_text(), second.locator("ins").inner_text()) == ("756", "755")
     assert "passage=p1" in second.locator("a.link").get_attribute("href")
     page.locator("p.count", has_text="Note.").wait_for()
+    colours = page.locator(".standing .verdict").evaluate_all("all => all.map((one) => getComputedStyle(one).color)")
+    assert len(set(colours)) == 3
+    only = page.locator(".filter button").nth(1)
+    only.click()
+    assert [page.locator(".checked .part").nth(place).is_visible() for place in range(3)] == [False, True, False]
+    only.click()
+    assert page.locator(".checked .part:visible").count() == 3
     assert findings(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 

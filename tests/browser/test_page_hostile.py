@@ -91,7 +91,7 @@ def test_none_of_them_runs_in_an_answer_or_a_passage(site, opened, width):
         page.press("#question", "Enter")
         page.wait_for_selector(".turn .more")
         page.locator(".why summary").click()
-        page.locator("button.verdict").nth(3).evaluate("one => one.click()")
+        page.locator(".sentence").nth(3).evaluate("one => one.click()")
         page.wait_for_selector(".beside .passage")
         quiet(page)
     for number in (0, 4, 7):

@@ -120,6 +120,7 @@ class PageSite:
     def __init__(self) -> None:
         self.keys: set[str] | None = None
         self.role = "write"
+        self.model = True
         self.script: list[tuple[str, Any]] = Script(["An Lushan rose in 755."]).events()
         self.pause = 0.0  # seconds between two events
         self.refusal: ApiError | None = None
@@ -164,7 +165,8 @@ class PageSite:
         @app.get("/api/v1/rag/health")
         async def health() -> Any:
             return {
-                "modes": ["simple", "precise"],
+                "modes": ["advanced", "agent", "precise", "simple"],
+                "model": self.model,
                 "role": self.role,
                 "limits": {"upload_bytes": 100 * 2**20},
             }

@@ -16,6 +16,7 @@ from shiguan.resources import read_patterns
 from shiguan.text.dictionary import translated_terms
 from shiguan.text.languages import detect_language, fold_han
 from shiguan.text.passages import shingles, similarity
+from shiguan.text.places import place_of
 from shiguan.text.quantities import quantities
 from shiguan.text.questions import has_shape, question_shapes
 from shiguan.text.sentences import sentence_spans
@@ -52,10 +53,13 @@ class Quotation:
     def citation(self, confidence: float) -> dict[str, Any]:
         """Write it as a citation of the answer object, with positions in the stored parent."""
         offset = (self.document.meta.get("cut") or [0])[0]
+        # A window may begin a page before its sentence.
+        page = place_of(self.document.meta, self.document.content or "", self.sentence, offset).get("page")
         return {
             "number": self.document.meta.get("number", 1),
             "claim": {"start": 0, "end": 0},
             **cited_place(self.document, self.window),
+            **({"page": page} if page else {}),
             "sentence": [offset + at for at in self.sentence],
             "words": [[offset + a, offset + b] for a, b in self.words],
             "confidence": round(confidence, 4),

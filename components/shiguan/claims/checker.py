@@ -12,6 +12,7 @@ from shiguan.claims.claim_kinds import (
     is_label,
     is_not_found,
     is_not_found_sentence,
+    is_table_head,
     stated_part,
     subject_words,
     whole_clauses,
@@ -36,6 +37,8 @@ _CONTENT_ACROSS, _CONTENT_CLASSICAL = 0.32, 0.15
 _UNMARKED, _ROUNDING = 0.08, 1e-9
 # A heading of at most this many words is a title; a longer one may be a sentence in bold.
 _LONGEST_TITLE = 4
+# A word in emphasis before a colon is a label of the sentence, and no claim of its own: "*Enemy:* He came".
+_EMPHASISED_LABEL = re.compile(r"[*_]{1,3}([^*_:：]{1,40})(?:[:：][*_]|[*_]{1,3}[:：])")
 # A place that names what a claim names may have this share of the words that the best place has.
 _NEARLY = 0.75
 
@@ -114,7 +117,7 @@ class ClaimChecker:
 
     def _cut_at_gaps(self, claim: Claim, *between: re.Pattern[str]) -> list[tuple[int, int]]:
         """Cut a sentence where supported clauses meet unsupported ones; nothing where all clauses are alike."""
-        spans = whole_clauses(claim.text, *between)
+        spans = [] if claim_kind(claim.text) == "heading" else whole_clauses(claim.text, *between)
         stated = self.stated(claim) if len(spans) > 1 else ""
         if not stated:
             return []
@@ -137,6 +140,9 @@ class ClaimChecker:
                 good = self.verdict(clause, part).verdict in ("supported", "partial")
             joins = bool(runs) and runs[-1][2] == good
             runs.append((runs.pop()[0] if joins else start, end, good))
+        label = _EMPHASISED_LABEL.match(claim.text) if len(runs) > 1 and runs[0][1] == spans[0][1] else None
+        if label and len(subject_words(label[1], translated=False)) < 2 and not quantities(label[1]):
+            runs[:2] = [(runs[0][0], *runs[1][1:])]
         if whole.verdict == "contradicted" and between and not runs[0][2]:
             return self._cut_at_gaps(claim)  # the part before the comma says who or when, which the rest is about
         return [(start, end) for start, end, _ in runs] if len(runs) > 1 else []
@@ -158,7 +164,7 @@ class ClaimChecker:
     def stated(self, claim: Claim) -> str:
         """Return what of a sentence needs a source; a heading, courtesy, question or gap only if it adds something."""
         kind, plain = claim_kind(claim.text), plain_claim(claim.text)
-        if is_not_found_sentence(plain):
+        if is_not_found_sentence(plain) or is_table_head(claim.text):
             return ""
         stated = stated_part(plain)
         words, numbers = subject_words(stated), quantities(stated)

@@ -21,7 +21,7 @@ _SCORE_SHARE, _SIMILARITY_SHARE, _FREQUENCY_SHARE, _OFTEN = 0.4, 0.4, 0.2, 3
 _UNKNOWN = 0.5
 _GROUNDED = ("supported", "partial")
 _NOTHING_STATED = "it states nothing"
-_STOP = re.compile(r"[.!?。！？…;；:：\"”’」』)）\]】*\x60]*$")
+_STOP = re.compile(r"[.!?。！？…;；:：\"”’」』)）\]】*_\x60]*$")
 
 
 UNSUPPORTED_MARK = "⚠"
@@ -36,6 +36,8 @@ class CitedClaim:
     support: Support | None
     found: tuple[tuple[int, Support], ...] = ()
     dropped: tuple[str, ...] = ()
+    against: Mapping[str, Any] | None = None
+    """The place of the passage that contradicts it, with the places of the contradicting `words`."""
 
     @property
     def numbers(self) -> list[int]:
@@ -74,6 +76,7 @@ class CitedClaim:
             "score": round(support.score, 4),
             "reason": support.reason,
             "change": self.change,
+            **({"against": self.against} if self.against else {}),
         }
 
 
@@ -120,7 +123,22 @@ def cite_claim(
     support = _below_the_library(_limited(support, [found[number] for number in true]), stated, true, checker, numbered)
     reasons = {n: found[n].reason if n in found else "there is no such source" for n in claim.numbers}
     dropped = tuple(f"[{number}]: {reason}" for number, reason in reasons.items() if number not in true)
-    return CitedClaim(claim, support, tuple((number, found[number]) for number in true), dropped)
+    against = _place_against(support, named, checker, numbered)
+    return CitedClaim(claim, support, tuple((number, found[number]) for number in true), dropped, against)
+
+
+def _place_against(
+    support: Support, named: int | None, checker: ClaimChecker, numbered: Mapping[int, Document]
+) -> dict[str, Any] | None:
+    """Describe the place that contradicts a claim; a claim that is not contradicted has none."""
+    if support.verdict != "contradicted" or (named is None and support.passage < 0):
+        return None
+    number = checker.numbers[support.passage] if named is None else named
+    document, (start, end) = numbered[number], (support.start, support.end)
+    at = (document.content or "").find(support.differs, start, end) if support.differs else -1
+    begin = _offset(document) + at
+    words = [[begin, begin + len(support.differs)]] if at >= 0 else []
+    return {"number": number, **cited_place(document, (start, end)), "words": words}
 
 
 def _below_the_library(

@@ -17,14 +17,18 @@ ClaimKind = Literal["statement", "silence", "talk", "question", "heading"]
 
 # A question mark inside quotation marks belongs to somebody else's question.
 _QUESTION = re.compile(r"[?？][)）*_]{0,4}\s*$")
-# Headings, lines in bold, and lines that only announce what follows.
-_HEADING = re.compile(r"^#{1,6}\s|^\*\*[^*\n]+\*\*[:：]?$|[:：][*_\s]*$")
+# Headings, heads of tables, and lines that only announce what follows.
+_HEADING = re.compile(r"^#{1,6}\s|^\||[:：][*_\s]*$")
+# A line in bold is a heading; one that ends as a sentence does only if it is no more than a word.
+_BOLD = re.compile(r"^\*\*([^*\n]+?)([.。!！]?)\*\*[:：]?$")
 _AFTER_LABEL = re.compile(r"[*_ ]*[:：|][*_ ]*[^\s|]")
 _LANGUAGES = ("en", "zh")
 # A clause must have at least this many content words and numbers to count on its own.
 _FEWEST_WORDS = 2
 # A sentence with more clauses is cut into at most this many groups of clauses.
 _MOST_CLAUSES = 60
+# The most content words of the label of a column.
+_LONGEST_LABEL = 3
 _DATES = {"year", "month", "day"}
 
 
@@ -42,11 +46,15 @@ def claim_kind(sentence: str) -> ClaimKind:
         return "silence"
     if _patterns()["talk"].search(plain):
         return "talk"
-    return "heading" if _HEADING.search(plain) else "statement"
+    bold = _BOLD.search(plain)
+    is_title = bold and not (bold[2] and (len(content_words(bold[1])) > 1 or quantities(bold[1])))
+    return "heading" if is_title or _HEADING.search(plain) else "statement"
 
 
 def clauses(sentence: str) -> list[tuple[int, int, ClaimKind]]:
     """Cut a sentence where a clause that states something meets one that talks to the reader or admits a gap."""
+    if sentence.startswith("|"):
+        return [(0, len(sentence), "heading")]
     found: list[tuple[int, int, ClaimKind]] = []
     for start, end in clause_spans(sentence, COMMA, _patterns()["turn"]):
         kind = claim_kind(sentence[start:end])
@@ -93,6 +101,13 @@ def stated_part(sentence: str) -> str:
 def is_label(sentence: str, end: int) -> bool:
     """Return whether the clause that ends here comes before a colon, or is a table cell followed by others."""
     return bool(_AFTER_LABEL.match(sentence, end))
+
+
+def is_table_head(sentence: str) -> bool:
+    """Return whether a claim is the head of a table, with no more than a label in each cell."""
+    return sentence.startswith("|") and not any(
+        len(content_words(cell)) > _LONGEST_LABEL or quantities(cell) for cell in sentence.split("|")
+    )
 
 
 def _is_empty_label(clause: str) -> bool:

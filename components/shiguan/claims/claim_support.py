@@ -72,6 +72,8 @@ class Support:
     """Whether it rests on words, numbers or names compared directly, so that no further judgement is needed."""
     same_words: bool = False
     """Whether the span has the words of the claim, but nobody has judged whether it says the same."""
+    differs: str = ""
+    """The words of the passage that contradict the claim."""
 
 
 def plain_claim(sentence: str) -> str:
@@ -119,9 +121,10 @@ def _judged(reading: Reading, own: float, mean: float) -> Support:
     if reading.verbatim:
         return Support(1.0, "supported", "a passage says so word for word", *span, exact=True)
     score = (own * reading.weight + mean * _LEANING) / (reading.weight + _LEANING)
-    against = _contradiction(reading)
+    against, differs = _contradiction(reading)
     if against:
-        return Support(min(score * _CONTRADICTED_SHARE, PARTIAL - 0.01), "contradicted", against, *span, exact=True)
+        score = min(score * _CONTRADICTED_SHARE, PARTIAL - 0.01)
+        return Support(score, "contradicted", against, *span, exact=True, differs=differs)
     missing = missing_content(reading)
     if reading.foreign_numbers or reading.foreign_names:
         # A number is a fact of its own: where no passage has it, the claim cannot be supported.
@@ -163,10 +166,12 @@ def missing_content(reading: Reading, *, in_clause: bool = False) -> str:
     return f"the passages have {', '.join(strays[:3])} beside other matters" if strays else ""
 
 
-def _contradiction(reading: Reading) -> str:
+def _contradiction(reading: Reading) -> tuple[str, str]:
+    """Return why the passages contradict a claim, and their words that do."""
     for difference in reading.comparison.differences:
         if difference.kind == "negation":
-            return "only one of the two denies it"
+            return "only one of the two denies it", difference.found
         if difference.kind != "word":
-            return f"the passage has “{difference.found}” where the answer has “{difference.claimed}”"
-    return f"the passage has {reading.rival}" if reading.rival else ""
+            reason = f"the passage has “{difference.found}” where the answer has “{difference.claimed}”"
+            return reason, difference.found
+    return (f"the passage has {reading.rival}", reading.rival.partition(": ")[2]) if reading.rival else ("", "")

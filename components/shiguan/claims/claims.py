@@ -29,7 +29,17 @@ COMMA = re.compile(rf",(?=\s)|，|,(?=[{HAN}])")
 # How a sentence ends that is whole; a number may go on behind its point.
 _WHOLE = re.compile(r"(?:(?<!\d)\.|[!?。！？…])[\"'”’」』)）*_]{0,4}(?:\s?[\[【][^\[\]【】\n]{0,60}[\]】]){0,20}\s*$")
 _SEPARATING = re.compile(r"(?:[\s,，、;；:：—–|-]|\*+(?=\s))*")
-_BULLET = re.compile(r"^(?:[-*+•·]|[(（]?\d{1,2}[.)）、]|[a-z][.)]\s|[(（]?[一二三四五六七八九十]{1,3}[)）、])\s*")
+# What opens a line of Markdown before its sentence: the fence of a block of code, a quotation, an item. An asterisk
+# that touches a word is emphasis.
+_BULLET = re.compile(
+    r"(?:(?:`{3,}|~{3,})[^\n]*\n\s*)?(?:>[ \t]?)*"
+    rf"(?:(?:[-*+](?=\s)|-(?=[{HAN}])|[•·]|[(（]?\d{{1,2}}[.)）、]|[a-z][.)]\s|[(（]?[一二三四五六七八九十]{{1,3}}[)）、])\s*)?"
+)
+_FENCE_BEHIND = re.compile(r"\s*\n[ \t]*(?:`{3,}|~{3,})[`~\s]*\Z")
+# A row of a table, and below the first one the line that makes it the head: only the head's claim begins with `|`.
+_ROW = re.compile(r"(?m)^[ \t]{0,8}(?P<row>\|[^\n]*)(?P<under>\n[ \t]{0,8}\|?[ \t]*:?-[-:| \t]*$)?")
+_SPACES = re.compile(r"\s*")
+_CELL = re.compile(r"[ \t]*\|?[ \t]*")
 
 
 @dataclass(frozen=True)
@@ -76,7 +86,8 @@ def split_claims(answer: str, question: str = "") -> ClaimedText:
     answer = without_thoughts(answer)  # before the cut: thoughts may be longer than any answer
     answer, is_cut = clean_reply(answer[:MOST_CHARACTERS], question), len(answer) > MOST_CHARACTERS
     text, marks = _without_marks(answer, find_marks(answer))
-    spans = [_without_bullet(text, span) for span in _cut_at_marks(text, sentence_spans(text), marks)]
+    spans = _whole_rows(text, _cut_at_marks(text, sentence_spans(text), marks))
+    spans = [_without_bullet(text, span) for span in spans]
     spans = [(start, end) for start, end in spans if _WORDS.search(text[start:end])]
     if len(spans) > MOST_CLAIMS:
         text, is_cut, spans = text[: spans[MOST_CLAIMS - 1][1]], True, spans[:MOST_CLAIMS]
@@ -169,8 +180,33 @@ def _cut_at_marks(
 
 def _without_bullet(text: str, span: tuple[int, int]) -> tuple[int, int]:
     start, end = span
-    bullet = _BULLET.match(text[start:end])
-    return (start + bullet.end(), end) if bullet and bullet.end() < end - start else span
+    if "\n" in text[start:end]:
+        end = start + len(_FENCE_BEHIND.sub("", text[start:end]))
+    opened = start + _BULLET.match(text[start:end]).end()  # type: ignore[union-attr]  # it matches the empty string
+    return (opened, end) if opened < end else (start, end)
+
+
+def _whole_rows(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Make one claim of each row of a table, whatever stops are in its cells; only the head's begins with `|`."""
+    rows = list(_ROW.finditer(text)) if "|" in text else []
+    whole: list[tuple[int, int]] = []
+    spans, at = list(spans), 0
+    for row in rows:
+        start, end = row.span()
+        while at < len(spans) and spans[at][0] < start:
+            whole.append((spans[at][0], min(spans[at][1], start)))
+            at += 1
+        first = at
+        while at < len(spans) and spans[at][0] < end:
+            at += 1
+        if at > first:
+            if spans[at - 1][1] > end:  # what follows the table without a blank line
+                at -= 1
+                spans[at] = (end + len(_SPACES.match(text, end)[0]), spans[at][1])  # type: ignore[index]
+            if not row["under"]:
+                start = _CELL.match(text, start).end()  # type: ignore[union-attr]
+            whole.append((start, start + len(text[start : row.end("row")].rstrip("| \t"))))
+    return [*whole, *spans[at:]]
 
 
 def _owner(text: str, starts: list[int], ends: list[int], position: int, *, leading: bool) -> int:

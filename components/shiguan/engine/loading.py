@@ -256,6 +256,12 @@ def _set_models(definition: dict[str, Any]) -> None:
                 parameters["models"] = section
 
 
+def has_model(deployment: str) -> bool:
+    """Return whether a deployment has a model that can be asked, without which every mode quotes passages."""
+    path = _file(deployment, "models")
+    return any(model.is_usable for model in read_model_roles(read_table(path) if path else None).models)
+
+
 def load_stores(deployment: str, *, conversations: bool = False, data_dir: str | Path | None = None) -> dict[str, Any]:
     """Build a deployment's stores without the components around them; that of conversations only if it has one."""
     from haystack.core.serialization import default_from_dict, import_class_by_name  # noqa: PLC0415

@@ -1,7 +1,7 @@
 """What follows from a graded answer: another attempt with better queries, or the best answer so far."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -120,6 +120,12 @@ def feedback_text(claims: Sequence[CheckedClaim], language: str, lacks: Sequence
     return "\n".join([*lines, *(f"- {text}" if at else lacked + text for at, text in enumerate(wishes))])
 
 
+def _count(claims: Mapping[int, CheckedClaim]) -> str:
+    """Count the sentences of claims, which may be clauses of them."""
+    sentences = len({claim.claim.sentence for claim in claims.values()})
+    return f"{sentences} {'sentence' if sentences == 1 else 'sentences'}"
+
+
 def finished(best: GradedAnswer, attempt: Attempt, on_unsupported: OnUnsupported) -> dict[str, Any]:
     """Return the best answer so far, its unsupported claims marked or removed, or withhold it."""
     reply, grade, history = best.reply, best.grade, list(attempt.history)
@@ -128,7 +134,7 @@ def finished(best: GradedAnswer, attempt: Attempt, on_unsupported: OnUnsupported
     text, status, warning = (reply.text or "").strip(), "accepted", ""
     refused = {claim.index: claim for claim in best.ungrounded}
     tries = f"{len(history)} {'attempt' if len(history) == 1 else 'attempts'}"
-    count = f"{len(refused)} {'sentence' if len(refused) == 1 else 'sentences'}"
+    count = _count(refused)
     withheld = f"The answer was withheld after {tries}: "
     if best.is_not_found:
         status = "not_found"
@@ -142,6 +148,7 @@ def finished(best: GradedAnswer, attempt: Attempt, on_unsupported: OnUnsupported
     elif refused:
         gone = with_their_sentences(best.parts, refused, {claim.index for claim in best.claims if best.stands(claim)})
         refused = {claim.index: claim for claim in best.claims if claim.index in gone}
+        count = _count(refused)
         text = (
             without_claims(best.parts, gone) if on_unsupported == "remove" and len(refused) < len(best.claims) else ""
         )

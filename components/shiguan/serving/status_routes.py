@@ -12,6 +12,7 @@ from haystack import logging
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from shiguan import __version__
+from shiguan.engine.loading import has_model
 from shiguan.serving.authentication import Reader
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.telemetry import REGISTRY
@@ -95,6 +96,7 @@ async def rag_health(request: Request, principal: Reader) -> dict[str, Any]:
         "version": __version__,
         "deployment": state.settings.deployment,
         "modes": state.modes,
+        "model": has_model(state.settings.deployment),
         "role": principal.role,
         "parts": parts,
         "limits": {

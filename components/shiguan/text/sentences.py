@@ -13,7 +13,7 @@ _HARD_BREAK = re.compile(
     rf"{_NEWLINE}[^\S\r\n\x85\u2028]*{_NEWLINE}"
     r"|[\x0b\x0c\x1c-\x1e\u2029]"
     rf"|{_NEWLINE}(?=\u3000|[ \t]{{0,8}}(?:[-*+•·▪‣◦]|\d{{1,3}}[.)]|#{{1,6}})[ \t]|[一二三四五六七八九十百]{{1,4}}、)"
-    rf"|{_NEWLINE}(?=[^\r\n\x85\u2028]{{0,1000}}[ ]\|[ ])"
+    rf"|{_NEWLINE}(?=[^\r\n\x85\u2028]{{0,1000}}[ ]\|[ ]|[ \t]{{0,8}}(?:\||```|~~~))"
     rf"|#(?<![^\r\n\x85\u2028]#)#{{0,5}}[ \t][^\r\n]{{0,400}}(?:{_NEWLINE}|\Z)"
 )
 
@@ -23,9 +23,9 @@ _ELLIPSIS = frozenset("…‥.")
 _STOP = re.compile(
     # The stop itself: a run of marks, or a spaced ellipsis.
     r"(?P<run>\.(?:[ \u00a0]\.)+|[.!?．…‥。！？；｡︒؟؛۔׃।॥։።፧။។៕༎‼⁇⁈⁉]+)"
-    # What closes with it: quotes, brackets, direction marks, and the marks of notes and citations.
+    # What closes with it: quotes, brackets, direction marks, emphasis, and the marks of notes and citations.
     r"(?P<close>(?: ?\[\^?\d{1,3}(?:[ ,，、–-]{1,3}\d{1,3}){0,8}\](?!\()| ?【\d{1,3}】"
-    r"|[”’״」』）》〉】〕］｝﹂﹄)\]}»›\"'＂＇¹²³⁰⁴-⁹"
+    r"|\*{1,3}(?![\w*])|_{1,3}(?!\w)|[”’״」』）》〉】〕］｝﹂﹄)\]}»›\"'＂＇¹²³⁰⁴-⁹"
     r"\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]|[“‘«](?=\s|$)|[ \u00a0\u202f]»(?=[\s,.;]|$)){0,24})"
 )
 _WORD_BEFORE = re.compile(r"[^\W_]+(?:\.[^\W_]+)*$")
@@ -98,7 +98,7 @@ def _skip_space(text: str, start: int, end: int) -> int:
 
 def _boundaries(text: str, start: int, end: int) -> Iterator[int]:
     sentence = start
-    quotes, counted = 0, start
+    quotes, stars, counted = 0, 0, start
     for match in _STOP.finditer(text, start, end):
         run, close = match["run"], match["close"]
         stop = match.end("run")
@@ -106,12 +106,15 @@ def _boundaries(text: str, start: int, end: int) -> Iterator[int]:
         wide = not _FULL.isdisjoint(run) or _is_wide_stop(
             run, text[match.start() - 1 : match.start()], text[at : at + 1]
         )
-        if wide and '"' in close:
-            # Without spaces only the count shows whether a straight quote closes or opens.
+        if wide and ('"' in close or text.startswith("**", at)):
+            # Without spaces only the count shows whether a straight quote or emphasis closes or opens.
             quotes += text.count('"', counted, stop)
+            stars += text.count("**", counted, stop)
             counted = stop
-            if quotes % 2 == 0:
+            if '"' in close and quotes % 2 == 0:
                 at = text.index('"', stop)
+            elif text.startswith("**", at) and stars % 2:
+                at += 2
         if wide:
             ends = at >= end or not (text[at] in "，、,،：:" or (text[at] == "と" and at > stop))
         else:

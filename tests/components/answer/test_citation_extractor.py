@@ -343,3 +343,14 @@ def test_any_reply_keeps_offsets_numbers_and_status_right(replies, contents):
             assert 0 <= citation["confidence"] <= 1
             verdicts = ("supported", "partial", "unsupported", "contradicted") if replies else ("quoted",)
             assert citation["verdict"] in verdicts
+
+
+def test_a_contradicted_claim_has_the_place_and_the_words_that_contradict_it():
+    (answer,) = CitationExtractor().run([ChatMessage.from_assistant("He had 160,000 men [1].")], sources())["answers"]
+    (claim,) = answer.meta["claims"]
+    against = claim["against"]
+    assert (claim["verdict"], claim["numbers"], answer.meta["citations"]) == ("contradicted", [], [])
+    assert (against["number"], against["parent_id"], against["quote"]) == (1, "p1", "He had 150,000 men.")
+    assert FIRST[slice(*against["words"][0])] == "150,000"
+    (answer,) = CitationExtractor().run([ChatMessage.from_assistant("He had 150,000 men [1].")], sources())["answers"]
+    assert "against" not in answer.meta["claims"][0]

@@ -53,6 +53,11 @@ def test_what_was_found_for_this_question_is_quoted_best_first():
     assert [citation["number"] for citation in run([earlier]).meta["citations"]] == [1]
 
 
+def test_the_page_of_a_quotation_is_that_of_its_sentence():
+    (citation,) = run([passage(pages=[[0, "63"], [37, "64"]], cfi=[[0, "/6/4!/4/2/1", 0]])]).meta["citations"]
+    assert (citation["quote"], citation["page"]) == (FIRST, "64")
+
+
 def test_a_quotation_is_a_block_with_its_closest_sentence_in_bold():
     answer = run([passage("Some say <b>a year</b>. In 757 Guo Ziyi took Chang'an back.")])
     written = "> Some say <b>a year</b>. **In 757 Guo Ziyi took Chang'an back.**"

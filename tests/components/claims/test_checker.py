@@ -315,3 +315,9 @@ def test_a_month_in_short_is_the_same_month(date, stored):
     assert checker.relation(f"He rose at Fanyang on {date}.", 1).verdict == "supported"
     other = date.replace("December", "November").replace("Dec", "Nov")
     assert checker.relation(f"He rose at Fanyang on {other}.", 1).verdict in ("contradicted", "unsupported")
+
+
+def test_a_word_in_emphasis_that_labels_a_sentence_is_part_of_it():
+    checker = ClaimChecker({1: "Yin Ziqi came against them with 130,000 men. They held the town."})
+    answer = "*Enemy:* Yin Ziqi came against them with 130,000 men. **Fate**: They held the town."
+    assert [claim.text for claim in checker.split(answer).claims] == answer.replace(". ", ".\0").split("\0")

@@ -20,6 +20,15 @@ from shiguan.claims.claims import split_claims
         ("- First point. [1]\n- Second point [2]", [("First point.", (1,)), ("Second point", (2,))]),
         ("He rose. He fell.", [("He rose.", ()), ("He fell.", ())]),
         ("He rose [1][1].", [("He rose.", (1,))]),
+        ("*Enemy:* He rose [1]. **He** fell.", [("*Enemy:* He rose.", (1,)), ("**He** fell.", ())]),
+        ("**He rose. He fell.** [1] So.", [("**He rose.", ()), ("He fell.**", (1,)), ("So.", ())]),
+        ("**安祿山反。**郭子儀*討*之。", [("**安祿山反。**", ()), ("郭子儀*討*之。", ())]),
+        ("> He rose.\n> He fell.", [("He rose.", ()), ("He fell.", ())]),
+        ("Like\n```\nHe rose.\n```\nHe fell.", [("Like", ()), ("He rose.", ()), ("He fell.", ())]),
+        (
+            "So:\n| A | B |\n|---|---|\n|755|He rose. He fell [1]|\nThat is all.",
+            [("So:", ()), ("| A | B", ()), ("755|He rose. He fell", (1,)), ("That is all.", ())],
+        ),
         ("[1]", []),
         ("[1] 。 [2]", []),
         ("", []),
@@ -33,7 +42,18 @@ def test_each_sentence_gets_its_marks(answer, claims):
 
 
 @pytest.mark.parametrize(
-    "line", ["# The rebellion", "The reasons are:", "原因如下：", "Yes.", "Certainly!", "是的。", "Sure, of course."]
+    "line",
+    [
+        "# The rebellion",
+        "**Background.**",
+        "| Side | Outcome |\n|:--|--:|",
+        "The reasons are:",
+        "原因如下：",
+        "Yes.",
+        "Certainly!",
+        "是的。",
+        "Sure, of course.",
+    ],
 )
 def test_what_claims_nothing_states_nothing(line):
     checker = ClaimChecker({1: "The rebellion of An Lushan began in 755."})

@@ -125,6 +125,11 @@ def test_what_stays_unsupported_is_marked_removed_or_the_answer_refused(what, te
     assert len(result["warnings"]) == 1
 
 
+def test_removed_sentences_are_counted_not_their_clauses():
+    text = "An Lushan rose against the Tang at Fanyang in 755 [1]. Li Bai drowned; Du Fu sailed to Japan; he lived to 90 [1]."
+    assert grade(text, on_unsupported="remove")["warnings"][0].startswith("1 sentence removed from the answer")
+
+
 @pytest.mark.parametrize("text", ["The sources do not say this.", "资料未载。", "Answer: 资料未载。"])
 def test_no_answer_passes_without_another_attempt(text):
     result = grade(text, language="en", attempt=attempt())

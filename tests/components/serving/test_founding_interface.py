@@ -121,7 +121,8 @@ async def test_a_batch_health_and_metrics_are_where_they_are_looked_for(served):
     batch = json.loads((await served("/api/v1/rag/batch", {"requests": [GENERATE, {"query": ""}]})).body)
     assert batch["results"][0]["answer"]["answer"] == ANSWER
     assert batch["results"][1]["error"]["type"] == "invalid_request"
-    assert json.loads((await served("/api/v1/rag/health")).body)["status"] == "ready"
+    health = json.loads((await served("/api/v1/rag/health")).body)
+    assert (health["status"], type(health["model"])) == ("ready", bool)
     assert (await served("/health")).status == 200
     assert b"shiguan_answers_total" in (await served("/metrics", role="metrics")).body
 

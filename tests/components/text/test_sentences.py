@@ -54,6 +54,7 @@ def test_every_row_of_a_table_is_a_sentence_of_its_own():
         ["Wait... what?", "Well...", "Then he left."],
         ["“Stop!” he cried.", '"Is it you?!"', "Nobody answered."],
         ["(He left.)", "Nobody saw [him].", "‘True.’", "Good."],
+        ["*He left.*", "**Nobody saw him.**", "_True._", "Good."],
         ["The U.S. Army came at 5 p.m. on Oct. 5.", "It rained."],
         ["He works at Apple Inc.", "The firm is large."],
         ["Vitamin C.", "It helps."],
