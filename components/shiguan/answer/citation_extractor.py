@@ -9,7 +9,7 @@ from haystack.dataclasses import ChatMessage
 
 from shiguan.answer.answerability import CLOSEST_BELOW, NOTHING_BELOW
 from shiguan.answer.question_names import absent_names
-from shiguan.answer.quotations import quotations, write_quotations
+from shiguan.answer.quotations import chapter_outline, quotations, write_quotations
 from shiguan.claims.checker import checker_of, numbered_passages
 from shiguan.claims.citations import (
     citations_of,
@@ -26,6 +26,7 @@ from shiguan.llm.prompt_rendering import unwritten_answer
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.run import check_in_thread, failed_answer
 from shiguan.text.languages import detect_language
+from shiguan.text.library_questions import asked_chapter
 
 _COPIED = ("model", "usage", "finish_reason", "prompt", "prompt_hash", "prompt_layers", "prompt_rendered", "grounding")
 
@@ -45,7 +46,8 @@ class CitationExtractor:
 
     Without a reply, because there is no model or none could be reached, the answer is up to three quotations, status
     `quoted`: windows of whole sentences around what is closest to the question, word for word, in the order of the
-    retrieval; a passage that introduces the person or thing asked about comes first. They are citations with the
+    retrieval; a passage that introduces the person or thing asked about comes first. Of a chapter that is to be summed
+    up, the first sentence under each heading is quoted. They are citations with the
     verdict `quoted`, the closest `sentence` and the question's `words` in it as places in the stored parent. Where it
     is doubtful that they answer, or a name of the question occurs nowhere in the library, the status is `closest`;
     where both hold, or nothing is near, it is `not_found`. Both give the reasons: `absent`, the names that occur
@@ -225,10 +227,14 @@ class CitationExtractor:
         nowhere = any(not name["near"] for name in absent)
         nothing = not sure and (nowhere or (confidence or 0.0) < NOTHING_BELOW)
         sure = sure and not nowhere
-        quoted = [] if nothing else quotations(found, query)
+        chapter = asked_chapter(query)
+        if outline := chapter_outline(found, chapter) if chapter is not None else []:
+            sure, nothing = True, False
+        quoted = [] if nothing else outline or quotations(found, query)
         status = "not_found" if not quoted else "quoted" if sure else "closest"
         if quoted:
-            text, citations = write_quotations(quoted, status, language, confidence or 0.0, failed_answer())
+            opening = "outline" if outline and not failed_answer() else status
+            text, citations = write_quotations(quoted, opening, language, confidence or 0.0, failed_answer())
         else:
             text, citations = not_found_sentence(self.mode, language), []
         count = getattr(store, "count_without_vector", None) if filters and status != "quoted" else None

@@ -16,6 +16,7 @@ from shiguan.llm.source_blocks import neutral_attribute
 from shiguan.resources import read_patterns, read_table, resource_folder
 from shiguan.text.dictionary import translated_terms
 from shiguan.text.languages import detect_language, fold_han
+from shiguan.text.library_questions import AskedChapter
 from shiguan.text.passages import shingles, similarity
 from shiguan.text.questions import has_shape, question_shapes
 from shiguan.text.sentences import sentence_spans
@@ -37,6 +38,8 @@ _FEWEST, _SENTENCES, _SHORT, _LONGEST = 2, 4, 400, 900
 # The kinds of answer that a sentence shows by itself, how many sentences from the closest one it may be, and how much
 # of the share of the question's words each sentence of that distance costs.
 _SHOWN, _REACH, _AWAY = ("time", "number", "reason"), 6, 0.1
+# An outline of a chapter with fewer headings quotes each passage, and at most so many; shorter sentences tell little.
+_FEWEST_HEADINGS, _LONGEST_OUTLINE, _TELLING = 3, 12, 60
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
@@ -92,6 +95,24 @@ def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
                 found.append(quotation)
                 if len(found) == MOST_QUOTED:
                     return found
+    return found
+
+
+def chapter_outline(documents: Sequence[Document], chapter: AskedChapter) -> list[Quotation]:
+    """Quote the first sentence under each heading of a chapter, or of each passage where it has few headings."""
+    inside = [one for one in documents if chapter.contains(one.meta)]
+    inside.sort(key=lambda one: (str(one.meta.get("source_id")), int(one.meta.get("position") or 0)))
+    headed: dict[Any, Document] = {}
+    for document in inside:
+        headed.setdefault((document.meta.get("source_id"), *document.meta["section"]), document)
+    chosen = list(headed.values()) if len(headed) >= _FEWEST_HEADINGS else inside
+    found = []
+    for document in chosen[:_LONGEST_OUTLINE]:
+        text, headings = document.content or "", document.meta["section"]
+        spans = [span for span in sentence_spans(text) if text[slice(*span)].strip("# \n") not in headings]
+        if spans:
+            first = next((span for span in spans if size_of(text[slice(*span)]) >= _TELLING), spans[0])
+            found.append(Quotation(document, first, first, ()))
     return found
 
 

@@ -31,11 +31,14 @@ from shiguan.llm.run import Run, TimeLimits
 from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.tenants import all_of, during
 from shiguan.text.asked_times import years_between
+from shiguan.text.library_questions import asked_chapter
 
 Result = TypeVar("Result")
 
 # Outputs that the answer has anyway, or that only the engine reads.
 _NOT_EXPLAINED = ("answers", "documents", "passages", "context", "thread")
+# How many passages of a chapter are read to sum it up.
+_OF_CHAPTER = 20
 
 
 class Runner:
@@ -267,7 +270,7 @@ class Runner:
     ) -> tuple[Run, Results, list[str]]:
         """Run a question without making an answer or keeping a turn; the last result is further warnings."""
         asked, run = read_options(options), Run(limits or TimeLimits())
-        narrowed = await asyncio.to_thread(self._narrowed, asked, tenant_id)
+        narrowed = await asyncio.to_thread(self._narrowed, query, asked, tenant_id)
         return run, await self._mode.results(query, tenant_id, narrowed, run, **how), self._mode.warnings(asked)
 
     async def _answer(
@@ -283,7 +286,7 @@ class Runner:
         mode = self._mode
         mode.require_answers()
         query = checked_question(query)
-        narrowed = await asyncio.to_thread(self._narrowed, options, tenant_id)
+        narrowed = await asyncio.to_thread(self._narrowed, query, options, tenant_id)
         shown = {name: at for name, at in mode.outputs.items() if explain and name not in _NOT_EXPLAINED}
         wanted = {mode.outputs["answers"], mode.outputs.get("queries", mode.outputs["answers"]), *shown.values()}
         run = Run(limits or TimeLimits(), tenant_id=tenant_id)
@@ -310,7 +313,11 @@ class Runner:
         # Creating it reads and checks the file of the index, so it is done once and only where needed.
         return Library(self.deployment, data_dir=self._data_dir)
 
-    def _narrowed(self, options: AskOptions, tenant_id: str) -> AskOptions:
+    def _narrowed(self, query: str, options: AskOptions, tenant_id: str) -> AskOptions:
+        """Add to a question's filters what it is limited to: sources, sections, years, the chapter to be summed up."""
+        if not options.sections and (chapter := asked_chapter(query)) is not None:
+            found = self._library.find_chapter(chapter, options.sources, tenant_id=tenant_id)
+            options = options.model_copy(update={**found, "top_k": options.top_k or _OF_CHAPTER} if found else {})
         named = options.sources or options.sections
         conditions = (
             self._library.narrowed(options.sources, options.sections, tenant_id=tenant_id) if named else None,
