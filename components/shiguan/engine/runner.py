@@ -87,6 +87,7 @@ class Runner:
         self.deployment = deployment
         self.mode = mode.stem if isinstance(mode, Path) else mode
         self.pipeline = load_pipeline(deployment, mode, data_dir=data_dir, outputs=outputs)
+        self._file, self._outputs = mode, outputs
         file = pipeline_path(deployment, mode).read_text(encoding="utf-8")
         self._stamp = {"deployment": deployment, "mode_sha256": text_sha256(file)}
         self._keep_receipt = keep_receipt
@@ -117,6 +118,8 @@ class Runner:
             self.conversations.close()
         for reader in self._readers:
             reader.conversation_store.close()
+        if (finder := self.__dict__.get("_finder")) not in (None, self):
+            finder.close()
 
     def warm_up(self) -> None:
         """Load models and open stores now rather than at the first question."""
@@ -187,7 +190,7 @@ class Runner:
 
     def search(self, query: str, *, tenant_id: str, **options: Any) -> tuple[list[Document], list[str]]:
         """
-        Find the passages that an answer would be built from; nothing is written, and no turn is kept.
+        Find the passages that an answer would be built from; no model writes from them, and no turn is kept.
 
         :returns: Parents in the mode's final order, and the warnings of the stages that found them.
         :raises RefusedError: If the question is empty or too long, or an option is unknown or wrong.
@@ -199,8 +202,9 @@ class Runner:
         self, query: str, *, tenant_id: str, limits: TimeLimits | None = None, **options: Any
     ) -> tuple[list[Document], list[str]]:
         """Find passages like `search` within an event loop; also a `TimeLimitError` where it takes too long."""
-        wanted = self._mode.outputs["documents"]
-        run, results, warnings = await self._run_alone(query, tenant_id, options, limits, wanted=[wanted])
+        finder = await asyncio.to_thread(lambda: self._finder)
+        wanted = finder._mode.outputs["documents"]
+        run, results, warnings = await finder._run_alone(query, tenant_id, options, limits, wanted=[wanted])
         return value_at(results, wanted) or [], [*warnings_of(results), *run.warnings(), *warnings]
 
     def verify(
@@ -307,6 +311,14 @@ class Runner:
         turn = turn_of(made, answer, "history" if recalled else source, begun or {})
         await keep_turn(self.conversations, turn, answer, tenant_id, options)
         return with_sources(answer, made.documents, options)
+
+    @cached_property
+    def _finder(self) -> "Runner":
+        """The part of the mode that finds passages, on the same stores and weights: nothing is written from them."""
+        if self._outputs is not None or "documents" not in self._mode.outputs:
+            return self
+        own: dict[str, Any] = {"data_dir": self._data_dir, "conversations": self.conversations}
+        return Runner(self.deployment, self._file, outputs=["documents"], **own)
 
     @cached_property
     def _library(self) -> Library:

@@ -17,7 +17,8 @@ _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth el
 _ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 # Words for the same level of a book in either language.
 _LEVELS = {
-    "chapter": "章", "lecture": "章", "回": "章", "讲": "章", "part": "部", "编": "部", "section": "节", "book": "卷", "volume": "卷",
+    "chapter": "章", "lecture": "章", "回": "章", "讲": "章", "part": "部", "编": "部", "section": "节",
+    "book": "卷", "volume": "卷",
 }  # fmt: skip
 _HEADING = re.compile(
     r"(?:(?P<u>chapter|part|section|book|volume|canto|act|letter|lecture)\s+)?(?P<n>\d{1,3}|[ivxlc]{1,8}(?=[.:)\s—–-]|$)|(?<=\s)[a-z]{3,12})"
