@@ -54,9 +54,11 @@ def _run(options: argparse.Namespace) -> int:
     try:
         command = getattr(import_module(f"shiguan.commands.{file}"), function)
     except ModuleNotFoundError as error:
+        from shiguan.resources import install_command  # noqa: PLC0415  # `shiguan --help` must not wait for it
+
         raise ConfigurationError(
             f"`shiguan {file}` needs `{error.name}`, which is not installed. Install it with: "
-            f'pip install "shiguan{options.extra}"'
+            f"{install_command(options.extra) if options.extra else f'{sys.executable} -m pip install {error.name}'}"
         ) from error
     finally:
         gc.freeze()

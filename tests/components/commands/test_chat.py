@@ -28,7 +28,17 @@ def test_ctrl_c_stops_an_answer_and_keeps_the_conversation(shiguan, stand_in_llm
 def test_the_commands_of_a_chat_are_listed_and_answered(shiguan):
     code, out, _ = shiguan("chat", "--conversation", "c9", typed="/help\n/sources\n/new\n/full\n/full\n")
     assert code == 0
-    for told in ("/sources", "/new", "/quit", "Ctrl-C", "--conversation c9", "tax.txt", "Conversation chat-", "whole", "in short"):
+    for told in (
+        "/sources",
+        "/new",
+        "/quit",
+        "Ctrl-C",
+        "--conversation c9",
+        "tax.txt",
+        "Conversation chat-",
+        "whole",
+        "in short",
+    ):
         assert told in out
 
 
