@@ -14,7 +14,7 @@ from shiguan.answer.quotations import QUOTING
 from shiguan.commands.terminal import place_line, print_indented
 from shiguan.text.sentences import sentence_spans
 from shiguan.text.terminal import console_for_people
-from shiguan.text.terms import size_of
+from shiguan.text.terms import is_wide, size_of
 
 _VERDICT_STYLES = {"supported": "green", "partial": "yellow", "unsupported": "red", "contradicted": "bold red"}
 _MAX_QUOTE = 300
@@ -117,7 +117,8 @@ def _reservations(answer: dict[str, Any]) -> Iterator[str]:
     for absent in answer["metadata"].get("absent") or ():
         near = f" Names that do: {', '.join(absent['near'])}." if absent["near"] else ""
         yield f"{absent['term']} does not occur in your library.{near}"
-    if waiting := answer["metadata"].get("waiting"):
+    waiting = answer["metadata"].get("waiting")
+    if waiting and not any("have no vector yet" in warning for warning in answer["metadata"]["warnings"]):
         yield f"The library is still being read: {waiting:,} passages are not searched by meaning yet. Ask again later."
 
 
@@ -216,8 +217,11 @@ def _short(console: Console, citation: dict[str, Any]) -> Text:
         low, high = min(start, first), max(end, last)
         if size_of(quote[low:high]) <= _SHORT:
             start, end = low, high
-    text = _marked(console, quote[start:end].strip(), at + start, [citation["sentence"]], citation["words"])
-    return Text.assemble("… " if quote[:start].strip() else "", text, " …" if quote[end:].strip() else "")
+    start += len(quote[start:end]) - len(quote[start:end].lstrip())
+    text = _marked(console, quote[start:end].rstrip(), at + start, [citation["sentence"]], citation["words"])
+    space = "" if is_wide(text.plain[-1:] or " ") else " "
+    before, after = (f"…{space}", f"{space}…")
+    return Text.assemble(before if quote[:start].strip() else "", text, after if quote[end:].strip() else "")
 
 
 def _marked(
