@@ -109,6 +109,8 @@ def subject_words(stated: str, *, translated: bool = True) -> list[ContentWord]:
 
 def is_not_found(answer: str | ClaimedText) -> bool:
     """Return whether an answer only says that there is none, in a mode's not-found sentence or in its own words."""
+    if not isinstance(answer, str) and not any(claim.numbers for claim in answer.claims):
+        answer = answer.text  # whole sentences say more than the clauses that they were cut into
     parts = split_claims(answer) if isinstance(answer, str) else answer
     if is_not_found_sentence(parts.text):
         return True

@@ -101,8 +101,8 @@ def _number(written: str) -> int | None:
     if word and set(word) <= _ROMAN.keys():
         values = [_ROMAN[letter] for letter in word]
         return sum(-one if one < max(values[at:]) else one for at, one in enumerate(values))
-    values = numerals(written) or {value for one in quantities(written) for value in one.values}
-    return int(min(values, default=0)) or None
+    found = numerals(written) or {value for one in quantities(written) for value in one.values}
+    return int(min(found, default=0)) or None
 
 
 def _letters(text: str) -> str:
