@@ -219,9 +219,9 @@ def _short(console: Console, citation: dict[str, Any]) -> Text:
             start, end = low, high
     start += len(quote[start:end]) - len(quote[start:end].lstrip())
     text = _marked(console, quote[start:end].rstrip(), at + start, [citation["sentence"]], citation["words"])
-    space = "" if is_wide(text.plain[-1:] or " ") else " "
-    before, after = (f"…{space}", f"{space}…")
-    return Text.assemble(before if quote[:start].strip() else "", text, after if quote[end:].strip() else "")
+    gap = "…" if is_wide(text.plain[-1:] or " ") else " …"
+    opening = gap[::-1] if quote[:start].strip() else ""
+    return Text.assemble(opening, text, gap if quote[end:].strip() else "")
 
 
 def _marked(
