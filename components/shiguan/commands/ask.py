@@ -171,7 +171,7 @@ def search(options: argparse.Namespace) -> int:
             }
             for document in documents
         ]
-        print_json({"query": question, "mode": options.mode, "results": results, "warnings": warnings})
+        print_json({"query": question, "mode": str(options.mode), "results": results, "warnings": warnings})
     else:
         print_passages(question, documents, warnings)
     return 0 if documents else 1
