@@ -12,10 +12,11 @@ from typing import Any
 from shiguan import __version__
 from shiguan.commands.arguments import add_commands, describe
 from shiguan.commands.options import print_error
-from shiguan.errors import ConfigurationError, RefusedError, ShiguanError, StoreFormatError, StoreLockedError
+from shiguan.errors import ConfigurationError, RefusedError, ShiguanError
 from shiguan.text.terminal import printable
 
-_REFUSALS = (RefusedError, ConfigurationError, StoreLockedError, StoreFormatError)
+# What the person has to change before it can work; whatever else went wrong ends with 1.
+_REFUSALS = (RefusedError, ConfigurationError)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -53,9 +54,11 @@ def _run(options: argparse.Namespace) -> int:
     try:
         command = getattr(import_module(f"shiguan.commands.{file}"), function)
     except ModuleNotFoundError as error:
+        from shiguan.resources import install_command  # noqa: PLC0415  # `shiguan --help` must not wait for it
+
         raise ConfigurationError(
             f"`shiguan {file}` needs `{error.name}`, which is not installed. Install it with: "
-            f'pip install "shiguan{options.extra}"'
+            f"{install_command(options.extra) if options.extra else f'{sys.executable} -m pip install {error.name}'}"
         ) from error
     finally:
         gc.freeze()
@@ -83,7 +86,8 @@ def _parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="shiguan",
         description="Ask books and documents; every sentence of an answer names the passage that supports it.",
-        epilog="Start with: shiguan ingest BOOK.epub, then: shiguan ask your question",
+        epilog="Start with: shiguan ingest BOOK.epub, then: shiguan ask your question. Exit codes: 0 done, 1 failed or "
+        "nothing was found, 2 the command has to be corrected, 130 stopped by Ctrl-C.",
     )
     parser.add_argument("--version", action="version", version=f"shiguan {__version__}")
     add_commands(parser, arguments[0] if arguments else None)

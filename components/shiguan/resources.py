@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 import shutil
+import sys
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -18,6 +19,7 @@ import yaml
 from shiguan.errors import StoreFullError
 
 _PACKAGE = Path(__file__).resolve().parent
+_NAME = re.compile(r"[\w-]+")
 
 
 def resource_folder(name: str) -> Path:
@@ -30,6 +32,21 @@ def resource_folder(name: str) -> Path:
             'Install the package again with `pip install --force-reinstall "shiguan"`.'
         )
     return found
+
+
+def install_command(extra: str) -> str:
+    """Write the command that installs what an extra needs: from the checkout, else the packages that it names."""
+    pip = f"{sys.executable} -m pip install"
+    if (_PACKAGE.parents[1] / "pyproject.toml").is_file():
+        return f'{pip} -e "{_PACKAGE.parents[1]}[{extra}]"'
+    from importlib.metadata import PackageNotFoundError, requires  # noqa: PLC0415  # only where something is missing
+
+    try:
+        needed = [line.partition(";") for line in requires("shiguan") or () if "extra ==" in line]
+    except PackageNotFoundError:
+        needed = []
+    wanted = [name.strip() for name, _, condition in needed if set(extra.split(",")) & set(_NAME.findall(condition))]
+    return " ".join([pip, *(f'"{name}"' for name in wanted or [f"shiguan[{extra}]"])])
 
 
 def utc_time(*, days: int = 0) -> str:

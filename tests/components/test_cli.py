@@ -116,7 +116,8 @@ def test_the_named_deployment_goes_before_the_environments(shiguan, monkeypatch)
 def test_a_command_whose_extra_is_not_installed_says_what_to_install(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "shiguan.commands.mcp", None)
     assert main(["mcp"]) == 2
-    assert 'Install it with: pip install "shiguan[mcp]"' in capsys.readouterr().err
+    root = Path(__file__).resolve().parents[2]
+    assert f'Install it with: {sys.executable} -m pip install -e "{root}[mcp]"' in capsys.readouterr().err
 
 
 def test_a_question_imports_nothing_that_it_does_not_need(tmp_path):

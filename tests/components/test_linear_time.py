@@ -8,6 +8,7 @@ from haystack.dataclasses import ChatMessage
 from haystack.utils.filters import document_matches_filter
 
 from shiguan.claims.checker import checker_of
+from shiguan.claims.claim_kinds import is_not_found
 from shiguan.claims.claims import split_claims
 from shiguan.claims.marks import neutral_answer, uniform_marks
 from shiguan.claims.reply_cleaning import clean_reply
@@ -22,6 +23,7 @@ from shiguan.memory.conversation_reader import route_question
 from shiguan.memory.unsearched import unsearched_answer
 from shiguan.query.query_analyzer import analyse_question
 from shiguan.text.asked_times import asked_times
+from shiguan.text.library_questions import asked_chapter, asks_for_books
 from shiguan.text.name_forms import names_of
 from shiguan.text.names import names_in_pinyin
 from shiguan.text.quantities import quantities
@@ -109,7 +111,7 @@ CASES = {
         for name, function in {
             "question": checked_question, "analysis": analyse_question, "route": lambda one: route_question(one, TURNS),
             "unsearched": lambda one: unsearched_answer(one, "en"), "times": asked_times, "quantities": quantities,
-            "names": getattr(names_of, "__wrapped__", names_of), "pinyin": names_in_pinyin,
+            "library": lambda one: (asks_for_books(one), asked_chapter(one)), "names": getattr(names_of, "__wrapped__", names_of), "pinyin": names_in_pinyin,
         }.items()
         for unit in ("哈", "一", "what we ", "in a ", "who was the brother of the ", "G. ", "1,", "755年", "and how ")
     },
@@ -117,7 +119,7 @@ CASES = {
         f"{name} {unit!r}": (function, text(unit), 30_000)
         for name, function in {
             "reply": clean_reply, "marks": uniform_marks, "claims": split_claims, "object": lambda one: json_object(one, "a"),
-            "earlier answer": lambda one: neutral_answer(one, {1}), "neutral": neutral_text,
+            "refusal": is_not_found, "earlier answer": lambda one: neutral_answer(one, {1}), "neutral": neutral_text,
         }.items()
         for unit in ("[1", "[1,", '{"a":', "`", "*", "<sup>", "Source [1] says ", ". ", "(")
     },

@@ -41,7 +41,7 @@ def test_every_sample_is_what_its_command_prints(tmp_path, monkeypatch, capsys):
     found = list(samples(README.read_text(encoding="utf-8")))
     assert len(found) >= 3
     for command, shown in found:
-        assert main(shlex.split(command)) == 0
+        assert main(shlex.split(command)) in (0, 1)  # 1 where the sources do not answer
         assert timeless(capsys.readouterr().out.strip("\n")) == timeless(shown), command
 
 

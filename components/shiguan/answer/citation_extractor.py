@@ -44,7 +44,8 @@ class CitationExtractor:
     Without a reply, because there is no model, none could be reached, its key was refused or the budget is spent, the
     answer says so and is up to three quotations, status `quoted`: windows of whole sentences around what is closest to
     the question, word for word, in the order of the retrieval; a passage that introduces the person or thing asked
-    about comes first. They are citations with the verdict `quoted`, the closest `sentence` and the question's `words`
+    about comes first. Of a chapter that is to be summed up, the first sentence under each heading is quoted. They are
+    citations with the verdict `quoted`, the closest `sentence` and the question's `words`
     in it as places in the stored parent. Where it is doubtful that they answer, or a name of the question occurs
     nowhere in the library, the status is `closest`; where both hold, or nothing is near, it is `not_found`. Both say
     why: `absent`, the names that occur nowhere, with names like them, and `waiting`, how many passages have no vector

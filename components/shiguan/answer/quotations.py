@@ -15,6 +15,7 @@ from shiguan.llm.source_blocks import neutral_attribute
 from shiguan.resources import read_patterns
 from shiguan.text.dictionary import translated_terms
 from shiguan.text.languages import detect_language, fold_han
+from shiguan.text.library_questions import AskedChapter
 from shiguan.text.passages import shingles, similarity
 from shiguan.text.places import place_of
 from shiguan.text.quantities import quantities
@@ -38,6 +39,9 @@ _FEWEST, _SENTENCES, _SHORT, _LONGEST = 2, 4, 400, 900
 # The kinds of answer that a sentence shows by itself, how many sentences from the closest one it may be, and how much
 # of the share of the question's words each sentence of that distance costs.
 _SHOWN, _REACH, _AWAY = ("time", "number", "reason"), 6, 0.1
+# An outline of a chapter with fewer headings quotes each passage, and at most so many; shorter sentences tell little.
+_FEWEST_HEADINGS, _LONGEST_OUTLINE, _TELLING = 3, 12, 60
+_APART = re.compile(r"\s*\[[^\[\]]*\]\s*")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
@@ -96,6 +100,24 @@ def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
                 found.append(quotation)
                 if len(found) == MOST_QUOTED:
                     return found
+    return found
+
+
+def chapter_outline(documents: Sequence[Document], chapter: AskedChapter) -> list[Quotation]:
+    """Quote the first sentence under each heading of a chapter, or of each passage where it has few headings."""
+    inside = [one for one in documents if chapter.contains(one.meta)]
+    inside.sort(key=lambda one: (str(one.meta.get("source_id")), int(one.meta.get("position") or 0)))
+    headed: dict[Any, Document] = {}
+    for document in inside:
+        headed.setdefault((document.meta.get("source_id"), *document.meta["section"]), document)
+    chosen = list(headed.values()) if len(headed) >= _FEWEST_HEADINGS else inside
+    found = []
+    for document in chosen[:_LONGEST_OUTLINE]:
+        text, headings = document.content or "", document.meta["section"]
+        spans = [span for span in sentence_spans(text) if text[slice(*span)].strip("# \n") not in headings]
+        if spans:
+            first = next((span for span in spans if size_of(text[slice(*span)]) >= _TELLING), spans[0])
+            found.append(Quotation(document, first, first, ()))
     return found
 
 
@@ -167,10 +189,12 @@ def _answering(sentences: Sequence[str], touched: Sequence[int], question: str, 
     def words(at: int) -> frozenset[str]:
         return frozenset(terms(sentences[at]))
 
-    closest = max(touched, key=lambda at: covered(weights, words(at)))
+    # The name of a picture or the place of a note answers only where nothing else does.
+    closest = max(touched, key=lambda at: (not _APART.fullmatch(sentences[at]), covered(weights, words(at))))
     scores: dict[int, float] = {closest: 0.0}
     for at in range(max(0, closest - _REACH), min(len(sentences), closest + _REACH + 1)):
-        if held := sum(has_shape(sentences[at], shape, question) for shape in shapes):
+        held = 0 if _APART.fullmatch(sentences[at]) else sum(has_shape(sentences[at], one, question) for one in shapes)
+        if held:
             together = frozenset().union(*map(words, range(max(0, at - 2), at + 1)))
             own = covered(weights, words(at))
             if own or at >= closest:  # a sentence after the closest one need not repeat the question's words

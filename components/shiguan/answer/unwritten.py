@@ -8,11 +8,12 @@ from haystack.document_stores.types import DocumentStore
 
 from shiguan.answer.answerability import CLOSEST_BELOW, NOTHING_BELOW
 from shiguan.answer.question_names import absent_names
-from shiguan.answer.quotations import quotations, write_quotations
+from shiguan.answer.quotations import chapter_outline, quotations, write_quotations
 from shiguan.llm.calls import Outcome
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.resources import read_table, resource_folder
+from shiguan.text.library_questions import asked_chapter
 
 _LONGEST_RECALLED = 600
 
@@ -49,10 +50,12 @@ def unwritten_answer(
         nowhere = any(not name["near"] for name in absent)
         sure = confidence is None or confidence >= closest_below
         nothing = not sure and (nowhere or (confidence or 0.0) < NOTHING_BELOW)
-        quoted = [] if nothing or outcome.kind == "not_found" else quotations(found, query)
-        status = "not_found" if not quoted else "quoted" if sure and not nowhere else "closest"
+        chapter = asked_chapter(query)
+        outline = chapter_outline(found, chapter) if chapter is not None else []
+        quoted = outline or ([] if nothing or outcome.kind == "not_found" else quotations(found, query))
+        status = "not_found" if not quoted else "quoted" if outline or (sure and not nowhere) else "closest"
         count = getattr(store, "count_without_vector", None) if filters and status != "quoted" else None
-        opening = _opening(status, outcome, mode, language)
+        opening = _opening(status, outcome, mode, language, "outline" if outline else status)
         text, citations = write_quotations(quoted, opening, confidence or 0.0)
         meta |= {"status": status, "citations": citations, "absent": absent}
         meta["waiting"] = int(count(filters)) if count is not None else 0
@@ -61,10 +64,10 @@ def unwritten_answer(
     return GeneratedAnswer(data=text, query=query, documents=found, meta=meta)
 
 
-def _opening(status: str, outcome: Outcome, mode: str, language: str) -> str:
+def _opening(status: str, outcome: Outcome, mode: str, language: str, kind: str) -> str:
     """Write what stands before the quotations; without a model in the setup, doubtful ones need no cause."""
     texts = _sentences()["zh" if language == "zh" else "en"]
-    text = not_found_sentence(mode, language) if status == "not_found" else texts[status]
+    text = not_found_sentence(mode, language) if status == "not_found" else texts[kind]
     if outcome.kind != "unanswered" or (outcome.reason == "no_model" and status != "quoted"):
         return text
     return f"{text}{'' if language == 'zh' else ' '}{texts['causes'][outcome.reason]}"

@@ -180,7 +180,7 @@ class ClaimChecker:
     def says_nothing(self, parts: ClaimedText) -> bool:
         """Return whether an answer only says that there is none, in words that are not a quotation."""
         quotes = (self._evidence.contains(plain_claim(claim.text)) for claim in parts.claims)
-        return is_not_found(parts.text) and not any(quotes)
+        return is_not_found(parts) and not any(quotes)
 
     def _only_names(self, claim: Claim, stated: str) -> bool:
         """Return whether a claim is a title, a question or an admitted gap whose words occur together nowhere."""

@@ -5,11 +5,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from shiguan.claims.claims import COMMA, clause_spans, split_claims
+from shiguan.claims.claims import COMMA, Claim, ClaimedText, clause_spans, split_claims
 from shiguan.claims.talk import is_about_writing
 from shiguan.llm.prompts import modes_with_sentence, not_found_sentence
 from shiguan.resources import read_patterns
 from shiguan.text.content_words import ContentWord, content_words
+from shiguan.text.languages import fold_han
 from shiguan.text.quantities import quantities
 from shiguan.text.terms import terms
 
@@ -39,10 +40,10 @@ def _patterns() -> dict[str, Any]:
 
 def claim_kind(sentence: str) -> ClaimKind:
     """Return what a sentence of an answer does."""
-    plain = sentence.strip().replace("’", "'")
+    plain = fold_han(sentence.strip().replace("’", "'"))
     if _QUESTION.search(plain):
         return "question"
-    if _patterns()["silence"].search(plain):
+    if _patterns()["silence"].search(plain) and not _patterns()["but_for"].search(plain):
         return "silence"
     if _patterns()["talk"].search(plain):
         return "talk"
@@ -58,7 +59,7 @@ def clauses(sentence: str) -> list[tuple[int, int, ClaimKind]]:
     found: list[tuple[int, int, ClaimKind]] = []
     for start, end in clause_spans(sentence, COMMA, _patterns()["turn"]):
         kind = claim_kind(sentence[start:end])
-        if kind == "statement" and is_label(sentence, end) and _is_empty_label(sentence[start:end]):
+        if kind == "statement" and is_label(sentence, end) and _is_empty(sentence[start:end], ":"):
             kind = "talk"
         if found:
             previous_start, previous_end, previous = found[-1]
@@ -110,9 +111,9 @@ def is_table_head(sentence: str) -> bool:
     )
 
 
-def _is_empty_label(clause: str) -> bool:
-    """Return whether a label such as `Key points:` states nothing of its own."""
-    words = content_words(stated_part(f"{clause}:"))
+def _is_empty(clause: str, sign: str) -> bool:
+    """Return whether what stands before a sign, such as `Key points:`, states nothing of its own."""
+    words = content_words(stated_part(f"{clause}{sign}"))
     return all(map(is_about_writing, words)) and not quantities(clause)
 
 
@@ -121,13 +122,46 @@ def subject_words(stated: str, *, translated: bool = True) -> list[ContentWord]:
     return [word for word in content_words(stated, translated=translated) if not is_about_writing(word)]
 
 
-def is_not_found(text: str) -> bool:
-    """Return whether a text only says that there is no answer, in a mode's not-found sentence or in its own words."""
-    parts = split_claims(text)
+def is_not_found(answer: str | ClaimedText) -> bool:
+    """Return whether an answer only says that there is none, in a mode's not-found sentence or in its own words."""
+    if not isinstance(answer, str) and not any(claim.numbers for claim in answer.claims):
+        answer = answer.text  # whole sentences say more than the clauses that they were cut into
+    parts = split_claims(answer) if isinstance(answer, str) else answer
     if is_not_found_sentence(parts.text):
         return True
-    kinds = {kind for claim in parts.claims for _, _, kind in clauses(claim.text)}
-    return "silence" in kinds and kinds <= {"silence", "talk", "question"}
+    kinds = {kind for claim in parts.claims for kind in _kinds(claim)}
+    return "silence" in kinds and kinds <= {"silence", "talk", "question", "about"}
+
+
+def _kinds(claim: Claim) -> set[str]:
+    """Return the kinds of a sentence's clauses; what it cites something for counts as a statement."""
+    patterns = _patterns()
+    text = patterns["quoted"].sub("", fold_han(claim.text))
+    if claim.numbers:
+        return {claim_kind(text[start:end]) for start, end in clause_spans(text, COMMA, patterns["turn"])}
+    if lead := patterns["about"].match(text):
+        _, *rest = clause_spans(text, COMMA, patterns["turn"], patterns["also"])
+        who = lead["en"] or lead["zh"]
+        return {"about", *(_uncited_kind(f"{who} {text[slice(*at)]}") for at in rest)}
+    spans = clauses(text)
+    if len(spans) == 1 and spans[0][2] == "statement" and patterns["gap"].match(text):
+        spans = [(*at, claim_kind(text[slice(*at)])) for at in clause_spans(text, COMMA, patterns["turn"])]
+    found: set[str] = set()
+    for (start, end, _), (_, _, following) in zip(spans, [*spans[1:], (0, 0, "")], strict=True):
+        clause = text[start:end]
+        kind = _uncited_kind(clause)
+        is_open = following == "silence" and patterns["open"].search(clause)
+        is_empty = not is_label(text, end) and _is_empty(clause, "，")
+        is_about = "silence" in found and patterns["about"].match(clause)
+        found.add("talk" if kind == "statement" and (is_open or is_empty or is_about) else kind)
+    return found
+
+
+def _uncited_kind(clause: str) -> str:
+    kind = claim_kind(clause)
+    if kind != "statement" or not _patterns()["gap"].search(clause) or _patterns()["but_for"].search(clause):
+        return kind
+    return "statement" if quantities(clause) else "silence"
 
 
 def is_not_found_sentence(text: str) -> bool:

@@ -1,9 +1,8 @@
 """Shows an answer on a terminal while it is made, with the passages that it rests on."""
 
 import json
-from collections.abc import Iterable, Iterator
-from itertools import groupby
-from operator import itemgetter
+import re
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
 from haystack import Document
@@ -13,20 +12,30 @@ from rich.text import Text
 
 from shiguan.answer.quotations import QUOTING
 from shiguan.commands.terminal import place_line, print_indented
+from shiguan.text.sentences import sentence_spans
 from shiguan.text.terminal import console_for_people
+from shiguan.text.terms import is_wide, size_of
 
 _VERDICT_STYLES = {"supported": "green", "partial": "yellow", "unsupported": "red", "contradicted": "bold red"}
 _MAX_QUOTE = 300
+# The sentences beside the marked one are shown where all of it stays within this size.
+_SHORT = 400
+_MARK = re.compile(r"\[(\d{1,3})\]")
 
 
 class AnswerView:
-    """Shows an answer while it is made and, on a terminal, how long the model has been working."""
+    """
+    Shows an answer while it is made and, on a terminal, how long the model has been working.
 
-    def __init__(self, query: str) -> None:
+    Passages are numbered from [1] in the order in which they are shown.
+    """
+
+    def __init__(self, query: str, *, full: bool = False) -> None:
+        """Set the question, and whether the whole passages are shown around what is quoted of them."""
         self._console = console_for_people()
-        self._console.print(Text(query, style="bold"))
-        self._console.print()
+        self._query, self._full = query, full
         self._text = ""
+        self._numbers: dict[int, int] = {}
         errors = console_for_people(stderr=True)
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
         self._waiting = Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal)
@@ -41,6 +50,10 @@ class AnswerView:
 
     def show(self, name: str, data: dict[str, Any]) -> None:
         """Show one event of the stream; the last one has the answer object."""
+        if self._query:  # not before something is shown: a refused question is not repeated
+            self._console.print(Text(self._query, style="bold"))
+            self._console.print()
+            self._query = ""
         if name == "generation_start":
             attempt = f", attempt {data['attempt']}" if data["attempt"] > 1 else ""
             self._waiting.reset(self._task, description=f"waiting for the model{attempt}")
@@ -53,23 +66,32 @@ class AnswerView:
             if data["status"] not in QUOTING:
                 self._print()
                 self._console.print()
-            _print_rest(self._console, data)
+            _print_rest(self._console, data, self._renumbered, full=self._full)
 
     def _print(self, *verdict: tuple[str, str]) -> None:
         text, self._text = self._text.strip("\n "), ""
         if text:
+            text = _MARK.sub(lambda mark: f"[{self._renumbered(int(mark[1]))}]", text)
             self._waiting.stop()
             print_indented(self._console, Text.assemble(text, *verdict), 2)
             self._waiting.start()
 
+    def _renumbered(self, number: int) -> int:
+        return self._numbers.setdefault(number, len(self._numbers) + 1)
 
-def _print_rest(console: Console, answer: dict[str, Any]) -> None:
+
+def _print_rest(console: Console, answer: dict[str, Any], renumbered: Callable[[int], int], *, full: bool) -> None:
     """Print the passages behind an answer, and how it came about."""
-    if answer["status"] in QUOTING:
-        _print_quotations(console, answer)
-    elif answer["citations"]:
-        _print_citations(console, answer["citations"])
     metadata = answer["metadata"]
+    against = [claim for claim in metadata.get("claims") or () if claim.get("against")]
+    shown = [*answer["citations"], *(claim["against"] for claim in against)]
+    if answer["status"] in QUOTING:
+        _print_quotations(console, answer, renumbered, full=full)
+    else:
+        _print_citations(console, answer["citations"], renumbered)
+        _print_contradictions(console, against, renumbered)
+        if full:
+            _print_passages(console, answer, shown, renumbered)
     for sentence in _reservations(answer):
         print_indented(console, Text(sentence), 2)
         console.print()
@@ -94,44 +116,115 @@ def _reservations(answer: dict[str, Any]) -> Iterator[str]:
     for absent in answer["metadata"].get("absent") or ():
         near = f" Names that do: {', '.join(absent['near'])}." if absent["near"] else ""
         yield f"{absent['term']} does not occur in your library.{near}"
-    if waiting := answer["metadata"].get("waiting"):
+    waiting = answer["metadata"].get("waiting")
+    if waiting and not any("have no vector yet" in warning for warning in answer["metadata"]["warnings"]):
         yield f"The library is still being read: {waiting:,} passages are not searched by meaning yet. Ask again later."
 
 
-def _print_citations(console: Console, citations: list[dict[str, Any]]) -> None:
-    numbered = itemgetter("number")
-    for _, same in groupby(sorted(citations, key=numbered), key=numbered):
-        passages = list(same)
-        _print_head(console, passages[0])
-        for citation in passages:
+def _print_citations(console: Console, citations: list[dict[str, Any]], renumbered: Callable[[int], int]) -> None:
+    for number, passages in _by_number(citations, renumbered).items():
+        _print_head(console, passages[0], number)
+        best = {citation["quote"]: citation for citation in sorted(passages, key=lambda one: one["confidence"])}
+        for citation in best.values():
             verdict = f"  {citation['verdict']} {citation['confidence']:.2f}"
             style = _VERDICT_STYLES.get(citation["verdict"], "")
             print_indented(console, Text.assemble(_quote(citation["quote"]), (verdict, style)), 6)
-    console.print()
+    if citations:
+        console.print()
 
 
-def _print_head(console: Console, citation: dict[str, Any]) -> None:
-    head = Text.assemble((f"  [{citation['number']}] ", "bold cyan"), place_line(citation))
+def _by_number(places: Iterable[dict[str, Any]], renumbered: Callable[[int], int]) -> dict[int, list[dict[str, Any]]]:
+    grouped: dict[int, list[dict[str, Any]]] = {}
+    for place in places:
+        grouped.setdefault(renumbered(place["number"]), []).append(place)
+    return dict(sorted(grouped.items()))
+
+
+def _print_contradictions(console: Console, claims: list[dict[str, Any]], renumbered: Callable[[int], int]) -> None:
+    for claim in claims:
+        place = claim["against"]
+        print_indented(console, Text.assemble(("Contradicted: ", "bold red"), claim["text"]), 2)
+        _print_head(console, place, renumbered(place["number"]))
+        print_indented(console, _marked(console, place["quote"], place["start"], [], place.get("words") or []), 6)
+        console.print()
+
+
+def _print_passages(
+    console: Console, answer: dict[str, Any], shown: list[dict[str, Any]], renumbered: Callable[[int], int]
+) -> None:
+    for number, places in _by_number(shown, renumbered).items():
+        _print_head(console, places[0], number)
+        print_indented(console, Text(_whole(answer, places[0]) or places[0]["quote"]), 6)
+        console.print()
+
+
+def _whole(answer: dict[str, Any], citation: dict[str, Any]) -> str:
+    """Return the text of the passage that a citation is from, if the answer brings it."""
+    found = (entry.get("content") or "" for entry in answer["documents"] if entry["id"] == citation.get("parent_id"))
+    return next((text for text in found if citation["quote"] in text), "")
+
+
+def _print_head(console: Console, citation: dict[str, Any], number: int) -> None:
+    head = Text.assemble((f"  [{number}] ", "bold cyan"), place_line(citation))
     console.print(head, overflow="ellipsis", no_wrap=True)
 
 
-def _print_quotations(console: Console, answer: dict[str, Any]) -> None:
+def _print_quotations(
+    console: Console, answer: dict[str, Any], renumbered: Callable[[int], int], *, full: bool
+) -> None:
     # What the passages are is said in the question's language.
     introduction = answer["answer"].partition("\n")[0]
     if answer["status"] == "closest":
         print_indented(console, Text(introduction, style="bold"), 2)
         console.print()
-    for citation in answer["citations"]:
-        _print_head(console, citation)
-        text, at = Text(citation["quote"]), citation["start"]
-        for spans, style in (([citation["sentence"]], "bold"), (citation["words"], "underline")):
-            for start, end in spans:
-                text.stylize(style, start - at, end - at)
-        print_indented(console, text, 6)
+    # A passage that is quoted twice is named once.
+    for number, citations in _by_number(answer["citations"], renumbered).items():
+        _print_head(console, citations[0], number)
+        if full and (whole := _whole(answer, citations[0])):
+            first = citations[0]["start"] - whole.index(citations[0]["quote"])
+            words = [word for citation in citations for word in citation["words"]]
+            marked = _marked(console, whole, first, [citation["sentence"] for citation in citations], words)
+            print_indented(console, marked, 6)
+        else:
+            for citation in citations:
+                print_indented(console, _short(console, citation), 6)
         console.print()
     if answer["status"] == "quoted":
         print_indented(console, Text(introduction, style="dim"), 2)
         console.print()
+
+
+def _short(console: Console, citation: dict[str, Any]) -> Text:
+    """Cut a quotation to its marked sentence, with those beside it where they are short."""
+    quote, at = citation["quote"], citation["start"]
+    start, end = (place - at for place in citation["sentence"])
+    before = [span for span in sentence_spans(quote) if span[1] <= start][-1:]
+    after = [span for span in sentence_spans(quote) if span[0] >= end][:1]
+    for first, last in [*after, *before]:
+        low, high = min(start, first), max(end, last)
+        if size_of(quote[low:high]) <= _SHORT:
+            start, end = low, high
+    start += len(quote[start:end]) - len(quote[start:end].lstrip())
+    text = _marked(console, quote[start:end].rstrip(), at + start, [citation["sentence"]], citation["words"])
+    gap = "…" if is_wide(text.plain[-1:] or " ") else " …"
+    opening = gap[::-1] if quote[:start].strip() else ""
+    return Text.assemble(opening, text, gap if quote[end:].strip() else "")
+
+
+def _marked(
+    console: Console, text: str, offset: int, sentences: Iterable[list[int]], words: Iterable[list[int]]
+) -> Text:
+    """Mark sentences and words of a text that begins at an offset; with asterisks where there are no colours."""
+    marked = Text(text)
+    for spans, style in ((sentences, "bold"), (words, "underline")):
+        for start, end in spans:
+            marked.stylize(style, max(0, start - offset), max(0, end - offset))
+    if console.color_system is not None:
+        return marked
+    edges = [(max(0, start - offset), min(len(text), end - offset)) for start, end in sentences or words]
+    for start, end in sorted(edges, reverse=True):
+        text = f"{text[:start]}**{text[start:end].rstrip()}**{text[end:]}" if start < end else text
+    return Text(text)
 
 
 def print_passages(query: str, documents: list[Document], warnings: list[str]) -> None:

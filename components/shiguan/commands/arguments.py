@@ -32,8 +32,7 @@ def add_commands(parser: argparse.ArgumentParser, chosen: str | None) -> None:
             groups[group] = parent.add_subparsers(title="commands", metavar="COMMAND", required=True)
         sub = groups[group].add_parser(own_name, help=command["help"], description=_sentence(command["help"]))
         if chosen not in names or name.partition(" ")[0] == chosen:
-            extra = f"[{command['extra']}]" if "extra" in command else ""
-            sub.set_defaults(command=command["run"], extra=extra, **command.get("defaults", {}))
+            sub.set_defaults(command=command["run"], extra=command.get("extra", ""), **command.get("defaults", {}))
             sub.add_argument("--json", action="store_true", help="print JSON for programs instead of text for people")
             _add_arguments(sub, command["arguments"], table["shared"])
             if "one_of" in command:

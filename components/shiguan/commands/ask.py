@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import re
 import secrets
 import sys
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from shiguan.commands.options import (
     tenant,
     typed_question,
 )
-from shiguan.commands.terminal import place_line
+from shiguan.commands.terminal import place_line, source_lines
 from shiguan.conversations import ConversationStore, check_conversation_id
 from shiguan.engine.conversations import export_markdown, head_of, shown_conversation
 from shiguan.engine.loading import load_stores
@@ -33,6 +34,17 @@ from shiguan.engine.timeline import timeline as list_times
 from shiguan.errors import AnswerError, RefusedError
 from shiguan.resources import write_json
 
+_UNANSWERED = ("not_found", "refused")
+_WHOLE = 20_000
+"""How much of a passage `--full` shows, in characters."""
+_HINT = "Type a question about your books; /help lists what else can be typed."
+_HELP = """\
+/sources  list what is in the library
+/full     show whole passages, or the quoted sentences alone
+/new      begin a new conversation
+/quit     end it; so does Ctrl-D. `shiguan chat --conversation {conversation}` continues it
+Ctrl-C    stop an answer"""
+
 
 def ask(options: argparse.Namespace) -> int:
     question = typed_question(options)
@@ -42,48 +54,76 @@ def ask(options: argparse.Namespace) -> int:
     with open_runner(options, keep_receipt=_writing(options), keep_prompts=True) as runner:
         # Closing the runner waits for a summary of the conversation, so the answer is printed first.
         if options.json:
-            print_json(runner.ask(question, **asked))
+            answer = runner.ask(question, **asked)
+            print_json(answer)
         else:
-            asyncio.run(_show(runner, question, asked))
-    return 0
+            answer = asyncio.run(_show(runner, question, asked, full=options.full))
+    return 1 if answer["status"] in _UNANSWERED else 0
 
 
-async def _show(runner: Runner, question: str, asked: dict[str, Any]) -> None:
-    with AnswerView(question) as view:
+async def _show(runner: Runner, question: str, asked: dict[str, Any], *, full: bool) -> dict[str, Any]:
+    """Show an answer while it is made, and return it."""
+    if full:
+        asked = {**asked, "source_characters": _WHOLE}
+    answer: dict[str, Any] = {}
+    with AnswerView(question, full=full) as view:
         async with aclosing(runner.stream(question, **asked)) as events:
             async for event in events:
                 if event.error is not None:
                     raise event.error
                 view.show(event.name, event.data)
+                answer = event.data
+    return answer
 
 
 def chat(options: argparse.Namespace) -> int:
     conversation = options.conversation or f"chat-{secrets.token_hex(4)}"
     check_conversation_id(conversation)
-    if not options.json:
-        print_line(
-            f"Conversation {conversation}. quit or Ctrl-D ends it; `--conversation {conversation}` continues it."
-        )
     more = {"conversation_id": conversation, "budget": options.budget}
     asked = {"tenant_id": tenant(options), **question_options(options, **more)}
     with open_runner(options) as runner, asyncio.Runner() as loop:
+        if not options.json:
+            print_line(f"Conversation {conversation}. /help lists what can be typed besides questions.")
         while (question := _next_question(prompt=not options.json)) is not None:
-            if not question:
-                continue
-            try:
-                if options.json:
-                    print_json(runner.ask(question, **asked))
-                else:
-                    loop.run(_show(runner, question, asked))
-            except (RefusedError, AnswerError) as error:
-                print_error(str(error), as_json=options.json)
+            command = question.lower()
+            if not question or command == "/help":
+                print_line(_HELP.format(conversation=conversation) if question else _HINT, error=options.json)
+            elif command == "/sources":
+                found = open_library(options).sources(tenant_id=tenant(options))
+                print_result(options, {"sources": found}, *source_lines(found))
+            elif command == "/full":
+                options.full = not options.full
+                print_line(f"Passages are shown {'whole' if options.full else 'in short'}.", error=options.json)
+            elif command == "/new":
+                conversation = f"chat-{secrets.token_hex(4)}"
+                asked["conversation_id"] = conversation
+                print_line(f"Conversation {conversation}.", error=options.json)
+            elif re.fullmatch("/[a-z]+", command):
+                print_error(f"There is no `{command}`; /help lists what there is.", as_json=options.json)
+            else:
+                _answer_in_chat(options, runner, loop, question, asked)
     return 0
 
 
+def _answer_in_chat(
+    options: argparse.Namespace, runner: Runner, loop: asyncio.Runner, question: str, asked: dict[str, Any]
+) -> None:
+    try:
+        if options.json:
+            print_json(runner.ask(question, **asked))
+        else:
+            loop.run(_show(runner, question, asked, full=options.full))
+    except KeyboardInterrupt:
+        print_error("This answer was stopped and is not kept; the conversation goes on.", as_json=options.json)
+    except (RefusedError, AnswerError) as error:
+        print_error(str(error), as_json=options.json)
+
+
 def _next_question(*, prompt: bool) -> str | None:
+    """Read a line; None at the end, or where the person ends the conversation."""
     try:
         line = input("> " if prompt and sys.stdin.isatty() else "").strip()
-    except EOFError:
+    except (EOFError, KeyboardInterrupt):
         return None
     return None if line.lower().removeprefix("/") in ("quit", "exit") else line
 
@@ -110,8 +150,8 @@ def timeline(options: argparse.Namespace) -> int:
     lines = [f"{time_words(line)}\n  {' '.join(line['text'].split())}\n  {place_line(line)}" for line in times["lines"]]
     if times["count"] > len(lines):
         lines.append(f"These are the first {len(lines)} of {times['count']:,}; narrow them with --when or a question.")
-    print_result(options, times, *lines)
-    return 0
+    print_result(options, times, *(lines or ["Nothing in the library has a date that was asked for."]))
+    return 0 if lines else 1
 
 
 def search(options: argparse.Namespace) -> int:
@@ -131,10 +171,10 @@ def search(options: argparse.Namespace) -> int:
             }
             for document in documents
         ]
-        print_json({"query": question, "mode": options.mode, "results": results, "warnings": warnings})
+        print_json({"query": question, "mode": str(options.mode), "results": results, "warnings": warnings})
     else:
         print_passages(question, documents, warnings)
-    return 0
+    return 0 if documents else 1
 
 
 def list_conversations(options: argparse.Namespace) -> int:

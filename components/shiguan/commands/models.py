@@ -14,7 +14,7 @@ from shiguan.engine.loading import describe_mode, list_modes, mappings, read_def
 from shiguan.errors import ModelMissingError
 from shiguan.models.hub import HUB_NAME, fetch_model, folder_size, local_folder
 from shiguan.models.weights import SHA256, weights_file
-from shiguan.resources import cache_folder
+from shiguan.resources import cache_folder, install_command
 
 _PACKAGED = "intfloat/multilingual-e5-small"
 _PACKAGED_IN = ("E5TextEmbedder", "E5DocumentEmbedder")
@@ -114,7 +114,7 @@ def _lines(deployment: str, models: list[dict[str, Any]]) -> Iterator[str]:
     if find_spec("torch") is None and any(model["model"] != _PACKAGED for model in models):
         yield (
             f"All but {_PACKAGED} run with torch, which is not installed. Install it with: "
-            'pip install "shiguan[transformers]"'
+            f"{install_command('transformers')}"
         )
     if not models:
         yield f"The deployment `{deployment}` names no models."

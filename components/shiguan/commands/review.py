@@ -36,7 +36,7 @@ def why(options: argparse.Namespace) -> int:
         trace = TracedMode(runner).ask(question, tenant_id=tenant(options), top_k=options.top_k)
     found = attribute(trace, expected)
     if options.json:
-        about = {"question": question, "mode": options.mode}
+        about = {"question": question, "mode": str(options.mode)}
         print_json({**about, **found.to_json(), "passages": expected.places(), "warnings": trace.traced["warnings"]})
     else:
         _print_why(question, found, expected, trace.asked, trace.traced["warnings"])

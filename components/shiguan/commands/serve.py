@@ -34,9 +34,7 @@ def serve(options: argparse.Namespace) -> int:
     if "SHIGUAN_LOG_LEVEL" not in os.environ:
         # An operator of a server needs more than the user of a command.
         logging.getLogger("shiguan").setLevel(logging.WARNING)
-    # The options hold for every part, also for stores in YAML.
-    if options.data_dir is not None:
-        os.environ["SHIGUAN_DATA_DIR"] = str(options.data_dir)
+    _set_data_dir(options)
     os.environ["SHIGUAN_DEPLOYMENT"] = options.deployment
     settings = ServingSettings.from_environment()
     check_keys_file(settings)
@@ -48,6 +46,12 @@ def serve(options: argparse.Namespace) -> int:
         server = _Server(_config(_application_module().create(settings)), on_ready)
         server.run(sockets=[listening])
     return 0 if server.started else 1
+
+
+def _set_data_dir(options: argparse.Namespace) -> None:
+    """Make the option hold for every part, also for stores in YAML."""
+    if options.data_dir is not None:
+        os.environ["SHIGUAN_DATA_DIR"] = str(options.data_dir)
 
 
 class _Server(uvicorn.Server):
@@ -142,7 +146,7 @@ def _print_ready(options: argparse.Namespace, deployment: str, url: str, *, keyl
 
 
 def add_key(options: argparse.Namespace) -> int:
-    file = _key_file()
+    file = _key_file(options)
     if not options.tenant and options.role != "metrics":
         raise RefusedError("`--tenant` is missing. Say whose library the key opens: `--tenant NAME`.")
     key, record = file.add(options.tenant, options.role, options.name, days=options.days)
@@ -153,7 +157,7 @@ def add_key(options: argparse.Namespace) -> int:
 
 
 def list_keys(options: argparse.Namespace) -> int:
-    records = _key_file().read()
+    records = _key_file(options).read()
     lines = []
     for record in records:
         state = f"revoked {record.revoked}" if record.revoked else f"made {record.created}"
@@ -167,7 +171,7 @@ def list_keys(options: argparse.Namespace) -> int:
 
 
 def revoke_key(options: argparse.Namespace) -> int:
-    record = _key_file().revoke(options.id)
+    record = _key_file(options).revoke(options.id)
     _audit("key revoke", record)
     line = f"Revoked {record.id} ({record.role}, tenant {record.tenant}). It is refused from the next request on."
     print_result(options, record.shown(), line)
@@ -179,5 +183,6 @@ def _audit(action: str, record: KeyRecord) -> None:
     audit(ServingSettings.from_environment().folder, action, **details)
 
 
-def _key_file() -> KeyFile:
+def _key_file(options: argparse.Namespace) -> KeyFile:
+    _set_data_dir(options)
     return KeyFile(ServingSettings.from_environment().keys_path)

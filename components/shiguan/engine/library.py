@@ -21,6 +21,7 @@ from shiguan.ingest.conversion import Conversion
 from shiguan.ingest.parent_child_splitter import ParentChildSplitter
 from shiguan.ingest.source_stamper import SourceStamper
 from shiguan.tenants import of_tenant, where
+from shiguan.text.library_questions import AskedChapter
 from shiguan.text.passages import SharedDocument
 
 logger = logging.getLogger(__name__)
@@ -246,6 +247,21 @@ class Library:
                 )
             conditions.append(where("meta.section", "in", sorted(headings)))
         return {"operator": "AND", "conditions": conditions} if conditions else None
+
+    def find_chapter(
+        self, chapter: AskedChapter, sources: Sequence[str] | None, *, tenant_id: str
+    ) -> dict[str, list[str]]:
+        """Find the `sources` and `sections` of a chapter that a question asks to sum up; nothing where none has it."""
+        condition = [where("meta.source", "in", list(sources))] if sources else []
+        found: dict[str, set[tuple[str, str]]] = {}
+        for meta in self.stores["parents"].list_meta(of_tenant(tenant_id, *condition), ["source", "title", "section"]):
+            headed = [(chapter.heads(heading), heading) for heading in meta.get("section") or ()]
+            how, heading = next((one for one in headed if one[0]), ("", ""))  # the outermost of those with the number
+            if how and chapter.is_of(meta):
+                found.setdefault(how, set()).add((meta["source"], heading))
+        places = found.get("level") or found.get("number") or set()
+        names = [sorted({place[at] for place in places}) for at in (0, 1)]
+        return {"sources": names[0], "sections": names[1]} if places else {}
 
     def _check_sources(self, names: Sequence[str], tenant_id: str) -> None:
         count = self.stores["parents"].count_documents_by_filter

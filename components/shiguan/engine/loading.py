@@ -13,7 +13,7 @@ import yaml
 from shiguan.checking.pipeline_check import check_pipeline
 from shiguan.errors import ConfigurationError
 from shiguan.llm.model_settings import read_model_roles
-from shiguan.resources import read_table, resource_folder
+from shiguan.resources import install_command, read_table, resource_folder
 
 if TYPE_CHECKING:
     from shiguan.engine.mode_pipeline import ModePipeline
@@ -224,7 +224,7 @@ def _require_extra(definition: dict[str, Any], name: str) -> None:
     if needed and find_spec("sentence_transformers") is None:
         raise ConfigurationError(
             f"The pipeline `{name}` embeds with sentence-transformers, which is not installed. Install it with "
-            '`pip install "shiguan[transformers]"`; docs/deploy.md says how without GPU packages.'
+            f"`{install_command('transformers')}`; docs/deploy.md says how without GPU packages."
         )
 
 

@@ -27,6 +27,10 @@ def checked_question(query: str) -> str:
     ).strip()
     if not clean:
         raise RefusedError("The question is empty. Type a question of 1 to 2,000 characters.")
+    if not any(map(str.isalnum, clean)):
+        raise RefusedError(
+            f"The question `{clean[:40]}` has no words. Ask in a sentence, such as: What are these books about?"
+        )
     if len(clean) > MAX_QUESTION:
         raise RefusedError(
             f"The question has {len(clean):,} characters, the limit is {MAX_QUESTION:,}. Shorten it, or ingest the "

@@ -31,11 +31,14 @@ from shiguan.llm.run import Run, TimeLimits
 from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.tenants import all_of, during
 from shiguan.text.asked_times import years_between
+from shiguan.text.library_questions import asked_chapter
 
 Result = TypeVar("Result")
 
 # Outputs that the answer has anyway, or that only the engine reads.
 _NOT_EXPLAINED = ("answers", "documents", "passages", "context", "thread")
+# How many passages of a chapter are read to sum it up.
+_OF_CHAPTER = 20
 
 
 class Runner:
@@ -84,6 +87,7 @@ class Runner:
         self.deployment = deployment
         self.mode = mode.stem if isinstance(mode, Path) else mode
         self.pipeline = load_pipeline(deployment, mode, data_dir=data_dir, outputs=outputs)
+        self._file, self._outputs = mode, outputs
         file = pipeline_path(deployment, mode).read_text(encoding="utf-8")
         self._stamp = {"deployment": deployment, "mode_sha256": text_sha256(file)}
         self._keep_receipt = keep_receipt
@@ -114,6 +118,8 @@ class Runner:
             self.conversations.close()
         for reader in self._readers:
             reader.conversation_store.close()
+        if (finder := self.__dict__.get("_finder")) not in (None, self):
+            finder.close()
 
     def warm_up(self) -> None:
         """Load models and open stores now rather than at the first question."""
@@ -184,7 +190,7 @@ class Runner:
 
     def search(self, query: str, *, tenant_id: str, **options: Any) -> tuple[list[Document], list[str]]:
         """
-        Find the passages that an answer would be built from; nothing is written, and no turn is kept.
+        Find the passages that an answer would be built from; no model writes from them, and no turn is kept.
 
         :returns: Parents in the mode's final order, and the warnings of the stages that found them.
         :raises RefusedError: If the question is empty or too long, or an option is unknown or wrong.
@@ -196,8 +202,9 @@ class Runner:
         self, query: str, *, tenant_id: str, limits: TimeLimits | None = None, **options: Any
     ) -> tuple[list[Document], list[str]]:
         """Find passages like `search` within an event loop; also a `TimeLimitError` where it takes too long."""
-        wanted = self._mode.outputs["documents"]
-        run, results, warnings = await self._run_alone(query, tenant_id, options, limits, wanted=[wanted])
+        finder = await asyncio.to_thread(lambda: self._finder)
+        wanted = finder._mode.outputs["documents"]
+        run, results, warnings = await finder._run_alone(query, tenant_id, options, limits, wanted=[wanted])
         return value_at(results, wanted) or [], [*warnings_of(results), *run.warnings(), *warnings]
 
     def verify(
@@ -267,7 +274,7 @@ class Runner:
     ) -> tuple[Run, Results, list[str]]:
         """Run a question without making an answer or keeping a turn; the last result is further warnings."""
         asked, run = read_options(options), Run(limits or TimeLimits())
-        narrowed = await asyncio.to_thread(self._narrowed, asked, tenant_id)
+        narrowed = await asyncio.to_thread(self._narrowed, query, asked, tenant_id)
         return run, await self._mode.results(query, tenant_id, narrowed, run, **how), self._mode.warnings(asked)
 
     async def _answer(
@@ -283,7 +290,7 @@ class Runner:
         mode = self._mode
         mode.require_answers()
         query = checked_question(query)
-        narrowed = await asyncio.to_thread(self._narrowed, options, tenant_id)
+        narrowed = await asyncio.to_thread(self._narrowed, query, options, tenant_id)
         shown = {name: at for name, at in mode.outputs.items() if explain and name not in _NOT_EXPLAINED}
         wanted = {mode.outputs["answers"], mode.outputs.get("queries", mode.outputs["answers"]), *shown.values()}
         run = Run(limits or TimeLimits(), tenant_id=tenant_id)
@@ -306,11 +313,23 @@ class Runner:
         return with_sources(answer, made.documents, options)
 
     @cached_property
+    def _finder(self) -> "Runner":
+        """The part of the mode that finds passages, on the same stores and weights: nothing is written from them."""
+        if self._outputs is not None or "documents" not in self._mode.outputs:
+            return self
+        own: dict[str, Any] = {"data_dir": self._data_dir, "conversations": self.conversations}
+        return Runner(self.deployment, self._file, outputs=["documents"], **own)
+
+    @cached_property
     def _library(self) -> Library:
         # Creating it reads and checks the file of the index, so it is done once and only where needed.
         return Library(self.deployment, data_dir=self._data_dir)
 
-    def _narrowed(self, options: AskOptions, tenant_id: str) -> AskOptions:
+    def _narrowed(self, query: str, options: AskOptions, tenant_id: str) -> AskOptions:
+        """Add to a question's filters what it is limited to: sources, sections, years, the chapter to be summed up."""
+        if not options.sections and (chapter := asked_chapter(query)) is not None:
+            found = self._library.find_chapter(chapter, options.sources, tenant_id=tenant_id)
+            options = options.model_copy(update={**found, "top_k": options.top_k or _OF_CHAPTER} if found else {})
         named = options.sources or options.sections
         conditions = (
             self._library.narrowed(options.sources, options.sections, tenant_id=tenant_id) if named else None,

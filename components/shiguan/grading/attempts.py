@@ -76,7 +76,7 @@ class GradedAnswer:
 
     @property
     def is_not_found(self) -> bool:
-        return not self.claims and is_not_found(self.parts.text)
+        return not self.claims and is_not_found(self.parts)
 
     def stands(self, claim: CheckedClaim) -> bool:
         """Return whether a claim may be shown by a mode that shows nothing else."""

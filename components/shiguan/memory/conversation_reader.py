@@ -29,13 +29,14 @@ from shiguan.memory.earlier_turns import (
 )
 from shiguan.memory.recollection import LAST_TURNS, fragments
 from shiguan.memory.summary_tree import SummaryTree
-from shiguan.memory.unsearched import unsearched_answer
+from shiguan.memory.unsearched import book_list, unsearched_answer
 from shiguan.models.token_counter import TokenCounter
 from shiguan.resources import read_patterns
 from shiguan.serialization import Serializable
 from shiguan.tenants import all_of, require_filters, tenant_of, where
 from shiguan.text.follow_ups import needs_context, salient_terms, says_enough
 from shiguan.text.languages import detect_language
+from shiguan.text.library_questions import asked_chapter, asks_for_books
 
 _TURNS = 10
 _HIGHEST_NUMBER = 900
@@ -82,8 +83,8 @@ class ConversationReader(Serializable):
 
     - A question that is complete by itself is searched unchanged. One that depends on the turns before it, by rule (a
       pronoun without a name, something left out), is searched with the most informative words of these turns.
-    - A question about the conversation itself is answered with what was said, status `recalled`; a greeting, thanks and
-      a sum are answered at once, status `unsearched`.
+    - A question about the conversation itself is answered with what was said, status `recalled`; a greeting, thanks,
+      a sum and the question which books there are are answered at once, status `unsearched`.
     - Each earlier turn becomes a user message, with the passages that were new then, and an assistant message, byte for
       byte as in the prompts before, so that a provider's prefix cache hits. Passages are read from the store again,
       under the tenant's filters and those of this question, and keep their numbers. Where the turns exceed
@@ -178,9 +179,15 @@ class ConversationReader(Serializable):
         conversation = self._read(tenant_of(filters), conversation_id, history)
         warnings = list(conversation.warnings)
         source, search = route_question(query, conversation.messages)
+        if asked_chapter(query) is not None:
+            # Its passages have the words of its heading, not those of the question.
+            source, search = "database", " ".join([query, *_headings_in(filters)])
+        spoken = language or detect_language(query)
         outcome = None
-        if ready := unsearched_answer(query, language):
+        if ready := unsearched_answer(query, spoken):
             outcome = Outcome("unsearched", texts=(ready,))
+        elif asks_for_books(query):
+            outcome = Outcome("unsearched", texts=(book_list(self.document_store.list_files(filters), spoken),))
         elif source == "history":
             found = fragments(query, [], conversation.turns, conversation.nodes)
             outcome = Outcome("recalled", texts=tuple(fragment.text for fragment in found))
@@ -286,6 +293,13 @@ def route_question(question: str, turns: Sequence[ChatMessage]) -> tuple[Literal
     if not found and not needs_context(text):
         return "database", question
     return "both", " ".join([question, *salient_terms(question, turns)])
+
+
+def _headings_in(filters: dict[str, Any]) -> list[str]:
+    """Return the headings that a question is limited to."""
+    if filters.get("field") == "meta.section":
+        return list(filters["value"])
+    return [heading for condition in filters.get("conditions", ()) for heading in _headings_in(condition)]
 
 
 @cache

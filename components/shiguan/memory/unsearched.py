@@ -1,18 +1,20 @@
-"""Answers what needs no library: a greeting, thanks, a sum."""
+"""Answers what needs no search: a greeting, thanks, a sum, and which books there are."""
 
 import ast
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from shiguan.llm.source_blocks import neutral_attribute
 from shiguan.resources import read_patterns, read_table, resource_folder
 from shiguan.text.languages import detect_language
 
 _LONGEST = 80
+_MOST_BOOKS = 50
 _OPERATORS: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
 }  # fmt: skip
@@ -37,6 +39,21 @@ def unsearched_answer(question: str, language: str | None = None) -> str:
     asked = found is not None and (found["before"] or found["after"] or re.search(r"[+*×÷＋＊]", written))
     value = _value(written.translate(_SIGNS)) if asked else None
     return "" if value is None else sentences["sum"].format(sum=written, value=_number(value))
+
+
+def book_list(files: Iterable[Mapping[str, Any]], language: str) -> str:
+    """List the files of a library by their titles, each with its size."""
+    sentences = _sentences().get(language, _sentences()["en"])
+    lines = sorted(_book(file, sentences["book"]) for file in files)
+    shown = "\n".join(f"- {line}" for line in lines[:_MOST_BOOKS])
+    more = sentences["more_books"].format(count=len(lines) - _MOST_BOOKS) if len(lines) > _MOST_BOOKS else ""
+    return "\n\n".join(filter(None, (sentences["books"].format(count=len(lines)), shown, more)))
+
+
+def _book(file: Mapping[str, Any], sentence: str) -> str:
+    name, title = file["source"], file.get("title") if file.get("records", 1) == 1 else None
+    named = f"{title} ({name})" if title and title != name else name
+    return sentence.format(name=neutral_attribute(named), passages=file["passages"])
 
 
 def _value(written: str) -> Fraction | None:

@@ -159,6 +159,20 @@ def test_no_citations_under_a_not_found_answer(language, mode, frame):
     assert not_found_sentence(mode, language) in found.data
 
 
+@pytest.mark.parametrize(
+    ("reply", "status"),
+    [
+        ("The passages do not mention this.", "not_found"),
+        ("资料没有回答这个问题。", "not_found"),
+        ("The passages discuss the rising but do not mention the price of salt.", "not_found"),
+        ("The passages discuss the Salt Commission of 758 [3] but do not mention its price.", "answered"),
+        ("The sources do not mention his death, but he had 150,000 men [1].", "answered"),
+    ],
+)
+def test_a_refusal_in_a_models_own_words_is_not_found(reply, status):
+    assert answer(reply).meta["status"] == status
+
+
 def test_not_found_sentence_beside_an_answer_is_not_cited():
     found = answer("The sources do not answer this question. He had 150,000 men [1].")
     assert found.meta["status"] == "answered"

@@ -66,6 +66,14 @@ def test_a_quotation_is_a_block_with_its_closest_sentence_in_bold():
     assert answer.data.endswith(f"\n\n{written}")
 
 
+def test_the_name_of_a_picture_is_not_the_closest_sentence():
+    text = "He took it back.\n\n[Image: In 757 Guo Ziyi took Chang'an back]"
+    answer = run([passage(text, sentence=text)])
+    (citation,) = answer.meta["citations"]
+    start, end = citation["sentence"]
+    assert text[start:end].strip() == "He took it back."
+
+
 def test_a_quotation_says_where_it_stands_and_what_in_it_is_closest():
     (citation,) = run([passage(section=["3", "Suiyang"])]).meta["citations"]
     assert FIRST[citation["start"] : citation["end"]] == citation["quote"]

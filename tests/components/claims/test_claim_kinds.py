@@ -1,10 +1,14 @@
 """Which sentences of an answer need a source, and which answers only say that there is none."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from shiguan.claims.checker import ClaimChecker
 from shiguan.claims.claim_kinds import claim_kind, is_not_found, stated_part
 from shiguan.llm.prompts import not_found_sentence
+from shiguan.resources import read_table
 
 
 @pytest.mark.parametrize(
@@ -87,3 +91,37 @@ def test_other_texts_are_answers(text):
 
 def test_traditional_characters_make_no_difference():
     assert is_not_found("所給資料中沒有這個問題的答案。")
+
+
+@pytest.fixture(scope="module")
+def refusals():
+    return read_table(Path(__file__).parents[2] / "data/refusals.yml")
+
+
+@pytest.mark.parametrize(("part", "least"), [("seen", 1.0), ("unseen", 0.97)])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_refusals_are_recognised_in_a_models_own_words(refusals, part, least, language):
+    replies = refusals["refusals"][part][language]
+    missed = [reply for reply in replies if not is_not_found(reply)]
+    assert len(missed) <= (1 - least) * len(replies), missed
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("marks", ["with marks", "without"])
+def test_answers_in_the_words_of_a_refusal_stay_answers(refusals, language, marks):
+    answers = refusals["answers"][language]
+    if marks == "without":
+        answers = [re.sub(r" ?\[\d\]", "", answer) for answer in answers]
+    assert [answer for answer in answers if is_not_found(answer)] == []
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "The passages discuss the siege [1] but do not mention the horses.",
+        "The sources do not state his age. He was born in 703.",
+        "资料没有写他的籍贯。他的家族来自柳城。",
+    ],
+)
+def test_what_is_cited_or_stated_beside_a_gap_is_an_answer(reply):
+    assert not is_not_found(reply)

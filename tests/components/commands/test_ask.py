@@ -106,3 +106,88 @@ def test_a_library_that_is_still_being_read_is_told_where_the_answer_is_unsure(c
     out = shown(capsys, answer(status, waiting=1204))
     assert ("The library is still being read: 1,204 passages are not searched by meaning yet." in out) is told
     assert "still being read" not in shown(capsys, answer(status, waiting=0))
+
+
+LONG = "The gate was locked. " + "Nobody came that night, and the lamps burnt low in the hall. " * 8
+WINDOW = f"{LONG}Yang Yan proposed the reform in 780. It was harsh. {LONG}"
+
+
+def cited(number, quote=WINDOW, **place):
+    start = quote.index("Yang") if "Yang" in quote else 0
+    return {
+        "number": number, "source": f"{number}.epub", "title": None, "section": [], "anchor": {}, "parent_id": f"p{number}",
+        "start": 0, "quote": quote, "sentence": [start, start + 36], "words": [], "verdict": "quoted", "confidence": 0.9,
+        **place,
+    }  # fmt: skip
+
+
+def view(capsys, citations, *, status="quoted", text="", full=False, documents=(), **metadata):
+    found = answer(status, **metadata) | {"citations": citations, "documents": list(documents)}
+    with AnswerView("Who?", full=full) as opened:
+        if text:
+            opened.show("token", {"text": text})
+        opened.show("generation_complete", found)
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_a_quotation_is_its_marked_sentence_with_short_neighbours(capsys):
+    out = view(capsys, [cited(4)])
+    assert (
+        "… Nobody came that night, and the lamps burnt low in the hall. **Yang Yan proposed the reform in 780.**" in out
+    )
+    assert "It was harsh. …" in out
+    assert len(out) < 500
+
+
+def test_whole_passages_are_shown_where_they_are_asked_for(capsys):
+    whole = f"Before it. {WINDOW} After it."
+    out = view(capsys, [cited(4, start=11)], full=True, documents=[{"id": "p4", "content": whole}])
+    assert "Before it. The gate was locked." in out
+    assert "After it." in out
+    assert "…" not in out
+
+
+def test_passages_are_numbered_as_they_are_shown_and_named_once_by_their_title(capsys):
+    places = [
+        cited(7, title="The Reform", section=["The Reform", "Taxes"]),
+        cited(3),
+        cited(7, "Yang Yan proposed the reform in 780."),
+    ]
+    out = view(capsys, places)
+    assert out.index("[1] The Reform · Taxes") < out.index("[2] 3.epub")
+    assert out.count("[1]") == 1
+    assert "[7]" not in out
+
+
+def test_the_marks_of_an_answer_begin_at_one(capsys):
+    place = cited(9, "In 780 it was so.", verdict="supported")
+    out = view(capsys, [place, place], status="answered", text="It was in 780 [9]. It was harsh [12].")
+    assert "It was in 780 [1]. It was harsh [2]." in out
+    assert out.count("In 780 it was so.") == 1
+
+
+def test_a_contradicted_sentence_shows_the_passage_that_contradicts_it(capsys):
+    place = cited(5, "He was seen in 757.", start=100, words=[[115, 118]])
+    claim = {"text": "He was seen in 759.", "verdict": "contradicted", "against": place}
+    out = view(capsys, [], status="answered", text="He was seen in 759 ⚠.", claims=[claim])
+    assert "Contradicted: He was seen in 759. [1] 5.epub He was seen in **757**." in out
+
+
+def test_a_refused_question_is_not_repeated(shiguan):
+    code, out, err = shiguan("ask", QUESTION, "--section", "No such heading")
+    assert (code, out) == (2, "")
+    assert "There is no section" in err
+
+
+def test_an_unanswered_question_ends_with_1(shiguan):
+    assert shiguan("ask", QUESTION, "--confidence-threshold", "1")[0] == 1
+    assert shiguan("ask", QUESTION)[0] == 0
+
+
+def test_keys_are_kept_in_the_folder_that_is_named(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("SHIGUAN_DATA_DIR", str(tmp_path / "other"))
+    folder = ["--data-dir", str(tmp_path / "data")]
+    assert main(["keys", "add", "--tenant", "history", "--role", "read", *folder]) == 0
+    assert main(["keys", "list", *folder]) == 0
+    assert "history" in capsys.readouterr().out
+    assert list((tmp_path / "data").iterdir())

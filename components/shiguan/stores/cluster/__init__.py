@@ -12,6 +12,7 @@ from typing import Any
 from haystack.core.serialization import import_class_by_name
 
 from shiguan.errors import ConfigurationError
+from shiguan.resources import install_command
 
 
 def _load_as_named(store: type[Any]) -> None:
@@ -38,6 +39,6 @@ for _integration, _store in (("elasticsearch", "ElasticsearchDocumentStore"), ("
     except ImportError as error:
         raise ConfigurationError(
             f"The deployment `elasticsearch_qdrant` needs the package `{_integration}-haystack`, which cannot be "
-            f'imported ({error}). Install it with `pip install "shiguan[elasticsearch,qdrant]"`.'
+            f"imported ({error}). Install it with `{install_command('elasticsearch,qdrant')}`."
         ) from error
     _load_as_named(getattr(_module, _store))

@@ -1,0 +1,114 @@
+"""Recognises questions about the library itself: which books it has, and what a chapter is about."""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from shiguan.resources import read_patterns
+from shiguan.text.languages import detect_language, fold_han
+from shiguan.text.quantities import numerals, quantities
+
+_LONGEST = 200
+_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
+_ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
+# Words for the same level of a book in either language.
+_LEVELS = {
+    "chapter": "章", "lecture": "章", "回": "章", "讲": "章", "part": "部", "编": "部", "section": "节",
+    "book": "卷", "volume": "卷",
+}  # fmt: skip
+_HEADING = re.compile(
+    r"(?:(?P<u>chapter|part|section|book|volume|canto|act|letter|lecture)\s+)?(?P<n>\d{1,3}|[ivxlc]{1,8}(?=[.:)\s—–-]|$)|(?<=\s)[a-z]{3,12})"
+    r"(?!\.\d)(?:[.:)、，,\s—–-]|$)"
+    r"|(?P<w>[〇零一二三四五六七八九十百]{1,6})[、.:\s]"
+    r"|第(?P<z>[〇零一二三四五六七八九十百\d]{1,6})(?P<v>[章回卷部篇节編编讲])|卷(?P<m>[〇零一二三四五六七八九十百\d]{1,6})",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class AskedChapter:
+    """A chapter that a question asks to sum up: its number, what it is called, and the book where one is named."""
+
+    number: int
+    level: str
+    book: str = ""
+
+    def heads(self, heading: str) -> Literal["", "number", "level"]:
+        """Return whether a heading is the chapter's: by its number alone, or with what a chapter is called."""
+        found = _HEADING.match(fold_han(unicodedata.normalize("NFKC", heading)).strip())
+        if found is None or _number(found["n"] or found["w"] or found["z"] or found["m"]) != self.number:
+            return ""
+        level = found["u"] or found["v"] or ("卷" if found["m"] else "")
+        if not level:
+            return "number"
+        return "level" if _level(level) == self.level else ""
+
+    def contains(self, meta: Mapping[str, Any]) -> bool:
+        """Return whether a passage stands in the chapter, by its headings and its book."""
+        return self.is_of(meta) and any(map(self.heads, meta.get("section") or ()))
+
+    def is_of(self, meta: Mapping[str, Any]) -> bool:
+        """Return whether a passage is of the book that the question names, if it names one."""
+        return any(map(self.names, (meta.get("title") or "", Path(meta.get("source") or "").stem)))
+
+    def names(self, book: str) -> bool:
+        """Return whether the question means a book of this title or file name, or any."""
+        wanted, title = (_letters(re.sub(r"^(?:the|a|an) ", "", text.casefold())) for text in (self.book, book))
+        return not wanted or (bool(title) and (wanted in title or title in wanted))
+
+
+def asks_for_books(question: str) -> bool:
+    """Return whether a question asks which books the library has, and nothing else."""
+    return _matched("books", question) is not None
+
+
+def asked_chapter(question: str) -> AskedChapter | None:
+    """Read a question that asks what a chapter is about, and nothing else; None for any other."""
+    found = _matched("chapter", question)
+    if found is None:
+        return None
+    named = found.groupdict()
+    if not named["lead"] and not named["tail"]:
+        return None
+    number = _number(named["n"] or named.get("o") or named.get("m") or "")
+    level = named["u"] or named.get("v") or "卷"
+    return None if number is None else AskedChapter(number, _level(level), named["book"] or "")
+
+
+def _matched(kind: str, question: str) -> re.Match[str] | None:
+    text = fold_han(" ".join(unicodedata.normalize("NFKC", question).replace("’", "'").split()))
+    if not text or len(text) > _LONGEST:
+        return None
+    table = "zh" if detect_language(text) in ("zh", "ja") else "en"
+    found: re.Match[str] | None = _phrases()[kind][table].fullmatch(text)
+    return found
+
+
+def _level(word: str) -> str:
+    return _LEVELS.get(word.lower(), word.lower())
+
+
+def _number(written: str) -> int | None:
+    word = written.lower()
+    if word in _ORDINALS:
+        return _ORDINALS.index(word) + 1
+    if word.isascii() and word.isdigit():
+        return int(word)
+    if word and set(word) <= _ROMAN.keys():
+        values = [_ROMAN[letter] for letter in word]
+        return sum(-one if one < max(values[at:]) else one for at, one in enumerate(values))
+    found = numerals(written) or {value for one in quantities(written) for value in one.values}
+    return int(min(found, default=0)) or None
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, fold_han(unicodedata.normalize("NFKC", text)).casefold()))
+
+
+@cache
+def _phrases() -> dict[str, Any]:
+    return read_patterns(Path(__file__).with_suffix(".yaml"))

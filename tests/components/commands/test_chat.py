@@ -1,0 +1,70 @@
+"""What can be typed in a chat besides questions, and what stops an answer but not the conversation."""
+
+import json
+import os
+import signal
+
+import pytest
+
+from shiguan.commands.ask import _HINT
+
+QUESTION = "Who proposed the two-tax reform?"
+
+
+def test_ctrl_c_stops_an_answer_and_keeps_the_conversation(shiguan, stand_in_llm, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
+    stand_in_llm.default = "Yang Yan proposed the two-tax reform in 780 [1]."
+
+    def interrupted(_):
+        os.kill(os.getpid(), signal.SIGINT)
+        return "Never shown [1]."
+
+    stand_in_llm.rule("first question", interrupted)
+    code, out, err = shiguan("chat", typed=f"Is this the first question about the reform?\n{QUESTION}\n/quit\n")
+    assert (code, "the conversation goes on" in err, "Never shown" in out) == (0, True, False)
+    assert "Yang Yan proposed the two-tax reform in 780 [1]." in out
+
+
+def test_the_commands_of_a_chat_are_listed_and_answered(shiguan):
+    code, out, _ = shiguan("chat", "--conversation", "c9", typed="/help\n/sources\n/new\n/full\n/full\n")
+    assert code == 0
+    for told in (
+        "/sources",
+        "/new",
+        "/quit",
+        "Ctrl-C",
+        "--conversation c9",
+        "tax.txt",
+        "Conversation chat-",
+        "whole",
+        "in short",
+    ):
+        assert told in out
+
+
+@pytest.mark.parametrize("typed", ["", "   "])
+def test_an_empty_line_gets_a_hint(shiguan, typed):
+    assert _HINT in shiguan("chat", typed=f"{typed}\n")[1]
+
+
+def test_what_is_no_command_is_named(shiguan):
+    assert "There is no `/mode`; /help lists" in shiguan("chat", typed="/mode\n")[2]
+
+
+@pytest.mark.parametrize("question", ["???", "？？", "...", "🙂"])
+@pytest.mark.parametrize("command", ["ask", "search"])
+def test_a_question_without_words_is_not_searched(shiguan, command, question):
+    code, out, err = shiguan(command, question)
+    assert (code, out) == (2, "")
+    assert "has no words. Ask in a sentence" in err
+
+
+def test_a_question_without_words_does_not_end_the_chat(shiguan):
+    code, out, err = shiguan("chat", "--json", typed=f"???\n{QUESTION}\n")
+    assert (code, "has no words" in err) == (0, True)
+    assert json.loads(out.splitlines()[-1])["query"] == QUESTION
+
+
+def test_what_programs_read_are_answers_alone(shiguan):
+    _, out, err = shiguan("chat", "--json", typed="/help\n\n")
+    assert (out, "/sources" in err) == ("", True)

@@ -1,0 +1,68 @@
+"""Questions about the library itself are recognised when they ask nothing else."""
+
+import pytest
+
+from shiguan.text.library_questions import asked_chapter, asks_for_books
+
+BOOKS = [
+    "What books do you have?", "which sources are there", "List all books.", "what is in the library", "What's in your library?",
+    "how many books do you have?", "Please list the documents in the library", "Show me the books you have",
+    "你有哪些书？", "库里有什么书", "有哪些资料？", "列出所有书籍", "图书馆里有多少本书？", "请列出你的藏书", "你都有什麼書？",
+]  # fmt: skip
+CHAPTERS = [
+    ("summarise chapter 3", 3, "章", ""), ("What is chapter three about?", 3, "章", ""), ("What is the third chapter about?", 3, "章", ""),
+    ("Please give me a short summary of Chapter XII", 12, "章", ""), ("what happens in part 2?", 2, "部", ""),
+    ("what does chapter 4 of Moby Dick say?", 4, "章", "Moby Dick"), ("Could you summarize book four", 4, "卷", ""),
+    ("第三章讲什么", 3, "章", ""), ("第十二回讲了什么内容？", 12, "章", ""), ("总结一下第二章", 2, "章", ""), ("请概括《旧唐书》第5章的主要内容", 5, "章", "旧唐书"),
+    ("第三章主要內容是什麼？", 3, "章", ""), ("卷三写了什么", 3, "卷", ""), ("《白鲸》第一章是什么内容", 1, "章", "白鲸"),
+]  # fmt: skip
+OTHERS = [
+    "Which books did Sima Guang write?", "What books does the emperor burn?", "Who dies in chapter 3?", "Chapter 3",
+    "What does chapter 3 say about Guo Ziyi?", "Summarise the third campaign", "What is the Book of Changes about?",
+    "How many books were in the imperial library?", "In chapter 3, why does he flee?", "What is in the letter?",
+    "Compare chapter 3 and chapter 4", "Which chapter describes the siege?", "Why is chapter 2 so short?", "",
+    "What happens in part because of the drought?", "Who wrote the first book of Livy?", "List the kings of Wei",
+    "What sources do historians have for the rebellion?", "Where was the library?", "Summarise the rebellion",
+    "What is act 5 of the law, and who passed it?", "Tell me about the section of the wall at Suiyang",
+    "Which documents did he sign?", "What books do you have about salt?", "Who has the third part of the map?",
+    "你有哪些书提到安禄山？", "第三章里谁死了？", "第三章为什么这么短", "司马光写了哪些书？", "第三章第二节哪句话提到睢阳？",
+    "史书有哪些记载？", "他有什么书？", "第三次北伐讲什么", "卷三和卷四有何不同？", "库里有多少粮食？", "列出安史之乱的资料中提到的将领",
+    "《旧唐书》讲什么人的事最多？", "第三章", "有哪些文件证明他谋反？", "图书馆在哪里？", "总结一下安史之乱", "第五章提到的桥在哪里？",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("question", BOOKS)
+def test_a_question_for_the_books_is_recognised(question):
+    assert asks_for_books(question)
+    assert asked_chapter(question) is None
+
+
+@pytest.mark.parametrize(("question", "number", "level", "book"), CHAPTERS)
+def test_a_question_what_a_chapter_is_about_is_read(question, number, level, book):
+    found = asked_chapter(question)
+    assert (found.number, found.level, found.book) == (number, level, book)
+    assert not asks_for_books(question)
+
+
+@pytest.mark.parametrize("question", OTHERS)
+def test_a_question_that_only_names_a_book_or_a_chapter_is_searched(question):
+    assert not asks_for_books(question)
+    assert asked_chapter(question) is None
+
+
+@pytest.mark.parametrize(
+    ("heading", "how"),
+    [
+        ("Chapter 3. The Inn", "level"), ("CHAPTER III", "level"), ("第三章 河朔三镇", "level"), ("第3回", "level"),
+        ("III. THE FIRE SERMON", "number"), ("3 The Inn", "number"), ("三、起兵", "number"),
+        ("3.1 The Inn", ""), ("Part 3", ""), ("卷三", ""), ("33 The Inn", ""), ("Third World", ""), ("I saw him", ""), ("Mix", ""),
+    ],
+)  # fmt: skip
+def test_a_heading_is_the_chapters_by_its_number(heading, how):
+    assert asked_chapter("summarise chapter 3").heads(heading) == how
+
+
+def test_a_book_is_meant_by_a_part_of_its_title():
+    chapter = asked_chapter("what does chapter 4 of the Moby Dick say?")
+    assert chapter.names("Moby-Dick; or, The Whale")
+    assert not chapter.names("The Waste Land")

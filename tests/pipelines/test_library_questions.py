@@ -1,0 +1,109 @@
+"""What books there are and what a chapter is about are answered in every mode, of the asking tenant's library only."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from tests.doubles.small_library import TENANT, copy_library
+
+from shiguan.engine.library import Library
+from shiguan.engine.runner import Runner
+
+MODES = ["simple", "advanced", "precise", "agent"]
+BOOK = """# The Salt War
+
+## Chapter 1. The monopoly
+
+Salt was sold by the state from 758 on. Every well had its officer.
+
+## Chapter 2. The smugglers
+
+Wang Xianzhi dealt in salt without a licence and fled to the marshes. He had many friends there.
+
+### The raid
+
+In the spring his men burnt the office at Puzhou. The officer was drowned.
+
+### The pardon
+
+The court offered him a post in the guard, which he refused. His deputy was angry.
+"""
+OUTLINE = [
+    "Wang Xianzhi dealt in salt without a licence and fled to the marshes.",
+    "In the spring his men burnt the office at Puzhou.",
+    "The court offered him a post in the guard, which he refused.",
+]
+
+
+@pytest.fixture(scope="module")
+def ingested(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("salt")
+    (folder / "salt.md").write_text(BOOK, encoding="utf-8")
+    (folder / "poems.txt").write_text("The moon is bright. The frost is white.", encoding="utf-8")
+    (folder / "secret.md").write_text(
+        "# Secret\n\n## Chapter 2. Of tenant b\n\nNobody else reads this.", encoding="utf-8"
+    )
+
+    def ingest():
+        library = Library(data_dir=folder / "data")
+        own = list(library.ingest([folder / "salt.md", folder / "poems.txt"], tenant_id=TENANT))
+        other = list(library.ingest([folder / "secret.md"], tenant_id="b"))
+        for store in library.stores.values():
+            store.close()
+        return [*own, *other]
+
+    with ThreadPoolExecutor(1) as pool:
+        assert all(result.parents for result in pool.submit(ingest).result())
+    return folder / "data"
+
+
+@pytest.fixture
+def ask(ingested, tmp_path):
+    data = copy_library(ingested, tmp_path / "data")
+
+    def ask(mode, question, tenant_id=TENANT, **options):
+        with Runner("embedded", mode, data_dir=data) as runner:
+            return runner.ask(question, tenant_id=tenant_id, **options)
+
+    return ask
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_books_are_listed_without_a_search_in_every_mode(ask, mode):
+    answer = ask(mode, "What books do you have?")
+    assert (answer["status"], answer["citations"], answer["metadata"]["llm_calls"]) == ("unsearched", [], 0)
+    assert answer["answer"].splitlines()[0] == "Books and documents in the library: 2"
+    assert "salt.md" in answer["answer"]
+    assert "poems.txt" in answer["answer"]
+    assert "secret" not in answer["answer"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_chapter_is_shown_by_the_first_sentence_under_each_heading(ask, mode):
+    answer = ask(mode, "Summarise chapter 2")
+    assert answer["status"] == "quoted"
+    assert [citation["quote"] for citation in answer["citations"]] == OUTLINE
+    assert "nothing is summed up" in answer["answer"]
+
+
+def test_a_chapter_is_never_another_tenants(ask):
+    answer = ask("simple", "第二章讲什么？", tenant_id="b")
+    assert [citation["quote"] for citation in answer["citations"]] == ["Nobody else reads this."]
+
+
+@pytest.mark.parametrize("question", ["Summarise chapter 7", "Summarise chapter 2 of The Annals"])
+def test_a_chapter_that_is_not_there_is_not_replaced_by_another(ask, question):
+    answer = ask("simple", question)
+    assert "first sentence" not in answer["answer"]
+
+
+@pytest.mark.parametrize("mode", ["simple", "precise"])
+def test_with_a_model_the_chapter_is_summed_up_and_checked(ask, endpoint, mode):
+    endpoint.default = (
+        "Wang Xianzhi dealt in salt without a licence and fled to the marshes [1]. He became emperor [1]."
+    )
+    answer = ask(mode, "What is chapter 2 about?")
+    (prompt,) = endpoint.prompts[-1:]
+    assert "burnt the office at Puzhou" in prompt
+    assert "Every well had its officer" not in prompt
+    verdicts = {claim["text"]: claim["verdict"] for claim in answer["metadata"]["claims"]}
+    assert verdicts.get("He became emperor.", "unsupported") == "unsupported"
