@@ -82,7 +82,7 @@ def test_a_chapter_is_shown_by_the_first_sentence_under_each_heading(ask, mode):
     answer = ask(mode, "Summarise chapter 2")
     assert answer["status"] == "quoted"
     assert [citation["quote"] for citation in answer["citations"]] == OUTLINE
-    assert "nothing is summed up" in answer["answer"]
+    assert answer["answer"].startswith("The first sentence under each heading of the chapter")
 
 
 def test_a_chapter_is_never_another_tenants(ask):
