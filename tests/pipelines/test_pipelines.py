@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from haystack import AsyncPipeline, Document, Pipeline, component
+from haystack import Document, Pipeline, component
 from tests.doubles.small_library import TENANT
 
 from shiguan.engine.loading import OTHER_FILES, describe_mode, load_pipeline
 from shiguan.engine.runner import Runner
+from shiguan.haystack_compat import AsyncPipeline
 
 PIPELINES = Path(__file__).resolve().parents[2] / "pipelines"
 FILES = sorted(path for path in PIPELINES.glob("*/*.yml") if path.stem != "models")
@@ -181,7 +182,7 @@ def test_the_modes_of_the_base_installation_are_built_without_torch():
     modes = [path.stem for path in MODES if path.parent.name == "embedded"]
     program = (
         "import sys\n"
-        "sys.modules.update(torch=None, transformers=None, accelerate=None, sentence_transformers=None)\n"
+        "sys.modules.update(torch=None, transformers=None, sentence_transformers=None)\n"
         "from shiguan.engine.loading import load_pipeline\n"
         f"for mode in {modes}:\n"
         "    pipeline = load_pipeline('embedded', mode)\n"

@@ -260,6 +260,8 @@ def load_stores(deployment: str, *, conversations: bool = False, data_dir: str |
     """Build a deployment's stores without the components around them; that of conversations only if it has one."""
     from haystack.core.serialization import default_from_dict, import_class_by_name  # noqa: PLC0415
 
+    from shiguan.haystack_compat import allow_types  # noqa: PLC0415
+
     # Opening a store must not import the converters and embedders that filled it.
     index = read_definition(deployment, "index", build=False)
     specs = {
@@ -276,6 +278,7 @@ def load_stores(deployment: str, *, conversations: bool = False, data_dir: str |
         if (spec := _parameter(mode, CONVERSATION, "conversation_store")) is not None:
             specs["conversations"] = spec
     _set_data_dir(specs, data_dir)
+    allow_types(specs)
     return {kind: default_from_dict(import_class_by_name(spec["type"]), spec) for kind, spec in specs.items()}
 
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import nullcontext
 from typing import Any
 
-from haystack import AsyncPipeline, Document, logging
+from haystack import Document, logging
 from haystack.core.errors import PipelineRuntimeError
 from haystack.core.pipeline.base import (
     _COMPONENT_INPUT,
@@ -18,6 +18,7 @@ from haystack.core.pipeline.base import (
 from haystack.core.pipeline.utils import _deepcopy_with_exceptions
 from haystack.dataclasses import GeneratedAnswer
 
+from shiguan.haystack_compat import AsyncPipeline
 from shiguan.llm.run import current_run
 from shiguan.text.passages import SharedDocument
 

@@ -5,29 +5,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
-from haystack import Document, component, default_to_dict, logging
+from haystack import Document, component, logging
 
 from shiguan.text.sentences import sentence_spans
-
-if TYPE_CHECKING:
-    from haystack.components.rankers.transformers_similarity import TransformersSimilarityRanker
 
 logger = logging.getLogger(__name__)
 
 RANKED_BY = "cross_encoder"
 """The `meta.ranked_by` of passages that this ranker has ordered."""
 
-_RANKER = "haystack.components.rankers.transformers_similarity.TransformersSimilarityRanker"
-_PACKAGES = ("torch", "transformers", "accelerate")
+_PACKAGES = ("torch", "sentence_transformers")
 _WINDOW_TOKENS = 512
 # The most characters of Latin text in a window, and how many windows of a passage are scored. A wide character is about
 # a token, a Latin token about four characters; dividing by three is on the safe side.
 _WINDOW_CHARACTERS, _WINDOWS = 900, 4
 
 # One entry per model: Haystack's rankers load their weights once per pipeline, and a process has one per mode.
-_loaded: dict[str, "TransformersSimilarityRanker"] = {}
+_loaded: dict[str, Any] = {}
 _loading = threading.Lock()
 
 
@@ -36,11 +32,11 @@ class BestWindowRanker:
     """
     Puts the passages that answer the question before those that only share its words.
 
-    It comes between the parent fetcher and the context. It passes Haystack's `TransformersSimilarityRanker` windows of
-    a few sentences instead of whole passages and gives each passage the score of its best window, so that a long
-    passage with one decisive sentence is not ranked below a short one (MaxP: Dai and Callan, "Deeper Text Understanding
-    for IR with Contextual Neural Language Modeling", SIGIR 2019). Windows are sorted by length, so that batches need
-    little padding.
+    It comes between the parent fetcher and the context. It passes Haystack's `SentenceTransformersSimilarityRanker`
+    windows of a few sentences instead of whole passages and gives each passage the score of its best window, so that a
+    long passage with one decisive sentence is not ranked below a short one (MaxP: Dai and Callan, "Deeper Text
+    Understanding for IR with Contextual Neural Language Modeling", SIGIR 2019). Windows are sorted by length, so that
+    batches need little padding.
 
     The model is loaded once for all modes of a process. Without the extra `shiguan[transformers]` or the model's
     weights the order stays unchanged, which is normal for a small installation: there is no warning, and torch is not
@@ -50,42 +46,26 @@ class BestWindowRanker:
     ```yaml
     ranker:
       type: shiguan.retrieval.best_window_ranker.BestWindowRanker
-      init_parameters:
-        ranker:
-          type: haystack.components.rankers.transformers_similarity.TransformersSimilarityRanker
-          init_parameters: {model: cross-encoder/mmarco-mMiniLMv2-L12-H384-v1}
+      init_parameters: {model: cross-encoder/mmarco-mMiniLMv2-L12-H384-v1}
     ```
     """
 
-    def __init__(self, ranker: dict[str, Any], *, top_k: int = 5) -> None:
+    def __init__(self, model: str, *, top_k: int = 5) -> None:
         """
-        Describe the ranker that scores windows.
+        Name the model that scores windows.
 
-        :param ranker: The `type` and the `init_parameters` of Haystack's `TransformersSimilarityRanker`. It is built
-            where its packages and its weights are on this machine; nothing is downloaded.
+        :param model: A cross-encoder: its name on the Hugging Face Hub, or a folder. It is loaded where its packages
+            and its weights are on this machine; nothing is downloaded.
         :param top_k: How many passages to return.
-        :raises ValueError: If `top_k` is not positive, or the ranker is another one or names no model.
+        :raises ValueError: If `top_k` is not positive.
         """
         if top_k < 1:
             raise ValueError(f"`top_k` must be positive, got {top_k}.")
-        parameters = ranker.get("init_parameters") or {}
-        if ranker.get("type") != _RANKER or not isinstance(parameters.get("model"), str):
-            raise ValueError(f"`ranker` must be a `{_RANKER}` with the name of a `model`, got {ranker!r}.")
-        self.ranker = ranker
+        self.model = model
         self.top_k = top_k
-        self._model: str = parameters["model"]
-        self._ranker: TransformersSimilarityRanker | None = None
+        self._ranker: Any = None
         self._tried = False
         self._failure = ""
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Create the component without building its ranker, so that torch is not imported."""
-        return cls(**(data.get("init_parameters") or {}))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Write the parameters as they came."""
-        return default_to_dict(self, ranker=self.ranker, top_k=self.top_k)
 
     def warm_up(self) -> None:
         """Load the model, or use the copy that this process has; a failure is kept for `run` to report."""
@@ -93,13 +73,13 @@ class BestWindowRanker:
             if self._tried or self._ranker is not None:
                 return
             self._tried = True
-            if self._model not in _loaded and _is_here(self._model):
+            if self.model not in _loaded and _is_here(self.model):
                 try:
-                    _loaded[self._model] = _load(self.ranker.get("init_parameters") or {})
+                    _loaded[self.model] = _load(self.model)
                 except Exception as error:  # an unreachable hub or broken weights must not cost the answer
                     self._failure = _in_words(error)
                     logger.warning("The ranker could not be loaded: {error}", error=self._failure)
-            self._ranker = _loaded.get(self._model)
+            self._ranker = _loaded.get(self.model)
 
     @component.output_types(documents=list[Document], warnings=list[str])
     def run(self, query: str, documents: list[Document], top_k: int | None = None) -> dict[str, Any]:
@@ -116,7 +96,7 @@ class BestWindowRanker:
         if not documents:
             return _as_found(documents, limit)
         self.warm_up()
-        name = f"the cross-encoder `{self._model}`"
+        name = f"the cross-encoder `{self.model}`"
         if self._ranker is None:
             return _as_found(documents, limit, self._failure and f"{name} is left out, {self._failure}")
         try:
@@ -129,7 +109,7 @@ class BestWindowRanker:
         ranked = [replace(each, score=score, meta={**each.meta, "ranked_by": RANKED_BY}) for each, score in ordered]
         return {"documents": ranked, "warnings": []}
 
-    def _score(self, ranker: "TransformersSimilarityRanker", query: str, documents: list[Document]) -> list[float]:
+    def _score(self, ranker: Any, query: str, documents: list[Document]) -> list[float]:
         windows = [(text, index) for index, document in enumerate(documents) for text in _windows(document)]
         windows.sort(key=lambda window: len(window[0]))
         best = [0.0] * len(documents)
@@ -157,13 +137,19 @@ def _is_here(model: str) -> bool:
         return False
 
 
-def _load(parameters: dict[str, Any]) -> "TransformersSimilarityRanker":
+def _load(model: str) -> Any:
     # Importing it imports torch, which takes seconds that an installation without weights should not pay.
-    from haystack.components.rankers.transformers_similarity import TransformersSimilarityRanker  # noqa: PLC0415
+    from haystack_integrations.components.rankers.sentence_transformers import (  # noqa: PLC0415
+        SentenceTransformersSimilarityRanker,
+    )
 
     here = {"local_files_only": True}
-    given = {"model_kwargs": here, "tokenizer_kwargs": {**here, "model_max_length": _WINDOW_TOKENS}}
-    ranker = TransformersSimilarityRanker(**{**given, **parameters})
+    ranker = SentenceTransformersSimilarityRanker(
+        model=model,
+        model_kwargs=here,
+        tokenizer_kwargs={**here, "model_max_length": _WINDOW_TOKENS},
+        config_kwargs=here,
+    )
     ranker.warm_up()
     return ranker
 

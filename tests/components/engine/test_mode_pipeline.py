@@ -3,7 +3,7 @@
 from copy import deepcopy
 
 import pytest
-from haystack import AsyncPipeline, Document, component
+from haystack import Document, component
 from haystack.core.component.types import InputSocket, Variadic, _empty
 from haystack.core.pipeline.utils import _deepcopy_with_exceptions
 from haystack.dataclasses import ByteStream, ChatMessage, GeneratedAnswer
@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shiguan.engine.mode_pipeline import ModePipeline, _copied
+from shiguan.haystack_compat import AsyncPipeline
 from shiguan.text.passages import SharedDocument
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()

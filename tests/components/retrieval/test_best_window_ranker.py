@@ -7,7 +7,6 @@ from haystack import Document, Pipeline
 from shiguan.retrieval import best_window_ranker
 from shiguan.retrieval.best_window_ranker import BestWindowRanker
 
-RANKER = "haystack.components.rankers.transformers_similarity.TransformersSimilarityRanker"
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "salt", "tax", "iron", "silk", "the", "."]
 
 
@@ -61,13 +60,8 @@ def passage(name, text, score=0.5, **meta):
     return Document(id=name, content=text, score=score, meta=meta)
 
 
-def around(model, **parameters):
-    """What a file says of the ranker inside."""
-    return {"type": RANKER, "init_parameters": {"model": model, **parameters}}
-
-
 def ranker(model=None, **parameters):
-    made = BestWindowRanker(around("counting"), **parameters)
+    made = BestWindowRanker("counting", **parameters)
     made._ranker = model or Counting()
     return made
 
@@ -147,7 +141,7 @@ PASSAGES = [passage("a", "iron", 0.9), passage("b", "salt", 0.8)]
 @pytest.mark.parametrize("model", ["cross-encoder/of-nobody", "no/such/folder", "../nowhere"])
 def test_without_weights_the_fused_order_stays_without_a_warning(model, monkeypatch):
     monkeypatch.setattr(best_window_ranker, "_PACKAGES", ("json",))
-    result = BestWindowRanker(around(model), top_k=1).run("salt", PASSAGES)
+    result = BestWindowRanker(model, top_k=1).run("salt", PASSAGES)
     assert [(document.id, document.score) for document in result["documents"]] == [("a", 0.9)]
     assert result["documents"][0].meta["ranked_by"] == "fusion"
     assert result["warnings"] == []
@@ -155,7 +149,7 @@ def test_without_weights_the_fused_order_stays_without_a_warning(model, monkeypa
 
 def test_without_the_extra_the_fused_order_stays_without_a_warning(monkeypatch):
     monkeypatch.setattr(best_window_ranker, "_PACKAGES", ("json", "no_such_package_of_nobody"))
-    result = BestWindowRanker(around("any")).run("salt", PASSAGES)
+    result = BestWindowRanker("any").run("salt", PASSAGES)
     assert (names(result), result["warnings"]) == (["a", "b"], [])
 
 
@@ -164,12 +158,12 @@ def test_neither_building_nor_running_it_without_weights_imports_torch(blocked):
     """In a process of its own, in which the packages are there or are not."""
     program = (
         "import sys\n"
-        f"if {blocked}: sys.modules.update(torch=None, transformers=None, accelerate=None)\n"
+        f"if {blocked}: sys.modules.update(torch=None, sentence_transformers=None)\n"
         "from haystack import Document, Pipeline\n"
         "from shiguan.retrieval.best_window_ranker import BestWindowRanker\n"
         "before = sys.modules.get('torch')\n"
         "pipeline = Pipeline()\n"
-        f"pipeline.add_component('ranker', BestWindowRanker({around('of/nobody')!r}))\n"
+        "pipeline.add_component('ranker', BestWindowRanker('of/nobody'))\n"
         "ranker = Pipeline.loads(pipeline.dumps()).get_component('ranker')\n"
         "assert ranker.run('q', [Document(content='a')])['documents'][0].meta['ranked_by'] == 'fusion'\n"
         "assert sys.modules.get('torch') is before\n"
@@ -183,12 +177,12 @@ def test_a_model_that_cannot_be_loaded_gives_the_fused_order_with_a_warning(tmp_
     monkeypatch.setattr(best_window_ranker, "_PACKAGES", ("json",))
     tries = []
 
-    def load(parameters):
-        tries.append(parameters)
+    def load(model):
+        tries.append(model)
         raise RuntimeError("half a file\nand more")
 
     monkeypatch.setattr(best_window_ranker, "_load", load)
-    broken = BestWindowRanker(around(str(tmp_path), batch_size=2))
+    broken = BestWindowRanker(str(tmp_path))
     result = broken.run("salt", PASSAGES)
     assert names(result) == ["a", "b"]
     assert result["warnings"] == [
@@ -196,7 +190,7 @@ def test_a_model_that_cannot_be_loaded_gives_the_fused_order_with_a_warning(tmp_
         "(RuntimeError: half a file)."
     ]
     assert broken.run("salt", PASSAGES) == result
-    assert tries == [{"model": str(tmp_path), "batch_size": 2}]
+    assert tries == [str(tmp_path)]
 
 
 def test_a_model_that_breaks_down_on_a_question_costs_the_order_and_not_the_answer():
@@ -213,8 +207,8 @@ def test_a_model_that_breaks_down_on_a_question_costs_the_order_and_not_the_answ
 
 @pytest.mark.transformers
 def test_a_real_cross_encoder_scores_and_is_loaded_once_per_process(tiny_model):
-    first = BestWindowRanker(around(tiny_model))
-    second = BestWindowRanker(around(tiny_model))
+    first = BestWindowRanker(tiny_model)
+    second = BestWindowRanker(tiny_model)
     passages = [passage("a", "the salt tax ."), passage("b", "the iron ."), passage("c", "silk")]
     result = first.run("salt tax", passages)
     assert sorted(names(result)) == ["a", "b", "c"]
@@ -227,19 +221,11 @@ def test_a_real_cross_encoder_scores_and_is_loaded_once_per_process(tiny_model):
 
 def test_it_round_trips_through_yaml():
     pipeline = Pipeline()
-    pipeline.add_component("ranker", BestWindowRanker(around("some/model", batch_size=2), top_k=3))
+    pipeline.add_component("ranker", BestWindowRanker("some/model", top_k=3))
     loaded = Pipeline.loads(pipeline.dumps()).get_component("ranker")
-    assert (loaded.ranker, loaded.top_k) == (around("some/model", batch_size=2), 3)
-
-
-@pytest.mark.parametrize(
-    "inside", [{}, {"type": RANKER}, {"type": RANKER, "init_parameters": {"model": 7}}, {"type": "os.system"}]
-)
-def test_only_haystacks_ranker_with_a_model_is_taken(inside):
-    with pytest.raises(ValueError, match="with the name of a `model`"):
-        BestWindowRanker(inside)
+    assert (loaded.model, loaded.top_k) == ("some/model", 3)
 
 
 def test_a_limit_out_of_range_is_refused():
     with pytest.raises(ValueError, match="`top_k` must be positive, got 0"):
-        BestWindowRanker(around("any"), top_k=0)
+        BestWindowRanker("any", top_k=0)
