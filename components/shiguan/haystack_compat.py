@@ -1,13 +1,18 @@
 """What differs between Haystack 2.31 and 3, and each private name of Haystack that is used: nothing else has them."""
 
+from collections.abc import Awaitable, Callable, Mapping
+from copy import deepcopy
 from typing import Any
+
+from haystack.dataclasses import ChatMessage
+from jinja2 import Environment
 
 try:
     from haystack import AsyncPipeline
 except ImportError:  # Haystack 3, where every pipeline can run asynchronously
     from haystack import Pipeline as AsyncPipeline  # type: ignore[assignment]
 
-__all__ = ["AsyncPipeline", "allow_types"]
+__all__ = ["AsyncPipeline", "ObservedPipeline", "allow_types", "open_async_client", "template_environment", "with_meta"]
 
 
 def allow_types(checked: Any) -> None:
@@ -20,3 +25,49 @@ def allow_types(checked: Any) -> None:
         allow_deserialization_module(type_.rpartition(".")[0])
     for inner in checked.values() if isinstance(checked, dict) else checked if isinstance(checked, list) else ():
         allow_types(inner)
+
+
+class ObservedPipeline(AsyncPipeline):
+    """A pipeline that runs each component through `run_component`, which a subclass replaces."""
+
+    async def run_component(
+        self,
+        name: str,  # noqa: ARG002
+        inputs: Mapping[str, Any],
+        run: Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]],
+    ) -> Mapping[str, Any]:
+        """Let `run` give a component its inputs, and return its outputs."""
+        return await run(inputs)
+
+    async def _run_component_async(  # type: ignore[override]
+        self,
+        component_name: str,
+        component: dict[str, Any],
+        component_inputs: dict[str, Any],
+        *more: Any,
+        **options: Any,
+    ) -> Mapping[str, Any]:
+        async def run(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+            return await AsyncPipeline._run_component_async(component_name, component, inputs, *more, **options)
+
+        return await self.run_component(component_name, component_inputs, run)
+
+
+def template_environment(component: Any) -> Environment | None:
+    """Return what a component of Haystack renders templates with, if it renders any."""
+    found = getattr(component, "_env", None)
+    return found if isinstance(found, Environment) else None
+
+
+def with_meta(message: ChatMessage, **more: Any) -> ChatMessage:
+    """Return a message with more in its meta; Haystack has no public way to copy one."""
+    twin = deepcopy(message)
+    twin.meta.update(more)
+    return twin
+
+
+async def open_async_client(generator: Any) -> Any:
+    """Return the client of a generator of Haystack; Haystack 3 makes it when it is first used."""
+    if generator.async_client is None:
+        await generator.warm_up_async()
+    return generator.async_client

@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from haystack import Document, GeneratedAnswer, component, default_from_dict, logging
@@ -211,7 +211,7 @@ class _Research:
         system = self.messages[0]
         text = (system.text or "").replace(_TOOLBOX, f"<tools>\n{lines}\n</tools>")
         if system.is_from("system") and text != system.text:
-            self.messages[0] = replace(ChatMessage.from_system(text), _meta=system.meta)
+            self.messages[0] = ChatMessage.from_system(text, meta=system.meta)
 
     async def _ask_until_answered(self) -> ChatMessage | None:
         """Return the answer, empty if the model gave none to the end; None if no model could be called."""
@@ -230,7 +230,7 @@ class _Research:
             if last or (step.text and not step.calls):
                 # The text alone, with the marks of the prompt that began the conversation.
                 text = "" if step.calls else step.text
-                return replace(ChatMessage.from_assistant(text), _meta={**reply.meta, **self.marks})
+                return ChatMessage.from_assistant(text, meta={**reply.meta, **self.marks})
             if not step.calls:
                 self.messages.append(ChatMessage.from_user(sentence("empty_reply", self.language)))
                 continue

@@ -112,9 +112,8 @@ def _title(definition: dict[str, Any]) -> str:
 
 def _built(definition: dict[str, Any]) -> "ModePipeline":
     # Finding a file, or refusing it, must not wait for the import of Haystack.
-    from jinja2 import Environment  # noqa: PLC0415
-
     from shiguan.engine.mode_pipeline import ModePipeline  # noqa: PLC0415
+    from shiguan.haystack_compat import template_environment  # noqa: PLC0415
     from shiguan.llm.template_rules import limit_rendering  # noqa: PLC0415
 
     definition, name = _with_sections_aside(definition), _title(definition)
@@ -122,7 +121,7 @@ def _built(definition: dict[str, Any]) -> "ModePipeline":
     try:
         pipeline = ModePipeline.from_dict(definition)
         for _, part in pipeline.walk():
-            if isinstance(environment := getattr(part, "_env", None), Environment):
+            if (environment := template_environment(part)) is not None:
                 limit_rendering(environment)
         return pipeline
     except Exception as error:  # Haystack raises whatever a component's __init__ raised.
