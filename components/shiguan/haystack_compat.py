@@ -12,7 +12,17 @@ try:
 except ImportError:  # Haystack 3, where every pipeline can run asynchronously
     from haystack import Pipeline as AsyncPipeline  # type: ignore[assignment]
 
-__all__ = ["AsyncPipeline", "ObservedPipeline", "allow_types", "open_async_client", "template_environment", "with_meta"]
+__all__ = [
+    "AsyncPipeline",
+    "ElasticsearchHooks",
+    "ObservedPipeline",
+    "QdrantHooks",
+    "allow_types",
+    "elasticsearch_filter",
+    "open_async_client",
+    "template_environment",
+    "with_meta",
+]
 
 
 def allow_types(checked: Any) -> None:
@@ -71,3 +81,37 @@ async def open_async_client(generator: Any) -> Any:
     if generator.async_client is None:
         await generator.warm_up_async()
     return generator.async_client
+
+
+class ElasticsearchHooks:
+    """What Haystack's store for Elasticsearch and its retriever call: a checked client, and a search of our own."""
+
+    server: Any
+    bm25_retrieval: Callable[..., Any]
+
+    def _ensure_initialized(self) -> None:
+        # Haystack's own keeps a client whose first call failed, and makes the index.
+        self._client = self.server.client()
+
+    def _bm25_retrieval(self, query: str, **options: Any) -> Any:
+        return self.bm25_retrieval(query, **options)
+
+
+class QdrantHooks:
+    """What Haystack's store for Qdrant and its retriever call."""
+
+    server: Any
+    query_by_embedding: Callable[..., Any]
+
+    def _initialize_client(self) -> None:
+        self._client = self.server.client()
+
+    def _query_by_embedding(self, query_embedding: list[float], **options: Any) -> Any:
+        return self.query_by_embedding(query_embedding, **options)
+
+
+def elasticsearch_filter(filters: dict[str, Any]) -> dict[str, Any]:
+    """Write filters as Elasticsearch reads them."""
+    from haystack_integrations.document_stores.elasticsearch.filters import _normalize_filters  # noqa: PLC0415
+
+    return _normalize_filters(filters)
