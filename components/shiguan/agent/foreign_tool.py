@@ -23,8 +23,7 @@ class ForeignTool(AgentTool):
     def __init__(self, tool: Tool) -> None:
         self.tool_name = tool.name
         self.tool = tool
-        # `MCPTool` has no public attribute for it.
-        self.address = str(getattr(getattr(tool, "_server_info", None), "url", "") or "")
+        self.address = _address_of(tool)
 
     def definition(self, language: str) -> Tool:  # noqa: ARG002  # a server has only one language
         """Ask the server for the arguments of its tool; the description is the file's."""
@@ -53,6 +52,14 @@ class ForeignTool(AgentTool):
             reason = f"`{self.tool_name}` failed at its server ({type(behind).__name__})"
             raise ToolError(reason, passing=isinstance(behind, TimeoutError | ConnectionError)) from error
         return {"documents": [found_outside(self.tool_name, text, title="", address=self.address)] if text else []}
+
+
+def _address_of(tool: Tool) -> str:
+    """Return the address of a tool's server, which `MCPTool` writes and has no attribute for."""
+    try:
+        return str(tool.to_dict()["data"]["server_info"]["url"] or "")
+    except (KeyError, TypeError, ValueError):  # a tool without a server, or one that cannot be written
+        return ""
 
 
 def _text_of(result: Any) -> str:
