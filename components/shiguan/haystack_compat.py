@@ -28,7 +28,7 @@ __all__ = [
 def allow_types(checked: Any) -> None:
     """Let Haystack 3 load the classes of a file that our own check has passed; Haystack 2 loads any class."""
     try:
-        from haystack.core.serialization import allow_deserialization_module  # noqa: PLC0415
+        from haystack.core.serialization import allow_deserialization_module  # type: ignore[attr-defined]  # noqa: PLC0415
     except ImportError:
         return
     if isinstance(checked, dict) and isinstance(type_ := checked.get("type"), str) and "." in type_:
@@ -57,13 +57,13 @@ class ObservedPipeline(AsyncPipeline):
         *more: Any,
         **options: Any,
     ) -> Mapping[str, Any]:
-        async def run(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        async def run(inputs: Any) -> Mapping[str, Any]:
             return await AsyncPipeline._run_component_async(component_name, component, inputs, *more, **options)
 
         return await self.run_component(component_name, component_inputs, run)
 
 
-def template_environment(component: Any) -> Environment | None:
+def template_environment(component: Any) -> Any:
     """Return what a component of Haystack renders templates with, if it renders any."""
     found = getattr(component, "_env", None)
     return found if isinstance(found, Environment) else None
@@ -86,27 +86,21 @@ async def open_async_client(generator: Any) -> Any:
 class ElasticsearchHooks:
     """What Haystack's store for Elasticsearch and its retriever call: a checked client, and a search of our own."""
 
-    server: Any
-    bm25_retrieval: Callable[..., Any]
-
-    def _ensure_initialized(self) -> None:
+    def _ensure_initialized(self: Any) -> None:
         # Haystack's own keeps a client whose first call failed, and makes the index.
         self._client = self.server.client()
 
-    def _bm25_retrieval(self, query: str, **options: Any) -> Any:
+    def _bm25_retrieval(self: Any, query: str, **options: Any) -> Any:
         return self.bm25_retrieval(query, **options)
 
 
 class QdrantHooks:
     """What Haystack's store for Qdrant and its retriever call."""
 
-    server: Any
-    query_by_embedding: Callable[..., Any]
-
-    def _initialize_client(self) -> None:
+    def _initialize_client(self: Any) -> None:
         self._client = self.server.client()
 
-    def _query_by_embedding(self, query_embedding: list[float], **options: Any) -> Any:
+    def _query_by_embedding(self: Any, query_embedding: list[float], **options: Any) -> Any:
         return self.query_by_embedding(query_embedding, **options)
 
 

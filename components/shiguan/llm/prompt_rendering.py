@@ -58,7 +58,7 @@ def chat_prompt_builder(source: str, name: str) -> ChatPromptBuilder:
     environment.loader = FunctionLoader(layer_source)
     limit_rendering(environment)
     # Haystack compiles the template anew for every prompt, which takes longer than the search.
-    environment.from_string = cache(environment.from_string)  # type: ignore[method-assign, assignment]
+    environment.from_string = cache(environment.from_string)
     return builder
 
 

@@ -39,7 +39,8 @@ class StreamingChatGenerator(OpenAIChatGenerator):
         client = await open_async_client(self)
         if not isinstance(client.chat.completions, _Completions):
             client.chat.completions = _Completions(client)
-        token = _opened.set(streams := [])
+        streams: list[_Events] = []
+        token = _opened.set(streams)
         try:
             return await super().run_async(
                 messages, streaming_callback, generation_kwargs, tools=tools, tools_strict=tools_strict
@@ -61,7 +62,7 @@ class _Completions(AsyncCompletions):
         super().__init__(client)
         self._of = client
 
-    async def create(self, **given: Any) -> Any:  # type: ignore[override]
+    async def create(self, **given: Any) -> Any:
         prompt = {"messages": given["messages"], **(given.get("extra_body") or {})}
         reply = await super().create(**{**given, "messages": [], "extra_body": prompt})
         if type(reply) is not AsyncStream:  # whole, or a tracer has wrapped it and wants to see what is read

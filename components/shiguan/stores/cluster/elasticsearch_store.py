@@ -29,9 +29,9 @@ _DOCUMENT_KEYS = frozenset(
 )
 
 
-class ElasticsearchStore(
+class ElasticsearchStore(  # type: ignore[misc]  # as above
     TenantGuarded, ElasticsearchIndex, ElasticsearchHooks, PipelineStore, ElasticsearchDocumentStore
-):  # type: ignore[misc]  # as above
+):
     """
     Keeps passages, by their words or by id alone, in one index of an Elasticsearch cluster.
 

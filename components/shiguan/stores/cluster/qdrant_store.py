@@ -103,7 +103,7 @@ class QdrantStore(TenantGuarded, QdrantHooks, PipelineStore, QdrantDocumentStore
         )
         self.embedding_model = embedding_model
         self.keyword_fields = keyword_fields
-        self.config = {
+        self.config: dict[str, Any] = {
             "vectors_config": models.VectorParams(
                 size=embedding_dim, distance=self.get_distance(self.similarity), on_disk=on_disk
             ),
