@@ -58,7 +58,7 @@ def _address_of(tool: Tool) -> str:
     """Return the address of a tool's server, which `MCPTool` writes and has no attribute for."""
     try:
         return str(tool.to_dict()["data"]["server_info"]["url"] or "")
-    except (KeyError, TypeError, ValueError):  # a tool without a server, or one that cannot be written
+    except Exception:  # no server, or a tool that cannot be written
         return ""
 
 
