@@ -27,7 +27,8 @@ class ForeignTool(AgentTool):
 
     def definition(self, language: str) -> Tool:  # noqa: ARG002  # a server has only one language
         """Ask the server for the arguments of its tool; the description is the file's."""
-        self.tool.warm_up()
+        if hasattr(self.tool, "warm_up"):  # in Haystack 3 only tools that need it have it
+            self.tool.warm_up()
         length = len(json.dumps(self.tool.parameters))
         if length > _LONGEST_SCHEMA:
             raise ToolError(f"its arguments are described in {length:,} characters, more than {_LONGEST_SCHEMA:,}")
