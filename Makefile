@@ -7,34 +7,43 @@ export TOKENIZERS_PARALLELISM := false
 # Where the environment forbids byte code, every start would compile what it imports again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo serve test slow test-browser pictures test-transformers test-llm lint types gate record fmt integration docs reference bars quality clean
+.PHONY: demo serve test test-haystack3 slow test-browser pictures test-transformers test-llm lint types gate record fmt integration docs reference bars quality clean
 
 # Byte code is written when a module is first imported: most of what is installed never is.
 INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile --editable
 # What needs torch has an environment of its own, so that the tests in the other one show that nothing else does.
 HEAVY := .venv-transformers
 
-$(VENV)/bin/python $(HEAVY)/bin/python:
+# Haystack 2.31, the reference, is what every other environment has; the newest 3 has one of its own.
+HAYSTACK := "haystack-ai>=2.31,<3"
+NEWER := .venv-haystack3
+
+$(VENV)/bin/python $(HEAVY)/bin/python $(NEWER)/bin/python:
 	@$(PYTHON) -m venv $(@D)/..
 
 $(VENV)/installed: pyproject.toml | $(VENV)/bin/python
 	@echo "Installing Shiguan into $(VENV) (the first time takes a minute) ..."
-	@$(BIN)/python $(INSTALL) "."
+	@$(BIN)/python $(INSTALL) "." $(HAYSTACK)
 	@touch $@
 
 $(VENV)/installed-serve: pyproject.toml | $(VENV)/bin/python
 	@echo "Installing Shiguan with its server into $(VENV) (the first time takes a minute) ..."
-	@$(BIN)/python $(INSTALL) ".[serve]"
+	@$(BIN)/python $(INSTALL) ".[serve]" $(HAYSTACK)
 	@touch $(VENV)/installed $@
 
 $(VENV)/installed-dev: pyproject.toml | $(VENV)/bin/python
 	@echo "Installing Shiguan with what its tests need into $(VENV) (the first time takes some minutes) ..."
-	@$(BIN)/python $(INSTALL) ".[dev]"
+	@$(BIN)/python $(INSTALL) ".[dev]" $(HAYSTACK)
 	@touch $(VENV)/installed $@
 
 $(HEAVY)/installed: pyproject.toml | $(HEAVY)/bin/python
 	@echo "Installing Shiguan with torch into $(HEAVY) (the first time takes some minutes) ..."
-	@$(HEAVY)/bin/python $(INSTALL) ".[dev,transformers]"
+	@$(HEAVY)/bin/python $(INSTALL) ".[dev,transformers]" $(HAYSTACK)
+	@touch $@
+
+$(NEWER)/installed: pyproject.toml | $(NEWER)/bin/python
+	@echo "Installing Shiguan with Haystack 3 into $(NEWER) (the first time takes some minutes) ..."
+	@$(NEWER)/bin/python $(INSTALL) ".[dev]" "haystack-ai>=3,<4"
 	@touch $@
 
 demo: $(VENV)/installed  ## ingest the sample book, ask it five questions
@@ -46,8 +55,12 @@ serve: $(VENV)/installed-serve  ## the page, with the sample book in it, in your
 	@$(BIN)/shiguan ingest .data/an-lushan-rebellion.epub --data-dir .data/demo
 	@$(BIN)/shiguan serve --open --port $(PORT) --data-dir .data/demo
 
+FAST := -m pytest -q -n 2 --dist loadfile -m "not integration and not slow and not transformers and not browser"
 test: $(VENV)/installed-dev  ## every test that needs no server, key, network or torch
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not integration and not slow and not transformers and not browser"
+	OMP_NUM_THREADS=1 $(BIN)/python $(FAST)
+
+test-haystack3: $(NEWER)/installed  ## the same tests, on the newest Haystack 3
+	OMP_NUM_THREADS=1 $(NEWER)/bin/python $(FAST)
 
 slow: $(VENV)/installed-dev  ## the long ones: servers, kills, whole sets, a hundred thousand cases
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "slow and not integration and not transformers and not browser"
@@ -120,4 +133,4 @@ quality: $(VENV)/installed-dev  ## what each part of the retrieval pays, on the 
 	$(BIN)/python -m bench.quality.answer_bars --keep .data/bars
 
 clean:
-	rm -rf $(VENV) $(HEAVY) $(LLM) $(PAGE_LINT) .data dist build
+	rm -rf $(VENV) $(HEAVY) $(NEWER) $(LLM) $(PAGE_LINT) .data dist build

@@ -173,11 +173,11 @@ class HaystackInMemory(_HaystackSystem):
         self.pipeline.get_component("text_embedder").warm_up()
 
     def _build_pipeline(self) -> None:
-        from haystack import AsyncPipeline
         from haystack.components.retrievers.in_memory import InMemoryBM25Retriever, InMemoryEmbeddingRetriever
         from haystack.core.serialization import component_from_dict
 
         from shiguan import load_pipeline
+        from shiguan.haystack_compat import AsyncPipeline
         from shiguan.retrieval.language_balancer import LanguageBalancer
         from shiguan.retrieval.parent_document_fetcher import ParentDocumentFetcher
 

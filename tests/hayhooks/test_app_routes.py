@@ -9,10 +9,10 @@ from inspect import signature
 from pathlib import Path
 
 import pytest
-from haystack import AsyncPipeline
 from tests.doubles.asgi_caller import AsgiCall
 
 from shiguan.errors import ConfigurationError, UnsafePipelineError
+from shiguan.haystack_compat import AsyncPipeline
 from shiguan.serving import service
 from shiguan.serving.engine import AnswerRequest
 from shiguan.serving.long_work import LongWork

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from haystack import AsyncPipeline, Document, Pipeline, component
+from haystack import Document, Pipeline, component
 from tests.doubles.small_library import TENANT
 
 from shiguan.engine.loading import OTHER_FILES, describe_mode, load_pipeline
 from shiguan.engine.runner import Runner
+from shiguan.haystack_compat import AsyncPipeline
 
 PIPELINES = Path(__file__).resolve().parents[2] / "pipelines"
 FILES = sorted(path for path in PIPELINES.glob("*/*.yml") if path.stem != "models")

@@ -8,13 +8,14 @@ import time
 from collections import Counter
 
 import pytest
-from haystack import AsyncPipeline, Document, Pipeline
+from haystack import Document, Pipeline
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 from tests.security.mutant_parts import spoken
 from tests.security.wirings import AGENT, EDGE_STORE, MEMORY_INDEX, NAMES, Caller, kinds, wiring
 
 from shiguan.checking.pipeline_check import check_pipeline
 from shiguan.errors import RefusedError
+from shiguan.haystack_compat import AsyncPipeline
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 
 TEXTS = {"ours": "Guo Ziyi took the capital back.", "theirs": "Guo Ziyi wrote a letter that nobody else shall read."}

@@ -5,7 +5,7 @@ import random
 from contextlib import suppress
 
 import pytest
-from haystack import AsyncPipeline, Document
+from haystack import Document
 from haystack.core.errors import PipelineRuntimeError
 from haystack.errors import FilterError
 from haystack.utils.filters import document_matches_filter
@@ -14,6 +14,7 @@ from tests.security.test_tenant_mutants import InOrder, without_models
 
 from shiguan.engine.loading import load_stores, mappings, pruned, read_definition
 from shiguan.errors import RefusedError
+from shiguan.haystack_compat import AsyncPipeline
 from shiguan.retrieval.parent_document_fetcher import ParentDocumentFetcher
 from shiguan.retrieval.tenant_filter import TenantFilter
 from shiguan.stores.embedded.qdrant_edge_bm25_retriever import QdrantEdgeBM25Retriever

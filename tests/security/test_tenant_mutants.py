@@ -7,13 +7,14 @@ from collections import Counter
 from functools import cache
 
 import pytest
-from haystack import AsyncPipeline, Document, component
+from haystack import Document, component
 from haystack.core.errors import PipelineRuntimeError
 from tests.security.mutant_parts import THEIRS, checked, load, spoken
 from tests.security.tenant_mutants import FILES, mutants
 
 from shiguan.checking.pipeline_check import check_pipeline
 from shiguan.engine.loading import load_stores, mappings, pruned
+from shiguan.haystack_compat import AsyncPipeline
 from shiguan.memory import conversation_reader
 from shiguan.tenants import TenantGuarded
 

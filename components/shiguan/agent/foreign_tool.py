@@ -23,12 +23,12 @@ class ForeignTool(AgentTool):
     def __init__(self, tool: Tool) -> None:
         self.tool_name = tool.name
         self.tool = tool
-        # `MCPTool` has no public attribute for it.
-        self.address = str(getattr(getattr(tool, "_server_info", None), "url", "") or "")
+        self.address = _address_of(tool)
 
     def definition(self, language: str) -> Tool:  # noqa: ARG002  # a server has only one language
         """Ask the server for the arguments of its tool; the description is the file's."""
-        self.tool.warm_up()
+        if hasattr(self.tool, "warm_up"):  # in Haystack 3 only tools that need it have it
+            self.tool.warm_up()
         length = len(json.dumps(self.tool.parameters))
         if length > _LONGEST_SCHEMA:
             raise ToolError(f"its arguments are described in {length:,} characters, more than {_LONGEST_SCHEMA:,}")
@@ -53,6 +53,14 @@ class ForeignTool(AgentTool):
             reason = f"`{self.tool_name}` failed at its server ({type(behind).__name__})"
             raise ToolError(reason, passing=isinstance(behind, TimeoutError | ConnectionError)) from error
         return {"documents": [found_outside(self.tool_name, text, title="", address=self.address)] if text else []}
+
+
+def _address_of(tool: Tool) -> str:
+    """Return the address of a tool's server, which `MCPTool` writes and has no attribute for."""
+    try:
+        return str(tool.to_dict()["data"]["server_info"]["url"] or "")
+    except Exception:  # no server, or a tool that cannot be written
+        return ""
 
 
 def _text_of(result: Any) -> str:

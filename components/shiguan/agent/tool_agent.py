@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from haystack import Document, component, default_from_dict, logging
@@ -211,7 +211,7 @@ class _Research:
         system = self.messages[0]
         text = (system.text or "").replace(_TOOLBOX, f"<tools>\n{lines}\n</tools>")
         if system.is_from("system") and text != system.text:
-            self.messages[0] = replace(ChatMessage.from_system(text), _meta=system.meta)
+            self.messages[0] = ChatMessage.from_system(text, meta=system.meta)
 
     async def _ask_until_answered(self) -> ChatMessage | None:
         """Return the answer, empty if the model gave none; None if no model could be called."""
@@ -234,7 +234,7 @@ class _Research:
             if last or not step.calls:
                 # The text alone, with the marks of the prompt that began the conversation.
                 text, self.unanswered = ("", "unfinished") if step.calls else (step.text, "failed")
-                return replace(ChatMessage.from_assistant(text), _meta={**reply.meta, **self.marks})
+                return ChatMessage.from_assistant(text, meta={**reply.meta, **self.marks})
             observations = await self._observe(step.calls, MOST_TOOL_CALLS - made)
             made += sum(seen.outcome != "too_many" for seen in observations)
             self.messages += [

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from haystack.dataclasses import ChatMessage, ChatRole
 from jinja2.exceptions import SecurityError, TemplateError
 
 from shiguan.errors import ConfigurationError
+from shiguan.haystack_compat import template_environment, with_meta
 from shiguan.llm.prompt_rendering import (
     chat_prompt_builder,
     messages_sha256,
@@ -127,7 +127,7 @@ class PromptFileBuilder:
         self._hash = prompt_hash(source)
         # A file that replaces a shipped one gets the variables of the shipped one.
         asked = source if prompt is None else load_prompt(prompt, shipped=True)
-        self._use = layers_used(self._builder._env, asked, self._name)
+        self._use = layers_used(template_environment(self._builder), asked, self._name)
         self._profile = read_profile(profile)
         self._examples = read_examples(examples)
         for kind, name in (("persona", persona or self._profile["persona"] or _DEFAULT_PERSONA), ("rules", self._mode)):
@@ -232,7 +232,7 @@ class PromptFileBuilder:
             },
         }
         old = set(map(id, earlier))
-        return {"prompt": [one if id(one) in old else replace(one, _meta={**one.meta, **marks}) for one in sent]}
+        return {"prompt": [one if id(one) in old else with_meta(one, **marks) for one in sent]}
 
     def _render(self, variables: dict[str, Any]) -> list[ChatMessage]:
         try:

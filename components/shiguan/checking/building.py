@@ -22,6 +22,7 @@ from shiguan.checking.definition import Component, Definition, Feed, Socket, lis
 from shiguan.checking.parameters import IS_CODE, takes_only_code
 from shiguan.checking.reading import Finding, Place, flaw, shortened
 from shiguan.errors import ConfigurationError
+from shiguan.haystack_compat import allow_types
 from shiguan.limited_process import without_limits
 
 HAYSTACK_ROLES = {
@@ -128,6 +129,7 @@ class BuiltPipeline:
                 if whole.type not in component.registry:
                     raise ConfigurationError(f"`{whole.type}` is not a component")
                 spec = {"type": whole.type, "init_parameters": deepcopy(dict(whole.parameters))}
+                allow_types(spec)
                 with _harmless():
                     return component_from_dict(component.registry[whole.type], spec, whole.name)
             except MemoryError:

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from haystack import AsyncPipeline, Document
+from haystack import Document
 from haystack.dataclasses import StreamingChunk
 
 from shiguan.answer.citation_extractor import CitationExtractor
@@ -15,6 +15,7 @@ from shiguan.claims.claim_stream import ClaimStream, end_with_marks
 from shiguan.engine.answer_object import listed
 from shiguan.engine.mode import Mode
 from shiguan.errors import AnswerError
+from shiguan.haystack_compat import AsyncPipeline
 from shiguan.llm.calls import is_available
 from shiguan.llm.run import Run
 from shiguan.tenants import of_tenant

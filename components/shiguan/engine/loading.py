@@ -112,9 +112,8 @@ def _title(definition: dict[str, Any]) -> str:
 
 def _built(definition: dict[str, Any]) -> "ModePipeline":
     # Finding a file, or refusing it, must not wait for the import of Haystack.
-    from jinja2 import Environment  # noqa: PLC0415
-
     from shiguan.engine.mode_pipeline import ModePipeline  # noqa: PLC0415
+    from shiguan.haystack_compat import template_environment  # noqa: PLC0415
     from shiguan.llm.template_rules import limit_rendering  # noqa: PLC0415
 
     definition, name = _with_sections_aside(definition), _title(definition)
@@ -122,7 +121,7 @@ def _built(definition: dict[str, Any]) -> "ModePipeline":
     try:
         pipeline = ModePipeline.from_dict(definition)
         for _, part in pipeline.walk():
-            if isinstance(environment := getattr(part, "_env", None), Environment):
+            if (environment := template_environment(part)) is not None:
                 limit_rendering(environment)
         return pipeline
     except Exception as error:  # Haystack raises whatever a component's __init__ raised.
@@ -266,6 +265,8 @@ def load_stores(deployment: str, *, conversations: bool = False, data_dir: str |
     """Build a deployment's stores without the components around them; that of conversations only if it has one."""
     from haystack.core.serialization import default_from_dict, import_class_by_name  # noqa: PLC0415
 
+    from shiguan.haystack_compat import allow_types  # noqa: PLC0415
+
     # Opening a store must not import the converters and embedders that filled it.
     index = read_definition(deployment, "index", build=False)
     specs = {
@@ -282,6 +283,7 @@ def load_stores(deployment: str, *, conversations: bool = False, data_dir: str |
         if (spec := _parameter(mode, CONVERSATION, "conversation_store")) is not None:
             specs["conversations"] = spec
     _set_data_dir(specs, data_dir)
+    allow_types(specs)
     return {kind: default_from_dict(import_class_by_name(spec["type"]), spec) for kind, spec in specs.items()}
 
 

@@ -1,30 +1,22 @@
 """The pipeline of a mode, which takes its inputs by the names that its file declares."""
 
-import asyncio
 from collections import UserDict
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import nullcontext
+from copy import deepcopy
 from typing import Any
 
-from haystack import AsyncPipeline, Document, logging
-from haystack.core.errors import PipelineRuntimeError
-from haystack.core.pipeline.base import (
-    _COMPONENT_INPUT,
-    _COMPONENT_OUTPUT,
-    _COMPONENT_VISITS,
-    ComponentPriority,
-    _validate_component_output_keys,
-)
-from haystack.core.pipeline.utils import _deepcopy_with_exceptions
+from haystack import Document
+from haystack.core.component import Component
 from haystack.dataclasses import GeneratedAnswer
+from haystack.tools import Tool, Toolset
 
+from shiguan.haystack_compat import ObservedPipeline
 from shiguan.llm.run import current_run
 from shiguan.text.passages import SharedDocument
 
-logger = logging.getLogger(__name__)
 
-
-class ModePipeline(AsyncPipeline):
+class ModePipeline(ObservedPipeline):
     """
     Haystack's pipeline, with the inputs of the mode's file.
 
@@ -35,38 +27,19 @@ class ModePipeline(AsyncPipeline):
     Each component that runs is a stage of the current `Run`, if there is one.
     """
 
-    @staticmethod
-    async def _run_component_async(
-        component_name: str,
-        component: dict[str, Any],
-        component_inputs: dict[str, Any],
-        component_visits: dict[str, int],
-        parent_span: Any = None,
-        **_: Any,
+    async def run_component(
+        self,
+        name: str,
+        inputs: Mapping[str, Any],
+        run: Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]],
     ) -> Mapping[str, Any]:
-        # As Haystack's, but for how inputs are copied: docs/decisions/0035 has the times.
-        run, instance = current_run(), component["instance"]
-        inputs = {name: _copied(value) for name, value in component_inputs.items()}
-        traced = AsyncPipeline._create_component_span(component_name, instance, component_inputs, parent_span)
-        with run.stage(component_name) if run else nullcontext() as stage, traced as span:
-            span.set_content_tag(_COMPONENT_INPUT, component_inputs)
-            logger.info("Running component {component_name}", component_name=component_name)
-            try:
-                if getattr(instance, "__haystack_supports_async__", False):
-                    outputs = await instance.run_async(**inputs)
-                else:
-                    outputs = await asyncio.to_thread(instance.run, **inputs)
-            except Exception as error:
-                raise PipelineRuntimeError.from_exception(component_name, type(instance), error) from error
-            if not isinstance(outputs, Mapping):
-                raise PipelineRuntimeError.from_invalid_output(component_name, type(instance), outputs)
-            _validate_component_output_keys(component_name, component, outputs)
-            component_visits[component_name] += 1
-            span.set_tag(_COMPONENT_VISITS, component_visits[component_name])
-            span.set_content_tag(_COMPONENT_OUTPUT, outputs)
-            if run and stage:
-                run.count_outputs(component_inputs, outputs, stage.started)
-        return outputs
+        """Run a component as a stage, with copies of its inputs that take less time: docs/decisions/0035."""
+        question = current_run()
+        with question.stage(name) if question else nullcontext() as stage:
+            outputs = await run(_Inputs(inputs))
+            if question and stage:
+                question.count_outputs(inputs, outputs, stage.started)
+        return _Outputs(outputs)
 
     async def run_async_generator(
         self, data: dict[str, Any], include_outputs_from: set[str] | None = None, concurrency_limit: int = 4
@@ -83,19 +56,6 @@ class ModePipeline(AsyncPipeline):
         nested = self.by_component(data)
         async for outputs in super().run_async_generator(nested, include_outputs_from, concurrency_limit):
             yield {component: dict(values) for component, values in outputs.items()}
-
-    @staticmethod
-    def _calculate_priority(comp: dict[str, Any], comp_inputs: dict[str, list[dict[str, Any]]]) -> ComponentPriority:
-        # Whenever a component ends Haystack looks at all of them, and most are blocked: one that ran and got no new
-        # input since, and one that still waits for an input.
-        if comp["visits"] and not any(given["sender"] for values in comp_inputs.values() for given in values):
-            return ComponentPriority.BLOCKED
-        if any(socket.is_mandatory and not comp_inputs.get(name) for name, socket in comp["input_sockets"].items()):
-            return ComponentPriority.BLOCKED
-        return AsyncPipeline._calculate_priority(comp, comp_inputs)
-
-    def _write_component_outputs(self, **of_component: Any) -> Mapping[str, Any]:
-        return _Outputs(super()._write_component_outputs(**of_component))
 
     def by_component(self, data: dict[str, Any]) -> dict[str, Any]:
         """Map values to the components and sockets that the file's `inputs` name for them."""
@@ -114,6 +74,17 @@ class ModePipeline(AsyncPipeline):
                 component, socket = target.split(".")
                 nested.setdefault(component, {})[socket] = value
         return nested
+
+
+class _Inputs(UserDict[str, Any]):
+    """The inputs of a component, which Haystack copies before the component gets them."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
+        return _copied(dict(self))  # type: ignore[no-any-return]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the inputs as a tracer records them."""
+        return dict(self)
 
 
 class _Outputs(UserDict[str, Any]):
@@ -142,7 +113,22 @@ def _copied(value: Any) -> Any:
         twin = object.__new__(kind)
         twin.__dict__.update({name: _copied(item) for name, item in vars(value).items()})
         return twin
-    return _deepcopy_with_exceptions(value)
+    return _copied_otherwise(value)
+
+
+def _copied_otherwise(value: Any) -> Any:
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(_copied, value))
+    if isinstance(value, list | tuple | set):
+        return type(value)(map(_copied, value))
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in value.items()}
+    if isinstance(value, Component | Tool | Toolset):
+        return value
+    try:
+        return deepcopy(value)
+    except Exception:  # a client, a lock: passed on as it is
+        return value
 
 
 _UNCHANGING = frozenset({str, int, float, bool, type(None)})

@@ -7,11 +7,11 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Seq
 from contextlib import aclosing
 from typing import Any, TypeVar, cast
 
-from haystack import AsyncPipeline
 from haystack.core.errors import PipelineRuntimeError
 from haystack.errors import FilterError
 
 from shiguan.errors import AnswerError, RefusedError, ShiguanError, TimeLimitError, error_behind
+from shiguan.haystack_compat import AsyncPipeline
 from shiguan.llm.run import Run
 
 Result = TypeVar("Result")
@@ -81,14 +81,17 @@ async def run_pipeline(
     are dropped.
     """
     started = time.perf_counter()
+    at_work: list[str] = []
     timer = asyncio.timeout(run.limits.request)
+    # Noted just before the limit: Haystack 3 ends what was running before it passes the cancellation on.
+    noting = asyncio.get_running_loop().call_later(run.limits.request or 0, lambda: at_work.extend(run.running))
     try:
         with run.entered():
             try:
                 async with timer:
                     final = await _outputs(pipeline, data, run, set(wanted), on_outputs)
             finally:
-                at_work = run.running
+                noting.cancel()
                 await run.stop()
     except PipelineRuntimeError as error:
         ours = error_behind(error)

@@ -79,9 +79,13 @@ def _pipeline(definition: str) -> Any:
     sys.modules.setdefault("torch", None)  # type: ignore[arg-type]
     from haystack import Pipeline  # noqa: PLC0415
 
+    from shiguan.haystack_compat import allow_types  # noqa: PLC0415
+
     # The converters' reports on a file come back with its documents.
     logging.disable(logging.ERROR)
-    return Pipeline.from_dict(json.loads(definition))
+    content = json.loads(definition)
+    allow_types(content["components"])
+    return Pipeline.from_dict(content)
 
 
 def _converted(definition: str, source: "Path | ByteStream") -> dict[str, Any]:

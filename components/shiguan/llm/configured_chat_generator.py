@@ -1,6 +1,5 @@
 """The chat generator of all stages: calls the language models that the environment or a file names, if any."""
 
-from dataclasses import replace
 from threading import Lock
 from typing import Any, get_args
 
@@ -9,6 +8,7 @@ from haystack.dataclasses import ChatMessage, StreamingCallbackT
 from haystack.tools import ToolsType
 
 from shiguan.errors import AnswerError, BudgetError, EndpointError
+from shiguan.haystack_compat import with_meta
 from shiguan.llm.calls import blocking, estimate_tokens
 from shiguan.llm.endpoint import OpenAIEndpoint
 from shiguan.llm.model_settings import Role, read_model_roles
@@ -173,7 +173,7 @@ class ConfiguredChatGenerator(Serializable):
             else:
                 marks = {name: meta[name] for name in _PROMPT_MARKS if name in meta}
                 marks |= {"stood_in": True} if model is not models[0] else {}
-                marked = [replace(reply, _meta={**reply.meta, **marks}) for reply in replies]
+                marked = [with_meta(reply, **marks) for reply in replies]
                 return {"replies": marked, "warnings": []}
         if self.role != "answer":
             raise failure

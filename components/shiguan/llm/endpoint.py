@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from haystack import logging
-from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk, TextContent
+from haystack.dataclasses import ChatMessage, StreamingCallbackT, StreamingChunk
 from haystack.tools import ToolsType
 from haystack.utils import Secret
 
@@ -219,7 +219,8 @@ async def _close_with_loop(client: "OpenAIChatGenerator") -> AsyncIterator[None]
     try:
         yield
     finally:
-        await client.async_client.close()
+        if client.async_client is not None:
+            await client.async_client.close()
 
 
 def _patience(timeout: float) -> float:
@@ -248,10 +249,12 @@ def _checked(replies: list[ChatMessage]) -> list[ChatMessage]:
     if any(reply.meta.get("finish_reason") is None for reply in replies):
         raise ConnectionError("the answer broke off before its end")
 
-    def whole(part: Any) -> Any:
-        return TextContent(_whole_characters(text_of_parts(part.text))) if isinstance(part, TextContent) else part
-
-    return [replace(reply, _content=[*map(whole, reply._content)]) for reply in replies]
+    return [
+        reply
+        if reply.text is None or (text := _whole_characters(text_of_parts(reply.text))) == reply.text
+        else ChatMessage.from_assistant(text, reply.meta, reply.name, reply.tool_calls, reasoning=reply.reasoning)
+        for reply in replies
+    ]
 
 
 def _whole_characters(text: str) -> str:

@@ -9,7 +9,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from jinja2 import FunctionLoader, StrictUndefined
 from jinja2.exceptions import SecurityError, TemplateError
 
 from shiguan.errors import ConfigurationError
+from shiguan.haystack_compat import template_environment, with_meta
 from shiguan.llm.prompts import (
     layer_source,
     layers_used,
@@ -47,16 +47,17 @@ def chat_prompt_builder(source: str, name: str) -> ChatPromptBuilder:
         builder = ChatPromptBuilder(template=source, required_variables="*")
     except TemplateError as error:
         raise ConfigurationError(f"Prompt `{name}` is not a valid template: {error}. Correct it.") from error
+    environment = template_environment(builder)
     # Haystack renders a missing attribute as nothing; an incomplete prompt must not be sent.
-    builder._env.undefined = StrictUndefined
+    environment.undefined = StrictUndefined
     # Lines with only a tag leave no empty lines, so that a prompt reads like its file.
-    builder._env.trim_blocks = True
-    builder._env.lstrip_blocks = True
+    environment.trim_blocks = True
+    environment.lstrip_blocks = True
     # `include` reaches layers and no other file.
-    builder._env.loader = FunctionLoader(layer_source)
-    limit_rendering(builder._env)
+    environment.loader = FunctionLoader(layer_source)
+    limit_rendering(environment)
     # Haystack compiles the template anew for every prompt, which takes longer than the search.
-    builder._env.from_string = cache(builder._env.from_string)  # type: ignore[method-assign, assignment]
+    environment.from_string = cache(environment.from_string)
     return builder
 
 
@@ -85,7 +86,7 @@ def render_prompt(name: str, **variables: Any) -> list[ChatMessage]:
     if not messages:
         raise ConfigurationError(f"Prompt `{name}` renders no message. Wrap its text in message blocks.")
     marks = {"prompt": name, "prompt_hash": digest}
-    return [replace(message, _meta={**message.meta, **marks}) for message in messages]
+    return [with_meta(message, **marks) for message in messages]
 
 
 @cache
@@ -97,7 +98,7 @@ def _prepared(name: str, own: Path | None) -> tuple[ChatPromptBuilder, str, froz
 
 def _variables(name: str, source: str) -> frozenset[str]:
     builder = chat_prompt_builder(source, name)
-    return layers_used(builder._env, source, name).variables | set(builder.variables)
+    return layers_used(template_environment(builder), source, name).variables | set(builder.variables)
 
 
 def check_own_prompts() -> None:

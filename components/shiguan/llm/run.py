@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from threading import RLock
 from typing import Any, TypeVar
@@ -16,6 +16,7 @@ from haystack import logging
 from haystack.dataclasses import ChatMessage
 
 from shiguan.errors import BudgetError
+from shiguan.haystack_compat import with_meta
 from shiguan.llm.model_settings import Budget
 
 logger = logging.getLogger(__name__)
@@ -250,10 +251,7 @@ class Run:
             self.usage[name] = self.usage.get(name, 0) + many
         about = {"role": "", "model": first.get("model"), "prompt": first.get("prompt"), **call}
         self.note_call(began, about, tokens, price(tokens) if price else None)
-        return [
-            replace(reply, _meta={**reply.meta, _COUNTED: True}) if isinstance(reply, ChatMessage) else reply
-            for reply in replies
-        ]
+        return [with_meta(reply, **{_COUNTED: True}) if isinstance(reply, ChatMessage) else reply for reply in replies]
 
     def count_outputs(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], began: float) -> None:
         """Count the calls of a component by its outputs, unless they were counted before."""

@@ -1,12 +1,20 @@
 """Haystack's chat generator, with a faster way to read streamed replies."""
 
 from collections.abc import AsyncIterator
-from typing import Any, cast
+from contextvars import ContextVar
+from typing import Any
 
+from haystack import component
 from haystack.components.generators.chat import OpenAIChatGenerator
-from haystack.dataclasses import ChatMessage
-from haystack.dataclasses.streaming_chunk import AsyncStreamingCallbackT
-from openai import AsyncStream
+from haystack.dataclasses import ChatMessage, StreamingCallbackT
+from haystack.tools import ToolsType
+from openai import AsyncOpenAI, AsyncStream
+from openai.resources.chat import AsyncCompletions
+
+from shiguan.haystack_compat import open_async_client
+
+_opened: ContextVar[list["_Events"]] = ContextVar("shiguan_streams")
+"""The streams of the current call, which are closed at its end."""
 
 
 class StreamingChatGenerator(OpenAIChatGenerator):
@@ -17,24 +25,51 @@ class StreamingChatGenerator(OpenAIChatGenerator):
     takes three times as long. Connections, errors and the reading of events remain the client's.
     """
 
-    def _prepare_api_call(self, **given: Any) -> dict[str, Any]:
-        arguments = super()._prepare_api_call(**given)
-        if arguments["openai_endpoint"] == "create":
-            arguments["extra_body"] = {"messages": arguments["messages"], **(arguments.get("extra_body") or {})}
-            arguments["messages"] = []
-        return arguments
-
-    async def _handle_async_stream_response(
-        self, chat_completion: Any, callback: AsyncStreamingCallbackT
-    ) -> list[ChatMessage]:
-        if type(chat_completion) is not AsyncStream:  # a tracer has wrapped it, and wants to see what is read
-            return await super()._handle_async_stream_response(chat_completion, callback)
-        stream = AsyncStream[object](cast_to=object, response=chat_completion.response, client=self.async_client)
+    @component.output_types(replies=list[ChatMessage])
+    async def run_async(
+        self,
+        messages: list[ChatMessage] | str,
+        streaming_callback: StreamingCallbackT | None = None,
+        generation_kwargs: dict[str, Any] | None = None,
+        *,
+        tools: ToolsType | None = None,
+        tools_strict: bool | None = None,
+    ) -> dict[str, list[ChatMessage]]:
+        """Answer a prompt as Haystack's generator does."""
+        client = await open_async_client(self)
+        if not isinstance(client.chat.completions, _Completions):
+            client.chat.completions = _Completions(client)
+        streams: list[_Events] = []
+        token = _opened.set(streams)
         try:
-            async with stream:
-                return await super()._handle_async_stream_response(cast("AsyncStream[Any]", _Events(stream)), callback)
-        except TypeError as error:  # elsewhere it is a mistake in the call
+            return await super().run_async(
+                messages, streaming_callback, generation_kwargs, tools=tools, tools_strict=tools_strict
+            )
+        except TypeError as error:
+            if not streams:  # a mistake in the call
+                raise
             raise ValueError("the stream is not one of a chat completion") from error
+        finally:
+            _opened.reset(token)
+            for stream in streams:
+                await stream.close()
+
+
+class _Completions(AsyncCompletions):
+    """The client's way to complete a chat, without its objects."""
+
+    def __init__(self, client: AsyncOpenAI) -> None:
+        super().__init__(client)
+        self._of = client
+
+    async def create(self, **given: Any) -> Any:
+        prompt = {"messages": given["messages"], **(given.get("extra_body") or {})}
+        reply = await super().create(**{**given, "messages": [], "extra_body": prompt})
+        if type(reply) is not AsyncStream:  # whole, or a tracer has wrapped it and wants to see what is read
+            return reply
+        events = _Events(AsyncStream[object](cast_to=object, response=reply.response, client=self._of))
+        _opened.get().append(events)
+        return events
 
 
 def text_of_parts(content: Any) -> Any:

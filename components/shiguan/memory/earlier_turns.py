@@ -122,7 +122,8 @@ def in_turns(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     paired: list[ChatMessage] = []
     for message in messages:
         if paired and paired[-1].role == message.role:
-            paired[-1] = replace(message, _content=[*paired[-1]._content, *message._content])
+            text = "\n\n".join(one.text or "" for one in (paired[-1], message))
+            paired[-1] = (ChatMessage.from_user if message.is_from("user") else ChatMessage.from_assistant)(text)
         elif paired or message.role.value == "user":
             paired.append(message)
     return paired[: len(paired) // 2 * 2]

@@ -7,8 +7,8 @@ from threading import Lock
 from typing import Any, ClassVar
 
 from fastapi_openai_compat import ChatCompletion
-from haystack import AsyncPipeline
 
+from shiguan.haystack_compat import AsyncPipeline
 from shiguan.serving.authentication import Principal, check_tenant, current_principal
 from shiguan.serving.engine import AnswerRequest, Engine, current_engine, is_serving, read_request
 from shiguan.serving.error_replies import ApiError, counted

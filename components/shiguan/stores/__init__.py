@@ -1,7 +1,9 @@
 """The document stores, and what all of them have in common."""
 
 import asyncio
-from collections.abc import Iterator
+import inspect
+from collections.abc import Callable, Iterator
+from functools import wraps
 from typing import Any
 
 from haystack import Document
@@ -37,6 +39,13 @@ class PipelineStore(Serializable):
     asynchronous calls.
     """
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name in filter(lambda name: name.endswith("_async"), dir(cls)):
+            method = inspect.getattr_static(cls, name.removesuffix("_async"), None)
+            if inspect.isfunction(method) and getattr(cls, name).__module__.startswith("haystack"):
+                setattr(cls, name, _in_thread(method))
+
     async def write_documents_async(
         self: Any, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
     ) -> int:
@@ -57,3 +66,11 @@ class PipelineStore(Serializable):
         """Read the vectors of the documents that match, by their ids."""
         found = self.filter_documents(filters)
         return {document.id: document.embedding for document in found if document.embedding is not None}
+
+
+def _in_thread(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    async def twin(self: Any, *arguments: Any, **words: Any) -> Any:
+        return await asyncio.to_thread(getattr(self, method.__name__), *arguments, **words)
+
+    return twin

@@ -113,8 +113,7 @@ class QuotationSearch:
         tenant = of_tenant(self._tenant)
         ranked: list[tuple[int, Document]] = []
         for piece in pieces:
-            search = getattr(self._words, "bm25_retrieval", None) or self._words._bm25_retrieval
-            ranked += enumerate(search(piece, filters=tenant, top_k=max(8, limit // len(pieces))))
+            ranked += enumerate(self._words.bm25_retrieval(piece, filters=tenant, top_k=max(8, limit // len(pieces))))
         families: dict[str, list[Document]] = {}
         for _, child in sorted(ranked, key=lambda hit: hit[0]):
             families.setdefault(str(child.meta.get("parent_id") or child.id), []).append(child)

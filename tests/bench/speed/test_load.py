@@ -6,8 +6,9 @@ import yaml
 from bench.speed.load import main
 from bench.speed.load_clients import Target, ask_many
 from bench.speed.plain_hayhooks import plain_definition
-from haystack import AsyncPipeline
 from tests.doubles.stand_in_llm import Fault, StandInLlm
+
+from shiguan.haystack_compat import AsyncPipeline
 
 BODY = {"model": "any", "messages": [{"role": "user", "content": "Say: {question}"}]}
 

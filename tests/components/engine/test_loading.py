@@ -3,11 +3,12 @@ import sys
 
 import pytest
 import yaml
-from haystack import AsyncPipeline, component
+from haystack import component
 
 from shiguan.engine import loading
 from shiguan.engine.loading import list_modes, load_pipeline
 from shiguan.errors import ConfigurationError, UnsafePipelineError
+from shiguan.haystack_compat import AsyncPipeline
 
 GOOD = """\
 # tiny: for tests.

@@ -3,8 +3,7 @@
 from copy import deepcopy
 
 import pytest
-from haystack import AsyncPipeline, Document, component
-from haystack.core.component.types import InputSocket, Variadic, _empty
+from haystack import Document, component
 from haystack.core.pipeline.utils import _deepcopy_with_exceptions
 from haystack.dataclasses import ByteStream, ChatMessage, GeneratedAnswer
 from haystack.tools import Tool
@@ -110,22 +109,3 @@ def test_what_a_caller_gets_is_not_what_the_next_component_changes():
     found = pipeline.run({"source": {"kind": "shared"}}, include_outputs_from={"source"})["source"]
     assert [(document.meta, document.score) for document in found["documents"]] == [({"a": 1}, 0.5)]
     assert found["settings"] == {"inner": []}
-
-
-SOCKETS = {
-    "mandatory": InputSocket("mandatory", str, senders=["a"]),
-    "optional": InputSocket("optional", str, default_value="", senders=["b"]),
-    "several": InputSocket("several", Variadic[list[str]], senders=["a", "b"]),
-    "given": InputSocket("given", str, default_value=""),
-}
-GIVEN = st.lists(
-    st.fixed_dictionaries({"sender": st.sampled_from([None, "a", "b"]), "value": st.sampled_from(["v", _empty])}),
-    max_size=2,
-)
-
-
-@given(st.sets(st.sampled_from(sorted(SOCKETS))), st.integers(0, 2), st.data())
-def test_a_component_is_due_when_haystack_says_so(names, visits, data):
-    comp = {"input_sockets": {name: SOCKETS[name] for name in names}, "visits": visits}
-    inputs = data.draw(st.dictionaries(st.sampled_from(sorted(names)), GIVEN) if names else st.just({}))
-    assert ModePipeline._calculate_priority(comp, inputs) == AsyncPipeline._calculate_priority(comp, inputs)

@@ -5,7 +5,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from haystack import AsyncPipeline, Document, Pipeline, component
+from haystack import Document, Pipeline, component
 from haystack.dataclasses import ChatMessage
 
 from shiguan.claims.checker import CheckedClaim
@@ -15,6 +15,7 @@ from shiguan.errors import AnswerError, ConfigurationError, RefusedError
 from shiguan.grading.attempt_loop import AttemptLoop
 from shiguan.grading.attempts import Attempt
 from shiguan.grading.hallucination_grader import HallucinationGrader
+from shiguan.haystack_compat import AsyncPipeline
 
 LOOP = """
 components:

@@ -207,7 +207,6 @@ async def test_a_stream_is_read_as_haystack_reads_it(streamer, name):
 
 
 async def test_the_client_builds_no_object_of_a_token(streamer, monkeypatch):
-    """The reader hangs on a method of Haystack's; where that is renamed this test fails, and nothing else."""
     monkeypatch.setattr("openai._base_client.construct_type", lambda **_: pytest.fail("an object was built"))
     reply, chunks = await read(StreamingChatGenerator, streamer.url)
     assert (reply.text, len(chunks)) == ("Li Su took it.", 5)

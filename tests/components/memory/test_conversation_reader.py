@@ -4,12 +4,13 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from haystack import AsyncPipeline, Document
+from haystack import Document
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 from tests.components.memory.conftest import DocumentEmbedder, TextEmbedder, of
 
 from shiguan.conversations import Turn
 from shiguan.errors import RefusedError, StoreError
+from shiguan.haystack_compat import AsyncPipeline
 from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.memory.summary_tree import SummaryTree
 

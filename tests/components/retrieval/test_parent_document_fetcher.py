@@ -1,11 +1,12 @@
 from dataclasses import replace
 
 import pytest
-from haystack import AsyncPipeline, Document
+from haystack import Document
 from haystack.components.preprocessors import HierarchicalDocumentSplitter
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 
 from shiguan.errors import RefusedError
+from shiguan.haystack_compat import AsyncPipeline
 from shiguan.retrieval.parent_document_fetcher import ParentDocumentFetcher
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 

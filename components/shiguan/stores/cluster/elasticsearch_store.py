@@ -1,20 +1,20 @@
 """Haystack's Elasticsearch document store, for passages."""
 
-import asyncio
 import json
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from elasticsearch import AsyncElasticsearch
 from haystack.dataclasses import Document
 from haystack.document_stores.types import DuplicatePolicy
 from haystack_integrations.document_stores.elasticsearch import ElasticsearchDocumentStore
-from haystack_integrations.document_stores.elasticsearch.filters import _normalize_filters
+from haystack_integrations.document_stores.elasticsearch.document_store import BM25_SCALING_FACTOR
 
 from shiguan.errors import StoreError
+from shiguan.haystack_compat import ElasticsearchHooks, elasticsearch_filter
 from shiguan.stores import HIT_FIELDS, PipelineStore
 from shiguan.stores.cluster.elasticsearch_index import ElasticsearchIndex, cause
 from shiguan.stores.cluster.schema import passage_fields, servable, word_settings
@@ -29,7 +29,9 @@ _DOCUMENT_KEYS = frozenset(
 )
 
 
-class ElasticsearchStore(TenantGuarded, ElasticsearchIndex, PipelineStore, ElasticsearchDocumentStore):  # type: ignore[misc]  # as above
+class ElasticsearchStore(  # type: ignore[misc]  # as above
+    TenantGuarded, ElasticsearchIndex, ElasticsearchHooks, PipelineStore, ElasticsearchDocumentStore
+):
     """
     Keeps passages, by their words or by id alone, in one index of an Elasticsearch cluster.
 
@@ -81,16 +83,6 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchIndex, PipelineStore, Elast
     def _words(self) -> dict[str, Any]:
         return word_settings(self.bm25_fields or ()) if self.searched else {}
 
-    def _ensure_initialized(self) -> None:
-        # In place of Haystack's, which keeps a client whose first call failed and would make the index itself.
-        self._client = self.server.client()
-
-    def _create_async_client(self) -> AsyncElasticsearch:
-        raise NotImplementedError(
-            "ElasticsearchStore has no asynchronous client, which would belong to one event loop. Call the synchronous "
-            "method in a thread."
-        )
-
     def write_documents(  # type: ignore[override]  # the time of the refresh is not the caller's choice
         self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
     ) -> int:
@@ -127,7 +119,7 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchIndex, PipelineStore, Elast
 
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
         """Give the passages that match; up to a thousand, such as parents by id, come in one request."""
-        return [self._deserialize_document(hit) for hit in self._hits(filters, _PAGE, source=True)]
+        return [_passage(hit) for hit in self._hits(filters, _PAGE, source=True)]
 
     def list_ids(self, filters: dict[str, Any] | None = None) -> list[str]:
         """Give the ids of the passages that match, without reading the passages."""
@@ -197,7 +189,7 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchIndex, PipelineStore, Elast
             raise ValueError("`filters` must name what to delete, got none.")
         return self._delete(self.iter_ids(filters))
 
-    def _bm25_retrieval(
+    def bm25_retrieval(
         self,
         query: str,
         *,
@@ -206,39 +198,33 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchIndex, PipelineStore, Elast
         top_k: int = 10,
         scale_score: bool = False,
     ) -> list[Document]:
-        # Haystack's retriever sends AUTO by default, with which 2024 finds 2023.
+        """Find passages by their words; what Haystack's retriever calls."""
+        # It sends AUTO by default, with which 2024 finds 2023.
         exact = "0" if fuzziness == "AUTO" else fuzziness
         if top_k < 1:
             raise ValueError(f"`top_k` must be positive, got {top_k}.")
         checked = servable(filters, self.keyword_fields or ())
         if not query.strip():
             return []
-        found: list[Document] = super()._bm25_retrieval(
-            query, filters=checked, fuzziness=exact, top_k=top_k, scale_score=scale_score
+        words = {"query": query, "fuzziness": exact, "type": "most_fields", "operator": "OR"}
+        wanted: dict[str, Any] = {"must": [{"multi_match": words}]}
+        if checked:
+            wanted["filter"] = elasticsearch_filter(checked)
+        found = self._search(
+            query={"bool": wanted}, size=top_k, source={"includes": ["id", *HIT_FIELDS]}, track_total_hits=False
         )
-        return found
-
-    async def _bm25_retrieval_async(self, query: str, **options: Any) -> list[Document]:
-        return await asyncio.to_thread(self._bm25_retrieval, query, **options)
+        documents = [_passage(hit) for hit in found["hits"]["hits"]]
+        if not scale_score:
+            return documents
+        return [replace(one, score=1 / (1 + math.exp(-(one.score or 0.0) / BM25_SCALING_FACTOR))) for one in documents]
 
     def _query(self, filters: dict[str, Any] | None) -> dict[str, Any]:
         checked = servable(filters, self.keyword_fields or ())
-        return {"bool": {"filter": _normalize_filters(checked)}} if checked else {"match_all": {}}
+        return {"bool": {"filter": elasticsearch_filter(checked)}} if checked else {"match_all": {}}
 
     def _search(self, **body: Any) -> Any:
         with self.server.connected() as client:
             return self.server.whole(client.search(index=self.index, allow_partial_search_results=False, **body))
-
-    def _search_documents(self, **body: Any) -> list[Document]:
-        # In place of Haystack's, whose retrievers call it: it would take a part of an answer for the whole.
-        hits = self._search(**body, source={"includes": ["id", *HIT_FIELDS]}, track_total_hits=False)["hits"]["hits"]
-        return [self._deserialize_document(hit) for hit in hits]
-
-    def _deserialize_document(self, hit: dict[str, Any]) -> Document:
-        fields = dict(hit["_source"])
-        return SharedDocument(
-            id=fields.pop("id"), content=fields.pop("content", None), meta=fields, score=hit["_score"]
-        )
 
     def _hits(
         self, filters: dict[str, Any] | None, page: int, *, source: bool | dict[str, Any], after: str | None = None
@@ -259,3 +245,8 @@ class ElasticsearchStore(TenantGuarded, ElasticsearchIndex, PipelineStore, Elast
             if len(found["buckets"]) < _PAGE:
                 return
             after = {"after": found["after_key"]}
+
+
+def _passage(hit: dict[str, Any]) -> Document:
+    fields = dict(hit["_source"])
+    return SharedDocument(id=fields.pop("id"), content=fields.pop("content", None), meta=fields, score=hit["_score"])

@@ -1,6 +1,5 @@
 """Haystack's Qdrant document store, for the children's vectors."""
 
-import asyncio
 import time
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -9,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from haystack.dataclasses import Document
+from haystack.document_stores.errors import DuplicateDocumentError
 from haystack.document_stores.types import DuplicatePolicy
 from haystack_integrations.document_stores.qdrant import QdrantDocumentStore
 from haystack_integrations.document_stores.qdrant.converters import (
@@ -21,6 +21,7 @@ from qdrant_client.http import models
 from qdrant_client.http.exceptions import UnexpectedResponse
 
 from shiguan.errors import StoreError, StoreFormatError
+from shiguan.haystack_compat import QdrantHooks
 from shiguan.llm.run import warn
 from shiguan.stores import HIT_FIELDS, PipelineStore, is_model, other_vectors
 from shiguan.stores.cluster.schema import KEYWORD_FIELDS, NUMBER_FIELDS, servable
@@ -40,7 +41,7 @@ _OVERSAMPLING = 2.0
 _IN_MEMORY = ("source_id", "file_id", "source", "language")
 
 
-class QdrantStore(TenantGuarded, PipelineStore, QdrantDocumentStore):  # type: ignore[misc]  # fewer ways to count
+class QdrantStore(TenantGuarded, QdrantHooks, PipelineStore, QdrantDocumentStore):  # type: ignore[misc]  # fewer ways to count
     """
     Keeps children with their vectors in one collection of a Qdrant server.
 
@@ -102,8 +103,17 @@ class QdrantStore(TenantGuarded, PipelineStore, QdrantDocumentStore):  # type: i
         )
         self.embedding_model = embedding_model
         self.keyword_fields = keyword_fields
-        vectors, _ = self._prepare_collection_config(embedding_dim, self.get_distance(self.similarity))
-        self.config = {"vectors_config": vectors, **self._prepare_collection_params()}
+        self.config: dict[str, Any] = {
+            "vectors_config": models.VectorParams(
+                size=embedding_dim, distance=self.get_distance(self.similarity), on_disk=on_disk
+            ),
+            "on_disk_payload": self.on_disk_payload,
+            "hnsw_config": hnsw_config,
+            "optimizers_config": optimizers_config,
+            "quantization_config": quantization_config,
+            "shard_number": shard_number,
+            "replication_factor": replication_factor,
+        }
         self.server = Server("Qdrant", self._check)
         self._other_lately = lru_cache(1)(lambda _: self.other_vectors())
 
@@ -174,26 +184,26 @@ class QdrantStore(TenantGuarded, PipelineStore, QdrantDocumentStore):  # type: i
             )
         return indexes | {"id": models.KeywordIndexParams(type=keyword, on_disk=True, enable_hnsw=False)}
 
-    def _initialize_client(self) -> None:
-        # In place of Haystack's, which keeps a client whose first call failed and would make the collection itself.
-        self._client = self.server.client()
-
-    async def _initialize_async_client(self) -> None:
-        raise NotImplementedError(
-            "QdrantStore has no asynchronous client, which would belong to one event loop. Call the synchronous method "
-            "in a thread."
-        )
-
     def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE) -> int:
         """Store children in batches; when it returns, they are found."""
-        with self.server.connected() as client:
-            chosen = self._handle_duplicate_documents(documents, policy)
+        keeps = policy in (DuplicatePolicy.SKIP, DuplicatePolicy.FAIL)
+        chosen, client = self._new(documents, policy) if keeps else documents, self.server.client()
         refused: list[tuple[str, str]] = []
         for start in range(0, len(chosen), self.write_batch_size):
             refused += self._upsert(client, chosen[start : start + self.write_batch_size])
         if refused:
             raise self.server.refusal("write", refused, len(chosen), self.index)
         return len(chosen)
+
+    def _new(self, documents: list[Document], policy: DuplicatePolicy) -> list[Document]:
+        once = {document.id: document for document in reversed(documents)}
+        stored = self.existing_ids(list(once))
+        if stored and policy == DuplicatePolicy.FAIL:
+            raise DuplicateDocumentError(
+                f"{self.index} already has {', '.join(f'`{one}`' for one in sorted(stored)[:5])}. Write them with "
+                "another policy, or leave them out."
+            )
+        return [document for document in reversed(once.values()) if document.id not in stored]
 
     def write_vectors(self, documents: list[Document], *, model: str) -> int:
         """Store children with the vectors of an embedder, which is recorded; those of another one are not mixed."""
@@ -293,7 +303,7 @@ class QdrantStore(TenantGuarded, PipelineStore, QdrantDocumentStore):  # type: i
                 count += len(some)
         return count
 
-    def _query_by_embedding(  # type: ignore[override]  # thresholds and groups are left out
+    def query_by_embedding(
         self,
         query_embedding: list[float],
         filters: dict[str, Any] | None = None,
@@ -301,7 +311,7 @@ class QdrantStore(TenantGuarded, PipelineStore, QdrantDocumentStore):  # type: i
         scale_score: bool = False,
         **_: Any,
     ) -> list[Document]:
-        # In place of Haystack's, which its retriever calls: that one sets no search parameters and reads all payload.
+        """Find the nearest children; what Haystack's retriever calls, without its thresholds and groups."""
         if top_k < 1:
             raise ValueError(f"`top_k` must be positive, got {top_k}.")
         condition = self._condition(filters)
@@ -325,11 +335,6 @@ class QdrantStore(TenantGuarded, PipelineStore, QdrantDocumentStore):  # type: i
             )
             for point, payload in ((point, point.payload or {}) for point in answer.points)
         ]
-
-    async def _query_by_embedding_async(  # type: ignore[override]  # as above
-        self, query_embedding: list[float], **options: Any
-    ) -> list[Document]:
-        return await asyncio.to_thread(self._query_by_embedding, query_embedding, **options)
 
     def _made_by_others(self) -> bool:
         """Whether the vectors are another embedder's, which a warning says; looked up once a minute."""
