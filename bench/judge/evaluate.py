@@ -9,10 +9,12 @@ Measure the judge on what it was not trained on.
   other passages;
 - `across`: sentences of XQuAD and their translations, articles kept out, against changes and other sentences;
 - WiCE, the half kept out: claims and the best five windows of the page;
-- minimal pairs written by hand, where there is a folder of them.
+- minimal pairs written by hand, where there is a folder of them;
+- questions on *Moby-Dick* and 旧唐书: the eight windows with most of a question's words, in their order and in that of
+  the judge, and whether what it finds most likely tells questions with an answer from those without one.
 
-Of each: AUROC of true against false, and at thresholds with 1, 2 and 5 % of the false ones supported, the share of the
-true ones that are supported.
+Of each of the former: AUROC of true against false, and at thresholds with 1, 2 and 5 % of the false ones supported,
+the share of the true ones that are supported.
 """
 
 import argparse
@@ -20,7 +22,7 @@ import json
 import os
 import re
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +35,7 @@ from bench.quality.groundedness import auroc
 
 from bench.judge import sets
 from shiguan.text.sentences import sentence_spans
+from shiguan.text.terms import terms
 
 WINDOWS = 5
 """Of a long text, those nearest to a claim by its words are read."""
@@ -136,6 +139,61 @@ def _paragraphs(file: Path) -> list[str]:
     return re.findall(r"<p\b[^>]*>(.*?)</p>", file.read_text(encoding="utf-8"), re.DOTALL)
 
 
+def on_books(folder: Path, engine: Judge) -> Iterator[str]:
+    """Write which window stands first, and how well questions without an answer are told apart, for each book."""
+    yield "| questions on | a window answers | nothing does | first right: by words · judge | AUROC: words · judge |"
+    yield "|---|---:|---:|---|---|"
+    rows = [json.loads(line) for line in (folder / "books_qa" / "questions.jsonl").read_text("utf-8").splitlines()]
+    for book in (sets.HELD_OUT_BOOK, sets.CHAPTERS):
+        texts = [p for _, paragraphs in sets.chapters(folder / "epub" / f"{book}.epub") for p in paragraphs]
+        windows = _Windows(texts)
+        first: list[tuple[bool, bool]] = []
+        scores: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
+        for row in rows:
+            if row["book"] != f"{book}.epub" or row.get("cross") or row.get("history"):
+                continue
+            found = windows.nearest(row["question"])
+            quotes = [_squeezed(gold["quote"]) for gold in row.get("gold") or []]
+            right = [any(quote in _squeezed(text) for quote in quotes) for text, _ in found]
+            likely = engine.answers([(row["question"], text) for text, _ in found])
+            if row["answerable"] and any(right):
+                first.append((right[0], right[int(np.argmax(likely))]))
+            if not row["answerable"] or any(right):
+                scores[row["answerable"]].append((found[0][1], max(likely)))
+        areas = (auroc([s[at] for s in scores[True]], [s[at] for s in scores[False]]) for at in (0, 1))
+        shown = " · ".join(f"{np.mean(column):.2f}" for column in zip(*first, strict=True))
+        yield f"| {book} | {len(first)} | {len(scores[False])} | {shown} | {' · '.join(f'{a:.2f}' for a in areas)} |"
+
+
+def _squeezed(text: str) -> str:
+    return re.sub(r"\s+", "", text)
+
+
+class _Windows:
+    """Windows of three sentences, ranked by the rarity of the words that they share with a question."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.texts = []
+        for text in texts:
+            spans = sentence_spans(text)
+            self.texts += [
+                text[spans[at][0] : spans[min(len(spans), at + 3) - 1][1]][:900] for at in range(0, len(spans), 2)
+            ]
+        self._words = [frozenset(terms(text)) for text in self.texts]
+        self._counts = Counter(word for words in self._words for word in words)
+
+    def nearest(self, question: str, count: int = 8) -> list[tuple[str, float]]:
+        asked = {
+            word: float(np.log(len(self.texts) / self._counts[word])) for word in terms(question) if self._counts[word]
+        }
+        scored = [
+            (sum(weight for word, weight in asked.items() if word in words) / (30 + len(words)) ** 0.5, at)
+            for at, words in enumerate(self._words)
+        ]
+        scored.sort(key=lambda one: (-one[0], one[1]))
+        return [(self.texts[at], score) for score, at in scored[:count]]
+
+
 def table(
     cases: Sequence[Case], scores: Sequence[float], words: Sequence[Sequence[tuple[float, bool]]]
 ) -> Iterator[str]:
@@ -192,7 +250,8 @@ def main() -> None:
     cases = [case for case in cases if case.windows]
     found = [known[case.claim, case.windows] for case in cases]
     print("\n".join(table(cases, [score for score, _ in found], [marks for _, marks in found])))
-    print(f"\n{pairs} pairs, {1000 * spent / pairs:.1f} ms of CPU a pair")
+    print(f"\n{pairs} pairs, {1000 * spent / pairs:.1f} ms of CPU a pair\n")
+    print("\n".join(on_books(chosen.data, engine)))
 
 
 if __name__ == "__main__":

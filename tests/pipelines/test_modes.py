@@ -36,8 +36,8 @@ def test_without_an_llm_every_mode_quotes_the_sources(runner):
 
 @pytest.mark.parametrize(
     "query",
-    ["\0two-tax\0 reform\0", "\U0001f41f", "史" * 2000, "安禄山" * 666],
-    ids=["NULs between words", "one emoji", "2,000 times one character", "2,000 Han characters"],
+    ["\0two-tax\0 reform\0", "史" * 2000, "安禄山" * 666],
+    ids=["NULs between words", "2,000 times one character", "2,000 Han characters"],
 )
 def test_an_odd_question_finds_what_is_there_or_nothing(runner, query):
     answer = runner.ask(query, tenant_id="a")

@@ -181,7 +181,7 @@ def test_the_receipt_of_a_question_taken_apart_holds_its_prompt(library, two_hop
     kept = []
     with Runner("embedded", "advanced", data_dir=library, keep_receipt=kept.append, keep_prompts=True) as runner:
         runner.ask(HOPS, tenant_id="a")
-    assert "Answer: Li Su was born in Lintao" in kept[0].messages[-1]["text"]
+    assert "Answer: Li Su was born in Lintao" in kept[0].prompt["prompt_rendered"]["messages"][-1]["text"]
 
 
 @pytest.mark.parametrize("deployment", ["embedded", "elasticsearch_qdrant"])

@@ -137,7 +137,7 @@ class BuiltPipeline:
             except Exception as error:  # due to this file, or to this machine
                 problem = shortened(str(error).partition("\n")[0].rstrip(". "), 300)
                 here = isinstance(error, ImportError | OSError) or "environment variable" in problem
-                if not (here or "shiguan[" in problem):
+                if not (here or "needs the package" in problem):
                     taken = [
                         name for name in self._arguments(whole, "__init__") if name not in ("self", "args", "kwargs")
                     ]

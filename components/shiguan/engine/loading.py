@@ -125,7 +125,7 @@ def _built(definition: dict[str, Any]) -> "ModePipeline":
                 limit_rendering(environment)
         return pipeline
     except Exception as error:  # Haystack raises whatever a component's __init__ raised.
-        if "shiguan[" not in str(error):  # errors of the stores name their extra themselves
+        if "needs the package" not in str(error):  # errors of the stores name their extra themselves
             _require_extra(definition, name)
         raise ConfigurationError(
             f"The pipeline `{name}` could not be built: {error} Correct the file, or what it needs."

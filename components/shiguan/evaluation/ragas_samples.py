@@ -35,7 +35,7 @@ def ragas_samples(folder: Path) -> list[dict[str, Any]]:
 
 def ragas_dataset(folder: Path) -> Any:
     """
-    Return the answers of a run as a dataset for `ragas.evaluate`; needs `pip install "shiguan[ragas]"`.
+    Return the answers of a run as a dataset for `ragas.evaluate`; needs the extra `shiguan[ragas]`.
 
     :param folder: The folder of a finished run.
     :raises ImportError: If Ragas is not installed.

@@ -25,7 +25,7 @@ class TokenCounter:
     Counts tokens as the embedder does, without its prefixes and its marks of start and end.
 
     With a `model` it counts those of this model where tiktoken is installed, has the model's file and knows it
-    (`pip install "shiguan[tiktoken]"`); otherwise a warning says so.
+    (the extra `shiguan[tiktoken]`); otherwise a warning says so.
 
     A Chinese character is .7 of a token (1 in classical texts), an English word 1.3. Where the weights are not
     installed a Han character and four characters of other scripts stand for a token, and `warnings` says so.

@@ -214,7 +214,7 @@ class BrokenEmbedder:
 
 
 def test_the_embedder_lifts_what_is_said_in_other_words():
-    claim = ChatMessage.from_assistant("The army conquered Luoyang in 33 days [1].")
+    claim = ChatMessage.from_assistant("Men took days by clever tricks [1].")
     words = HallucinationGrader().run([claim], passages(ENGLISH))["verdicts"][0]
     meaning = HallucinationGrader(FakeEmbedder()).run([claim], passages(ENGLISH))["verdicts"][0]
     assert meaning["score"] > words["score"] + 0.02
@@ -226,8 +226,9 @@ def test_the_embedder_lifts_what_is_said_in_other_words():
         ("The village was moved up the hill by its weavers [1].", False),
         ("His army of 180,000 men took Luoyang within 33 days [1].", False),
         ("An Lushan rose against the Tang at Fanyang in the winter of 755 [1].", False),
-        ("The army conquered Luoyang in 33 days [1].", True),
-        ("The village was moved up the hill by its weavers [1]. The army conquered Luoyang in 33 days [1].", True),
+        ("The army conquered Luoyang in 33 days [1].", False),
+        ("Men took days by clever tricks [1].", True),
+        ("The village was moved up the hill by its weavers [1]. Men took days by clever tricks [1].", True),
     ],
 )
 def test_nothing_is_embedded_where_no_similarity_can_change_a_verdict(text, embedded):
@@ -244,7 +245,7 @@ def test_nothing_is_embedded_where_no_similarity_can_change_a_verdict(text, embe
 
 
 def test_a_broken_embedder_is_a_warning():
-    reply = [ChatMessage.from_assistant("An Lushan rose early [1].")]
+    reply = [ChatMessage.from_assistant("Men took days by clever tricks [1].")]
     result = HallucinationGrader(BrokenEmbedder()).run(reply, passages(ENGLISH))
     assert any("checked by words alone" in warning for warning in result["warnings"])
 

@@ -251,7 +251,7 @@ async def test_a_stream_may_have_only_passages_text_citations_and_end(served, pa
 
 
 async def test_a_basic_stream_ends_with_one_error(served, llm):
-    llm.rule("", "", fault=Fault(status=401))
+    llm.rule("", "", fault=Fault(status=400))
     told, done = lines(await served("/api/v1/rag/generate/stream?events=basic", GENERATE))
     assert ([one["type"] for one in told], done) == (["context", "error"], "[DONE]")
     assert told[-1]["error"]["type"] == "upstream_refused"
