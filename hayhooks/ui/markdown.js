@@ -1,7 +1,7 @@
 // Markdown as elements: bold, italics, headings, lists, tables, code and quotations, made of text and never of markup.
 // Sentences stay whole: each is an element around its emphasis, in as many blocks as it stands in.
 
-import { add, direction, h } from "./dom.js";
+import { direction, h } from "./dom.js";
 
 const DEEPEST = 6; // quotations and lists inside one another
 const FENCE = /^ {0,3}(`{3,}|~{3,})/u;

@@ -3,7 +3,7 @@
 import { call } from "./api.js";
 import { choices, prose, quotations, quotes, sources, tally } from "./answer.js";
 import { bookAt } from "./beside.js";
-import { add, direction, h } from "./dom.js";
+import { add, h } from "./dom.js";
 import { judgeBlock } from "./judge.js";
 import { place } from "./passage.js";
 import { said } from "./server.js";
