@@ -41,7 +41,7 @@ _FEWEST, _SENTENCES, _SHORT, _LONGEST = 2, 4, 400, 900
 _SHOWN, _REACH, _AWAY = ("time", "number", "reason"), 6, 0.1
 # An outline of a chapter with fewer headings quotes each passage, and at most so many; shorter sentences tell little.
 _FEWEST_HEADINGS, _LONGEST_OUTLINE, _TELLING = 3, 12, 60
-_APART = re.compile(r"\s*\[[^\[\]]*\]\s*")
+_APART = re.compile(r"\s*(?:\[[^\[\]]*\]|[—–-]*\s*《[^《》]{1,30}》[^。！？，；,;]{0,24})\s*")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
@@ -189,7 +189,7 @@ def _answering(sentences: Sequence[str], touched: Sequence[int], question: str, 
     def words(at: int) -> frozenset[str]:
         return frozenset(terms(sentences[at]))
 
-    # The name of a picture or the place of a note answers only where nothing else does.
+    # The name of a picture, the place of a note or the work that is quoted answers only where nothing else does.
     closest = max(touched, key=lambda at: (not _APART.fullmatch(sentences[at]), covered(weights, words(at))))
     scores: dict[int, float] = {closest: 0.0}
     for at in range(max(0, closest - _REACH), min(len(sentences), closest + _REACH + 1)):

@@ -32,7 +32,7 @@ from bench.quality.recording import CHANGED, OTHER_PASSAGES, RecordedModel
 from bench.quality.small_model import MODEL
 from haystack import Document
 
-from shiguan.answer import citation_extractor
+from shiguan.answer import unwritten
 from shiguan.engine.loading import pipeline_path
 from shiguan.errors import ModelMissingError, RefusedError
 from shiguan.evaluation.questions import GoldPassage, Question, QuestionSet, read_golden_set
@@ -77,7 +77,7 @@ def measured(tmp_path_factory):
         ),
     }
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(citation_extractor, "NOTHING_BELOW", 0.7)
+        patch.setattr(unwritten, "NOTHING_BELOW", 0.7)
         unsure = ("{claim_matcher: *claim_matcher}", "{claim_matcher: *claim_matcher, closest_below: 0.7}")
         found["refusing too much"] = variant("refusing", unsure)
     with pytest.MonkeyPatch.context() as patch:

@@ -66,8 +66,11 @@ def test_a_quotation_is_a_block_with_its_closest_sentence_in_bold():
     assert answer.data.endswith(f"\n\n{written}")
 
 
-def test_the_name_of_a_picture_is_not_the_closest_sentence():
-    text = "He took it back.\n\n[Image: In 757 Guo Ziyi took Chang'an back]"
+@pytest.mark.parametrize(
+    "apart", ["[Image: In 757 Guo Ziyi took Chang'an back]", "《Guo Ziyi took Chang'an back》元和七年十月"]
+)
+def test_the_name_of_a_picture_or_of_a_quoted_work_is_not_the_closest_sentence(apart):
+    text = f"He took it back.\n\n{apart}"
     answer = run([passage(text, sentence=text)])
     (citation,) = answer.meta["citations"]
     start, end = citation["sentence"]

@@ -195,7 +195,9 @@ def test_a_mode_whose_extra_is_missing_is_one_sentence_that_names_it(monkeypatch
     for type_ in [type_ for type_ in component.registry if ".embedders.sentence_transformers." in type_]:
         monkeypatch.delitem(component.registry, type_)
     monkeypatch.setattr(loading, "find_spec", lambda name: None)
-    with pytest.raises(ConfigurationError, match=r"^The pipeline `elasticsearch_qdrant/simple` embeds.*\[transformers\]"):
+    with pytest.raises(
+        ConfigurationError, match=r"^The pipeline `elasticsearch_qdrant/simple` embeds.*\[transformers\]"
+    ):
         load_pipeline("elasticsearch_qdrant", "simple")
 
 

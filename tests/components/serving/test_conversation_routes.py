@@ -179,7 +179,8 @@ async def test_random_requests_of_two_tenants_see_nothing_of_each_other(server, 
                 own = chance.choice([filters[tenant], {"operator": "AND", "conditions": conditions}])
                 with suppress(RefusedError):
                     read = reader.run(chance.choice(ASKED), own, conversation_id=name)
-                    recalled = [*(answer.data for answer in read.get("answers", ())), read.get("memory", "")]
+                    ended = read.get("outcome")
+                    recalled = [*(ended.texts if ended else ()), read.get("memory", "")]
                     seen["fragments"] += any(recalled)
                     told(tenant, repr([recalled, read.get("summary"), read.get("history"), read.get("messages")]))
             case 6:
