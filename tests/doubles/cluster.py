@@ -65,8 +65,10 @@ def _with_small_model(name, node):
     if name in _PACKAGED:
         kept = {key: value for key, value in node["init_parameters"].items() if key == "meta_fields_to_embed"}
         node |= {"type": _PACKAGED[name], "init_parameters": kept}
-    elif name == "SentenceTransformersSimilarityRanker":
-        node["type"] = "shiguan.retrieval.best_window_ranker.BestWindowRanker"
+    elif name == "TransformersSimilarityRanker":
+        inner = {"type": node["type"], "init_parameters": {"model": node["init_parameters"]["model"]}}
+        parameters = {"top_k": node["init_parameters"]["top_k"], "ranker": inner}
+        node |= {"type": "shiguan.retrieval.best_window_ranker.BestWindowRanker", "init_parameters": parameters}
     elif name == "QdrantStore":
         node["init_parameters"] |= {"embedding_dim": 384, "embedding_model": "intfloat/multilingual-e5-small"}
 
