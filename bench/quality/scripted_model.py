@@ -29,7 +29,7 @@ _PROMPTS = {
     "goal_restater": r"state in one sentence what the person is after|用一句话说明此人想要知道什么",
     "answer_grader": r'"completeness"',
     "sub_question_answerer": r'"key"',
-    "summary_tree": r'"summary"',
+    "summary_tree": r'"summary": ',
     "context_builder": r'"summaries"',
 }
 
