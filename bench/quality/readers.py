@@ -41,6 +41,7 @@ from shiguan.context.context_builder import Strategy
 from shiguan.engine.runner import Runner
 from shiguan.evaluation.json_lines import read_json_lines
 from shiguan.evaluation.provenance import TENANT, ingest_corpus
+from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.models.token_counter import TokenCounter
 from shiguan.text.dictionary import translated_terms
 from shiguan.text.languages import detect_language
@@ -315,6 +316,8 @@ def main(arguments: list[str] | None = None) -> int:
         os.environ["OPENAI_BASE_URL"] = stack.enter_context(serving(model))
         stack.callback(os.environ.pop, "OPENAI_BASE_URL")
         wanted = {"strategy": options.strategy, "token_budget": options.budget}
+        if options.strategy == "summarize":
+            wanted["chat_generator"] = ConfiguredChatGenerator(role="helper")
         readers = Readers(options.data, options.keep, model, {name: value for name, value in wanted.items() if value})
         for name, (files, cases) in all_cases(options.data, options.count).items():
             if options.sets and name not in options.sets:

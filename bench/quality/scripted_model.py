@@ -29,7 +29,8 @@ _PROMPTS = {
     "goal_restater": r"state in one sentence what the person is after|用一句话说明此人想要知道什么",
     "answer_grader": r'"completeness"',
     "sub_question_answerer": r'"key"',
-    "summary_tree": r'"summary"',
+    "summary_tree": r'"summary": ',
+    "context_builder": r'"summaries"',
 }
 
 
@@ -85,6 +86,7 @@ class ScriptedModel:
                 "answer_grader": lambda _: json.dumps(
                     {"claims": [], "support": 9, "relevance": 9, "completeness": 9, "clarity": 9}
                 ),
+                "context_builder": self._summaries,
                 "sub_question_answerer": lambda prompt: json.dumps({"answer": self._answer(prompt), "key": ""}),
             }
             return helpers[kind](text)
@@ -101,6 +103,15 @@ class ScriptedModel:
         else:
             reply |= {"source": "database"}
         return json.dumps(reply, ensure_ascii=False)
+
+    def _summaries(self, prompt: str) -> str:
+        """Sum up each source as the sentences of it that answer; one without any is left out."""
+        found: dict[str, str] = {}
+        for number, text in _SOURCE.findall(prompt):
+            hits = (_sentence_with(text, side, number) for side in self.script.sides)
+            if said := " ".join(dict.fromkeys(hit.rpartition(" [")[0] for hit in hits if hit)):
+                found[number] = said
+        return json.dumps({"summaries": found}, ensure_ascii=False)
 
     def _answer(self, prompt: str) -> str:
         """Say, of each side, the sentence of a source that has it, with its mark; nothing if a side is missing."""

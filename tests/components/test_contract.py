@@ -120,7 +120,7 @@ GIVEN = {
     "ConfiguredChatGenerator": {
         "model": "m", "role": "judge", "timeout": 3.0, "max_retries": 2, "generation_kwargs": {"temperature": 0.5},
     },
-    "ContextBuilder": {"token_budget": 1000, "strategy": "dynamic", "style": "brackets"},
+    "ContextBuilder": {"token_budget": 1000, "strategy": "summarize", "style": "brackets", "chat_generator": LLM},
     "ConversationReader": {
         "conversation_store": SQLiteConversationStore("somewhere"), "document_store": STORE,
         "text_embedder": E5TextEmbedder(), "token_budget": 700,

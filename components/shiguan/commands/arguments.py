@@ -9,7 +9,7 @@ from typing import Any
 
 QUESTION_OPTIONS = tuple(
     "rewrite_method wordings retrieval scope confidence_threshold temperature max_tokens task profile references "
-    "citation_format source_characters language instructions persona when".split()
+    "citation_format source_characters without_search language instructions persona when".split()
 )
 QUESTION_LISTS = {"source": "sources", "section": "sections"}
 

@@ -1,14 +1,20 @@
 """Turns ranked parents into one bounded, numbered context with the same text every time."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count as count_from
 from typing import Any, Literal, get_args
 
 from haystack import Document, component, logging
+from haystack.components.generators.chat.types import ChatGenerator
 
+from shiguan.llm.calls import NO_LLM, ask_llm_async, blocking, is_available, warm_up_generator
+from shiguan.llm.json_replies import json_object
+from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import SOURCE_END, SourceStyle, neutral_text, numbered, render_sources, source_header
 from shiguan.models.token_counter import TokenCounter
+from shiguan.text.languages import detect_language
 from shiguan.text.passages import (
     Span,
     cut_span,
@@ -19,12 +25,13 @@ from shiguan.text.passages import (
     window_spans,
     with_gaps,
 )
+from shiguan.text.questions import fault_of_goal
 from shiguan.text.sentences import sentence_spans
 from shiguan.text.terms import covered, question_weights
 
 logger = logging.getLogger(__name__)
 
-Strategy = Literal["truncate", "window", "dynamic", "hierarchical"]
+Strategy = Literal["truncate", "window", "dynamic", "hierarchical", "summarize"]
 # From this similarity of term shingles on, 0 to 1, the lower-ranked of two passages is left out.
 _DUPLICATE = 0.9
 _ANY_NUMBER = 10
@@ -33,7 +40,11 @@ _LEAST_SHARE = 120
 # The weight for `dynamic` of a passage with none of the question's words; one that has all of them weighs one more.
 _LEAST_WEIGHT = 0.2
 # The meta fields that say what a model has read of a passage.
-_READ = ("cut", "kept")
+_READ = ("cut", "kept", "summed_up")
+# Summaries may take one token in so many of the budget; each has at most `_SUMMARY` tokens and its header.
+_SUMMARIES_SHARE, _SUMMARY = 3, 60
+# The passages that one call sums up have together at most so many times the budget's tokens.
+_MOST_SUMMED = 4
 
 
 @dataclass(frozen=True)
@@ -61,6 +72,9 @@ class ContextBuilder:
     - `dynamic`: like `window`, with a larger share for a passage that has more of the question's words.
     - `hierarchical`: of each passage its headings and the matched sentences with the one before and after; then, best
       first, the whole passage instead, while it fits.
+    - `summarize`: whole passages, and of those that do not fit in two thirds of the budget what they say about the
+      question, summed up by a model in one call. Claims are checked against the passages, not against the summaries.
+      What the model does not sum up usably is left out, as `truncate` does; a warning says so.
 
     A passage that has a number keeps it, and one that is in an earlier message of the prompt is referred to by it; new
     ones get the numbers after the highest, best first. A line `…` marks a gap.
@@ -68,6 +82,8 @@ class ContextBuilder:
     In the rendered context everything that looks like a delimiter, a citation mark or a role is made harmless. The
     documents that are returned keep the original text, as one stretch that has everything that was read, so that a
     citation's place in it is a place in the stored parent.
+
+    Reply of the model: an object with `summaries`, texts by the number of the passage.
 
     Example:
     ```python
@@ -90,16 +106,19 @@ class ContextBuilder:
         style: SourceStyle = "tags",
         separator: str = "\n",
         model: str | None = None,
+        chat_generator: ChatGenerator | None = None,
     ) -> None:
         """
         Set the limits and the form.
 
         :param token_budget: The most tokens in the context, headers included.
-        :param strategy: What is read of each passage: `truncate`, `window`, `dynamic` or `hierarchical`.
+        :param strategy: What is read of each passage: `truncate`, `window`, `dynamic`, `hierarchical` or
+            `summarize`.
         :param style: How a passage begins: `tags`, as above, or `brackets`, `[Source 1] (File: tang.epub, Page: 63)`.
             Passages in earlier messages have tags in any case.
         :param separator: What stands between two passages.
         :param model: A model whose tokens tiktoken counts, such as `gpt-4.1-mini`; None for the embedder's tokens.
+        :param chat_generator: The model of `summarize`; None for none.
         :raises ValueError: If the budget is not positive, or the strategy or the style unknown.
         """
         if token_budget < 1:
@@ -113,14 +132,16 @@ class ContextBuilder:
         self.style = style
         self.separator = separator
         self.model = model
+        self.chat_generator = chat_generator
         self._counter = TokenCounter(model)
 
     def warm_up(self) -> None:
-        """Load the tokenizer; a second call does nothing."""
+        """Load the tokenizer and prepare the nested generator; a second call does nothing."""
         self._counter.warm_up()
+        warm_up_generator(self.chat_generator)
 
     @component.output_types(documents=list[Document], context=str, warnings=list[str])
-    def run(
+    async def run_async(
         self,
         documents: list[Document],
         query: str = "",
@@ -132,20 +153,25 @@ class ContextBuilder:
 
         :param documents: Parents, best first or with scores; those without text are left out. They are chosen by rank
             and ordered by number: that in their meta or in `shown`, or one after the highest of these.
-        :param query: The question; read by `dynamic`.
+        :param query: The question; read by `dynamic` and `summarize`.
         :param shown: The passages that already have a number, as `meta.number`; those with content are in earlier
             messages of the prompt.
         :returns: `documents`, those in the prompt by their numbers, earlier ones too, with `meta.number` from 1 and, if
             not read whole, the stretch that was read as content, `meta.cut`, its [start, end] in the stored parent, and
-            `meta.kept`, the spans within it where gaps are marked; `context`, the rendered text; `warnings` about what
-            was cut or did not fit.
+            `meta.kept`, the spans within it where gaps are marked, or `meta.summed_up`, the summary that was read of
+            the content; `context`, the rendered text; `warnings` about what was cut or did not fit.
         """
         self.warm_up()
-        kept = _without_duplicates(documents)
-        chosen, warnings = self._chosen(kept, query)
+        earlier = {document.id: document for document in shown or [] if document.content is not None}
+        kept = await asyncio.to_thread(_without_duplicates, documents)
+        chosen, warnings = await asyncio.to_thread(self._chosen, kept, query)
+        if self.strategy == "summarize" and len(chosen) < len(kept):
+            summaries, faults = await self._summaries(kept, query, earlier)
+            if summaries:
+                chosen, warnings = await asyncio.to_thread(self._chosen, kept, query, summaries)
+            warnings += faults
         given = [each for each in (*(shown or []), *documents) if isinstance(each.meta.get("number"), int)]
         numbers: dict[str, int] = {document.id: document.meta["number"] for document in reversed(given)}
-        earlier = {document.id: document for document in shown or [] if document.content is not None}
         free = count_from(max(numbers.values(), default=0) + 1)
         new = [entry.document.id for entry in chosen if entry.document.id not in numbers]
         numbers.update(zip(new, free, strict=False))
@@ -161,7 +187,57 @@ class ContextBuilder:
             "warnings": [*self._counter.warnings, *warnings],
         }
 
-    def _chosen(self, kept: Sequence[Document], query: str) -> tuple[list[_Entry], list[str]]:
+    run = blocking(run_async)
+
+    async def _summaries(
+        self, kept: Sequence[Document], query: str, earlier: Mapping[str, Document]
+    ) -> tuple[dict[str, _Entry], list[str]]:
+        """Have the passages summed up for which the summaries' share of the budget is needed; also return warnings."""
+        share = self.token_budget // _SUMMARIES_SHARE
+        left, expected, wanted = self.token_budget - share, share, list[Document]()
+        for document in kept:
+            cost = self._cost(_Entry(document))
+            if cost <= left or document is kept[0]:
+                left -= cost
+            elif document.id not in earlier and (expected := expected - self._header(document) - _SUMMARY // 2) >= 0:
+                wanted.append(document)
+        if not wanted:
+            return {}, []
+        summaries: dict[str, _Entry] = {}
+        fault = NO_LLM
+        if is_available(self.chat_generator):
+            most = self.token_budget * _MOST_SUMMED // len(wanted)
+            parts = [each if self._cost(_Entry(each)) <= most else self._cut(each, most) for each in wanted]
+            sources = render_sources(numbered(part, number) for number, part in enumerate(parts, start=1))
+            prompt = render_prompt(
+                "context_builder", context=sources, query=neutral_text(query), language=detect_language(query)
+            )
+            reply = await ask_llm_async(self.chat_generator, prompt)
+            found = (json_object(reply.text, "summaries") or {}).get("summaries")
+            texts = found if isinstance(found, dict) else {}
+            for number, (document, part) in enumerate(zip(wanted, parts, strict=True), start=1):
+                summary = self._cut_summary(texts.get(str(number)))
+                wrong = reply.failure or fault_of_goal(summary, part.content or "", part.content or "")
+                if texts and not summary:
+                    wrong = "the LLM wrote nothing about them"
+                entry = _Entry(replace(document, meta={**document.meta, "summed_up": summary}), summary)
+                if not wrong and (share := share - self._cost(entry)) < 0:
+                    wrong = "they had no room left"
+                fault = wrong or fault
+                if not wrong:
+                    summaries[document.id] = entry
+        missing = len(wanted) - len(summaries)
+        many = f"{missing} of {len(wanted)} passages that did not fit the context were not summed up ({fault})."
+        return summaries, [many] if missing else []
+
+    def _cut_summary(self, text: object) -> str:
+        line = " ".join(neutral_text(text).split()) if isinstance(text, str) else ""
+        start, end = cut_span(line, [], _SUMMARY, self._counter.count)
+        return line[start:end]
+
+    def _chosen(
+        self, kept: Sequence[Document], query: str, summaries: Mapping[str, _Entry] | None = None
+    ) -> tuple[list[_Entry], list[str]]:
         chosen: list[_Entry] = []
         warnings: list[str] = []
         left = self.token_budget - self._counter.count(render_sources([]))
@@ -169,25 +245,28 @@ class ContextBuilder:
         if self.strategy == "dynamic":
             weights = question_weights(query)
             shares = [_LEAST_WEIGHT + covered(weights, passage_terms(each.content or "")) for each in kept]
-        by_piece = kept if self.strategy == "hierarchical" else []
-        pieces = [_around(numbered(document, rank)) for rank, document in enumerate(by_piece, start=1)]
-        least = [self._cost(piece) for piece in pieces]
+        pieces = dict(summaries or {})
+        if self.strategy == "hierarchical":
+            pieces = {document.id: _around(document) for document in kept}
+        least = [self._cost(pieces[document.id]) if document.id in pieces else 0 for document in kept]
         for rank, document in enumerate(kept, start=1):
             entry = _Entry(numbered(document, len(chosen) + 1))
             if self.strategy in ("window", "dynamic"):
                 share = int(left * shares[rank - 1] / sum(shares[rank - 1 :]))
                 entry = self._shortened(entry.document, max(share, min(_LEAST_SHARE, left)))
-            elif self.strategy == "hierarchical" and self._cost(entry) > left - sum(least[rank:]):
-                entry = pieces[rank - 1]
+            elif pieces and self._cost(entry) > left - sum(least[rank:]):
+                entry = pieces.get(document.id, entry)
+            # Only a summary, or the best passage, takes the room of the summaries that follow.
+            room = left - sum(least[rank:]) if summaries and entry.text is None else left
             cost = self._cost(entry)
             if cost > left and not chosen:
-                entry = _Entry(self._cut(entry.document, left))
+                entry = _Entry(self._cut(entry.document, room))
                 cost = self._cost(entry)
                 warnings.append(
                     f"The best passage was cut to fit the context of {self.token_budget} tokens. "
                     "Raise `token_budget` to read it whole."
                 )
-            if cost <= left or not chosen:
+            if cost <= room or not chosen:
                 chosen.append(entry)
                 left -= cost
         if len(chosen) < len(kept) / 2:

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 _WITHOUT_CLAIMS = ("closest", "not_found", "quoted", "recalled", "refused", "unsearched")
 """Statuses of answers that make no claims of their own; later turns see at most one sentence of them."""
-_READ = ("number", "cut", "kept")
+_READ = ("number", "cut", "kept", "summed_up")
 _AT_ONCE = 2
 
 

@@ -24,7 +24,7 @@ ReferenceFormat = Literal["plain", "markdown", "html"]
 WRITING = ("temperature", "max_tokens")
 ENGINE_OPTIONS = (
     *("sources", "sections", "when", "temperature", "max_tokens", "conversation_id", "budget"),
-    *("strict", "references", "citation_format", "source_characters"),
+    *("strict", "references", "citation_format", "source_characters", "without_search"),
 )
 """Options that the engine handles itself; of these only `conversation_id` goes to a component, too."""
 _NOT_IN_RECEIPTS = {"conversation_id", "history", "budget"}
@@ -144,6 +144,11 @@ class AskOptions(BaseModel, extra="forbid"):
     citation_format: ReferenceFormat | None = Field(None, description="How that list is written; by default `plain`.")
     source_characters: int | None = Field(
         None, ge=0, le=20_000, description="How much of each passage that was read comes as `content`; by default 200."
+    )
+    without_search: bool | None = Field(
+        None,
+        description="Whether the model answers from its own knowledge if the library cannot be searched, unchecked and "
+        "without citations, and says so; by default that is an error.",
     )
     language: Literal["en", "zh"] | None = Field(None, description="Of the prompt; by default that of the question.")
     instructions: Instructions = None

@@ -30,6 +30,7 @@ class ReadPassage(BaseModel, extra="forbid"):
     cut: tuple[NonNegativeInt, NonNegativeInt] | None = None
     kept: list[tuple[NonNegativeInt, NonNegativeInt]] = []
     summary: str | None = None
+    summed_up: str | None = None
 
 
 class _Open(BaseModel, extra="allow"):

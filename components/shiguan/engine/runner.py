@@ -26,7 +26,8 @@ from shiguan.engine.pipeline_run import (
     warnings_of,
 )
 from shiguan.engine.receipts import Receipt, text_sha256, write_receipt
-from shiguan.errors import ConfigurationError
+from shiguan.engine.unsearched import unsearched_answer
+from shiguan.errors import ConfigurationError, StoreError
 from shiguan.llm.run import Run, TimeLimits
 from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.tenants import all_of, during
@@ -296,9 +297,19 @@ class Runner:
         run = Run(limits or TimeLimits(), tenant_id=tenant_id)
         how = listener.listen_to(run) if listener is not None else {}
         wanted |= listener.stages if listener is not None else set()
-        results = await mode.results(query, tenant_id, narrowed, run, wanted=wanted, **how)
-        made = first_answer(results, mode, query)
-        answer = answer_object(made, run, results, mode, mode.warnings(options))
+        warnings = mode.warnings(options)
+        try:
+            results = await mode.results(query, tenant_id, narrowed, run, wanted=wanted, **how)
+            made = first_answer(results, mode, query)
+        except StoreError as error:
+            if not options.without_search or run.visits[mode.generator]:
+                raise
+            results, written = {}, await unsearched_answer(mode, query, options, run)
+            if written is None:
+                raise
+            made = written
+            warnings.append(f"The library could not be searched, and the model answered without it. {error}")
+        answer = answer_object(made, run, results, mode, warnings)
         if not self._keep_prompts:
             made.meta.get("prompt_rendered", {}).pop("messages", None)
         parameters = {**(getattr(mode.writer, "generation_kwargs", None) or {}), **options.in_receipt()}

@@ -67,7 +67,7 @@ class Run:
     attempts; `switches` lists where another model stood in, and why; `refused` the stages that the budget left without
     a model; `found` has the ids of the library's passages that the stages `reading` it found; `warned` what parts
     without an output for warnings warned of; `unanswered` why the model that answers gave no reply. After `stop` no
-    stage begins.
+    stage begins before `resume`.
     """
 
     limits: TimeLimits = field(default_factory=TimeLimits)
@@ -159,6 +159,10 @@ class Run:
         for task in tasks:
             if task.done() and not task.cancelled():
                 task.exception()  # retrieved, so that asyncio does not report it as lost
+
+    def resume(self) -> None:
+        """Let stages begin again after `stop`."""
+        self._stopped = False
 
     # -- budget --------------------------------------------------------------------------------------------------------
 

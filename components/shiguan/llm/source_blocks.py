@@ -107,6 +107,7 @@ def source_header(document: Document, number: int, style: SourceStyle = "tags") 
     if style == "brackets":
         page = _page(meta)
         of_file: dict[str, str] = {"File": str(meta.get("source") or ""), "Page": "" if page is None else str(page)}
+        of_file |= {"Shown": "summary"} if "summed_up" in meta else {}
         place = ", ".join(f"{name}: {neutral_attribute(value)}" for name, value in of_file.items() if value)
         return f"[Source {number}] ({place})" if place else f"[Source {number}]"
     section = meta.get("section") or []
@@ -117,6 +118,7 @@ def source_header(document: Document, number: int, style: SourceStyle = "tags") 
         "title": "" if title == file else title,
         "section": " › ".join(headings),
         "place": _place(meta),
+        "shown": "summary" if "summed_up" in meta else "",
     }
     attributes = "".join(f' {name}="{neutral_attribute(value)}"' for name, value in known.items() if value)
     return f'<source number="{number}"{attributes}>'

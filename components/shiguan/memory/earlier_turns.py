@@ -110,7 +110,9 @@ def _earlier_turn(context: str, question: str, language: str) -> ChatMessage:
 def _shown_then(parent: Document, read: Mapping[str, Any]) -> Document:
     """Return a stored passage as it was shown then: its number, its stretch, and the gaps."""
     text, cut = parent.content or "", read.get("cut")
-    if read.get("kept"):
+    if read.get("summed_up"):
+        parent, text = replace(parent, meta={**parent.meta, "summed_up": read["summed_up"]}), read["summed_up"]
+    elif read.get("kept"):
         text = with_gaps(text, [(start, end) for start, end in read["kept"]])
     elif cut:
         text = text[cut[0] : cut[1]]
@@ -148,6 +150,7 @@ class _Shown(BaseModel):
     number: PositiveInt
     cut: tuple[NonNegativeInt, NonNegativeInt] | None = None
     kept: list[tuple[NonNegativeInt, NonNegativeInt]] | None = None
+    summed_up: str | None = None
 
 
 class _Thread(BaseModel):

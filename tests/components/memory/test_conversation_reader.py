@@ -11,6 +11,7 @@ from tests.components.memory.conftest import DocumentEmbedder, TextEmbedder, of
 from shiguan.conversations import Turn
 from shiguan.errors import RefusedError, StoreError
 from shiguan.haystack_compat import AsyncPipeline
+from shiguan.llm.source_blocks import render_sources
 from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.memory.summary_tree import SummaryTree
 
@@ -135,6 +136,19 @@ def test_a_passage_that_was_read_in_part_is_shown_so_again(store, reader):
     found = read(reader())
     assert found["shown"][0].content == FIRE.content[:25] == "It began in Pudding Lane."
     assert "four days" not in found["messages"][0].text
+
+
+def test_a_passage_that_was_summed_up_is_shown_so_again_and_passed_on_itself(store, reader):
+    said = "A bakery burnt [2]."
+    read_then = {"id": "fire", "number": 1, "summed_up": said}
+    thread = {"start": 1, "sent": True, "read": [read_then], "language": "en"}
+    store.append("ours", "c", Turn("Where?", "In Pudding Lane [1].", "database", {"thread": thread}))
+    found = read(reader())
+    (passage,) = found["shown"]
+    assert (passage.content, passage.meta["summed_up"]) == (FIRE.content, said)
+    built = replace(passage, content=said)
+    assert render_sources([built]) in found["messages"][0].text
+    assert 'shown="summary">\nA bakery burnt (2).\n</source>' in found["messages"][0].text
 
 
 @pytest.mark.parametrize("why", ["gone", "hidden", "another tenant's"])

@@ -10,6 +10,7 @@ GOLDEN = Path(__file__).parent / "golden"
 HISTORY = [{"role": "user", "text": "A?"}, {"role": "assistant", "text": "B."}]
 CASES = {
     "hyde_embedder": ("hyde_embedder", {}),
+    "context_builder": ("context_builder", {"context": "<sources>\n</sources>"}),
     "goal_restater": ("goal_restater", {"summary": "", "history": HISTORY}),
 } | {
     f"query_rewriter_{method}": (
