@@ -3,10 +3,12 @@
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from copy import deepcopy
+from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
+from haystack import Document, component
 from haystack.dataclasses import ChatMessage
 from jinja2 import Environment
 
@@ -28,7 +30,7 @@ __all__ = [
 ]
 
 
-_RANKERS = "haystack.components.rankers.transformers_similarity"
+_RANKERS, _NEW = "haystack.components.rankers.transformers_similarity", "SentenceTransformersSimilarityRanker"
 
 
 class _Rankers(ModuleType):
@@ -37,11 +39,23 @@ class _Rankers(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name != "TransformersSimilarityRanker":
             raise AttributeError(f"{self.__name__} has no {name}")
-        from haystack_integrations.components.rankers.sentence_transformers import (  # noqa: PLC0415
-            SentenceTransformersSimilarityRanker,
-        )
+        base = _MissingRanker
+        if find_spec("haystack_integrations.components.rankers") is not None:
+            base = import_module("haystack_integrations.components.rankers.sentence_transformers").__dict__[_NEW]
+        found: Any = component(type(name, (base,), {"__module__": self.__name__, "__doc__": base.__doc__}))
+        setattr(self, name, found)
+        return found
 
-        return SentenceTransformersSimilarityRanker
+
+class _MissingRanker:
+    """Has the sockets of the cross-encoder where its package is missing, so that files that name it can be checked."""
+
+    def __init__(self, **_: Any) -> None:
+        raise ImportError("TransformersSimilarityRanker needs the package `sentence-transformers-haystack`.")
+
+    @component.output_types(documents=list[Document])
+    def run(self, query: str, documents: list[Document], top_k: int | None = None) -> dict[str, Any]:
+        raise NotImplementedError
 
 
 # Haystack 3 has it only as `SentenceTransformersSimilarityRanker`.

@@ -90,8 +90,8 @@ def test_everything_after_the_first_parameter_is_keyword_only(cls):
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_both_twins_of_run_take_the_same(cls):
-    if not hasattr(cls, "run_async"):
-        pytest.skip("no async twin")
+    if not hasattr(cls, "run_async") or cls.run_async.__module__.startswith("haystack."):
+        pytest.skip("no async twin of ours")
     assert inspect.signature(cls.run) == inspect.signature(cls.run_async)
 
 

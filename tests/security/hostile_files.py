@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import version
 from typing import Any
 
 import yaml
@@ -200,10 +201,12 @@ def _code_in_parameters() -> Iterator[Hostile]:
     ]  # fmt: skip
     for name, type_, parameters in cases:
         yield changed(name, "code_in_parameters", _one_more(part(type_, **parameters)))
+    # Haystack 3 reads a key when it is first used; what nothing is connected to is found all the same.
+    built = "building" if version("haystack-ai").startswith("2.") else "starvation"
     for name, check, parameters in (
         ("tools", "allowed_types", {"tools": [tool]}),
-        ("a key in the file", "building", {"api_key": {"type": "token", "token": "sk-1", "strict": True}}),
-        ("a key as a text", "building", {"api_key": "sk-1"}),
+        ("a key in the file", built, {"api_key": {"type": "token", "token": "sk-1", "strict": True}}),
+        ("a key as a text", built, {"api_key": "sk-1"}),
     ):
         yield changed(name, check, _one_more(part(generator, **parameters)))
 

@@ -63,7 +63,7 @@ def test_another_version_of_a_library_that_reads_files_makes_another_library(tmp
 
 def test_circumstances_do_not_name_the_computer():
     found = describe_circumstances()
-    assert found["versions"]["haystack-ai"].startswith("2.")
+    assert found["versions"]["haystack-ai"].startswith(("2.", "3."))
     assert found["machine"]["cores"] >= 1
     assert str(Path.home()) not in json.dumps(found)
 
