@@ -12,8 +12,8 @@ from shiguan.text.terms import terms
 
 ENGINE_META = frozenset(
     "tenant_id source_id file_id source file_path file_name source_key title section kind language anchor notes "
-    "record_id line start end position tokens blocks parent_id units number matches cut kept ranked_by relevance "
-    "summary encoding raw_score all_embedded pages cfi paragraph work left_out when when_from when_to".split()
+    "record_id line start end position tokens blocks parent_id units number matches cut kept summed_up ranked_by "
+    "relevance summary encoding raw_score all_embedded pages cfi paragraph work left_out when when_from when_to".split()
 )
 """The keys of a document's meta that the engine itself writes or reads; no other values may use them."""
 
