@@ -31,6 +31,7 @@ import numpy as np
 from bench.judge.changes import HAN, NOT_SAID, SUPPORTED
 from bench.judge.prepare import DATA, Example, across, changed, known_names, names_of, tang
 from bench.judge.reader import ADAPTER, Judge, JudgeGraph
+from bench.quality.book_questions import OWN, UNANSWERABLE, contains_quote, read_book_questions
 from bench.quality.groundedness import auroc
 
 from bench.judge import sets
@@ -143,30 +144,29 @@ def on_books(folder: Path, engine: Judge) -> Iterator[str]:
     """Write which window stands first, and how well questions without an answer are told apart, for each book."""
     yield "| questions on | a window answers | nothing does | first right: by words · judge | AUROC: words · judge |"
     yield "|---|---:|---:|---|---|"
-    rows = [json.loads(line) for line in (folder / "books_qa" / "questions.jsonl").read_text("utf-8").splitlines()]
-    for book in (sets.HELD_OUT_BOOK, sets.CHAPTERS):
+    asked = read_book_questions(folder / "books_qa" / "questions.jsonl", unanswerable=True)
+    for book, language in ((sets.HELD_OUT_BOOK, "en"), (sets.CHAPTERS, "zh")):
         texts = [p for _, paragraphs in sets.chapters(folder / "epub" / f"{book}.epub") for p in paragraphs]
         windows = _Windows(texts)
         first: list[tuple[bool, bool]] = []
         scores: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
-        for row in rows:
-            if row["book"] != f"{book}.epub" or row.get("cross") or row.get("history"):
+        for question in asked:
+            if (question.book, question.language) != (f"{book}.epub", language):
                 continue
-            found = windows.nearest(row["question"])
-            quotes = [_squeezed(gold["quote"]) for gold in row.get("gold") or []]
-            right = [any(quote in _squeezed(text) for quote in quotes) for text, _ in found]
-            likely = engine.answers([(row["question"], text) for text, _ in found])
-            if row["answerable"] and any(right):
+            if question.group not in (OWN, UNANSWERABLE):
+                continue
+            found = windows.nearest(question.text)
+            quotes = [quote for side in question.sides for quote in side]
+            right = [contains_quote(text, quotes) for text, _ in found]
+            likely = engine.answers([(question.text, text) for text, _ in found])
+            answerable = question.group == OWN
+            if answerable and any(right):
                 first.append((right[0], right[int(np.argmax(likely))]))
-            if not row["answerable"] or any(right):
-                scores[row["answerable"]].append((found[0][1], max(likely)))
+            if not answerable or any(right):
+                scores[answerable].append((found[0][1], max(likely)))
         areas = (auroc([s[at] for s in scores[True]], [s[at] for s in scores[False]]) for at in (0, 1))
         shown = " · ".join(f"{np.mean(column):.2f}" for column in zip(*first, strict=True))
         yield f"| {book} | {len(first)} | {len(scores[False])} | {shown} | {' · '.join(f'{a:.2f}' for a in areas)} |"
-
-
-def _squeezed(text: str) -> str:
-    return re.sub(r"\s+", "", text)
 
 
 class _Windows:

@@ -24,7 +24,9 @@ import numpy as np
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F  # noqa: N812 - its usual name
+from bench.judge.changes import ANSWERED, NOT_SUPPORTED
 from bench.judge.network import Judge, Reading, stored_name
+from bench.judge.prepare import UNKNOWN
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -42,7 +44,6 @@ RATES = {"adapter": 8e-4, "small": 1.5e-4, "heads": 1.2e-3}
 BATCH_TOKENS = 1200
 """Of one process."""
 WARM_UP, KEEP_EVERY, AVERAGE = 15, 240.0, 0.99
-UNKNOWN, NOT_SUPPORTED, ANSWERED = 2, 3, 4
 
 
 class Examples:
