@@ -26,7 +26,7 @@ from shiguan.engine.pipeline_run import (
     warnings_of,
 )
 from shiguan.engine.receipts import Receipt, text_sha256, write_receipt
-from shiguan.engine.unsearched import unsearched_answer
+from shiguan.engine.without_search import answer_without_search
 from shiguan.errors import ConfigurationError, StoreError
 from shiguan.llm.run import Run, TimeLimits
 from shiguan.memory.conversation_reader import ConversationReader
@@ -304,7 +304,7 @@ class Runner:
         except StoreError as error:
             if not options.without_search or run.visits[mode.generator]:
                 raise
-            results, written = {}, await unsearched_answer(mode, query, options, run)
+            results, written = {}, await answer_without_search(mode, query, options, run)
             if written is None:
                 raise
             made = written

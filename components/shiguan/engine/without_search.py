@@ -15,7 +15,7 @@ from shiguan.resources import read_table, resource_folder
 from shiguan.text.languages import detect_language
 
 
-async def unsearched_answer(mode: Mode, query: str, options: AskOptions, run: Run) -> GeneratedAnswer | None:
+async def answer_without_search(mode: Mode, query: str, options: AskOptions, run: Run) -> GeneratedAnswer | None:
     """Ask the model that answers, in one call with the question alone; None if it gives no answer."""
     if not is_available(mode.writer):
         return None
