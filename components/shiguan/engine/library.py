@@ -3,7 +3,7 @@
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import groupby
@@ -135,11 +135,8 @@ class Library:
         return IngestedFile(file="", vectors=written, missing=missing, skipped=skipped, warnings=warnings)
 
     def _turn(self, tenant_id: str, name: str, progress: Progress | None = None) -> AbstractContextManager[None]:
-        """Lock a source, so that others cannot write or delete it meanwhile; stores on servers have no such lock."""
-        turn = getattr(self.stores["parents"], "turn", None)
-        if turn is None:
-            return nullcontext()
-        held: AbstractContextManager[None] = turn(
+        """Lock a source, so that others cannot write or delete it meanwhile."""
+        held: AbstractContextManager[None] = self.stores["parents"].turn(
             tenant_id, Path(name).name, lambda process: progress and progress(f"waiting for {process}", 0, 0)
         )
         return held
