@@ -14,6 +14,7 @@ from haystack import Document, logging
 from haystack.core.errors import PipelineRuntimeError
 from haystack.dataclasses import ByteStream
 
+from shiguan.checking.definition import VECTOR_WRITER
 from shiguan.engine.loading import load_index, load_pipeline, load_stores
 from shiguan.engine.pipeline_run import Results, value_at, warnings_of
 from shiguan.errors import RefusedError, SourceError, error_behind
@@ -120,7 +121,7 @@ class Library:
             names the sources of which only a part is there: an ingest was interrupted, and only the file has the rest.
         """
         pipeline = load_pipeline(self.deployment, self.index, data_dir=self.data_dir)
-        writer: Any = pipeline.get_component("vector_writer")
+        writer: Any = pipeline.get_component(VECTOR_WRITER)
         done = writer.complete(of_tenant(tenant_id), replace_others=True, progress=progress)
         skipped = [
             SourceError(
