@@ -109,6 +109,10 @@ class ConversationStore(ABC):
                 )
         guard_methods(cls, names, _check_owner)
 
+    def set_up(self) -> list[str]:
+        """Create what is missing on its server, and say what was done."""
+        return []
+
     @abstractmethod
     def append(self, tenant_id: str, conversation_id: str, turn: Turn) -> int:
         """Add a turn behind the last one, in a new conversation if there is none, and give its number, from 1."""

@@ -1,4 +1,4 @@
-"""Filters: what a caller may say in them, and that a store shows and removes nothing unless they name a tenant."""
+"""Filters: what a caller may say in them; and stores, which show and remove nothing unless they name a tenant."""
 
 import inspect
 import math
@@ -7,7 +7,7 @@ import reprlib
 from collections.abc import Callable, Iterable
 from copy import copy
 from functools import wraps
-from typing import Any, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 from shiguan.errors import RefusedError
 
@@ -172,6 +172,36 @@ def require_filters(filters: dict[str, Any] | None, asked: str) -> dict[str, Any
             "`TenantFilter.filters`, in a loop through `AttemptLoop`."
         )
     return filters
+
+
+@runtime_checkable
+class LibraryStore(Protocol):
+    """What stages ask of a store beyond Haystack's `DocumentStore`; where a store is another one, they do without."""
+
+    def list_meta(self, filters: dict[str, Any] | None, fields: list[str]) -> list[dict[str, Any]]:
+        """Read some meta fields, or `id`, of the documents that match, without the documents themselves."""
+        ...
+
+    def count_languages(self, filters: dict[str, Any] | None = None) -> dict[str, int]:
+        """Count the documents in each language."""
+        ...
+
+    def count_without_vector(self, filters: dict[str, Any] | None = None) -> int:
+        """Count the documents without a vector."""
+        ...
+
+
+@runtime_checkable
+class TermStore(LibraryStore, Protocol):
+    """A store that also knows which terms, of `shiguan.text.terms`, its documents have."""
+
+    def known_terms(self, terms: Iterable[str], language: str, filters: dict[str, Any] | None = None) -> set[str]:
+        """Find the terms that any document in a language has."""
+        ...
+
+    def texts_with(self, terms: list[str], filters: dict[str, Any] | None = None) -> list[str]:
+        """Read the texts of documents that have any of some terms."""
+        ...
 
 
 class TenantGuarded:

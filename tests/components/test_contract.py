@@ -22,6 +22,8 @@ from shiguan.memory.summary_tree import SummaryTree
 from shiguan.query.e5_text_embedder import E5TextEmbedder
 from shiguan.retrieval.language_balancer import LanguageBalancer
 from shiguan.retrieval.parent_document_fetcher import ParentDocumentFetcher
+from shiguan.stores.cluster.elasticsearch_store import ElasticsearchStore
+from shiguan.stores.cluster.qdrant_store import QdrantStore
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.stores.embedded.sqlite_conversation_store import SQLiteConversationStore
 
@@ -128,6 +130,7 @@ GIVEN = {
     },
     "E5DocumentEmbedder": {"meta_fields_to_embed": ["title"]},
     "EPUBToDocument": {"include_front_matter": True},
+    "ElasticsearchBM25Retriever": {"document_store": ElasticsearchStore("c"), "top_k": 3},
     "GoalRestater": {"chat_generator": LLM},
     "HallucinationGrader": {
         "document_embedder": E5DocumentEmbedder(), "answer_grader": AnswerGrader(LLM), "claim_matcher": MATCHER,
@@ -151,6 +154,7 @@ GIVEN = {
     "PromptFileBuilder": {"prompt": "precise", "persona": "teacher", "profile": {"rules": {"en": ["x"]}}, "examples": "cited"},
     "QdrantEdgeBM25Retriever": {"document_store": QdrantEdgeDocumentStore("c", path="somewhere"), "top_k": 3},
     "QdrantEdgeEmbeddingRetriever": {"document_store": QdrantEdgeDocumentStore("c", path="somewhere"), "top_k": 3},
+    "QdrantEmbeddingRetriever": {"document_store": QdrantStore("c", embedding_dim=2), "top_k": 3},
     "QueryRewriter": {"chat_generator": LLM, "method": "expand", "document_store": STORE},
     "ReplyCache": {"chat_generator": LLM, "size": 5, "max_age": 60.0},
     "SubQuestionAnswerer": {"chat_generator": LLM, "retriever": InMemoryBM25Retriever(STORE, top_k=3), "ranker": None},

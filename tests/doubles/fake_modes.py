@@ -15,7 +15,7 @@ from shiguan.errors import AnswerError, RefusedError, StoreLockedError
 
 TEXT = "An Lushan rose at Fanyang in 755 [1]. He took Luoyang in the twelfth month [1]. "
 TOKENS = [TEXT[start : start + 7] for start in range(0, len(TEXT), 7)]
-STAGES = ["fetcher", "context", "generator", "grader", "citations"]
+STAGES = ["fetcher", "context", "generator", "hallucination_grader", "citations"]
 FAILURES = [
     lambda: ValueError("a bug"),
     lambda: KeyError("another"),
@@ -103,7 +103,7 @@ class Grader:
     @component.output_types(replies=list[ChatMessage])
     async def run_async(self, replies: list[ChatMessage], documents: list[Document]):
         query = replies[0].meta["query"]
-        strike("grader", query)
+        strike("hallucination_grader", query)
         # A stage that stays silent: the pipeline ends without an answer and without an exception.
         return {} if PLANS.get(query, Plan()).silent else {"replies": replies}
 
@@ -139,10 +139,10 @@ def fake_runner(*, graded: bool) -> Runner:
     pipeline.connect("fetcher.query", "context.query")
     pipeline.connect("context.messages", "generator.messages")
     if graded:
-        pipeline.add_component("grader", Grader())
-        pipeline.connect("generator.replies", "grader.replies")
-        pipeline.connect("context.documents", "grader.documents")
-        pipeline.connect("grader.replies", "citations.replies")
+        pipeline.add_component("hallucination_grader", Grader())
+        pipeline.connect("generator.replies", "hallucination_grader.replies")
+        pipeline.connect("context.documents", "hallucination_grader.documents")
+        pipeline.connect("hallucination_grader.replies", "citations.replies")
     else:
         pipeline.connect("generator.replies", "citations.replies")
     pipeline.connect("context.documents", "citations.documents")
@@ -150,6 +150,6 @@ def fake_runner(*, graded: bool) -> Runner:
     runner.deployment, runner.mode, runner.pipeline = "embedded", "simple", pipeline
     runner._stamp, runner._keep_receipt = {"deployment": "embedded", "mode_sha256": ""}, None
     runner._mode, runner._data_dir = Mode(pipeline), None
-    runner.conversations, runner._own_conversations, runner._readers = None, False, []
+    runner.conversations, runner._own_conversations, runner._store = None, False, None
     runner._keep_prompts = False
     return runner

@@ -142,7 +142,7 @@ def _code_in_parameters() -> Iterator[Hostile]:
     embedder = "haystack_integrations.components.embedders.sentence_transformers.sentence_transformers_text_embedder.SentenceTransformersTextEmbedder"
     splitter = "haystack.components.preprocessors.document_splitter.DocumentSplitter"
     router = "haystack.components.routers.conditional_router.ConditionalRouter"
-    qdrant = "haystack_integrations.components.retrievers.qdrant.retriever.QdrantEmbeddingRetriever"
+    qdrant = "shiguan.stores.cluster.qdrant_embedding_retriever.QdrantEmbeddingRetriever"
     qdrant_store = "haystack_integrations.document_stores.qdrant.document_store.QdrantDocumentStore"
     azure = "haystack.components.generators.chat.azure.AzureOpenAIChatGenerator"
     ours = "shiguan.llm.configured_chat_generator.ConfiguredChatGenerator"

@@ -9,6 +9,7 @@ from haystack import Document
 from haystack.document_stores.types import DocumentStore
 
 from shiguan.answer.answerability import MOST_QUOTED
+from shiguan.tenants import TermStore
 from shiguan.text.dictionary import dictionary_words
 from shiguan.text.languages import HAN, detect_language, fold_han, has_han
 from shiguan.text.names import foreign_names, looks_like_name, reading
@@ -50,7 +51,7 @@ def absent_names(
     searched = _READ if language in _IN_HAN else frozenset({language})
     # Passages after those that are shown may be in any language of the library.
     shown = {str(passage.meta.get("language", language)) for passage in passages[:MOST_QUOTED]}
-    if not hasattr(store, "known_terms") or not shown <= searched:
+    if not isinstance(store, TermStore) or not shown <= searched:
         return []
     named = {name: own for name, own in _names_by_terms(question).items() if own}
     read = set[str]().union(*map(terms_of, passages)) if named else set()

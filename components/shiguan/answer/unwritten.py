@@ -13,6 +13,7 @@ from shiguan.llm.calls import Outcome
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.resources import read_table, resource_folder
+from shiguan.tenants import LibraryStore
 from shiguan.text.library_questions import asked_chapter
 
 _LONGEST_RECALLED = 600
@@ -54,11 +55,11 @@ def unwritten_answer(
         outline = chapter_outline(found, chapter) if chapter is not None else []
         quoted = outline or ([] if nothing or outcome.kind == "not_found" else quotations(found, query))
         status = "not_found" if not quoted else "quoted" if outline or (sure and not nowhere) else "closest"
-        count = getattr(store, "count_without_vector", None) if filters and status != "quoted" else None
         opening = _opening(status, outcome, mode, language, "outline" if outline else status)
         text, citations = write_quotations(quoted, opening, confidence or 0.0)
         meta |= {"status": status, "citations": citations, "absent": absent}
-        meta["waiting"] = int(count(filters)) if count is not None else 0
+        if filters and status != "quoted" and isinstance(store, LibraryStore):
+            meta["waiting"] = store.count_without_vector(filters)
     else:
         text = _recalled(outcome.texts, language) if outcome.kind == "recalled" else " ".join(outcome.texts)
     return GeneratedAnswer(data=text, query=query, documents=found, meta=meta)

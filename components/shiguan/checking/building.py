@@ -18,7 +18,18 @@ from haystack.core.component.types import InputSocket, OutputSocket
 from haystack.core.errors import PipelineConnectError
 from haystack.core.serialization import component_from_dict
 
-from shiguan.checking.definition import Component, Definition, Feed, Socket, listed, names_store, written
+from shiguan.checking.definition import (
+    CONVERSATION,
+    GRADER,
+    WRITERS,
+    Component,
+    Definition,
+    Feed,
+    Socket,
+    listed,
+    names_store,
+    written,
+)
 from shiguan.checking.parameters import IS_CODE, takes_only_code
 from shiguan.checking.reading import Finding, Place, flaw, shortened
 from shiguan.errors import ConfigurationError
@@ -269,6 +280,22 @@ def _missing(built: BuiltPipeline, socket: Socket, place: Place, kind: str) -> I
     elif socket[1] not in known:
         expected = f"Expected one of its {kind}s: {shortened(', '.join(known), 300) or 'it has none'}."
         yield flaw(place, f"`{name}` has no {kind} `{shortened(socket[1])}`.", expected)
+
+
+def check_names(built: BuiltPipeline) -> Iterator[Finding]:
+    """Find parts of a mode that the engine would overlook, since it finds them by their names."""
+    if "answers" not in (place[1] for _, place in built.definition.shown):
+        return
+    for part in built.definition.components.values():
+        taken, given = built.inputs(part.name).keys(), built.outputs(part.name).keys()
+        for wanted, fits, does in (
+            (WRITERS, {"streaming_callback"} <= taken and "replies" in given, "writes the answer"),
+            ((GRADER,), "replies" in taken & given, "may reject an answer"),
+            ((CONVERSATION,), "conversation_store" in part.parameters, "reads conversations"),
+        ):
+            if fits and built.definition.components.keys().isdisjoint(wanted):
+                step = f"Write `{wanted[0]}` for it, here and in the sections below."
+                yield Finding(part.place, f"`{part.name}` {does} under another name.", "", step, unsafe=False)
 
 
 def check_starvation(built: BuiltPipeline) -> Iterator[Finding]:

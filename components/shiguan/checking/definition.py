@@ -8,6 +8,13 @@ from typing import Any, NamedTuple
 
 from shiguan.checking.reading import PipelineFile, Place
 
+WRITERS, GRADER, CONVERSATION = ("generator", "agent"), "hallucination_grader", "conversation"
+PASSAGE_WRITER, VECTOR_WRITER = "passage_writer", "vector_writer"
+"""
+The names of the components that the engine looks for: what writes the answer (one of two), what may reject a draft of
+it, what has the store of conversations, and in `index.yml` what has the stores of passages and makes their vectors.
+"""
+
 Socket = tuple[str, ...]
 """A component's name and the name of one of its sockets; of a declared input its name alone."""
 

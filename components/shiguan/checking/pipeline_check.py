@@ -80,7 +80,7 @@ def check_pipeline(path: Path, name: str, *, allow_types: list[str] | None = Non
 
         built = building.BuiltPipeline(definition)
         notes += built.notes
-        graph = (building.check_building, building.check_connections, building.check_starvation)
+        graph = (building.check_building, building.check_connections, building.check_names, building.check_starvation)
         found = _placed(file, built, (*graph, check_reachable_parameters, check_tenant_reads, check_tenant_writes))
     # An anchored store appears in several places, but is reported once.
     once = {(finding.line, finding.problem): finding for finding in reversed(found)}

@@ -95,7 +95,7 @@ def open_library(options: argparse.Namespace) -> "Library":
     from shiguan.engine.library import Library
 
     library = Library(options.deployment, data_dir=options.data_dir)
-    folder = getattr(library.stores["parents"], "folder", None)
+    folder = library.stores["parents"].folder
     if options.data_dir is not None and folder is not None and not folder.is_dir():
         raise RefusedError(
             f"There is no library in `{options.data_dir}`. Correct `--data-dir`, or add something with "

@@ -13,11 +13,7 @@ _NAMED = 5
 
 
 def init(options: argparse.Namespace) -> int:
-    done = [
-        line
-        for store in load_stores(options.deployment, conversations=True).values()
-        for line in getattr(store, "set_up", list)()
-    ]
+    done = [line for store in load_stores(options.deployment, conversations=True).values() for line in store.set_up()]
     none = f"The deployment `{options.deployment}` has no servers; there is nothing to create."
     print_result(options, {"deployment": options.deployment, "done": done or [none]}, *(done or [none]))
     return 0

@@ -3,7 +3,7 @@
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import groupby
@@ -14,6 +14,7 @@ from haystack import Document, logging
 from haystack.core.errors import PipelineRuntimeError
 from haystack.dataclasses import ByteStream
 
+from shiguan.checking.definition import VECTOR_WRITER
 from shiguan.engine.loading import load_index, load_pipeline, load_stores
 from shiguan.engine.pipeline_run import Results, value_at, warnings_of
 from shiguan.errors import RefusedError, SourceError, error_behind
@@ -120,7 +121,7 @@ class Library:
             names the sources of which only a part is there: an ingest was interrupted, and only the file has the rest.
         """
         pipeline = load_pipeline(self.deployment, self.index, data_dir=self.data_dir)
-        writer: Any = pipeline.get_component("vector_writer")
+        writer: Any = pipeline.get_component(VECTOR_WRITER)
         done = writer.complete(of_tenant(tenant_id), replace_others=True, progress=progress)
         skipped = [
             SourceError(
@@ -135,11 +136,8 @@ class Library:
         return IngestedFile(file="", vectors=written, missing=missing, skipped=skipped, warnings=warnings)
 
     def _turn(self, tenant_id: str, name: str, progress: Progress | None = None) -> AbstractContextManager[None]:
-        """Lock a source, so that others cannot write or delete it meanwhile; stores on servers have no such lock."""
-        turn = getattr(self.stores["parents"], "turn", None)
-        if turn is None:
-            return nullcontext()
-        held: AbstractContextManager[None] = turn(
+        """Lock a source, so that others cannot write or delete it meanwhile."""
+        held: AbstractContextManager[None] = self.stores["parents"].turn(
             tenant_id, Path(name).name, lambda process: progress and progress(f"waiting for {process}", 0, 0)
         )
         return held

@@ -10,8 +10,9 @@ from typing import Any
 
 from haystack.document_stores.types import DuplicatePolicy
 
+from shiguan.checking.definition import VECTOR_WRITER
 from shiguan.engine.library import Progress
-from shiguan.engine.loading import load_pipeline, load_stores, read_definition
+from shiguan.engine.loading import load_pipeline, load_stores, parameter_of, read_definition
 from shiguan.errors import RefusedError
 from shiguan.tenants import where
 
@@ -37,7 +38,7 @@ class LibraryCopy:
             raise RefusedError(f"`{source}` cannot be copied to itself. Name two deployments.")
         self.source = _unscoped(source, data_dir)
         self.target = _unscoped(target, data_dir)
-        writer: Any = load_pipeline(target, "index", data_dir=data_dir).get_component("vector_writer")
+        writer: Any = load_pipeline(target, "index", data_dir=data_dir).get_component(VECTOR_WRITER)
         writer.document_store = writer.document_store.unscoped()
         self.vector_writer = writer
         self._embed_alike = _embedder_of(source) == _embedder_of(target)
@@ -123,8 +124,7 @@ class LibraryCopy:
 
 def _embedder_of(deployment: str) -> Any:
     """Return how a deployment's files have passages embedded: with which model, and with which of their fields."""
-    writer = read_definition(deployment, "index", build=False)["components"]["vector_writer"]
-    return writer["init_parameters"]["document_embedder"]
+    return parameter_of(read_definition(deployment, "index", build=False), VECTOR_WRITER, "document_embedder")
 
 
 def _unscoped(deployment: str, data_dir: str | Path | None) -> dict[str, Any]:

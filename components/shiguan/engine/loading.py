@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from shiguan.checking.definition import CONVERSATION, PASSAGE_WRITER
 from shiguan.checking.pipeline_check import check_pipeline
 from shiguan.errors import ConfigurationError
 from shiguan.llm.model_settings import read_model_roles
@@ -27,8 +28,6 @@ _SECTIONS = ("inputs", "outputs", "budget")
 """The sections of a file besides its components and connections."""
 OTHER_FILES = ("index", "models")
 """Files of a deployment that are not modes: the pipeline that ingests, and the models by role."""
-CONVERSATION = "conversation"
-"""The component of a mode that reads conversations, and has their store."""
 _GENERATOR = "shiguan.llm.configured_chat_generator.ConfiguredChatGenerator"
 
 
@@ -270,24 +269,25 @@ def load_stores(deployment: str, *, conversations: bool = False, data_dir: str |
     # Opening a store must not import the converters and embedders that filled it.
     index = read_definition(deployment, "index", build=False)
     specs = {
-        "parents": _parameter(index, "passage_writer", "parent_store"),
-        "children": _parameter(index, "passage_writer", "child_store"),
+        "parents": parameter_of(index, PASSAGE_WRITER, "parent_store"),
+        "children": parameter_of(index, PASSAGE_WRITER, "child_store"),
     }
     if missing := [kind for kind, spec in specs.items() if spec is None]:
         raise ConfigurationError(
-            f"{deployment}/index.yml does not say where {missing[0]} are kept. Add a component `passage_writer` with a "
-            "`parent_store` and a `child_store`."
+            f"{deployment}/index.yml does not say where {missing[0]} are kept. Add a component `{PASSAGE_WRITER}` with "
+            "a `parent_store` and a `child_store`."
         )
     if conversations:
         mode = read_definition(deployment, first_mode(deployment), build=False)
-        if (spec := _parameter(mode, CONVERSATION, "conversation_store")) is not None:
+        if (spec := parameter_of(mode, CONVERSATION, "conversation_store")) is not None:
             specs["conversations"] = spec
     _set_data_dir(specs, data_dir)
     allow_types(specs)
     return {kind: default_from_dict(import_class_by_name(spec["type"]), spec) for kind, spec in specs.items()}
 
 
-def _parameter(definition: dict[str, Any], component: str, name: str) -> Any:
+def parameter_of(definition: dict[str, Any], component: str, name: str) -> Any:
+    """Return a parameter of a component; None where the file has no such component, or leaves it out."""
     return (definition["components"].get(component, {}).get("init_parameters") or {}).get(name)
 
 

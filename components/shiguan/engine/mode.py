@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection
 from typing import Any
 
+from shiguan.checking.definition import GRADER, WRITERS
 from shiguan.engine.loading import list_modes
 from shiguan.engine.mode_pipeline import ModePipeline
 from shiguan.engine.options import ENGINE_OPTIONS, WRITING, AskOptions
@@ -14,7 +15,7 @@ from shiguan.llm.run import Run
 
 class Mode:
     """
-    A mode, with the parts of its graph that the engine knows by their sockets.
+    A mode, with the parts of its graph that the engine knows by their names.
 
     `generator` is the stage that writes the answer, `sources` the output with the passages that it reads, and `graders`
     are the stages between it and the answer, which may reject a draft; all are empty where nothing writes.
@@ -32,25 +33,12 @@ class Mode:
         outputs = pipeline.outputs(include_components_with_connected_outputs=True)
         self._warning = {name for name, sockets in outputs.items() if "warnings" in sockets}
         self._reading = {name for name, sockets in outputs.items() if "documents" in sockets and self._reads(name)}
-        self.generator = self.sources = ""
-        self.graders: list[str] = []
-        self._find_generator()
+        parts = pipeline.graph.nodes
+        self.generator = next((name for name in WRITERS if name in parts and "answers" in self.outputs), "")
+        self.graders = [GRADER] if self.generator and GRADER in parts else []
+        reader = GRADER if self.graders else self.outputs.get("answers", "").partition(".")[0]
+        self.sources = self._sender(reader, "documents") if self.generator else ""
         self.writer: Any = pipeline.get_component(self.generator) if self.generator else None
-
-    def _find_generator(self) -> None:
-        """Follow `replies` back from the answer to the generator."""
-        stage = self.outputs.get("answers", "").partition(".")[0]
-        if stage and "replies" not in self._sockets.get(stage, {}):
-            before = self.pipeline.graph.predecessors(stage)
-            stage = next((name for name in before if "replies" in self._sockets.get(name, {})), stage)
-        passed: list[str] = []
-        while stage and (before := self._sender(stage, "replies").partition(".")[0]) and before not in passed:
-            self.sources = self._sender(stage, "documents")
-            if "streaming_callback" in self._sockets.get(before, {}):
-                self.generator, self.graders = before, passed
-                return
-            passed.append(before)
-            stage = before
 
     def _reads(self, name: str) -> bool:
         """Return whether a component searches the library, judged by its inputs; graders do so too but are excluded."""
@@ -60,9 +48,10 @@ class Mode:
 
     def _sender(self, receiver: str, socket: str) -> str:
         edges: list[tuple[str, str, dict[str, Any]]] = list(self.pipeline.graph.in_edges(receiver, data=True))
-        named = [(sender, edge["from_socket"].name) for sender, _, edge in edges if edge["to_socket"].name == socket]
-        # What ends a question early also sends to `replies`, but from an output of another name.
-        return next((f"{sender}.{name}" for sender, name in sorted(named, key=lambda one: one[1] != socket)), "")
+        return next(
+            (f"{sender}.{edge['from_socket'].name}" for sender, _, edge in edges if edge["to_socket"].name == socket),
+            "",
+        )
 
     def require_answers(self) -> None:
         """Raise an error that names the modes that answer, if the file has no output `answers`."""

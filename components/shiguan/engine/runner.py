@@ -11,6 +11,8 @@ from typing import Any, Self, TypeVar
 
 from haystack import Document
 
+from shiguan.checking.definition import CONVERSATION
+from shiguan.conversations import ConversationStore
 from shiguan.engine.answer_object import answer_object, first_answer, with_sources
 from shiguan.engine.answer_stream import AnswerEvent, AnswerStream, comparing
 from shiguan.engine.conversations import ConversationKeeper, keep_turn, turn_of
@@ -29,7 +31,6 @@ from shiguan.engine.receipts import Receipt, text_sha256, write_receipt
 from shiguan.engine.without_search import answer_without_search
 from shiguan.errors import ConfigurationError, StoreError
 from shiguan.llm.run import Run, TimeLimits
-from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.tenants import all_of, during
 from shiguan.text.asked_times import years_between
 from shiguan.text.library_questions import asked_chapter
@@ -95,10 +96,11 @@ class Runner:
         self._keep_prompts = keep_prompts
         self._data_dir = data_dir
         self._mode = Mode(self.pipeline)
-        self._readers = [part for _, part in self.pipeline.walk() if isinstance(part, ConversationReader)]
+        reader: Any = self.pipeline.get_component(CONVERSATION) if CONVERSATION in self.pipeline.graph else None
+        self._store: ConversationStore | None = reader and reader.conversation_store
         self._own_conversations, self.conversations = conversations is None, conversations
-        if conversations is None and self._readers:
-            self.conversations = ConversationKeeper(self._readers[0])
+        if conversations is None and reader is not None:
+            self.conversations = ConversationKeeper(reader)
         self._loop = asyncio.Runner(loop_factory=asyncio.new_event_loop)
         self._turn = threading.Lock()
 
@@ -117,8 +119,8 @@ class Runner:
             closing.join()
         if self._own_conversations and self.conversations is not None:
             self.conversations.close()
-        for reader in self._readers:
-            reader.conversation_store.close()
+        if self._store is not None:
+            self._store.close()
         if (finder := self.__dict__.get("_finder")) not in (None, self):
             finder.close()
 

@@ -84,8 +84,7 @@ def ingest_corpus(files: list[Path], deployment: str, data_dir: Path, progress: 
     if not library.count(tenant_id=TENANT):
         raise RefusedError(f"Nothing could be ingested from {files[0]}: {'; '.join(notes[:3]) or 'it has no text'}.")
     for store in library.stores.values():
-        if hasattr(store, "close"):
-            store.close()
+        store.close()
     write_json(state, {**now, "notes": notes})
     return notes
 

@@ -16,7 +16,7 @@ from shiguan.llm.prompts import in_language, read_examples
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.query.query_analyzer import analyse_question
 from shiguan.query.sub_questions import MOST, read_plan
-from shiguan.tenants import require_filters
+from shiguan.tenants import LibraryStore, require_filters
 from shiguan.text.follow_ups import needs_context, salient_terms
 from shiguan.text.languages import DETECTED, detect_language
 from shiguan.text.name_forms import named_text, names_of
@@ -180,8 +180,10 @@ class QueryRewriter:
 
     def _languages(self, query: str, filters: dict[str, Any] | None) -> tuple[str, ...]:
         """Return the languages of the library other than the question's, the most frequent first."""
-        count = getattr(self.document_store, "count_languages", None)
-        passages = count(require_filters(filters, type(self).__name__)) if count else {}
+        store = self.document_store
+        if not isinstance(store, LibraryStore):
+            return ()
+        passages = store.count_languages(require_filters(filters, type(self).__name__))
         most_first = sorted(passages, key=lambda code: (-passages[code], code))
         known = (detect_language(query), "und", "None", "")
         return tuple([code for code in most_first if code not in known][:_MOST_LANGUAGES])

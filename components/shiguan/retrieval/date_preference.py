@@ -7,7 +7,7 @@ from typing import Any
 from haystack import Document
 from haystack.document_stores.types import DocumentStore
 
-from shiguan.tenants import all_of, during
+from shiguan.tenants import LibraryStore, all_of, during
 from shiguan.text.asked_times import AskedTimes, asked_times
 from shiguan.text.passages import SharedDocument
 from shiguan.text.times import When, times_in
@@ -64,7 +64,7 @@ def _place(document: Document) -> tuple[str, int, str]:
 
 def _of_time(asked: Sequence[When], store: DocumentStore, filters: dict[str, Any] | None) -> list[Document]:
     """Find the passages of some times, without their text."""
-    if not hasattr(store, "list_meta"):
+    if not isinstance(store, LibraryStore):
         return []
     found = {}
     for first, last in {(when.first, when.last) for when in asked}:

@@ -7,7 +7,7 @@ from haystack import Document, component
 from haystack.document_stores.types import DocumentStore
 
 from shiguan.retrieval.date_preference import prefer_dates
-from shiguan.tenants import require_filters
+from shiguan.tenants import TermStore, require_filters
 from shiguan.text.dictionary import translated_terms, with_translated
 from shiguan.text.languages import detect_language
 from shiguan.text.names import heard_names, sounds_of_names
@@ -94,23 +94,25 @@ class LanguageBalancer:
 
     def _lacking(self, query: str, language: str, filters: dict[str, Any] | None) -> float:
         """Return how much larger a share of a question's words another language knows than its own, at least 0."""
-        if not hasattr(self.document_store, "known_terms"):
+        store = self.document_store
+        if not isinstance(store, TermStore):
             return 0.0
         filters = require_filters(filters, type(self).__name__)
-        others = self.document_store.count_languages(filters).keys() - {language}  # type: ignore[attr-defined]
-        known = self._known(query, language, language, filters) if others else 1.0
+        others = store.count_languages(filters).keys() - {language}
+        known = _known(store, query, language, language, filters) if others else 1.0
         if known >= _ENOUGH:
             return 0.0
-        most = max(self._known(query, language, into, filters) for into in others)
+        most = max(_known(store, query, language, into, filters) for into in others)
         return max(0.0, min(most, _ENOUGH) - known)
 
-    def _known(self, query: str, language: str, into: str, filters: dict[str, Any]) -> float:
-        """Return the share of a question's words that passages in a language have: as such, translated or by sound."""
-        weights = question_weights(query)
-        asked = {*weights, *translated_terms(query, language, into), *sounds_of_names(query)}
-        known = self.document_store.known_terms(asked, into, filters)  # type: ignore[attr-defined]
-        known |= {term for name in heard_names(query, known) for term in terms(name)}
-        return covered(weights, with_translated(known, query, language, into))
+
+def _known(store: TermStore, query: str, language: str, into: str, filters: dict[str, Any]) -> float:
+    """Return the share of a question's words that passages in a language have: as such, translated or by sound."""
+    weights = question_weights(query)
+    asked = {*weights, *translated_terms(query, language, into), *sounds_of_names(query)}
+    known = store.known_terms(asked, into, filters)
+    known |= {term for name in heard_names(query, known) for term in terms(name)}
+    return covered(weights, with_translated(known, query, language, into))
 
 
 def _language(document: Document) -> str:

@@ -3,7 +3,9 @@
 import asyncio
 import inspect
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 from haystack import Document
@@ -32,7 +34,7 @@ def other_vectors(place: object, found: str | None, wanted: str) -> str:
 
 class PipelineStore(Serializable):
     """
-    What Haystack needs of a store in a pipeline file.
+    What Haystack needs of a store in a pipeline file, and the engine of one that has no folder or server to look after.
 
     The asynchronous methods run the synchronous ones in a thread: a client of a server belongs to the event loop that
     first used it, a pipeline outside a server gets a new loop with every run, and the embedded engine has no
@@ -45,6 +47,36 @@ class PipelineStore(Serializable):
             method = inspect.getattr_static(cls, name.removesuffix("_async"), None)
             if inspect.isfunction(method) and getattr(cls, name).__module__.startswith("haystack"):
                 setattr(cls, name, _in_thread(method))
+
+    @property
+    def folder(self) -> Path | None:
+        """Where it is on this machine; None for one on a server."""
+        return None
+
+    def set_up(self) -> list[str]:
+        """Create what is missing on its server, and say what was done."""
+        return []
+
+    def turn(
+        self,
+        tenant_id: str,  # noqa: ARG002
+        source: str,  # noqa: ARG002
+        waiting: Callable[[str], object] | None = None,  # noqa: ARG002
+    ) -> AbstractContextManager[None]:
+        """Keep others from writing or deleting a source during a `with` block; stores on servers have no such lock."""
+        return nullcontext()
+
+    def list_meta(self, filters: dict[str, Any] | None, fields: list[str]) -> list[dict[str, Any]]:  # noqa: ARG002
+        """Read some meta fields of the documents that match; nothing where a store keeps none."""
+        return []
+
+    def count_languages(self, filters: dict[str, Any] | None = None) -> dict[str, int]:  # noqa: ARG002
+        """Count the documents in each language; nothing where a store does not know them."""
+        return {}
+
+    def count_without_vector(self, filters: dict[str, Any] | None = None) -> int:  # noqa: ARG002
+        """Count the documents without a vector; 0 where a store has none, or nothing else."""
+        return 0
 
     async def write_documents_async(
         self: Any, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE

@@ -7,6 +7,7 @@ from typing import Any
 
 from haystack.document_stores.types import DocumentStore
 
+from shiguan.tenants import TermStore
 from shiguan.text.dictionary import dictionary_words
 from shiguan.text.languages import HAN, fold_han, has_han, search_weights
 from shiguan.text.names import LONG_SURNAMES, SURNAMES, plain_spelling
@@ -80,7 +81,7 @@ def name_terms(text: str) -> Iterator[str]:
 def names_in_library(question: str, store: DocumentStore, filters: dict[str, Any] | None) -> list[Pair]:
     """Find other names for those in a question, as `name, other`, where passages of the library state them."""
     asked = _candidates(question)
-    if not asked or not hasattr(store, "texts_with"):
+    if not asked or not isinstance(store, TermStore):
         return []
     found = _of_question(question, asked, store.texts_with(sorted(f"={name}" for name in asked), filters))
     return sorted(found, key=lambda pair: -len(pair[0]))[:_MOST_NAMES]

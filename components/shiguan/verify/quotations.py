@@ -44,8 +44,7 @@ class QuotationSearch:
     """Looks quotations up in the library of one tenant: finds candidates by words, then compares characters."""
 
     def __init__(self, stores: Mapping[str, Any], tenant_id: str) -> None:
-        self._parents, self._tenant = stores["parents"], tenant_id
-        self._words = getattr(stores["children"], "words", stores["children"])
+        self._parents, self._children, self._tenant = stores["parents"], stores["children"], tenant_id
 
     @cached_property
     def attribution(self) -> Attribution:
@@ -113,7 +112,9 @@ class QuotationSearch:
         tenant = of_tenant(self._tenant)
         ranked: list[tuple[int, Document]] = []
         for piece in pieces:
-            ranked += enumerate(self._words.bm25_retrieval(piece, filters=tenant, top_k=max(8, limit // len(pieces))))
+            ranked += enumerate(
+                self._children.bm25_retrieval(piece, filters=tenant, top_k=max(8, limit // len(pieces)))
+            )
         families: dict[str, list[Document]] = {}
         for _, child in sorted(ranked, key=lambda hit: hit[0]):
             families.setdefault(str(child.meta.get("parent_id") or child.id), []).append(child)

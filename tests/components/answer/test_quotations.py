@@ -9,6 +9,7 @@ from tests.doubles.found_passage import FIRST, QUERY, passage
 from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.answer.question_names import absent_names
 from shiguan.llm.calls import Outcome
+from shiguan.tenants import TermStore
 from shiguan.text.terms import terms
 
 TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "a"}
@@ -219,7 +220,7 @@ def test_who_somebody_is_is_told_by_the_passage_that_introduces_him():
     assert [citation["number"] for citation in citations] == [2, 1]
 
 
-class Store:
+class Store(TermStore):
     """A library that has the words of one passage, in which two passages wait for their vectors."""
 
     def known_terms(self, asked, language, filters):

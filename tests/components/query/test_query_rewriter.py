@@ -13,6 +13,7 @@ from shiguan.errors import RefusedError
 from shiguan.llm.calls import LlmReply, Outcome
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.query.query_rewriter import QueryRewriter, _Rewriting
+from shiguan.tenants import LibraryStore
 from shiguan.text.questions import folded
 
 REPLIES = yaml.safe_load((Path(__file__).parents[2] / "data" / "rewriter_replies.yml").read_text(encoding="utf-8"))
@@ -33,7 +34,7 @@ def rewriter(llm, reply=None, **more):
     return QueryRewriter(ConfiguredChatGenerator(max_retries=0, timeout=5), **more)
 
 
-class Library:
+class Library(LibraryStore):
     """A store that knows how many passages it has in each language, and remembers who asked."""
 
     def __init__(self, *codes):

@@ -3,11 +3,12 @@ from haystack.document_stores.in_memory import InMemoryDocumentStore
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shiguan.tenants import TermStore
 from shiguan.text.other_names import name_terms, names_in_library, other_name_weights, other_names
 from shiguan.text.terms import terms
 
 
-class Library(InMemoryDocumentStore):
+class Library(InMemoryDocumentStore, TermStore):
     """A store of texts that are found whatever is asked for."""
 
     def __init__(self, *texts):
@@ -97,7 +98,7 @@ def test_any_text_is_read_and_no_word_finds_what_says_another_name(text):
 
 
 def test_a_question_without_a_name_is_not_looked_up():
-    class Asked:
+    class Asked(TermStore):
         def texts_with(self, terms, filters):
             raise AssertionError(terms)
 

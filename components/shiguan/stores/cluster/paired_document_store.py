@@ -96,6 +96,9 @@ class PairedDocumentStore(PipelineStore):
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
         return self.words.filter_documents(filters)
 
+    def bm25_retrieval(self, query: str, *, filters: dict[str, Any], top_k: int) -> list[Document]:
+        return self.words.bm25_retrieval(query, filters=filters, top_k=top_k)
+
     def list_meta(self, filters: dict[str, Any] | None, fields: list[str]) -> list[dict[str, Any]]:
         return self.words.list_meta(filters, fields)
 

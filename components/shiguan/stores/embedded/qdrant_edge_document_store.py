@@ -210,7 +210,7 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
         ]
 
     @shared
-    def count_without_vector(self, filters: dict[str, Any] | None) -> int:
+    def count_without_vector(self, filters: dict[str, Any] | None = None) -> int:
         """Count the documents without a vector; counted once after each write."""
         return self._count("without a vector", filters) if self._count("without a vector", None) else 0
 

@@ -1,33 +1,33 @@
 """Haystack's own retrievers on the stores of this deployment: loaded from YAML, exact, filtered, and never unscoped."""
 
 import pytest
-from haystack.core.errors import DeserializationError
-from haystack_integrations.components.retrievers.elasticsearch.bm25_retriever import ElasticsearchBM25Retriever
-from haystack_integrations.components.retrievers.qdrant.retriever import QdrantEmbeddingRetriever
-from haystack_integrations.document_stores.elasticsearch import ElasticsearchDocumentStore
 from tests.components.stores.cluster.conftest import ALL, TENANT, child
 from tests.doubles.cluster import with_small_models
 from tests.doubles.started import Started
 
+from shiguan.checking.pipeline_check import check_pipeline
 from shiguan.engine.loading import pipeline_path
 from shiguan.errors import RefusedError
+from shiguan.stores.cluster.elasticsearch_bm25_retriever import ElasticsearchBM25Retriever
 from shiguan.stores.cluster.elasticsearch_store import ElasticsearchStore
+from shiguan.stores.cluster.qdrant_embedding_retriever import QdrantEmbeddingRetriever
 from shiguan.stores.cluster.qdrant_store import QdrantStore
 
+NAMED_BEFORE = {
+    "ElasticsearchBM25Retriever": "haystack_integrations.components.retrievers.elasticsearch.bm25_retriever.ElasticsearchBM25Retriever",
+    "QdrantEmbeddingRetriever": "haystack_integrations.components.retrievers.qdrant.retriever.QdrantEmbeddingRetriever",
+}
 FILE = """
 components:
-  # Names a store of this deployment before a retriever does.
-  writer:
-    type: haystack.components.writers.document_writer.DocumentWriter
+  words:
+    type: shiguan.stores.cluster.elasticsearch_bm25_retriever.ElasticsearchBM25Retriever
     init_parameters:
-      document_store: &words
+      top_k: 7
+      document_store:
         type: shiguan.stores.cluster.elasticsearch_store.ElasticsearchStore
         init_parameters: {index: children}
-  words:
-    type: haystack_integrations.components.retrievers.elasticsearch.bm25_retriever.ElasticsearchBM25Retriever
-    init_parameters: {document_store: *words, top_k: 7}
   vectors:
-    type: haystack_integrations.components.retrievers.qdrant.retriever.QdrantEmbeddingRetriever
+    type: shiguan.stores.cluster.qdrant_embedding_retriever.QdrantEmbeddingRetriever
     init_parameters:
       document_store:
         type: shiguan.stores.cluster.qdrant_store.QdrantStore
@@ -95,12 +95,14 @@ for path in sys.argv[1:]:
     assert said.split() == [part for path in paths for part in (str(path), "0")], errors
 
 
-def test_haystacks_own_store_is_loaded_as_before_and_nothing_else_passes_for_one():
-    data = ElasticsearchDocumentStore(hosts="http://localhost:9200").to_dict()
-    assert type(ElasticsearchDocumentStore.from_dict(data)) is ElasticsearchDocumentStore
-    foreign = {"type": "haystack.document_stores.in_memory.document_store.InMemoryDocumentStore", "init_parameters": {}}
-    with pytest.raises(DeserializationError, match="can't be deserialized as 'ElasticsearchDocumentStore'"):
-        ElasticsearchDocumentStore.from_dict(foreign)
+@pytest.mark.parametrize("name", ["elasticsearch_bm25_retriever.ElasticsearchBM25Retriever", "qdrant_embedding_retriever.QdrantEmbeddingRetriever"])  # fmt: skip
+def test_a_file_that_names_haystacks_own_class_is_refused_with_the_line_to_write(name, tmp_path):
+    text = pipeline_path("elasticsearch_qdrant", "simple").read_text(encoding="utf-8")
+    ours, theirs = f"shiguan.stores.cluster.{name}", NAMED_BEFORE[name.rpartition(".")[2]]
+    (tmp_path / "mine.yml").write_text(text.replace(ours, theirs), encoding="utf-8")
+    findings = check_pipeline(tmp_path / "mine.yml", "mine.yml").findings
+    assert findings
+    assert all(f"`{theirs}` is not allowed" in str(one) and f"write `type: {ours}`" in str(one) for one in findings)
 
 
 def test_words_match_as_they_are_unless_a_file_says_otherwise(words, elasticsearch):
