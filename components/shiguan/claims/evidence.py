@@ -111,13 +111,16 @@ class Evidence:
         self.languages = frozenset(self.language_of)
         chinese = [passage.classical for passage in self._passages if passage.language == "zh"]
         self.classical = 2 * sum(chinese) > len(chinese)
+        self._readings: dict[tuple[str, str], Reading] = {}
 
     def read(self, claim: str, question: str = "") -> Reading:
         """Find what the passages have of a claim."""
-        return _read(self.texts, self._widest, claim, question)
+        known = self._readings.get((claim, question))
+        if known is None:
+            known = self._readings[claim, question] = self._compared(claim, question)
+        return known
 
-    def compared(self, claim: str, question: str) -> Reading:
-        """Compare a claim with the passages, without looking whether that was done before."""
+    def _compared(self, claim: str, question: str) -> Reading:
         claimed = quantities(claim)
         # Numbers are compared by value and not by spelling, so they are left out of the terms.
         asked = list(dict.fromkeys(terms(_without(claim, claimed))))
@@ -304,12 +307,6 @@ class Evidence:
             comparison = compare(claim, text, passage)
             found.append((comparison, comparison.repeated - _LINED_UP_COST * (len(sentence_spans(text)) - 1)))
         return max(found, key=lambda pair: pair[1])[0]
-
-
-@lru_cache(maxsize=1024)
-def _read(texts: tuple[str, ...], widest: int, claim: str, question: str) -> Reading:
-    """Read a claim once, although it is checked while it is written, in its sentence, in its answer and by graders."""
-    return Evidence(texts, widest=widest).compared(claim, question)
 
 
 @lru_cache(maxsize=256)
