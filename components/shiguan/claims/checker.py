@@ -245,6 +245,10 @@ class ClaimChecker:
             known = self._table[stated, number] = replace(found, passage=place) if found.passage >= 0 else found
         return known
 
+    def may_contradict(self, stated: str, number: int) -> bool:
+        """Return whether a passage has so many words of a claim that it may contradict it: quicker than `relation`."""
+        return self._alone[self.numbers.index(number)].has_half(stated)
+
     def nearest_to(self, stated: str, likely: Support) -> int | None:
         """Find a passage that supports a claim by itself, the likely one first, or else in part and with its names."""
         first = self.numbers[likely.passage] if likely.passage >= 0 else None

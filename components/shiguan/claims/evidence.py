@@ -69,6 +69,7 @@ class Reading:
     foreign_numbers: tuple[str, ...] = ()
     foreign_names: tuple[str, ...] = ()
     rival: str = ""
+    rival_of: str = ""
     comparison: Comparison = NOT_COMPARED
     content: float = 1.0
     """The largest share of its words, names and numbers aside, in neighbouring sentences where its names are."""
@@ -152,7 +153,7 @@ class Evidence:
             tuple(windows[:_KEPT]),
             tuple(claim[n.start : n.end].strip() for n, there in zip(claimed, held, strict=True) if not there),
             names,
-            self._rival(claim, weights, claimed, windows),
+            *self._rival(claim, weights, claimed, windows),
             self._cut(claim) or self._lined_up(claim, windows),
             *self.content(claim, claimed, question),
             classical=self.classical,
@@ -199,6 +200,11 @@ class Evidence:
             for passage in self._sentences
             for near in (passage[first : first + width] for first in range(len(passage)))
         )
+
+    def has_half(self, claim: str) -> bool:
+        """Return whether half of a claim's words occur somewhere in the passages."""
+        words = set(terms(claim))
+        return 2 * sum(map(self._occurs, words)) >= len(words)
 
     def contains(self, text: str) -> bool:
         """Return whether a passage contains a text word for word."""
@@ -268,10 +274,10 @@ class Evidence:
 
     def _rival(
         self, claim: str, weights: dict[str, float], claimed: Sequence[Quantity], windows: Sequence[Window]
-    ) -> str:
-        """Find another number or season in the best window, where that is about the same matter as the claim."""
+    ) -> tuple[str, str]:
+        """Find another number or season in the best window, if it is about the same matter, and the claim's number."""
         if not windows:
-            return ""
+            return "", ""
         window = windows[0]
         text = self.texts[window.passage][window.start : window.end]
         near = quantities(text)
@@ -279,15 +285,15 @@ class Evidence:
         matter = covered(weights, words)
         found, stated = _seasons(text), _seasons(claim)
         if matter >= _SAME_MATTER and found and stated and not found.keys() & stated.keys():
-            return f"another season: {next(iter(found.values()))}"
+            return f"another season: {next(iter(found.values()))}", ""
         others = [other for other in near if not _has(claimed, other)]
         for number in claimed:
             if _has(near, number) or matter < (_SAME_SENTENCE if _has(self._numbers, number) else _SAME_MATTER):
                 continue
             for other in others:
                 if _are_rivals((claim, number), (text, other)):
-                    return f"another number: {text[other.start : other.end]}"
-        return ""
+                    return f"another number: {text[other.start : other.end]}", claim[number.start : number.end]
+        return "", ""
 
     def _cut(self, claim: str) -> Comparison | None:
         """Compare a claim that is cut out of a number or from behind a denial with what the passage has whole."""
