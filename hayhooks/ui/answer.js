@@ -210,8 +210,8 @@ function quoted(citation) {
     (last || next) && h("p.around", last, last && next ? " […] " : " … ", next)];
 }
 
-/** The passages to show for a sentence: those that it cites or, where it is contradicted, the one that does. */
-export const shownFor = (claim, citations) => (citations.length || !claim.against ? citations : [claim.against]);
+/** The passages to show for a sentence: those that it cites and the one that contradicts it. */
+export const shownFor = (claim, citations) => (claim.against ? [...citations, claim.against] : citations);
 
 /** The sentences of an answer that can be chosen, each with its passages. */
 export function choices(answer) {

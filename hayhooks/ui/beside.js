@@ -90,7 +90,7 @@ export function besidePane(onClose = () => {}) {
       text.replaceChildren(
         whereabouts({ ...whole, page: citation.page ?? whole.page }),
         ...before.slice(-1).map((one) => h("div.neighbour", { lang: one.language }, written(one))),
-        h("div.passage", { lang: whole.language, class: claim.verdict === "contradicted" && "passage against" }, written(whole, { mark, words: citation.words ?? [], notes })),
+        h("div.passage", { lang: whole.language, class: citation === claim.against && "passage against" }, written(whole, { mark, words: citation.words ?? [], notes })),
         ...after.slice(0, 1).map((one) => h("div.neighbour", { lang: one.language }, written(one))),
         notes.list,
         h("p.actions", h("a.button", { href: bookAt(citation) }, t("openBook"))),

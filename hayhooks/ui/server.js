@@ -5,6 +5,7 @@ import { language } from "./words.js";
 const SENTENCES = [
   // why a sentence has its verdict
   [/^a passage says so word for word$/u, "原文逐字如此"],
+  [/^a passage says so word for word; another source has (.+) in the place of (.+): \[(\d+)\]$/u, "原文逐字如此；另一种资料第$3段作$1，不作$2"],
   [/^the passages say so$/u, "原文如此"],
   [/^the passages say only a part of it$/u, "原文只说了一部分"],
   [/^the passages do not say so$/u, "原文没有这样说"],

@@ -7,7 +7,7 @@ from tests.browser.test_page_hostile import HOSTILE, quiet
 from tests.doubles.page_site import WAIT, Script
 
 from shiguan.answer.citation_extractor import CitationExtractor
-from shiguan.claims.claim_stream import ClaimStream
+from shiguan.claims.answer_check import AnswerCheck
 
 pytestmark = pytest.mark.browser
 PASSAGE = (
@@ -42,12 +42,13 @@ def told(text):
     whole = Script([]).answer()
     whole |= {"answer": answer.data, "citations": answer.meta["citations"]}
     whole["metadata"] |= {"claims": answer.meta["claims"], "changes": []}
-    stream, events = ClaimStream(documents), Script([]).events()[:3]
+    stream, events = AnswerCheck(documents), Script([]).events()[:3]
     for piece in text.split("\n"):
         if stream.add(piece + "\n"):
             found = stream.finished()
             events += [event for pair in zip(stream.pieces, found, strict=True) for event in tokens(*pair)]
-    found = stream.finished(last=True)
+    stream.close()
+    found = stream.finished()
     events += [event for pair in zip(stream.pieces, found, strict=True) for event in tokens(*pair)]
     return [*events, ("generation_complete", whole)]
 

@@ -9,13 +9,9 @@ from haystack.dataclasses import ChatMessage
 
 from shiguan.answer.answerability import CLOSEST_BELOW
 from shiguan.answer.unwritten import unwritten_answer
-from shiguan.claims.checker import checker_of, numbered_passages
-from shiguan.claims.citations import (
-    citations_of,
-    cite_claim,
-    verdicts_by_sentence,
-    write_cited,
-)
+from shiguan.claims.answer_check import AnswerCheck, answer_check
+from shiguan.claims.checker import numbered_passages
+from shiguan.claims.citations import citations_of, verdicts_by_sentence
 from shiguan.claims.claim_kinds import claim_kind
 from shiguan.claims.claims import MOST_CHARACTERS, MOST_CLAIMS, split_claims, whole_reply
 from shiguan.claims.nearness import ClaimMatcher
@@ -137,11 +133,11 @@ class CitationExtractor:
             return {"answers": [answer], "warnings": []}
         if self.claim_matcher is not None and documents:
             documents = self.claim_matcher.compared(documents, filters)
-        numbered = numbered_passages(documents)
+        numbered, check = numbered_passages(documents), answer_check(documents, query)
         answers, warnings = [], dict[str, None]()
         for reply in messages:
             message = _naming_gaps(whole_reply(reply), language)
-            text, meta, more = self._checked(message, numbered, query, language)
+            text, meta, more = self._checked(message, numbered, check, language)
             meta = self._meta(message, language) | meta | {"confidence": confidence}
             answers.append(GeneratedAnswer(data=text, query=query, documents=list(numbered.values()), meta=meta))
             warnings |= dict.fromkeys(more)
@@ -153,7 +149,7 @@ class CitationExtractor:
         return await check_in_thread(partial(self.run, *args, **kwargs))
 
     def _checked(
-        self, reply: ChatMessage, numbered: dict[int, Document], query: str, language: str
+        self, reply: ChatMessage, numbered: dict[int, Document], check: AnswerCheck, language: str
     ) -> tuple[str, dict[str, Any], list[str]]:
         """Return the text that is shown, what the check found, and warnings; nothing is found in a not-found answer."""
         warnings = []
@@ -162,8 +158,8 @@ class CitationExtractor:
                 "The answer was cut off at the model's length limit; its last, unfinished sentence is left out. Raise "
                 "the limit, or ask more narrowly."
             )
-        checker = checker_of(numbered, query)
-        parts = checker.split((reply.text or "").strip())
+        checked = check.close(reply.text or "", verdicts_by_sentence(reply.meta.get("verdicts") or []))
+        parts = checked.parts
         not_found = not_found_sentence(self.mode, language)
         if not parts.claims:
             if not any(map(str.isalpha, reply.text or "")):
@@ -177,9 +173,9 @@ class CitationExtractor:
                 f"The reply was too long; only its first {MOST_CLAIMS} sentences or {MOST_CHARACTERS:,} characters are "
                 "shown. Ask more narrowly, or lower the model's `max_tokens`."
             )
-        if checker.says_nothing(parts):
+        if not checked.cited:
             # "The sources do not say why he did that" claims that he did.
-            claims_more = any(map(checker.stated, parts.claims))
+            claims_more = any(map(check.checker.stated, parts.claims))
             return not_found if claims_more else split_claims(reply.text or "").text.strip(), {}, warnings
         unknown = sorted({number for _, numbers in parts.marks for number in numbers} - numbered.keys())
         if unknown:
@@ -187,22 +183,18 @@ class CitationExtractor:
                 f"The answer cited {', '.join(f'[{number}]' for number in unknown)}, but there are only "
                 f"{len(numbered)} sources; these marks were removed."
             )
-        graded = verdicts_by_sentence(reply.meta.get("verdicts") or [])
-        cited = [cite_claim(claim, checker, numbered, graded) for claim in parts.claims]
-        shown, places = write_cited(parts, cited)
-        stated = [(claim, place) for claim, place in zip(cited, places, strict=True) if claim.support]
-        weak = sum(claim.is_unsupported for claim in cited)
+        stated = [pair for pair in zip(checked.cited, checked.places, strict=True) if pair[0].support]
+        weak = sum(claim.is_unsupported for claim in checked.cited)
         if weak:
             warnings.append(f"{weak} of the answer's {len(stated)} sentences are not supported by the sources.")
-        citations = citations_of(cited, places, numbered)
         removed = (reply.meta.get("grounding") or {}).get("removed", ())
         found = {
             "status": "answered",
-            "citations": citations,
-            "claims": [claim.record(place, shown) for claim, place in stated],
-            "changes": [*removed, *(change for claim in cited for change in claim.changes())],
+            "citations": citations_of(checked.cited, checked.places, numbered),
+            "claims": [claim.record(place, checked.text) for claim, place in stated],
+            "changes": [*removed, *(change for claim in checked.cited for change in claim.changes())],
         }
-        return shown, found, warnings
+        return checked.text, found, warnings
 
     def _meta(self, reply: ChatMessage, language: str) -> dict[str, Any]:
         """Describe a not-found answer with what the reply brings."""

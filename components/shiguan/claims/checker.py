@@ -106,7 +106,9 @@ class ClaimChecker:
         self.numbers = tuple(passages)
         self._texts = tuple(passages.values())
         self._evidence = Evidence(self._texts)
-        self._relations: dict[tuple[str, int], Support] = {}
+        self._alone = [self._evidence] if len(self._texts) == 1 else [Evidence([text]) for text in self._texts]
+        # What each claim was found to be, by each passage alone and, under the number 0, by all of them.
+        self._table: dict[tuple[str, int], Support] = {}
 
     def split(self, answer: str) -> ClaimedText:
         """Split an answer into sentences, and a sentence into clauses where the passages support only some of them."""
@@ -202,15 +204,12 @@ class ClaimChecker:
         return [(claim, [self._texts[w.passage][w.start : w.end] for w in windows]) for claim, windows in wanted]
 
     def needs_similarities(self, read: Sequence[ReadClaim]) -> bool:
-        """Return whether similarities may change a verdict."""
-        readings = [claim.reading for claim in read]
-        least, most = judge(readings, [0.0] * len(read)), judge(readings, [1.0] * len(read))
-        return any(
-            low.verdict != high.verdict
-            for reading, low, high in zip(readings, least, most, strict=True)
-            # A verdict across languages does not use similarities.
-            if detect_language(reading.claim) in self._evidence.languages
-        )
+        """Return whether similarities may change a verdict: not of what is verbatim or in another language."""
+        languages = self._evidence.languages
+        readings = [claim.reading for claim in read if not claim.reading.verbatim]
+        readings = [reading for reading in readings if detect_language(reading.claim) in languages]
+        least, most = judge(readings, [0.0] * len(readings)), judge(readings, [1.0] * len(readings))
+        return any(low.verdict != high.verdict for low, high in zip(least, most, strict=True))
 
     def judge(
         self, read: Sequence[ReadClaim], similarities: Sequence[float | None] | None = None
@@ -231,17 +230,24 @@ class ClaimChecker:
     def verdict(self, claim: Claim, stated: str) -> Support:
         """Judge one claim by itself; its verdict is the one that it has in its answer."""
         raise_if_cancelled()
-        return self._by_marks(claim, stated, self._judged(self._evidence, stated, self.numbers))
+        known = self._table.get((stated, 0))
+        if known is None:
+            known = self._table[stated, 0] = self._judged(self._evidence, stated, self.numbers)
+        return self._by_marks(claim, stated, known)
 
     def relation(self, stated: str, number: int) -> Support:
         """Judge a claim by one passage alone."""
-        place = self.numbers.index(number)
-        known = self._relations.get((stated, place))
+        known = self._table.get((stated, number))
         if known is None:
-            alone = self._alone(place)
+            place = self.numbers.index(number)
+            alone = self._alone[place]
             found = self._naming(stated, alone, self._judged(alone, stated, [number]))
-            known = self._relations[stated, place] = replace(found, passage=place) if found.passage >= 0 else found
+            known = self._table[stated, number] = replace(found, passage=place) if found.passage >= 0 else found
         return known
+
+    def may_contradict(self, stated: str, number: int) -> bool:
+        """Return whether a passage has so many words of a claim that it may contradict it: quicker than `relation`."""
+        return self._alone[self.numbers.index(number)].has_half(stated)
 
     def nearest_to(self, stated: str, likely: Support) -> int | None:
         """Find a passage that supports a claim by itself, the likely one first, or else in part and with its names."""
@@ -330,7 +336,7 @@ class ClaimChecker:
 
     def _may_need_no_mark(self, stated: str, number: int) -> bool:
         """Return whether a passage in another language may support a claim without a mark: quicker than `relation`."""
-        evidence, counted = self._alone(self.numbers.index(number)), quantities(stated)
+        evidence, counted = self._alone[self.numbers.index(number)], quantities(stated)
         if counted or not {detect_language(stated)} | evidence.languages >= TRANSLATED:
             return True
         names = names_of(stated)
@@ -365,9 +371,6 @@ class ClaimChecker:
             reason = "it cites none of the passages, which are in another language"
             return replace(support, verdict="unsupported", reason=reason)
         return support
-
-    def _alone(self, place: int) -> Evidence:
-        return self._evidence if len(self._texts) == 1 else Evidence([self._texts[place]])
 
 
 def _strange(names: Sequence[str], text: str) -> list[str]:

@@ -37,7 +37,7 @@ class CitedClaim:
     found: tuple[tuple[int, Support], ...] = ()
     dropped: tuple[str, ...] = ()
     against: Mapping[str, Any] | None = None
-    """The place of the passage that contradicts it, with the places of the contradicting `words`."""
+    """The place of the passage that contradicts it, of another source if it is supported, with that of the `words`."""
 
     @property
     def numbers(self) -> list[int]:
@@ -124,7 +124,27 @@ def cite_claim(
     reasons = {n: found[n].reason if n in found else "there is no such source" for n in claim.numbers}
     dropped = tuple(f"[{number}]: {reason}" for number, reason in reasons.items() if number not in true)
     against = _place_against(support, named, checker, numbered)
+    if support.verdict == "supported" and (other := _said_otherwise(stated, true, checker, numbered)) is not None:
+        own = checker.relation(stated, other)
+        reason = f"{support.reason}; another source has “{own.differs}” in the place of “{own.instead_of}”: [{other}]"
+        support, against = replace(support, reason=reason), _place_against(own, other, checker, numbered)
     return CitedClaim(claim, support, tuple((number, found[number]) for number in true), dropped, against)
+
+
+def _said_otherwise(
+    stated: str, true: Sequence[int], checker: ClaimChecker, numbered: Mapping[int, Document]
+) -> int | None:
+    """Find a passage of another source that says what a claim says, but with other words in one place."""
+    sources = {numbered[number].meta.get("source") for number in true}
+    for number, document in numbered.items():
+        if document.meta.get("source") in sources or not checker.may_contradict(stated, number):
+            continue
+        own = checker.relation(stated, number)
+        if own.instead_of and stated.count(own.instead_of) == 1:
+            there = stated.replace(own.instead_of, own.differs)
+            if checker.relation(there, number).verdict == "supported":
+                return number
+    return None
 
 
 def _place_against(

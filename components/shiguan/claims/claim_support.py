@@ -74,6 +74,8 @@ class Support:
     """Whether the span has the words of the claim, but nobody has judged whether it says the same."""
     differs: str = ""
     """The words of the passage that contradict the claim."""
+    instead_of: str = ""
+    """The words of the claim in whose place the passage has these, if it has any in their place."""
 
 
 def plain_claim(sentence: str) -> str:
@@ -121,10 +123,10 @@ def _judged(reading: Reading, own: float, mean: float) -> Support:
     if reading.verbatim:
         return Support(1.0, "supported", "a passage says so word for word", *span, exact=True)
     score = (own * reading.weight + mean * _LEANING) / (reading.weight + _LEANING)
-    against, differs = _contradiction(reading)
+    against, differs, instead_of = _contradiction(reading)
     if against:
         score = min(score * _CONTRADICTED_SHARE, PARTIAL - 0.01)
-        return Support(score, "contradicted", against, *span, exact=True, differs=differs)
+        return Support(score, "contradicted", against, *span, exact=True, differs=differs, instead_of=instead_of)
     missing = missing_content(reading)
     if reading.foreign_numbers or reading.foreign_names:
         # A number is a fact of its own: where no passage has it, the claim cannot be supported.
@@ -166,12 +168,13 @@ def missing_content(reading: Reading, *, in_clause: bool = False) -> str:
     return f"the passages have {', '.join(strays[:3])} beside other matters" if strays else ""
 
 
-def _contradiction(reading: Reading) -> tuple[str, str]:
-    """Return why the passages contradict a claim, and their words that do."""
+def _contradiction(reading: Reading) -> tuple[str, str, str]:
+    """Return why the passages contradict a claim, their words that do, and those of the claim that these replace."""
     for difference in reading.comparison.differences:
         if difference.kind == "negation":
-            return "only one of the two denies it", difference.found
+            return "only one of the two denies it", difference.found, ""
         if difference.kind != "word":
             reason = f"the passage has “{difference.found}” where the answer has “{difference.claimed}”"
-            return reason, difference.found
-    return (f"the passage has {reading.rival}", reading.rival.partition(": ")[2]) if reading.rival else ("", "")
+            return reason, difference.found, difference.claimed
+    found = reading.rival.partition(": ")[2]
+    return (f"the passage has {reading.rival}", found, reading.rival_of) if reading.rival else ("", "", "")

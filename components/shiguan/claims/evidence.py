@@ -69,6 +69,7 @@ class Reading:
     foreign_numbers: tuple[str, ...] = ()
     foreign_names: tuple[str, ...] = ()
     rival: str = ""
+    rival_of: str = ""
     comparison: Comparison = NOT_COMPARED
     content: float = 1.0
     """The largest share of its words, names and numbers aside, in neighbouring sentences where its names are."""
@@ -111,13 +112,16 @@ class Evidence:
         self.languages = frozenset(self.language_of)
         chinese = [passage.classical for passage in self._passages if passage.language == "zh"]
         self.classical = 2 * sum(chinese) > len(chinese)
+        self._readings: dict[tuple[str, str], Reading] = {}
 
     def read(self, claim: str, question: str = "") -> Reading:
         """Find what the passages have of a claim."""
-        return _read(self.texts, self._widest, claim, question)
+        known = self._readings.get((claim, question))
+        if known is None:
+            known = self._readings[claim, question] = self._compared(claim, question)
+        return known
 
-    def compared(self, claim: str, question: str) -> Reading:
-        """Compare a claim with the passages, without looking whether that was done before."""
+    def _compared(self, claim: str, question: str) -> Reading:
         claimed = quantities(claim)
         # Numbers are compared by value and not by spelling, so they are left out of the terms.
         asked = list(dict.fromkeys(terms(_without(claim, claimed))))
@@ -149,7 +153,7 @@ class Evidence:
             tuple(windows[:_KEPT]),
             tuple(claim[n.start : n.end].strip() for n, there in zip(claimed, held, strict=True) if not there),
             names,
-            self._rival(claim, weights, claimed, windows),
+            *self._rival(claim, weights, claimed, windows),
             self._cut(claim) or self._lined_up(claim, windows),
             *self.content(claim, claimed, question),
             classical=self.classical,
@@ -196,6 +200,11 @@ class Evidence:
             for passage in self._sentences
             for near in (passage[first : first + width] for first in range(len(passage)))
         )
+
+    def has_half(self, claim: str) -> bool:
+        """Return whether half of a claim's words occur somewhere in the passages."""
+        words = set(terms(claim))
+        return 2 * sum(map(self._occurs, words)) >= len(words)
 
     def contains(self, text: str) -> bool:
         """Return whether a passage contains a text word for word."""
@@ -265,10 +274,10 @@ class Evidence:
 
     def _rival(
         self, claim: str, weights: dict[str, float], claimed: Sequence[Quantity], windows: Sequence[Window]
-    ) -> str:
-        """Find another number or season in the best window, where that is about the same matter as the claim."""
+    ) -> tuple[str, str]:
+        """Find another number or season in the best window, if it is about the same matter, and the claim's number."""
         if not windows:
-            return ""
+            return "", ""
         window = windows[0]
         text = self.texts[window.passage][window.start : window.end]
         near = quantities(text)
@@ -276,15 +285,15 @@ class Evidence:
         matter = covered(weights, words)
         found, stated = _seasons(text), _seasons(claim)
         if matter >= _SAME_MATTER and found and stated and not found.keys() & stated.keys():
-            return f"another season: {next(iter(found.values()))}"
+            return f"another season: {next(iter(found.values()))}", ""
         others = [other for other in near if not _has(claimed, other)]
         for number in claimed:
             if _has(near, number) or matter < (_SAME_SENTENCE if _has(self._numbers, number) else _SAME_MATTER):
                 continue
             for other in others:
                 if _are_rivals((claim, number), (text, other)):
-                    return f"another number: {text[other.start : other.end]}"
-        return ""
+                    return f"another number: {text[other.start : other.end]}", claim[number.start : number.end]
+        return "", ""
 
     def _cut(self, claim: str) -> Comparison | None:
         """Compare a claim that is cut out of a number or from behind a denial with what the passage has whole."""
@@ -304,12 +313,6 @@ class Evidence:
             comparison = compare(claim, text, passage)
             found.append((comparison, comparison.repeated - _LINED_UP_COST * (len(sentence_spans(text)) - 1)))
         return max(found, key=lambda pair: pair[1])[0]
-
-
-@lru_cache(maxsize=1024)
-def _read(texts: tuple[str, ...], widest: int, claim: str, question: str) -> Reading:
-    """Read a claim once, although it is checked while it is written, in its sentence, in its answer and by graders."""
-    return Evidence(texts, widest=widest).compared(claim, question)
 
 
 @lru_cache(maxsize=256)

@@ -143,7 +143,8 @@ def _by_number(places: Iterable[dict[str, Any]], renumbered: Callable[[int], int
 def _print_contradictions(console: Console, claims: list[dict[str, Any]], renumbered: Callable[[int], int]) -> None:
     for claim in claims:
         place = claim["against"]
-        print_indented(console, Text.assemble(("Contradicted: ", "bold red"), claim["text"]), 2)
+        label = "Contradicted: " if claim["verdict"] == "contradicted" else "Another source disagrees: "
+        print_indented(console, Text.assemble((label, "bold red"), claim["text"]), 2)
         _print_head(console, place, renumbered(place["number"]))
         print_indented(console, _marked(console, place["quote"], place["start"], [], place.get("words") or []), 6)
         console.print()

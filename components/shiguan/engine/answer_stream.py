@@ -11,7 +11,7 @@ from haystack.dataclasses import StreamingChunk
 
 from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.answer.quotations import QUOTING
-from shiguan.claims.claim_stream import ClaimStream, end_with_marks
+from shiguan.claims.answer_check import AnswerCheck, answer_check, end_with_marks
 from shiguan.engine.answer_object import listed
 from shiguan.engine.mode import Mode
 from shiguan.errors import AnswerError
@@ -74,17 +74,17 @@ class AnswerStream:
         self._queue: asyncio.Queue[AnswerEvent] = asyncio.Queue()
         self._count = 0
         self._attempt = 0
-        self._claims: ClaimStream | None = None
+        self._run: Run | None = None
+        self._check: AnswerCheck | None = None
         self._pieces: asyncio.Queue[bool] = asyncio.Queue()
-        self._writes = False
-        self._streamed = ""
+        self._told = 0
         self._ended = False
         self._started = time.perf_counter()
         self._first_token: float | None = None
 
     def listen_to(self, run: Run) -> dict[str, Any]:
         """Report what a run does, and return the further arguments of `Mode.results`."""
-        run.on_begin = self._on_begin
+        run.on_begin, self._run = self._on_begin, run
 
         # A plain function: Haystack copies the inputs of its components, and would copy the stream of a bound method.
         async def on_chunk(chunk: StreamingChunk) -> None:
@@ -94,7 +94,7 @@ class AnswerStream:
         return {"on_outputs": self._on_outputs, "on_chunk": on_chunk if writes else None}
 
     async def events(self, answer: Callable[[], Awaitable[dict[str, Any]]]) -> AsyncGenerator[AnswerEvent, None]:
-        running = asyncio.create_task(self._run(answer))
+        running = asyncio.create_task(self._answered(answer))
         try:
             while True:
                 event = await self._queue.get()
@@ -121,7 +121,7 @@ class AnswerStream:
             self._emit("query_rewritten", {"query": queries[0], "queries": queries, "method": method})
         if stage == self._source:
             documents = outputs.get(self._documents) or []
-            self._claims = ClaimStream(self._compare(documents), self._query)
+            self._check = answer_check(self._compare(documents), self._query, self._run)
             # An agent reports its passages only after it has written.
             attempt = self._attempt + (stage != self._generator)
             self._emit("documents_retrieved", {"attempt": attempt, "documents": listed(documents)})
@@ -131,11 +131,8 @@ class AnswerStream:
     def _on_chunk(self, chunk: StreamingChunk) -> None:
         if chunk.tool_calls or chunk.tool_call_result:
             self._emit("tool_call" if chunk.tool_calls else "tool_result", chunk.meta)
-        if self._claims is not None and chunk.finish_reason:
-            self._claims.is_cut = chunk.finish_reason == "length"
-        if chunk.content and self._claims is not None and self._claims.add(chunk.content):
-            self._writes = True
-            self._pieces.put_nowait(False)
+        if chunk.content and self._check is not None and self._check.add(chunk.content):
+            self._pieces.put_nowait(True)
 
     def _emit_rejection(self, outputs: dict[str, Any]) -> None:
         retry = outputs.get("retry")
@@ -153,20 +150,14 @@ class AnswerStream:
         rejected = {"attempt": record["attempt"], "verdicts": record["verdicts"], "feedback": why, "queries": queries}
         self._emit("draft_rejected", rejected)
 
-    async def _run(self, answer: Callable[[], Awaitable[dict[str, Any]]]) -> None:
+    async def _answered(self, answer: Callable[[], Awaitable[dict[str, Any]]]) -> None:
         # Not a task of the stage that writes, which ends before the last piece is checked.
         checking = asyncio.create_task(self._check_claims())
         try:
             found = await answer()
-            if self._writes:
-                self._pieces.put_nowait(True)
-                await checking
-            if not self._streamed:
-                self._emit_accepted(found)
-            elif found["answer"].startswith(self._streamed):
-                self._emit_token(found["answer"][len(self._streamed) :])
-            elif found["answer"].endswith(references := f"\n\n{found['formatted_citations']}"):
-                self._emit_token(references)
+            self._pieces.put_nowait(False)
+            await checking
+            self._emit_rest(found)
             if self._first_token is not None:
                 found["metadata"]["time_to_first_token_ms"] = round(self._first_token, 2)
             self._emit("generation_complete", found)
@@ -181,22 +172,28 @@ class AnswerStream:
             checking.cancel()
 
     async def _check_claims(self) -> None:
-        last = False
-        while not last:
-            last = await self._pieces.get()
+        while await self._pieces.get():
             while not self._pieces.empty():
-                last = self._pieces.get_nowait()
-            if self._claims is None:
+                if not self._pieces.get_nowait():
+                    return  # the answer is there: what is left comes from it
+            if self._check is None:
                 continue
-            claims = await asyncio.to_thread(self._claims.finished, last=last)
-            for piece, claim in zip(self._claims.pieces, claims, strict=True):
+            claims = await asyncio.to_thread(self._check.finished)
+            for piece, claim in zip(self._check.pieces, claims, strict=True):
                 self._emit_token(piece)
                 self._emit("claim", claim)
+                self._told += 1
 
-    def _emit_accepted(self, found: dict[str, Any]) -> None:
-        """Stream an answer as if it were just being written: by sentences with their verdicts, or by quotations."""
-        text, at = found["answer"], 0
-        for index, claim in enumerate(found["metadata"]["claims"]):
+    def _emit_rest(self, found: dict[str, Any]) -> None:
+        """Stream what is left of an answer as if it were just being written: by sentences, or by quotations."""
+        text, claims, at = found["answer"], found["metadata"]["claims"], 0
+        if self._told and not claims:  # it became another answer
+            references = f"\n\n{found['formatted_citations']}"
+            self._emit_token(references if text.endswith(references) else "")
+            return
+        if self._told:
+            at = end_with_marks(text, claims[: self._told][-1]["end"])
+        for index, claim in enumerate(claims[self._told :], start=self._told):
             end = end_with_marks(text, claim["end"])
             self._emit_token(text[at:end])
             at = max(at, end)
@@ -216,7 +213,6 @@ class AnswerStream:
         if text:
             if self._first_token is None:
                 self._first_token = (time.perf_counter() - self._started) * 1000
-            self._streamed += text
             self._emit("token", {"text": text})
 
     def _emit(self, name: str, data: dict[str, Any], error: Exception | None = None) -> None:

@@ -9,7 +9,8 @@ from haystack.components.embedders.types import DocumentEmbedder
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
-from shiguan.claims.checker import CheckedClaim, checker_of, numbered_passages
+from shiguan.claims.answer_check import answer_check
+from shiguan.claims.checker import CheckedClaim, numbered_passages
 from shiguan.claims.claim_support import Verdict
 from shiguan.claims.claims import whole_reply
 from shiguan.claims.verbatim import find_verbatim
@@ -103,8 +104,8 @@ def check_answer(
     embedder: DocumentEmbedder | None = None,
 ) -> GradedAnswer:
     """Check a reply by words and, where that does not decide every verdict, by meaning if there is an embedder."""
-    reply, numbered = whole_reply(reply), numbered_passages(documents)
-    checker = checker_of(numbered, question)
+    reply, check = whole_reply(reply), answer_check(documents, question)
+    checker = check.checker
     parts = checker.split((reply.text or "").strip())
     read = [] if checker.says_nothing(parts) else checker.read(parts)
     # All claims or none, because the score of a claim depends on those of the others.
@@ -116,7 +117,7 @@ def check_answer(
         question=question,
         language=language or detect_language(question),
         parts=parts,
-        documents=list(numbered.values()),
+        documents=list(numbered_passages(documents).values()),
         claims=claims,
         warnings=tuple(warnings),
     )

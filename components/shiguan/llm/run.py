@@ -66,8 +66,8 @@ class Run:
     got an answer, and `usage` their tokens by kind; `calls` lists all calls, also failed ones; `requests` counts their
     attempts; `switches` lists where another model stood in, and why; `refused` the stages that the budget left without
     a model; `found` has the ids of the library's passages that the stages `reading` it found; `warned` what parts
-    without an output for warnings warned of; `unanswered` why the model that answers gave no reply. After `stop` no
-    stage begins before `resume`.
+    without an output for warnings warned of; `unanswered` why the model that answers gave no reply; `checks` the checks
+    of its answers, one for all stages. After `stop` no stage begins before `resume`.
     """
 
     limits: TimeLimits = field(default_factory=TimeLimits)
@@ -86,6 +86,7 @@ class Run:
     found: set[str] = field(default_factory=set, init=False)
     warned: dict[str, None] = field(default_factory=dict, init=False)
     unanswered: str = field(default="", init=False)
+    checks: dict[Any, Any] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self._running: list[Stage] = []

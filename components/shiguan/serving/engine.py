@@ -14,7 +14,7 @@ from typing import Annotated, Any, Self
 from haystack import Document
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
-from shiguan.claims.claim_stream import ClaimStream
+from shiguan.claims.answer_check import AnswerCheck
 from shiguan.engine.answer_stream import AnswerEvent
 from shiguan.engine.conversations import ConversationKeeper
 from shiguan.engine.loading import first_mode, list_modes
@@ -211,9 +211,7 @@ class Engine:
             with Runner(self.deployment, mode, data_dir=self.settings.data_dir, outputs=["documents"]) as search:
                 search.search(_WARM_UP_TEXTS[0], tenant_id=_WARM_UP_TENANT)
         for text in _WARM_UP_TEXTS:
-            claims = ClaimStream([Document(content=text)])
-            claims.add(text)
-            claims.finished(last=True)
+            AnswerCheck([Document(content=text)]).close(text)
 
     async def ask(self, request: AnswerRequest, tenant_id: str) -> dict[str, Any]:
         runner = self.runner(request.mode)

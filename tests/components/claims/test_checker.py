@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shiguan.answer.citation_extractor import CitationExtractor
+from shiguan.claims.answer_check import AnswerCheck
 from shiguan.claims.checker import ClaimChecker
-from shiguan.claims.claim_stream import ClaimStream
 from shiguan.claims.claims import split_claims
 from shiguan.evaluation.answer_metrics import score_citations
 from shiguan.grading.hallucination_grader import HallucinationGrader
@@ -105,9 +105,10 @@ def cited(answer, *, passages=None, **graded):
 def test_all_modes_agree_on_the_claim_and_on_each_mark(text, verdict, marks):
     graded = HallucinationGrader(on_unsupported="mark").run([ChatMessage.from_assistant(text)], documents())["verdicts"]
     simple, precise = cited(text), cited(text, verdicts=graded)
-    stream = ClaimStream(documents())
+    stream = AnswerCheck(documents())
     stream.add(text)
-    streamed = stream.finished(last=True)
+    stream.close()
+    streamed = stream.finished()
     checked = ClaimChecker(PASSAGES).check(split_claims(text))
     verdicts = {
         "checker": [one.support.verdict for one in checked],
@@ -143,9 +144,10 @@ def test_clauses_that_different_passages_support_are_claims_of_their_own(text, s
     (found,) = CitationExtractor().run([ChatMessage.from_assistant(text)], documents())["answers"]
     assert found.data == shown
     assert [one["verdict"] for one in found.meta["claims"]] == [YES, YES]
-    stream = ClaimStream(documents())
+    stream = AnswerCheck(documents())
     stream.add(text)
-    assert [one["numbers"] for one in stream.finished(last=True)] == [one["numbers"] for one in found.meta["claims"]]
+    stream.close()
+    assert [one["numbers"] for one in stream.finished()] == [one["numbers"] for one in found.meta["claims"]]
 
 
 @pytest.mark.parametrize(("text", "verdict", "marks"), TABLE[::3])
@@ -230,10 +232,11 @@ def test_each_clause_has_its_own_verdict_in_every_mode_and_in_the_stream(text, e
 
     simple = cited(text)["claims"]
     graded = HallucinationGrader(on_unsupported="mark").run([ChatMessage.from_assistant(text)], documents())["verdicts"]
-    stream = ClaimStream(documents())
+    stream = AnswerCheck(documents())
     for letter in text:
         stream.add(letter)
-    streamed = stream.finished(last=True)
+    stream.close()
+    streamed = stream.finished()
     verdicts = [verdict for _, verdict, _ in expected]
     assert [one["verdict"] for one in simple] == verdicts
     assert [one["numbers"] for one in simple] == [numbers for _, _, numbers in expected]

@@ -5,8 +5,8 @@ from haystack import Document
 from haystack.dataclasses import ChatMessage
 
 from shiguan.answer.citation_extractor import CitationExtractor
+from shiguan.claims.answer_check import AnswerCheck
 from shiguan.claims.checker import ClaimChecker, checker_of, numbered_passages
-from shiguan.claims.claim_stream import ClaimStream
 from shiguan.errors import AnswerError
 from shiguan.grading.hallucination_grader import HallucinationGrader
 
@@ -65,11 +65,12 @@ def test_an_invention_is_marked_or_left_out_and_the_truth_beside_it_stays(form, 
 @pytest.mark.parametrize(("form", "key"), INVENTIONS)
 def test_the_stream_gives_what_the_whole_answer_has(form, key):
     reply = form.format(s=TRUE)
-    stream, told = ClaimStream(DOCUMENTS, QUESTION), []
+    stream, told = AnswerCheck(DOCUMENTS, QUESTION), []
     for letter in reply:
         if stream.add(letter):
             told += stream.finished()
-    told += stream.finished(last=True)
+    stream.close()
+    told += stream.finished()
     whole = shown(reply).meta["claims"]
     assert [(one["text"], one["verdict"]) for one in told] == [(one["text"], one["verdict"]) for one in whole]
     assert any(key in one["text"] for one in told)
@@ -207,12 +208,13 @@ BAD = {
 @pytest.mark.parametrize("reply", BAD.values(), ids=BAD.keys())
 def test_a_bad_reply_is_an_answer_or_the_failure_of_its_model(reply, most):
     reply = reply[:most]
-    stream = ClaimStream(DOCUMENTS, QUESTION)
+    stream = AnswerCheck(DOCUMENTS, QUESTION)
     step = max(1, len(reply) // 100)
     for at in range(0, len(reply), step):
         if stream.add(reply[at : at + step]):
             stream.finished()
-    stream.finished(last=True)
+    stream.close()
+    stream.finished()
     for mode in ("simple", "precise"):
         try:
             answer = shown(reply, mode)

@@ -10,7 +10,7 @@ from haystack import Document
 from haystack.dataclasses import ChatMessage
 
 from shiguan.answer.citation_extractor import CitationExtractor
-from shiguan.claims.claim_stream import ClaimStream
+from shiguan.claims.answer_check import AnswerCheck
 from shiguan.llm.run import CheckStoppedError, Run, check_in_thread, raise_if_cancelled
 
 WORDS = (
@@ -36,11 +36,12 @@ def test_three_thousand_sentences_cost_at_most_twice_what_eight_hundred_do():
     def cost(sentences):
         text = long_reply(sentences)
         started = time.process_time()
-        stream = ClaimStream(DOCUMENTS)
+        stream = AnswerCheck(DOCUMENTS)
         for at in range(0, len(text), 20):
             if stream.add(text[at : at + 20]):
                 stream.finished()
-        stream.finished(last=True)
+        stream.close()
+        stream.finished()
         result = CitationExtractor().run([ChatMessage.from_assistant(text)], DOCUMENTS)
         assert any("too long" in warning for warning in result["warnings"])
         return time.process_time() - started
@@ -52,7 +53,7 @@ def test_three_thousand_sentences_cost_at_most_twice_what_eight_hundred_do():
 
 def test_the_same_reply_three_times_as_long_is_split_no_more_often():
     def looks(sentences):
-        text, stream, count = long_reply(sentences), ClaimStream(DOCUMENTS[:1]), 0
+        text, stream, count = long_reply(sentences), AnswerCheck(DOCUMENTS[:1]), 0
         for at in range(0, len(text), 400):
             if stream.add(text[at : at + 400]):
                 count += 1

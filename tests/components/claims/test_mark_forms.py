@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shiguan.answer.citation_extractor import CitationExtractor
-from shiguan.claims.claim_stream import ClaimStream
+from shiguan.claims.answer_check import AnswerCheck
 from shiguan.claims.claims import split_claims
 
 ROSE, TOOK = "An Lushan rose at Fanyang in 755", "He took Luoyang in the twelfth month"
@@ -60,12 +60,13 @@ def test_every_form_is_shown_alike_and_brings_in_no_passage(form):
 def test_the_stream_gives_what_the_whole_reply_gives(form, data):
     reply = FORMS[form]
     cuts = sorted(data.draw(st.sets(st.integers(1, len(reply) - 1), max_size=20)))
-    stream, shown, numbers = ClaimStream(PASSAGES), "", []
+    stream, shown, numbers = AnswerCheck(PASSAGES), "", []
     for start, end in zip([0, *cuts], [*cuts, len(reply)], strict=True):
         if stream.add(reply[start:end]):
             numbers += [claim["numbers"] for claim in stream.finished()]
             shown += "".join(stream.pieces)
-    numbers += [claim["numbers"] for claim in stream.finished(last=True)]
+    stream.close()
+    numbers += [claim["numbers"] for claim in stream.finished()]
     assert shown + "".join(stream.pieces) == SHOWN[: len(shown + "".join(stream.pieces))]
     assert numbers == [[1], [1]]
 

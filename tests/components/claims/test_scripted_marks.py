@@ -9,9 +9,9 @@ from haystack import Document
 from haystack.dataclasses import ChatMessage
 
 from shiguan.answer.citation_extractor import CitationExtractor
+from shiguan.claims.answer_check import AnswerCheck
 from shiguan.claims.checker import ClaimChecker
 from shiguan.claims.claim_kinds import stated_part
-from shiguan.claims.claim_stream import ClaimStream
 from shiguan.claims.claims import find_marks, split_claims
 from shiguan.text.sentences import sentence_spans
 
@@ -72,9 +72,10 @@ def false_marks(answer, shown):
     """Every mark that is shown and that the passage, read by itself or with the claim's others, does not support."""
     documents = [Document(content=text, meta={"number": at}) for at, text in enumerate(shown, start=1)]
     (found,) = CitationExtractor().run([ChatMessage.from_assistant(answer)], documents)["answers"]
-    stream = ClaimStream(documents)
+    stream = AnswerCheck(documents)
     stream.add(answer)
-    streamed = stream.finished(last=True)
+    stream.close()
+    streamed = stream.finished()
     assert [one["numbers"] for one in streamed] == [one["numbers"] for one in found.meta["claims"]]
     claims = found.meta["claims"]
     written = [number for mark in find_marks(found.data) for number in mark.numbers]

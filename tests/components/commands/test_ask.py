@@ -166,11 +166,14 @@ def test_the_marks_of_an_answer_begin_at_one(capsys):
     assert out.count("In 780 it was so.") == 1
 
 
-def test_a_contradicted_sentence_shows_the_passage_that_contradicts_it(capsys):
+@pytest.mark.parametrize(
+    ("verdict", "label"), [("contradicted", "Contradicted"), ("supported", "Another source disagrees")]
+)
+def test_a_sentence_shows_the_passage_that_contradicts_it(capsys, verdict, label):
     place = cited(5, "He was seen in 757.", start=100, words=[[115, 118]])
-    claim = {"text": "He was seen in 759.", "verdict": "contradicted", "against": place}
-    out = view(capsys, [], status="answered", text="He was seen in 759 ⚠.", claims=[claim])
-    assert "Contradicted: He was seen in 759. [1] 5.epub He was seen in **757**." in out
+    claim = {"text": "He was seen in 759.", "verdict": verdict, "against": place}
+    out = view(capsys, [], status="answered", text="He was seen in 759.", claims=[claim])
+    assert f"{label}: He was seen in 759. [1] 5.epub He was seen in **757**." in out
 
 
 def test_a_refused_question_is_not_repeated(shiguan):

@@ -1,11 +1,13 @@
 """The three modes told event by event, with a model over real HTTP and without one."""
 
 import asyncio
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tests.doubles.stand_in_llm import Fault, StandInLlm
 
+from shiguan.claims.checker import ClaimChecker
 from shiguan.engine.answer_stream import EVENTS
 from shiguan.engine.runner import Runner
 from shiguan.errors import RefusedError, TimeLimitError
@@ -121,6 +123,21 @@ async def test_tokens_are_the_checked_sentences_and_claims_come_between_them(run
     usage = events[-1].data["metadata"]["usage"]
     assert usage["completion_tokens"] > 10
     assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
+
+
+async def test_what_was_judged_while_it_was_written_is_not_judged_again(runner, llm, monkeypatch):
+    judged, judge = Counter(), ClaimChecker._judged
+
+    def counted(checker, evidence, stated, numbers):
+        judged[stated, tuple(numbers)] += 1
+        return judge(checker, evidence, stated, numbers)
+
+    monkeypatch.setattr(ClaimChecker, "_judged", counted)
+    llm.time_per_token = 0.01
+    (done,) = named(await told(runner("simple")), "generation_complete")
+    assert {stated for stated, _ in judged} >= {"Yang Yan proposed the two-tax reform in 780."}
+    assert len(done["metadata"]["claims"]) == 2
+    assert set(judged.values()) == {1}
 
 
 @pytest.mark.parametrize("mode", ["simple", "advanced"])

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shiguan.answer.citation_extractor import CitationExtractor
-from shiguan.claims.claim_stream import ClaimStream
+from shiguan.claims.answer_check import AnswerCheck
+from shiguan.claims.claims import whole_reply
 
 PASSAGES = [
     Document(content="An Lushan rose at Fanyang in 755. He took Luoyang in the twelfth month.", meta={"number": 1}),
@@ -29,12 +30,13 @@ ANSWERS = [
 
 
 def streamed(pieces):
-    stream = ClaimStream(PASSAGES)
+    stream = AnswerCheck(PASSAGES)
     claims = []
     for piece in pieces:
         if stream.add(piece):
             claims += stream.finished()
-    return claims + stream.finished(last=True)
+    stream.close()
+    return claims + stream.finished()
 
 
 @cache
@@ -59,7 +61,7 @@ def test_however_it_is_cut_the_claims_are_those_of_the_whole_answer(answer, data
 
 
 def test_a_sentence_is_told_when_the_next_one_begins_and_its_mark_is_not_missed():
-    stream = ClaimStream(PASSAGES)
+    stream = AnswerCheck(PASSAGES)
     assert not stream.add("An Lushan rose at Fanyang in 755.")
     assert stream.add(" [1") is True
     assert stream.finished() == []  # the mark is not whole yet
@@ -82,18 +84,19 @@ def test_a_link_that_is_half_there_is_no_mark_and_no_text():
     answer = (
         "An Lushan rose at Fanyang in 755. [1](https://x.example/a) He took Luoyang in the twelfth month [9](//x) now."
     )
-    stream, shown = ClaimStream(PASSAGES), ""
+    stream, shown = AnswerCheck(PASSAGES), ""
     for letter in answer:
         if stream.add(letter):
             stream.finished()
             shown += "".join(stream.pieces)
-    stream.finished(last=True)
+    stream.close()
+    stream.finished()
     assert shown + "".join(stream.pieces) == whole(answer).data
     assert "x.example" not in shown
 
 
 def test_a_point_in_a_number_ends_nothing():
-    stream = ClaimStream(PASSAGES)
+    stream = AnswerCheck(PASSAGES)
     told = [stream.finished() for piece in "It cost 3.14 coins and" if stream.add(piece)]
     assert told
     assert not any(told)
@@ -103,7 +106,7 @@ def test_a_point_in_a_number_ends_nothing():
 def test_nothing_of_a_working_block_is_told_however_long_it_is(size):
     working = "<thinking>" + "It may be that he had three eyes. " * 800 + "</thinking>"
     answer = f"{working}\n\nAn Lushan rose at Fanyang in 755 [1]. He took Luoyang in the twelfth month [1]."
-    stream = ClaimStream(PASSAGES)
+    stream = AnswerCheck(PASSAGES)
     told, claims = "", []
     for at in range(0, len(answer), size):
         if stream.add(answer[at : at + size]):
@@ -111,7 +114,8 @@ def test_nothing_of_a_working_block_is_told_however_long_it_is(size):
             told += "".join(stream.pieces)
             assert claims == [] or at + size > len(working)
     assert claims  # told before the end
-    claims += stream.finished(last=True)
+    stream.close()
+    claims += stream.finished()
     told += "".join(stream.pieces)
     assert told == "An Lushan rose at Fanyang in 755 [1]. He took Luoyang in the twelfth month [1]."
     assert [claim["verdict"] for claim in claims] == ["supported", "supported"]
@@ -122,10 +126,10 @@ def test_a_reply_cut_at_its_limit_is_streamed_without_its_unfinished_sentence():
         "An Lushan rose at Fanyang in 755 [1]. He took Luoyang in the twel", meta={"finish_reason": "length"}
     )
     (found,) = CitationExtractor().run([reply], PASSAGES)["answers"]
-    stream = ClaimStream(PASSAGES)
+    stream = AnswerCheck(PASSAGES)
     stream.add(reply.text)
     claims, shown = stream.finished(), "".join(stream.pieces)
-    stream.is_cut = True
-    claims += stream.finished(last=True)
+    stream.close(whole_reply(reply).text)
+    claims += stream.finished()
     assert shown + "".join(stream.pieces) == found.data == "An Lushan rose at Fanyang in 755 [1]."
     assert len(claims) == len(found.meta["claims"]) == 1
