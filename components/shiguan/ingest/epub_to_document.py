@@ -8,13 +8,13 @@ from haystack.dataclasses import ByteStream
 
 from shiguan.ingest.archives import SafeArchive
 from shiguan.ingest.epub.reader import read_book
-from shiguan.ingest.file_types import Reports, converted
+from shiguan.ingest.file_types import Converter, Reports
 
 _OWN_KEYS = frozenset(("source", "section", "kind", "anchor", "notes", "pages", "cfi", "work", "left_out"))
 
 
 @component
-class EPUBToDocument:
+class EPUBToDocument(Converter):
     """
     Reads EPUB 2 and 3 books into blocks with their headings and their place.
 
@@ -63,18 +63,6 @@ class EPUBToDocument:
             running heads and files outside the reading order (`linear="no"`).
         """
         self.include_front_matter = include_front_matter
-
-    @component.output_types(documents=list[Document], skipped=list[dict[str, str]], warnings=list[str])
-    def run(self, sources: list[str | Path | ByteStream]) -> dict[str, Any]:
-        """
-        Convert books.
-
-        :param sources: paths or contents of EPUB files. The meta of a byte stream goes into its documents,
-            unless a key is the converter's own.
-        :returns: `documents` in reading order; `skipped`, one `{"source", "cause", "next_step"}` per file that could
-            not be read; `warnings`, sentences on what was repaired or left out.
-        """
-        return converted(sources, self._read)
 
     def _read(self, source: ByteStream, name: str, reports: Reports) -> list[Document]:
         archive = SafeArchive(source.data, source=name)

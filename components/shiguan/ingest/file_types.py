@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from charset_normalizer import from_bytes
-from haystack import Document, logging
+from haystack import Document, component, logging
 from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
@@ -70,34 +70,41 @@ class Reports(NamedTuple):
     warnings: list[str]
 
 
-def converted(
-    sources: list[str | Path | ByteStream], read: Callable[[ByteStream, str, Reports], list[Document]]
-) -> dict[str, Any]:
-    """
-    Read sources into `documents`, `skipped` and `warnings`, as every converter gives them out.
+class Converter:
+    """What all converters have in common; a hostile file costs no other one, whatever it causes in a parser."""
 
-    `read` gets the content with its meta, and its name for people. Whatever a hostile file causes in a parser, the
-    other sources are still read.
-    """
-    documents: list[Document] = []
-    reports = Reports([], [])
-    for source in sources:
-        path, name, own = identify(source)
-        try:
-            with opened(source, name) as file:
-                stream = ByteStream(file.read(), meta=own | ({"file_path": path} if path else {}))
-            documents += read(stream, name, reports)
-            continue
-        except SourceError as error:
-            fault = error
-        except MemoryError:
-            raise
-        except Exception as error:
-            cause = f"it could not be read ({type(error).__name__})"
-            fault = SourceError(name, cause, "Check the file, and report the fault")
-        logger.warning("Skipped {source}: {cause}", source=name, cause=fault.cause)
-        reports.skipped.append(fault.record)
-    return {"documents": documents, **reports._asdict()}
+    @component.output_types(documents=list[Document], skipped=list[dict[str, str]], warnings=list[str])
+    def run(self, sources: list[str | Path | ByteStream]) -> dict[str, Any]:
+        """
+        Convert files.
+
+        :param sources: Paths or byte streams; what these have in their meta goes into their documents.
+        :returns: `documents` in reading order; `skipped`, one `{"source", "cause", "next_step"}` for each file (of
+            JSONL for each row) that could not be read; `warnings`, sentences on what was mended or left out.
+        """
+        documents: list[Document] = []
+        reports = Reports([], [])
+        for source in sources:
+            path, name, own = identify(source)
+            try:
+                with opened(source, name) as file:
+                    stream = ByteStream(file.read(), meta=own | ({"file_path": path} if path else {}))
+                documents += self._read(stream, name, reports)
+                continue
+            except SourceError as error:
+                fault = error
+            except MemoryError:
+                raise
+            except Exception as error:
+                cause = f"it could not be read ({type(error).__name__})"
+                fault = SourceError(name, cause, "Check the file, and report the fault")
+            logger.warning("Skipped {source}: {cause}", source=name, cause=fault.cause)
+            reports.skipped.append(fault.record)
+        return {"documents": documents, **reports._asdict()}
+
+    def _read(self, source: ByteStream, name: str, reports: Reports) -> list[Document]:
+        """Read a file's content with its meta, and its name for people."""
+        raise NotImplementedError
 
 
 def left_out_sentence(source: str, parts: Mapping[str, int], advice: str = "") -> str:
