@@ -33,6 +33,8 @@ _OTHER_PARTS = {
 _HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
 _QUOTES = frozenset(("quote", "intense quote", "block text"))
 _DEEPEST_HEADING = 6
+# Half points; less only puts a line straight.
+_RAISED = 4
 # A style is based on another; in a broken file these may form a circle.
 _MOST_BASES = 12
 # Names in the trees of `parse_part`: those of WordprocessingML are bare, others have a prefix.
@@ -245,7 +247,9 @@ class _DocxReader:
         elif name in _CHARACTERS:
             self._words.append(_CHARACTERS[name])
         elif name == "sym":
-            self._words.append(_symbol(_value(child, "char")))
+            symbol = _symbol(_value(child, "char"))
+            self._words.append(symbol)
+            self._left_out["symbols of fonts"] += not symbol
         elif name in ("br", "cr"):
             self._add(out, "br")
         elif name == "bookmarkStart":
@@ -263,6 +267,8 @@ class _DocxReader:
             return
         stated = _value_at(run, "rPr/vertAlign")
         raised = stated == "superscript" if stated else self._style(_value_at(run, "rPr/rStyle")).raised
+        height = _value_at(run, "rPr/position")
+        raised = raised or (height.isdecimal() and int(height[:4]) >= _RAISED)
         if not raised:
             self._inline(run, out, boxes)
         elif not self._words and len(out) and out[-1].tag == "sup":  # a number may be in several runs

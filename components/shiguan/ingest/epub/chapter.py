@@ -75,7 +75,7 @@ _MAX_LINES = 2000
 _CELLS = frozenset(("td", "th"))
 _SHORT_ALT = 2
 # A number that may be that of a note or an exponent; and what an exponent may follow: 10², km², x².
-_RAISED = re.compile(r"[\[(（]?\s*([-−–+]?\d{1,4})\s*[\])）]?")
+_RAISED = re.compile(r"[\[(（]?\s*([-−–+]?\d{1,4})(?:\s*[,，、;–-]\s*(\d{1,4}))*\s*[\])）]?")
 _BASE = re.compile(r"(?<![^\W\d_])[A-Za-z]{1,2}$|(?<![\d.,])10$")
 
 
@@ -189,7 +189,7 @@ class ChapterReader:
         number = int(found[1]) if found[1].isdecimal() else 0
         follows = number == 1 or self._last_number <= number <= self._last_number + 1
         if number and follows and (raised or element in self.notes.marks):
-            self._last_number = number
+            self._last_number = int(found[2] or number)
         ending = "" if self._block is None or self._gap else self._block.ending
         if not ending.strip() or not frame.shown:
             return
