@@ -247,9 +247,11 @@ class _DocxReader:
         elif name in _CHARACTERS:
             self._words.append(_CHARACTERS[name])
         elif name == "sym":
-            symbol = _symbol(_value(child, "char"))
-            self._words.append(symbol)
-            self._left_out["symbols of fonts"] += not symbol
+            code = _value(child, "char")
+            symbol = chr(int(code, 16)) if re.fullmatch("[0-9A-Fa-f]{1,5}", code) else ""
+            # Of private use are those that only their font knows.
+            self._words.append(symbol if symbol.isprintable() else "")
+            self._left_out["symbols of fonts"] += not symbol.isprintable()
         elif name in ("br", "cr"):
             self._add(out, "br")
         elif name == "bookmarkStart":
@@ -369,10 +371,3 @@ def _value_at(element: Element, path: str) -> str:
 
 def _length(element: Element, *names: str) -> int:
     return sum(len((text.text or "").strip()) for text in element.iter(*(names or _TEXTS)))
-
-
-def _symbol(code: str) -> str:
-    """Return the character of a symbol font, where it is one of Unicode and not of the font alone."""
-    number = int(code, 16) if re.fullmatch("[0-9A-Fa-f]{1,5}", code) else 0
-    character = chr(number)
-    return character if character.isprintable() else ""  # those of private use are not

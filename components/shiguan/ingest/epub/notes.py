@@ -71,24 +71,9 @@ def says_mark(link: Element) -> bool:
     return bool(tokens(link, "type", "role") & _MARK_ROLES)
 
 
-def looks_like_back(link: Element) -> bool:
-    """Return whether a link in a note may be its way back: an arrow, a mark, a line number."""
-    return says_back(link) or (len(element_text(link)) <= _SHORT and not says_mark(link))
-
-
-def says_back(link: Element) -> bool:
+def _says_back(link: Element) -> bool:
     """Return whether a link in a note is the way back beyond doubt, wherever it leads."""
     return bool(tokens(link, "type", "role") & _BACK_ROLES) or bool(_BACK.fullmatch(element_text(link)))
-
-
-def in_note_list(element: Element) -> bool:
-    """Return whether an element is among notes, by role or class."""
-    return any(
-        tokens(node, "type", "role") & (NOTE_LISTS | _NOTES)
-        or any(_NOTE_CLASS.search(word) for word in tokens(node, "class"))
-        for node in (element, *element.iterancestors())
-        if node.tag != "a"
-    )
 
 
 def is_raised(element: Element) -> bool:
@@ -118,7 +103,7 @@ def stated_note(element: Element) -> str:
     return text if len(text) + 2 * wide >= _LEAST_STATED and not is_placeholder(text) else ""
 
 
-def block_of(element: Element) -> Element:
+def _block_of(element: Element) -> Element:
     """Find the block that contains an element."""
     while str(element.tag) not in BLOCK_ELEMENTS:
         parent = element.getparent()
@@ -128,12 +113,7 @@ def block_of(element: Element) -> Element:
     return element
 
 
-def contains(outer: Element, inner: Element) -> bool:
-    """Return whether an element is the other one or contains it."""
-    return outer is inner or any(node is outer for node in inner.iterancestors())
-
-
-def with_wrapper(link: Element) -> Element:
+def _with_wrapper(link: Element) -> Element:
     """Find what to leave out together with a mark: `<sup>[<a>1</a>]</sup>` goes as a whole."""
     text = element_text(link).strip(_AROUND_MARK)
     parent = link.getparent()
@@ -213,7 +193,7 @@ class NoteIndex:
         def instead(node: Element) -> str | None:
             if node.tag == "math":
                 return formula_text(node)
-            if node in self._back_links or (node.tag == "a" and says_back(node)):
+            if node in self._back_links or (node.tag == "a" and _says_back(node)):
                 return ""
             if node not in self.marks or not is_mark(node):
                 return None
@@ -255,7 +235,7 @@ class NoteIndex:
         found: dict[Element, list[Element]] = {}
         for link, target in self._links.items():
             if target is not None:
-                found.setdefault(block_of(target), []).append(link)
+                found.setdefault(_block_of(target), []).append(link)
         return found
 
     def _unpack(self) -> bool:
@@ -300,25 +280,30 @@ class NoteIndex:
         if target is None:
             self.dangling += says_so
             return
-        if says_back(link) or (not says_so and not is_mark(link)):
+        if _says_back(link) or (not says_so and not is_mark(link)):
             return
         element = self._note_element(target)
-        if element is None or contains(element, link):
+        if element is None or element in (link, *link.iterancestors()):
             return
-        links_here = self._into_block.get(block_of(link), ())[:_MAX_BACK_LINKS]
-        backs = [back for back in links_here if contains(element, back) and looks_like_back(back)]
+        # What may lead back: an arrow, a mark, the number of a line.
+        backs = [
+            back
+            for back in self._into_block.get(_block_of(link), ())[:_MAX_BACK_LINKS]
+            if element in (back, *back.iterancestors())
+            and (_says_back(back) or (len(element_text(back)) <= _SHORT and not says_mark(back)))
+        ]
         if not says_so and element not in self.notes and not self._is_plain_note(link, element, bool(backs)):
             return
         note = self._add(element, typed=False)
-        self._back_links.update(map(with_wrapper, backs))
-        self.marks[with_wrapper(link) if is_mark(link) else link] = note
+        self._back_links.update(map(_with_wrapper, backs))
+        self.marks[_with_wrapper(link) if is_mark(link) else link] = note
 
     def _note_element(self, target: Element) -> Element | None:
         """Find the whole note around, at or after the element that a link leads to."""
         for element in (target, *target.iterancestors()):
             if element in self.notes and self.notes[element].typed:
                 return element
-        holder = block_of(target)
+        holder = _block_of(target)
         if holder.tag == "dt":
             following = holder.getnext()
             return following if following is not None and following.tag == "dd" else None
@@ -352,7 +337,13 @@ class NoteIndex:
         return leads_back or self._has_number(link, element)
 
     def _is_listed(self, element: Element) -> bool:
-        return element in self._in_notes or in_note_list(element)
+        """Return whether an element is among notes, by the heading above it, a role or a class."""
+        return element in self._in_notes or any(
+            tokens(node, "type", "role") & (NOTE_LISTS | _NOTES)
+            or any(_NOTE_CLASS.search(word) for word in tokens(node, "class"))
+            for node in (element, *element.iterancestors())
+            if node.tag != "a"
+        )
 
     def _has_number(self, link: Element, element: Element) -> bool:
         """Return whether a raised number leads to a note that begins with it, in another block than its own."""

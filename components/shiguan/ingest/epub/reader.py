@@ -31,8 +31,7 @@ _NEXT_STEP = "Get an undamaged copy of the book"
 def read_book(archive: SafeArchive, *, include_front_matter: bool = False) -> tuple[Package, list[Block]]:
     """Read what a book says about itself, and its blocks in reading order."""
     package = read_package(archive)
-    files = list(_files(archive, package))
-    if not files:
+    if not (files := list(_files(archive, package))):
         raise SourceError(archive.source, "none of the files in its reading order can be read", _NEXT_STEP)
     return package, _blocks(package, files, include=include_front_matter)
 
