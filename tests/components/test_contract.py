@@ -17,6 +17,7 @@ from shiguan.agent.passage_reader import PassageReader
 from shiguan.claims.nearness import ClaimMatcher
 from shiguan.grading.answer_grader import AnswerGrader
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
+from shiguan.ingest.file_types import Converter
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.memory.summary_tree import SummaryTree
 from shiguan.query.e5_text_embedder import E5TextEmbedder
@@ -27,6 +28,7 @@ from shiguan.stores.cluster.qdrant_store import QdrantStore
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.stores.embedded.sqlite_conversation_store import SQLiteConversationStore
 
+NO_COMPONENT = {Converter}  # what all converters inherit
 PLUMBING = {"commands", "checking", "serving", "evaluation"}
 
 
@@ -36,7 +38,7 @@ def component_classes():
             continue
         for name, value in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
             if value.__module__ == module.name and not name.startswith("_") and issubclass(value, Component):
-                yield value
+                yield from {value} - NO_COMPONENT
 
 
 CLASSES = sorted(component_classes(), key=lambda value: value.__name__)

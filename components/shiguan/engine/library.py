@@ -27,7 +27,21 @@ from shiguan.text.passages import SharedDocument
 
 logger = logging.getLogger(__name__)
 
-SUFFIXES = (".epub", ".pdf", ".docx", ".html", ".htm", ".xhtml", ".md", ".markdown", ".txt", ".jsonl", ".jsonl.gz")
+SUFFIXES = (
+    ".epub",
+    ".pdf",
+    ".docx",
+    ".html",
+    ".htm",
+    ".xhtml",
+    ".mhtml",
+    ".mht",
+    ".md",
+    ".markdown",
+    ".txt",
+    ".jsonl",
+    ".jsonl.gz",
+)
 """The kinds of files that are ingested from a folder."""
 
 MOST_NEIGHBOURS = 10

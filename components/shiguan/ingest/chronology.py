@@ -173,7 +173,12 @@ def _is_annal(texts: list[str], found: list[list[Mention]]) -> bool:
         plain, starts = fold_han(text), _starts(text)
         whole = {found.start: found.times[0] for found in mentions if found.at_head and len(found.times) == 1}
         years += [when.first for when in whole.values()]
-        closer = [at for at in starts if (whole[at].month if at in whole else _has_month(_parts_at(plain, at)))]
+        parts = {at: _parts_at(plain, at) for at in starts if at not in whole}
+        closer = [
+            at
+            for at in starts
+            if (whole[at].month if at in whole else parts[at].get("month") or parts[at].get("alone"))
+        ]
         sentences += len(starts)
         below += len(closer)
         begun += starts[:1] == closer[:1] != [] or starts[:1] == sorted(whole)[:1] != []
@@ -184,7 +189,3 @@ def _is_annal(texts: list[str], found: list[list[Mention]]) -> bool:
         and (below * _OF_SENTENCES >= sentences or begun * _OF_PASSAGES >= len(texts))
         and forward >= _FORWARD * (len(years) - 1)
     )
-
-
-def _has_month(parts: dict[str, str]) -> bool:
-    return bool(parts.get("month") or parts.get("alone"))

@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from haystack import Document, component
@@ -13,10 +12,9 @@ from lxml import etree
 from shiguan.errors import SourceError
 from shiguan.ingest.archives import SafeArchive
 from shiguan.ingest.docx_equations import equation_text
-from shiguan.ingest.epub.reader import read_page
+from shiguan.ingest.epub.reader import page_documents
 from shiguan.ingest.epub.trees import Element, parse_part
-from shiguan.ingest.file_types import Reports, converted, left_out_sentence
-from shiguan.text.passages import SharedDocument
+from shiguan.ingest.file_types import Converter, Reports, left_out_sentence
 from shiguan.text.works import work_of
 
 _DAMAGED = "Open it in a word processor and save it again"
@@ -35,6 +33,8 @@ _OTHER_PARTS = {
 _HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
 _QUOTES = frozenset(("quote", "intense quote", "block text"))
 _DEEPEST_HEADING = 6
+# Half points; less only puts a line straight.
+_RAISED = 4
 # A style is based on another; in a broken file these may form a circle.
 _MOST_BASES = 12
 # Names in the trees of `parse_part`: those of WordprocessingML are bare, others have a prefix.
@@ -46,7 +46,7 @@ _CHARACTERS = {"tab": "\t", "ptab": "\t", "noBreakHyphen": "-"}
 
 
 @component
-class DocxFileToDocument:
+class DocxFileToDocument(Converter):
     """
     Reads a Word file like the only chapter of a book, so that its structure is kept and none of its words are lost.
 
@@ -62,49 +62,24 @@ class DocxFileToDocument:
     ```
     """
 
-    @component.output_types(documents=list[Document], skipped=list[dict[str, str]], warnings=list[str])
-    def run(self, sources: list[str | Path | ByteStream]) -> dict[str, Any]:
-        """
-        Convert Word files.
-
-        :param sources: Paths or byte streams of DOCX files.
-        :returns: `documents` in reading order; `skipped`, one `{"source", "cause", "next_step"}` per file that could
-            not be read; `warnings`.
-        """
-        return converted(sources, _read)
+    def _read(self, source: ByteStream, name: str, reports: Reports) -> list[Document]:
+        archive = SafeArchive(source.data, source=name)
+        if (main := find_main_part(archive)) is None:
+            raise SourceError(name, "it is a zip archive, but not a DOCX", "Save it as DOCX in a word processor")
+        reader = _DocxReader(archive)
+        try:
+            page = reader.page(reader.part(main))
+        except RecursionError as error:
+            raise SourceError(name, "its tables or boxes are nested hundreds of levels deep", _DAMAGED) from error
+        left_out = reader.left_out()
+        reports.warnings.extend(reader.warnings(left_out))
+        meta = reader.properties() | ({"left_out": left_out} if left_out else {})
+        return page_documents(page, source, name, reports, meta)
 
 
 def find_main_part(archive: SafeArchive) -> str | None:
     """Return the name of the part that holds the text; some programs number it."""
     return next(filter(_MAIN.fullmatch, archive.names), None)
-
-
-def _read(source: ByteStream, name: str, reports: Reports) -> list[Document]:
-    archive = SafeArchive(source.data, source=name)
-    if (main := find_main_part(archive)) is None:
-        raise SourceError(name, "it is a zip archive, but not a DOCX", "Save it as DOCX in a word processor")
-    reader = _DocxReader(archive)
-    try:
-        page = reader.page(reader.part(main))
-    except RecursionError as error:
-        raise SourceError(name, "its tables or boxes are nested hundreds of levels deep", _DAMAGED) from error
-    try:
-        read, blocks = read_page(page, name)
-    except SourceError as error:
-        next_step = "Check that it holds running text and not only pictures"
-        raise SourceError(name, "no text was found in it", next_step) from error
-    left_out = reader.left_out()
-    reports.warnings.extend(reader.warnings(left_out))
-    reports.warnings.extend(read.warnings)
-    meta = source.meta | reader.properties() | ({"left_out": dict(left_out)} if left_out else {})
-    documents: list[Document] = []
-    for block in blocks:
-        # The path and offset of a block are those of the page made here, which nobody else has.
-        own = {key: value for key, value in block.meta.items() if key != "anchor"}
-        if block.meta.get("notes"):
-            own["notes"] = [{"start": note["start"], "end": note["end"]} for note in block.meta["notes"]]
-        documents.append(SharedDocument(content=block.content, meta=meta | own))
-    return documents
 
 
 class _Style(NamedTuple):
@@ -272,7 +247,11 @@ class _DocxReader:
         elif name in _CHARACTERS:
             self._words.append(_CHARACTERS[name])
         elif name == "sym":
-            self._words.append(_symbol(_value(child, "char")))
+            code = _value(child, "char")
+            symbol = chr(int(code, 16)) if re.fullmatch("[0-9A-Fa-f]{1,5}", code) else ""
+            # Of private use are those that only their font knows.
+            self._words.append(symbol if symbol.isprintable() else "")
+            self._left_out["symbols of fonts"] += not symbol.isprintable()
         elif name in ("br", "cr"):
             self._add(out, "br")
         elif name == "bookmarkStart":
@@ -290,6 +269,8 @@ class _DocxReader:
             return
         stated = _value_at(run, "rPr/vertAlign")
         raised = stated == "superscript" if stated else self._style(_value_at(run, "rPr/rStyle")).raised
+        height = _value_at(run, "rPr/position")
+        raised = raised or (height.isdecimal() and int(height[:4]) >= _RAISED)
         if not raised:
             self._inline(run, out, boxes)
         elif not self._words and len(out) and out[-1].tag == "sup":  # a number may be in several runs
@@ -390,10 +371,3 @@ def _value_at(element: Element, path: str) -> str:
 
 def _length(element: Element, *names: str) -> int:
     return sum(len((text.text or "").strip()) for text in element.iter(*(names or _TEXTS)))
-
-
-def _symbol(code: str) -> str:
-    """Return the character of a symbol font, where it is one of Unicode and not of the font alone."""
-    number = int(code, 16) if re.fullmatch("[0-9A-Fa-f]{1,5}", code) else 0
-    character = chr(number)
-    return character if character.isprintable() else ""  # those of private use are not

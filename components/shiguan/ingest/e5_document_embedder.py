@@ -52,11 +52,11 @@ class E5DocumentEmbedder:
         """
         if not documents:
             return {"documents": []}
-        texts = [self._text(document) for document in documents]
+        fields = self.meta_fields_to_embed or []
+        texts = [
+            "\n".join([*(str(value) for name in fields if (value := each.meta.get(name))), each.content or ""])
+            for each in documents
+        ]
         vectors = engine().embed(texts, kind).tolist()
         embedded = [replace(document, embedding=vector) for document, vector in zip(documents, vectors, strict=True)]
         return {"documents": embedded}
-
-    def _text(self, document: Document) -> str:
-        fields = [document.meta.get(name) for name in self.meta_fields_to_embed or []]
-        return "\n".join([*(str(field) for field in fields if field), document.content or ""])

@@ -8,46 +8,32 @@ from haystack.dataclasses import ByteStream
 
 from shiguan.ingest.archives import SafeArchive
 from shiguan.ingest.epub.reader import read_book
-from shiguan.ingest.file_types import Reports, converted
+from shiguan.ingest.file_types import Converter, Reports
 
 _OWN_KEYS = frozenset(("source", "section", "kind", "anchor", "notes", "pages", "cfi", "work", "left_out"))
 
 
 @component
-class EPUBToDocument:
+class EPUBToDocument(Converter):
     """
     Reads EPUB 2 and 3 books into blocks with their headings and their place.
 
-    So that readers can check citations, every block keeps the headings above it (`section`) and its place (`anchor`),
-    and a footnote is put where the text refers to it, as `[Note: …]` or `[脚注：…]`. Nothing is fetched, and no picture
-    is opened.
-
-    Parts that are not text of the book (covers, contents, indexes, imprints, notes about the author) are left out and
-    named in `warnings`, by the cues in `epub/roles.yaml`. A stated role (`epub:type`, `role`, guide) is enough; titles
-    and words alone remove only short files at either end of the book, and never most of it. MathML formulas are read as
-    TeX; of a picture its description is read, unless that is a placeholder.
-
-    It comes after the file router and before `SourceStamper` and `ParentChildSplitter`.
+    A footnote is put where the text refers to it, as `[Note: …]` or `[脚注：…]`; formulas are read as TeX, pictures by
+    their descriptions. Parts that are not text of the book (covers, contents, indexes, imprints, notes on the author)
+    are left out and named in `warnings`, by the cues in `epub/roles.yaml`: a stated role (`epub:type`, `role`, guide)
+    is enough, titles and words alone remove only short files at either end of the book. Nothing is fetched.
 
     The meta of a document:
 
-    - `source`, `file_path`, `title`, `author`, `language` (ISO 639-1; absent where the book states none, or states it
-      for text in another script)
+    - `source`, `file_path`, `title`, `author`, `language` (ISO 639-1, if the book states that of its script)
     - `section`: headings, outermost first
     - `kind`: `text`, `quote`, `footnote` (if nothing refers to it), `caption`, `table`, `list` (of places in the book:
       links or names with pages)
-    - `anchor`: `href` (name of the file inside the archive), `spine` (index in the reading order), `path` (an XPath of
-      local names in that file: `/html/body/section[1]/p[2]`) and `offset` (code points into that element's text as
-      `shiguan.ingest.epub.trees.element_text` defines it: white space in single spaces, without ruby readings).
-      The offset is the place of the block's first character.
-    - `notes`: where notes were inserted, `{"start", "end", "anchor"}` with offsets into the content and the note's own
-      place; absent without notes
-    - `pages`: where printed pages begin, as offset into the content and label, by the book's page list (EPUB 3 and 2),
-      its page breaks, or ids such as `page_63`; absent where the book has none
-    - `cfi`: where the stretches of the content are in the file, for EPUB CFIs (see `shiguan.text.places.Run`); absent
-      where the file had to be repaired
-    - `left_out`: what was skipped, in characters by kind; absent where nothing was
-    - `work`: `title`, `author`, `editor`, `translator`, `edition`, `year`, `publisher`, `identifier`, as in the book
+    - `anchor`: the place of the block: `href` (name of the file inside the archive), `spine` (index in the reading
+      order), `path` (an XPath of local names: `/html/body/section[1]/p[2]`) and `offset` (code points into that
+      element's text as `shiguan.ingest.epub.trees.element_text` defines it)
+    - if there are any: `notes`, inserted at `start` to `end` from their own `anchor`; `pages`, the offset and label of
+      each printed page; `cfi`, for EPUB CFIs (see `shiguan.text.places.Run`); `left_out`, in characters by kind; `work`
 
     ```python
     result = EPUBToDocument().run(sources=["book.epub"])
@@ -63,18 +49,6 @@ class EPUBToDocument:
             running heads and files outside the reading order (`linear="no"`).
         """
         self.include_front_matter = include_front_matter
-
-    @component.output_types(documents=list[Document], skipped=list[dict[str, str]], warnings=list[str])
-    def run(self, sources: list[str | Path | ByteStream]) -> dict[str, Any]:
-        """
-        Convert books.
-
-        :param sources: paths or contents of EPUB files. The meta of a byte stream goes into its documents,
-            unless a key is the converter's own.
-        :returns: `documents` in reading order; `skipped`, one `{"source", "cause", "next_step"}` per file that could
-            not be read; `warnings`, sentences on what was repaired or left out.
-        """
-        return converted(sources, self._read)
 
     def _read(self, source: ByteStream, name: str, reports: Reports) -> list[Document]:
         archive = SafeArchive(source.data, source=name)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from charset_normalizer import from_bytes
-from haystack import Document, logging
+from haystack import Document, component, logging
 from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
@@ -70,34 +70,41 @@ class Reports(NamedTuple):
     warnings: list[str]
 
 
-def converted(
-    sources: list[str | Path | ByteStream], read: Callable[[ByteStream, str, Reports], list[Document]]
-) -> dict[str, Any]:
-    """
-    Read sources into `documents`, `skipped` and `warnings`, as every converter gives them out.
+class Converter:
+    """What all converters have in common; a hostile file costs no other one, whatever it causes in a parser."""
 
-    `read` gets the content with its meta, and its name for people. Whatever a hostile file causes in a parser, the
-    other sources are still read.
-    """
-    documents: list[Document] = []
-    reports = Reports([], [])
-    for source in sources:
-        path, name, own = identify(source)
-        try:
-            with opened(source, name) as file:
-                stream = ByteStream(file.read(), meta=own | ({"file_path": path} if path else {}))
-            documents += read(stream, name, reports)
-            continue
-        except SourceError as error:
-            fault = error
-        except MemoryError:
-            raise
-        except Exception as error:
-            cause = f"it could not be read ({type(error).__name__})"
-            fault = SourceError(name, cause, "Check the file, and report the fault")
-        logger.warning("Skipped {source}: {cause}", source=name, cause=fault.cause)
-        reports.skipped.append(fault.record)
-    return {"documents": documents, **reports._asdict()}
+    @component.output_types(documents=list[Document], skipped=list[dict[str, str]], warnings=list[str])
+    def run(self, sources: list[str | Path | ByteStream]) -> dict[str, Any]:
+        """
+        Convert files.
+
+        :param sources: Paths or byte streams; what these have in their meta goes into their documents.
+        :returns: `documents` in reading order; `skipped`, one `{"source", "cause", "next_step"}` for each file (of
+            JSONL for each row) that could not be read; `warnings`, sentences on what was mended or left out.
+        """
+        documents: list[Document] = []
+        reports = Reports([], [])
+        for source in sources:
+            path, name, own = identify(source)
+            try:
+                with opened(source, name) as file:
+                    stream = ByteStream(file.read(), meta=own | ({"file_path": path} if path else {}))
+                documents += self._read(stream, name, reports)
+                continue
+            except SourceError as error:
+                fault = error
+            except MemoryError:
+                raise
+            except Exception as error:
+                cause = f"it could not be read ({type(error).__name__})"
+                fault = SourceError(name, cause, "Check the file, and report the fault")
+            logger.warning("Skipped {source}: {cause}", source=name, cause=fault.cause)
+            reports.skipped.append(fault.record)
+        return {"documents": documents, **reports._asdict()}
+
+    def _read(self, source: ByteStream, name: str, reports: Reports) -> list[Document]:
+        """Read a file's content with its meta, and its name for people."""
+        raise NotImplementedError
 
 
 def left_out_sentence(source: str, parts: Mapping[str, int], advice: str = "") -> str:
@@ -130,6 +137,7 @@ _EAST_ASIAN = ("gb18030", "big5hkscs", "euc_jis_2004", "shift_jis_2004", "cp949"
 _MULTIBYTE = (
     "gb2312", "gbk", "hz", "big5", "cp950", "cp932", "euc_jp", "euc_jisx0213", "euc_kr", "johab", "shift_jis",
     "shift_jisx0213", "iso2022_jp", "iso2022_kr",
+    "cp775",  # of the Baltic in DOS, which the detector takes French for
 )  # fmt: skip
 _COMMON = read_patterns(Path(__file__).with_name("encodings.yaml"))["common"]
 _LEAST_SHARE = 0.25
@@ -148,6 +156,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f\ufffd\ue000-\uf8ff]")
 # many characters show that it is UTF-8.
 _DAMAGED_SHARE = 1000
 _DAMAGED_ANYWAY = 2
+# The bytes that Western European lacks; others have letters there, many times.
+_UNDEFINED = b"\x81\x8d\x8f\x90\x9d"
 _LEAST_UTF8 = 10
 
 
@@ -186,8 +196,12 @@ def decode_text(data: bytes, declared: str = "") -> DecodedText | None:
 def _lenient(data: bytes, encoding: str) -> DecodedText | None:
     text = data.decode(encoding, errors="replace")
     damaged = text.count("\ufffd")
-    enough = (damaged - _DAMAGED_ANYWAY) * _DAMAGED_SHARE <= len(data)
-    return DecodedText(text, encoding.removesuffix("-sig"), damaged) if enough else None
+    return DecodedText(text, encoding.removesuffix("-sig"), damaged) if damaged <= may_be_damaged(data) else None
+
+
+def may_be_damaged(data: bytes) -> int:
+    """Return how many places of a text may be damaged."""
+    return _DAMAGED_ANYWAY + len(data) // _DAMAGED_SHARE
 
 
 def _strict(data: bytes, encoding: str) -> DecodedText | None:
@@ -242,7 +256,11 @@ def has_common_characters(text: str) -> bool:
 
 def _detected(data: bytes) -> DecodedText | None:
     """Use the detector for the single-byte encodings, and prefer Western European where it is nearly as good."""
-    found = from_bytes(data[:_SAMPLE], cp_exclusion=[*_EAST_ASIAN, *_MULTIBYTE])
+    sample = data[:_SAMPLE]
+    known = sample.translate(None, _UNDEFINED)
+    found = from_bytes(
+        known if len(sample) - len(known) <= _DAMAGED_ANYWAY else sample, cp_exclusion=[*_EAST_ASIAN, *_MULTIBYTE]
+    )
     best = found.best()
     if best is None or best.chaos > _MOST_CHAOS:
         return None
@@ -250,7 +268,7 @@ def _detected(data: bytes) -> DecodedText | None:
     for encoding in ("cp1252", best.encoding):
         match = next((match for match in found if encoding in match.could_be_from_charset), None)
         if match is not None and match.chaos <= best.chaos + _TIE:
-            decoded = _strict(data, encoding)
+            decoded = _strict(data, encoding) or _lenient(data, encoding)
             if decoded is not None and _is_text(decoded.text):
                 return decoded
     return None

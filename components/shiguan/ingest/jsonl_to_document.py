@@ -7,7 +7,6 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from haystack import Document, component
@@ -15,7 +14,7 @@ from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
 from shiguan.ingest.archives import MAX_RATIO, MAX_UNPACKED_BYTES, RATIO_FLOOR_BYTES
-from shiguan.ingest.file_types import Reports, converted
+from shiguan.ingest.file_types import Converter, Reports
 from shiguan.tenants import odd_value
 from shiguan.text.passages import ENGINE_META, SharedDocument
 from shiguan.text.works import plain_line
@@ -31,7 +30,7 @@ _NAMED, _LONGEST_KEY = 10, 60
 
 
 @component
-class JSONLToDocument:
+class JSONLToDocument(Converter):
     """
     Reads `.jsonl` and `.jsonl.gz` files with one object `{"id", "title", "text", "meta"}` per line.
 
@@ -47,66 +46,55 @@ class JSONLToDocument:
     ```
     """
 
-    @component.output_types(documents=list[Document], skipped=list[dict[str, str]], warnings=list[str])
-    def run(self, sources: list[str | Path | ByteStream]) -> dict[str, Any]:
-        """
-        Read rows.
-
-        :param sources: Paths or byte streams of JSONL, compressed or not.
-        :returns: `documents` in the files' order; `skipped` rows and files; `warnings`, such as renamed meta keys.
-        """
-        return converted(sources, _read)
-
-
-def _read(source: ByteStream, name: str, reports: Reports) -> list[Document]:
-    base = {"file_path": name, **source.meta, "source": name}
-    documents: list[Document] = []
-    faults: list[SourceError] = []
-    renamed: Counter[str] = Counter()
-    unread: Counter[str] = Counter()
-    lines_of: dict[str, int] = {}
-    for number, line in enumerate(_lines(source.data, name), start=1):
-        try:
-            row = _parse(line)
-            if row is None:
+    def _read(self, source: ByteStream, name: str, reports: Reports) -> list[Document]:
+        base = {"file_path": name, **source.meta, "source": name}
+        documents: list[Document] = []
+        faults: list[SourceError] = []
+        renamed: Counter[str] = Counter()
+        unread: Counter[str] = Counter()
+        lines_of: dict[str, int] = {}
+        for number, line in enumerate(_lines(source.data, name), start=1):
+            try:
+                row = _parse(line)
+                if row is None:
+                    continue
+                record = _record_id(row)
+                if record in lines_of:
+                    cause = f"its id `{record}` is that of line {lines_of[record]}"
+                    raise _RowError(cause, "Give every row an id of its own")
+                meta = _meta(row, renamed)
+            except _RowError as fault:
+                cause, next_step = fault.args
+                faults.append(SourceError(name, f"line {number}: {cause}", next_step))
                 continue
-            record = _record_id(row)
-            if record in lines_of:
-                cause = f"its id `{record}` is that of line {lines_of[record]}"
-                raise _RowError(cause, "Give every row an id of its own")
-            meta = _meta(row, renamed)
-        except _RowError as fault:
-            cause, next_step = fault.args
-            faults.append(SourceError(name, f"line {number}: {cause}", next_step))
-            continue
-        unread.update(row.keys() - _KEYS)
-        meta |= base
-        if record:
-            meta["record_id"], lines_of[record] = record, number
-        else:
-            meta["line"] = number
-        if title := (row.get("title") or "").strip():
-            meta["title"] = title
-        documents.append(SharedDocument(content=row["text"], meta=meta))
-    if not documents and not faults:
-        raise SourceError(name, "the file holds no rows", "Write one object a line")
-    if len(faults) > _REPORTED:
-        cause = f"{len(faults) - _REPORTED:,} more rows could not be used"
-        faults[_REPORTED:] = [SourceError(name, cause, "Mend the rows named here first and run again")]
-    reports.skipped.extend(fault.record for fault in faults)
-    reports.warnings.extend(
-        f"{name}: {count:,} rows have `{key}`, a name that is ours, in their meta; it is kept as `user_{key}`."
-        for key, count in sorted(renamed.items())
-    )
-    if unread:
-        several = ", ".join(
-            f"`{plain_line(key, _LONGEST_KEY)}` ({count:,} rows)" for key, count in unread.most_common(_NAMED)
+            unread.update(row.keys() - _KEYS)
+            meta |= base
+            if record:
+                meta["record_id"], lines_of[record] = record, number
+            else:
+                meta["line"] = number
+            if title := (row.get("title") or "").strip():
+                meta["title"] = title
+            documents.append(SharedDocument(content=row["text"], meta=meta))
+        if not documents and not faults:
+            raise SourceError(name, "the file holds no rows", "Write one object a line")
+        if len(faults) > _REPORTED:
+            cause = f"{len(faults) - _REPORTED:,} more rows could not be used"
+            faults[_REPORTED:] = [SourceError(name, cause, "Mend the rows named here first and run again")]
+        reports.skipped.extend(fault.record for fault in faults)
+        reports.warnings.extend(
+            f"{name}: {count:,} rows have `{key}`, a name that is ours, in their meta; it is kept as `user_{key}`."
+            for key, count in sorted(renamed.items())
         )
-        more = f" and {len(unread) - _NAMED:,} more" if len(unread) > _NAMED else ""
-        reports.warnings.append(
-            f"{name}: keys that are not read: {several}{more}; what belongs to a row goes into `meta`."
-        )
-    return documents
+        if unread:
+            several = ", ".join(
+                f"`{plain_line(key, _LONGEST_KEY)}` ({count:,} rows)" for key, count in unread.most_common(_NAMED)
+            )
+            more = f" and {len(unread) - _NAMED:,} more" if len(unread) > _NAMED else ""
+            reports.warnings.append(
+                f"{name}: keys that are not read: {several}{more}; what belongs to a row goes into `meta`."
+            )
+        return documents
 
 
 def _lines(data: bytes, source: str) -> Iterator[bytes]:

@@ -89,18 +89,11 @@ class ParentChildSplitter:
         :param child_max_tokens: The largest child.
         :raises ValueError: If a size is not positive or a range is too narrow to fit sentences in.
         """
-        for name, low, high in (
-            ("parent", parent_min_tokens, parent_max_tokens),
-            ("child", child_min_tokens, child_max_tokens),
-        ):
-            if not 1 <= low < high:
-                raise ValueError(
-                    f"`{name}_min_tokens` must be positive and smaller than `{name}_max_tokens`, got {low} and {high}."
-                )
-        if child_max_tokens > parent_max_tokens:
+        parent, child = (parent_min_tokens, parent_max_tokens), (child_min_tokens, child_max_tokens)
+        if not (1 <= parent[0] < parent[1] and 1 <= child[0] < child[1] <= parent[1]):
             raise ValueError(
-                "`child_max_tokens` must not exceed `parent_max_tokens`, "
-                f"got {child_max_tokens} and {parent_max_tokens}."
+                "Each `min_tokens` must be positive and smaller than its `max_tokens`, and `child_max_tokens` must not "
+                f"exceed `parent_max_tokens`; got {parent} for parents and {child} for children."
             )
         self.parent_min_tokens = parent_min_tokens
         self.parent_max_tokens = parent_max_tokens

@@ -2,8 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pypdfium2
 import pypdfium2.raw as pdfium
@@ -11,7 +9,7 @@ from haystack import Document, component
 from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
-from shiguan.ingest.file_types import Reports, converted
+from shiguan.ingest.file_types import Converter, Reports
 from shiguan.ingest.pdf.decoding import Decoded, decode_pages
 from shiguan.ingest.pdf.lines import PageLines, read_lines
 from shiguan.ingest.pdf.pages import join_pages, remove_heads
@@ -23,7 +21,7 @@ _NAMED = 20
 
 
 @component
-class PDFToDocument:
+class PDFToDocument(Converter):
     """
     Reads PDFs with PDFium into one text in reading order, so that sentences are whole and every page can be cited.
 
@@ -46,40 +44,28 @@ class PDFToDocument:
     ```
     """
 
-    @component.output_types(documents=list[Document], skipped=list[dict[str, str]], warnings=list[str])
-    def run(self, sources: list[str | Path | ByteStream]) -> dict[str, Any]:
-        """
-        Convert files.
-
-        :param sources: Paths or byte streams of PDFs.
-        :returns: `documents`, one per file that has text; `skipped`, one `{"source", "cause", "next_step"}` per file
-            that is damaged, locked or cannot be decoded; `warnings`.
-        """
-        return converted(sources, _read)
-
-
-def _read(source: ByteStream, name: str, reports: Reports) -> list[Document]:
-    file = _opened(source.data, name)
-    try:
-        count = len(file)
-        own_labels = [page_label(_decoded(file.get_page_label, number)) for number in range(count)]
-        title, author = (_decoded(file.get_metadata_value, key) for key in ("Title", "Author"))
-        read = [_page(file, number) for number in range(count)]
-    finally:
-        file.close()
-    pages = decode_pages(read)
-    bodies, printed = remove_heads(pages.pages)
-    text, starts = join_pages(bodies)
-    reports.warnings.extend(f"{name}: {fault}." for fault in _faults(pages, sum(not page.lines for page in read)))
-    if not text and pages.failed:
-        raise SourceError(name, _undecoded(pages), _OCR)
-    work = work_of({"title": title, "author": re.split(r"\s*;\s*", author)})
-    labels = own_labels if any(own_labels) else printed if any(printed) else map(str, range(1, count + 1))
-    meta = source.meta | {
-        "anchor": {"page": 1, "offset": 0},
-        "pages": [list(pair) for pair in zip(starts, labels, strict=True)],
-    }
-    return [Document(content=text, meta=meta | ({"work": work} if work else {}))]
+    def _read(self, source: ByteStream, name: str, reports: Reports) -> list[Document]:
+        file = _opened(source.data, name)
+        try:
+            count = len(file)
+            own_labels = [page_label(_decoded(file.get_page_label, number)) for number in range(count)]
+            title, author = (_decoded(file.get_metadata_value, key) for key in ("Title", "Author"))
+            read = [_page(file, number) for number in range(count)]
+        finally:
+            file.close()
+        pages = decode_pages(read)
+        bodies, printed = remove_heads(pages.pages)
+        text, starts = join_pages(bodies)
+        reports.warnings.extend(f"{name}: {fault}." for fault in _faults(pages, sum(not page.lines for page in read)))
+        if not text and pages.failed:
+            raise SourceError(name, _undecoded(pages), _OCR)
+        work = work_of({"title": title, "author": re.split(r"\s*;\s*", author)})
+        labels = own_labels if any(own_labels) else printed if any(printed) else map(str, range(1, count + 1))
+        meta = source.meta | {
+            "anchor": {"page": 1, "offset": 0},
+            "pages": [list(pair) for pair in zip(starts, labels, strict=True)],
+        }
+        return [Document(content=text, meta=meta | ({"work": work} if work else {}))]
 
 
 def _decoded(read: Callable[..., str], key: int | str) -> str:

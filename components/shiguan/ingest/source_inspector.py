@@ -25,6 +25,7 @@ from shiguan.ingest.file_types import (
     decode_text,
     identify,
     left_out_sentence,
+    may_be_damaged,
     opened,
     type_by_name,
 )
@@ -44,7 +45,7 @@ _AOZORA = {
     ),
     "remarks on type": re.compile(r"［＃[^］\n]{0,200}］()"),
     "ruby readings": re.compile(
-        r"(?:｜(?=[^《》｜\n]{1,40}《))?((?<=｜)[^《》｜\n]{1,40}|[\u3400-\u9fff々〆ヶ\uf900-\ufaff])《[\u3040-\u30ff\u30fc・]{1,30}》"
+        r"(?:[｜|](?=[^《》｜|\n]{1,40}《))?((?<=[｜|])[^《》｜|\n]{1,40}|[\u3400-\u9fff々〆ヶ\uf900-\ufaff])《[\u3040-\u30ff\u30fc・]{1,30}》"
     ),
 }
 _AGAIN = "Copy or download the file again"
@@ -150,6 +151,9 @@ def _as_utf8(data: bytes, name: str, kind: FileType, warnings: list[str]) -> tup
     if kind is JSONL and not data.startswith((b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")):
         return data, left_out  # one bad row must not cost the others: JSONLToDocument reads row by row
     decoded = decode_text(data, declared_encoding(data) if kind is HTML else "")
+    if decoded is None and 0 < (nul := data.count(b"\0")) <= may_be_damaged(data):
+        warnings.append(f"{name}: {nul:,} NUL characters were removed.")
+        decoded = decode_text(data.replace(b"\0", b""))
     if decoded is None or "\0" in decoded.text:
         cause = (
             "it holds NUL bytes, so it is not text" if b"\0" in data else "its encoding is not UTF-8 and not certain"
@@ -185,10 +189,13 @@ def _page_of_archive(data: bytes, name: str) -> bytes:
     """Take the page out of a web archive (MHTML), as browsers save pages."""
     try:
         message = email.message_from_bytes(data, policy=email.policy.default)
-        page = next((part for part in message.walk() if part.get_content_type() == "text/html"), None)
-        content = page.get_content() if page is not None else ""
+        page = next((part for part in message.walk() if part.get_content_type() == "text/html"), message)
+        found = page.get_payload(decode=True) if page is not message else None
+        content = found if isinstance(found, bytes) else b""
+        if stated := page.get_content_charset():
+            content = content.decode(stated, "replace").encode()
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise SourceError(name, "the web archive is damaged", "Save the page again") from error
     if not content.strip():
         raise SourceError(name, "the web archive holds no page", "Save the page again, as HTML")
-    return str(content).encode("utf-8", "replace")
+    return content

@@ -7,7 +7,7 @@ from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
 from shiguan.ingest.epub_to_document import EPUBToDocument
 from shiguan.ingest.html_page_to_document import HtmlPageToDocument
 from shiguan.ingest.jsonl_to_document import JSONLToDocument
-from shiguan.ingest.markdown_section_splitter import MarkdownSectionSplitter
+from shiguan.ingest.markdown_file_to_document import MarkdownFileToDocument
 from shiguan.ingest.parent_child_splitter import ParentChildSplitter
 from shiguan.ingest.pdf_to_document import PDFToDocument
 from shiguan.ingest.source_inspector import SourceInspector
@@ -15,7 +15,7 @@ from shiguan.ingest.source_inspector import SourceInspector
 SMALL = {"parent_min_tokens": 200, "parent_max_tokens": 400, "child_min_tokens": 20, "child_max_tokens": 60}
 STAGES = [
     DocxFileToDocument(), E5DocumentEmbedder(meta_fields_to_embed=["title"]), EPUBToDocument(include_front_matter=True),
-    HtmlPageToDocument(), JSONLToDocument(), MarkdownSectionSplitter(), PDFToDocument(), ParentChildSplitter(**SMALL),
+    HtmlPageToDocument(), JSONLToDocument(), MarkdownFileToDocument(), PDFToDocument(), ParentChildSplitter(**SMALL),
     SourceInspector(),
 ]  # fmt: skip
 

@@ -101,6 +101,9 @@ CONSTRUCTS = {
         "The pay [Note: One bolt a month.] .",
     ),
     "raised word": (paragraph("the 19", run("th", RAISED), " day"), "the 19th day"),
+    "raised by its position": (
+        paragraph("In 755", run("1", '<w:position w:val="8"/><w:sz w:val="14"/>'), " then."), "In 755 then.",
+    ),
     "lowered": (paragraph("H", run("2", '<w:vertAlign w:val="subscript"/>'), "O"), "H2O"),
 }  # fmt: skip
 NOTES = {
@@ -208,10 +211,15 @@ def test_notes_have_their_places_and_one_that_is_missing_is_told():
 
 def test_what_is_left_out_is_told_with_its_kind_and_number():
     header = DocxBuilder("").part("hdr", paragraph("The Kucha Papers"))
-    body = paragraph("Seen.", run("hidden", "<w:vanish/>"), "<w:del><w:r><w:delText>gone</w:delText></w:r></w:del>")
+    body = paragraph(
+        "Seen.",
+        run("hidden", "<w:vanish/>"),
+        '<w:r><w:sym w:char="F0E0"/></w:r>',
+        "<w:del><w:r><w:delText>gone</w:delText></w:r></w:del>",
+    )
     result = convert(DocxBuilder(body, parts={"word/header1.xml": header, "word/afchunk.mht": "<p>12345</p>"}))
     assert result["warnings"] == [
-        "a.docx: skipped (not body text): hidden text (6 characters), deleted text (4 characters), "
+        "a.docx: skipped (not body text): hidden text (6 characters), symbols of fonts (1 characters), deleted text (4 characters), "
         "headers and footers (16 characters), inserted files (12 characters)."
     ]
 

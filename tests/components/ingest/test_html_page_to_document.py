@@ -36,4 +36,4 @@ def test_the_words_below_more_levels_than_a_parser_reads_are_kept_and_told_of():
 @pytest.mark.parametrize("page", ["<html><body> </body></html>", "<script>x</script>", "<html>"])
 def test_a_page_without_text_is_named(page):
     (entry,) = read(page)["skipped"]
-    assert (entry["source"], entry["cause"]) == ("a.html", "no text was found in the page")
+    assert (entry["source"], entry["cause"]) == ("a.html", "no text was found in it")

@@ -40,6 +40,8 @@ WRITTEN = {
     "It ended.<sup>1</sup> Then": "It ended. Then",
     "He fell<sup>1</sup> (757)<sup>2</sup> there": "He fell (757) there",
     "twice<sup>1</sup> and twice<sup>1</sup>": "twice and twice",
+    "He rose in 755<sup>1, 2</sup> with 150,000<sup>3–5</sup> men.": "He rose in 755 with 150,000 men.",
+    "with 150,000<sup>14,15</sup> men": "with 150,000^14,15 men",
     # Exponents, and numbers whose meaning is not known, stay apart.
     "10<sup>6</sup> men": "10^6 men",
     "10<sup>-6</sup> m": "10^-6 m",
@@ -106,6 +108,11 @@ def test_a_linked_number_without_a_note_stays_apart():
 PACKED = {
     "one way": '<p><a id="n1"></a>1. At Fanyang. <a id="n2"></a>2. So he says.</p>',
     "lines": '<p><span id="n1">1</span> At Fanyang.<br/><span id="n2">2</span> So he says.</p>',
+    "below a word": '<p>Notes: <a id="n1"></a>1. At Fanyang. <a id="n2"></a>2. So he says.</p>',
+    "in one element": '<p><span><a id="n1"></a>1. At Fanyang.<br/><a id="n2"></a>2. So he says.</span></p>',
+    "quotation": '<blockquote><a id="n1">1</a> At Fanyang.<br/><a id="n2">2</a> So he says.</blockquote>',
+    "section": '<section><h2>Notes</h2><a id="n1">1</a> At Fanyang.<br/><a id="n2">2</a> So he says.</section>',
+    "cells": '<table><tr><td id="n1">1</td><td>At Fanyang.</td></tr><tr><td id="n2">2</td><td>So he says.</td></tr></table>',
     "both ways": '<div><sup><a id="n1" href="#r1">1</a></sup> At Fanyang. <sup><a id="n2" href="#r2">2</a></sup> So he says.</div>',
 }
 
@@ -113,7 +120,13 @@ PACKED = {
 @pytest.mark.parametrize("packed", PACKED.values(), ids=PACKED)
 def test_each_of_several_notes_of_a_paragraph_goes_to_its_own_mark(packed):
     links = [f'<span id="r{n}">{link}</span>' for n, link in enumerate(LINKS, start=1)]
-    assert text(page(TEXT.format(*links) + packed)) == PLACED
+    assert text(page(TEXT.format(*links) + packed)).removesuffix("\nNotes:") == PLACED
+
+
+def test_parts_to_which_contents_lead_are_no_notes():
+    contents = '<p><a href="#n1">1</a> <a href="#n2">2</a></p>'
+    parts = '<section><a id="n1"></a><p>It fell.</p><a id="n2"></a><p>It rose.</p></section>'
+    assert text(page(contents + parts)).split("\n")[-2:] == ["It fell.", "It rose."]
 
 
 STATED = {
@@ -125,6 +138,10 @@ STATED = {
     '<a class="footnote" href="javascript:void(0)" title="&lt;p&gt;At Fanyang.&lt;/p&gt;">1</a>': "[Note: At Fanyang.]",
     '<sup data-note="At Fanyang.">1</sup>': "[Note: At Fanyang.]",
     '<span class="tip note" data-tooltip="At Fanyang.">※</span>': "[Note: At Fanyang.]",
+    '<span class="footnote" data-footnote-content="At Fanyang."></span>': "[Note: At Fanyang.]",
+    '<sup class="note" data-tip="At Fanyang.">①</sup>': "[Note: At Fanyang.]",
+    '<span class="noteref" aria-label="At Fanyang.">①</span>': "[Note: At Fanyang.]",
+    '<img class="footnote" title="At Fanyang." src="n.png"/>': "[Note: At Fanyang.]",
     # A title of other things is no note.
     '<a href="http://x.org" title="Go to the site">1</a>': "1",
     '<abbr title="anno Domini">AD</abbr>': "AD",

@@ -238,7 +238,7 @@ def test_a_block_without_a_stamp_is_refused(missing):
     ],
 )
 def test_ranges_that_cannot_work_are_refused(parameters):
-    with pytest.raises(ValueError, match="_tokens` must"):
+    with pytest.raises(ValueError, match="`min_tokens` must"):
         ParentChildSplitter(**parameters)
 
 

@@ -37,7 +37,6 @@ REFUSED = {
     "jsonl.gz that is plain": ("a.jsonl.gz", b'{"text": "x"}', "something else", "ending"),
     "html that is a kindle book": ("a.html", b"x" * 60 + b"BOOKMOBI", "a Kindle book", "ending"),
     "text with zero bytes": ("a.txt", b"abc\0def\0\0ghi" * 20, "NUL bytes", "UTF-8"),
-    "utf-8 text with one zero byte": ("a.txt", "安禄山\0反。".encode(), "NUL bytes", "UTF-8"),
     "text in no encoding": ("a.txt", bytes(range(128, 256)) * 4, "not certain", "UTF-8"),
     "old word file": ("a.doc", b"x", "the kind `.doc`", "DOCX"),
     "kindle file": ("a.mobi", b"x", "the kind `.mobi`", "EPUB"),
@@ -169,6 +168,13 @@ def test_a_text_that_was_cut_off_within_a_character_is_read():
     assert source.data.decode() == NOVEL[:-3] + "\ufffd"
 
 
+def test_one_zero_byte_costs_nothing_else():
+    data = NOVEL.encode().replace(b"\r\n", b"\0\r\n", 1)
+    result = SourceInspector().run([ByteStream(data, meta={"file_name": "a.txt"})])
+    assert result["sources"][0].data.decode() == NOVEL
+    assert result["warnings"] == ["a.txt: 1 NUL characters were removed."]
+
+
 @pytest.mark.parametrize("damage", [b"\xff" * 12, b"\xff \xfe" * 8], ids=["in a row", "apart"])
 def test_a_text_with_more_damage_is_refused(damage):
     data = NOVEL.encode()[:900] + damage
@@ -182,11 +188,19 @@ def test_one_accent_in_latin_1_is_still_an_accent():
     assert source.data.decode() == text
 
 
+def test_a_byte_that_western_european_lacks_does_not_change_the_other_accents():
+    text = "Le préfet a été tué à côté de la rivière; l'été fut très sec. " * 20
+    data = text.encode("cp1252").replace(b"tr\xe8s", b"tr\x81s", 1)
+    [source] = SourceInspector().run([ByteStream(data, meta={"file_name": "a.txt"})])["sources"]
+    assert source.data.decode() == text.replace("très", "tr\ufffds", 1)
+
+
 @pytest.mark.parametrize(
     ("written", "read"),
     [
         ("吾輩《わがはい》は猫である。", "吾輩は猫である。"),
         ("見る｜薄暗い所《ところ》で", "見る薄暗い所で"),
+        ("見る|薄暗い所《ところ》で", "見る薄暗い所で"),
         ("ニャーニャー泣いた。［＃「ニャー」に傍点］", "ニャーニャー泣いた。"),
         ("見《旧唐书》与《西域记》。", "見《旧唐书》与《西域记》。"),
         ("《わがはい》と云う", "《わがはい》と云う"),
@@ -215,9 +229,15 @@ ARCHIVE = (
 )
 
 
-def test_a_web_archive_that_is_named_as_a_page_is_read():
-    result = SourceInspector().run([ByteStream(ARCHIVE.encode(), meta={"file_name": "a.html"})])
+@pytest.mark.parametrize("name", ["a.html", "a.mhtml"])
+@pytest.mark.parametrize("stated", ['; charset="utf-8"', ""], ids=["stated", "as Chrome writes it"])
+def test_a_web_archive_is_read_as_a_page(name, stated):
+    written = ARCHIVE.replace('; charset="utf-8"', stated)
+    result = SourceInspector().run([ByteStream(written.encode(), meta={"file_name": name})])
     assert "<p>安禄山 rose at Fanyang.</p>" in result["sources"][0].data.decode()
+
+
+def test_a_web_archive_without_a_page_is_refused():
     empty = ARCHIVE.replace("text/html; ", "text/other; ")
     [entry] = SourceInspector().run([ByteStream(empty.encode(), meta={"file_name": "a.html"})])["skipped"]
     assert entry["cause"] == "the web archive holds no page"

@@ -14,7 +14,6 @@ from shiguan.ingest.epub.pictures import (
     PICTURES,
     alternative_text,
     formula_text,
-    has_formula,
     is_placeholder,
     picture_formula,
     readable_tex,
@@ -75,7 +74,7 @@ _MAX_LINES = 2000
 _CELLS = frozenset(("td", "th"))
 _SHORT_ALT = 2
 # A number that may be that of a note or an exponent; and what an exponent may follow: 10², km², x².
-_RAISED = re.compile(r"[\[(（]?\s*([-−–+]?\d{1,4})\s*[\])）]?")
+_RAISED = re.compile(r"[\[(（]?\s*([-−–+]?\d{1,4})(?:\s*[,，、;–-]\s*(\d{1,4}))*\s*[\])）]?")
 _BASE = re.compile(r"(?<![^\W\d_])[A-Za-z]{1,2}$|(?<![\d.,])10$")
 
 
@@ -189,7 +188,7 @@ class ChapterReader:
         number = int(found[1]) if found[1].isdecimal() else 0
         follows = number == 1 or self._last_number <= number <= self._last_number + 1
         if number and follows and (raised or element in self.notes.marks):
-            self._last_number = number
+            self._last_number = int(found[2] or number)
         ending = "" if self._block is None or self._gap else self._block.ending
         if not ending.strip() or not frame.shown:
             return
@@ -248,19 +247,16 @@ class ChapterReader:
         elif is_number(element) or element.get("hidden") is not None:
             frame.muted = True
         elif name in ("case", "default") or element.get("aria-hidden") == "true":
-            frame.muted = frame.muted or self._is_repetition(element, name)
+            # It only repeats a formula next to it, or is an `epub:switch` case without one.
+            beside = [element] if name == "case" else [element.getprevious(), element.getnext()]
+            shown = any(node is not None and next(node.iter("math"), None) is not None for node in beside)
+            frame.muted = frame.muted or shown == (name != "case")
         elif name in ("title", "desc") and is_placeholder(element_text(element)):
             frame.muted = True
         elif self.roles.keeps(element, frame.left_out):
             frame.left_out = ""
         elif kind := self.roles.leaves_out(element, self._file.href):
             frame.left_out = kind
-
-    def _is_repetition(self, element: Element, name: str) -> bool:
-        """Return whether an element only repeats a formula next to it, or is an `epub:switch` case without one."""
-        if name == "case":
-            return not has_formula(element)
-        return any(beside is not None and has_formula(beside) for beside in (element.getprevious(), element.getnext()))
 
     def _close(self, element: Element, frame: Frame, parent: Frame) -> None:
         note = self.notes.marks.get(element)

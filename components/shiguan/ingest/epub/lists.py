@@ -41,7 +41,7 @@ def link_lists(root: Element) -> set[Element]:
             counts.append([0, 0, len((element.text or "").strip())])
             continue
         links, linked, length = counts.pop()
-        if element.tag == "a" and is_internal(element.get("href", "")):
+        if element.tag == "a" and (href := element.get("href", "")) and not _OUTWARD.match(href):
             links, linked = 1, length
         if element.tag in _HOLDERS and links >= _LINKS and linked >= _LINKED * length:
             found.add(element)
@@ -52,17 +52,10 @@ def link_lists(root: Element) -> set[Element]:
     return found
 
 
-def is_internal(href: str) -> bool:
-    """Return whether a link leads to a place of the same book."""
-    return bool(href) and not _OUTWARD.match(href)
-
-
 def is_contents(root: Element) -> bool:
     """Return whether a file, with no role stated, is a list of links to other files."""
-    links = [
-        link for link in root.iter("a")
-        if (href := link.get("href", "")) and is_internal(href) and not href.startswith("#")
-    ]  # fmt: skip
+    hrefs = ((link, link.get("href", "")) for link in root.iter("a"))
+    links = [link for link, href in hrefs if href and not href.startswith("#") and not _OUTWARD.match(href)]
     if len(links) < _LINKS:
         return False
     body = next(root.iter("body"), root)
@@ -89,7 +82,7 @@ def _points(block: Block) -> bool:
 
 
 def _rises(lines: Sequence[str]) -> bool:
-    """Return whether the numbers at the ends of lines ascend like page numbers."""
+    """Return whether the numbers at the ends of lines ascend like those of pages."""
     ends = [int(found[1]) for line in lines if (found := _LAST_NUMBER.fullmatch(line))]
     enough = len(ends) >= _ALIKE * len(lines) and ends[0] < ends[-1]
     return enough and _share(list(pairwise(ends)), lambda pair: pair[0] <= pair[1])

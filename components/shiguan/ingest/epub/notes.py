@@ -31,12 +31,15 @@ _MAX_NESTING = 3
 # More links than this into one block come from a table of contents or the like, not from notes.
 _MAX_BACK_LINKS = 100
 # Blocks that may hold several notes one after the other.
-_PACKED = frozenset("p div li td dd".split())
+_PACKED = frozenset("p div li td dd blockquote section aside article pre".split())
+_WRAPPERS = frozenset("span small font em i div".split())
 # Attributes in which programs keep the text of a note; a title or an alternative text may say other things.
-_TEXT_ATTRIBUTES = frozenset("data-wr-footernote zy-footnote data-note data-footnote data-footnote-text".split())
+_TEXT_ATTRIBUTE = re.compile(r"data-note|(?:data-)?(?:\w+-)*(?:foot|footer|end)-?note(?:-(?:text|content))?")
+_OWN = re.compile(r"data-|aria-label$")
+_INLINE = frozenset("a span sup i abbr".split())
 # Han characters count thrice.
 _LEAST_STATED = 8
-_TITLES = ("title", "data-tooltip", "data-original-title", "data-content")
+_TITLES = frozenset("title data-tooltip data-original-title data-content data-tip".split())
 _MARKUP = re.compile(r"<[^<>]*>")
 _FIRST_NUMBER = re.compile(r"\W*(\d{1,4})(?!\d)")
 
@@ -68,24 +71,9 @@ def says_mark(link: Element) -> bool:
     return bool(tokens(link, "type", "role") & _MARK_ROLES)
 
 
-def looks_like_back(link: Element) -> bool:
-    """Return whether a link in a note may be its way back: an arrow, a mark, a line number."""
-    return says_back(link) or (len(element_text(link)) <= _SHORT and not says_mark(link))
-
-
-def says_back(link: Element) -> bool:
+def _says_back(link: Element) -> bool:
     """Return whether a link in a note is the way back beyond doubt, wherever it leads."""
     return bool(tokens(link, "type", "role") & _BACK_ROLES) or bool(_BACK.fullmatch(element_text(link)))
-
-
-def in_note_list(element: Element) -> bool:
-    """Return whether an element is among notes, by role or class."""
-    return any(
-        tokens(node, "type", "role") & (NOTE_LISTS | _NOTES)
-        or any(_NOTE_CLASS.search(word) for word in tokens(node, "class"))
-        for node in (element, *element.iterancestors())
-        if node.tag != "a"
-    )
 
 
 def is_raised(element: Element) -> bool:
@@ -101,24 +89,21 @@ def stated_note(element: Element) -> str:
     if len(element.attrib) == 0:
         return ""
     # Looking up a value searches all attributes before it.
-    texts = [element.get(name, "") for name in element.attrib if local_name(str(name)) in _TEXT_ATTRIBUTES]
+    given = {local_name(str(name)): element.get(name, "") for name in element.attrib}
+    texts = [given[name] for name in given if _TEXT_ATTRIBUTE.fullmatch(name)]
     says_note = any(_MARK_CLASS.search(word) for word in tokens(element, "class"))
+    # A title says where a link leads, a description what a picture shows, unless the class is that of notes.
     if not texts and element.tag == "img" and says_note:
-        texts = [element.get("alt", "")]
-    elif (
-        not texts
-        and (title := next(filter(None, map(element.get, _TITLES)), ""))
-        and element.tag in ("a", "span", "sup", "i", "abbr")
-    ):
-        # A link says where it leads, unless its class is that of notes.
-        mark = is_mark(element) and (says_note or not element.get("href"))
-        texts = [title] if mark else []
+        texts = [given.get("alt") or given.get("title", "")]
+    elif not texts and element.tag in _INLINE and is_mark(element) and (says_note or "href" not in given):
+        texts = [given[name] for name in given if name in _TITLES or (says_note and _OWN.match(name))]
+    texts.sort(key=len, reverse=True)
     text = " ".join(visible(_MARKUP.sub(" ", str(texts[0]))).split()) if texts else ""
     wide = sum(1 for char in text if ord(char) > 0x2E80)
     return text if len(text) + 2 * wide >= _LEAST_STATED and not is_placeholder(text) else ""
 
 
-def block_of(element: Element) -> Element:
+def _block_of(element: Element) -> Element:
     """Find the block that contains an element."""
     while str(element.tag) not in BLOCK_ELEMENTS:
         parent = element.getparent()
@@ -128,12 +113,7 @@ def block_of(element: Element) -> Element:
     return element
 
 
-def contains(outer: Element, inner: Element) -> bool:
-    """Return whether an element is the other one or contains it."""
-    return outer is inner or any(node is outer for node in inner.iterancestors())
-
-
-def with_wrapper(link: Element) -> Element:
+def _with_wrapper(link: Element) -> Element:
     """Find what to leave out together with a mark: `<sup>[<a>1</a>]</sup>` goes as a whole."""
     text = element_text(link).strip(_AROUND_MARK)
     parent = link.getparent()
@@ -213,7 +193,7 @@ class NoteIndex:
         def instead(node: Element) -> str | None:
             if node.tag == "math":
                 return formula_text(node)
-            if node in self._back_links or (node.tag == "a" and says_back(node)):
+            if node in self._back_links or (node.tag == "a" and _says_back(node)):
                 return ""
             if node not in self.marks or not is_mark(node):
                 return None
@@ -255,7 +235,7 @@ class NoteIndex:
         found: dict[Element, list[Element]] = {}
         for link, target in self._links.items():
             if target is not None:
-                found.setdefault(block_of(target), []).append(link)
+                found.setdefault(_block_of(target), []).append(link)
         return found
 
     def _unpack(self) -> bool:
@@ -266,19 +246,26 @@ class NoteIndex:
                 continue
             before = (link for link in links if self._places[link][3] < self._places[block][3] and is_mark(link))
             targets = {target for link in before if (target := self._links[link]) is not None and target is not block}
-            # The children of the block at which its notes begin.
-            within = {
-                next(n for n in (target, *target.iterancestors()) if n.getparent() is block) for target in targets
+            inner = block
+            while len(inner) == 1 and inner[0].tag in _WRAPPERS and not (inner.text or inner[0].tail or "").strip():
+                inner = inner[0]
+            # The children at which the notes begin.
+            begins = {
+                node for target in targets for node in (target, *target.iterancestors()) if node.getparent() is inner
             }
-            starts = [child for child in block if child in within]
-            if len(starts) < 2 or (block.text or "").strip() or block[0] is not starts[0]:
+            children = list(inner)
+            first = next((at for at, child in enumerate(children) if child in begins), 0)
+            led = {child.tag for child in children[:first]} <= _HEADINGS and len((inner.text or "").strip()) <= _SHORT
+            # The contents of a book lead to parts of it.
+            parts = any(child.tag in BLOCK_ELEMENTS and child.tag != "br" for child in children[first:])
+            if len(begins) < 2 or not led or parts:
                 continue
             found = True
             self._places[block][0].cfi = ""  # its tree is no longer that of the file
-            note = block
-            for child in list(block):
-                if child in within:
-                    note = etree.SubElement(block, "note")
+            note = inner
+            for child in children[first:]:
+                if child in begins:
+                    note = etree.SubElement(inner, "note")
                 note.append(child)
         return found
 
@@ -293,28 +280,35 @@ class NoteIndex:
         if target is None:
             self.dangling += says_so
             return
-        if says_back(link) or (not says_so and not is_mark(link)):
+        if _says_back(link) or (not says_so and not is_mark(link)):
             return
         element = self._note_element(target)
-        if element is None or contains(element, link):
+        if element is None or element in (link, *link.iterancestors()):
             return
-        links_here = self._into_block.get(block_of(link), ())[:_MAX_BACK_LINKS]
-        backs = [back for back in links_here if contains(element, back) and looks_like_back(back)]
+        # What may lead back: an arrow, a mark, the number of a line.
+        backs = [
+            back
+            for back in self._into_block.get(_block_of(link), ())[:_MAX_BACK_LINKS]
+            if element in (back, *back.iterancestors())
+            and (_says_back(back) or (len(element_text(back)) <= _SHORT and not says_mark(back)))
+        ]
         if not says_so and element not in self.notes and not self._is_plain_note(link, element, bool(backs)):
             return
         note = self._add(element, typed=False)
-        self._back_links.update(map(with_wrapper, backs))
-        self.marks[with_wrapper(link) if is_mark(link) else link] = note
+        self._back_links.update(map(_with_wrapper, backs))
+        self.marks[_with_wrapper(link) if is_mark(link) else link] = note
 
     def _note_element(self, target: Element) -> Element | None:
         """Find the whole note around, at or after the element that a link leads to."""
         for element in (target, *target.iterancestors()):
             if element in self.notes and self.notes[element].typed:
                 return element
-        holder = block_of(target)
+        holder = _block_of(target)
         if holder.tag == "dt":
             following = holder.getnext()
             return following if following is not None and following.tag == "dd" else None
+        if holder.tag == "td" and holder.getnext() is not None and _MARK.fullmatch(element_text(holder)):
+            return holder.getparent()
         if holder is not target and holder.tag not in ("p", "li", "dd", "td"):
             # An empty anchor right before the note.
             following = target.getnext()
@@ -343,7 +337,13 @@ class NoteIndex:
         return leads_back or self._has_number(link, element)
 
     def _is_listed(self, element: Element) -> bool:
-        return element in self._in_notes or in_note_list(element)
+        """Return whether an element is among notes, by the heading above it, a role or a class."""
+        return element in self._in_notes or any(
+            tokens(node, "type", "role") & (NOTE_LISTS | _NOTES)
+            or any(_NOTE_CLASS.search(word) for word in tokens(node, "class"))
+            for node in (element, *element.iterancestors())
+            if node.tag != "a"
+        )
 
     def _has_number(self, link: Element, element: Element) -> bool:
         """Return whether a raised number leads to a note that begins with it, in another block than its own."""

@@ -241,36 +241,37 @@ def _refuse_locked(archive: SafeArchive) -> None:
 
 def _read_metadata(opf: Element, package: Package) -> None:
     refined = {
-        (meta.get("refines") or "").lstrip("#"): _text(meta)
+        (meta.get("refines") or "").lstrip("#"): element_text(meta)
         for meta in opf.iter("meta")
         if meta.get("property") in ("role", "title-type") and meta.get("refines")
     }
-    titles = filter(_text, opf.iter("title"))
+    titles = filter(element_text, opf.iter("title"))
     # The first title, unless another is the main one.
     title = max(titles, key=lambda node: refined.get(node.get("id", "")) == "main", default=None)
-    package.title = "" if title is None else _text(title)
+    package.title = "" if title is None else element_text(title)
     people: dict[str, list[str]] = {}
     for node in opf.iter("creator", "contributor"):
         role = next((str(v) for k, v in node.attrib.items() if str(k).endswith("role")), "")
         role = role or refined.get(node.get("id", ""), "aut" if node.tag == "creator" else "")
-        if _text(node) and _text(node) not in people.setdefault(role.lower(), []):
-            people[role.lower()].append(_text(node))
+        if element_text(node) and element_text(node) not in people.setdefault(role.lower(), []):
+            people[role.lower()].append(element_text(node))
     package.authors = people.get("aut", [])
     dates = sorted(opf.iter("date"), key=lambda node: bool(tokens(node, "event") - {"publication"}))
     given = {
-        meta.get("property") or meta.get("name") or "": _text(meta) or meta.get("content") for meta in opf.iter("meta")
+        meta.get("property") or meta.get("name") or "": element_text(meta) or meta.get("content")
+        for meta in opf.iter("meta")
     }
     package.work = work_of(
         {
             "title": package.title,
             **{name: people.get(role) for name, role in _ROLES.items()},
             "edition": given.get("schema:bookEdition"),
-            "year": [_text(node) for node in dates],
-            "publisher": next((_text(node) for node in opf.iter("publisher")), ""),
-            "identifier": [_text(node) for node in opf.iter("identifier")],
+            "year": [element_text(node) for node in dates],
+            "publisher": next((element_text(node) for node in opf.iter("publisher")), ""),
+            "identifier": [element_text(node) for node in opf.iter("identifier")],
         }
     )
-    languages = [primary_language(_text(node)) for node in opf.iter("language")]
+    languages = [primary_language(element_text(node)) for node in opf.iter("language")]
     package.language = next(filter(None, languages), "")
 
 
@@ -347,7 +348,3 @@ def _read_navigation(
     for reference in opf.iter("reference"):
         if target := package.find(opf_name, reference.get("href", "")):
             package.landmarks.append(Entry(reference.get("title", ""), target, tokens(reference, "type")))
-
-
-def _text(node: Element) -> str:
-    return " ".join("".join(str(text) for text in node.itertext()).split())

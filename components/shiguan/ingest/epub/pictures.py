@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterable
-from functools import lru_cache
 from pathlib import Path
 
 from lxml import etree
@@ -19,6 +18,7 @@ _MOST_MARKUP = 50_000
 _LABEL = re.compile(
     r"(?:(?:image|picture|photo|figure|description|alt(?:ernative)?[ ]text)\s*[:：]\s*)+", re.IGNORECASE
 )
+_PLACEHOLDERS = tuple(read_patterns(Path(__file__).with_name("pictures.yaml")).values())
 _MARKS = " .,:;!?[](){}*_-–—“”\"'。，：；「」【】（）"
 _FORMULA_CLASS = re.compile(r"math|tex\b|equation|formula")
 _TEX_ENCODING = re.compile(r"tex$", re.IGNORECASE)
@@ -58,12 +58,7 @@ def _alternative(element: Element) -> str:
 def is_placeholder(text: str) -> bool:
     """Return whether an alternative text is a placeholder and not a description."""
     plain = _LABEL.sub("", text.strip()).strip(_MARKS)
-    return not plain or any(pattern.fullmatch(plain) for pattern in _placeholders())
-
-
-@lru_cache(maxsize=1)
-def _placeholders() -> tuple[re.Pattern[str], ...]:
-    return tuple(read_patterns(Path(__file__).with_name("pictures.yaml")).values())
+    return not plain or any(pattern.fullmatch(plain) for pattern in _PLACEHOLDERS)
 
 
 def picture_formula(element: Element) -> str:
@@ -71,11 +66,6 @@ def picture_formula(element: Element) -> str:
     drawn = any(_FORMULA_CLASS.search(word) for word in tokens(element, "class"))
     text = _alternative(element) if drawn else ""
     return "" if is_placeholder(text) else readable_tex(text)
-
-
-def has_formula(element: Element) -> bool:
-    """Return whether an element is a formula or contains one."""
-    return next(element.iter("math"), None) is not None
 
 
 def formula_text(element: Element) -> str:
@@ -114,9 +104,5 @@ def readable_tex(tex: str) -> str:
     while wrapped := _WRAPPED.fullmatch(text):
         text = next(inner for inner in wrapped.groups() if inner is not None).strip()
     text = _WORDS.sub(lambda words: f" {words[1].strip()}{'' if words[2] else ' '}", text)
-    text = _FENCE.sub(lambda fence: _fence(fence[1] or fence[2]), text)
+    text = _FENCE.sub(lambda fence: (fence[1] or fence[2]).replace("{", r"\{").replace("}", r"\}"), text)
     return _INNER_SPACE.sub("", " ".join(_EMPTY_SCRIPT.sub("", text).split()))
-
-
-def _fence(mark: str) -> str:
-    return f"\\{mark}" if mark in "{}" else mark

@@ -2,7 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import unquote
+
+from haystack import Document
+from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
 from shiguan.ingest.archives import SafeArchive
@@ -16,7 +20,8 @@ from shiguan.ingest.epub.pictures import repeated_alternatives
 from shiguan.ingest.epub.roles import Roles, lists_places
 from shiguan.ingest.epub.sections import SectionTracker
 from shiguan.ingest.epub.trees import Element, element_text, parse_xhtml
-from shiguan.ingest.file_types import left_out_sentence
+from shiguan.ingest.file_types import Reports, left_out_sentence
+from shiguan.text.passages import SharedDocument
 
 _MAX_CHAPTER_BYTES = 64 * 1024 * 1024
 _LONGEST_TITLE = 500
@@ -26,24 +31,43 @@ _NEXT_STEP = "Get an undamaged copy of the book"
 def read_book(archive: SafeArchive, *, include_front_matter: bool = False) -> tuple[Package, list[Block]]:
     """Read what a book says about itself, and its blocks in reading order."""
     package = read_package(archive)
-    files = list(_files(archive, package))
-    if not files:
+    if not (files := list(_files(archive, package))):
         raise SourceError(archive.source, "none of the files in its reading order can be read", _NEXT_STEP)
     return package, _blocks(package, files, include=include_front_matter)
 
 
-def read_page(page: bytes | Element, source: str) -> tuple[Package, list[Block]]:
-    """Read a page, or its tree, as the only chapter of a book that has no metadata but a title."""
-    root, problems = page if isinstance(page, Element) else None, list[str]()
-    if isinstance(page, bytes) and len(page) <= _MAX_CHAPTER_BYTES:
-        root, problems = parse_xhtml(page)
-    if root is None:
-        raise SourceError(source, "the page cannot be read", _NEXT_STEP)
-    package = Package(source, lambda base, href: Target(base, unquote(href[1:])) if href.startswith("#") else None)
-    package.warnings += [f"{source}: the page was mended: {'; '.join(problems)}."] if problems else []
-    files = [BookFile("", 0, root)]
-    package.title = next((element_text(title) for title in root.iter("title")), "")[:_LONGEST_TITLE]
-    return package, _blocks(package, files, include=False)
+def page_documents(
+    page: bytes | Element | None, source: ByteStream, name: str, reports: Reports, meta: dict[str, Any]
+) -> list[Document]:
+    """Read a page, or the tree that another file was turned into, as the only chapter of a book without metadata."""
+    root, problems = page, list[str]()
+    if isinstance(page, bytes):
+        root, problems = parse_xhtml(page) if len(page) <= _MAX_CHAPTER_BYTES else (None, [])
+    package = Package(name, lambda base, href: Target(base, unquote(href[1:])) if href.startswith("#") else None)
+    package.warnings += [f"{name}: the page was mended: {'; '.join(problems)}."] if problems else []
+    try:
+        if not isinstance(root, Element):
+            raise SourceError(name, "the page cannot be read", _NEXT_STEP)
+        blocks = _blocks(package, [BookFile("", 0, root)], include=False)
+    except SourceError as error:
+        next_step = "Check that it holds text and not only scripts or pictures"
+        raise SourceError(name, "no text was found in it", next_step) from error
+    reports.warnings.extend(package.warnings)
+    title = next((element_text(title) for title in root.iter("title")), "")[:_LONGEST_TITLE]
+    meta = source.meta | ({"title": title} if title else {}) | meta
+    if left_out := Counter(meta.get("left_out") or {}) + package.left_out:
+        meta["left_out"] = dict(left_out)
+    documents: list[Document] = []
+    for block in blocks:
+        own = dict(block.meta)
+        # A page is one file, which needs no name and no place in a reading order; a tree made here has no places.
+        anchor = own.pop("anchor")
+        if isinstance(page, bytes):
+            own["anchor"] = {key: anchor[key] for key in ("path", "offset")}
+        if notes := own.get("notes"):
+            own["notes"] = [{key: note[key] for key in ("start", "end")} for note in notes]
+        documents.append(SharedDocument(content=block.content, meta=meta | own))
+    return documents
 
 
 def _blocks(package: Package, files: list[BookFile], *, include: bool) -> list[Block]:

@@ -148,7 +148,10 @@ class SectionTracker:
         for heading in self._headings:
             if heading.absorbed:
                 continue
-            index = next((i for i in range(done, len(entries)) if self._same(entries[i], heading)), None)
+            same = (
+                self._matches.get(e) is heading or _letters(e.label) == _letters(heading.text) for e in entries[done:]
+            )
+            index = next((at for at, found in enumerate(same, start=done) if found), None)
             if index is None:
                 waiting.append(heading.text)
                 continue
@@ -158,9 +161,6 @@ class SectionTracker:
             done = index + 1
         path += [entry.label for entry in entries[done:]] + waiting
         return [text for i, text in enumerate(path) if i == 0 or _title(text) != _title(path[i - 1])]
-
-    def _same(self, entry: Entry, heading: _Heading) -> bool:
-        return self._matches.get(entry) is heading or _letters(entry.label) == _letters(heading.text)
 
 
 def _fuller(label: str, heading: str) -> list[str]:

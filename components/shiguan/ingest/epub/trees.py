@@ -50,7 +50,7 @@ def decode_markup(data: bytes) -> tuple[str, list[str]]:
 def parse_xml(data: bytes) -> Element | None:
     """Parse a package file (container, OPF, NCX): entities and DTDs are ignored, errors recovered where possible."""
     text, _ = _without_doctype(decode_markup(data)[0])
-    return _parse(_neutral(text), recover=True)
+    return _localised(_root(_neutral(text), _xml_parser(recover=True)))
 
 
 _OFFICE = re.compile(
@@ -86,7 +86,7 @@ def parse_xhtml(data: bytes) -> tuple[Element | None, list[str]]:
     if not text.strip():
         return None, [*problems, "it is empty"]
     text = _neutral(text)
-    root = _parse(text, recover=False)
+    root = _localised(_root(text, _xml_parser(recover=False)))
     if root is None:
         root, flattened = _parse_html(text)
         problems.append("it is not well-formed and was read as HTML")
@@ -144,11 +144,6 @@ def _entity(match: re.Match[str]) -> str:
     return f"&amp;{name or ''}"
 
 
-def _parse(text: str, *, recover: bool) -> Element | None:
-    root = _root(text, _xml_parser(recover=recover))
-    return None if root is None else _localised(root)
-
-
 def _xml_parser(*, recover: bool) -> "etree.XMLParser":
     return etree.XMLParser(
         encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False, dtd_validation=False,
@@ -176,7 +171,7 @@ def _parse_html(text: str) -> tuple[Element | None, bool]:
         # At 2,048 levels the parser stops, and all that follows would be lost.
         if all(entry.type != etree.ErrorTypes.ERR_RESOURCE_LIMIT for entry in parser.error_log):
             break
-    return None if root is None else _localised(root), flattened
+    return _localised(root), flattened
 
 
 def _flattened(text: str) -> str:
@@ -195,13 +190,11 @@ def _flattened(text: str) -> str:
     return _ANY_TAG.sub(kept, text)
 
 
-def _localised(root: Element) -> Element:
-    for element in root.iter(etree.Element):
+def _localised(root: Element | None) -> Element | None:
+    for element in root.iter(etree.Element) if root is not None else ():
         tag = str(element.tag)
-        name = local_name(tag).lower()
-        if not _TAG.fullmatch(name):
-            # Tag soup has names that no tree allows, such as `type='noteref'`.
-            name = "unknown"
+        # Tag soup has names that no tree allows, such as `type='noteref'`.
+        name = name if _TAG.fullmatch(name := local_name(tag).lower()) else "unknown"
         if name != tag:
             element.tag = name
     return root

@@ -158,7 +158,9 @@ def join_pages(pages: Sequence[Sequence[Line]]) -> tuple[str, list[int]]:
     starts: list[int] = []
     length, last = 0, None
     for number, page in enumerate(pages):
-        usual = _leading(page)
+        # The usual distance of two lines.
+        gaps = [one.base - other.base for one, other in pairwise(page) if 0 < one.base - other.base < 3 * one.size]
+        usual = median(gaps or [math.inf])
         for place, line in enumerate(page):
             if last is not None:
                 between = _between(last, line, usual if place else 0.0)
@@ -175,12 +177,6 @@ def join_pages(pages: Sequence[Sequence[Line]]) -> tuple[str, list[int]]:
             length += len(line.text)
             last = line
     return "".join(parts), starts + [length] * (len(pages) - len(starts))
-
-
-def _leading(page: Sequence[Line]) -> float:
-    """Return the usual distance of two lines."""
-    gaps = [one.base - other.base for one, other in pairwise(page) if 0 < one.base - other.base < 3 * one.size]
-    return median(gaps or [math.inf])
 
 
 def _between(last: Line, line: Line, usual: float) -> str:

@@ -1,0 +1,127 @@
+"""Converts Markdown files to documents, one per paragraph, quotation, list, table or note."""
+
+import re
+import tomllib
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import yaml
+from haystack import Document, component
+from haystack.dataclasses import ByteStream
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+from mdit_py_plugins.footnote import footnote_plugin
+
+from shiguan.ingest.epub.reader import page_documents
+from shiguan.ingest.epub.trees import parse_xhtml
+from shiguan.ingest.file_types import Converter, Reports
+from shiguan.text.works import work_of
+
+_FRONT_MATTER = re.compile(
+    r"\A(?:---[ \t]*\r?\n(?P<yaml>.*?)^(?:---|\.\.\.)|\+\+\+[ \t]*\r?\n(?P<toml>.*?)^\+\+\+)[ \t]*\r?$\n?", re.S | re.M
+)
+_LONGEST_FRONT_MATTER = 16 * 1024
+# `{#id .class key=value}` at the end of a line, or after a link or a code.
+_ATTRIBUTE = r"(?:[#.][\w:.-]+|[\w-]+=(?:\"[^\"\n]*\"|[^\s\"}]+))"
+_ATTRIBUTES = re.compile(
+    rf"(?:[ \t](?=\{{[^{{}}]*\}}[ \t]*$)|(?<=[\])`]))\{{:?[ \t]*(?:{_ATTRIBUTE}|-)(?:[ \t]+{_ATTRIBUTE})*[ \t]*\}}",
+    re.M,
+)
+_NAMES = {
+    "title": "title", "author": "author", "authors": "author", "editor": "editor", "translator": "translator",
+    "date": "year", "year": "year", "publisher": "publisher", "edition": "edition", "isbn": "identifier",
+}  # fmt: skip
+_MOST_PEOPLE = 20
+# Deeper quotations and lists than this are not read.
+_DEEPEST = 100
+_NOTE = '<div id="note-{}" role="doc-footnote">'
+
+
+@component
+class MarkdownFileToDocument(Converter):
+    r"""
+    Reads a Markdown file (CommonMark, with tables and notes) like the only chapter of a book.
+
+    Headings become `section`, quotations, lists and tables their own kinds; notes are put where the text first refers
+    to them; line breaks are kept, because poems depend on them. Front matter (YAML or TOML) gives title and author.
+    Markup, comments, definitions of links and attributes (`{#id .class}`) are not text.
+
+    ```python
+    source = ByteStream("# Tang\n\nIntro.\n\n## Rebellion\n\nIn **755**.\n".encode())
+    [(d.meta["section"], d.content) for d in MarkdownFileToDocument().run([source])["documents"]]
+    # [(["Tang"], "Intro."), (["Tang", "Rebellion"], "In 755.")]
+    ```
+    """
+
+    def _read(self, source: ByteStream, name: str, reports: Reports) -> list[Document]:
+        text = source.data.decode("utf-8-sig", "replace")
+        front = _FRONT_MATTER.match(text)
+        if front and (work := _stated(front)) is not None:
+            text = text[front.end() :]
+        else:
+            work = {}
+        # A comment that never ends is none: without the space that nobody sees it would hide the rest.
+        last = text.rfind("-->") + 1
+        text = text[:last] + text[last:].replace("<!--", "<\u200b!--")
+        env: dict[str, Any] = {}
+        body = _markdown().render(text, env) + "".join(env.get("own", ()))
+        page, _ = parse_xhtml(f"<html><body>{body}</body></html>".encode())
+        documents = page_documents(page, source, name, reports, {"work": work} if work else {})
+        title = work.get("title") or next((d.meta["section"][0] for d in documents if d.meta["section"]), "")
+        for document in documents:
+            document.meta["title"] = document.meta.get("title") or title
+        return documents
+
+
+@lru_cache(maxsize=1)
+def _markdown() -> MarkdownIt:
+    reader = MarkdownIt("commonmark", {"breaks": True, "maxNesting": _DEEPEST}).enable(["table", "strikethrough"])
+    reader.use(footnote_plugin, move_to_end=False)
+    reader.core.ruler.before("inline", "plain", _plain)
+    reader.add_render_rule("footnote_ref", _mark)
+    reader.add_render_rule("footnote_reference_open", _note)
+    reader.add_render_rule("footnote_reference_close", lambda *_: "</div>")
+    return reader
+
+
+def _plain(state: StateCore) -> None:
+    """Leave out attributes; two lines of text above a rule are no heading."""
+    for at, token in enumerate(state.tokens):
+        if token.type == "inline":
+            token.content = _ATTRIBUTES.sub("", token.content)
+        elif token.type == "heading_open" and "\n" in state.tokens[at + 1].content:
+            token.tag = state.tokens[at + 2].tag = "p"
+
+
+def _mark(renderer: Any, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
+    number = tokens[at].meta["id"]
+    if own := env["footnotes"]["list"][number].get("tokens"):  # a note that is written in the text
+        env.setdefault("own", []).append(_NOTE.format(number) + renderer.render(own, options, env) + "</div>")
+    return f'<sup><a href="#note-{number}" role="doc-noteref">*</a></sup>'
+
+
+def _note(_: Any, tokens: Sequence[Token], at: int, *given: Any) -> str:
+    return _NOTE.format(given[-1]["footnotes"]["refs"][f":{tokens[at].meta['label']}"])
+
+
+def _stated(front: re.Match[str]) -> dict[str, Any] | None:
+    """Return what front matter says of the work; None where it is no front matter but a text between two rules."""
+    written, is_toml = front["yaml"] or front["toml"] or "", front["toml"] is not None
+    try:
+        if len(written) > _LONGEST_FRONT_MATTER:
+            return {}
+        given = tomllib.loads(written.replace("\r", "")) if is_toml else yaml.safe_load(written)
+    except (yaml.YAMLError, ValueError, RecursionError, TypeError):
+        return {}
+    if not isinstance(given, dict):
+        return None if isinstance(given, str) else {}
+    return work_of({_NAMES[key]: _texts(value) for key, value in given.items() if key in _NAMES})
+
+
+def _texts(value: Any) -> list[str]:
+    """Return a value, or those of a list; what is nested deeper may be endless."""
+    values = value[:_MOST_PEOPLE] if isinstance(value, list) else [value]
+    values = [each.get("name") if isinstance(each, dict) else each for each in values]
+    return [str(each) for each in values if each is not None and not isinstance(each, list | dict | set | tuple)]

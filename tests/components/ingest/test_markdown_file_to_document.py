@@ -1,0 +1,169 @@
+import time
+
+import pytest
+from haystack.dataclasses import ByteStream
+
+from shiguan.ingest.markdown_file_to_document import MarkdownFileToDocument
+
+
+def read(text, **meta):
+    return MarkdownFileToDocument().run([ByteStream(text.encode(), meta={"file_path": "a.md", **meta})])["documents"]
+
+
+def sections(text):
+    return [(d.meta["section"], d.content) for d in read(text)]
+
+
+def test_headings_become_the_sections_path_and_leave_the_text():
+    text = "Preface.\n\n# Tang\n\nIntro.\n\n## Rebellion\nIn 755.\n\n### North\nFanyang.\n\n## After\nGovernors.\n\n# Song\nLater.\n"
+    assert sections(text) == [
+        ([], "Preface."),
+        (["Tang"], "Intro."),
+        (["Tang", "Rebellion"], "In 755."),
+        (["Tang", "Rebellion", "North"], "Fanyang."),
+        (["Tang", "After"], "Governors."),
+        (["Song"], "Later."),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "title"),
+    [
+        ("# Title #", "Title"),
+        ("   ## *Old* **Tang** `x`", "Old Tang x"),
+        ("# [Link](http://a.b) end", "Link end"),
+        ("# 卷一", "卷一"),
+        ("# Set up {#setup .unnumbered}", "Set up"),
+        ("Set up {#setup}\n---", "Set up"),
+    ],
+)
+def test_heading_lines_are_reduced_to_their_words(line, title):
+    assert sections(f"{line}\nText.") == [([title], "Text.")]
+
+
+@pytest.mark.parametrize("line", ["#hashtag", "a # b", "Two lines\nof text"])
+def test_lines_that_are_no_headings_stay_text(line):
+    assert sections(f"{line}\n\nText.\n\nOf two\nlines.\n---") == [([], line), ([], "Text."), ([], "Of two\nlines.")]
+
+
+def test_code_stays_as_it_is():
+    text = "# A\n```python\n# comment\n~~~\n<!-- code -->\n[r]: x {#a}\n    b\n```\nText.\n\n    # indented"
+    assert sections(text) == [
+        (["A"], "# comment\n~~~\n<!-- code -->\n[r]: x {#a}\n    b"), (["A"], "Text."), (["A"], "# indented"),
+    ]  # fmt: skip
+
+
+def test_quotations_lists_tables_and_lines_are_known():
+    text = "> He *fled*.\n\n- one\n- two\n\n| City | Miles |\n|---|--:|\n| Kucha | 9 |\n\n白日登山\n黄昏饮马"
+    found = [(d.meta["kind"], d.content) for d in read(text)]
+    assert found == [
+        ("quote", "He fled."), ("text", "one\ntwo"), ("table", "City | Miles\nKucha | 9"), ("text", "白日登山\n黄昏饮马"),
+    ]  # fmt: skip
+
+
+def test_the_title_is_stated_or_the_first_heading():
+    assert read("# Tang\nText.")[0].meta["title"] == "Tang"
+    assert read("# Tang\nText.", title="Given")[0].meta["title"] == "Given"
+
+
+NOTED = """---
+title: Journey
+author: [Ann Author, {name: Bo Writer}]
+date: 2026-09-18
+...
+# West
+
+He left[^a], they say[^long], and `x[^a]` stays.[^a] So^[Own *note*.] it is[^none].
+
+[^a]: A manuscript.
+
+[^long]: First part
+of it.
+
+    Second part.
+
+[^unused]: Nobody asks.
+"""
+
+
+def test_notes_stand_at_their_first_marks_and_front_matter_names_the_work():
+    west, unused = read(NOTED)
+    text = (
+        "He left [Note: A manuscript.], they say [Note: First part of it. Second part.], and x[^a] stays. "
+        "So [Note: Own note.] it is[^none]."
+    )
+    assert west.content == text
+    assert [text[note["start"] : note["end"]] for note in west.meta["notes"]] == [
+        "[Note: A manuscript.]", "[Note: First part of it. Second part.]", "[Note: Own note.]",
+    ]  # fmt: skip
+    assert (west.meta["title"], west.meta["section"]) == ("Journey", ["West"])
+    assert west.meta["work"] == {"title": "Journey", "author": ["Ann Author", "Bo Writer"], "year": "2026"}
+    assert (unused.content, unused.meta["kind"]) == ("Nobody asks.", "footnote")
+
+
+@pytest.mark.parametrize(
+    ("written", "title", "text"),
+    [
+        ("+++\ntitle = 'A'\nauthor = 'B'\n+++\nText.", "A", "Text."),
+        ("---\ntitle: A\n---\nText.", "A", "Text."),
+        ("---\ntitle: [A\n---\nText.", "", "Text."),
+        ("---\na: &a [x, x]\ntitle: [*a, *a]\n---\nText.", "", "Text."),
+        ("---\n" + "title: " + "[" * 5000 + "\n---\nText.", "", "Text."),
+        ("---\nBetween\nrules.\n\n---\nText.", "", "Between\nrules.\nText."),
+        ("---\nNever closed.", "", "Never closed."),
+    ],
+)
+def test_front_matter_is_no_text_and_harmless(written, title, text):
+    documents = read(written)
+    assert "\n".join(document.content for document in documents) == text
+    assert documents[0].meta.get("title", "") == title
+
+
+@pytest.mark.parametrize(
+    ("written", "seen"),
+    [
+        ("Seen. <!-- hidden --> Seen too.", ["Seen. Seen too."]),
+        ("Seen.\n\n<!-- hidden\n# no heading\n-->\n\nToo.", ["Seen.", "Too."]),
+        ("Seen. <!-- never closed\n\n<!-- nor this\n\n# A", ["Seen. <!-- never closed", "<!-- nor this"]),
+        ("A [link][r].\n\n[r]: http://example.org 'Ref'", ["A link."]),
+        ("[Aside]: this is text.", ["[Aside]: this is text."]),
+        ("See [it](a.md){.external}, `x`{.py} and {this} set.", ["See it, x and {this} set."]),
+        (
+            "A <b>bold</b> word\n\n<details><summary>More</summary>\n\nInside.\n</details>",
+            ["A bold word", "More", "Inside."],
+        ),
+        ("5 < 6 & 7 <p", ["5 < 6 & 7 <p"]),
+    ],
+)
+def test_what_a_reader_does_not_see_is_left_out(written, seen):
+    assert [document.content for document in read(written)] == seen
+
+
+PIECES = [
+    "[^a]",
+    "`",
+    "``x",
+    "<!--",
+    "{#a ",
+    "[a",
+    "^[",
+    "[^a]: ",
+    "  ",
+    "[^a]: x\n\n",
+    "*a",
+    "a\n",
+    "<a",
+    "![",
+    "> ",
+    "- ",
+]
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_time_grows_with_the_length_of_the_text(piece):
+    seconds = []
+    for count in (2_000, 16_000):
+        started = time.thread_time()
+        read(piece * count)
+        seconds.append(time.thread_time() - started + 0.01)
+    assert seconds[1] < 24 * seconds[0]  # 64 where it grows with the square
