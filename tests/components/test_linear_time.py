@@ -1,9 +1,10 @@
 """Texts of callers that are made to take long: twice as long a text takes at most 2.6 times as long."""
 
+import json
 import time
 
 import pytest
-from haystack import Document
+from haystack import Document, component
 from haystack.dataclasses import ChatMessage
 from haystack.utils.filters import document_matches_filter
 
@@ -12,6 +13,7 @@ from shiguan.claims.claim_kinds import is_not_found
 from shiguan.claims.claims import split_claims
 from shiguan.claims.marks import neutral_answer, uniform_marks
 from shiguan.claims.reply_cleaning import clean_reply
+from shiguan.context.context_builder import ContextBuilder
 from shiguan.conversations import Conversation, Turn
 from shiguan.engine.conversations import export_markdown
 from shiguan.engine.docx_notes import docx_with_footnotes
@@ -23,6 +25,7 @@ from shiguan.memory.conversation_reader import route_question
 from shiguan.memory.unsearched import unsearched_answer
 from shiguan.query.query_analyzer import analyse_question
 from shiguan.text.asked_times import asked_times
+from shiguan.text.dates import find_dates
 from shiguan.text.library_questions import asked_chapter, asks_for_books
 from shiguan.text.name_forms import names_of
 from shiguan.text.names import names_in_pinyin
@@ -85,6 +88,32 @@ def place(text):
     PlaceFinder([book]).find({"quote": exact, "selector": {"exact": exact, "prefix": half[:32], "suffix": half[:32]}})
 
 
+@component
+class Summarizer:
+    """Sums up each of the first passages with a reply that is as long as it is told."""
+
+    def __init__(self, reply):
+        self.reply = reply
+
+    @component.output_types(replies=list[ChatMessage])
+    def run(self, messages: list[ChatMessage]):
+        summaries = {str(number): self.reply for number in range(1, 5)}
+        return {"replies": [ChatMessage.from_assistant(json.dumps({"summaries": summaries}))]}
+
+
+def summed_up(text):
+    """Sum up four passages that do not fit, each as long as the text, as is what the model writes of each."""
+    passages = [Document(id=f"p{at}", content=f"{at}. {text}", score=-at) for at in range(5)]
+    builder = ContextBuilder(1_500, strategy="summarize", chat_generator=Summarizer(text))
+    builder.run(documents=passages, query="Who retook it?")
+
+
+def restated(text):
+    """Check a sentence against a passage that has brackets all over."""
+    checker = checker_of({1: Document(content=f"Guo Ziyi {text} retook it.")})
+    checker.check(split_claims("Guo Ziyi retook it [1]."))
+
+
 def conversation(text):
     export_markdown(Conversation("c", text, 0.0, 0.0, 1, "b"), [Turn(text, text, number=1)])
 
@@ -113,7 +142,7 @@ CASES = {
             "unsearched": lambda one: unsearched_answer(one, "en"), "times": asked_times, "quantities": quantities,
             "library": lambda one: (asks_for_books(one), asked_chapter(one)), "names": getattr(names_of, "__wrapped__", names_of), "pinyin": names_in_pinyin,
         }.items()
-        for unit in ("哈", "一", "what we ", "in a ", "who was the brother of the ", "G. ", "1,", "755年", "and how ")
+        for unit in ("哈", "一", "第一章", "chapter 1 ", "what we ", "in a ", "who was the brother of the ", "G. ", "1,", "755年", "and how ")
     },
     **{
         f"{name} {unit!r}": (function, text(unit), 30_000)
@@ -125,6 +154,9 @@ CASES = {
     },
     "check": (lambda text: checker_of({1: Document(content="Guo Ziyi retook it.")}).check(split_claims(text)), text("Guo retook it in 757. "), 4_000),
     **{f"title {unit!r}": (plain_line, text(unit), 100_000) for unit in ("\u200b", "\n", "\u202e", "a ")},
+    **{f"summaries {unit!r}": (summed_up, text(unit), 10_000) for unit in ("哈", "Guo retook it in 757. ", "a ")},
+    **{f"brackets {unit!r}": (restated, text(unit), 20_000) for unit in ("(", "(a) ", "（哈）", "(not ", ")(")},
+    **{f"rulers {unit!r}": (find_dates, text(unit), 10_000) for unit in ("世祖武皇帝", "晋世祖武皇帝泰始二年", "文帝元年", "侯", "宋太祖")},
     "conversation": (conversation, text("[a](b) "), 20_000),
     "notes": (notes, text("a [1] "), 6_000),
 }  # fmt: skip

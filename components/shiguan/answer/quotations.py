@@ -30,6 +30,9 @@ QUOTING = ("quoted", "closest")
 
 _NEARLY = 0.4
 """The share of the best match's score that each quotation must reach."""
+# Where the first marked sentence has this share of the question's words, what is quoted beside it has at least so much
+# of the share that the first quotation has; of the right ones of five sets none is lost by it.
+_MOST_WORDS, _AS_MANY = 0.6, 0.7
 # From this similarity of term shingles on, 0 to 1, a quotation repeats an earlier one.
 _SAME = 0.5
 
@@ -76,7 +79,8 @@ def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
     Quote what is closest to a question, in the order of the passages; what introduces the thing asked about first.
 
     A passage gives a second quotation where that matched better than the best place of the next passage. Places that
-    matched much worse than the best are left out, and so are the same words of another edition, unless numbers differ.
+    matched much worse than the best are left out, those with far fewer of the question's words than a first sentence
+    that has most of them, and the same words of another edition, unless numbers differ.
     """
     introduces = _introduction(question)
     if introduces is not None:
@@ -87,6 +91,7 @@ def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
     matches = [_matches(document, words, introduces) for document, words in zip(documents, weights, strict=True)]
     best = max((score for places in matches for score, _ in places), default=0.0)
     found: list[Quotation] = []
+    least = 0.0
     for at, document in enumerate(documents):
         following = matches[at + 1][0][0] if at + 1 < len(matches) and matches[at + 1] else 0.0
         for rank, (score, span) in enumerate(matches[at]):
@@ -96,7 +101,10 @@ def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
             if (rank and score <= following) or 2 * sum(_common(span, window) for window in taken) >= span[1] - span[0]:
                 continue
             quotation = _quotation(document, span, taken, question, weights[at])
-            if not any(_says_the_same(quotation, other) for other in found):
+            share = _share(quotation, weights[at], quotation.window)
+            if not found:
+                least = _AS_MANY * share if _share(quotation, weights[at], quotation.sentence) >= _MOST_WORDS else 0.0
+            if share >= least and not any(_says_the_same(quotation, other) for other in found):
                 found.append(quotation)
                 if len(found) == MOST_QUOTED:
                     return found
@@ -179,9 +187,9 @@ def _quotation(
 
 def _answering(sentences: Sequence[str], touched: Sequence[int], question: str, weights: Mapping[str, float]) -> int:
     """
-    Find the sentence with the kind of thing asked for and, with the two before it, most of the question's words.
+    Find the sentence that, with the three before it, has most of the question's words and the kind of thing asked for.
 
-    Without such a sentence, or where no such kind of thing is asked for, it is the matched one with most words.
+    Without such a sentence it is the matched one with most words.
     """
     shapes = [shape for shape in question_shapes(question) if shape in _SHOWN]
 
@@ -193,13 +201,19 @@ def _answering(sentences: Sequence[str], touched: Sequence[int], question: str, 
     closest = max(touched, key=lambda at: (not _APART.fullmatch(sentences[at]), covered(weights, words(at))))
     scores: dict[int, float] = {closest: 0.0}
     for at in range(max(0, closest - _REACH), min(len(sentences), closest + _REACH + 1)):
-        held = 0 if _APART.fullmatch(sentences[at]) else sum(has_shape(sentences[at], one, question) for one in shapes)
-        if held:
-            together = frozenset().union(*map(words, range(max(0, at - 2), at + 1)))
+        held = sum(has_shape(sentences[at], one, question) for one in shapes)
+        if not _APART.fullmatch(sentences[at]) and (held or not shapes):
+            together = frozenset().union(*map(words, range(max(0, at - 3), at + 1)))
             own = covered(weights, words(at))
-            if own or at >= closest:  # a sentence after the closest one need not repeat the question's words
-                scores[at] = held / len(shapes) + own + covered(weights, together) - _AWAY * abs(at - closest)
+            if own or (held and at >= closest):  # an answer after the closest sentence need not repeat the question
+                asked = held / max(1, len(shapes)) + covered(weights, together)
+                # A name that many sentences repeat says less than what is said of it.
+                scores[at] = asked + own / 2 - _AWAY * abs(at - closest)
     return max(scores, key=lambda at: scores[at])
+
+
+def _share(quotation: Quotation, weights: Mapping[str, float], span: Span) -> float:
+    return covered(weights, terms((quotation.document.content or "")[slice(*span)]))
 
 
 def _says_the_same(*pair: Quotation) -> bool:

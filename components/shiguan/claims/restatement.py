@@ -153,14 +153,20 @@ class _Text:
         led = at > 0 and self.tokens[at - 1].key in _DATED | _WHEN | _OF
         return counted or number.kind in ("year", "month", "day") or (likely and led)
 
+    @cached_property
+    def _supposed(self) -> list[bool]:
+        """For each place and the end: whether a condition or a doubt stands before it in its sentence."""
+        found, before = [False], ""
+        for at, token in enumerate(self.tokens):
+            if token.stops:
+                found[at], before = False, ""
+            # A Han character is a token: 如果 is two.
+            found.append(found[at] or not _SUPPOSED.isdisjoint((token.key, before + token.key)))
+            before = token.key
+        return found
+
     def is_supposed(self, at: int) -> bool:
-        """Return whether a condition or a doubt stands before a place in its sentence."""
-        opening = at
-        while opening and not self.tokens[opening].stops:
-            opening -= 1
-        before = [token.key for token in self.tokens[opening:at]]
-        # A Han character is a token: 如果 is two.
-        return not _SUPPOSED.isdisjoint([*before, *map("".join, pairwise(before))])
+        return self._supposed[at]
 
     def begins_alone(self, at: int) -> bool:
         if self.is_supposed(at):

@@ -1,8 +1,8 @@
 """Turns ranked parents into one bounded, numbered context with the same text every time."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count as count_from
 from typing import Any, Literal, get_args
 
@@ -12,6 +12,7 @@ from haystack.components.generators.chat.types import ChatGenerator
 from shiguan.llm.calls import NO_LLM, ask_llm_async, blocking, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt
+from shiguan.llm.run import check_in_thread
 from shiguan.llm.source_blocks import SOURCE_END, SourceStyle, neutral_text, numbered, render_sources, source_header
 from shiguan.models.token_counter import TokenCounter
 from shiguan.text.languages import detect_language
@@ -163,12 +164,12 @@ class ContextBuilder:
         """
         self.warm_up()
         earlier = {document.id: document for document in shown or [] if document.content is not None}
-        kept = await asyncio.to_thread(_without_duplicates, documents)
-        chosen, warnings = await asyncio.to_thread(self._chosen, kept, query)
-        if self.strategy == "summarize" and len(chosen) < len(kept):
-            summaries, faults = await self._summaries(kept, query, earlier)
+        costs: dict[str, int] = {}
+        kept, chosen, warnings, wanted = await check_in_thread(partial(self._first, documents, query, earlier, costs))
+        if wanted:
+            summaries, faults = await self._summaries(wanted, query)
             if summaries:
-                chosen, warnings = await asyncio.to_thread(self._chosen, kept, query, summaries)
+                chosen, warnings = await check_in_thread(partial(self._chosen, kept, query, costs, summaries))
             warnings += faults
         given = [each for each in (*(shown or []), *documents) if isinstance(each.meta.get("number"), int)]
         numbers: dict[str, int] = {document.id: document.meta["number"] for document in reversed(given)}
@@ -189,33 +190,42 @@ class ContextBuilder:
 
     run = blocking(run_async)
 
-    async def _summaries(
-        self, kept: Sequence[Document], query: str, earlier: Mapping[str, Document]
-    ) -> tuple[dict[str, _Entry], list[str]]:
-        """Have the passages summed up for which the summaries' share of the budget is needed; also return warnings."""
+    def _first(
+        self, documents: Sequence[Document], query: str, earlier: Mapping[str, Document], costs: dict[str, int]
+    ) -> tuple[list[Document], list[_Entry], list[str], list[tuple[Document, Document]]]:
+        """Rank and choose passages, and those to be summed up, each with the part of it that the model reads."""
+        kept = _without_duplicates(documents)
+        chosen, warnings = self._chosen(kept, query, costs)
+        if self.strategy != "summarize" or len(chosen) == len(kept):
+            return kept, chosen, warnings, []
         share = self.token_budget // _SUMMARIES_SHARE
-        left, expected, wanted = self.token_budget - share, share, list[Document]()
+        left, wanted = self.token_budget - share, list[Document]()
         for document in kept:
-            cost = self._cost(_Entry(document))
+            cost = self._whole(document, costs)
             if cost <= left or document is kept[0]:
                 left -= cost
-            elif document.id not in earlier and (expected := expected - self._header(document) - _SUMMARY // 2) >= 0:
+            elif document.id not in earlier and (share := share - self._header(document) - _SUMMARY // 2) >= 0:
                 wanted.append(document)
-        if not wanted:
-            return {}, []
+        most = self.token_budget * _MOST_SUMMED // max(1, len(wanted))
+        parts = [each if self._whole(each, costs) <= most else self._cut(each, most) for each in wanted]
+        return kept, chosen, warnings, list(zip(wanted, parts, strict=True))
+
+    async def _summaries(
+        self, wanted: Sequence[tuple[Document, Document]], query: str
+    ) -> tuple[dict[str, _Entry], list[str]]:
+        """Have passages summed up, in the summaries' share of the budget; also return warnings."""
+        share = self.token_budget // _SUMMARIES_SHARE
         summaries: dict[str, _Entry] = {}
         fault = NO_LLM
         if is_available(self.chat_generator):
-            most = self.token_budget * _MOST_SUMMED // len(wanted)
-            parts = [each if self._cost(_Entry(each)) <= most else self._cut(each, most) for each in wanted]
-            sources = render_sources(numbered(part, number) for number, part in enumerate(parts, start=1))
+            sources = render_sources(numbered(part, number) for number, (_, part) in enumerate(wanted, start=1))
             prompt = render_prompt(
                 "context_builder", context=sources, query=neutral_text(query), language=detect_language(query)
             )
             reply = await ask_llm_async(self.chat_generator, prompt)
             found = (json_object(reply.text, "summaries") or {}).get("summaries")
             texts = found if isinstance(found, dict) else {}
-            for number, (document, part) in enumerate(zip(wanted, parts, strict=True), start=1):
+            for number, (document, part) in enumerate(wanted, start=1):
                 summary = self._cut_summary(texts.get(str(number)))
                 wrong = reply.failure or fault_of_goal(summary, part.content or "", part.content or "")
                 if texts and not summary:
@@ -236,7 +246,7 @@ class ContextBuilder:
         return line[start:end]
 
     def _chosen(
-        self, kept: Sequence[Document], query: str, summaries: Mapping[str, _Entry] | None = None
+        self, kept: Sequence[Document], query: str, costs: dict[str, int], summaries: Mapping[str, _Entry] | None = None
     ) -> tuple[list[_Entry], list[str]]:
         chosen: list[_Entry] = []
         warnings: list[str] = []
@@ -250,15 +260,15 @@ class ContextBuilder:
             pieces = {document.id: _around(document) for document in kept}
         least = [self._cost(pieces[document.id]) if document.id in pieces else 0 for document in kept]
         for rank, document in enumerate(kept, start=1):
-            entry = _Entry(numbered(document, len(chosen) + 1))
+            whole = entry = _Entry(numbered(document, len(chosen) + 1))
             if self.strategy in ("window", "dynamic"):
                 share = int(left * shares[rank - 1] / sum(shares[rank - 1 :]))
                 entry = self._shortened(entry.document, max(share, min(_LEAST_SHARE, left)))
-            elif pieces and self._cost(entry) > left - sum(least[rank:]):
+            elif pieces and self._whole(document, costs) > left - sum(least[rank:]):
                 entry = pieces.get(document.id, entry)
             # Only a summary, or the best passage, takes the room of the summaries that follow.
             room = left - sum(least[rank:]) if summaries and entry.text is None else left
-            cost = self._cost(entry)
+            cost = self._whole(document, costs) if entry is whole else self._cost(entry)
             if cost > left and not chosen:
                 entry = _Entry(self._cut(entry.document, room))
                 cost = self._cost(entry)
@@ -276,6 +286,12 @@ class ContextBuilder:
                 f"{self.token_budget} tokens and were left out. Raise `token_budget` to read more."
             )
         return chosen, warnings
+
+    def _whole(self, document: Document, costs: dict[str, int]) -> int:
+        """Return what a whole passage costs, counted once."""
+        if document.id not in costs:
+            costs[document.id] = self._cost(_Entry(document))
+        return costs[document.id]
 
     def _cost(self, entry: _Entry) -> int:
         document, text = entry.document, entry.text

@@ -104,7 +104,8 @@ def test_places_of_a_cut_passage_are_places_in_the_stored_one():
 
 
 def test_what_matched_much_worse_than_the_best_is_left_out():
-    good, worse = passage(number=1), passage("Nobody knows the day. It was dark.", sentence="It was dark.", number=2)
+    text = "It was dark. Nobody knows on what day Guo Ziyi went back to Chang'an."
+    good, worse = passage(number=1), passage(text, sentence="It was dark.", number=2)
     worse.meta["matches"][0]["score"] = 0.79
     answer = run([good, worse])
     assert [citation["number"] for citation in answer.meta["citations"]] == [1]
@@ -200,8 +201,23 @@ def test_a_window_goes_back_to_the_sentence_that_answers():
     assert text[slice(*citation["sentence"])] == "Luoyang fell on 3 December."
 
 
+def test_beside_a_sentence_with_most_of_the_words_another_needs_most_of_them_too():
+    other = passage("Chang'an has warm springs. They are old.", sentence="Chang'an has warm springs.", number=2)
+    assert [one["number"] for one in run([passage(), other]).meta["citations"]] == [1]
+    # The first sentence has few of the words itself: perhaps the other one answers.
+    asked = "When did the marshal Guo Ziyi whom the emperor trusted lead his soldiers from Lingwu to Chang'an?"
+    assert [one["number"] for one in run([passage(), other], asked).meta["citations"]] == [1, 2]
+
+
+def test_the_sentence_that_completes_the_question_is_marked_and_not_the_one_that_repeats_the_name():
+    text = "Guo Ziyi had slandered nobody. Two doctors embalmed him. It was autumn."
+    (citation,) = run([passage(text, sentence=text)], "Who embalmed the great Guo Ziyi?").meta["citations"]
+    assert text[slice(*citation["sentence"])] == "Two doctors embalmed him."
+
+
 def test_the_same_words_from_two_editions_are_quoted_once():
-    other = passage("Elsewhere the rebels waited. They were ten thousand.", sentence="Elsewhere", number=3)
+    text = "Guo Ziyi waited before Chang'an. They were ten thousand."
+    other = passage(text, sentence="Guo Ziyi waited before Chang'an.", number=3)
     twice = [passage(number=1), passage(f"{FIRST}  So it is told.", number=2), other]
     answer = run(twice)
     assert [citation["number"] for citation in answer.meta["citations"]] == [1, 3]
