@@ -9,27 +9,33 @@ from haystack.dataclasses import ChatMessage
 from haystack.utils.filters import document_matches_filter
 
 from shiguan.claims.checker import checker_of
-from shiguan.claims.claim_kinds import is_not_found
+from shiguan.claims.claim_kinds import clauses, is_not_found
 from shiguan.claims.claims import split_claims
 from shiguan.claims.marks import neutral_answer, uniform_marks
 from shiguan.claims.reply_cleaning import clean_reply
 from shiguan.context.context_builder import ContextBuilder
+from shiguan.claims.talk import is_talk
 from shiguan.conversations import Conversation, Turn
 from shiguan.engine.conversations import export_markdown
 from shiguan.engine.docx_notes import docx_with_footnotes
 from shiguan.engine.pipeline_run import checked_question
 from shiguan.engine.places import PlaceFinder
-from shiguan.llm.json_replies import json_object
+from shiguan.llm.json_replies import json_object, json_strings, without_thoughts
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.memory.conversation_reader import route_question
 from shiguan.memory.unsearched import unsearched_answer
 from shiguan.query.query_analyzer import analyse_question
+from shiguan.query.sub_questions import read_plan
 from shiguan.text.asked_times import asked_times
 from shiguan.text.dates import find_dates
+from shiguan.text.follow_ups import salient_terms
+from shiguan.text.languages import detect_language
 from shiguan.text.library_questions import asked_chapter, asks_for_books
 from shiguan.text.name_forms import names_of
 from shiguan.text.names import names_in_pinyin
 from shiguan.text.quantities import quantities
+from shiguan.text.terminal import printable
+from shiguan.text.terms import question_weights, terms
 from shiguan.text.works import plain_line
 from shiguan.verify.attribution import Attribution
 from shiguan.verify.folded import fold
@@ -45,6 +51,15 @@ NAMES = Attribution(
 
 def text(unit):
     return lambda size: unit * (size // len(unit))
+
+
+def within(unit):
+    """Repeat something in the middle of a sentence, where neither end of the text cuts a search short."""
+    return lambda size: "Guo Ziyi retook" + unit * (size // len(unit)) + "it in 757."
+
+
+def long_turn(text):
+    salient_terms("What did he do there?", [ChatMessage.from_user(text), TURNS[1]])
 
 
 class Repetitive:
@@ -149,10 +164,24 @@ CASES = {
         for name, function in {
             "reply": clean_reply, "marks": uniform_marks, "claims": split_claims, "object": lambda one: json_object(one, "a"),
             "refusal": is_not_found, "earlier answer": lambda one: neutral_answer(one, {1}), "neutral": neutral_text,
+            "strings": lambda one: json_strings(one, "a"), "thoughts": without_thoughts, "plan": lambda one: read_plan(one, "Who?"),
         }.items()
         for unit in ("[1", "[1,", '{"a":', "`", "*", "<sup>", "Source [1] says ", ". ", "(")
     },
-    "check": (lambda text: checker_of({1: Document(content="Guo Ziyi retook it.")}).check(split_claims(text)), text("Guo retook it in 757. "), 4_000),
+    # One sentence of a reply, of a turn, of a text to check.
+    **{
+        f"{name} within {unit!r}": (function, within(unit), 8_000)
+        for name, function in {
+            "reply": clean_reply, "marks": uniform_marks, "claims": split_claims, "refusal": is_not_found, "talk": is_talk, "clauses": clauses,
+            "neutral": neutral_text, "read": read_text, "folded": fold.__wrapped__, "turn": long_turn, "terms": terms, "weights": question_weights,
+            "dates": find_dates, "language": detect_language, "quantities": quantities, "printable": printable, "title": plain_line,
+        }.items()
+        for unit in (" ", "\n", "\u3000", "*", "(", "- ", "「", "[1] ")
+    },
+    **{
+        f"check {make(22)!r}": (lambda text: checker_of({1: Document(content="Guo Ziyi retook it.")}).check(split_claims(text)), make, 4_000)
+        for make in (text("Guo retook it in 757. "), text("郭子仪收复长安，"), text("not "), within(" "), within("("))
+    },
     **{f"title {unit!r}": (plain_line, text(unit), 100_000) for unit in ("\u200b", "\n", "\u202e", "a ")},
     **{f"summaries {unit!r}": (summed_up, text(unit), 10_000) for unit in ("哈", "Guo retook it in 757. ", "a ")},
     **{f"brackets {unit!r}": (restated, text(unit), 20_000) for unit in ("(", "(a) ", "（哈）", "(not ", ")(")},

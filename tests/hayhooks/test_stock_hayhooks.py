@@ -2,13 +2,16 @@
 
 import json
 import shutil
+import socket
 import sys
 from importlib.metadata import version
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from tests.doubles.server_process import ServerProcess
 from tests.doubles.small_library import copy_library
+from tests.doubles.stand_in_llm import StandInLlm
 from tests.hayhooks.test_app_routes import ROOT
 
 pytestmark = pytest.mark.slow
@@ -39,6 +42,33 @@ def test_the_body_names_no_other_tenant_and_nothing_unknown(stock):
     other = stock.post("/simple/run", json={"query": QUESTION, "tenant_id": "b"})
     assert (other.status_code, other.json()["detail"]) == (403, "The body names another tenant than the key's.")
     assert stock.post("/simple/run", json={"query": ""}).status_code == 422
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"query": "Who \ud800 proposed it?"},
+        {"conversation_id": "\ud800"},
+        {"history": [{"role": "user", "content": "\ud800"}]},
+        {"filters": {"field": "meta.title", "operator": "==", "value": "\ud800"}},
+        {"top_k": float("inf")},
+        {"top_k": 99},
+    ],
+)
+def test_a_wrong_value_is_refused_with_its_field_also_one_that_no_reply_can_quote(stock, given):
+    body = json.dumps({"query": QUESTION, **given}).encode()
+    reply = stock.post("/simple/run", content=body, headers={"Content-Type": "application/json"})
+    assert reply.status_code == 422
+    assert f"`{next(iter(given))}" in reply.json()["detail"]
+
+
+def test_the_fields_of_a_question_are_described(stock):
+    description = stock.get("/openapi.json").json()["components"]["schemas"]
+    fields = description["simpleRunRequest"]["properties"]
+    assert description["simpleRunRequest"]["required"] == ["query"]
+    assert (fields["query"]["type"], fields["query"]["maxLength"]) == ("string", 2000)
+    assert "HistoryMessage" in json.dumps(fields["history"])
+    assert "headers" not in fields
 
 
 def chat(stock, **more):
@@ -73,6 +103,25 @@ def test_what_an_answer_from_sources_cannot_give_is_refused(stock):
 def own_library(library, tmp_path):
     """A copy, since the embedded store lets one process in."""
     return copy_library(library, tmp_path / "data")
+
+
+@pytest.mark.parametrize("body", [{"query": QUESTION}, {"stream": True}])
+def test_a_caller_who_hangs_up_ends_the_call_of_the_model(own_library, tmp_path, body):
+    shutil.copytree(ROOT / "hayhooks" / "pipelines" / "simple", tmp_path / "own" / "simple")
+    command = [HAYHOOKS, "run", "--host", "127.0.0.1", "--port", "{port}", "--pipelines-dir", str(tmp_path / "own")]
+    with StandInLlm(time_to_first_token=60) as llm:
+        model = {"OPENAI_BASE_URL": llm.url, "OPENAI_API_KEY": "sk-x"}
+        with ServerProcess(own_library, command=command, ready="/status", SHIGUAN_TENANT="a", **model) as server:
+            path = "/simple/run"
+            if "stream" in body:
+                path = "/v1/chat/completions"
+                body = {"model": "simple", "messages": [{"role": "user", "content": QUESTION}], **body}
+            place, data = urlsplit(server.url), json.dumps(body).encode()
+            with socket.create_connection((place.hostname, place.port)) as connection:
+                head = f"POST {path} HTTP/1.1\r\nHost: {place.netloc}\r\nContent-Type: application/json\r\n"
+                connection.sendall(f"{head}Content-Length: {len(data)}\r\n\r\n".encode() + data)
+                assert llm.wait_for(lambda llm: llm.calls == 1, 30)
+            assert llm.wait_for(lambda llm: llm.disconnects == 1, 20)
 
 
 @pytest.mark.skipif(version("mcp").startswith("2"), reason="Hayhooks 2.1 serves MCP with mcp<2 alone")

@@ -22,8 +22,8 @@ _WORDS, _LETTERS = re.compile(r"[^\W_]"), re.compile(r"[^\W\d_]")
 _STOP_BEFORE = re.compile(r"[.!?。！？…][\"'”’」』)）]{0,2}$")
 # Where one clause ends and another begins: at a sign or a line that sets them apart, or at a comma.
 _APART = re.compile(
-    r"\s*[;；|\n]|\s*——|\s+[—–-](?=\s)|(?<=\w)—(?=\w)|(?::[*_]*(?=\s|[^\x00-\x7f])|(?:(?<!\d)：|：(?!\d))[*_]*)"
-    r"|\s*(?=[(（\[［【〔][^()（）\[\]［］【】〔〕]{5,300}[)）\]］】〕])|(?<=[^()（）\[\]［］【】〔〕]{5}[)）\]］】〕])(?=\s*\w)"
+    r"(?<!\s)\s*(?:[;；|\n]|——)|(?<!\s)\s+[—–-](?=\s)|(?<=\w)—(?=\w)|(?::[*_]*(?=\s|[^\x00-\x7f])|(?:(?<!\d)：|：(?!\d))[*_]*)"
+    r"|(?<!\s)\s*(?=[(（\[［【〔][^()（）\[\]［］【】〔〕]{5,300}[)）\]］】〕])|(?<=[^()（）\[\]［］【】〔〕]{5}[)）\]］】〕])(?=\s*\w)"
 )
 COMMA = re.compile(rf",(?=\s)|，|,(?=[{HAN}])")
 # How a sentence ends that is whole; a number may go on behind its point.

@@ -11,7 +11,7 @@ from shiguan.text.quantities import quantities
 from shiguan.text.terms import terms
 
 _TABLE = Path(__file__).with_name("talk.yaml")
-_AROUND = re.compile(r"^[\s>#*_•·-]+|(?<=[^\s])\s?(?:\[\d{1,3}\])+|[\s*_]+$")
+_AROUND = re.compile(r"^[\s>#*_•·-]+|(?<=[^\s])\s?(?:\[\d{1,3}\])+|(?<![\s*_])[\s*_]+$")
 # What stands behind such a sign is not a part of the remark.
 _APART = re.compile(r"[:：;；]|\s[—–-]\s|——")
 # What is quoted is said by somebody else.

@@ -187,7 +187,7 @@ def invalid_fields(error: ValidationError | RequestValidationError) -> ApiError:
         {"field": ".".join(map(str, problem["loc"][outer:])) or "body", "problem": problem["msg"]}
         for problem in problems[:_MOST_FIELDS]
     ]
-    named = ", ".join(dict.fromkeys(f"`{entry['field']}`" for entry in fields))
+    named = ", ".join(dict.fromkeys(f"`{entry['field']}` ({entry['problem']})" for entry in fields))
     return ApiError("invalid_request", message=f"Fields are missing or wrong: {named}.", fields=fields)
 
 

@@ -14,6 +14,9 @@ from shiguan.serving.error_replies import ApiError, counted
 _BEAT_SECONDS = 10.0
 _DONE = b"data: [DONE]\n\n"
 
+STREAMED: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream": {}}}}
+"""What a route documents that replies with JSON, or with a stream where its body asks for one."""
+
 
 class ServerEvent(NamedTuple):
     """One event: its data, and its name and number where it has them; or a comment."""

@@ -16,7 +16,7 @@ from shiguan.engine.pipeline_run import MAX_QUESTION
 from shiguan.serving.authentication import Reader
 from shiguan.serving.engine import LONGEST_TURN, MOST_TURNS, AnswerRequest, HistoryMessage, current_engine, read_request
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields
-from shiguan.serving.event_stream import EventStreamResponse, ServerEvent
+from shiguan.serving.event_stream import STREAMED, EventStreamResponse, ServerEvent
 from shiguan.serving.telemetry import current_request
 
 MODEL_PREFIX = "shiguan-"
@@ -183,7 +183,7 @@ async def model(model: str, _: Reader) -> JSONResponse:
     return JSONResponse(model_object(model.removeprefix(MODEL_PREFIX)))
 
 
-@router.post("/chat/completions", summary="Answer the last message of a conversation")
+@router.post("/chat/completions", summary="Answer the last message of a conversation", responses=STREAMED)
 async def chat_completions(request: Request, asker: Reader) -> Response:
     """
     Answer the last message; the ones before it are the conversation.

@@ -84,12 +84,20 @@ async def read(conversation_id: str, asker: Reader) -> dict[str, Any]:
     return shown_conversation(conversation, turns)
 
 
-@router.get("/conversations/{conversation_id}/export", tags=["conversations"], response_class=Response)
+_MARKDOWN = "text/markdown; charset=utf-8"
+
+
+@router.get(
+    "/conversations/{conversation_id}/export",
+    tags=["conversations"],
+    response_class=Response,
+    responses={200: {"content": {_MARKDOWN: {}}}},
+)
 async def export(request: Request, conversation_id: str, asker: Reader) -> Response:
     """Give a conversation as a file of Markdown."""
     found = await _whole(asker.tenant_id, conversation_id)
     written = await _long_work(request, asker, "export", partial(export_markdown, *found))
-    return Response(written, media_type="text/markdown; charset=utf-8")
+    return Response(written, media_type=_MARKDOWN)
 
 
 @router.patch("/conversations/{conversation_id}", tags=["conversations"])
@@ -130,7 +138,12 @@ async def receipt(found: KeptReceipt, library: CurrentLibrary, asker: Reader) ->
     return {"receipt": found.model_dump(mode="json"), "stale": "gone" in states}
 
 
-@router.get("/receipts/{receipt_id}/export", tags=["receipts"], response_class=Response)
+@router.get(
+    "/receipts/{receipt_id}/export",
+    tags=["receipts"],
+    response_class=Response,
+    responses={200: {"content": {kind: {} for kind, _ in FORMS.values()}}},
+)
 async def export_notes(
     request: Request, found: KeptReceipt, library: CurrentLibrary, asker: Reader, form: Form = "markdown"
 ) -> Response:

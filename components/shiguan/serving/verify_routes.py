@@ -16,7 +16,7 @@ from shiguan.errors import RefusedError
 from shiguan.llm.run import raise_if_cancelled
 from shiguan.serving.authentication import Reader
 from shiguan.serving.engine import current_engine
-from shiguan.serving.event_stream import EventStreamResponse, ServerEvent
+from shiguan.serving.event_stream import STREAMED, EventStreamResponse, ServerEvent
 
 router = APIRouter(prefix="/api/v1/verify", tags=["library"])
 
@@ -31,7 +31,7 @@ class VerifyRequest(BaseModel, extra="forbid"):
     stream: Annotated[bool, Field(description="Send each part as an event as soon as it is checked.")] = False
 
 
-@router.post("", summary="Check a text against the library", response_class=JSONResponse)
+@router.post("", summary="Check a text against the library", response_class=JSONResponse, responses=STREAMED)
 async def verify(body: VerifyRequest, reader: Reader) -> Response:
     """
     Find the place of every quotation, and the passage that supports every other sentence.

@@ -1,19 +1,26 @@
 """What a `pipeline_wrapper.py` of Hayhooks needs to serve a mode."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from functools import partial
 from inspect import Parameter, Signature, signature
 from threading import Lock
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+from fastapi.responses import JSONResponse, Response
 from fastapi_openai_compat import ChatCompletion
+from pydantic import PlainSerializer, WrapValidator
+from starlette.datastructures import Headers
+from starlette.types import Message, Receive, Scope, Send
 
 from shiguan.haystack_compat import AsyncPipeline
 from shiguan.serving.authentication import Principal, check_tenant, current_principal
 from shiguan.serving.engine import AnswerRequest, Engine, current_engine, is_serving, read_request
 from shiguan.serving.error_replies import ApiError, counted
 from shiguan.serving.openai_routes import Completion, completion_chunks, read_chat
+from shiguan.serving.request_lifetime import Admission, RequestLifetime
 from shiguan.serving.settings import ServingSettings
+from shiguan.serving.telemetry import in_request
 
 _loading = Lock()
 
@@ -52,15 +59,19 @@ class WrappedMode:
             with _loading:  # Hayhooks sets its pipelines up side by side
                 self.engine = Engine(settings, modes=[self.mode])
                 self.engine.warm_up()
+            self._admission = Admission(settings)
         self.pipeline = self.engine.runner(self.mode).pipeline
 
-    async def run_api_async(self, **given: Any) -> dict[str, Any]:
+    async def run_api_async(self, headers: Headers | None = None, **given: Any) -> dict[str, Any] | Response:
         """Answer a question from the library, every sentence with the passage that supports it."""
         try:
             request = read_request({**given, "mode": self.mode})
-            return await self.engine.ask(request, self._tenant(request))
+            answer = partial(self.engine.ask, request, self._tenant(request))
+            if self._owner is None or headers is None:  # the server watches the caller, or it is a call of a tool
+                return await answer()
         except Exception as error:
             raise counted(error) from error
+        return _WatchedAnswer(answer, self._owner, self.engine.settings, self._admission)
 
     async def run_chat_completion_async(
         self, model: str, messages: list[dict[str, Any]], body: dict[str, Any]
@@ -102,17 +113,54 @@ class WrappedMode:
         return asker.tenant_id
 
 
+class _WatchedAnswer(Response):
+    """
+    Answers while the reply is sent, which is when a route of Hayhooks lets one see that the caller has hung up: that,
+    or the end of the time for a request, ends the work and the call of the model.
+    """
+
+    def __init__(
+        self,
+        answer: Callable[[], Awaitable[dict[str, Any]]],
+        owner: Principal,
+        settings: ServingSettings,
+        admission: Admission,
+    ) -> None:
+        super().__init__()
+        self._answer, self._owner = answer, owner
+        self._lifetime = RequestLifetime(self._reply, settings=settings, admission=admission)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        read: list[Message] = [{"type": "http.request"}]  # the body, which Hayhooks has read
+
+        async def receive_rest() -> Message:
+            return read.pop() if read else await receive()
+
+        with in_request(principal=self._owner):
+            await self._lifetime(scope, receive_rest, send)
+
+    async def _reply(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await JSONResponse({"result": await self._answer()})(scope, receive, send)
+
+
 def _validated(chunk: dict[str, Any]) -> ChatCompletion:
     # Hayhooks' class for chunks requires a role.
     choices = [{**one, "delta": {"role": "assistant", **one["delta"]}} for one in chunk["choices"]]
     return ChatCompletion.model_validate({**chunk, "choices": choices})
 
 
-# Hayhooks reads the fields of the route from the signature.
+# Hayhooks reads the fields of the route from the signature. They are described there and checked by `run_api_async`:
+# FastAPI would quote a value that it refuses, and fail where that is half a character.
+_UNCHECKED = (WrapValidator(lambda value, _: value), PlainSerializer(lambda value: value))
 WrappedMode.run_api_async.__signature__ = Signature(  # type: ignore[attr-defined]
     [
         Parameter("self", Parameter.POSITIONAL_ONLY),
-        *(one for one in signature(AnswerRequest).parameters.values() if one.name != "mode"),
+        *(
+            field.replace(annotation=Annotated[field.annotation, *_UNCHECKED])
+            for field in signature(AnswerRequest).parameters.values()
+            if field.name != "mode"
+        ),
+        Parameter("headers", Parameter.KEYWORD_ONLY, default=None, annotation=Headers | None),
     ],
     return_annotation=dict[str, Any],
 )
