@@ -10,8 +10,8 @@ from shiguan.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8")
-SHOWN_BY = re.findall(r"^\| .+ \| `([^`|]+)` \|$", PAGE, re.MULTILINE)
-ROWS = [line for line in PAGE.splitlines() if line.startswith("| ") and not line.startswith("| promise |")]
+SHOWN_BY = re.findall(r"^- .+: `([^`]+)`$", PAGE, re.MULTILINE)
+ROWS = [line for line in PAGE.splitlines() if line.startswith(("- ", "| "))]
 
 
 def test_every_promise_has_what_shows_it():
