@@ -192,7 +192,7 @@ class AskOptions(BaseModel, extra="forbid"):
         if self.rewrite_method is None or self.rewrite_method in _METHODS:
             return []
         known = ", ".join(f"`{name}`" for name in _METHODS)
-        return [f"There is no method `{self.rewrite_method}`: the question was searched as it stands. Known: {known}."]
+        return [f"Unknown method `{self.rewrite_method}`: the question was searched as it is. Known: {known}."]
 
 
 def allowed_values(name: str) -> list[str] | str:

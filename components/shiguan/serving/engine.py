@@ -107,7 +107,7 @@ class BatchRequest(BaseModel, extra="allow"):
             raise ValueError("Expected either `requests` or `queries`.")
         if self.requests is not None and self.model_extra:
             unknown = ", ".join(f"`{name}`" for name in self.model_extra)
-            raise ValueError(f"{unknown} beside `requests`: write it into each of them.")
+            raise ValueError(f"{unknown} next to `requests`: put it into each of them.")
         return self
 
     @property
