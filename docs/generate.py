@@ -32,27 +32,32 @@ NOTE = "<!-- Written by docs/generate.py; change the source instead. -->\n"
 
 
 def modes_page() -> str:
-    """Describe every mode of the embedded deployment: its opening comment and a diagram."""
+    """Describe every mode of the embedded deployment by its opening comment, and draw the simplest."""
     parts = [
         NOTE,
         "# Modes\n",
-        "Each diagram is drawn from the file above it, in the order in which data flows, without `tenant_filter`, "
-        "which feeds every reader. A mode of your own: [your_own_mode.md](your_own_mode.md).\n",
+        "`simple` is drawn in the order in which data flows, without `tenant_filter`, which feeds every reader; "
+        "`make reference` draws the others. A mode of your own: [your_own_mode.md](your_own_mode.md).\n",
     ]
     for mode in MODES:
         comment = describe_mode("embedded", mode).replace("\n", " ")
-        definition = yaml.safe_load((PIPELINES / "embedded" / f"{mode}.yml").read_text(encoding="utf-8"))
         parts += [
             f"## {mode}\n",
             f"[`pipelines/embedded/{mode}.yml`](../pipelines/embedded/{mode}.yml)\n",
             comment + "\n",
         ]
-        parts += ["```mermaid", "flowchart TD", *_diagram(definition), "```\n"]
+        if mode == "simple":
+            parts += _drawing(mode)
     return "\n".join(parts)
 
 
+def _drawing(mode: str) -> list[str]:
+    definition = yaml.safe_load((PIPELINES / "embedded" / f"{mode}.yml").read_text(encoding="utf-8"))
+    return ["```mermaid", "flowchart TD", *_diagram(definition), "```\n"]
+
+
 def reference_page() -> str:
-    """Describe every component: what it does for the answer, its parameters, its sockets; then the examples."""
+    """Describe every component (what it does, parameters, sockets), draw the modes, show the examples."""
     parts = [NOTE, "# Reference of the components\n", "In the order in which data flows through them.\n"]
     for stage in STAGES:
         classes = _components(stage)
@@ -67,6 +72,9 @@ def reference_page() -> str:
                 fields = _fields(inspect.getdoc(method) or "")
                 if fields:
                     parts += [f"**{title}**\n", *fields, ""]
+    parts.append("## Modes\n")
+    for mode in MODES:
+        parts += [f"### {mode}\n", *_drawing(mode)]
     parts.append("## Examples\n")
     for path in sorted(EXAMPLES.glob("*.py")):
         _, text, code = path.read_text(encoding="utf-8").split('"""', 2)

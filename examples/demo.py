@@ -14,10 +14,12 @@ from shiguan.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = Path(".data") / "demo"
+# The book does not answer this one: `shiguan ask` says so, and ends with 1.
+UNANSWERED = "What did the An Lushan rebellion cost in modern dollars?"
 QUESTIONS = (
     ("simple", "元和國計簿總計天下有多少方鎮？"),
     ("simple", "How many people did the census of 755 count?"),
-    ("simple", "What did the An Lushan rebellion cost in modern dollars?"),
+    ("simple", UNANSWERED),
     ("advanced", "Why did the emperor flee to Fengtian in 783?"),
     ("precise", "Who held Suiyang in 757?"),
 )
@@ -31,7 +33,7 @@ def run(*arguments: str) -> int:
 
 
 def demo() -> int:
-    """Build the book, ingest it, ask; the first command that fails ends the demo with its exit code."""
+    """Build the book, ingest it, ask; the first command with an unexpected exit code ends the demo with it."""
     book = build_book().relative_to(ROOT)
     place = ("--data-dir", str(LIBRARY))
     commands = [
@@ -40,8 +42,8 @@ def demo() -> int:
     ]
     for command in commands:
         code = run(*command)
-        if code:
-            return code
+        if code != (UNANSWERED in command):
+            return code or 1
     print("\nThese two lines make `shiguan` a command of this shell and the sample book its library; then ask:\n")
     print(f"    source {shlex.quote(str(Path(sys.prefix) / 'bin' / 'activate'))}")
     print(f"    export SHIGUAN_DATA_DIR={shlex.quote(str(ROOT / LIBRARY))}")

@@ -1,7 +1,7 @@
 """
 Fit the probability that passages in another language answer, and print how good it is.
 
-    python -m bench.quality.across_calibration [--data DIR] [--keep DIR] [--write docs/quality.md]
+    python -m bench.quality.across_calibration [--data DIR] [--keep DIR] [--write bench/quality/README.md]
 
 `bench.quality.calibration` fits it for passages in the question's language. Counted here are the questions whose first
 passage is in the other one of English and Chinese. It is fitted and judged on

@@ -1,7 +1,7 @@
 """
 Fit the probability that the passages shown for a question hold its answer, and print how good it is.
 
-    python -m bench.quality.calibration [--data DIR] [--keep DIR] [--write docs/quality.md]
+    python -m bench.quality.calibration [--data DIR] [--keep DIR] [--write bench/quality/README.md]
 
 Every question is searched through the retrieval of `simple`; it counts as answered if an accepted answer, or a sentence
 that answers, stands in the quotations that would be shown. Fitted are the weights of `shiguan.answer.answerability` on

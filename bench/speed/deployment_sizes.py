@@ -1,5 +1,5 @@
 """
-Work out how much the deployment `elasticsearch_qdrant` takes, and print the tables of docs/deploy.md and operating.md.
+Work out how much the deployment `elasticsearch_qdrant` takes, and print the tables of docs/deploy.md and README.md.
 
     python bench/speed/deployment_sizes.py
 

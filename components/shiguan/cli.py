@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
         print_error(str(error), as_json=options.json)
         return 2 if isinstance(error, _REFUSALS) else 1
     except KeyboardInterrupt:
-        print_error("Stopped. What was finished is kept; run the same command again to go on.", as_json=options.json)
+        print_error("Stopped. Completed work is saved; run the same command again to continue.", as_json=options.json)
         return 130
     except BrokenPipeError:
         # The reader has closed the pipe; Python would complain again when it flushes at exit.
@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
         if os.environ.get("SHIGUAN_LOG_LEVEL", "").upper() == "DEBUG":
             raise
         print_error(
-            f"Something went wrong that Shiguan did not foresee: {type(error).__name__}: {error}. Set "
+            f"Unexpected error: {type(error).__name__}: {error}. Set "
             "SHIGUAN_LOG_LEVEL=DEBUG and run again to see where, and report it.",
             as_json=options.json,
         )

@@ -119,11 +119,11 @@ class ConversationStore(ABC):
 
     @abstractmethod
     def find(self, tenant_id: str, conversation_id: str) -> Conversation | None:
-        """Give what is known of a conversation."""
+        """Return what is known of a conversation."""
 
     @abstractmethod
     def turns(self, tenant_id: str, conversation_id: str, *, last: int | None = None, after: int = 0) -> list[Turn]:
-        """Give the turns after a number, or of these the last so many, in their order."""
+        """Return the turns after a number, or of these the last so many, in their order."""
 
     @abstractmethod
     def conversations(self, tenant_id: str) -> list[Conversation]:
@@ -131,7 +131,7 @@ class ConversationStore(ABC):
 
     @abstractmethod
     def rename(self, tenant_id: str, conversation_id: str, title: str) -> bool:
-        """Give a conversation another title; False if there is none."""
+        """Rename a conversation; False if there is none."""
 
     @abstractmethod
     def delete(self, tenant_id: str, conversation_id: str) -> bool:
@@ -139,7 +139,7 @@ class ConversationStore(ABC):
 
     @abstractmethod
     def nodes(self, tenant_id: str, conversation_id: str, *, vectors: bool = True) -> list[SummaryNode]:
-        """Give the summaries, from the concrete to the general, each level in order; without vectors in less time."""
+        """Return the summaries, from the concrete to the general, each level in order; without vectors in less time."""
 
     @abstractmethod
     def add_node(self, tenant_id: str, conversation_id: str, node: SummaryNode, *, birth: str) -> bool:
@@ -175,7 +175,7 @@ def check_conversation_id(conversation_id: Any) -> None:
 
 
 def kept_turn(turn: Turn) -> dict[str, Any]:
-    """Give a turn as plain data that any store takes: bounded, and without halves of characters."""
+    """Return a turn as plain data that any store takes: bounded, and without halves of characters."""
     fields = asdict(turn) | {"created": time.time()}
     for name in ("question", "answer"):
         fields[name] = fields[name][:LONGEST_TURN].encode("utf-8", "replace").decode()
@@ -208,7 +208,7 @@ def _fitting(form: TypeAdapter[Kept], records: Iterable[Any], kind: str) -> list
 
 
 def as_messages(turns: Sequence[Turn]) -> list[dict[str, str]]:
-    """Give turns as the `history` that every mode takes."""
+    """Return turns as the `history` that every mode takes."""
     return [
         {"role": role, "content": text}
         for turn in turns

@@ -56,12 +56,12 @@ def utc_time(*, days: int = 0) -> str:
 
 
 def data_folder(path: str | Path | None = None) -> Path:
-    """Say where a library is: in the folder that is named, else `SHIGUAN_DATA_DIR`, else the user's data folder."""
+    """Return where a library is: in the folder that is named, else `SHIGUAN_DATA_DIR`, else the user's data folder."""
     return Path(path or os.environ.get("SHIGUAN_DATA_DIR") or platformdirs.user_data_dir("shiguan"))
 
 
 def cache_folder() -> Path:
-    """Give the folder of everything that can be made again: `SHIGUAN_CACHE_DIR`, or the user's cache folder."""
+    """Return the folder of everything that can be made again: `SHIGUAN_CACHE_DIR`, or the user's cache folder."""
     return Path(os.environ.get("SHIGUAN_CACHE_DIR") or platformdirs.user_cache_dir("shiguan"))
 
 
@@ -155,7 +155,7 @@ _masking = threading.Lock()
 
 @contextlib.contextmanager
 def private_files() -> Iterator[None]:
-    """Give what the engine makes inside to the owner alone; the mask is the process's, the last one out restores it."""
+    """Let only the owner read what the engine makes inside; the mask is the process's, the last one out restores it."""
     with _masking:
         _masks.append(os.umask(0o077))
     try:

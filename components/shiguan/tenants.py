@@ -66,7 +66,7 @@ def _limit(found: int, limit: int, unit: str) -> None:
 
 
 def odd_value(value: Any) -> str:
-    """Say why a value of JSON is one that stores and libraries break on; empty for a good one."""
+    """Return why a value of JSON is one that stores and libraries break on; empty for a good one."""
     if isinstance(value, str):
         try:
             value.encode()
@@ -215,7 +215,7 @@ class TenantGuarded:
     _scoped = True
 
     def unscoped(self) -> Self:
-        """Give the same store for maintenance, over all tenants; never hand it to a pipeline."""
+        """Return the same store for maintenance, over all tenants; never hand it to a pipeline."""
         view = copy(self)
         view._scoped = False
         return view

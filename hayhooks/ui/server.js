@@ -30,7 +30,7 @@ const SENTENCES = [
   [/^(\d[\d,]*) of ([\d,]+) retrieval units have no vector yet .*$/u, "$2个检索单位中有$1个还没有向量，只能按字词检得；服务空闲时会补上。"],
   [/^The LLM sent no usable queries: .+$/u, "模型没有给出可用的改写，按原问检索。"],
   [/^No hypothetical passage \(.+$/u, "没有拟写段落，按原问检索。"],
-  [/^The mode `(.+)` does not take `(.+)`: it was left aside\.$/u, "方式“$1”不接受“$2”，已略过。"],
+  [/^The mode `(.+)` does not take `(.+)`: it was ignored\.$/u, "方式“$1”不接受“$2”，已略过。"],
   [/^The conversation could not be read\..*$/u, "此前的谈话读不出来。"],
   [/^Passages are in the order of the fusion: .+$/u, "没有重排模型，段落按合并次序排列。"],
   // what the server refuses

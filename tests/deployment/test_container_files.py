@@ -125,7 +125,7 @@ def test_the_image_gets_every_file_that_the_package_is_built_from():
 def test_the_sizes_in_the_documentation_are_those_of_the_script():
     text = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
     assert text.split("<!-- sizes -->\n")[1].split("\n<!-- end of sizes -->")[0] == table()
-    text = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
+    text = (ROOT / "bench" / "speed" / "README.md").read_text(encoding="utf-8")
     assert text.split("<!-- large sizes -->\n")[1].split("\n<!-- end of large sizes -->")[0] == large_table()
 
 

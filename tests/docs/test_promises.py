@@ -1,5 +1,6 @@
-"""What docs/promises.md names exists: tests, targets of the Makefile, modules and commands."""
+"""What docs/promises.md names exists: tests, targets of the Makefile, modules that print their help, and commands."""
 
+import importlib
 import re
 from pathlib import Path
 
@@ -9,8 +10,8 @@ from shiguan.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8")
-SHOWN_BY = re.findall(r"^\| .+ \| `([^`|]+)` \|$", PAGE, re.MULTILINE)
-ROWS = [line for line in PAGE.splitlines() if line.startswith("| ") and not line.startswith("| promise |")]
+SHOWN_BY = re.findall(r"^- .+: `([^`]+)`$", PAGE, re.MULTILINE)
+ROWS = [line for line in PAGE.splitlines() if line.startswith(("- ", "| "))]
 
 
 def test_every_promise_has_what_shows_it():
@@ -18,12 +19,20 @@ def test_every_promise_has_what_shows_it():
     assert len(set(SHOWN_BY)) == len(SHOWN_BY)
 
 
+def prints_help(module, capsys):
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
+        patch.setattr("sys.argv", [module, "--help"])
+        importlib.import_module(module).main()
+    return ended.value.code == 0 and "usage:" in capsys.readouterr().out
+
+
 def exists(what, capsys):
     kind, _, rest = what.partition(" ")
     if kind == "make":
         return re.search(rf"^{re.escape(rest)}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     if kind == "python":
-        return (ROOT / f"{rest.removeprefix('-m ').replace('.', '/')}.py").is_file()
+        module = rest.removeprefix("-m ")
+        return (ROOT / f"{module.replace('.', '/')}.py").is_file() and prints_help(module, capsys)
     if kind == "shiguan":
         with pytest.raises(SystemExit) as ended:
             main([*rest.split(), "--help"])

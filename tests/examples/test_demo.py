@@ -1,7 +1,8 @@
-"""How the demonstration ends: with lines that can be typed as they stand."""
+"""The demonstration runs to its end, and ends with lines that can be typed as they stand."""
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -24,7 +25,7 @@ def test_it_ends_with_the_lines_that_let_the_reader_go_on(demo, monkeypatch, cap
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "activate").write_text("ACTIVE=yes\n", encoding="utf-8")
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    monkeypatch.setattr(demo, "main", lambda arguments: 0)
+    monkeypatch.setattr(demo, "main", lambda arguments: int(demo.UNANSWERED in arguments))
     assert demo.demo() == 0
     lines = capsys.readouterr().out.rstrip().splitlines()[-3:]
     assert lines[-1].split() == ["shiguan", "ask", "who", "was", "Guo", "Ziyi"]
@@ -37,6 +38,28 @@ def test_a_command_that_fails_ends_it_with_its_code(demo, monkeypatch, capsys):
     monkeypatch.setattr(demo, "main", lambda arguments: 3)
     assert demo.demo() == 3
     assert "export" not in capsys.readouterr().out
+
+
+def test_an_answer_to_the_question_that_the_book_does_not_answer_is_a_failure(demo, monkeypatch):
+    monkeypatch.setattr(demo, "main", lambda arguments: 0)
+    assert demo.demo() == 1
+
+
+@pytest.mark.slow
+def test_it_runs_to_its_end(tmp_path):
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("SHIGUAN_", "OPENAI_"))}
+    done = subprocess.run(
+        [sys.executable, "examples/demo.py"],
+        cwd=tmp_path,
+        env=environment | {"PYTHONPATH": str(ROOT / "components")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert "The sources do not answer this question." in done.stdout
+    assert done.stdout.rstrip().endswith("shiguan ask who was Guo Ziyi")
 
 
 def test_the_server_of_the_makefile_listens_where_it_is_told():

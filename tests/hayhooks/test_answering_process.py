@@ -264,7 +264,7 @@ def test_the_messages_before_the_question_are_its_history(client, llm):
     rewording = next(prompt for prompt in llm.prompts if "You reword questions" in prompt)
     assert "a tax in two rates" in rewording
     assert not any("HACKED" in prompt for prompt in llm.prompts)
-    assert any("role system were left aside" in warning for warning in completion.shiguan["warnings"])
+    assert any("role system were ignored" in warning for warning in completion.shiguan["warnings"])
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def test_a_full_prompt_begins_anew_with_the_summary_and_says_so(make_runner, llm
     for thread in runner.conversations._threads:
         thread.shutdown(wait=True)
     second = runner.ask("And how did he pay for the boats?", **asked)
-    assert any("outgrown its prompt" in warning for warning in second["metadata"]["warnings"])
+    assert any("no longer fits into its prompt" in warning for warning in second["metadata"]["warnings"])
     prompt = next(one for one in reversed(prompts(llm)) if "pay for the boats" in one)
     # No turn is told: the summary, that the model took note of it, and the question.
     assert re.findall(r"\0(\w+)\0", prompt) == ["system", "user", "assistant", "user"]

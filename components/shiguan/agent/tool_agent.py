@@ -183,7 +183,7 @@ class _Research:
         return self._outputs(replies=[reply], passages=self.passages)
 
     def ended(self, why: str) -> dict[str, Any]:
-        """Give the outcome in place of a reply: nothing was found, or a sentence that says what went wrong."""
+        """Return the outcome in place of a reply: nothing was found, or a sentence that says what went wrong."""
         passages = tuple(self.passages)
         if why == "nothing_found":
             return self._outputs(outcome=Outcome("not_found", why, documents=passages, meta=self.marks))

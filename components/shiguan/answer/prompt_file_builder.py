@@ -182,7 +182,7 @@ class PromptFileBuilder:
         missing = [name for name in self._variables if name not in kwargs]
         if missing:
             raise ValueError(
-                f"Prompt `{self._name}` needs {', '.join(f'`{name}`' for name in missing)}, which nothing gave. "
+                f"Prompt `{self._name}` needs {', '.join(f'`{name}`' for name in missing)}: not provided. "
                 f"Its variables are: {', '.join(self._variables)}. Connect or pass the missing ones."
             )
         earlier: list[ChatMessage] = list(kwargs.get("earlier") or [])

@@ -222,7 +222,7 @@ def _says_the_same(*pair: Quotation) -> bool:
 
 
 def _differ_in_numbers(*texts: str) -> bool:
-    """Tell whether each of two texts has a number that the other lacks; where only one has, it is only longer."""
+    """Return whether each of two texts has a number that the other lacks; where only one has, it is only longer."""
     mine, theirs = (quantities(text) for text in texts)
     return all(
         any(not any(one.agrees_with(other) for other in others) for one in own)

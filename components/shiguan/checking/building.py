@@ -313,7 +313,7 @@ def check_starvation(built: BuiltPipeline) -> Iterator[Finding]:
                 yield flaw(part.place, f"`{part.name}.{name}` is required, and a question may come without {left_out}.")
     for loop in built.loops:
         if not any(built.greedy(name) for name in loop):
-            yield flaw(("connections",), f"The components {listed(loop)} wait for one another.")
+            yield flaw(("connections",), f"The components {listed(loop)} form a cycle that never starts.")
         for edge in definition.connections:
             into, key = edge.receiver
             if edge.sender[0] not in loop and into in loop and not built.takes_from_outside(into, key):

@@ -312,7 +312,7 @@ class ClaimChecker:
             if all(found.values.isdisjoint(present) for found in quantities(number))
         ]
         if missing := missing or ([] if named else list(reading.stray_numbers)):
-            return replace(support, reason=f"no passage has {', '.join(missing[:3])} beside it", exact=True)
+            return replace(support, reason=f"no passage mentions {', '.join(missing[:3])} together with it", exact=True)
         if 2 * len(strange) > len(names):
             return replace(support, score=0.0, reason=f"no passage has {', '.join(strange[:3])}")
         nearness = 0.0

@@ -20,7 +20,7 @@ _SCORE_SHARE, _SIMILARITY_SHARE, _FREQUENCY_SHARE, _OFTEN = 0.4, 0.4, 0.2, 3
 # The score of a passage that has none: neither good nor bad.
 _UNKNOWN = 0.5
 _GROUNDED = ("supported", "partial")
-_NOTHING_STATED = "it states nothing"
+_NOTHING_STATED = "it makes no claim"
 _STOP = re.compile(r"[.!?。！？…;；:：\"”’」』)）\]】*_\x60]*$")
 
 

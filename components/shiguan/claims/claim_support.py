@@ -165,7 +165,7 @@ def missing_content(reading: Reading, *, in_clause: bool = False) -> str:
     if reading.content < least:
         return "the passages do not say so"
     strays = reading.stray_numbers
-    return f"the passages have {', '.join(strays[:3])} beside other matters" if strays else ""
+    return f"the passages have {', '.join(strays[:3])} only in another context" if strays else ""
 
 
 def _contradiction(reading: Reading) -> tuple[str, str, str]:

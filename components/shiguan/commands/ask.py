@@ -93,7 +93,7 @@ def chat(options: argparse.Namespace) -> int:
                 print_result(options, {"sources": found}, *source_lines(found))
             elif command == "/full":
                 options.full = not options.full
-                print_line(f"Passages are shown {'whole' if options.full else 'in short'}.", error=options.json)
+                print_line(f"Passages are shown {'in full' if options.full else 'in short'}.", error=options.json)
             elif command == "/new":
                 conversation = f"chat-{secrets.token_hex(4)}"
                 asked["conversation_id"] = conversation
@@ -114,7 +114,7 @@ def _answer_in_chat(
         else:
             loop.run(_show(runner, question, asked, full=options.full))
     except KeyboardInterrupt:
-        print_error("This answer was stopped and is not kept; the conversation goes on.", as_json=options.json)
+        print_error("This answer was stopped and is not kept; the conversation continues.", as_json=options.json)
     except (RefusedError, AnswerError) as error:
         print_error(str(error), as_json=options.json)
 

@@ -74,15 +74,15 @@ class _Run:
         return 1 if any(result.skipped and not result.sources for result in results) else 0
 
     def stopped(self, name: str) -> None:
-        """Say in one sentence what is safe and how to continue, and shut down what can end soon."""
+        """Print in one sentence what is saved and how to continue, and shut down what can end soon."""
         if self.progress is not None:
             self.progress.close()
         if self.options.resume:
-            message = f"Stopped by {name}: all vectors that were written are safe, and the same command makes the rest."
+            message = f"Stopped by {name}: the vectors made so far are kept, and the same command makes the rest."
         else:
             files = f"{len(self.results):,} file{'' if len(self.results) == 1 else 's'}"
             message = (
-                f"Stopped by {name}: {files} went in whole, of the next all that was written is safe, and the same "
+                f"Stopped by {name}: {files} finished; the part of the next that was stored is kept, and the same "
                 "command continues from there."
             )
         print_error(message, as_json=self.options.json)

@@ -71,7 +71,7 @@ _ORDER = ("author", *(name for name in WORK_FIELDS if name != "author"))
 def export_answer(receipt: Receipt, parents: Any, form: str, *, own: Mapping[str, Any] | None = None) -> bytes:
     """Write the answer of a receipt with all that it cites; `own` is the user's data of sources, which goes first."""
     if form not in FORMS:
-        raise RefusedError(f"There is no form `{plain_line(form)}` to export to. Choose one of {', '.join(FORMS)}.")
+        raise RefusedError(f"Unknown export format `{plain_line(form)}`. Choose one of {', '.join(FORMS)}.")
     entries = cited_entries(receipt, parents, own or {})
     if form == "docx":
         texts = _paragraphs(receipt, entries)

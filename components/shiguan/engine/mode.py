@@ -64,9 +64,7 @@ class Mode:
 
     def warnings(self, options: AskOptions) -> list[str]:
         """Return a warning for each option that the mode ignores or does not know the value of."""
-        ignored = (
-            f"The mode `{self.name}` does not take `{name}`: it was left aside." for name in self._ignored(options)
-        )
+        ignored = (f"The mode `{self.name}` does not take `{name}`: it was ignored." for name in self._ignored(options))
         return [*ignored, *options.warnings()]
 
     def _ignored(self, options: AskOptions) -> list[str]:

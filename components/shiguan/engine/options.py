@@ -69,7 +69,7 @@ class Persona(BaseModel, extra="forbid"):
 
 
 Instructions = Annotated[
-    str | None, Field(max_length=1000, description="Wishes as to voice and form; they change no rule.")
+    str | None, Field(max_length=1000, description="Wishes about voice and form; they change no rule.")
 ]
 Character = Annotated[
     Persona | None,
@@ -85,20 +85,17 @@ class AskOptions(BaseModel, extra="forbid"):
     top_k: int | None = Field(None, ge=1, le=50, description="How many passages to read at most.")
     rewrite_method: Method | Annotated[str, Field(min_length=1, max_length=40)] | None = Field(
         None,
-        description="How the question is reworded for the search; `auto`: as its analysis suggests. `multi`, "
-        "`step-back` and `decomposition` are other names; an unknown one is `none`, with a warning.",
+        description="How the question is reworded for the search; an unknown method is `none`, with a warning.",
     )
-    wordings: int | None = Field(
-        None, ge=1, le=5, description="How many other wordings of the question to search with; by default 3."
-    )
+    wordings: int | None = Field(None, ge=1, le=5, description="How many other wordings to search with; by default 3.")
     retrieval: Literal["hybrid", "words", "vectors"] | None = Field(
-        None, description="Whether passages come from the search by words, from that by vectors, or from both."
+        None, description="Which search finds the passages: by words, by vectors, or both."
     )
     scope: Literal["auto", "local", "global"] | None = Field(
-        None, description="Whether exact details are asked for or a synthesis; `auto`: as the question sounds."
+        None, description="Exact details or a synthesis; `auto`: as the question sounds."
     )
     confidence_threshold: float | None = Field(
-        None, ge=0, le=1, description="A question is refused where the probability that the passages answer is lower."
+        None, ge=0, le=1, description="Refuse if the passages are less likely to answer."
     )
     temperature: float | None = Field(None, ge=0, le=2, description="Of the model that answers.")
     max_tokens: int | None = Field(
@@ -110,7 +107,7 @@ class AskOptions(BaseModel, extra="forbid"):
     )
     when: Annotated[
         str | None,
-        Field(max_length=100, description="Years, such as `755..763` or `140 BC`: only what is dated in them is read."),
+        Field(max_length=100, description="Years, such as `755..763`: only what is dated in them is read."),
         _checked(years_between),
     ] = None
     filters: Annotated[
@@ -122,7 +119,7 @@ class AskOptions(BaseModel, extra="forbid"):
         str | None,
         _checked(check_conversation_id),
         Field(
-            description="The conversation that the question goes on: it is asked with what was said, and kept there.",
+            description="The conversation to continue; the question and its answer are kept in it.",
             json_schema_extra={"pattern": f"^{CONVERSATION_ID}$"},
         ),
     ] = None
@@ -138,17 +135,15 @@ class AskOptions(BaseModel, extra="forbid"):
         Field(max_length=40, description="A file of prompts/profiles."),
         _checked(lambda profile: load_prompt_data("profiles", profile)),
     ] = None
-    references: bool | None = Field(
-        None, description="Whether the list of the cited sources is also added to the end of the answer."
-    )
+    references: bool | None = Field(None, description="Whether the answer ends with the list of cited sources.")
     citation_format: ReferenceFormat | None = Field(None, description="How that list is written; by default `plain`.")
     source_characters: int | None = Field(
-        None, ge=0, le=20_000, description="How much of each passage that was read comes as `content`; by default 200."
+        None, ge=0, le=20_000, description="How much of each passage comes as `content`; by default 200."
     )
     without_search: bool | None = Field(
         None,
-        description="Whether the model answers from its own knowledge if the library cannot be searched, unchecked and "
-        "without citations, and says so; by default that is an error.",
+        description="Whether the model answers alone, unchecked and saying so, if the library cannot be searched; "
+        "by default that is an error.",
     )
     language: Literal["en", "zh"] | None = Field(None, description="Of the prompt; by default that of the question.")
     instructions: Instructions = None
@@ -192,7 +187,7 @@ class AskOptions(BaseModel, extra="forbid"):
         if self.rewrite_method is None or self.rewrite_method in _METHODS:
             return []
         known = ", ".join(f"`{name}`" for name in _METHODS)
-        return [f"There is no method `{self.rewrite_method}`: the question was searched as it stands. Known: {known}."]
+        return [f"Unknown method `{self.rewrite_method}`: the question was searched as it is. Known: {known}."]
 
 
 def allowed_values(name: str) -> list[str] | str:

@@ -137,7 +137,7 @@ async def write_receipt(
             await asyncio.to_thread(keep, receipt)
     except (OSError, StoreFullError, ValueError, TypeError) as error:
         why = getattr(error, "strerror", None) or type(error).__name__
-        metadata["warnings"].append(f"The receipt of this answer could not be kept ({why}); the answer is whole.")
+        metadata["warnings"].append(f"The receipt of this answer could not be kept ({why}); the answer is complete.")
     metadata.setdefault("receipt", None)
 
 

@@ -53,7 +53,7 @@ def check_claim(claim: str, *searches: Search) -> dict[str, Any]:
         checker = checker_of(numbered)
         checked = checker.check(checker.split(claim))
         if not checked:
-            return {"verdict": "nothing", "reason": "it states nothing to check", "score": None}
+            return {"verdict": "nothing", "reason": "it makes no claim", "score": None}
         supports = [part.support for part in checked]
         verdicts = {support.verdict for support in supports}
         verdict = next(iter(verdicts)) if len(verdicts) == 1 else "partial"

@@ -60,7 +60,7 @@ def title_of(results: Results) -> str:
 
 
 def subtitle_of(results: Results) -> str:
-    """Give questions, files, model, commit and date of a run in a line."""
+    """Return questions, files, model, commit and date of a run in a line."""
     run = results.run
     parts = [
         f"{len(results.questions):,} questions",

@@ -79,7 +79,7 @@ def score_records(kind: str, questions: Iterable[Question], records: dict[str, d
     for question in questions:
         record = records.get(question.id)
         if record is None:
-            raise RefusedError(f"The question `{question.id}` was never asked. Run the same command again to go on.")
+            raise RefusedError(f"The question `{question.id}` was never asked. Run the same command again to continue.")
         metrics: dict[str, float] = {}
         details: dict[str, Any] = {"question": question.text}
         if kind != "answers" and question.grades:

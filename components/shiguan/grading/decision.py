@@ -139,7 +139,7 @@ def finished(best: GradedAnswer, attempt: Attempt, on_unsupported: OnUnsupported
     if best.is_not_found:
         status = "not_found"
     elif not best.claims:
-        text, status, warning = "", "refused", f"{withheld}it states nothing."
+        text, status, warning = "", "refused", f"{withheld}it makes no claim."
     elif not grade.get("answers", True):
         text, status, warning = "", "refused", f"{withheld}it does not answer the question."
         refused = {claim.index: claim for claim in best.claims}

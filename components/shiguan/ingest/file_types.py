@@ -108,7 +108,7 @@ class Converter:
 
 
 def left_out_sentence(source: str, parts: Mapping[str, int], advice: str = "") -> str:
-    """Say what of a file was left out: each kind of part with its number of characters."""
+    """Return what of a file was skipped: each kind of part with its number of characters."""
     named = ", ".join(f"{kind} ({size:,} characters)" for kind, size in parts.items())
     return f"{source}: skipped (not body text): {named}{advice}."
 

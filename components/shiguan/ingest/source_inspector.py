@@ -92,7 +92,7 @@ class SourceInspector:
                 skipped.append(error.record)
                 continue
             if stream.meta["source_key"] in seen:
-                warnings.append(f"{identify(source)[1]}: named twice; read once.")
+                warnings.append(f"{identify(source)[1]}: listed twice; read once.")
                 continue
             seen.add(stream.meta["source_key"])
             checked.append(stream)

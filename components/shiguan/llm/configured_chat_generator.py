@@ -183,7 +183,7 @@ class ConfiguredChatGenerator(Serializable):
     run = blocking(run_async)
 
     def _unanswered(self, reason: str, *warnings: str) -> dict[str, Any]:
-        """Give no reply, and leave the reason to the run, for the answer that is written in its place."""
+        """Return no reply, and leave the reason to the run, for the answer that is written in its place."""
         run = current_run()
         if run is not None and self.role == "answer":
             run.unanswered = reason
@@ -203,7 +203,7 @@ class ConfiguredChatGenerator(Serializable):
 def _note_switches(missed: list[tuple[str, str]], stands_in: str) -> None:
     run = current_run()
     for name, reason in missed:
-        logger.warning("{stands_in} stands in for {model} ({why})", stands_in=stands_in, model=name, why=reason)
+        logger.warning("Fell back from {model} to {stands_in} ({why})", stands_in=stands_in, model=name, why=reason)
         if run is not None:
             run.switches.append({"from": name, "to": stands_in, "reason": reason})
 

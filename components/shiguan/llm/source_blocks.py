@@ -93,7 +93,7 @@ def neutral_attribute(text: str) -> str:
 
 
 def numbered(document: Document, number: int) -> Document:
-    """Give a passage its number, without vectors: the pipeline copies the inputs of every component."""
+    """Set a passage's number, without vectors: the pipeline copies the inputs of every component."""
     return replace(document, meta={**document.meta, "number": number}, embedding=None, sparse_embedding=None)
 
 

@@ -42,10 +42,7 @@ _TURNS = 10
 _HIGHEST_NUMBER = 900
 """A mark has three digits."""
 _MOST_NUMBERS = 1_000
-_FULL = (
-    "The conversation has outgrown its prompt: what was said until now is given as a summary, and passages are read "
-    "anew."
-)
+_FULL = "The conversation no longer fits into its prompt: earlier turns are summarised, and passages are read again."
 _CHANGED = (
     "Passages of earlier turns are gone or beyond this question's filters: what was said until now is given as a "
     "summary, and passages are read anew."

@@ -43,7 +43,7 @@ class EncoderGraph:
         self._constants: list[Any] = []
 
     def content(self) -> bytes:
-        """Give the graph as the content of an ONNX file; the same weights give the same bytes."""
+        """Return the graph as the content of an ONNX file; the same weights give the same bytes."""
         helper = self._onnx.helper
         shape = [1, "tokens", self.weights.hidden]
         inputs = [self._value("embeddings", shape), *(self._value(*more) for more in self.inputs.items())]
@@ -205,7 +205,7 @@ class E5Encoder:
             ctypes.CDLL(None).malloc_trim(0)
 
     def embed(self, texts: Sequence[str], kind: Kind) -> NDArray[np.float32]:
-        """Give the vectors of texts, in their order. Shape: (texts, 384)."""
+        """Return the vectors of texts, in their order. Shape: (texts, 384)."""
         windows = []
         owners = []
         for owner, ids in enumerate(self._tokenizer.tokens([f"{kind}: {text}" for text in texts])):
@@ -219,7 +219,7 @@ class E5Encoder:
         return vectors
 
     def _sum(self, window: list[int]) -> NDArray[np.float32]:
-        """Give the mean of a window's token vectors, times its tokens without the marks of start and end."""
+        """Return the mean of a window's token vectors, times its tokens without the marks of start and end."""
         ids = [self._weights.start_id, *window, self._weights.end_id]
         embeddings = unpack_blocks(self._words[ids]) + self._positions[: len(ids)]
         (tokens,) = self._session.run(None, {"embeddings": embeddings[None]})
@@ -228,7 +228,7 @@ class E5Encoder:
 
 
 def engine() -> E5Encoder:
-    """Give the process's engine; `ModelMissingError` where the weights are not installed, or are other ones."""
+    """Return the process's engine; `ModelMissingError` where the weights are not installed, or are other ones."""
     with _loading:
         return _load()
 

@@ -20,7 +20,7 @@ _DESCRIPTIONS = (".json", ".txt", ".model")
 
 
 def local_folder(name: str) -> Path | None:
-    """Give the folder in the hub's cache that has a model's weights whole; None where there is none."""
+    """Return the folder in the hub's cache that has a model's weights whole; None where there is none."""
     revision = _revision_file(name)
     repository = revision.parents[1]
     try:
@@ -32,14 +32,14 @@ def local_folder(name: str) -> Path | None:
 
 
 def _revision_file(name: str) -> Path:
-    """Give the file of the hub's cache that says which snapshot a model's name stands for."""
+    """Return the file of the hub's cache that says which snapshot a model's name stands for."""
     from huggingface_hub import constants  # noqa: PLC0415  # its client takes a while
 
     return Path(constants.HF_HUB_CACHE) / f"models--{name.replace('/', '--')}" / "refs" / "main"
 
 
 def folder_size(folder: Path) -> int:
-    """Give the bytes of all files in a folder; links count as what they point to."""
+    """Return the bytes of all files in a folder; links count as what they point to."""
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 

@@ -43,7 +43,7 @@ class Tokenizer:
         self._pieces = np.frombuffer(trie, "<i4", edges + 1, 8 * edges)
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
-        """Give each text's tokens, without marks of start and end; unknown characters side by side are one token."""
+        """Return each text's tokens, without marks of start and end; unknown characters side by side are one token."""
         return [self._joined(ids) for ids, _ in self._cut([self._normalized(text) for text in texts])]
 
     def counts(self, texts: Sequence[str]) -> list[int]:
@@ -93,7 +93,7 @@ class Tokenizer:
         return text if text.startswith(_SPACE) else _SPACE + text
 
     def _cut(self, texts: list[str]) -> list[tuple[list[int], list[int]]]:
-        """Give each text's tokens and where each of them ends."""
+        """Return each text's tokens and where each of them ends."""
         results: list[tuple[list[int], list[int]]] = []
         waiting: list[str] = []
         length = 0
@@ -197,7 +197,7 @@ def piece_trie(weights: Weights) -> bytes:
 
 @cache
 def tokenizer() -> Tokenizer:
-    """Give the process's tokenizer; `ModelMissingError` where the weights are not installed."""
+    """Return the process's tokenizer; `ModelMissingError` where the weights are not installed."""
     path = weights_file()
     # First, since it checks the weights; whatever reads them afterwards reads what is expected.
     made = made_file("pieces.bin", path, lambda: piece_trie(Weights(path)))

@@ -32,7 +32,7 @@ class VectorMemory:
     def vectors(
         self, tenant_id: str, kind: str, texts: Sequence[str], embed: Callable[[list[str]], Sequence[Vector]]
     ) -> list[Vector]:
-        """Give the vectors of texts, embedded where they are not remembered; none for which `embed` gives nothing."""
+        """Return the vectors of texts, embedded where they are not remembered; none for which `embed` gives nothing."""
         # In one order, so that two who want the same texts cannot wait for each other.
         wanted = sorted(set(texts))
         with self._looking:

@@ -31,7 +31,7 @@ _MISSING = (
 
 
 def weights_file() -> Path:
-    """Give the path of the packaged file, without importing the package; `ModelMissingError` where there is none."""
+    """Return the path of the packaged file, without importing the package; `ModelMissingError` where there is none."""
     spec = find_spec(PACKAGE)
     path = Path(spec.origin).parent / FILE if spec and spec.origin else None
     if path is None or not path.is_file():
@@ -80,17 +80,17 @@ class Weights:
         self._tensors = self._directory(self._folds_at + folded)
 
     def floats(self, name: str) -> NDArray[np.float32]:
-        """Give a tensor of float32, as it lies in the file."""
+        """Return a tensor of float32, as it lies in the file."""
         offset, size = self._tensors[name]
         return self._array("<f4", size // 4, offset)
 
     def blocks(self, name: str, columns: int) -> NDArray[Any]:
-        """Give a matrix as records of `scale` and `numbers`. Shape: (rows, columns / 32)."""
+        """Return a matrix as records of `scale` and `numbers`. Shape: (rows, columns / 32)."""
         offset, size = self._tensors[name]
         return self._array(_BLOCK_TYPE, size // _BLOCK_TYPE.itemsize, offset).reshape(-1, columns // BLOCK)
 
     def matrix(self, name: str) -> NDArray[np.float32]:
-        """Give a matrix of a layer in float32. Shape: (outputs, inputs)."""
+        """Return a matrix of a layer in float32. Shape: (outputs, inputs)."""
         return unpack_blocks(self.blocks(name + ".w", self.inner if name.endswith(".fo") else self.hidden))
 
     @cached_property
@@ -124,7 +124,7 @@ class Weights:
 
 
 def unpack_blocks(blocks: NDArray[Any]) -> NDArray[np.float32]:
-    """Give the float32 rows of 4-bit rows. Shape: (rows, columns)."""
+    """Return the float32 rows of 4-bit rows. Shape: (rows, columns)."""
     numbers = blocks["numbers"]
     signed = np.concatenate([numbers & 15, numbers >> 4], -1).astype(np.float32) - 8
     signed *= blocks["scale"].astype(np.float32)[..., None]

@@ -236,7 +236,7 @@ class _Rewriting:
         translated, missing = self._translations(reply.text)
         if missing:
             languages = ", ".join(missing)
-            self.warnings.append(f"The LLM sent no usable wording in {languages}: there the question is as it was.")
+            self.warnings.append(f"The LLM sent no usable wording in {languages}: the original question was used.")
         queries: list[str] = []
         plan: list[dict[str, Any]] = []
         problem = ""

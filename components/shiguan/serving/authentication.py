@@ -182,7 +182,7 @@ class KeyRing:
             self._records = {record.id: record for record in self._file.read()}
         except Exception as error:
             problem = error
-            logger.error("No key is accepted until the file is mended. {problem}", problem=str(error))
+            logger.error("No key is accepted until the file is repaired. {problem}", problem=str(error))
         self._problem, self._stamp = problem, stamp
 
 

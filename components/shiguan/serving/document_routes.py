@@ -73,7 +73,7 @@ async def upload(request: Request, jobs: Jobs, principal: Writer) -> JSONRespons
 
 @router.get("/documents/jobs/{job_id}", tags=["documents"])
 async def job(jobs: Jobs, job_id: str, principal: Reader) -> dict[str, Any]:
-    """Give the progress of an upload, and its result."""
+    """Return the progress of an upload, and its result."""
     found = await asyncio.to_thread(jobs.find, principal.tenant_id, job_id)
     if found is None:
         raise _none("job", "Check the id that the upload gave.")
@@ -171,7 +171,7 @@ async def passages(
     first: Annotated[int, Query(ge=0, le=2**31, description="Position of the first passage.")] = 0,
     last: Annotated[int | None, Query(ge=0, le=2**31, description="Position of the last one.")] = None,
 ) -> dict[str, Any]:
-    """Give up to 200 passages from `first` to `last`, in order; `next` is where the rest begins, null at the end."""
+    """Return up to 200 passages from `first` to `last`, in order; `next` is where the rest begins, null at the end."""
     end = min(first + _MOST_PASSAGES - 1, 2**31 if last is None else last)
     found = await asyncio.to_thread(library.passages, source_id, tenant_id=reader.tenant_id, first=first, last=end)
     more = len(found) == _MOST_PASSAGES and end != last

@@ -77,7 +77,7 @@ class AnswerRequest(AskOptions):
         return {**answer, **left_out}
 
     def options(self) -> dict[str, Any]:
-        """Give what the engine's runner takes beside the question."""
+        """Return what the engine's runner takes beside the question."""
         turns = {"history": [turn.model_dump() for turn in self.history]} if self.history else {}
         return {**self.given(), **turns}
 
@@ -107,7 +107,7 @@ class BatchRequest(BaseModel, extra="allow"):
             raise ValueError("Expected either `requests` or `queries`.")
         if self.requests is not None and self.model_extra:
             unknown = ", ".join(f"`{name}`" for name in self.model_extra)
-            raise ValueError(f"{unknown} beside `requests`: write it into each of them.")
+            raise ValueError(f"{unknown} next to `requests`: put it into each of them.")
         return self
 
     @property
@@ -148,7 +148,7 @@ class ReceiptFolder:
         return None
 
     def _files(self) -> Iterator[Path]:
-        """Give the files of all tenants one by one: a list of a busy month would stay in the memory of the process."""
+        """Return the files of all tenants one by one: a list of a busy month would stay in memory."""
         for folder in self._path.iterdir():
             if folder.is_dir():
                 with os.scandir(folder) as entries:
@@ -280,7 +280,7 @@ _current: list[Engine] = []
 
 
 def use_engine(engine: Engine | None) -> None:
-    """Say which engine the process serves, for Hayhooks' wrappers, which are handed nothing."""
+    """Set which engine the process serves, for Hayhooks' wrappers, which are handed nothing."""
     _current[:] = [engine] if engine is not None else []
 
 
@@ -290,5 +290,5 @@ def is_serving() -> bool:
 
 
 def current_engine() -> Engine:
-    """Give the engine of `shiguan serve`, which is there once the application has started."""
+    """Return the engine of `shiguan serve`, which is there once the application has started."""
     return _current[0]

@@ -87,7 +87,7 @@ class EventStreamResponse(StreamingResponse):
 
 
 async def _next(come: asyncio.Queue[ServerEvent | None]) -> ServerEvent | None:
-    """Give the next event, or a comment where nothing came for ten seconds, so that nothing on the way gives up."""
+    """Return the next event, or a comment where nothing came for ten seconds, so that nothing on the way gives up."""
     try:
         async with asyncio.timeout(_BEAT_SECONDS):
             return await come.get()

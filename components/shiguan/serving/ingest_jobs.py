@@ -59,7 +59,7 @@ class JobRecord:
 
     @property
     def waits(self) -> bool:
-        """Whether it is still to go in."""
+        """Whether it is waiting."""
         return self.state in ("queued", "running")
 
 
@@ -126,7 +126,7 @@ class JobFolder:
         return record is not None and record.waits
 
     def waiting(self) -> Iterator[JobRecord]:
-        """List the uploads that are still to go in, oldest first."""
+        """List the waiting uploads, oldest first."""
         for path in sorted(self.path.glob("*.bin")):
             record = self.find(path.stem)
             if record is not None and record.waits:

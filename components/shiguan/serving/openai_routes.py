@@ -72,7 +72,7 @@ class ChatRequest(AskOptions, extra="allow"):
         notes = [f"Ignored: {', '.join(names)}; the mode's own settings hold."] if names else []
         others = sorted({message.role for message in self.messages if message.role not in _SPEAKERS})
         if others:
-            notes.append(f"Messages with the role {', '.join(others)} were left aside: they give no instructions here.")
+            notes.append(f"Messages with the role {', '.join(others)} were ignored: only the operator instructs.")
         return notes
 
     def as_request(self) -> AnswerRequest:

@@ -88,7 +88,7 @@ async def _server_events(events: AsyncGenerator[AnswerEvent, None]) -> AsyncGene
 
 
 async def _basic_events(events: AsyncGenerator[AnswerEvent, None]) -> AsyncGenerator[ServerEvent, None]:
-    """Tell of the passages, the text, its citations and the end, and of nothing else."""
+    """Yield events of the passages, the text, its citations and the end, and no others."""
     count = 0
     async with aclosing(events):
         async for event in events:

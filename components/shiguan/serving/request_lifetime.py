@@ -144,7 +144,7 @@ class RequestLifetime:
     async def _run(
         self, work: Coroutine[Any, Any, None], body: RequestBody, reply: _Reply, seconds: float
     ) -> BaseException | None:
-        """Give how the work failed, or was ended. Raised here, it would keep itself alive, and with it the body."""
+        """Return how the work failed, or was ended. Raised here, it would keep itself alive, and with it the body."""
         ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
         def end(reason: str) -> None:

@@ -79,7 +79,7 @@ async def conversations(asker: Reader) -> dict[str, Any]:
 
 @router.get("/conversations/{conversation_id}", tags=["conversations"])
 async def read(conversation_id: str, asker: Reader) -> dict[str, Any]:
-    """Give a conversation with its turns."""
+    """Return a conversation with its turns."""
     conversation, turns = await _whole(asker.tenant_id, conversation_id)
     return shown_conversation(conversation, turns)
 
@@ -94,7 +94,7 @@ _MARKDOWN = "text/markdown; charset=utf-8"
     responses={200: {"content": {_MARKDOWN: {}}}},
 )
 async def export(request: Request, conversation_id: str, asker: Reader) -> Response:
-    """Give a conversation as a file of Markdown."""
+    """Return a conversation as a file of Markdown."""
     found = await _whole(asker.tenant_id, conversation_id)
     written = await _long_work(request, asker, "export", partial(export_markdown, *found))
     return Response(written, media_type=_MARKDOWN)
@@ -102,7 +102,7 @@ async def export(request: Request, conversation_id: str, asker: Reader) -> Respo
 
 @router.patch("/conversations/{conversation_id}", tags=["conversations"])
 async def rename(conversation_id: str, body: Title, asker: Writer) -> dict[str, Any]:
-    """Give a conversation another title."""
+    """Rename a conversation."""
     await _of_store(lambda store: store.rename(asker.tenant_id, conversation_id, body.title))
     return {"id": conversation_id, "title": body.title}
 
@@ -147,7 +147,7 @@ async def receipt(found: KeptReceipt, library: CurrentLibrary, asker: Reader) ->
 async def export_notes(
     request: Request, found: KeptReceipt, library: CurrentLibrary, asker: Reader, form: Form = "markdown"
 ) -> Response:
-    """Give an answer with its sources as a file for a bibliography or a word processor."""
+    """Return an answer with its sources as a file for a bibliography or a word processor."""
 
     def write() -> bytes:
         own = read_sources(request.app.state.settings.folder / "sources.yml", asker.tenant_id)

@@ -110,5 +110,5 @@ async def rag_health(request: Request, principal: Reader) -> dict[str, Any]:
 
 @router.get("/metrics", tags=["health"], response_class=PlainTextResponse)
 async def metrics() -> Response:
-    """Give the metrics to Prometheus; this needs a key of the role `metrics`."""
+    """Return the metrics for Prometheus; this needs a key of the role `metrics`."""
     return Response(generate_latest(REGISTRY), media_type=CONTENT_TYPE_LATEST)

@@ -146,7 +146,7 @@ class _LogLines(logging.Formatter):
 
 
 def write_logs() -> None:
-    """Give the handler that `shiguan` set up the lines of a server; other handlers stay."""
+    """Return the handler that `shiguan` set up the lines of a server; other handlers stay."""
     for handler in logging.getLogger().handlers:
         if type(handler) is logging.StreamHandler:
             handler.setFormatter(_LogLines())

@@ -49,7 +49,7 @@ async def verify(body: VerifyRequest, reader: Reader) -> Response:
 
 @router.post("/text", summary="Read the text of a file that is to be checked")
 async def text(request: Request, reader: Reader) -> dict[str, str]:
-    """Give the text of a DOCX or of another file that can be ingested; nothing of it is kept."""
+    """Return the text of a DOCX or of another file that can be ingested; nothing of it is kept."""
     async with request.form(max_files=1, max_fields=1) as form:
         file = form.get("file")
         if not isinstance(file, UploadFile):

@@ -1,4 +1,4 @@
-"""Tells where a piece may be cut out of a text: not inside a number, and not directly behind a denial."""
+"""Finds where a piece may be cut out of a text: not inside a number, and not directly behind a denial."""
 
 import re
 

@@ -214,7 +214,7 @@ def _nearest(key: str, text: str, least: float) -> Iterator[tuple[float, int, in
 
 
 def _in_pieces(pieces: list[dict[str, Any]]) -> dict[str, Any]:
-    """Give a long quotation the verdict of its first piece that is not found, or else of the first piece."""
+    """Judge a long quotation by its first piece that is not found, or else of the first piece."""
     checked = [piece for piece in pieces if piece["verdict"] != "too_short"]
     wrong = next((piece for piece in checked if piece["verdict"] != "found"), None)
     if wrong is None and len({piece["source"] for piece in checked}) > 1:

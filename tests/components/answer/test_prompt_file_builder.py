@@ -71,7 +71,7 @@ def test_untold_it_answers_in_the_language_of_the_question(query, language):
 
 
 def test_missing_variable_is_an_error_naming_it():
-    with pytest.raises(ValueError, match="`simple` needs `query`, which nothing gave"):
+    with pytest.raises(ValueError, match="`simple` needs `query`: not provided"):
         PromptFileBuilder(prompt="simple").run(context="x")
 
 

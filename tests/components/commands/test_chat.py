@@ -21,7 +21,7 @@ def test_ctrl_c_stops_an_answer_and_keeps_the_conversation(shiguan, stand_in_llm
 
     stand_in_llm.rule("first question", interrupted)
     code, out, err = shiguan("chat", typed=f"Is this the first question about the reform?\n{QUESTION}\n/quit\n")
-    assert (code, "the conversation goes on" in err, "Never shown" in out) == (0, True, False)
+    assert (code, "the conversation continues" in err, "Never shown" in out) == (0, True, False)
     assert "Yang Yan proposed the two-tax reform in 780 [1]." in out
 
 

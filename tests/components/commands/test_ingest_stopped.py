@@ -48,7 +48,7 @@ def test_a_stop_while_reading_leaves_nothing_and_says_so(tmp_path, book):
     done = run("read", "1", "ingest", book, "--data-dir", tmp_path / "data")
     assert done.returncode == 130, done.stderr
     assert done.stderr.count("\n") == 1
-    assert done.stderr.startswith("shiguan: Stopped by SIGINT: 0 files went in whole")
+    assert done.stderr.startswith("shiguan: Stopped by SIGINT: 0 files finished")
     assert source(tmp_path / "data") == []
 
 

@@ -146,7 +146,7 @@ def test_a_file_that_is_named_twice_is_read_once(tmp_path):
     (tmp_path / "a.txt").write_text("words")
     result = inspect(tmp_path / "a.txt", str(tmp_path / "." / "a.txt"))
     assert len(result["sources"]) == 1
-    assert result["warnings"] == ["a.txt: named twice; read once."]
+    assert result["warnings"] == ["a.txt: listed twice; read once."]
 
 
 NOVEL = "第一章 安西都护府\r\n\r\n节度使高仙芝引兵过葱岭，军行百余日，至连云堡。其夜大雪，士卒冻者三百人。\r\n" * 20

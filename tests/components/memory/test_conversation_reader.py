@@ -175,7 +175,7 @@ def test_a_conversation_that_outgrew_its_prompt_begins_anew(store, reader):
     keep(store, "How did the fire start?", "In a bakery [1]. " * 40, start=1, fire=1)
     found = read(reader(token_budget=50))
     assert found["messages"] == []  # not summed up yet
-    assert "outgrown its prompt" in found["warnings"][0]
+    assert "no longer fits into its prompt" in found["warnings"][0]
     assert read(reader(token_budget=2000))["warnings"] == []
 
 

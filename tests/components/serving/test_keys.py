@@ -134,7 +134,7 @@ def test_no_old_key_is_accepted_after_the_file_is_spoiled_in_any_way(file, conte
             keys.principal(key)
         with pytest.raises(ApiError):
             keys.check()
-    assert caplog.text.count("No key is accepted until the file is mended") == 1
+    assert caplog.text.count("No key is accepted until the file is repaired") == 1
     file.path.write_text(whole)
     assert keys.principal(key) is not None
 

@@ -226,7 +226,7 @@ _Gaps = list[tuple[float, float]]
 
 
 def _set_groups(runs: list[_Run]) -> None:
-    """Give a number to the parts of a page that are read one after the other; without columns there is one."""
+    """Set the numbers of the parts of a page that are read one after the other; without columns there is one."""
     usual = Counter(run.turn for run in runs).most_common(1)
     zones = list(_zones([run for run in runs if run.turn == usual[0][0]]))
     columns = [_gutters(rows, gaps) for rows, gaps in zones]

@@ -118,23 +118,23 @@ class ElasticsearchStore(  # type: ignore[misc]  # as above
         self._delete(document_ids)
 
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
-        """Give the passages that match; up to a thousand, such as parents by id, come in one request."""
+        """Return the passages that match; up to a thousand, such as parents by id, come in one request."""
         return [_passage(hit) for hit in self._hits(filters, _PAGE, source=True)]
 
     def list_ids(self, filters: dict[str, Any] | None = None) -> list[str]:
-        """Give the ids of the passages that match, without reading the passages."""
+        """Return the ids of the passages that match, without reading the passages."""
         return list(self.iter_ids(filters))
 
     def iter_ids(self, filters: dict[str, Any] | None = None, *, after: str | None = None) -> Iterator[str]:
-        """Give the ids of the passages that match, page by page in their order; or those after an id."""
+        """Return the ids of the passages that match, page by page in their order; or those after an id."""
         return (hit["_id"] for hit in self._hits(filters, _ID_PAGE, source=False, after=after))
 
     def list_meta(self, filters: dict[str, Any] | None, fields: list[str]) -> list[dict[str, Any]]:
-        """Give some meta fields of the passages that match, without reading the passages."""
+        """Return some meta fields of the passages that match, without reading the passages."""
         return [hit.get("_source") or {} for hit in self._hits(filters, _ID_PAGE, source={"includes": fields})]
 
     def existing_ids(self, document_ids: list[str]) -> set[str]:
-        """Tell which passages are stored, also those written a moment ago."""
+        """Return which passages are stored, also those written a moment ago."""
         found: set[str] = set()
         with self.server.connected() as client:
             for start in range(0, len(document_ids), _ID_PAGE):
@@ -166,7 +166,7 @@ class ElasticsearchStore(  # type: ignore[misc]  # as above
         return self._languages(json.dumps(filters, sort_keys=True, default=str), int(time.monotonic() / 60))
 
     def list_files(self, filters: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-        """Tell of each file what its passages say, without reading all of them."""
+        """Return for each file what its passages say, without reading all of them."""
         fields = ["source", "file_id", "tenant_id", "title", "units", "left_out"]
         inside: dict[str, Any] = {
             "records": {"cardinality": {"field": "source_id", "precision_threshold": 40_000}},
@@ -234,7 +234,7 @@ class ElasticsearchStore(  # type: ignore[misc]  # as above
         return self._entries(self._query(filters), sort=[{"id": "asc"}], page=page, source=source, after=place)
 
     def _buckets(self, filters: dict[str, Any] | None, field: str, inside: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Give what matches by the values of a field, without reading a passage."""
+        """Return what matches by the values of a field, without reading a passage."""
         after: dict[str, Any] = {}
         while True:
             composite = {"size": _PAGE, "sources": [{"by": {"terms": {"field": field}}}], **after}

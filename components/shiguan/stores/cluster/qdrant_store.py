@@ -271,7 +271,7 @@ class QdrantStore(TenantGuarded, QdrantHooks, PipelineStore, QdrantDocumentStore
         self._delete(map(_point_id, document_ids))
 
     def list_ids(self, filters: dict[str, Any] | None = None) -> list[str]:
-        """Give the ids of the children that match, without reading vectors."""
+        """Return the ids of the children that match, without reading vectors."""
         return [str(record.payload["id"]) for record in self._records(filters, with_payload=["id"])]
 
     def count_documents(self) -> int:

@@ -188,7 +188,7 @@ class Server:
         if status in _BUSY:
             wait = _asked_seconds(error)
             return StoreUnavailableError(
-                f"{self.place} takes nothing more for now (status {status}: {_reason(error)}). Give it more memory or "
+                f"{self.place} is overloaded (status {status}: {_reason(error)}). Give it more memory or "
                 f"nodes, or wait{'' if wait is None else f' {wait:g} seconds, as it asks'}. {_AGAIN}"
             )
         if status == 404:

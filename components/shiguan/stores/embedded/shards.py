@@ -161,7 +161,7 @@ class Shard:
         edge.update(UpdateOperation.delete_points([*point_ids]))
 
     def next_orders(self, count: int) -> range:
-        """Give the documents of a write numbers, above all earlier ones; called inside `write`."""
+        """Return numbers for the documents of a write, above all earlier ones; called inside `write`."""
         start = max(self._last_order + 1, time.time_ns())
         self._last_order = start + count
         return range(start, start + count)

@@ -93,7 +93,7 @@ def shared(method: Method) -> Method:
                     ) from error
                 continue
             return _unpacked(result, signature.return_annotation)
-        raise StoreLockedError(f"The data folder `{self.folder}` changed hands {_MOST_OWNERS} times. Try again.")
+        raise StoreLockedError(f"The data folder `{self.folder}` changed its owner {_MOST_OWNERS} times. Try again.")
 
     return cast("Method", run)
 
