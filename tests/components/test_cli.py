@@ -307,7 +307,7 @@ BUDGETS = [["ask", "x", "--budget", budget] for budget in ("calls", "calls=two",
     ("arguments", "words"),
     [
         *((arguments, "usage:") for arguments in ([], ["dance"], ["ask"])),
-        *((["ask", "x", "--top-k", number], "must be 1 to 50") for number in ("0", "a")),
+        *((["ask", "x", "--top-k", number], "must be 1 to 50") for number in ("0", "51", "a")),
         *((arguments, "expected UNIT=NUMBER") for arguments in BUDGETS),
     ],
 )

@@ -14,17 +14,27 @@ from haystack.document_stores.in_memory import InMemoryDocumentStore
 
 import shiguan
 from shiguan.agent.passage_reader import PassageReader
+from shiguan.agent.tool_agent import ToolAgent
+from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.claims.nearness import ClaimMatcher
+from shiguan.context.context_builder import ContextBuilder
 from shiguan.grading.answer_grader import AnswerGrader
+from shiguan.grading.hallucination_grader import HallucinationGrader
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
 from shiguan.ingest.file_types import Converter
+from shiguan.ingest.parent_child_splitter import ParentChildSplitter
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
+from shiguan.llm.reply_cache import ReplyCache
+from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.memory.summary_tree import SummaryTree
 from shiguan.query.e5_text_embedder import E5TextEmbedder
+from shiguan.query.query_rewriter import QueryRewriter
+from shiguan.retrieval.best_window_ranker import BestWindowRanker
 from shiguan.retrieval.language_balancer import LanguageBalancer
 from shiguan.retrieval.parent_document_fetcher import ParentDocumentFetcher
 from shiguan.stores.cluster.elasticsearch_store import ElasticsearchStore
 from shiguan.stores.cluster.qdrant_store import QdrantStore
+from shiguan.stores.embedded.qdrant_edge_bm25_retriever import QdrantEdgeBM25Retriever
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.stores.embedded.sqlite_conversation_store import SQLiteConversationStore
 
@@ -111,6 +121,7 @@ def test_the_class_and_its_run_are_documented(cls):
 STORE, LLM = InMemoryDocumentStore(index="contract"), ConfiguredChatGenerator("m", role="helper", timeout=7.0)
 WORDS = {"embedding_retriever": InMemoryEmbeddingRetriever(STORE, top_k=3), "text_embedder": E5TextEmbedder()}
 MATCHER = ClaimMatcher(**WORDS, near=0.7)
+CHILDREN = QdrantEdgeDocumentStore("c", path="somewhere", embedding_dim=7, embedding_model="m", bm25_fields=["title"])
 FETCHER = ParentDocumentFetcher(STORE, top_k=3, parent_id_field="parent")
 RANKER = {
     "type": "haystack.components.rankers.transformers_similarity.TransformersSimilarityRanker",
@@ -126,7 +137,7 @@ GIVEN = {
     },
     "ContextBuilder": {"token_budget": 1000, "strategy": "summarize", "style": "brackets", "chat_generator": LLM},
     "ConversationReader": {
-        "conversation_store": SQLiteConversationStore("somewhere"), "document_store": STORE,
+        "conversation_store": SQLiteConversationStore("somewhere", retention_days=3), "document_store": STORE,
         "text_embedder": E5TextEmbedder(), "token_budget": 700,
         "summary_tree": SummaryTree(document_embedder=E5DocumentEmbedder(), chat_generator=LLM),
     },
@@ -154,8 +165,8 @@ GIVEN = {
     },
     "PassageWriter": {"parent_store": STORE, "child_store": STORE},
     "PromptFileBuilder": {"prompt": "precise", "persona": "teacher", "profile": {"rules": {"en": ["x"]}}, "examples": "cited"},
-    "QdrantEdgeBM25Retriever": {"document_store": QdrantEdgeDocumentStore("c", path="somewhere"), "top_k": 3},
-    "QdrantEdgeEmbeddingRetriever": {"document_store": QdrantEdgeDocumentStore("c", path="somewhere"), "top_k": 3},
+    "QdrantEdgeBM25Retriever": {"document_store": CHILDREN, "top_k": 3, "scale_score": True},
+    "QdrantEdgeEmbeddingRetriever": {"document_store": CHILDREN, "top_k": 3},
     "QdrantEmbeddingRetriever": {"document_store": QdrantStore("c", embedding_dim=2), "top_k": 3},
     "QueryRewriter": {"chat_generator": LLM, "method": "expand", "document_store": STORE},
     "ReplyCache": {"chat_generator": LLM, "size": 5, "max_age": 60.0},
@@ -180,3 +191,52 @@ def test_a_component_comes_back_from_yaml_with_all_that_it_was_given(cls):
     plain = {name: value for name, value in given.items() if not hasattr(value, "__dict__") and name != "tools"}
     assert {name: kept[name] for name in plain} == plain
     assert all(kept[name] for name in given.keys() - plain.keys())
+
+
+# What no component or store takes: the class, its parameters, and what the refusal says.
+REFUSED = [
+    (BestWindowRanker, {"ranker": RANKER, "top_k": 0}, "`top_k` must be positive, got 0"),
+    *((BestWindowRanker, {"ranker": inside}, "with the name of a `model`") for inside in (
+        {}, {"type": RANKER["type"]}, {**RANKER, "init_parameters": {"model": 7}}, {**RANKER, "type": "os.system"},
+    )),
+    (CitationExtractor, {"closest_below": 1.1}, "`closest_below` must be 0 to 1, got 1.1"),
+    (ClaimMatcher, {**WORDS, "near": 1.5}, "`near` must be a cosine"),
+    (ConfiguredChatGenerator, {"timeout": 0}, "timeout"),
+    (ConfiguredChatGenerator, {"max_retries": -1}, "max_retries"),
+    (ContextBuilder, {"token_budget": 0}, "token_budget"),
+    (ContextBuilder, {"strategy": "all"}, "`strategy` must be one of truncate"),
+    (ContextBuilder, {"style": "none"}, "`style` must be one of tags"),
+    (ConversationReader, {**GIVEN["ConversationReader"], "token_budget": 0}, "`token_budget` must be positive, got 0"),
+    (ElasticsearchStore, {"index": "Children"}, "lower-case"),
+    (ElasticsearchStore, {"index": "_children"}, "lower-case"),
+    (ElasticsearchStore, {"index": "a b"}, "lower-case"),
+    (ElasticsearchStore, {"index": "c", "shards": 0}, "shards"),
+    (HallucinationGrader, {"on_unsupported": "hide"}, "must be mark, remove or refuse, got `hide`"),
+    (ParentChildSplitter, {"parent_min_tokens": 0}, "_tokens` must"),
+    (ParentChildSplitter, {"parent_min_tokens": 800}, "_tokens` must"),
+    (ParentChildSplitter, {"child_min_tokens": 150}, "_tokens` must"),
+    (ParentChildSplitter, {"child_min_tokens": 100, "child_max_tokens": 900}, "_tokens` must"),
+    (ParentDocumentFetcher, {"document_store": STORE, "top_k": 0}, "`top_k` must be positive, got 0"),
+    (ParentDocumentFetcher, {"document_store": STORE, "kind_weights": {"list": -1}}, "must not be negative"),
+    (QdrantEdgeBM25Retriever, {"document_store": CHILDREN, "top_k": 0}, "`top_k` must be positive, got 0"),
+    (QdrantEdgeBM25Retriever, {"document_store": STORE}, "InMemoryDocumentStore"),
+    (QdrantEdgeDocumentStore, {"name": ""}, "name"),
+    (QdrantEdgeDocumentStore, {"name": "../x"}, "name"),
+    (QdrantEdgeDocumentStore, {"name": "a/b"}, "name"),
+    (QdrantEdgeDocumentStore, {"embedding_dim": 0}, "embedding_dim"),
+    (QdrantStore, {"index": "", "embedding_dim": 3}, "collection name"),
+    (QdrantStore, {"index": "a/b", "embedding_dim": 3}, "collection name"),
+    (QdrantStore, {"index": "c", "embedding_dim": 0}, "embedding_dim"),
+    (QueryRewriter, {"method": "dance"}, "`method` must be auto or one of .*, got 'dance'"),
+    (ReplyCache, {"chat_generator": LLM, "size": 0}, "must be positive"),
+    (ReplyCache, {"chat_generator": LLM, "max_age": 0}, "must be positive"),
+    (SQLiteConversationStore, {"retention_days": 0}, "must be positive"),
+    (ToolAgent, {"chat_generator": LLM, "tools": []}, "`tools` must be one or more of different names"),
+    (ToolAgent, {"chat_generator": LLM, "tools": [PassageReader(STORE)] * 2}, "`tools` must be one or more of different"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cls", "given", "said"), REFUSED)
+def test_parameters_that_cannot_work_are_refused_with_their_rule(cls, given, said):
+    with pytest.raises(ValueError, match=said):
+        cls(**given)

@@ -13,8 +13,8 @@ from shiguan.claims.claim_kinds import clauses, is_not_found
 from shiguan.claims.claims import split_claims
 from shiguan.claims.marks import neutral_answer, uniform_marks
 from shiguan.claims.reply_cleaning import clean_reply
-from shiguan.context.context_builder import ContextBuilder
 from shiguan.claims.talk import is_talk
+from shiguan.context.context_builder import ContextBuilder
 from shiguan.conversations import Conversation, Turn
 from shiguan.engine.conversations import export_markdown
 from shiguan.engine.docx_notes import docx_with_footnotes

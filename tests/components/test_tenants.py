@@ -10,7 +10,7 @@ from shiguan.errors import RefusedError
 from shiguan.retrieval.tenant_filter import TenantFilter
 from shiguan.serving.engine import AnswerRequest
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
-from shiguan.tenants import check_filters, names_tenant
+from shiguan.tenants import check_filters, names_tenant, tenant_of
 
 OURS = {"field": "meta.tenant_id", "operator": "==", "value": "ours"}
 TITLE = {"field": "meta.title", "operator": "==", "value": "Annals"}
@@ -36,6 +36,13 @@ def test_a_tenant_in_the_outermost_and_holds_whatever_stands_beside_it(filters):
 )  # fmt: skip
 def test_anything_else_names_no_tenant(filters):
     assert not names_tenant(filters)
+
+
+def test_whose_filters_they_are_is_said_of_one_tenant_alone():
+    assert tenant_of(OURS) == tenant_of(both(TITLE, OURS, OURS)) == "ours"
+    for filters in (TITLE, both(OURS, operator="OR"), both(OURS, {**OURS, "value": "theirs"})):
+        with pytest.raises(RefusedError, match="name no tenant, or several"):
+            tenant_of(filters)
 
 
 @pytest.fixture

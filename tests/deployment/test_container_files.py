@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 import yaml
 from bench.speed.deployment_sizes import GIB, children_within, large_table, table
-from tests.components.stores.cluster.test_analysis_in_lucene import KNOWN, SAMPLES
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = ROOT / "docker-compose.yml"
@@ -170,17 +169,3 @@ def test_the_servers_get_every_variable_that_is_documented_but_the_places_of_the
         assert SERVICES[name]["environment"].keys() == expected
     # A key without a value takes what .env has, and stays unset where that has none.
     assert SERVICES["api"]["environment"]["SHIGUAN_RECEIPT_DAYS"] is None
-
-
-def test_the_image_has_byte_code_and_the_documentation_the_docker_that_is_needed():
-    build = DOCKERFILE.read_text(encoding="utf-8").split("\nFROM ")[1]
-    assert "python -m compileall" in build
-    assert "-delete" not in build
-    assert all("start_interval" in SERVICES[name]["healthcheck"] for name in ("api", "api-scale"))
-    assert "Docker Engine 25 or later" in COMPOSE.read_text(encoding="utf-8")
-    assert "Docker Engine 25 or later" in (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
-
-
-def test_as_many_samples_are_told_to_have_the_same_words_as_are_compared():
-    told = f"{len(SAMPLES)} samples of {len(SAMPLES) + len(KNOWN)} give the same words"
-    assert told in " ".join((ROOT / "docs" / "deploy.md").read_text(encoding="utf-8").split())

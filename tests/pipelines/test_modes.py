@@ -64,16 +64,6 @@ def test_what_the_sources_do_not_say_gets_the_modes_own_sentence(runner, mode):
     assert answer["answer"] == not_found_sentence(mode, "en")
 
 
-def test_an_llm_answers_where_one_is_configured(llm, library, mode):
-    with Runner("embedded", mode, data_dir=library) as runner:
-        answer = runner.ask("Who proposed the two-tax reform?", tenant_id="a")
-    assert "Yang Yan proposed" in answer["answer"]
-    assert answer["metadata"]["model"] != "extractive"
-    assert answer["metadata"]["llm_calls"] == llm.calls >= 1
-    assert answer["metadata"]["usage"]["prompt_tokens"] > 0
-    assert answer["citations"][0]["source"] == "tax.txt"
-
-
 @pytest.mark.parametrize(
     "question",
     [

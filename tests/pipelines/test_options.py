@@ -7,7 +7,6 @@ import pytest
 from tests.doubles.small_library import TENANT
 
 from shiguan.cli import main
-from shiguan.engine.options import AskOptions
 from shiguan.engine.runner import Runner
 from shiguan.errors import RefusedError
 from shiguan.serving.engine import AnswerRequest
@@ -107,17 +106,6 @@ def test_a_program_of_openai_may_send_every_option():
     }
 
 
-def test_the_command_line_has_every_option(capsys):
-    with pytest.raises(SystemExit):
-        main(["ask", "--help"])
-    text = capsys.readouterr().out
-    other = {"conversation_id": "--conversation", "sources": "--source", "sections": "--section", "filters": ""}
-    other["strict"] = ""  # a command line knows the methods
-    other["history"] = ""  # what was said is kept, and --conversation goes on from it
-    for name in AskOptions.model_fields:
-        assert other.get(name, f"--{name.replace('_', '-')}") in text
-
-
 @pytest.mark.parametrize("mode", ["simple", "advanced", "precise", "agent"])
 def test_words_and_vectors_alone_search_as_told(mode, runner_of):
     found = {}
@@ -139,15 +127,6 @@ def test_sources_and_sections_narrow_a_question_in_python(runner):
     assert {document["source"] for document in answer["documents"]} <= {"wall.txt"}
     with pytest.raises(RefusedError, match="no section `Nowhere`"):
         runner.ask(QUESTION, tenant_id=TENANT, sections=["Nowhere"])
-
-
-def test_below_the_threshold_the_mode_refuses(runner):
-    quoted = runner.ask(QUESTION, tenant_id=TENANT, confidence_threshold=0)
-    assert quoted["status"] == "quoted"
-    confidence = quoted["metadata"]["confidence"]
-    at = runner.ask(QUESTION, tenant_id=TENANT, confidence_threshold=confidence - 0.001)
-    above = runner.ask(QUESTION, tenant_id=TENANT, confidence_threshold=min(confidence + 0.001, 1))
-    assert (at["status"], above["status"]) == ("quoted", "not_found")
 
 
 def test_an_option_that_a_mode_cannot_hear_is_told(runner, runner_of):

@@ -10,7 +10,6 @@ from docx.oxml.ns import qn
 from tests.doubles.epub_builder import EpubBuilder, chapter
 
 TEXT = "The garrison of Fanyang marched south before dawn."
-_NS = 'xmlns="http://www.w3.org/1999/xhtml"'
 
 
 def page_of_notes(count):

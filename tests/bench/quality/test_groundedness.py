@@ -1,7 +1,7 @@
 """The numbers of the groundedness table, worked out by hand, and the seeded swaps."""
 
 import pytest
-from bench.quality.groundedness import Case, Row, auroc, table, token_overlap
+from bench.quality.groundedness import Row, auroc, table, token_overlap
 from bench.quality.swaps import swaps
 
 ROWS = [
@@ -49,17 +49,8 @@ def test_a_missed_bar_is_shown_as_missed():
     assert "0.920 (missed)" in table([Row("x", 0.92, at_least=0.93, cases=3)])
 
 
-def test_an_id_is_always_in_the_same_half():
-    assert {Case(str(n), "", (), None).half for n in range(20)} == {"A", "B"}
-    assert Case("a", "x", (), 1).half == Case("a", "y", (), 2).half
-
-
 def test_a_swap_changes_one_thing_that_the_sentence_does_not_have_twice():
     (swap,) = swaps(ROWS)
     assert swap.claim not in swap.source
     assert swap.claim == swap.evidence.replace(swap.old, swap.new, 1)
     assert swap.kind in ("number", "date", "name")
-
-
-def test_the_same_seed_gives_the_same_swaps():
-    assert swaps(ROWS, seed=3) == swaps(ROWS, seed=3)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from bench.quality.quality import differences, several_queries, table
-from bench.quality.quality_orders import only, reciprocal_rank, weighted_sum
+from bench.quality.quality_orders import reciprocal_rank, weighted_sum
 from haystack import Document
 from haystack.components.joiners import DocumentJoiner
 from hypothesis import given
@@ -35,31 +35,10 @@ def test_fusion_by_rank_adds_the_inverse_ranks():
     assert _ids(reciprocal_rank(1)([WORDS, VECTORS])) == ["a", "c", "b", "d"]
 
 
-def test_a_fused_list_is_sorted_by_its_scores_for_the_stages_after_it():
-    for order in (reciprocal_rank(1), weighted_sum((0.9, 0.1))):
-        scores = [document.score for document in order([WORDS, VECTORS])]
-        assert scores == sorted(scores, reverse=True)
-    # 1/2 + 1/4 of the two first ranks, and not the 9.0 that `a` came with.
-    assert reciprocal_rank(1)([WORDS, VECTORS])[0].score == pytest.approx(0.75)
-
-
-def test_fusion_by_rank_weighs_the_lists():
-    # k = 1, weights .2 and .8: a .1 + .2 = .3, b .067, c .05 + .4 = .45, d .267
-    assert _ids(reciprocal_rank(1, weights=(0.2, 0.8))([WORDS, VECTORS])) == ["c", "a", "d", "b"]
-
-
 def test_weighted_sum_compares_scores_of_one_deviation():
     # Both lists have deviations of -1.2247, 0 and 1.2247; measured from the lowest: 2.449, 1.2247, 0.
     # a .9 * 2.449, b .9 * 1.2247, c .1 * 2.449, d .1 * 1.2247
     assert _ids(weighted_sum((0.9, 0.1))([WORDS, VECTORS])) == ["a", "b", "c", "d"]
-
-
-def test_a_weighted_sum_of_equal_scores_keeps_their_order():
-    assert _ids(weighted_sum((1.0, 1.0))([_list(("a", 2.0), ("b", 2.0)), []])) == ["a", "b"]
-
-
-def test_one_list_is_taken_as_it_is():
-    assert _ids(only(1)([WORDS, VECTORS])) == ["c", "d", "a"]
 
 
 @given(st.lists(st.permutations("abcdef"), min_size=1, max_size=3))

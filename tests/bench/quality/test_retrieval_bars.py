@@ -1,6 +1,5 @@
 """The scores of the retrieval bars, worked out by hand."""
 
-import gzip
 import json
 
 import pytest
@@ -53,28 +52,6 @@ def test_table_line_shows_the_verdict():
         "| 0.900 | 0.950 | 0.800 | 0.955 | 0.300 | recall@5 ≥ 0.9 | pass |"
     )
     assert "MISS: recall@5" in table_line(_row(0.89, 0.95, 0.955, 0.3))
-
-
-def _write(path, rows):
-    with gzip.open(path, "wt", encoding="utf-8") as file:
-        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-
-def test_read_questions_joins_the_three_files_of_a_set(tmp_path):
-    _write(tmp_path / "corpus.jsonl.gz", [{"id": "a", "text": "唐代宗李豫"}, {"id": "b", "text": "?"}])
-    _write(
-        tmp_path / "qrels.jsonl.gz",
-        [{"query_id": "q", "doc_id": "a", "score": 2}, {"query_id": "q", "doc_id": "b", "score": 0}],
-    )
-    gold = [{"doc_id": "a", "start": 3, "end": 5}]
-    _write(tmp_path / "queries.jsonl.gz", [{"id": "q", "text": "谁？", "gold_zh": gold}])
-    expected = [Question("q", "谁？", (GoldPassage("", "a", ((3, 5),), 2),))]
-    assert read_questions(tmp_path, Bar("s", "s", gold="gold_zh")) == expected
-
-
-def test_main_without_data_says_what_is_missing(tmp_path, capsys):
-    assert retrieval_bars.main(["--data", str(tmp_path), "--sets", "zh_drcd"]) == 2
-    assert capsys.readouterr().err.count("zh_drcd is missing") == 1
 
 
 def test_public_sets_have_gold_documents_for_every_question(public_data):

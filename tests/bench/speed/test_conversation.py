@@ -3,10 +3,8 @@
 import socket
 
 import pytest
-from bench.speed.synthetic import SyntheticLibrary
 
 from bench.speed import conversation
-from shiguan.text.follow_ups import needs_context
 
 RESULT = {
     "turns": 1_000,
@@ -17,20 +15,6 @@ RESULT = {
     "machine": {"cpu": "X", "cores": 2, "memory_gib": 8, "python": "3.12"},
     "date": "2026-11-22",
 }
-
-
-def test_of_five_questions_on_a_topic_four_lean_on_the_first():
-    library = SyntheticLibrary(80)
-    asked = conversation.topics(library, 12)
-    assert len(asked) == 12
-    assert asked[::5] == library.questions(3)
-    who, when, where = (asked[0].split()[at].strip("?") for at in (2, 6, 9))
-    assert asked[1:4] == [
-        f"And when did it come to {when}?",
-        f"What did they say of {where} then?",
-        f"And where was {who} before that?",
-    ]
-    assert all(needs_context(question) for at, question in enumerate(asked) if at % 5)
 
 
 def test_a_table_says_whether_the_bar_is_reached():

@@ -23,14 +23,6 @@ def _target(llm, path=("choices", 0, "message", "content")):
     return Target(f"{llm.url}/chat/completions", BODY, answer_path=path)
 
 
-async def test_every_question_is_asked_once_whatever_the_number_of_clients(llm):
-    outcome = await ask_many(_target(llm), ["one", "two", "three"], clients=2)
-    assert sorted(prompt.split("Say: ")[1] for prompt in llm.prompts) == ["one", "three", "two"]
-    assert len(outcome.latencies) == 3
-    assert not outcome.errors
-    assert llm.max_in_flight <= 2
-
-
 async def test_what_goes_wrong_is_counted_by_kind_and_has_no_latency(llm):
     llm.rule("broken", fault=Fault(status=500))
     llm.rule("cut", fault=Fault(reset=True))
@@ -46,12 +38,6 @@ async def test_a_stream_counts_only_with_its_terminal_event(llm):
     # A stream of the OpenAI protocol has no named events, so none of ours has come to its end here.
     outcome = await ask_many(target, ["one"], clients=1)
     assert outcome.errors == {"stream ended with None": 1}
-
-
-async def test_the_pace_is_set_by_the_clock(llm):
-    outcome = await ask_many(_target(llm), ["one"] * 5, clients=5, per_second=50)
-    # The fifth question starts 4/50 s after the first, whatever the server does.
-    assert outcome.seconds >= 0.08
 
 
 def test_added_time_is_what_the_llm_did_not_take(tmp_path, capsys):

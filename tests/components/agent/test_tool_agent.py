@@ -123,6 +123,13 @@ async def test_a_passage_that_is_known_is_named_by_its_number():
     assert (result["steps"][0]["outcome"], len(result["passages"])) == ("known", 1)
 
 
+async def test_a_new_passage_gets_a_number_above_all_others():
+    model = Model([calls("search_wikipedia"), says("In 905. [8]")])
+    last = replace(WALL, meta={**WALL.meta, "number": 7})
+    result = await answered(model, Tool(does=[page("In 905.")]), documents=[last])
+    assert [one.meta["number"] for one in result["passages"]] == [7, 8]
+
+
 async def test_twenty_calls_at_once_run_four_and_answer_each():
     tool = Tool(does=lambda query: [page(f"Page {query}.")])
     model = Model([calls(*["search_wikipedia"] * 20), says("In 904. [1]")])
@@ -244,12 +251,6 @@ def test_it_works_without_an_event_loop_too():
         (False, True),
     ]
     assert chunks[1].meta["numbers"] == [2]
-
-
-@pytest.mark.parametrize("tools", [[], [Tool(), Tool()]], ids=["none", "two of one name"])
-def test_tools_have_names_of_their_own(tools):
-    with pytest.raises(ValueError, match="`tools` must be one or more of different names"):
-        ToolAgent(Model([says("x")]), tools=tools)
 
 
 async def test_a_question_that_is_given_up_ends_the_work_of_its_tools(monkeypatch):

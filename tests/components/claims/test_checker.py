@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.claims.answer_check import AnswerCheck
 from shiguan.claims.checker import ClaimChecker
+from shiguan.claims.citations import cite_claim
 from shiguan.claims.claims import split_claims
 from shiguan.evaluation.answer_metrics import score_citations
 from shiguan.grading.hallucination_grader import HallucinationGrader
@@ -45,6 +46,7 @@ TABLE = [
     ("755年，安禄山反于范阳。[3]", YES, {3: YES}),
     # numbers
     ("He had 200,000 men under him [1].", AGAINST, {1: AGAINST}),
+    ("The 12 horse traders financed the rising [5].", NO, {5: NO}),
     # dates
     ("An Lushan rose in Fanyang in 756 [1].", AGAINST, {1: AGAINST}),
     ("The Salt Commission was set up in 768 [2].", AGAINST, {2: AGAINST}),
@@ -324,3 +326,17 @@ def test_a_word_in_emphasis_that_labels_a_sentence_is_part_of_it():
     checker = ClaimChecker({1: "Yin Ziqi came against them with 130,000 men. They held the town."})
     answer = "*Enemy:* Yin Ziqi came against them with 130,000 men. **Fate**: They held the town."
     assert [claim.text for claim in checker.split(answer).claims] == answer.replace(". ", ".\0").split("\0")
+
+
+def test_a_gap_that_a_passage_has_is_a_quotation():
+    parts = split_claims("The sources do not say so.")
+    assert ClaimChecker(PASSAGES).says_nothing(parts)
+    assert not ClaimChecker({1: "He asked. The sources do not say so. He left."}).says_nothing(parts)
+
+
+def test_a_claim_is_no_better_than_the_passage_that_it_cites():
+    (claim,) = split_claims("He had 150,000 men and horse traders financed the rising [5].").claims
+    checker = ClaimChecker(PASSAGES)
+    cited = cite_claim(claim, checker, {number: Document(content=text) for number, text in PASSAGES.items()})
+    ((_, own),) = cited.found
+    assert cited.support.score == own.score < checker.verdict(claim, checker.stated(claim)).score

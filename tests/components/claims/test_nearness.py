@@ -106,6 +106,11 @@ def test_a_claim_without_a_mark_is_compared_with_passages_in_another_language(
     assert (found.support.verdict, len(retriever.asked)) == (verdict, searches)
 
 
+def test_the_children_of_another_passage_are_no_places_in_this_one():
+    documents, _ = compared(hit("p2", RISE, 0.9), passages=(ZH, ZH))
+    assert [document.nearest("He rose.") for document in documents] == [None, Nearest(0, 25, 0.9, 0.78)]
+
+
 def test_a_cut_passage_has_the_children_that_were_read_of_it():
     retriever = Retriever([hit("p1", RISE, 0.9), hit("p1", TAKE, 0.8)])
     matcher = ClaimMatcher(retriever, text_embedder=Embedder(), near=0.78)

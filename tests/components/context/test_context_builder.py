@@ -203,11 +203,6 @@ def test_any_passages_give_a_context_that_reads_back(items, budget):
         assert original[start:end] == document.content
 
 
-def test_a_budget_out_of_range_is_refused():
-    with pytest.raises(ValueError, match="token_budget"):
-        ContextBuilder(0)
-
-
 def test_passages_may_begin_with_brackets_and_stand_apart():
     documents = [
         Document(

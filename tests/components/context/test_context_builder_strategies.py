@@ -220,8 +220,3 @@ def test_any_passages_read_back_and_map_to_their_parents(items, budget, strategy
         assert stored[start:end] == document.content
         for a, b in document.meta.get("kept", []):
             assert start <= a < b <= end
-
-
-def test_an_unknown_strategy_is_refused():
-    with pytest.raises(ValueError, match="`strategy` must be one of truncate"):
-        ContextBuilder(strategy="all")

@@ -150,6 +150,16 @@ def test_a_source_says_how_far_it_is(quick, tmp_path, monkeypatch):
     assert (entry["vectors"], entry["complete"]) == (units, True)
 
 
+def test_a_passage_comes_with_ten_neighbours_on_each_side_at_most(quick, tmp_path):
+    ingest(quick, touch(tmp_path / "long.md", "\n\n".join(f"# {n}\n\nOn day {n}." for n in range(25))), "t")
+    [work] = quick.contents("long.md", tenant_id="t")
+    [middle] = quick.passages(work["source_id"], tenant_id="t", first=12, last=12)
+    found = quick.passage(middle["id"], tenant_id="t", neighbours=99)
+    assert [one["position"] for one in found["before"]] == list(range(2, 12))
+    assert [one["position"] for one in found["after"]] == list(range(13, 23))
+    assert quick.passage(middle["id"], tenant_id="t", neighbours=-1)["before"] == []
+
+
 class CountingEngine:
     """Counts what is asked of an embedded engine, and the records and the values that it gives."""
 

@@ -117,19 +117,6 @@ def test_claims_are_recalled_and_citations_precise(answer, claims, recalled, cit
 
 
 @pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        ("The Governor's salt, 110 cash!", ["governors", "salt", "110", "cash"]),
-        ("天寶十四載，An Lushan", ["天", "宝", "十", "四", "载", "lushan"]),
-        ("ＡＢ　12", ["ab", "12"]),
-        ("", []),
-    ],
-)
-def test_tokens_are_characters_of_chinese_and_words_of_other_scripts(text, tokens):
-    assert answer_tokens(text) == tokens
-
-
-@pytest.mark.parametrize(
     ("answer", "right", "value"),
     [
         ("It was sold at 110 cash a peck.", ["110 cash"], 1.0),

@@ -196,18 +196,6 @@ class FakeEmbedder:
         return {"documents": [replace(one, embedding=vector) for one, vector in zip(documents, vectors, strict=True)]}
 
 
-@component
-class SentenceEmbedder:
-    """Like most embedders, without a `to_dict` of its own."""
-
-    def __init__(self, model: str):
-        self.model = model
-
-    @component.output_types(documents=list[Document])
-    def run(self, documents: list[Document]):
-        return {"documents": documents}
-
-
 class BrokenEmbedder:
     def run(self, documents):
         raise RuntimeError("no memory")
@@ -313,11 +301,6 @@ def test_passages_cannot_give_the_judge_orders(stand_in_llm, judge):
     assert prompt.count("</sources>") == 1
     assert prompt.count("</claims>") == 2  # once in the rules, once as the delimiter
     assert prompt.count("</answer>") == 1
-
-
-def test_an_unknown_end_of_unsupported_claims_is_refused():
-    with pytest.raises(ValueError, match="must be mark, remove or refuse, got `hide`"):
-        HallucinationGrader(on_unsupported="hide")
 
 
 def test_the_judge_is_asked_only_for_what_the_local_check_is_unsure_of(stand_in_llm, judge):

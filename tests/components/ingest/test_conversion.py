@@ -1,4 +1,3 @@
-import json
 import os
 import signal
 import subprocess
@@ -116,27 +115,3 @@ def test_a_plain_script_may_ingest_and_its_end_ends_what_it_started(tmp_path):
     with pytest.raises(ProcessLookupError):
         while True:
             os.kill(reader, 0)
-
-
-@pytest.mark.slow
-def test_fifty_honest_files_go_in_while_every_core_is_busy(reading, tmp_path):
-    kinds = {
-        "txt": HONEST,
-        "md": f"# Rebellion\n\n{HONEST}",
-        "html": f"<html><head><title>R</title></head><body><h1>Rebellion</h1><p>{HONEST}</p></body></html>",
-        "jsonl": json.dumps({"id": "1", "text": HONEST}),
-        "xhtml": f"<html xmlns='http://www.w3.org/1999/xhtml'><body><p>{HONEST}</p></body></html>",
-    }
-    files = [tmp_path / f"{number}.{kind}" for number in range(10) for kind in kinds]
-    for file in files:
-        file.write_text(kinds[file.suffix[1:]], encoding="utf-8")
-    limited_process.end_all()
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3 * (os.cpu_count() or 1))]
-    try:
-        answers = [reading.convert(file, lambda: None) for file in files]
-    finally:
-        for process in busy:
-            process.kill()
-            process.wait()
-    assert [answer["skipped"] for answer in answers] == [[]] * 50
-    assert all(HONEST in answer["documents"][0][1] for answer in answers)

@@ -8,10 +8,6 @@ from shiguan.ingest.epub_to_document import EPUBToDocument
 from shiguan.ingest.html_page_to_document import HtmlPageToDocument
 
 LONG = "The garrison of Fanyang marched south before dawn. " * 200
-IMPRINT_ZH = (
-    "<p>图书在版编目（CIP）数据</p><p>安史之乱／某某著．—北京：某某出版社，2009.5</p><p>ISBN 978-7-101-06789-3</p>"
-    "<p>责任编辑：李四</p><p>开本：787×1092　印张：12.5</p><p>定价：28.00元</p>"
-)
 IMPRINT_EN = (
     "<p>Copyright © 2009 by Ann Author</p><p>All rights reserved.</p><p>12 Some Street, Leeds</p>"
     "<p>ISBN-13: 978-0-306-40615-7</p>"

@@ -228,20 +228,6 @@ def test_a_block_without_a_stamp_is_refused(missing):
         split(document)
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"parent_min_tokens": 0},
-        {"parent_min_tokens": 800},
-        {"child_min_tokens": 150},
-        {"child_min_tokens": 100, "child_max_tokens": 900},
-    ],
-)
-def test_ranges_that_cannot_work_are_refused(parameters):
-    with pytest.raises(ValueError, match="`min_tokens` must"):
-        ParentChildSplitter(**parameters)
-
-
 def test_a_missing_tokenizer_counts_characters_and_warns(monkeypatch):
     def missing():
         raise ModelMissingError("The weights are not here.")

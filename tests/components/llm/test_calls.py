@@ -1,4 +1,6 @@
+import asyncio
 import inspect
+import re
 from contextvars import ContextVar
 
 import pytest
@@ -10,6 +12,8 @@ from tests.doubles.fake_generators import FailingGenerator, UnavailableGenerator
 
 from shiguan.llm.calls import LlmReply, ask_llm, ask_llm_async, blocking, is_available
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
+from shiguan.llm.model_settings import Budget
+from shiguan.llm.run import Run, TimeLimits
 
 PROMPT = [ChatMessage.from_user("Rewrite.")]
 
@@ -101,3 +105,21 @@ def test_the_run_made_of_a_run_async_has_its_sockets_and_its_words():
 async def test_the_run_made_of_a_run_async_also_runs_where_an_event_loop_is_at_work():
     ASKED_BY.set("Shi")
     assert Greeter().run("Ban") == {"text": "Shi greets Ban"}
+
+
+@component
+class Hanging:
+    @component.output_types(replies=list[ChatMessage])
+    async def run_async(self, messages: list[ChatMessage]):
+        """Never answer."""
+        await asyncio.Event().wait()
+
+    run = blocking(run_async)
+
+
+@pytest.mark.parametrize("limits", [(0.05, 60.0), (60.0, 0.05 / 0.6)], ids=["of a helper", "of the question"])
+async def test_the_shorter_of_two_limits_holds(limits):
+    helper, seconds = limits
+    with Run(TimeLimits(helper=helper), budget=Budget(seconds=seconds)).entered():
+        failure = (await ask_llm_async(Hanging(), PROMPT)).failure
+    assert re.fullmatch(r"the LLM did not answer within 0\.0\d* s", failure)

@@ -6,7 +6,7 @@ from haystack.dataclasses import ChatMessage
 from tests.doubles.fake_generators import FailingGenerator, UnavailableGenerator
 
 from shiguan.llm import reply_cache
-from shiguan.llm.calls import ask_llm, call_generator, is_available, run_to_end
+from shiguan.llm.calls import ask_llm, call_generator, is_available
 from shiguan.llm.reply_cache import ReplyCache
 from shiguan.llm.run import Run, TimeLimits
 
@@ -118,14 +118,3 @@ def test_a_failure_is_not_kept_and_a_broken_file_costs_only_the_cache(tmp_path):
     assert not is_available(ReplyCache(UnavailableGenerator()))
     (tmp_path / "replies.sqlite").write_text("no database" * 100, encoding="utf-8")
     assert texts(ReplyCache(Counting(), path=str(tmp_path)), "x", "x") == ["reply 1", "reply 2"]
-
-
-@pytest.mark.parametrize("settings", [{"size": 0}, {"max_age": 0}])
-def test_limits_must_be_positive(settings):
-    with pytest.raises(ValueError, match="must be positive"):
-        ReplyCache(Counting(), **settings)
-
-
-def test_the_async_twin_gives_the_same():
-    cache = ReplyCache(Counting())
-    assert run_to_end(cache.run_async(PROMPT))["replies"][0].text == cache.run(PROMPT)["replies"][0].text

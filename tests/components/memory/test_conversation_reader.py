@@ -1,6 +1,5 @@
 """The component: a question with what was said before it."""
 
-import asyncio
 from dataclasses import replace
 
 import pytest
@@ -10,7 +9,6 @@ from tests.components.memory.conftest import DocumentEmbedder, TextEmbedder, of
 
 from shiguan.conversations import Turn
 from shiguan.errors import RefusedError, StoreError
-from shiguan.haystack_compat import AsyncPipeline
 from shiguan.llm.source_blocks import render_sources
 from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.memory.summary_tree import SummaryTree
@@ -196,6 +194,8 @@ def test_older_turns_come_as_memory_which_has_no_number(store, reader):
     assert "- What of salt, part 4?" in found["memory"]
     assert "part 5?" not in found["memory"]  # told by the messages already
     assert found["shown"] == []
+    complete = read(reader(), "What did the salt monopoly of Diwu Qi pay by 780?")
+    assert (complete["source"], complete["memory"]) == ("database", "")
 
 
 def test_a_callers_history_counts_instead_and_is_not_kept(store, reader):
@@ -267,21 +267,6 @@ def test_hostile_turns_stay_material(store, reader):
     assert "</sources>" not in said
     assert "[7]" not in said
     assert "</question>" not in read(reader(), COMPLETE)["memory"]
-
-
-async def test_the_async_twin_gives_the_same_in_a_pipeline(store, reader):
-    keep(store, "How did the fire start?", "In a bakery [1].", start=1, fire=1)
-    pipeline = AsyncPipeline()
-    pipeline.add_component("conversation", reader())
-    asked = {"query": LEANING, "filters": of("ours"), "conversation_id": "c"}
-    found = await pipeline.run_async({"conversation": asked})
-    assert found["conversation"] == await asyncio.to_thread(lambda: read(reader()))
-
-
-@pytest.mark.parametrize("budget", [0, -1])
-def test_a_budget_is_positive(reader, budget):
-    with pytest.raises(ValueError, match=f"`token_budget` must be positive, got {budget}"):
-        reader(token_budget=budget)
 
 
 @pytest.mark.parametrize(

@@ -223,16 +223,3 @@ def test_a_real_cross_encoder_scores_and_is_loaded_once_per_process(tiny_model):
     assert scores == sorted(scores, reverse=True)
     assert second.run("salt tax", passages) == result
     assert first._ranker is second._ranker
-
-
-@pytest.mark.parametrize(
-    "inside", [{}, {"type": RANKER}, {"type": RANKER, "init_parameters": {"model": 7}}, {"type": "os.system"}]
-)
-def test_only_haystacks_ranker_with_a_model_is_taken(inside):
-    with pytest.raises(ValueError, match="with the name of a `model`"):
-        BestWindowRanker(inside)
-
-
-def test_a_limit_out_of_range_is_refused():
-    with pytest.raises(ValueError, match="`top_k` must be positive, got 0"):
-        BestWindowRanker(around("any"), top_k=0)

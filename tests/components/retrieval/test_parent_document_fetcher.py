@@ -6,7 +6,6 @@ from haystack.components.preprocessors import HierarchicalDocumentSplitter
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 
 from shiguan.errors import RefusedError
-from shiguan.haystack_compat import AsyncPipeline
 from shiguan.retrieval.parent_document_fetcher import ParentDocumentFetcher
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 
@@ -88,15 +87,6 @@ def test_a_field_of_ones_own_may_name_the_parent_and_then_no_other_counts(store)
     assert fetched(store, document)[0] == ["p1"]
 
 
-async def test_in_an_asynchronous_pipeline_it_gives_the_same(store):
-    children = [child("c1", "p2", 0.9), child("c2", "p1", 0.8)]
-    pipeline = AsyncPipeline()
-    pipeline.add_component("parents", ParentDocumentFetcher(store))
-    found = await pipeline.run_async({"parents": {"documents": children, "filters": TENANT, "top_k": 1}})
-    assert found["parents"] == ParentDocumentFetcher(store).run(children, TENANT, top_k=1)
-    assert [document.id for document in found["parents"]["documents"]] == ["p2"]
-
-
 def test_top_k_of_the_call_overrides_that_of_the_pipeline(store):
     children = [child("c1", "p1", 0.9), child("c2", "p2", 0.8), child("c3", "p3", 0.7)]
     assert fetched(store, *children, top_k=None)[0] == ["p1", "p2", "p3"]
@@ -147,12 +137,6 @@ def test_inputs_are_not_changed(store):
     fetched(store, given)
     assert given.to_dict() == before
     assert "matches" not in store.filter_documents({"field": "id", "operator": "==", "value": "p1"})[0].meta
-
-
-@pytest.mark.parametrize("top_k", [0, -1])
-def test_a_top_k_that_is_not_positive_is_refused(store, top_k):
-    with pytest.raises(ValueError, match=f"`top_k` must be positive, got {top_k}"):
-        ParentDocumentFetcher(store, top_k=top_k)
 
 
 def test_a_store_that_keeps_tenants_apart_is_never_read_without_filters(tmp_path):

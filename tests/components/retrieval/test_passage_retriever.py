@@ -1,6 +1,5 @@
 """The search of a mode as one component: over Haystack's own parts, and over the embedded store."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -58,11 +57,6 @@ def test_passages_come_from_words_and_from_vectors_over_haystacks_own_parts(part
     # Salt is first by words and second by vectors, the wall first by vectors: 1/61 + 1/62 before 1/61.
     assert [document.id for document in found["documents"]] == ["salt", "wall"]
     assert found["documents"][0].content == "The salt monopoly paid. More."
-
-
-async def test_the_async_twin_gives_the_same(parts):
-    one = PassageRetriever(**parts)
-    assert await one.run_async("salt") == one.run("salt") == await asyncio.to_thread(one.run, "salt")
 
 
 def test_without_an_embedding_words_alone_are_searched_with_a_warning(parts):

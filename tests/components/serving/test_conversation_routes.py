@@ -1,20 +1,13 @@
 """Conversations at the server: kept under the key's tenant, and told to nobody else."""
 
 import json
-import random
-import re
-from contextlib import suppress
-from urllib.parse import quote
 
 import pytest
 from tests.doubles.asgi_caller import AsgiCall
 from tests.doubles.served_app import served_app
 from tests.doubles.small_library import TENANT, small_library
 
-from shiguan.conversations import Turn
-from shiguan.engine.loading import load_pipeline
-from shiguan.errors import RefusedError
-from shiguan.serving.engine import Engine, current_engine, use_engine
+from shiguan.serving.engine import Engine, use_engine
 from shiguan.serving.keys import KeyFile
 from shiguan.serving.openai_routes import router as openai_router
 from shiguan.serving.rag_routes import router as rag_router
@@ -113,98 +106,3 @@ async def test_the_openai_route_takes_the_id_in_the_body_or_a_header(server):
         assert (status, json.loads(told)["shiguan"]["conversation_id"]) == (200, "chat")
     _, told = await server("GET", f"{PLACE}/chat")
     assert [turn["question"] for turn in json.loads(told)["turns"]] == [QUESTION, FOLLOW_UP]
-
-
-WORDS = {TENANT: "amber", "b": "birch"}
-# What only one of the two tenants has said or has in its library.
-OWN = {TENANT: r"amber\d|Yang Yan|Diwu Qi|潼关", "b": r"birch\d|Li Mi"}
-SHARED, INVALID = ("both-1", "both-2", "用户"), ("..", "a b", "x" * 129, "-x")
-ASKED = (
-    "What have we talked about so far?",
-    "And where does it lie?",
-    "What of the amber, and what of the birch?",
-    "Who proposed the two-tax reform?",
-    "What did the other tenant say before?",
-)
-
-
-def found_of(tenant, told):
-    return len(re.findall(OWN[tenant], told))
-
-
-@pytest.mark.slow
-async def test_random_requests_of_two_tenants_see_nothing_of_each_other(server, settings):  # noqa: C901
-    """Four thousand calls of every door of the engine, with ids of one's own, of the other's, of both and of nobody's."""
-    chance = random.Random(1416)
-    store = current_engine().conversations.store
-    reader = load_pipeline("embedded", "simple", data_dir=settings.folder).get_component("conversation")
-    filters = {one: {"operator": "AND", "conditions": [meta("tenant_id", one)]} for one in WORDS}
-    passages = {one: [doc.id for doc in reader.document_store.filter_documents(filters[one])] for one in WORDS}
-    ids = {one: [*SHARED, *(f"{word}-{at}" for at in range(4))] for one, word in WORDS.items()}
-    seen = {"own": 0, "leaked": 0, "passages": 0, "fragments": 0}
-
-    def say(tenant, name):
-        mark = f"{WORDS[tenant]}{chance.randrange(10_000)}"
-        turn = Turn(f"What of the {mark}?", f"The {mark} lies in a vault.", chance.choice(["database", "both"]))
-        store.append(tenant, name, turn)
-
-    def told(tenant, text):
-        seen["own"] += found_of(tenant, text)
-        seen["leaked"] += found_of("b" if tenant == TENANT else TENANT, text)
-
-    for tenant, names in ids.items():
-        for name in names * 4:
-            say(tenant, name)
-        for name in names:
-            reader.summary_tree.add_missing(store, tenant, name)
-    everybodys = [*ids[TENANT], *ids["b"], *INVALID, "nobodys"]
-    for _ in range(4_000):
-        tenant, name = chance.choice(list(WORDS)), chance.choice(everybodys)
-        other, who, place = ("b" if tenant == TENANT else TENANT), (tenant, "write"), f"{PLACE}/{quote(name, safe='')}"
-        match chance.choices(range(8), weights=[4, 6, 2, 1, 4, 12, 6, 2])[0]:
-            case 0:
-                told(tenant, (await server("GET", PLACE, who=who))[1])
-            case 1:
-                form = chance.choice(["", "/export"])
-                told(tenant, (await server("GET", f"{place}{form}", who=who))[1])
-            case 2:
-                title = f"{WORDS[tenant]}{chance.randrange(10_000)}"
-                told(tenant, (await server("PATCH", place, {"title": title}, who=who))[1])
-            case 3:
-                told(tenant, (await server("DELETE", place, who=who))[1])
-            case 4:
-                say(tenant, chance.choice(ids[tenant]))
-            case 5:
-                conditions = [*filters[tenant]["conditions"], *chance.choice([[], filters[other]["conditions"]])]
-                own = chance.choice([filters[tenant], {"operator": "AND", "conditions": conditions}])
-                with suppress(RefusedError):
-                    read = reader.run(chance.choice(ASKED), own, conversation_id=name)
-                    ended = read.get("outcome")
-                    recalled = [*(ended.texts if ended else ()), read.get("memory", "")]
-                    seen["fragments"] += any(recalled)
-                    told(tenant, repr([recalled, read.get("summary"), read.get("history"), read.get("messages")]))
-            case 6:
-                passage, own = chance.choice(passages[chance.choice([tenant, other])]), f"{WORDS[tenant]}-read"
-                thread = {"sent": True, "language": "en", "read": [{"number": 1, "id": passage}]}
-                store.append(tenant, own, Turn("Who?", "He.", meta={"status": "answered", "thread": thread}))
-                read = reader.run(QUESTION, filters[tenant], conversation_id=own)
-                store.delete(tenant, own)
-                shown = [one for one in read["shown"] if one.content]
-                assert bool(shown) == (passage in passages[tenant])
-                seen["passages"] += len(shown)
-                told(tenant, repr([shown, [message.text for message in read["messages"]]]))
-            case _ if chance.random() < 0.5:
-                body = {"query": chance.choice(ASKED), "conversation_id": name}
-                status, answer = await server("POST", "/api/v1/rag/query", body, who=who)
-                assert status == (422 if name in INVALID else 200), answer
-                told(tenant, answer)
-            case _:
-                read = reader.run(QUESTION, filters[tenant], conversation_id=chance.choice(everybodys[:-5]))
-                told(tenant, repr([read["history"], read["messages"], read["summary"]]))
-    assert seen["leaked"] == 0
-    assert seen["own"] > 5_000
-    assert min(seen["passages"], seen["fragments"]) > 200
-
-
-def meta(field, value):
-    return {"field": f"meta.{field}", "operator": "==", "value": value}

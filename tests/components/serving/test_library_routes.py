@@ -113,17 +113,6 @@ async def test_a_search_can_be_limited_to_a_source_and_a_section(server):
     assert "There is no section `The Plague`" in body
 
 
-async def test_a_question_can_name_sources_and_sections(server):
-    asked = {"query": "Who proposed the two-tax reform?", "mode": "simple"}
-    everywhere = await read(server, "/api/v1/rag/query", body=asked)
-    assert everywhere["documents"][0]["source"] == "tax.txt"
-    only = await read(server, "/api/v1/rag/query", body={**asked, "sources": ["salt.txt"]})
-    assert {one["source"] for one in only["documents"]} <= {"salt.txt"}
-    status, body = await server("/api/v1/rag/query", body={**asked, "sections": ["No such"]})
-    assert status == 400
-    assert json.loads(body)["detail"].startswith("There is no section `No such`")
-
-
 async def test_a_text_is_checked_at_once_and_as_a_stream(server):
     text = "It says “An Lushan rose at Fanyang in 755”. The war ended in 763. And “An Lushan rose at Fanyang in 756”."
     found = await read(server, "/api/v1/verify", body={"text": text})

@@ -7,8 +7,6 @@ from prometheus_client import generate_latest
 
 from shiguan.serving import telemetry
 
-JSON = {"Content-Type": "application/json"}
-
 
 def count(name, **labels):
     return telemetry.REGISTRY.get_sample_value(name, labels) or 0.0
@@ -163,12 +161,6 @@ async def test_a_body_is_bounded_with_and_without_a_length(gated, body, headers,
     if status == 413:
         assert call.error["type"] == "payload_too_large"
         assert "2,048" in call.error["message"]
-
-
-async def test_a_json_body_that_is_too_large_in_parts_is_413(gated):
-    parts = [b'{"query": "', b"x" * 4000, b'"}']
-    call = await gated(max_body_bytes=2048).call("/ask", body=parts, headers=JSON).done()
-    assert (call.status, call.error["type"]) == (413, "payload_too_large")
 
 
 async def test_a_body_that_never_ends_is_given_up(gated):

@@ -23,13 +23,6 @@ def test_every_setting_stands_in_the_example_file_with_its_words():
             assert f"# {variable}={shown}" in example, variable
 
 
-def test_without_variables_the_documented_limits_hold():
-    settings = ServingSettings.from_environment({})
-    assert settings.max_in_flight == 200
-    assert settings.request_timeout == 60
-    assert settings.cors_origins == ()
-
-
 def test_variables_are_read_and_an_empty_one_is_none():
     settings = ServingSettings.from_environment(
         {"SHIGUAN_MAX_IN_FLIGHT": "7", "SHIGUAN_DATA_DIR": "/srv/x", "SHIGUAN_REQUEST_TIMEOUT": "", "OTHER": "1"}

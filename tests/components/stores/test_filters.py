@@ -98,6 +98,9 @@ def test_documents_come_back_as_they_were_written(store, meta):
     assert found.content == "x"
 
 
+FIRST, LAST = ({"field": "n", "operator": "==", "value": number} for number in (1, 3))
+
+
 @pytest.mark.parametrize(
     ("condition", "found"),
     [
@@ -106,11 +109,26 @@ def test_documents_come_back_as_they_were_written(store, meta):
         ({"field": "section", "operator": "==", "value": "一"}, ["1", "2"]),
         ({"field": "section", "operator": "in", "value": ["二", "x"]}, ["1"]),
         ({"field": "section", "operator": "!=", "value": "二"}, ["2", "3"]),
+        ({"field": "section", "operator": "not in", "value": ["二", "x"]}, ["2", "3"]),
+        ({"field": "n", "operator": "<", "value": 2}, ["1"]),
+        ({"field": "n", "operator": "<=", "value": 2}, ["1", "2"]),
+        ({"field": "n", "operator": ">", "value": 2}, ["3"]),
+        ({"field": "n", "operator": ">=", "value": 2}, ["2", "3"]),
+        ({"operator": "OR", "conditions": []}, []),
+        ({"operator": "OR", "conditions": [FIRST, LAST]}, ["1", "3"]),
+        ({"operator": "AND", "conditions": [FIRST, LAST]}, []),
+        ({"operator": "NOT", "conditions": [FIRST, LAST]}, ["1", "2", "3"]),
+        ({"operator": "NOT", "conditions": [FIRST]}, ["2", "3"]),
     ],
 )
-def test_true_equals_no_number_and_any_element_of_a_list_may_match(store, condition, found):
+def test_a_filter_finds_what_meets_it(store, condition, found):
+    """True is no number, and of a list any element may match."""
     store.delete_all_documents()
-    metas = [{"yes": True, "section": ["一", "二"]}, {"yes": False, "section": ["一"]}, {"yes": 1}]
+    metas = [
+        {"yes": True, "section": ["一", "二"], "n": 1},
+        {"yes": False, "section": ["一"], "n": 2},
+        {"yes": 1, "n": 3},
+    ]
     store.write_documents([Document(id=str(at), meta=meta) for at, meta in enumerate(metas, start=1)])
     assert sorted(store.list_ids(condition)) == found
 

@@ -1,15 +1,12 @@
 import math
 
 import pytest
-from haystack import Pipeline
 from haystack.dataclasses import Document
-from haystack.document_stores.in_memory import InMemoryDocumentStore
 from haystack.errors import FilterError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shiguan.errors import RefusedError
-from shiguan.haystack_compat import AsyncPipeline
 from shiguan.stores.embedded.qdrant_edge_bm25_retriever import QdrantEdgeBM25Retriever
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.stores.embedded.qdrant_edge_embedding_retriever import QdrantEdgeEmbeddingRetriever
@@ -273,14 +270,6 @@ def test_top_k_is_for_this_call(filled):
             QdrantEdgeEmbeddingRetriever(filled).run([1.0, 0.0], ALL, top_k=wrong)
 
 
-@pytest.mark.parametrize("retriever", [QdrantEdgeBM25Retriever, QdrantEdgeEmbeddingRetriever])
-def test_wrong_parameters_are_refused(store, retriever):
-    with pytest.raises(ValueError, match="`top_k` must be positive, got 0"):
-        retriever(store, top_k=0)
-    with pytest.raises(ValueError, match="InMemoryDocumentStore"):
-        retriever(InMemoryDocumentStore())
-
-
 @pytest.mark.parametrize("embedding", [[1.0], [1.0, float("inf")], [[1.0, 0.0]]])
 def test_a_question_whose_embedding_does_not_fit_is_refused(filled, embedding):
     with pytest.raises(ValueError, match="question's embedding"):
@@ -330,26 +319,6 @@ def test_fields_named_in_the_store_are_searched_too(tmp_path):
         assert ids(retriever.run(query, ALL)) == ["a"]
     assert ids(retriever.run("hidden", ALL)) == []
     store.close()
-
-
-@pytest.mark.parametrize("kind", [Pipeline, AsyncPipeline])
-def test_both_live_in_pipelines_and_come_back_from_yaml(filled, kind):
-    pipeline = kind()
-    pipeline.add_component("words", QdrantEdgeBM25Retriever(filled, top_k=9))
-    pipeline.add_component("vectors", QdrantEdgeEmbeddingRetriever(filled, top_k=7))
-    again = kind.loads(pipeline.dumps())
-    assert again.dumps() == pipeline.dumps()
-    words, vectors = again.get_component("words"), again.get_component("vectors")
-    assert (words.top_k, vectors.top_k) == (9, 7)
-    result = again.run(
-        {
-            "words": {"query": "army", "filters": tenant("one")},
-            "vectors": {"query_embedding": [0.0, 1.0], "filters": tenant("two")},
-        }
-    )
-    assert ids(result["words"]) == ["a", "b"]
-    assert ids(result["vectors"]) == ["c"]
-    assert result["vectors"]["documents"][0].content is None
 
 
 @pytest.mark.parametrize("name", ["Guō Zǐyí", "Guo1 Zi3yi2", "Kuo Tzu-i", "Guo Zi-yi"])

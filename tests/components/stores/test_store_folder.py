@@ -47,33 +47,6 @@ def test_the_folder_comes_from_the_path_or_the_environment(tmp_path, monkeypatch
     assert "shiguan" in store.folder.parts
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"name": ""},
-        {"name": "../x"},
-        {"name": "a/b"},
-        {"embedding_dim": 0},
-    ],
-)
-def test_wrong_parameters_are_refused_with_their_value(wrong):
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        QdrantEdgeDocumentStore(**wrong)
-
-
-def test_parameters_round_trip(tmp_path):
-    parameters = {
-        "name": "x",
-        "path": str(tmp_path),
-        "embedding_dim": 7,
-        "embedding_model": "some/model",
-        "bm25_fields": ["title"],
-    }
-    data = QdrantEdgeDocumentStore(**parameters).to_dict()
-    assert data["init_parameters"] == parameters
-    assert QdrantEdgeDocumentStore.from_dict(data).to_dict() == data
-
-
 def test_documents_outlive_the_store_object(tmp_path):
     written, folder = documents(700), tmp_path / "数据 folder"
     store = make(folder)

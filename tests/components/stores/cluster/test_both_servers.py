@@ -121,11 +121,6 @@ def test_passages_are_deleted_by_id_and_by_filter(store):
         store.delete_by_filter({})
 
 
-async def test_the_asynchronous_twins_read_and_write_the_same(store):
-    assert await store.write_documents_async([child(1)], ALL) == 1
-    assert store.count_documents() == 1
-
-
 def test_a_server_that_is_away_is_named_without_its_password(name, monkeypatch):
     monkeypatch.setenv(f"SHIGUAN_{name.upper()}_URL", "http://elastic:geheim@127.0.0.1:9")
     with pytest.raises(StoreUnavailableError) as error:
@@ -165,23 +160,6 @@ def test_the_key_is_sent_and_a_wrong_one_is_named(name, server, monkeypatch):
     again = type(store).from_dict(data)
     assert again.to_dict() == data
     assert (again.index, again.keyword_fields) == ("children", ["colour"])
-
-
-@pytest.mark.parametrize(
-    ("kind", "parameters", "message"),
-    [
-        (ElasticsearchStore, {"index": "Children"}, "lower-case"),
-        (ElasticsearchStore, {"index": "_children"}, "lower-case"),
-        (ElasticsearchStore, {"index": "a b"}, "lower-case"),
-        (ElasticsearchStore, {"index": "c", "shards": 0}, "shards"),
-        (QdrantStore, {"index": "", "embedding_dim": 3}, "collection name"),
-        (QdrantStore, {"index": "a/b", "embedding_dim": 3}, "collection name"),
-        (QdrantStore, {"index": "c", "embedding_dim": 0}, "embedding_dim"),
-    ],
-)
-def test_bad_parameters_are_refused(kind, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        kind(**parameters)
 
 
 def test_a_wrong_password_in_the_address_is_looked_for_there(name, server, monkeypatch):

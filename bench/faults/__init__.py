@@ -1,0 +1,1 @@
+"""Faults of one line, and the tests that catch them."""
