@@ -7,8 +7,9 @@ from typing import Any
 from haystack import Document
 from haystack.document_stores.types import DocumentStore
 
+from shiguan.reading.question import read_question
 from shiguan.tenants import all_of, during
-from shiguan.text.asked_times import AskedTimes, asked_times
+from shiguan.text.asked_times import AskedTimes
 from shiguan.text.passages import SharedDocument
 from shiguan.text.times import When, times_in
 
@@ -31,7 +32,7 @@ def prefer_dates(
     They are added where the question asks only about a time: 《资治通鉴》在建元元年正月记载了什么？ Nothing changes for
     a library that was ingested before times were stored.
     """
-    asked = asked_times(query)
+    asked = read_question(query).times
     if not asked.times:
         return documents
     best = max((document.score or 0.0 for document in documents), default=0.0) or 1.0
