@@ -71,17 +71,18 @@ class LanguageBalancer:
         """
         best: dict[str, float] = {}
         for document in nearest or []:
-            language = _language(document)
+            language = str(document.meta.get("language"))
             best[language] = max(best.get(language, 0.0), Passage(document).cosine)
         most = max(best.values(), default=0.0)
+        languages = [str(document.meta.get("language")) for document in documents]
         weights = {
-            language: (best.get(language, most) / most) ** _FALL if most > 0 else 1.0
-            for language in map(_language, documents)
+            language: (best.get(language, most) / most) ** _FALL if most > 0 else 1.0 for language in set(languages)
         }
         asked = read_question(query)
         if asked.language in weights:
             weights[asked.language] *= math.exp(-self._lacking(asked, filters) / _STEP)
-        weighted = [rescored(each, (each.score or 0.0) * weights[_language(each)]) for each in documents]
+        pairs = zip(documents, languages, strict=True)
+        weighted = [rescored(each, (each.score or 0.0) * weights[language]) for each, language in pairs]
         weighted.sort(key=lambda document: (-(document.score or 0.0), document.id))
         return {
             "documents": prefer_dates(query, weighted, self.document_store, filters),
@@ -109,7 +110,3 @@ class LanguageBalancer:
         known = self.document_store.known_terms(asked, into, filters)  # type: ignore[attr-defined]
         known |= {term for name in heard_names(question.string, known) for term in terms(name)}
         return covered(question.weights, question.with_translated(known, into))
-
-
-def _language(document: Document) -> str:
-    return str(document.meta.get("language"))
