@@ -43,7 +43,7 @@ from shiguan.evaluation.json_lines import read_json_lines
 from shiguan.evaluation.provenance import TENANT, ingest_corpus
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.models.token_counter import TokenCounter
-from shiguan.text.dictionary import translated_terms
+from shiguan.reading.question import read_question
 from shiguan.text.languages import detect_language
 from shiguan.text.sentences import sentence_spans
 from shiguan.text.terms import question_subject
@@ -83,7 +83,7 @@ class ReaderCase:
         """Say what the model knows of it."""
         language = detect_language(self.text)
         other = "zh" if language != "zh" else "en"
-        translated = self.translation or " ".join(translated_terms(self.text, language, other))
+        translated = self.translation or " ".join(read_question(self.text).translated_terms(other))
         wordings = {"none": [], "keywords": [keywords(self.text)], "translation": []}[wording]
         return Script(
             sides=self.sides,

@@ -26,7 +26,7 @@ from shiguan.memory.conversation_reader import route_question
 from shiguan.memory.unsearched import unsearched_answer
 from shiguan.query.query_analyzer import analyse_question
 from shiguan.query.sub_questions import read_plan
-from shiguan.text.asked_times import asked_times
+from shiguan.reading.question import Question
 from shiguan.text.dates import find_dates
 from shiguan.text.follow_ups import salient_terms
 from shiguan.text.languages import detect_language
@@ -154,8 +154,8 @@ CASES = {
         f"{name} {unit!r}": (function, text(unit), 1_000)
         for name, function in {
             "question": checked_question, "analysis": analyse_question, "route": lambda one: route_question(one, TURNS),
-            "unsearched": lambda one: unsearched_answer(one, "en"), "times": asked_times, "quantities": quantities,
-            "library": lambda one: (asks_for_books(one), asked_chapter(one)), "names": getattr(names_of, "__wrapped__", names_of), "pinyin": names_in_pinyin,
+            "unsearched": lambda one: unsearched_answer(one, "en"), "times": lambda one: Question(one).times, "quantities": quantities,
+            "library": lambda one: (asks_for_books(one), asked_chapter(one)), "names": names_of, "pinyin": names_in_pinyin,
         }.items()
         for unit in ("哈", "一", "第一章", "chapter 1 ", "what we ", "in a ", "who was the brother of the ", "G. ", "1,", "755年", "and how ")
     },

@@ -23,8 +23,8 @@ from shiguan.claims.claims import split_claims
 from shiguan.errors import EndpointError, RefusedError, ShiguanError, StoreUnavailableError
 from shiguan.llm.calls import Outcome, blocking, budget_allows, call_generator, warm_up_generator
 from shiguan.models.token_counter import TokenCounter
+from shiguan.reading.text import read_text
 from shiguan.serialization import Serializable
-from shiguan.text.languages import detect_language
 
 logger = logging.getLogger(__name__)
 
@@ -129,7 +129,7 @@ class ToolAgent(Serializable):
         :raises RefusedError: If a tool was to read documents without a tenant.
         """
         self.warm_up()
-        ours = {"filters": filters, "language": language or detect_language(query)}
+        ours = {"filters": filters, "language": language or read_text(query).language}
         settings = {"generation_kwargs": generation_kwargs} if generation_kwargs else {}
         research = _Research(self, list(messages), list(documents), ours, settings, streaming_callback)
         try:

@@ -9,12 +9,14 @@ from typing import Final
 
 from haystack import Document
 
-from shiguan.text.dictionary import TRANSLATED, with_translated
-from shiguan.text.languages import detect_language, has_han
+from shiguan.reading.passage import Passage
+from shiguan.reading.question import Question, read_question
+from shiguan.reading.text import read_text
+from shiguan.text.dictionary import TRANSLATED
+from shiguan.text.languages import has_han
 from shiguan.text.names import heard_names, sounds_of_text
-from shiguan.text.passages import ALL_EMBEDDED, terms_of
-from shiguan.text.sentences import sentence_spans
-from shiguan.text.terms import covered, question_weights, terms
+from shiguan.text.passages import ALL_EMBEDDED
+from shiguan.text.terms import covered, terms
 
 MOST_QUOTED = 3
 """How many quotations there are at most; as many passages are read to estimate whether they answer."""
@@ -136,10 +138,10 @@ def probability(question: str, documents: Sequence[Document], nearest: Sequence[
     # If the first passage is not among the nearest and others wait for their vectors, it may have none yet: then what
     # is nearest says nothing about it. Where all have theirs it is far from the question, which says much.
     waiting = not (nearest and nearest[0].meta.get(ALL_EMBEDDED))
-    if waiting and all(documents[0].id != str(child.meta.get("parent_id") or child.id) for child in nearest):
+    if waiting and all(documents[0].id != Passage(child).parent_id for child in nearest):
         fitted = FITTED_BY_WORDS.probability(signals_of(question, documents, []))
     else:
-        across = {detect_language(question), _language(documents[0])} == TRANSLATED
+        across = {read_text(question).language, Passage(documents[0]).language} == TRANSLATED
         fitted = (FITTED_ACROSS if across else FITTED).probability(signals_of(question, documents, nearest))
     return min(fitted, highest_probability(question, documents))
 
@@ -153,55 +155,51 @@ def highest_probability(question: str, documents: Sequence[Document]) -> float:
 
 def signals_of(question: str, documents: Sequence[Document], nearest: Sequence[Document]) -> Signals:
     """Read the signals from the passages, best first, and from the children nearest by their vectors."""
-    weights = question_weights(question)
-    language = detect_language(question)
-    read = documents[:MOST_QUOTED]
-    first = _language(read[0]) if read else language
+    asked = read_question(question)
+    weights, language = asked.weights, asked.language
+    shown = [Passage(document) for document in documents[:MOST_QUOTED]]
+    first = shown[0].language if shown else language
     across = first != language
     cosines: dict[str, float] = {}
     within: dict[str, float] = {}
     in_first: dict[str, float] = {}
-    for child in nearest:
-        parent, child_language = str(child.meta.get("parent_id") or child.id), str(child.meta.get("language"))
-        cosine_of_child = child.meta.get("raw_score", child.score) or 0.0
-        cosines[parent] = max(cosines.get(parent, 0.0), cosine_of_child)
-        within[child_language] = max(within.get(child_language, 0.0), cosine_of_child)
+    for child in map(Passage, nearest):
+        parent, child_language, near = child.parent_id, str(child.document.meta.get("language")), child.cosine
+        cosines[parent] = max(cosines.get(parent, 0.0), near)
+        within[child_language] = max(within.get(child_language, 0.0), near)
         if across and child_language == first:
-            in_first[parent] = max(in_first.get(parent, 0.0), cosine_of_child)
+            in_first[parent] = max(in_first.get(parent, 0.0), near)
     highest = max(cosines.values(), default=0.0)
     cosine = within.get(first, highest)
-    words = [terms_of(document) for document in read]
+    words = [passage.words for passage in shown]
     known = set[str]().union(*words)
-    for other in {_language(document) for document in read} - {language}:
-        known = with_translated(known, question, language, other)
-    widest = max(range(len(read)), key=lambda at: covered(weights, words[at]), default=0)
+    for other in {passage.language for passage in shown} - {language}:
+        known = asked.with_translated(known, other)
+    widest = max(range(len(shown)), key=lambda at: covered(weights, words[at]), default=0)
     return Signals(
         cosine=cosine + _BETWEEN_LANGUAGES if cosine and across else cosine,
         coverage=covered(weights, known),
-        agreement=cosines.get(read[widest].id, 0.0) / highest if read and highest else 0.0,
+        agreement=cosines.get(shown[widest].document.id, 0.0) / highest if shown and highest else 0.0,
         chinese=float(has_han(question)),
-        same_language=float(bool(read) and not across),
+        same_language=float(bool(shown) and not across),
         language_gap=highest - within.get(first, highest),
-        matched_coverage=_matched_coverage(question, read[0], language, first) if across else 0.0,
+        matched_coverage=_matched_coverage(asked, shown[0], first) if across else 0.0,
         lead=_lead(in_first.values()),
     )
 
 
-def _matched_coverage(question: str, passage: Document, language: str, other: str) -> float:
+def _matched_coverage(question: Question, passage: Passage, other: str) -> float:
     """Return the share of a question's words that the matched places of a passage in another language have."""
     text = _matched_text(passage)
-    heard = heard_names(question, frozenset(sounds_of_text(text)))
-    known = with_translated(
-        {*terms(text), *(term for name in heard for term in terms(name))}, question, language, other
-    )
-    return covered(question_weights(question), known)
+    heard = heard_names(question.string, frozenset(sounds_of_text(text)))
+    known = question.with_translated({*terms(text), *(term for name in heard for term in terms(name))}, other)
+    return covered(question.weights, known)
 
 
-def _matched_text(passage: Document) -> str:
+def _matched_text(passage: Passage) -> str:
     """Return the places of a passage that the retrieval matched; the whole passage where it did not say."""
-    text, offset = passage.content or "", (passage.meta.get("cut") or [0])[0]
-    matches = [match for match in passage.meta.get("matches") or [] if isinstance(match, dict)]
-    places = (text[max(0, match["start"] - offset) : max(0, match["end"] - offset)] for match in matches)
+    text = passage.text.string
+    places = (text[max(0, start) : max(0, end)] for start, end, _ in passage.matches)
     return "\n".join(filter(None, places)) or text
 
 
@@ -215,9 +213,9 @@ def _denies_alone(question: str, documents: Sequence[Document]) -> bool:
     """Return whether a question denies something, and no two sentences with most of its words deny anything."""
     if not _DENIES.search(question):
         return False
-    weights, pairs = question_weights(question), dict[str, float]()
+    weights, pairs = read_question(question).weights, dict[str, float]()
     for text in (document.content or "" for document in documents[:MOST_QUOTED]):
-        spans = sentence_spans(text)
+        spans = read_text(text).sentences
         for (start, _), (_, end) in zip(spans, spans[1:] or spans, strict=False):
             pairs[text[start:end]] = covered(weights, terms(text[start:end]))
     most = _MOST_WORDS * max(pairs.values(), default=0.0)
@@ -229,7 +227,3 @@ def _asks_in_other_money(question: str, documents: Sequence[Document]) -> bool:
     asked = [f"{name}|{sign}" for name, sign in _MONEY.items() if re.search(_ASKED_IN + name, question, re.IGNORECASE)]
     text = "\n".join(document.content or "" for document in documents)
     return any(not re.search(money, text, re.IGNORECASE) for money in asked)
-
-
-def _language(document: Document) -> str:
-    return str(document.meta.get("language") or detect_language(document.content or ""))

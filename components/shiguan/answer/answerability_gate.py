@@ -7,7 +7,7 @@ from haystack import Document, component, logging
 from shiguan.answer.answerability import probability
 from shiguan.answer.question_names import near_names
 from shiguan.llm.calls import Outcome
-from shiguan.text.dates import find_dates
+from shiguan.reading.question import read_question
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class AnswerabilityGate:
         """
         confidence = round(probability(query, documents, nearest or []), 4)
         warnings = near_names(query, documents)
-        warnings += [f"{date.label} does not exist: {date.fault}." for date in find_dates(query) if date.fault]
+        warnings += [f"{date.label} does not exist: {date.fault}." for date in read_question(query).dates if date.fault]
         logger.debug("The passages answer with probability {confidence}", confidence=confidence)
         read = any("number" in document.meta for document in documents)
         unlikely = confidence_threshold is not None and confidence < confidence_threshold and not read

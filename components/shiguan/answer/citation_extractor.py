@@ -18,7 +18,7 @@ from shiguan.claims.nearness import ClaimMatcher
 from shiguan.llm.calls import Outcome, no_answer_error
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.run import check_in_thread, current_run
-from shiguan.text.languages import detect_language
+from shiguan.reading.text import read_text
 
 _COPIED = ("model", "usage", "finish_reason", "prompt", "prompt_hash", "prompt_layers", "prompt_rendered", "grounding")
 
@@ -117,7 +117,7 @@ class CitationExtractor:
             `warnings` lists what was removed or could not be supported.
         :raises AnswerError: If a reply has no text: that is a failure of the model, not an answer.
         """
-        language = language or detect_language(query)
+        language = language or read_text(query).language
         documents = list(documents or [])
         # In a pipeline they come in a list of what each sender sent.
         given = [one for some in replies for one in (some if isinstance(some, list) else [some])]

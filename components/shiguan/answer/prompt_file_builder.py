@@ -33,7 +33,7 @@ from shiguan.llm.prompts import (
     read_profile,
 )
 from shiguan.llm.source_blocks import neutral_text
-from shiguan.text.languages import detect_language
+from shiguan.reading.text import read_text
 
 # What is made harmless and may be left out.
 _TEXTS = frozenset(("character", "goal", "instructions", "memory"))
@@ -191,7 +191,7 @@ class PromptFileBuilder:
         profile = self._profile if named is None else read_profile(named)
         analysis, parts = kwargs.get("analysis") or {}, kwargs.get("sub_answers") or []
         layers = self._chosen_layers(kwargs, analysis, profile)
-        language = str(kwargs.get("language") or detect_language(str(kwargs.get("query") or "")))
+        language = str(kwargs.get("language") or read_text(str(kwargs.get("query") or "")).language)
         texts = {name: neutral_text(kwargs.get(name) or "").strip() for name in ("character", "instructions", "memory")}
         feedback = attempt.feedback if attempt else kwargs.get("feedback") or ""
         inserted = texts | {

@@ -9,11 +9,12 @@ from haystack import Document
 from haystack.document_stores.types import DocumentStore
 
 from shiguan.answer.answerability import MOST_QUOTED
+from shiguan.reading.passage import Passage
+from shiguan.reading.text import read_text
 from shiguan.tenants import TermStore
 from shiguan.text.dictionary import dictionary_words
-from shiguan.text.languages import HAN, detect_language, fold_han, has_han
+from shiguan.text.languages import HAN, fold_han, has_han
 from shiguan.text.names import foreign_names, looks_like_name, reading
-from shiguan.text.passages import passage_text, terms_of
 from shiguan.text.terms import terms
 
 _HAN_RUN = re.compile(f"[{HAN}]{{2,}}")
@@ -47,14 +48,14 @@ def absent_names(
 
     None is returned where what is shown is in a language that may have a name in a form that is not known here.
     """
-    language = detect_language(question)
+    language = read_text(question).language
     searched = _READ if language in _IN_HAN else frozenset({language})
     # Passages after those that are shown may be in any language of the library.
     shown = {str(passage.meta.get("language", language)) for passage in passages[:MOST_QUOTED]}
     if not isinstance(store, TermStore) or not shown <= searched:
         return []
     named = {name: own for name, own in _names_by_terms(question).items() if own}
-    read = set[str]().union(*map(terms_of, passages)) if named else set()
+    read = set[str]().union(*(Passage(each).words for each in passages)) if named else set()
     names = {name: own for name, own in named.items() if read.isdisjoint(own)}
     asked = {term for own in names.values() for term in own}
     known = set[str]().union(*(store.known_terms(asked, each, filters) for each in searched)) if names else set()
@@ -78,7 +79,9 @@ def _names_by_terms(question: str) -> dict[str, list[str]]:
 def _near(question: str, passages: Sequence[Document]) -> dict[str, str]:
     if not has_han(question) and not foreign_names(question, set()):
         return {}
-    text, known = "\n".join(map(passage_text, passages)), set[str]().union(*map(terms_of, passages))
+    read_as = list(map(Passage, passages))
+    text = "\n".join(f"{passage.headings} {passage.text.string}" for passage in read_as)
+    known = set[str]().union(*(passage.words for passage in read_as))
     return dict([*_latin(question, text, known), *_han(fold_han(question), text, known)])
 
 

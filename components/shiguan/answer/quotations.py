@@ -12,16 +12,15 @@ from haystack import Document
 from shiguan.answer.answerability import MOST_QUOTED
 from shiguan.claims.citations import cited_place
 from shiguan.llm.source_blocks import neutral_attribute
+from shiguan.reading.passage import Passage
+from shiguan.reading.question import read_question
+from shiguan.reading.text import Text, read_text
 from shiguan.resources import read_patterns
-from shiguan.text.dictionary import translated_terms
-from shiguan.text.languages import detect_language, fold_han
+from shiguan.text.languages import fold_han
 from shiguan.text.library_questions import AskedChapter
-from shiguan.text.passages import shingles, similarity
+from shiguan.text.passages import similarity
 from shiguan.text.places import place_of
-from shiguan.text.quantities import quantities
-from shiguan.text.questions import has_shape, question_shapes
-from shiguan.text.sentences import sentence_spans
-from shiguan.text.terms import covered, is_wide, question_weights, rarity, size_of, terms
+from shiguan.text.terms import covered, is_wide, rarity, size_of, terms
 
 Span = tuple[int, int]
 
@@ -59,7 +58,7 @@ class Quotation:
 
     def citation(self, confidence: float) -> dict[str, Any]:
         """Write it as a citation of the answer object, with positions in the stored parent."""
-        offset = (self.document.meta.get("cut") or [0])[0]
+        offset = Passage(self.document).offset
         # A window may begin a page before its sentence.
         page = place_of(self.document.meta, self.document.content or "", self.sentence, offset).get("page")
         return {
@@ -122,7 +121,7 @@ def chapter_outline(documents: Sequence[Document], chapter: AskedChapter) -> lis
     found = []
     for document in chosen[:_LONGEST_OUTLINE]:
         text, headings = document.content or "", document.meta["section"]
-        spans = [span for span in sentence_spans(text) if text[slice(*span)].strip("# \n") not in headings]
+        spans = [span for span in read_text(text).sentences if text[slice(*span)].strip("# \n") not in headings]
         if spans:
             first = next((span for span in spans if size_of(text[slice(*span)]) >= _TELLING), spans[0])
             found.append(Quotation(document, first, first, ()))
@@ -131,26 +130,24 @@ def chapter_outline(documents: Sequence[Document], chapter: AskedChapter) -> lis
 
 def _weights_in(language: str, question: str) -> dict[str, float]:
     """Weigh the words of a question, and for passages in another language their translations."""
-    translated = translated_terms(question, detect_language(question), language)
-    return {term: weight * rarity(term) for term, weight in translated.items()} | question_weights(question)
+    asked = read_question(question)
+    translated = asked.translated_terms(language)
+    return {term: weight * rarity(term) for term, weight in translated.items()} | asked.weights
 
 
 def _matches(
     document: Document, weights: Mapping[str, float], introduces: re.Pattern[str] | None
 ) -> list[tuple[float, Span]]:
     """Return the places of a passage that the retrieval matched, best first; else the sentence with most words."""
-    text, offset = document.content or "", (document.meta.get("cut") or [0])[0]
-    found = [
-        (float(match.get("score") or 0.0), (match["start"] - offset, match["end"] - offset))
-        for match in document.meta.get("matches") or []
-        if isinstance(match, dict) and match["start"] < offset + len(text) and match["end"] > offset
-    ]
+    text = document.content or ""
+    places = Passage(document).matches
+    found = [(score, (start, end)) for start, end, score in places if start < len(text) and end > 0]
     found.sort(key=lambda match: -match[0])
     introduced = introduces.search(fold_han(text)) if introduces is not None else None
     if introduced is not None:
         return [(found[0][0] if found else 0.0, (introduced.end() - 1, introduced.end())), *found]
     if not found and text.strip():
-        return [(0.0, max(sentence_spans(text), key=lambda span: covered(weights, terms(text[slice(*span)]))))]
+        return [(0.0, max(read_text(text).sentences, key=lambda span: covered(weights, terms(text[slice(*span)]))))]
     return found
 
 
@@ -158,8 +155,8 @@ def _quotation(
     document: Document, match: Span, taken: Sequence[Span], question: str, weights: Mapping[str, float]
 ) -> Quotation:
     """Choose whole sentences with a match, what the first of them refers back to, and the sentence that answers."""
-    text, shapes, patterns = document.content or "", question_shapes(question), _patterns()
-    sentences = sentence_spans(text)
+    text, asked, patterns = document.content or "", read_question(question), _patterns()
+    sentences = read_text(text).sentences
     free = [at for at, span in enumerate(sentences) if not any(_common(span, window) for window in taken)]
     touched = [at for at in free if _common(sentences[at], match)] or free or [0]
     first, last = touched[0], touched[-1]
@@ -174,8 +171,10 @@ def _quotation(
             sides = [first - 1]
         sides = [at for at in sides if at in free]
         enough = count >= _SENTENCES and size >= _SHORT and not within
-        answers = first <= marked <= last and all(has_shape(window, x, question) for x in shapes)
-        if not sides or size >= _LONGEST or (enough and shapes and answers):
+        if not sides or size >= _LONGEST:
+            break
+        answers = enough and first <= marked <= last and all(asked.answered_by(window, one) for one in asked.shapes)
+        if answers and asked.shapes:
             break
         if count >= _FEWEST and size + size_of(text[slice(*sentences[sides[0]])]) > _LONGEST:
             break
@@ -191,24 +190,25 @@ def _answering(sentences: Sequence[str], touched: Sequence[int], question: str, 
 
     Without such a sentence it is the matched one with most words.
     """
-    shapes = [shape for shape in question_shapes(question) if shape in _SHOWN]
+    asked = read_question(question)
+    shapes = [shape for shape in asked.shapes if shape in _SHOWN]
 
     @cache  # most sentences of a long passage are never read
     def words(at: int) -> frozenset[str]:
-        return frozenset(terms(sentences[at]))
+        return read_text(sentences[at]).words
 
     # The name of a picture, the place of a note or the work that is quoted answers only where nothing else does.
     closest = max(touched, key=lambda at: (not _APART.fullmatch(sentences[at]), covered(weights, words(at))))
     scores: dict[int, float] = {closest: 0.0}
     for at in range(max(0, closest - _REACH), min(len(sentences), closest + _REACH + 1)):
-        held = sum(has_shape(sentences[at], one, question) for one in shapes)
+        held = sum(asked.answered_by(sentences[at], one) for one in shapes)
         if not _APART.fullmatch(sentences[at]) and (held or not shapes):
             together = frozenset().union(*map(words, range(max(0, at - 3), at + 1)))
             own = covered(weights, words(at))
             if own or (held and at >= closest):  # an answer after the closest sentence need not repeat the question
-                asked = held / max(1, len(shapes)) + covered(weights, together)
+                wanted = held / max(1, len(shapes)) + covered(weights, together)
                 # A name that many sentences repeat says less than what is said of it.
-                scores[at] = asked + own / 2 - _AWAY * abs(at - closest)
+                scores[at] = wanted + own / 2 - _AWAY * abs(at - closest)
     return max(scores, key=lambda at: scores[at])
 
 
@@ -217,13 +217,13 @@ def _share(quotation: Quotation, weights: Mapping[str, float], span: Span) -> fl
 
 
 def _says_the_same(*pair: Quotation) -> bool:
-    first, second = ((quotation.document.content or "")[slice(*quotation.window)] for quotation in pair)
-    return similarity(shingles(first), shingles(second)) >= _SAME and not _differ_in_numbers(first, second)
+    first, second = (read_text((one.document.content or "")[slice(*one.window)]) for one in pair)
+    return similarity(first.shingles, second.shingles) >= _SAME and not _differ_in_numbers(first, second)
 
 
-def _differ_in_numbers(*texts: str) -> bool:
+def _differ_in_numbers(*texts: Text) -> bool:
     """Return whether each of two texts has a number that the other lacks; where only one has, it is only longer."""
-    mine, theirs = (quantities(text) for text in texts)
+    mine, theirs = (text.quantities for text in texts)
     return all(
         any(not any(one.agrees_with(other) for other in others) for one in own)
         for own, others in ((mine, theirs), (theirs, mine))

@@ -12,9 +12,9 @@ from shiguan.answer.quotations import chapter_outline, quotations, write_quotati
 from shiguan.llm.calls import Outcome
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.source_blocks import neutral_text
+from shiguan.reading.question import read_question
 from shiguan.resources import read_table, resource_folder
 from shiguan.tenants import LibraryStore
-from shiguan.text.library_questions import asked_chapter
 
 _LONGEST_RECALLED = 600
 
@@ -51,7 +51,7 @@ def unwritten_answer(
         nowhere = any(not name["near"] for name in absent)
         sure = confidence is None or confidence >= closest_below
         nothing = not sure and (nowhere or (confidence or 0.0) < NOTHING_BELOW)
-        chapter = asked_chapter(query)
+        chapter = read_question(query).chapter
         outline = chapter_outline(found, chapter) if chapter is not None else []
         quoted = outline or ([] if nothing or outcome.kind == "not_found" else quotations(found, query))
         status = "not_found" if not quoted else "quoted" if outline or (sure and not nowhere) else "closest"

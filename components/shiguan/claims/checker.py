@@ -22,9 +22,8 @@ from shiguan.claims.claims import COMMA, Claim, ClaimedText, split_claims, with_
 from shiguan.claims.evidence import Evidence, Reading
 from shiguan.claims.nearness import ComparedDocument, Nearest
 from shiguan.llm.run import raise_if_cancelled
+from shiguan.reading.text import read_text
 from shiguan.text.dictionary import TRANSLATED
-from shiguan.text.languages import detect_language
-from shiguan.text.name_forms import named_text, names_of
 from shiguan.text.quantities import numerals, quantities
 from shiguan.text.terms import terms
 
@@ -207,7 +206,7 @@ class ClaimChecker:
         """Return whether similarities may change a verdict: not of what is verbatim or in another language."""
         languages = self._evidence.languages
         readings = [claim.reading for claim in read if not claim.reading.verbatim]
-        readings = [reading for reading in readings if detect_language(reading.claim) in languages]
+        readings = [reading for reading in readings if read_text(reading.claim).language in languages]
         least, most = judge(readings, [0.0] * len(readings)), judge(readings, [1.0] * len(readings))
         return any(low.verdict != high.verdict for low, high in zip(least, most, strict=True))
 
@@ -263,14 +262,14 @@ class ClaimChecker:
 
     def unnamed(self, stated: str, support: Support) -> int:
         """Count the names of a claim that a quoted place lacks; in another language nobody can tell."""
-        return 0 if support.foreign else len(_strange(names_of(stated), self.quote(support)))
+        return 0 if support.foreign else len(_strange(read_text(stated).names, self.quote(support)))
 
     def quote(self, support: Support) -> str:
         return self._texts[support.passage][support.start : support.end] if support.passage >= 0 else ""
 
     def _naming(self, stated: str, evidence: Evidence, support: Support) -> Support:
         """Move a place that lacks a name of the claim to one that has it and nearly as many of its words."""
-        names = names_of(stated) if support.passage >= 0 and not support.exact and not support.foreign else ()
+        names = read_text(stated).names if support.passage >= 0 and not support.exact and not support.foreign else ()
         if not names or not _strange(names, evidence.texts[0][support.start : support.end]):
             return support
         reading = evidence.read(stated, self.question)
@@ -295,12 +294,12 @@ class ClaimChecker:
         self, reading: Reading, evidence: Evidence, support: Support, numbers: Sequence[int]
     ) -> Support:
         """Judge a claim in a language that no passage has, by numbers, names, translations and vectors."""
-        language = detect_language(reading.claim)
+        language = read_text(reading.claim).language
         if not reading.windows or reading.verbatim or language in evidence.languages:
             return support
         text = "\n".join(evidence.texts)
         support = replace(support, verdict="unsupported", foreign=True)
-        names = names_of(reading.claim)
+        names = read_text(reading.claim).names
         strange = _strange(names, text)
         # If all names are there, they make up for words that the dictionary lacks.
         named = bool(names) and not strange
@@ -337,9 +336,9 @@ class ClaimChecker:
     def _may_need_no_mark(self, stated: str, number: int) -> bool:
         """Return whether a passage in another language may support a claim without a mark: quicker than `relation`."""
         evidence, counted = self._alone[self.numbers.index(number)], quantities(stated)
-        if counted or not {detect_language(stated)} | evidence.languages >= TRANSLATED:
+        if counted or not {read_text(stated).language} | evidence.languages >= TRANSLATED:
             return True
-        names = names_of(stated)
+        names = read_text(stated).names
         if 2 * len(_strange(names, evidence.texts[0])) > len(names):
             return False
         content, _ = evidence.content(stated, counted, self.question)
@@ -361,7 +360,7 @@ class ClaimChecker:
             return support
         across = [own for own in found if own.foreign and own.verdict == "partial"]
         if not across and not support.exact:
-            language, languages = detect_language(stated), zip(self.numbers, self._evidence.language_of, strict=True)
+            language, languages = read_text(stated).language, zip(self.numbers, self._evidence.language_of, strict=True)
             foreign = (number for number, other in languages if other != language and number not in cited)
             others = (self.relation(stated, number) for number in foreign if self._may_need_no_mark(stated, number))
             across = [other for other in others if other.foreign and other.score >= PARTIAL + _UNMARKED]
@@ -375,7 +374,8 @@ class ClaimChecker:
 
 def _strange(names: Sequence[str], text: str) -> list[str]:
     """Return the names that a text does not have."""
-    return [name for name in names if not named_text(text).has(name)]
+    named = read_text(text).named
+    return [name for name in names if not named.has(name)]
 
 
 def _nearness(found: Nearest | None) -> float:

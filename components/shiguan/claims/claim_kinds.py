@@ -8,8 +8,9 @@ from typing import Any, Literal
 from shiguan.claims.claims import COMMA, Claim, ClaimedText, clause_spans, split_claims
 from shiguan.claims.talk import is_about_writing
 from shiguan.llm.prompts import modes_with_sentence, not_found_sentence
+from shiguan.reading.text import read_text
 from shiguan.resources import read_patterns
-from shiguan.text.content_words import ContentWord, content_words
+from shiguan.text.content_words import ContentWord
 from shiguan.text.languages import fold_han
 from shiguan.text.quantities import quantities
 from shiguan.text.terms import terms
@@ -48,7 +49,7 @@ def claim_kind(sentence: str) -> ClaimKind:
     if _patterns()["talk"].search(plain):
         return "talk"
     bold = _BOLD.search(plain)
-    is_title = bold and not (bold[2] and (len(content_words(bold[1])) > 1 or quantities(bold[1])))
+    is_title = bold and not (bold[2] and (len(read_text(bold[1]).content_words()) > 1 or quantities(bold[1])))
     return "heading" if is_title or _HEADING.search(plain) else "statement"
 
 
@@ -82,7 +83,7 @@ def whole_clauses(sentence: str, *between: re.Pattern[str]) -> list[tuple[int, i
     spans = [(spans[at][0], spans[at : at + size][-1][1]) for at in range(0, len(spans), size or 1)]
     for first, end in spans:
         start = found.pop()[0] if is_open else first
-        words, numbers = content_words(sentence[start:end]), quantities(sentence[start:end])
+        words, numbers = read_text(sentence[start:end]).content_words(), quantities(sentence[start:end])
         is_small = len(words) + len(numbers) < _FEWEST_WORDS and not is_label(sentence, end)
         is_date = {number.kind for number in numbers} <= _DATES and all(len(word.text) == 1 for word in words)
         is_open = bool(numbers) and is_date and end != spans[-1][1]
@@ -107,19 +108,19 @@ def is_label(sentence: str, end: int) -> bool:
 def is_table_head(sentence: str) -> bool:
     """Return whether a claim is the head of a table, with no more than a label in each cell."""
     return sentence.startswith("|") and not any(
-        len(content_words(cell)) > _LONGEST_LABEL or quantities(cell) for cell in sentence.split("|")
+        len(read_text(cell).content_words()) > _LONGEST_LABEL or quantities(cell) for cell in sentence.split("|")
     )
 
 
 def _is_empty(clause: str, sign: str) -> bool:
     """Return whether what stands before a sign, such as `Key points:`, states nothing of its own."""
-    words = content_words(stated_part(f"{clause}{sign}"))
+    words = read_text(stated_part(f"{clause}{sign}")).content_words()
     return all(map(is_about_writing, words)) and not quantities(clause)
 
 
 def subject_words(stated: str, *, translated: bool = True) -> list[ContentWord]:
     """Return the content words of a claim, with translations, except those about the writing itself."""
-    return [word for word in content_words(stated, translated=translated) if not is_about_writing(word)]
+    return [word for word in read_text(stated).content_words(translated=translated) if not is_about_writing(word)]
 
 
 def is_not_found(answer: str | ClaimedText) -> bool:

@@ -9,9 +9,9 @@ from functools import lru_cache
 from shiguan.claims.restatement import restates
 from shiguan.claims.verbatim import cut_denial, cut_number
 from shiguan.claims.word_differences import NOT_COMPARED, Comparison, Difference, compare, may_repeat, unit_of
-from shiguan.text.content_words import ContentWord, content_words
-from shiguan.text.languages import character_weight, detect_language, is_classical
-from shiguan.text.name_forms import named_text, names_of
+from shiguan.reading.text import read_text
+from shiguan.text.content_words import ContentWord
+from shiguan.text.languages import character_weight, is_classical
 from shiguan.text.quantities import Quantity, numerals, quantities
 from shiguan.text.sentences import sentence_spans
 from shiguan.text.terms import covered, is_wide, rarity, terms
@@ -130,8 +130,8 @@ class Evidence:
         found = self._verbatim(claim)
         if found is not None:
             return Reading(claim, 1.0, 1.0, 1.0, 1.0, (found,), verbatim=True)
-        text = named_text(self._all)
-        names = tuple(word for name in names_of(claim) for word in text.lacking(name) if self._is_foreign(word))
+        text = read_text(self._all).named
+        names = tuple(word for name in read_text(claim).names for word in text.lacking(name) if self._is_foreign(word))
         weights = self._weights(asked, names)
         total = sum(weights.values()) + _NUMBER_WEIGHT * len(claimed)
         if not total:  # only function words such as 什么, which have no weight in a classical passage
@@ -161,13 +161,13 @@ class Evidence:
 
     def content(self, claim: str, claimed: Sequence[Quantity], question: str) -> tuple[float, tuple[str, ...]]:
         """Find the share of a claim's words that occur together, and its numbers that are not near them."""
-        translated = detect_language(claim) not in self.languages
-        words = content_words(claim, translated=translated, names=False)
+        translated = read_text(claim).language not in self.languages
+        words = read_text(claim).content_words(translated=translated, names=False)
         scale = 1.0
         if not sum(len(word.text) > 1 for word in words) and len(words) <= _FEW_CHARACTERS:
-            words, scale = content_words(claim, translated=translated), _WITH_NAMES
-        words = words or content_words(question, translated=True)
-        named = [any(named_text(text).has(name) for name in names_of(claim)) for text in self.texts]
+            words, scale = read_text(claim).content_words(translated=translated), _WITH_NAMES
+        words = words or read_text(question).content_words(translated=True)
+        named = [any(map(read_text(text).named.has, read_text(claim).names)) for text in self.texts]
         total = sum(word.weight for word in words)
         near_number = [0.0] * len(claimed)
         best, by_characters = 0.0, _BY_CHARACTERS[self.classical]
@@ -323,7 +323,7 @@ def _split(text: str) -> _Passage:
         for start, end in sentence_spans(text)
     ]
     words = frozenset[str]().union(*(sentence.words for sentence in sentences))
-    language = detect_language(text)
+    language = read_text(text).language
     return _Passage(tuple(sentences), words, language, language == "zh" and is_classical(text))
 
 

@@ -5,8 +5,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from shiguan.reading.text import read_text
 from shiguan.resources import read_patterns, read_table
-from shiguan.text.content_words import ContentWord, content_words
+from shiguan.text.content_words import ContentWord
 from shiguan.text.quantities import quantities
 from shiguan.text.terms import terms
 
@@ -65,4 +66,4 @@ def is_talk(sentence: str, question: str = "") -> bool:
     if patterns["denies"].search(plain) or not patterns["addresses"].search(plain):
         return False
     asked, known = frozenset(terms(question)), _words()[1]
-    return all(_is_among(word, known) or word.said_by(asked) for word in content_words(plain))
+    return all(_is_among(word, known) or word.said_by(asked) for word in read_text(plain).content_words())

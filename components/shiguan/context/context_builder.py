@@ -15,20 +15,18 @@ from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.run import check_in_thread
 from shiguan.llm.source_blocks import SOURCE_END, SourceStyle, neutral_text, numbered, render_sources, source_header
 from shiguan.models.token_counter import TokenCounter
-from shiguan.text.languages import detect_language
+from shiguan.reading.question import read_question
+from shiguan.reading.text import Text, read_text
 from shiguan.text.passages import (
     Span,
     cut_span,
     joined_spans,
-    passage_terms,
-    shingles,
     similarity,
     window_spans,
     with_gaps,
 )
 from shiguan.text.questions import fault_of_goal
-from shiguan.text.sentences import sentence_spans
-from shiguan.text.terms import covered, question_weights
+from shiguan.text.terms import covered
 
 logger = logging.getLogger(__name__)
 
@@ -220,7 +218,7 @@ class ContextBuilder:
         if is_available(self.chat_generator):
             sources = render_sources(numbered(part, number) for number, (_, part) in enumerate(wanted, start=1))
             prompt = render_prompt(
-                "context_builder", context=sources, query=neutral_text(query), language=detect_language(query)
+                "context_builder", context=sources, query=neutral_text(query), language=read_text(query).language
             )
             reply = await ask_llm_async(self.chat_generator, prompt)
             found = (json_object(reply.text, "summaries") or {}).get("summaries")
@@ -253,8 +251,8 @@ class ContextBuilder:
         left = self.token_budget - self._counter.count(render_sources([]))
         shares = [1.0] * len(kept)
         if self.strategy == "dynamic":
-            weights = question_weights(query)
-            shares = [_LEAST_WEIGHT + covered(weights, passage_terms(each.content or "")) for each in kept]
+            weights = read_question(query).weights
+            shares = [_LEAST_WEIGHT + covered(weights, read_text(each.content or "").words) for each in kept]
         pieces = dict(summaries or {})
         if self.strategy == "hierarchical":
             pieces = {document.id: _around(document) for document in kept}
@@ -337,7 +335,7 @@ def _of_spans(document: Document, spans: Sequence[Span]) -> _Entry:
 
 def _around(document: Document) -> _Entry:
     """Create the entry for the matched sentences of a passage, each with the one before and after it."""
-    sentences, matches = sentence_spans(document.content or ""), matched_spans(document)
+    sentences, matches = read_text(document.content or "").sentences, matched_spans(document)
     touched = [at for at, (a, b) in enumerate(sentences) if any(a < end and start < b for start, end in matches)]
     near = {other for at in touched or [0] for other in (at - 1, at, at + 1) if 0 <= other < len(sentences)}
     return _of_spans(document, joined_spans(sentences, near))
@@ -345,17 +343,16 @@ def _around(document: Document) -> _Entry:
 
 def _without_duplicates(documents: Sequence[Document]) -> list[Document]:
     """Rank passages, without near-duplicates of a better one."""
-    kept: list[tuple[str, set[str]]] = []
+    kept: list[Text] = []
     found = []
     for document in ranked(documents):
-        text = document.content or ""
-        words = set(passage_terms(text))
+        text = read_text(document.content or "")
         # Each word that another passage lacks is in at least one shingle that it lacks: with more new words than this
         # the shingles cannot be similar enough, and need not be computed.
-        most_new = 3 * (1 - _DUPLICATE) / _DUPLICATE * len(passage_terms(text))
-        alike = (other for other, known in kept if len(words) - len(words & known) <= most_new)
-        if all(similarity(shingles(text), shingles(other)) < _DUPLICATE for other in alike):
-            kept.append((text, words))
+        most_new = 3 * (1 - _DUPLICATE) / _DUPLICATE * len(text.terms)
+        alike = (other for other in kept if len(text.words) - len(text.words & other.words) <= most_new)
+        if all(similarity(text.shingles, other.shingles) < _DUPLICATE for other in alike):
+            kept.append(text)
             found.append(document)
     return found
 

@@ -31,9 +31,9 @@ from shiguan.engine.receipts import Receipt, text_sha256, write_receipt
 from shiguan.engine.without_search import answer_without_search
 from shiguan.errors import ConfigurationError, StoreError
 from shiguan.llm.run import Run, TimeLimits
+from shiguan.reading.question import read_question
 from shiguan.tenants import all_of, during
 from shiguan.text.asked_times import years_between
-from shiguan.text.library_questions import asked_chapter
 
 Result = TypeVar("Result")
 
@@ -340,7 +340,7 @@ class Runner:
 
     def _narrowed(self, query: str, options: AskOptions, tenant_id: str) -> AskOptions:
         """Add to a question's filters what it is limited to: sources, sections, years, the chapter to be summed up."""
-        if not options.sections and (chapter := asked_chapter(query)) is not None:
+        if not options.sections and (chapter := read_question(query).chapter) is not None:
             found = self._library.find_chapter(chapter, options.sources, tenant_id=tenant_id)
             options = options.model_copy(update={**found, "top_k": options.top_k or _OF_CHAPTER} if found else {})
         named = options.sources or options.sections

@@ -11,15 +11,15 @@ from shiguan.llm.calls import ask_llm_async, is_available
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.run import Run
 from shiguan.llm.source_blocks import neutral_text
+from shiguan.reading.text import read_text
 from shiguan.resources import read_table, resource_folder
-from shiguan.text.languages import detect_language
 
 
 async def answer_without_search(mode: Mode, query: str, options: AskOptions, run: Run) -> GeneratedAnswer | None:
     """Ask the model that answers, in one call with the question alone; None if it gives no answer."""
     if not is_available(mode.writer):
         return None
-    language = options.language or detect_language(query)
+    language = options.language or read_text(query).language
     messages = render_prompt("unsearched", query=neutral_text(query), language=language)
     began = time.perf_counter()
     run.resume()

@@ -19,8 +19,8 @@ from shiguan.llm.calls import LlmReply, ask_llm
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import render_sources
-from shiguan.text.languages import detect_language
-from shiguan.text.passages import shingles, similarity
+from shiguan.reading.text import read_text
+from shiguan.text.passages import similarity
 
 UNANSWERABLE = "unanswerable"
 TYPES = "fact person time place number reason manner definition comparison list quote".split()
@@ -62,8 +62,9 @@ class MadeSet:
         self.left_out += PER_PASSAGE - len(record["rows"])
         before = len(self.accepted)
         for place, row in enumerate(record["rows"], start=1):
-            runs = shingles(row["question"])
-            if any(similarity(runs, shingles(one["question"])) >= _SAME for one in [*self.accepted, *self.rejected]):
+            runs = read_text(row["question"]).shingles
+            others = (read_text(one["question"]).shingles for one in [*self.accepted, *self.rejected])
+            if any(similarity(runs, other) >= _SAME for other in others):
                 self.left_out += 1
                 continue
             whole = {"id": f"{parent_id[:12]}-{place}", "answerable": row["type"] != UNANSWERABLE}
@@ -95,7 +96,7 @@ def make_questions(
 def _questions_of(parent: Document, generator: ChatGenerator) -> dict[str, Any]:
     """Have one call write the questions of a passage and, where they fit it, another judge them."""
     passage = parent.content or ""
-    language = detect_language(passage)
+    language = read_text(passage).language
     context = render_sources([Document(content=passage, meta={"number": 1, "title": parent.meta.get("title")})])
 
     def asked(prompt: str, **more: Any) -> LlmReply:

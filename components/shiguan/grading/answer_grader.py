@@ -20,12 +20,11 @@ from shiguan.llm.calls import NO_LLM, ask_llm_async, is_available, warm_up_gener
 from shiguan.llm.json_replies import json_number, json_object
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import neutral_text, render_sources
+from shiguan.reading.question import read_question
+from shiguan.reading.text import read_text
 from shiguan.serialization import Serializable
-from shiguan.text.languages import detect_language
 from shiguan.text.names import foreign_names
-from shiguan.text.passages import passage_terms
-from shiguan.text.questions import has_shape, question_shapes
-from shiguan.text.terms import covered, question_weights, terms
+from shiguan.text.terms import covered, terms
 
 _ASPECTS = ("support", "relevance", "completeness", "clarity")
 # At or above these local scores no model is asked: of claims from 0 to 1, of relevance from 0 to 10. However low the
@@ -115,7 +114,7 @@ def check_answer(
     return GradedAnswer(
         reply=reply,
         question=question,
-        language=language or detect_language(question),
+        language=language or read_text(question).language,
         parts=parts,
         documents=list(numbered_passages(documents).values()),
         claims=claims,
@@ -141,11 +140,10 @@ def _local_grade(answer: GradedAnswer) -> dict[str, Any]:
     grade |= {"missing": "", "feedback": "", "suggestions": []}
     if not answer.parts.claims or answer.is_not_found:
         return grade | dict.fromkeys(_ASPECTS, 0.0)
-    weights = question_weights(answer.question)
-    words = set(terms(answer.parts.text)).union(*(terms(claim.quote) for claim in answer.claims))
-    share = covered(weights, words) if weights else 1.0
-    shapes = question_shapes(answer.question)
-    if shapes and not has_shape(answer.parts.text, shapes[0], answer.question):
+    asked = read_question(answer.question)
+    words = read_text(answer.parts.text).words.union(*(terms(claim.quote) for claim in answer.claims))
+    share = covered(asked.weights, words) if asked.weights else 1.0
+    if asked.shapes and not asked.answered_by(answer.parts.text, asked.shapes[0]):
         share /= 2
     scores = [claim.support.score for claim in answer.claims]
     sentences = [" ".join(terms(claim.text)) for claim in answer.parts.claims]
@@ -210,7 +208,7 @@ def _combined(claim: CheckedClaim, item: dict[str, Any], documents: Sequence[Doc
     verdict: Any = str(item["verdict"]).strip().lower()
     reason, local = _line(item.get("reason"))[:_LONGEST_REASON], claim.support
     place, start, end = _quoted(item, documents)
-    known = set[str]().union(*(passage_terms(document.content or "") for document in documents))
+    known = set[str]().union(*(read_text(document.content or "").words for document in documents))
     if local.verdict == "unsupported" and not local.foreign and foreign_names(claim.stated, known):
         return claim
     if verdict == "supported" and place < 0 and local.verdict != "supported":

@@ -9,8 +9,9 @@ from typing import Any
 from haystack import Document, component
 
 from shiguan.grading.attempts import Attempt
-from shiguan.text.passages import terms_of
-from shiguan.text.terms import covered, question_subject, question_weights, terms
+from shiguan.reading.passage import Passage
+from shiguan.reading.question import read_question
+from shiguan.text.terms import covered, question_subject, terms
 
 _WORD = re.compile(r"[^\W_]+")
 # How many passages may be read in one round, and the overall score below which the question is searched for once more.
@@ -53,8 +54,8 @@ class RelevanceGrader:
         """
         query = query or (attempt.question if attempt else "")
         documents = _merged(documents, attempt.documents if attempt else ())
-        weights = question_weights(query)
-        words = [terms_of(document) for document in documents]
+        weights = read_question(query).weights
+        words = [Passage(document).words for document in documents]
         known = set[str]().union(*words)
         scores = [round(10 * covered(weights, own), 2) for own in words]
         overall = round(10 * covered(weights, known), 2)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from shiguan.claims.checker import stated_claim
 from shiguan.claims.claims import ClaimedText
+from shiguan.reading.text import read_text
 from shiguan.resources import read_patterns
-from shiguan.text.languages import detect_language
 from shiguan.text.terms import is_wide
 
 # What may follow the end of a sentence's last claim.
@@ -67,7 +67,7 @@ def _may_end(parts: ClaimedText, first: int, last: int, following: int) -> bool:
     patterns = _patterns()
     if patterns["dependent"].match(kept) and not re.search(r"[,，]", kept):
         return False
-    if detect_language(kept) == "zh":
+    if read_text(kept).language == "zh":
         return len(kept) >= _FEWEST_CHARACTERS and not patterns["following"].match(between)
     return bool(patterns["joint"].match(between)) and bool(patterns["verb"].search(kept))
 

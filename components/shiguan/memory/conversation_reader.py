@@ -31,12 +31,13 @@ from shiguan.memory.recollection import LAST_TURNS, fragments
 from shiguan.memory.summary_tree import SummaryTree
 from shiguan.memory.unsearched import book_list, unsearched_answer
 from shiguan.models.token_counter import TokenCounter
+from shiguan.reading.question import read_question
+from shiguan.reading.text import read_text
 from shiguan.resources import read_patterns
 from shiguan.serialization import Serializable
 from shiguan.tenants import all_of, require_filters, tenant_of, where
 from shiguan.text.follow_ups import needs_context, salient_terms, says_enough
-from shiguan.text.languages import detect_language
-from shiguan.text.library_questions import asked_chapter, asks_for_books
+from shiguan.text.library_questions import asks_for_books
 
 _TURNS = 10
 _HIGHEST_NUMBER = 900
@@ -176,10 +177,10 @@ class ConversationReader(Serializable):
         conversation = self._read(tenant_of(filters), conversation_id, history)
         warnings = list(conversation.warnings)
         source, search = route_question(query, conversation.messages)
-        if asked_chapter(query) is not None:
+        if read_question(query).chapter is not None:
             # Its passages have the words of its heading, not those of the question.
             source, search = "database", " ".join([query, *_headings_in(filters)])
-        spoken = language or detect_language(query)
+        spoken = language or read_text(query).language
         outcome = None
         if ready := unsearched_answer(query, spoken):
             outcome = Outcome("unsearched", texts=(ready,))
@@ -282,7 +283,7 @@ def route_question(question: str, turns: Sequence[ChatMessage]) -> tuple[Literal
     text = " ".join(question.split())
     if not turns or not text:
         return "database", question
-    table = "zh" if detect_language(text) in ("zh", "ja") else "en"
+    table = "zh" if read_text(text).language in ("zh", "ja") else "en"
     found = {name for name, patterns in _phrases().items() if patterns[table].search(text)}
     if "history" in found and "checked" not in found:
         return "history", question

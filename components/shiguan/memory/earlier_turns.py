@@ -13,7 +13,7 @@ from shiguan.claims.marks import neutral_answer
 from shiguan.conversations import SummaryNode, Turn
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import neutral_text, numbered, render_sources
-from shiguan.text.languages import detect_language
+from shiguan.reading.text import read_text
 from shiguan.text.passages import with_gaps
 
 logger = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ def written_turns(turns: Sequence[Turn], found: Mapping[str, Document], numbers:
         context = render_sources([_shown_then(*entry) for entry in new], again) if read else ""
         known = {document.meta["number"] for document in shown.values()}
         text = turn.answer if turn.meta.get("status") in _WHOLE_ANSWERS else turn.said
-        language = _thread(turn).get("language") or detect_language(turn.question)
+        language = _thread(turn).get("language") or read_text(turn.question).language
         answer = neutral_answer(text[:_LONGEST_ANSWER], known)
         asked = _earlier_turn(context, neutral_text(turn.question), language)
         messages += [asked, ChatMessage.from_assistant(answer or "…")]
@@ -96,7 +96,7 @@ def summary_messages(summary: str) -> list[ChatMessage]:
     """Write the summary of a conversation as its first message, with an empty reply of the assistant."""
     if not summary:
         return []
-    (message,) = render_prompt("conversation_summary", summary=summary, language=detect_language(summary))
+    (message,) = render_prompt("conversation_summary", summary=summary, language=read_text(summary).language)
     return [message, ChatMessage.from_assistant("…")]
 
 

@@ -16,8 +16,8 @@ from shiguan.llm.calls import ask_llm, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import neutral_text
+from shiguan.reading.text import read_text
 from shiguan.serialization import Serializable
-from shiguan.text.languages import detect_language
 from shiguan.text.questions import fault_of_goal
 from shiguan.text.sentences import sentence_spans
 
@@ -92,7 +92,7 @@ class SummaryTree(Serializable):
         if not is_available(self.chat_generator) or next(calls) >= _MOST_CALLS:
             return ""
         messages = render_prompt(
-            "summary_tree", language=detect_language(texts[0]), texts=[neutral_text(text) for text in texts]
+            "summary_tree", language=read_text(texts[0]).language, texts=[neutral_text(text) for text in texts]
         )
         reply = ask_llm(self.chat_generator, messages)
         summary, fault = ("", reply.failure) if reply.failure else read_summary(reply.text, texts)
@@ -162,7 +162,7 @@ def joined(nodes: Sequence[SummaryNode]) -> str:
 def shortened(text: str, share: float = 1.0) -> str:
     """Shorten a text to its share of the length of a summary."""
     text = " ".join(text.split())
-    if detect_language(text) in ("zh", "ja"):
+    if read_text(text).language in ("zh", "ja"):
         limit = int(_CHARACTERS * share) - 1
         return text if len(text) <= limit else f"{text[:limit]}…"
     words = text.split(" ")

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from shiguan.llm.source_blocks import neutral_attribute
+from shiguan.reading.text import read_text
 from shiguan.resources import read_patterns, read_table, resource_folder
-from shiguan.text.languages import detect_language
 
 _LONGEST = 80
 _MOST_BOOKS = 50
@@ -30,7 +30,7 @@ def unsearched_answer(question: str, language: str | None = None) -> str:
     text = " ".join(question.split())
     if not text or len(text) > _LONGEST:
         return ""
-    patterns, sentences = _phrases(), _sentences().get(language or detect_language(text), _sentences()["en"])
+    patterns, sentences = _phrases(), _sentences().get(language or read_text(text).language, _sentences()["en"])
     for kind in ("greeting", "thanks"):
         if patterns[kind].fullmatch(text):
             return sentences[kind]

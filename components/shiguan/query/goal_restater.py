@@ -10,8 +10,8 @@ from shiguan.llm.calls import NO_LLM, ask_llm_async, blocking, is_available, war
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import LAST_TURNS, clean_history, render_prompt
 from shiguan.llm.source_blocks import neutral_text
+from shiguan.reading.text import read_text
 from shiguan.text.follow_ups import needs_context
-from shiguan.text.languages import detect_language
 from shiguan.text.questions import cleaned_question, fault_of_goal
 from shiguan.text.sentences import sentence_spans
 
@@ -72,7 +72,7 @@ class GoalRestater:
         messages = render_prompt(
             "goal_restater",
             query=neutral_text(query),
-            language=detect_language(query),
+            language=read_text(query).language,
             summary=summary,
             history=[{"role": turn.role.value, "text": turn.text} for turn in turns],
         )
@@ -93,7 +93,8 @@ def _by_rule(query: str, turns: list[ChatMessage]) -> str:
     if not before or not needs_context(query):
         return query
     before = " ".join(before.split())[:_LONGEST_BEFORE]
-    return f"{query}（接着“{before}”问）" if detect_language(query) == "zh" else f'{query} (going on from "{before}")'
+    chinese = read_text(query).language == "zh"
+    return f"{query}（接着“{before}”问）" if chinese else f'{query} (going on from "{before}")'
 
 
 def _goal_in(reply: str) -> str:

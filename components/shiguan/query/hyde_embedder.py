@@ -18,8 +18,8 @@ from shiguan.llm.calls import (
 )
 from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import neutral_text
+from shiguan.reading.text import read_text
 from shiguan.serialization import Serializable
-from shiguan.text.languages import detect_language
 from shiguan.text.questions import cleaned_passage
 
 _WITHOUT_LLM = f"{NO_LLM}: the question was embedded as it is, without a hypothetical passage."
@@ -92,7 +92,9 @@ class HyDEEmbedder(Serializable):
         embedded = asyncio.gather(*(run_nested_async(self.text_embedder, text=wording) for wording in texts))
         reply, passage, warnings = None, "", [_WITHOUT_LLM] if wanted else []
         if wanted and is_available(self.chat_generator):
-            messages = render_prompt("hyde_embedder", query=neutral_text(question), language=detect_language(question))
+            messages = render_prompt(
+                "hyde_embedder", query=neutral_text(question), language=read_text(question).language
+            )
             own, reply = await asyncio.gather(embedded, ask_llm_async(self.chat_generator, messages))
             passage, warnings = cleaned_passage(reply.text, _LONGEST_PASSAGE), []
         else:

@@ -7,8 +7,8 @@ from typing import Any, Literal, get_args
 
 from haystack import component
 
+from shiguan.reading.text import read_text
 from shiguan.resources import read_patterns
-from shiguan.text.languages import detect_language
 
 QuestionType = Literal["simple_fact", "complex_reasoning", "multi_hop", "comparison", "aggregation", "open_ended"]
 _TYPES: tuple[QuestionType, ...] = get_args(QuestionType)
@@ -81,7 +81,7 @@ def analyse_question(question: str, task: str | None = None) -> dict[str, Any]:
     """Analyse a question by rules; a given task takes precedence over the one that it seems to have."""
     rules = _rules()
     text = " ".join(question.split())
-    language = detect_language(text)
+    language = read_text(text).language
     table = "zh" if language in ("zh", "ja") else "en"
     type_, cues = _type_of(text, table)
     own_task = _task_of(text, type_)

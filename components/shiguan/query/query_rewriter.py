@@ -16,10 +16,10 @@ from shiguan.llm.prompts import in_language, read_examples
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.query.query_analyzer import analyse_question
 from shiguan.query.sub_questions import MOST, read_plan
+from shiguan.reading.text import read_text
 from shiguan.tenants import LibraryStore, require_filters
 from shiguan.text.follow_ups import needs_context, salient_terms
-from shiguan.text.languages import DETECTED, detect_language
-from shiguan.text.name_forms import named_text, names_of
+from shiguan.text.languages import DETECTED
 from shiguan.text.questions import (
     cleaned_question,
     fault_of_rewrite,
@@ -185,7 +185,7 @@ class QueryRewriter:
             return ()
         passages = store.count_languages(require_filters(filters, type(self).__name__))
         most_first = sorted(passages, key=lambda code: (-passages[code], code))
-        known = (detect_language(query), "und", "None", "")
+        known = (read_text(query).language, "und", "None", "")
         return tuple([code for code in most_first if code not in known][:_MOST_LANGUAGES])
 
 
@@ -206,7 +206,7 @@ class _Rewriting:
 
     def prompt(self) -> list[ChatMessage]:
         counts = {"step_back": _STEP_BACK_QUERIES, "decompose": MOST, "expand": _EXPANSION_TERMS}
-        language = detect_language(self.query)
+        language = read_text(self.query).language
         # The examples have no history, so a follow-up gets none of them.
         shown = self.method if self.method in _WITH_EXAMPLES and not self.turns else None
         return render_prompt(
@@ -281,8 +281,8 @@ class _Rewriting:
         if not self.turns or not self.may_recall:
             return False
         source = str((json_object(reply, "source") or {}).get("source", "")).strip().casefold()
-        mentioned = named_text("\n".join(turn.text or "" for turn in self.turns))
-        return source == "history" and all(mentioned.has(name) for name in names_of(self.query))
+        mentioned = read_text("\n".join(turn.text or "" for turn in self.turns)).named
+        return source == "history" and all(mentioned.has(name) for name in read_text(self.query).names)
 
     def _stand_alone(self, reply: str) -> tuple[str, str]:
         """Read the standalone question, or what is wrong with it."""
@@ -313,6 +313,6 @@ class _Rewriting:
         kept: dict[str, str] = {}
         for code in self.languages:
             for query in usable_queries([text] if isinstance(text := texts.get(code), str) else [], self.query, most=1):
-                if detect_language(query) in (code, "und") or code not in DETECTED:
+                if read_text(query).language in (code, "und") or code not in DETECTED:
                     kept[code] = query
         return list(kept.values()), [code for code in self.languages if code not in kept]

@@ -19,8 +19,8 @@ from shiguan.llm.prompt_rendering import render_prompt, written_pairs
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.source_blocks import neutral_text, numbered, render_sources
 from shiguan.query.sub_questions import filled, levels
+from shiguan.reading.text import read_text
 from shiguan.serialization import Serializable
-from shiguan.text.languages import detect_language
 
 logger = logging.getLogger(__name__)
 
@@ -167,7 +167,7 @@ class SubQuestionAnswerer(Serializable):
 
     async def _answer(self, part: _Part, done: Mapping[int, _Part], language: str | None) -> str:
         """Ask the model, and return a warning if that failed."""
-        not_found = not_found_sentence("simple", language or detect_language(part.query))
+        not_found = not_found_sentence("simple", language or read_text(part.query).language)
         part.answer = not_found
         if not part.passages or self.chat_generator is None:
             return ""
@@ -176,7 +176,7 @@ class SubQuestionAnswerer(Serializable):
             context=render_sources(part.passages),
             pairs=written_pairs([(done[need].query, done[need].answer) for need in part.sub["needs"]]),
             query=neutral_text(part.query),
-            language=language or detect_language(part.query),
+            language=language or read_text(part.query).language,
         )
         reply = await ask_llm_async(self.chat_generator, messages)
         problem = reply.failure or _read(reply.text, part)

@@ -1,15 +1,15 @@
 """Prefers passages of the time that a question asks about, and finds further ones."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from haystack import Document
 from haystack.document_stores.types import DocumentStore
 
+from shiguan.reading.question import read_question
 from shiguan.tenants import LibraryStore, all_of, during
-from shiguan.text.asked_times import AskedTimes, asked_times
-from shiguan.text.passages import SharedDocument
+from shiguan.text.asked_times import AskedTimes
+from shiguan.text.passages import SharedDocument, rescored
 from shiguan.text.times import When, times_in
 
 # What a passage of the time gains, as a share of the best score: all of it if the question asks only about a time, so
@@ -31,23 +31,20 @@ def prefer_dates(
     They are added where the question asks only about a time: 《资治通鉴》在建元元年正月记载了什么？ Nothing changes for
     a library that was ingested before times were stored.
     """
-    asked = asked_times(query)
+    asked = read_question(query).times
     if not asked.times:
         return documents
     best = max((document.score or 0.0 for document in documents), default=0.0) or 1.0
     bonus = best * (_ALONE if asked.alone else _WITH_SUBJECT)
     found = [
-        replace(
-            document,
-            score=(document.score or 0.0) + bonus * _nearness(asked, times_in(document.meta), unseen=not asked.alone),
-        )
-        for document in documents
+        rescored(each, (each.score or 0.0) + bonus * _nearness(asked, times_in(each.meta), unseen=not asked.alone))
+        for each in documents
     ]
     if asked.alone:
         known = {document.id for document in documents}
         others = [document for document in _of_time(asked.times, store, filters) if document.id not in known]
         exact = [other for other in others if _nearness(asked, times_in(other.meta)) == 1]
-        found += [replace(other, score=bonus) for other in sorted(exact, key=_place)[:_MOST_ADDED]]
+        found += [rescored(other, bonus) for other in sorted(exact, key=_place)[:_MOST_ADDED]]
     return sorted(found, key=lambda document: (-(document.score or 0.0), *_place(document)))
 
 

@@ -6,14 +6,14 @@ from typing import Any
 from haystack import Document, component
 from haystack.document_stores.types import DocumentStore
 
+from shiguan.reading.passage import Passage
+from shiguan.reading.question import Question, read_question
 from shiguan.retrieval.date_preference import prefer_dates
 from shiguan.tenants import TermStore, require_filters
-from shiguan.text.dictionary import translated_terms, with_translated
-from shiguan.text.languages import detect_language
-from shiguan.text.names import heard_names, sounds_of_names
+from shiguan.text.names import heard_names
 from shiguan.text.other_names import names_in_library
 from shiguan.text.passages import rescored
-from shiguan.text.terms import covered, question_weights, terms
+from shiguan.text.terms import covered, terms
 
 # How steeply a language counts less whose nearest passage is farther from the question.
 _FALL = 4
@@ -71,18 +71,18 @@ class LanguageBalancer:
         """
         best: dict[str, float] = {}
         for document in nearest or []:
-            language = _language(document)
-            cosine = document.meta.get("raw_score", document.score) or 0.0
-            best[language] = max(best.get(language, 0.0), cosine)
+            language = str(document.meta.get("language"))
+            best[language] = max(best.get(language, 0.0), Passage(document).cosine)
         most = max(best.values(), default=0.0)
+        languages = [str(document.meta.get("language")) for document in documents]
         weights = {
-            language: (best.get(language, most) / most) ** _FALL if most > 0 else 1.0
-            for language in map(_language, documents)
+            language: (best.get(language, most) / most) ** _FALL if most > 0 else 1.0 for language in set(languages)
         }
-        own = detect_language(query)
-        if own in weights:
-            weights[own] *= math.exp(-self._lacking(query, own, filters) / _STEP)
-        weighted = [rescored(each, (each.score or 0.0) * weights[_language(each)]) for each in documents]
+        asked = read_question(query)
+        if asked.language in weights:
+            weights[asked.language] *= math.exp(-self._lacking(asked, filters) / _STEP)
+        pairs = zip(documents, languages, strict=True)
+        weighted = [rescored(each, (each.score or 0.0) * weights[language]) for each, language in pairs]
         weighted.sort(key=lambda document: (-(document.score or 0.0), document.id))
         return {
             "documents": prefer_dates(query, weighted, self.document_store, filters),
@@ -92,28 +92,23 @@ class LanguageBalancer:
             ],
         }
 
-    def _lacking(self, query: str, language: str, filters: dict[str, Any] | None) -> float:
+    def _lacking(self, question: Question, filters: dict[str, Any] | None) -> float:
         """Return how much larger a share of a question's words another language knows than its own, at least 0."""
         store = self.document_store
         if not isinstance(store, TermStore):
             return 0.0
         filters = require_filters(filters, type(self).__name__)
-        others = store.count_languages(filters).keys() - {language}
-        known = _known(store, query, language, language, filters) if others else 1.0
+        others = store.count_languages(filters).keys() - {question.language}
+        known = _known(store, question, question.language, filters) if others else 1.0
         if known >= _ENOUGH:
             return 0.0
-        most = max(_known(store, query, language, into, filters) for into in others)
+        most = max(_known(store, question, into, filters) for into in others)
         return max(0.0, min(most, _ENOUGH) - known)
 
 
-def _known(store: TermStore, query: str, language: str, into: str, filters: dict[str, Any]) -> float:
+def _known(store: TermStore, question: Question, into: str, filters: dict[str, Any]) -> float:
     """Return the share of a question's words that passages in a language have: as such, translated or by sound."""
-    weights = question_weights(query)
-    asked = {*weights, *translated_terms(query, language, into), *sounds_of_names(query)}
+    asked = {*question.weights, *question.translated_terms(into), *question.sounds}
     known = store.known_terms(asked, into, filters)
-    known |= {term for name in heard_names(query, known) for term in terms(name)}
-    return covered(weights, with_translated(known, query, language, into))
-
-
-def _language(document: Document) -> str:
-    return str(document.meta.get("language"))
+    known |= {term for name in heard_names(question.string, known) for term in terms(name)}
+    return covered(question.weights, question.with_translated(known, into))

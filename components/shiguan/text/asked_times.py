@@ -1,8 +1,8 @@
 """Reads the time that a question or a filter asks for."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from shiguan.errors import RefusedError
 from shiguan.text.dates import Mention, find_dates
@@ -26,7 +26,6 @@ _EVENTS = re.compile(
 _OF_SOMEBODY = re.compile(r"谁|誰|\bwho(?:m|se)?\b", re.IGNORECASE)
 # A year that is no date in running text is one in a question: "What does it record for 755?"
 _ASKED_YEAR = re.compile(r"\b(?:for|under|about)(?=(?: the year)? \d{3,4}\W*$)")
-_QUESTIONS = 64
 # In a Chinese date the order matters: 元年十月 and 十年元月 have the same characters. With these weights words and
 # vectors rank first what a chronicle has under a date for .957 of such questions (words alone .978), with the weights
 # of other words for .859 (.880); BM25 of pairs .935 (`bench/quality/dated.py`). They make it worse where the question
@@ -43,12 +42,12 @@ class AskedTimes:
     reigns: tuple[str, ...]
 
 
-@lru_cache(_QUESTIONS)
-def asked_times(question: str) -> AskedTimes:
-    """Read the times of a question; a date that does not exist has none."""
-    question = _ASKED_YEAR.sub("in", question)
-    mentions = find_dates(question)
-    rest = _WORK.sub(" ", question)
+def asked_times(question: str, mentions: Sequence[Mention]) -> AskedTimes:
+    """Read the times of a question and the dates that were found in it; a date that does not exist has none."""
+    written = _ASKED_YEAR.sub("in", question)
+    if written != question:
+        mentions = find_dates(written)
+    rest = _WORK.sub(" ", written)
     for mention in mentions:
         rest = rest.replace(mention.label, " ")
     rest = rest if _OF_SOMEBODY.search(rest) else _EVENTS.sub(" ", rest)
@@ -57,9 +56,8 @@ def asked_times(question: str) -> AskedTimes:
     return AskedTimes(times, bool(times) and not (has_subject(rest) and terms(rest)), reigns)
 
 
-def date_weights(question: str) -> dict[str, float]:
+def date_weights(asked: AskedTimes) -> dict[str, float]:
     """Weight the terms of reign dates in a question that asks for nothing else."""
-    asked = asked_times(question)
     words = filter(lambda term: is_wide(term[0]), terms(" ".join(asked.reigns))) if asked.alone else ()
     return {term: _PAIR_OF_DATE if len(term) > 1 else _CHARACTER_OF_DATE for term in words}
 

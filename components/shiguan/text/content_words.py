@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 
 from shiguan.text.dictionary import dictionary_words
@@ -10,9 +9,6 @@ from shiguan.text.languages import character_weight
 from shiguan.text.name_forms import names_of
 from shiguan.text.quantities import COUNTED, quantities
 from shiguan.text.terms import is_wide, rarity, terms
-
-_SENTENCES = 2_048
-"""How many sentences' words are cached: those of an answer are read once for all passages and once for each."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +30,6 @@ class ContentWord:
         return by_characters * len(self.characters & words) / len(self.characters)
 
 
-@lru_cache(_SENTENCES)
 def content_words(sentence: str, *, translated: bool = False, names: bool = True) -> tuple[ContentWord, ...]:
     """
     Return the content words of a sentence in order, without numbers and function words, each once.

@@ -3,8 +3,8 @@
 import re
 import sqlite3
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence, Set
-from functools import cache, lru_cache
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache
 from threading import Lock
 
 from haystack import logging
@@ -36,36 +36,30 @@ _LONGEST = {"chinese": 8, "stems": 4}
 _MOST_READ = 2000
 _MOST_MEANINGS = 5
 
-# Cached, because a question is translated for the search, the language weights, the probability and the quotations.
-_QUESTIONS = 64
-
 _asking = Lock()
 
 
-def translated_terms(text: str, language: str, into: str) -> dict[str, float]:
+Translations = list[tuple[list[str], list[list[str]]]]
+"""The words of a question that the dictionary has: the terms of each, and those of its translations."""
+
+
+def translated_terms(found: Translations) -> dict[str, float]:
     """
     Return the translations of a question's words as terms of the other language, with their weights.
 
     All translations of a word, at most five, share its weight of 1, so that a word with many meanings counts no more
     than one with a single one (Pirkola, "The Effects of Query Structure and Dictionary Setups in Dictionary-Based
-    Cross-Language Information Retrieval", SIGIR 1998). Languages other than `zh` and `en` have no dictionary.
+    Cross-Language Information Retrieval", SIGIR 1998).
     """
     weights: dict[str, float] = defaultdict(float)
-    for _, meanings in translations(text, language, into):
+    for _, meanings in found:
         for term in (term for meaning in meanings for term in meaning):
             weights[term] += 1 / len(meanings)
     return weights
 
 
-def with_translated(words: Set[str], text: str, language: str, into: str) -> set[str]:
-    """Add to the terms of passages the words of a question that the passages have in translation."""
-    found = translations(text, language, into)
-    return set(words).union(*(word for word, meanings in found if any(words >= set(meaning) for meaning in meanings)))
-
-
-@lru_cache(_QUESTIONS)
-def translations(text: str, language: str, into: str) -> list[tuple[list[str], list[list[str]]]]:
-    """Return, for each word of a question that the dictionary has, its terms and those of its translations."""
+def translations(text: str, language: str, into: str) -> Translations:
+    """Translate the words of a question; languages other than `zh` and `en` have no dictionary."""
     if {language, into} != TRANSLATED:
         return []
     text = text[:_MOST_READ]

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 
 from shiguan.resources import read_table
@@ -40,11 +40,7 @@ def detect_language(text: str) -> str:
     Decides by script; among languages in the Latin script the one with the most function words wins, and text without
     any (a name, a title) counts as English. Classical and modern, traditional and simplified Chinese are all `zh`.
     """
-    return _language_of(text[:_SAMPLE])
-
-
-@lru_cache(512)  # several stages look at the same passages, and the check of claims for each claim
-def _language_of(sample: str) -> str:
+    sample = text[:_SAMPLE]
     counts = {code: 0 if sample.isascii() else len(pattern.findall(sample)) for code, pattern in _SCRIPTS}
     latin = len(_LATIN_LETTER.findall(sample))
     # A Latin word has several letters, while a Han character is a word by itself.

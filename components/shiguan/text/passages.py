@@ -2,13 +2,11 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, Self
 
 from haystack import Document
 
 from shiguan.text.sentences import sentence_spans
-from shiguan.text.terms import terms
 
 ENGINE_META = frozenset(
     "tenant_id source_id file_id source file_path file_name source_key title section kind language anchor notes "
@@ -25,9 +23,6 @@ Count = Callable[[Sequence[str]], list[int]]
 
 GAP = "\n…\n"
 """The mark of left-out text: a line of its own, so that no sentence runs across it."""
-
-_REMEMBERED = 256
-"""How many texts' shingles are cached, about 40 KB for a long passage: many questions read the same passages."""
 
 
 class SharedDocument(Document):
@@ -68,46 +63,11 @@ def rescored(document: Document, score: float, **meta: Any) -> Document:
     return twin
 
 
-@lru_cache(_REMEMBERED)
-def passage_terms(text: str) -> tuple[str, ...]:
-    """Cut a passage into its terms, once for all stages that need them."""
-    return tuple(terms(text))
-
-
-@lru_cache(_REMEMBERED)
-def shingles(text: str) -> frozenset[tuple[str, ...]]:
-    """Cut a text into overlapping runs of three search terms, which are the same in simplified and traditional."""
-    words = passage_terms(text)
-    if not words:
-        return frozenset([(text.strip(),)])
-    return frozenset(zip(words, words[1:], words[2:], strict=False)) if len(words) > 2 else frozenset([words])
-
-
 def similarity(first: frozenset[tuple[str, ...]], second: frozenset[tuple[str, ...]]) -> float:
     """Compare two sets of shingles (Jaccard)."""
     common = len(first & second)
     together = len(first) + len(second) - common
     return common / together if together else 1.0
-
-
-def passage_text(document: Document) -> str:
-    """Return the text of a passage with its title and headings."""
-    return f"{_headings(document)} {document.content or ''}"
-
-
-def terms_of(document: Document) -> frozenset[str]:
-    """Return the terms of a passage, its title and its headings."""
-    return _distinct_terms(_headings(document), document.content or "")
-
-
-@lru_cache(_REMEMBERED)
-def _distinct_terms(headings: str, text: str) -> frozenset[str]:
-    return frozenset([*terms(headings), *passage_terms(text)])
-
-
-def _headings(document: Document) -> str:
-    section = document.meta.get("section") or []
-    return f"{document.meta.get('title') or ''} {section if isinstance(section, str) else ' '.join(map(str, section))}"
 
 
 def window_spans(text: str, matches: Sequence[Span], budget: int, counts: Count) -> list[Span]:

@@ -72,8 +72,9 @@ class Quantity:
 
     def agrees_with(self, other: "Quantity") -> bool:
         """Return whether two quantities may be the same."""
-        alike = self.comparable_with(other) or {self.kind, other.kind} == {"number", "ordinal"}
-        return alike and bool(self.values & other.values)
+        if self.values.isdisjoint(other.values):
+            return False
+        return self.comparable_with(other) or {self.kind, other.kind} == {"number", "ordinal"}
 
     def comparable_with(self, other: "Quantity") -> bool:
         """Return whether two quantities are of comparable kinds."""

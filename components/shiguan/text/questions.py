@@ -1,59 +1,17 @@
-"""Rules for questions: what they ask for, and whether a model's rewording, goal or passage for them is usable."""
+"""Rules for questions: whether a model's rewording, goal or passage for them is usable."""
 
 import re
 import unicodedata
 from pathlib import Path
-from typing import Literal
 
 from shiguan.resources import read_patterns
-from shiguan.text.languages import detect_language, has_han
+from shiguan.text.languages import detect_language
 from shiguan.text.names import foreign_names
-from shiguan.text.quantities import Quantity, quantities
 from shiguan.text.terms import terms
 
-Shape = Literal["time", "number", "person", "place", "reason", "manner", "definition"]
-
-
-_SHAPES = read_patterns(Path(__file__).with_name("question_shapes.yaml"))
 _REPLIES = read_patterns(Path(__file__).with_name("rewritten_questions.yaml"))
 
 
-def question_shapes(question: str) -> list[Shape]:
-    """Return the kinds of answer that a question asks for."""
-    if _SHAPES["introduce"].search(question.strip()):
-        return ["definition"]
-    rules = _SHAPES["asked"]["zh" if has_han(question) else "en"]
-    found = [shape for shape, pattern in rules.items() if pattern.search(question.strip())]
-    return [shape for shape in found if not (shape == "manner" and len(found) > 1)]
-
-
-def has_shape(sentence: str, shape: Shape, question: str) -> bool:
-    """Return whether a sentence has the kind of thing that is asked for."""
-    if shape in ("time", "number"):
-        asked = quantities(_WHICH.sub("", question))  # the 一 of 哪一年 is not a number
-        new = [q for q in quantities(sentence) if not any(q.agrees_with(other) for other in asked)]
-        if shape == "number":
-            return any(quantity.kind in ("number", "percent", "year") for quantity in new)
-        dated = any(_is_date(quantity, sentence) for quantity in new)
-        return dated or bool(_SHAPES["given"]["time"].search(sentence))
-    if shape == "person":
-        names = _SHAPES["capitalised"].findall(sentence)
-        return has_han(sentence) or any(name.lower() not in question.lower() for name in names)
-    return bool(_SHAPES["given"][shape].search(sentence))
-
-
-def _is_date(quantity: Quantity, sentence: str) -> bool:
-    if quantity.kind in ("year", "month", "day"):
-        return True
-    if quantity.kind != "number" or not all(value.is_integer() for value in quantity.values):
-        return False
-    value = max(quantity.values)
-    written = quantity.end - quantity.start == len(str(int(value)))
-    before = sentence[max(0, quantity.start - 8) : quantity.start]
-    return written and (999 < value < 2100 or (99 < value <= 999 and bool(_SHAPES["before_year"].search(before))))
-
-
-_WHICH = re.compile(r"(?<=哪)[一1](?=[年月日天])")
 _LONGEST_QUERY = 400
 _GROWTH = 4
 _QUOTES = {'"': '"', "“": "”", "'": "'", "‘": "’", "「": "」", "『": "』"}

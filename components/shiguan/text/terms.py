@@ -91,18 +91,10 @@ def _terms_of_word(token: str) -> tuple[str, ...]:
         return ()  # all contractions of "not" are function words
     while len(parts) > 1 and parts[-1] in _ENDINGS:
         parts.pop()
-    return tuple(term for part in parts if (term := _term_of_part(part)))
-
-
-def _term_of_part(part: str) -> str:
-    if not part.isascii():
-        part = fold_accents(part)
-    if part in STOP_WORDS:
-        return ""
-    if not part.isascii() or part.isdecimal():
-        return part
+    plain = (part if part.isascii() else fold_accents(part) for part in parts)
+    content = [part for part in plain if part and part not in STOP_WORDS]
     with _stemming:
-        return str(_stemmer().stemWord(part))
+        return tuple(_stemmer().stemWord(c) if c.isascii() and not c.isdecimal() else c for c in content)
 
 
 def fold_text(text: str) -> str:
@@ -197,6 +189,7 @@ _SINGLE, _FUNCTION = 0.35, 0.3
 _FUNCTION_CHARACTERS = frozenset(
     "的是了在于與与和及而之其也者为為以有这這那被把将將由从從到一个個不所他她它们們就都又并並则則乃"
 )
+_WIDE = re.compile("[\u2e80-\U0010ffff]")
 
 
 def is_wide(character: str) -> bool:
@@ -206,7 +199,7 @@ def is_wide(character: str) -> bool:
 
 def size_of(text: str) -> int:
     """Measure a text in Latin characters: a wide character says as much as three."""
-    return len(text) + 2 * sum(map(is_wide, text))
+    return len(text) + 2 * len(_WIDE.findall(text))
 
 
 def rarity(term: str) -> float:

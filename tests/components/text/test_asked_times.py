@@ -1,7 +1,8 @@
 import pytest
 
 from shiguan.errors import RefusedError
-from shiguan.text.asked_times import asked_times, date_weights, years_between
+from shiguan.reading.question import read_question
+from shiguan.text.asked_times import date_weights, years_between
 
 
 @pytest.mark.parametrize(
@@ -59,16 +60,16 @@ def test_what_is_no_time_is_refused_with_its_fault(text, fault):
     ],
 )
 def test_whether_a_time_is_all_that_is_asked(question, alone):
-    assert asked_times(question).alone is alone
+    assert read_question(question).times.alone is alone
 
 
 def test_pairs_tell_one_reign_date_from_another_where_nothing_else_is_asked():
-    weights = date_weights("建元元年正月记载了什么？")
+    weights = date_weights(read_question("建元元年正月记载了什么？").times)
     assert {term: weights[term] for term in ("建", "元", "建元", "元元", "元年", "年正", "正月")} == {
         "建": 0.3, "元": 0.3, "建元": 2.0, "元元": 2.0, "元年": 2.0, "年正": 2.0, "正月": 2.0,
     }  # fmt: skip
-    assert date_weights("建元元年正月萧嶷任何职？") == {}
-    assert date_weights("What happened in 755?") == {}
+    assert date_weights(read_question("建元元年正月萧嶷任何职？").times) == {}
+    assert date_weights(read_question("What happened in 755?").times) == {}
 
 
 ALONE = """
@@ -134,10 +135,10 @@ What was the main source of revenue in 780?
 
 @pytest.mark.parametrize("question", ALONE)
 def test_a_question_may_ask_for_a_date_in_many_ways(question):
-    assert asked_times(question).alone
+    assert read_question(question).times.alone
 
 
 @pytest.mark.parametrize("question", WITH_SUBJECT)
 def test_a_question_with_a_subject_does_not_ask_for_a_date_alone(question):
-    assert asked_times(question).times
-    assert not asked_times(question).alone
+    assert read_question(question).times.times
+    assert not read_question(question).times.alone

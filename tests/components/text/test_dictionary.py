@@ -4,7 +4,7 @@ import pytest
 
 from shiguan.errors import ConfigurationError
 from shiguan.text import dictionary
-from shiguan.text.dictionary import translated_terms
+from shiguan.text.dictionary import translated_terms, translations
 
 TABLE = """# CC-CEDICT
 鯨魚 鲸鱼 [jing1 yu2] /whale/CL:條|条[tiao2]/
@@ -20,9 +20,12 @@ A 错 [broken
 """
 
 
+def translated(question, language, into):
+    return translated_terms(translations(question, language, into))
+
+
 def forget():
     dictionary._dictionary.cache_clear()
-    dictionary.translations.cache_clear()
 
 
 @pytest.fixture
@@ -62,44 +65,44 @@ def small(tmp_path, monkeypatch):
 )
 def test_the_words_of_a_question_in_the_other_language(small, question, language, found):
     into = {"zh": "en", "en": "zh"}[language]
-    assert translated_terms(question, language, into) == pytest.approx(found)
+    assert translated(question, language, into) == pytest.approx(found)
 
 
 @pytest.mark.parametrize(("language", "into"), [("fr", "zh"), ("zh", "fr"), ("zh", "zh"), ("und", "en")])
 def test_other_languages_have_no_dictionary(small, language, into):
-    assert translated_terms("鲸鱼 whale", language, into) == {}
+    assert translated("鲸鱼 whale", language, into) == {}
 
 
 def test_it_is_made_once_and_kept(small, tmp_path):
-    assert translated_terms("鲸鱼", "zh", "en")
+    assert translated("鲸鱼", "zh", "en")
     (kept,) = (tmp_path / "cache").iterdir()
     small.write_text(TABLE.replace("whale/", "shark/"), encoding="utf-8")  # as long as before
     forget()
-    assert translated_terms("鲸鱼", "zh", "en") == {"whale": 1.0}
+    assert translated("鲸鱼", "zh", "en") == {"whale": 1.0}
     # Another table, and a damaged file, are made anew.
     small.write_text(TABLE + "鯊魚 鲨鱼 [sha1 yu2] /shark/\n", encoding="utf-8")
     forget()
-    assert translated_terms("鲨鱼", "zh", "en") == {"shark": 1.0}
+    assert translated("鲨鱼", "zh", "en") == {"shark": 1.0}
     small.write_text(TABLE, encoding="utf-8")
     kept.write_bytes(b"no database")
     forget()
-    assert translated_terms("鲸鱼", "zh", "en") == {"whale": 1.0}
+    assert translated("鲸鱼", "zh", "en") == {"whale": 1.0}
     assert sqlite3.connect(kept).execute("SELECT count(*) FROM meanings").fetchone()[0] > 0
 
 
 def test_a_folder_that_cannot_be_written_keeps_nothing_and_says_so(small, tmp_path, caplog):
     (tmp_path / "cache").write_text("in the way")
-    assert translated_terms("鲸鱼", "zh", "en") == {"whale": 1.0}
+    assert translated("鲸鱼", "zh", "en") == {"whale": 1.0}
     assert "SHIGUAN_CACHE_DIR" in caplog.text
 
 
 def test_a_missing_table_says_what_to_install(small):
     small.unlink()
     with pytest.raises(ConfigurationError, match="pip install --force-reinstall the-package"):
-        translated_terms("鲸鱼", "zh", "en")
+        translated("鲸鱼", "zh", "en")
 
 
 def test_the_packaged_table_knows_both_ways():
-    assert translated_terms("抹香鲸", "zh", "en").keys() >= {"sperm", "whale"}
-    assert "象" in translated_terms("How many elephants?", "en", "zh")
-    assert translated_terms("鲸" * 100_000, "zh", "en").keys() == {"whale"}
+    assert translated("抹香鲸", "zh", "en").keys() >= {"sperm", "whale"}
+    assert "象" in translated("How many elephants?", "en", "zh")
+    assert translated("鲸" * 100_000, "zh", "en").keys() == {"whale"}

@@ -5,7 +5,8 @@ from haystack import Document
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.text.passages import SharedDocument, cut_span, shingles, similarity, window_spans, with_gaps
+from shiguan.reading.text import read_text
+from shiguan.text.passages import SharedDocument, cut_span, similarity, window_spans, with_gaps
 
 TEXT = "One two. Three four. Five six. Seven eight. Nine ten."
 
@@ -89,18 +90,20 @@ def test_a_copy_shares_what_is_large_and_owns_its_meta():
 
 
 def test_scripts_and_case_make_no_other_shingles():
-    assert similarity(shingles("安祿山反於范陽"), shingles("安禄山反于范阳")) == 1.0
-    assert similarity(shingles("The Old General"), shingles("the old general!")) == 1.0
+    assert similarity(read_text("安祿山反於范陽").shingles, read_text("安禄山反于范阳").shingles) == 1.0
+    assert similarity(read_text("The Old General").shingles, read_text("the old general!").shingles) == 1.0
 
 
 def test_similarity_is_shared_runs_by_all_runs():
     # "a b c d" has the runs abc, bcd; "a b c e" has abc, bce: one shared of three.
-    assert similarity(shingles("alpha beta gamma delta"), shingles("alpha beta gamma omega")) == 1 / 3
+    assert (
+        similarity(read_text("alpha beta gamma delta").shingles, read_text("alpha beta gamma omega").shingles) == 1 / 3
+    )
 
 
 def test_texts_without_terms_compare_by_their_characters():
-    assert similarity(shingles("！！"), shingles("！！")) == 1.0
-    assert similarity(shingles("！！"), shingles("？？")) == 0.0
+    assert similarity(read_text("！！").shingles, read_text("！！").shingles) == 1.0
+    assert similarity(read_text("！！").shingles, read_text("？？").shingles) == 0.0
 
 
 def test_a_joiner_changes_the_score_of_a_document_without_text_and_of_one_with_it():

@@ -32,10 +32,9 @@ from qdrant_edge import (
 )
 
 from shiguan.errors import StoreError, StoreFormatError
+from shiguan.reading.question import read_question
 from shiguan.stores import BM25_B, BM25_K1
-from shiguan.text.asked_times import date_weights
-from shiguan.text.languages import search_weights
-from shiguan.text.names import names_in_pinyin, sounds_of_names, sounds_of_text
+from shiguan.text.names import names_in_pinyin, sounds_of_text
 from shiguan.text.other_names import name_terms
 from shiguan.text.terms import term_index, terms
 
@@ -264,8 +263,9 @@ def bm25_document_vector(texts: list[str]) -> SparseVector | None:
 
 def bm25_query_vector(query: str, also: Mapping[str, float] | None = None) -> SparseVector | None:
     """Make the question's side of BM25: its terms with their weights, the sounds of its names, and other terms."""
-    names = (*sounds_of_names(query), *terms(" ".join(names_in_pinyin(query))))
-    weights = dict(also or {}) | dict.fromkeys(names, 1.0) | search_weights(query) | date_weights(query)
+    asked = read_question(query)
+    names = (*asked.sounds, *terms(" ".join(names_in_pinyin(query))))
+    weights = dict(also or {}) | dict.fromkeys(names, 1.0) | asked.search_weights
     # Two terms may share a number, which the engine takes only once.
     numbered = {term_index(term): weight for term, weight in weights.items()}
     return SparseVector(list(numbered), list(numbered.values())) if numbered else None

@@ -8,11 +8,10 @@ from typing import Any
 from haystack import component
 from haystack.dataclasses import Document
 
+from shiguan.reading.question import read_question
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.stores.embedded.score_scale import scaled
 from shiguan.tenants import all_of, require_filters, where
-from shiguan.text.dictionary import translated_terms
-from shiguan.text.languages import detect_language
 from shiguan.text.other_names import names_in_library, other_name_weights
 
 # At most so many languages have their own lists; all others share the last one.
@@ -119,15 +118,15 @@ class QdrantEdgeBM25Retriever(EdgeRetriever):
         return {"documents": best_first(scaled(found)) if self.scale_score else found}
 
     def _found(self, query: str, allowed: dict[str, Any], top_k: int | None) -> list[Document]:
-        store, language = self.document_store, detect_language(query)
+        store, asked = self.document_store, read_question(query)
         names = other_name_weights(names_in_library(query, store, allowed))
         search = partial(store.bm25_retrieval, also=names)
-        others = store.count_languages(allowed).keys() - {language}
-        also = {term: weight for into in others for term, weight in translated_terms(query, language, into).items()}
+        others = store.count_languages(allowed).keys() - {asked.language}
+        also = {term: weight for into in others for term, weight in asked.translated_terms(into).items()}
         if not also:
             return self.search_each_language(search, query, allowed, top_k)
-        own = all_of(allowed, where("meta.language", "==", language))
-        rest = self._without(allowed, [language])
+        own = all_of(allowed, where("meta.language", "==", asked.language))
+        rest = self._without(allowed, [asked.language])
         in_own = search(query, own, top_k=self.top_k if top_k is None else top_k)
         in_rest = self.search_each_language(partial(store.bm25_retrieval, also=also | names), query, rest, top_k)
         return best_first([*in_own, *in_rest])

@@ -194,7 +194,7 @@ def _search(
         limit = min(4 * limit, top_k + _MOST_TIES)
     rows = [(hit.score, hit.payload) for hit in hits]
     rows.sort(key=lambda row: (-row[0], row[1][points.ID]))
-    return [SharedDocument.hit(one[points.ID], score, points.meta_of(one)) for score, one in rows[:top_k]]
+    return [SharedDocument.hit(one[points.ID], score, one.get(points.META) or {}) for score, one in rows[:top_k]]
 
 
 def pages(edge: EdgeShard, condition: Filter | None, with_payload: Any, with_vector: Any = False) -> Iterator[Any]:

@@ -1,0 +1,58 @@
+"""A passage as the stages read it: its text, and what stands in the meta of its document."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from haystack import Document
+
+from shiguan.reading.text import Text, read_text
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A view of a document, which may be a part of a stored passage, with the places that the retrieval matched."""
+
+    document: Document
+
+    @property
+    def text(self) -> Text:
+        return read_text(self.document.content or "")
+
+    @property
+    def language(self) -> str:
+        return str(self.document.meta.get("language") or self.text.language)
+
+    @property
+    def headings(self) -> str:
+        """Its title and its headings."""
+        section = self.document.meta.get("section") or []
+        section = section if isinstance(section, str) else " ".join(map(str, section))
+        return f"{self.document.meta.get('title') or ''} {section}"
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The terms of its text, title and headings."""
+        return read_text(self.headings).words | self.text.words
+
+    @property
+    def parent_id(self) -> str:
+        """The id of the parent: its own, if it is one."""
+        return str(self.document.meta.get("parent_id") or self.document.id)
+
+    @property
+    def cosine(self) -> float:
+        """Its cosine with the question, of a child that was found by its vector."""
+        return self.document.meta.get("raw_score", self.document.score) or 0.0
+
+    @property
+    def offset(self) -> int:
+        """Where its text begins in the stored passage."""
+        return int((self.document.meta.get("cut") or [0])[0])
+
+    @property
+    def matches(self) -> Iterator[tuple[int, int, float]]:
+        """The places that the retrieval matched, in its text or beside it: start, end and score."""
+        offset = self.offset
+        for match in self.document.meta.get("matches") or []:
+            if isinstance(match, dict) and {"start", "end"} <= match.keys():
+                yield match["start"] - offset, match["end"] - offset, float(match.get("score") or 0.0)
