@@ -2,7 +2,8 @@ import json
 import os
 import shutil
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -431,6 +432,23 @@ def test_searches_go_on_while_vectors_are_quantized_and_writes_wait(tmp_path, mo
     before = store.filter_documents()
     store.close()
     assert make(tmp_path).filter_documents() == before
+
+
+def test_searches_that_always_overlap_do_not_keep_a_write_waiting(tmp_path, monkeypatch):
+    monkeypatch.setattr(shards, "EXACT_BELOW", 300)
+    store = make(tmp_path)
+    store.write_documents(documents(10, prefix="e"))
+    with ThreadPoolExecutor(1) as pool, ExitStack() as last:
+        last.enter_context(store._shard.read())
+        writing = pool.submit(store.write_documents, documents(400))
+        for _ in range(6_000):
+            if wait([writing], timeout=0.01).done:
+                break
+            earlier = last.pop_all()
+            last.enter_context(store._shard.read())  # before the earlier one leaves
+            earlier.close()
+        assert writing.done()
+    assert shard_names(tmp_path) == ["shard-2"]
 
 
 def test_quantized_vectors_find_what_the_exact_search_finds_under_a_tenants_filter_and_under_two(tmp_path):

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from functools import partial
@@ -59,7 +60,9 @@ class Shard:
         self.format = expected
         self._writing = threading.RLock()
         self._readers = threading.Condition()
-        self._reading = 0
+        self._reading: Counter[EdgeShard] = (
+            Counter()
+        )  # how many read in each engine: a replaced one has its last readers
         self._last_order = 0
         self.server: EngineServer | None = None
         self._lock = FileLock(folder / _LOCK_FILE, mode=0o600, thread_local=False)
@@ -90,14 +93,15 @@ class Shard:
         """Provide the engine for reading; it stays open inside the block."""
         with self._readers:
             edge = self._engine()
-            self._reading += 1
+            self._reading[edge] += 1
         try:
             with self._telling_of_damage():
                 yield edge
         finally:
             with self._readers:
-                self._reading -= 1
-                if not self._reading:
+                self._reading[edge] -= 1
+                if not self._reading[edge]:
+                    del self._reading[edge]
                     self._readers.notify_all()
 
     @contextlib.contextmanager
@@ -175,9 +179,9 @@ class Shard:
         if server is not None:
             server.close()
         with self._telling_of_damage(), self._writing, self._readers, private_files():
-            self._readers.wait_for(lambda: not self._reading)
-            if self._edge is not None:
-                edge, self._edge = self._edge, None
+            if (edge := self._edge) is not None:
+                self._edge = None
+                self._readers.wait_for(lambda: edge not in self._reading)
                 edge.close()
                 with contextlib.suppress(OSError):  # a deleted folder, a full disk: the next opening checks less
                     self._record["checksums"] = checksums(self.folder / self._record["shard"])
@@ -241,8 +245,8 @@ class Shard:
         self._record |= {"shard": path.name, "quantized_points": count_vectors(edge), "written_since": 0}
         self._save_record()
         with self._readers:
-            self._readers.wait_for(lambda: not self._reading)
-            self._edge = edge
+            self._edge = edge  # whoever comes now reads there, so that the last of the old one's readers is soon gone
+            self._readers.wait_for(lambda: old_edge not in self._reading)
         old_edge.close()
         shutil.rmtree(old_path, ignore_errors=True)
 
