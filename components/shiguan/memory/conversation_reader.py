@@ -98,8 +98,6 @@ class ConversationReader(Serializable):
     ```
     """
 
-    tenant_readers = ("document_store",)
-
     def __init__(
         self,
         conversation_store: ConversationStore,
