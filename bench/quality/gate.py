@@ -193,7 +193,7 @@ def prepare(folder: Path) -> Path:
 def measured(questions: "QuestionSet", mode: str | Path, library: Path) -> "Results":
     """Ask a mode every question once, of the library that `prepare` made."""
     from shiguan.engine.library import Library
-    from shiguan.evaluation.attribution import ExpectedPassages
+    from shiguan.engine.why import ExpectedPassages
     from shiguan.evaluation.measurement import Plan, measure
     from shiguan.evaluation.provenance import TENANT
 

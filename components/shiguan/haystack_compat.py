@@ -1,5 +1,6 @@
 """What differs between Haystack 2.31 and 3, and each private name of Haystack that is used: nothing else has them."""
 
+import logging
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from copy import deepcopy
@@ -28,7 +29,6 @@ __all__ = [
     "template_environment",
     "with_meta",
 ]
-
 
 _RANKERS, _NEW = "haystack.components.rankers.transformers_similarity", "SentenceTransformersSimilarityRanker"
 
@@ -61,6 +61,8 @@ class _MissingRanker:
 # Haystack 3 has it only as `SentenceTransformersSimilarityRanker`.
 if find_spec(_RANKERS) is None:
     sys.modules[_RANKERS] = _Rankers(_RANKERS)
+else:  # Haystack 2 advises at each start to name the class of Haystack 3, which the files cannot yet
+    logging.getLogger(_RANKERS).addFilter(lambda record: "is considered legacy" not in record.getMessage())
 
 
 def allow_types(checked: Any) -> None:
@@ -103,8 +105,7 @@ class ObservedPipeline(AsyncPipeline):
 
 def template_environment(component: Any) -> Any:
     """Return what a component of Haystack renders templates with, if it renders any."""
-    found = getattr(component, "_env", None)
-    return found if isinstance(found, Environment) else None
+    return found if isinstance(found := getattr(component, "_env", None), Environment) else None
 
 
 def with_meta(message: ChatMessage, **more: Any) -> ChatMessage:

@@ -4,7 +4,9 @@ import inspect
 import math
 import re
 import reprlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from copy import copy
 from functools import wraps
 from typing import Any, Protocol, Self, runtime_checkable
@@ -14,9 +16,13 @@ from shiguan.errors import RefusedError
 TENANT_FIELD = "meta.tenant_id"
 _SAFE = frozenset(
     "build_index close drop_vectors embedder existing_ids from_dict get_distance other_vectors set_up turn "
-    "to_dict unscoped write_documents write_vectors".split()
+    "to_dict unscoped write_vectors".split()
 )
 """What a store does without showing, counting or removing a document; every other public method needs a tenant."""
+
+_WRITES = {"write_documents", "write_documents_async"}
+
+_asking: ContextVar[str] = ContextVar("asking_tenant", default="")
 
 _SEARCHES = re.compile(r"_\w+_retrieval\w*|_query_\w+")
 """Haystack's retrievers call these of their stores."""
@@ -163,6 +169,17 @@ def tenant_of(filters: dict[str, Any]) -> str:
     return str(found.pop())
 
 
+@contextmanager
+def asked_by(tenant_id: str) -> Iterator[None]:
+    """Have guarded stores refuse, inside the block, every tenant but this one; an empty one leaves it as it is."""
+    before = _asking.get()
+    _asking.set(tenant_id or before)
+    try:
+        yield
+    finally:
+        _asking.set(before)  # no token: an asynchronous generator may be closed in another context
+
+
 def require_filters(filters: dict[str, Any] | None, asked: str) -> dict[str, Any]:
     """Refuse to look anything up without filters: a second run of a component that got them once comes without."""
     if not filters:
@@ -209,7 +226,8 @@ class TenantGuarded:
     A document store that refuses to search, fetch, count or delete without a tenant at the top of an AND.
 
     Every public method of a class that inherits from this is a door, also those that a later version of Haystack adds:
-    it takes `filters` that name a tenant, or is refused. Maintenance of a whole store goes through `unscoped`.
+    it takes `filters` that name a tenant, or is refused. While a pipeline runs for a tenant, any other one is refused
+    too, also in what is written. Maintenance of a whole store goes through `unscoped`.
     """
 
     _scoped = True
@@ -223,11 +241,30 @@ class TenantGuarded:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         names = [name for name in dir(cls) if not (name.startswith("_") or name.removesuffix("_async") in _SAFE)]
+        guard_methods(cls, _WRITES & set(dir(cls)), TenantGuarded._check_owners)
         guard_methods(cls, [*names, *filter(_SEARCHES.fullmatch, dir(cls))], TenantGuarded._check_tenant)
 
+    def _check_owners(self, name: str, given: dict[str, Any]) -> None:
+        asking = _asking.get()
+        owners = {document.meta.get("tenant_id") for document in given["documents"]} if self._scoped else set()
+        for owner in sorted(owners - {asking}, key=str) if asking else ():
+            raise RefusedError(
+                f"`{type(self).__name__}.{name}` was given a document of the tenant {reprlib.repr(owner)} while the "
+                f"pipeline runs for {asking!r}. Send all documents through the `SourceStamper`."
+            )
+
     def _check_tenant(self, name: str, given: dict[str, Any]) -> None:
+        if not self._scoped:
+            return
+        asking = _asking.get()
         filters = given.get("filters", given.get("options", {}).get("filters"))
-        if self._scoped and not names_tenant(filters):
+        named = tenant_condition(filters)
+        if named is not None and asking not in ("", named["value"]):
+            raise RefusedError(
+                f"`{type(self).__name__}.{name}` was called for the tenant {named['value']!r} while the pipeline runs "
+                f"for {asking!r}. Connect `TenantFilter.filters`, and `tenant_id` to the `TenantFilter` alone."
+            )
+        if named is None:
             raise RefusedError(
                 f"`{type(self).__name__}.{name}` was called without a tenant: filters are {reprlib.repr(filters)}. "
                 f'Expected {{"field": "{TENANT_FIELD}", "operator": "==", "value": …}}, alone or among the '

@@ -204,7 +204,7 @@ def test_without_a_number_the_modes_file_says_how_many_passages(command, monkeyp
         f"shiguan.commands.{'review' if command[0] == 'why' else 'ask'}.open_runner", lambda options, **_: Asked()
     )
     monkeypatch.setattr("shiguan.commands.review.TracedMode", lambda runner: runner)
-    monkeypatch.setattr("shiguan.evaluation.attribution.ExpectedPassages.find", lambda *_: None)
+    monkeypatch.setattr("shiguan.engine.why.ExpectedPassages.find", lambda *_: None)
     main(command)
     main([*command, "--top-k", "7"])
     assert asked == [None, 7]

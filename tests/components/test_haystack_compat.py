@@ -261,3 +261,14 @@ def test_the_cross_encoder_has_its_name_of_haystack_2():
     with suppress(ImportError):  # without the extra `transformers`, on 3
         assert module.TransformersSimilarityRanker.run
     assert not hasattr(module, "AnotherRanker")
+
+
+@pytest.mark.skipif(not haystack.__version__.startswith("2."), reason="Haystack 3 has the class under another name")
+def test_the_cross_encoder_that_the_files_name_is_not_called_legacy_in_the_log(monkeypatch, caplog):
+    rankers = importlib.import_module("haystack.components.rankers.transformers_similarity")
+    monkeypatch.setattr(rankers.torch_and_transformers_import, "check", lambda: None)
+    monkeypatch.setattr(rankers, "resolve_hf_device_map", lambda **given: given)
+    with caplog.at_level("INFO"):
+        rankers.TransformersSimilarityRanker("some/model")
+        rankers.logger.warning("The model `{model}` is slow.", model="some/model")
+    assert [record.getMessage() for record in caplog.records] == ["The model `some/model` is slow."]

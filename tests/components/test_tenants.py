@@ -2,15 +2,18 @@ import functools
 import inspect
 
 import pytest
-from haystack import Document
+from haystack import Document, component
 from haystack.components.retrievers import FilterRetriever
 from haystack.components.writers import DocumentWriter
+from haystack.core.errors import PipelineRuntimeError
+from haystack.document_stores.types import DuplicatePolicy
 
+from shiguan.engine.mode_pipeline import ModePipeline
 from shiguan.errors import RefusedError
 from shiguan.retrieval.tenant_filter import TenantFilter
 from shiguan.serving.engine import AnswerRequest
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
-from shiguan.tenants import check_filters, names_tenant, tenant_of
+from shiguan.tenants import asked_by, check_filters, names_tenant, tenant_of
 
 OURS = {"field": "meta.tenant_id", "operator": "==", "value": "ours"}
 TITLE = {"field": "meta.title", "operator": "==", "value": "Annals"}
@@ -60,7 +63,8 @@ def store(tmp_path):
 
 def doors(store):
     names = {name for name in dir(store) if not name.startswith("_")}
-    return {name for name in names if hasattr(getattr(type(store), name, None), "guards_tenant")}
+    guarded = {name for name in names if hasattr(getattr(type(store), name, None), "guards_tenant")}
+    return {name for name in guarded if not name.startswith("write_")}
 
 
 ARGUMENTS = {
@@ -109,6 +113,65 @@ def test_a_store_that_comes_from_yaml_is_shut_and_haystacks_own_readers_meet_it(
     assert DocumentWriter(again).run(documents=[Document(id="new", meta={"tenant_id": "ours"})]) == {
         "documents_written": 1
     }
+
+
+def test_while_a_pipeline_runs_for_a_tenant_the_doors_stay_shut_to_every_other_one(store):
+    theirs = {**OURS, "value": "theirs"}
+    with asked_by("ours"):
+        assert store.list_ids(both(OURS, TITLE)) == []
+        assert store.list_ids(OURS) == ["ours"]
+        for door in (store.filter_documents, store.list_ids, store.delete_by_filter, store.count_documents_by_filter):
+            with pytest.raises(RefusedError, match="called for the tenant 'theirs' while the pipeline runs for 'ours'"):
+                door(both(TITLE, theirs))
+        with asked_by(""):
+            assert store.list_ids(OURS) == ["ours"]
+            with pytest.raises(RefusedError):
+                store.list_ids(theirs)
+    assert store.list_ids(theirs) == ["theirs"]
+
+
+@pytest.mark.parametrize("meta", [{"tenant_id": "theirs"}, {"tenant_id": ""}, {}], ids=str)
+async def test_while_a_pipeline_runs_for_a_tenant_no_document_of_another_one_is_written(store, meta):
+    documents = [Document(id="new", meta={"tenant_id": "ours"}), Document(id="theirs", content="forged", meta=meta)]
+    with asked_by("ours"):
+        with pytest.raises(
+            RefusedError, match=r"was given a document of the tenant .* while the pipeline runs for 'ours'"
+        ):
+            store.write_documents(documents, policy=DuplicatePolicy.OVERWRITE)
+        with pytest.raises(RefusedError):
+            await store.write_documents_async(documents, policy=DuplicatePolicy.OVERWRITE)
+        assert store.write_documents(documents[:1], policy=DuplicatePolicy.OVERWRITE) == 1
+    assert [one.content for one in store.unscoped().filter_documents({**OURS, "value": "theirs"})] == ["a letter"]
+
+
+@component
+class _Finder:
+    """Reads what its filters say, whoever they are from."""
+
+    def __init__(self, store):
+        self.store = store
+
+    @component.output_types(ids=list[str])
+    def run(self, filters: dict):
+        return {"ids": self.store.list_ids(filters)}
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_mode_binds_its_stores_to_the_tenant_who_asks_on_whichever_way_filters_come(store, nested):
+    inputs = {"tenant_id": ["tenant_filter.tenant_id"], "filters": ["finder.filters"]}
+    pipeline = ModePipeline(metadata={"inputs": inputs})
+    pipeline.add_component("finder", _Finder(store))
+    pipeline.add_component("tenant_filter", TenantFilter())
+
+    def asked(filters):
+        given = {"tenant_id": "ours", "filters": filters}
+        by_part = {"tenant_filter": {"tenant_id": "ours"}, "finder": {"filters": filters}}
+        return pipeline.run(by_part if nested else given)["finder"]["ids"]
+
+    assert asked(OURS) == ["ours"]
+    with pytest.raises(PipelineRuntimeError, match="for the tenant 'theirs' while the pipeline runs for 'ours'"):
+        asked({**OURS, "value": "theirs"})
+    assert store.list_ids({**OURS, "value": "theirs"}) == ["theirs"]
 
 
 def among(*values):

@@ -12,6 +12,8 @@ import yaml
 from tests.security.mutant_parts import (
     ADAPTER,
     BRANCH_JOINER,
+    EDGE_BM25,
+    EDGE_STORE,
     FILTER_RETRIEVER,
     MEMORY_BM25,
     MEMORY_STORE,
@@ -26,7 +28,7 @@ CANARY = "shiguan_canary"
 SOUND: dict[str, Any] = {
     "components": {
         "tenant_filter": {"type": TENANT_FILTER},
-        "retriever": part(MEMORY_BM25, document_store=part(MEMORY_STORE)),
+        "retriever": part(EDGE_BM25, document_store=part(EDGE_STORE)),
         "prompt_builder": part(
             "haystack.components.builders.chat_prompt_builder.ChatPromptBuilder",
             template="{% message role='user' %}{{ documents }}{% endmessage %}",
@@ -64,7 +66,7 @@ def hostile_files() -> Iterator[Hostile]:
     yield from _shapes()
     yield from _sockets()
     yield from _reachable()
-    yield from _runs_again()
+    yield from _unguarded()
 
 
 def changed(name: str, check: str, change: Any) -> Hostile:
@@ -217,7 +219,7 @@ def _templates() -> Iterator[Hostile]:
     yield changed("a template as an option", check, lambda d: d.update(options={"template": template}))
     yield changed(
         "an option in place of the tenant's filter",
-        "tenant_reads",
+        "tenants",
         lambda d: d.update(options={"where": ["retriever.filters"]}, connections=d["connections"][1:]),
     )
     maker = part(ADAPTER, template="{{ x }}", output_type="str")
@@ -339,14 +341,14 @@ def _sockets() -> Iterator[Hostile]:
     yield changed("an output of no socket", "connections", lambda d: d["outputs"].update(x="retriever.nothing"))
     yield changed("an explanation by nobody", "structure", lambda d: d.update(explain={"x": "nobody.x"}))
     yield changed("a question for nobody", "starvation", lambda d: d["inputs"].pop("query"))
-    yield changed("a tenant for nobody", "tenant_reads", lambda d: d["inputs"].pop("tenant_id"))
-    yield changed("no filter", "tenant_reads", lambda d: d["connections"].pop(0))
+    yield changed("a tenant for nobody", "tenants", lambda d: d["inputs"].pop("tenant_id"))
+    yield changed("no filter", "tenants", lambda d: d["connections"].pop(0))
 
     fetcher = part("shiguan.retrieval.parent_document_fetcher.ParentDocumentFetcher", document_store=part(MEMORY_STORE))
     between = part("shiguan.retrieval.best_window_ranker.BestWindowRanker", model=fetcher)
     yield added(
-        "a reader behind something that keeps the filters to itself",
-        "tenant_reads",
+        "a store without a guard, deep inside a reader",
+        "tenants",
         {"ranker": part("haystack.components.retrievers.multi_retriever.MultiRetriever", retrievers=[between])},
         [("tenant_filter.filters", "ranker.filters"), ("retriever.documents", "ranker.documents")],
         {"query": ["ranker.query"]},
@@ -415,48 +417,18 @@ def _reachable() -> Iterator[Hostile]:
     yield added("a caller sets a model's tools", check, {"model": generator}, [told], {"tools": ["model.tools"]})
 
 
-def _runs_again() -> Iterator[Hostile]:
-    """Readers that may run more often than they get filters."""
-    reader, joiner = SOUND["components"]["retriever"], part(BRANCH_JOINER, type_="str")
-    prompt = part(PROMPT, template="{{ query }}")
-    again = [
-        {"condition": "{{ query|length < 60 }}", "output": "{{ query ~ ' again' }}", "output_name": "again", "output_type": "str"},
-        {"condition": "{{ true }}", "output": "{{ query }}", "output_name": "done", "output_type": "str"},
-    ]  # fmt: skip
-    router = part("haystack.components.routers.conditional_router.ConditionalRouter", routes=again)
-    filtered, asked = ("tenant_filter.filters", "second.filters"), ("joiner.value", "second.query")
-    for name, parts, edges, inputs in (
-        (
-            "two questions, one after the other, to one reader",
-            {"joiner": joiner, "says": prompt},
-            [filtered, ("says.prompt", "joiner.value"), asked],
-            {"query": ["says.query", "joiner.value"]},
-        ),
-        (
-            "two questions by way of a prompt",
-            {"joiner": joiner, "says": prompt, "then": prompt},
-            [
-                filtered,
-                ("says.prompt", "joiner.value"),
-                ("joiner.value", "then.query"),
-                ("then.prompt", "second.query"),
-            ],
-            {"query": ["says.query", "joiner.value"]},
-        ),
-        (
-            "a reader behind a loop",
-            {"joiner": joiner, "router": router},
-            [filtered, ("joiner.value", "router.query"), ("router.again", "joiner.value"), asked],
-            {"query": ["joiner.value"]},
-        ),
-        (
-            "a reader that its own question may overtake",
-            {
-                "second": part(FILTER_RETRIEVER, **reader["init_parameters"]),
-                "joiner": part(BRANCH_JOINER, type_="dict"),
-            },
-            [("joiner.value", "second.filters")],
-            {"filters": ["joiner.value"]},
-        ),
+def _unguarded() -> Iterator[Hostile]:
+    """Stores and readers that show every tenant's documents, and filters that come from anywhere but the tenant."""
+    memory = part(MEMORY_STORE)
+    nowhere = "haystack_integrations.components.retrievers.nowhere.NowhereRetriever"
+    for name, spec in (
+        ("a store without a guard", part(MEMORY_BM25, document_store=memory)),
+        ("a store without a guard, whatever reads it", part(FILTER_RETRIEVER, document_store=memory)),
+        ("a retriever with a database of its own", part(nowhere, url="https://example.org")),
     ):
-        yield added(name, "tenant_reads", {"second": reader, **parts}, edges, inputs)
+        asked = {} if "FilterRetriever" in spec["type"] else {"query": ["second.query"]}
+        yield added(name, "tenants", {"second": spec}, [("tenant_filter.filters", "second.filters")], asked)
+    reader = part(FILTER_RETRIEVER, **SOUND["components"]["retriever"]["init_parameters"])
+    parts = {"second": reader, "joiner": part(BRANCH_JOINER, type_="dict")}
+    relayed = [("joiner.value", "second.filters")]
+    yield added("filters from the caller, by a joiner", "tenants", parts, relayed, {"filters": ["joiner.value"]})

@@ -51,7 +51,7 @@ def test_a_tool_that_reads_documents_and_takes_no_filters_is_named(file, tmp_pat
     kind = "haystack.components.retrievers.auto_merging_retriever.AutoMergingRetriever"
     search = tools[0]["init_parameters"]["retriever"]["init_parameters"]
     search["parent_fetcher"] = {"type": kind, "init_parameters": {"document_store": store}}
-    found = [str(finding) for finding in checked(data, tmp_path).findings if finding.check == "tenant_reads"]
+    found = [str(finding) for finding in checked(data, tmp_path).findings if finding.check == "tenants"]
     assert any(
         "`agent.tools.0.retriever.parent_fetcher` reads a store and takes no `filters`" in text for text in found
     )

@@ -17,6 +17,7 @@ from shiguan.checking.pipeline_check import check_pipeline
 from shiguan.errors import RefusedError
 from shiguan.haystack_compat import AsyncPipeline
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
+from shiguan.tenants import asked_by
 
 TEXTS = {"ours": "Guo Ziyi took the capital back.", "theirs": "Guo Ziyi wrote a letter that nobody else shall read."}
 READS = ("bm25_retrieval", "embedding_retrieval", "filter_documents")
@@ -74,7 +75,7 @@ def _noted(method, seen):
 
 
 def outcome(data, folder, chance):
-    """Run a file as the tenant `ours`, and tell how it ended: "done", "stopped" or the refusal of a reader."""
+    """Run a file as the tenant `ours`, and say how it ended: "done", "refused" by a reader or its store, or "stopped"."""
     path = folder / "secret.txt"
     theirs = {"field": "meta.tenant_id", "operator": "==", "value": "theirs"}
     said = dict.fromkeys(NAMES, str(path)) | {
@@ -85,15 +86,15 @@ def outcome(data, folder, chance):
     kind = chance.choice([Pipeline, AsyncPipeline])
     watched[:] = [str(path)]
     try:
-        kind.from_dict({key: value for key, value in data.items() if key not in ("inputs", "options")}).run(
-            spoken(data, said)
-        )
+        with asked_by("ours"):
+            kind.from_dict({key: value for key, value in data.items() if key not in ("inputs", "options")}).run(
+                spoken(data, said)
+            )
     except Exception as error:
         cause = error
         while cause is not None:
             if isinstance(cause, RefusedError):
-                # A loop that begins anew, in a later round, has no filters any more and says so; it reads nothing.
-                return "stopped" if str(cause).startswith("`AttemptLoop` ") else "refused"
+                return "refused"
             cause = cause.__cause__
         return "stopped"
     finally:
@@ -134,8 +135,6 @@ def test_no_wiring_that_passes_the_check_shows_anothers_text_or_opens_a_file(fol
         with_tools += AGENT in json.dumps(data)
         assert read["theirs"] == 0, json.dumps(data)
         assert opened == [], json.dumps(data)
-        # A guard that had to step in would mean that the check had missed something.
-        assert end != "refused", json.dumps(data)
     # The files are worth something: most run to their end, and many read the library.
     assert ends["done"] > count / 2
     assert with_readers > count / 4
@@ -155,7 +154,7 @@ def test_wirings_that_are_refused_would_have_leaked(folder, read):
             break
         data = wiring(chance, known)
         path.write_text(json.dumps(data), encoding="utf-8")
-        if {one.check for one in checked(path)} & {"tenant_reads", "reachable_parameters"}:
+        if {one.check for one in checked(path)} & {"tenants", "reachable_parameters"}:
             outcome(data, folder, chance)
             leaks += read.pop("theirs", 0) > 0
             files += bool(opened)

@@ -16,9 +16,8 @@ from shiguan.checking.pipeline_check import check_pipeline
 from shiguan.engine.loading import load_stores, mappings, pruned
 from shiguan.haystack_compat import AsyncPipeline
 from shiguan.memory import conversation_reader
-from shiguan.tenants import TenantGuarded
+from shiguan.tenants import TenantGuarded, asked_by
 
-TENANT_CHECKS = {"tenant_reads", "tenant_writes"}
 SHOWN = [path for path in FILES if path.parent.name == "embedded" and path.stem != "index"]
 
 
@@ -59,11 +58,12 @@ def test_a_mutant_is_refused_for_what_was_done_to_it(file, tmp_path, every):
     assert tried
     for mutant in tried:
         findings = checked(mutant.data, tmp_path).findings
-        to_the_point = [one for one in findings if one.check in TENANT_CHECKS or "filter_policy" in one.where]
+        outside = "from outside of the loop" in mutant.name  # refused because it ends with the first round
+        to_the_point = [one for one in findings if one.check == ("starvation" if outside else "tenants") or "filter_policy" in one.where]  # fmt: skip
         if not to_the_point:
             let_through.append(mutant.id)
         # Whatever else is found would refuse a mutant that is broken rather than harmful.
-        if len(to_the_point) + sum(one.check == "starvation" for one in findings) < len(findings):
+        if not all(one in to_the_point or one.check == "starvation" for one in findings):
             beside_the_point.append((mutant.id, list(map(str, findings))))
     assert let_through == []
     assert beside_the_point == []
@@ -138,7 +138,8 @@ def seen_tenants(data, library, filters):
     said = {"query": "Guo Ziyi", "tenant_id": "ours", "owner": "theirs", "filters": filters, "where": filters}
     pipeline = AsyncPipeline.from_dict(data)
     try:
-        results = pipeline.run(spoken(data, said), include_outputs_from=set(data["components"]))
+        with asked_by("ours"):
+            results = pipeline.run(spoken(data, said), include_outputs_from=set(data["components"]))
     except (ValueError, PipelineRuntimeError):
         return set()  # an attack that this mutant cannot run, or that a store refuses, shows nothing
     outputs = [results.get(target.partition(".")[0], {}).get("documents", []) for target in data["outputs"].values()]
@@ -163,12 +164,11 @@ def unguarded(monkeypatch):
 
 
 @pytest.mark.parametrize("path", SHOWN, ids=file_name)
-def test_mutants_that_forget_the_tenant_show_nothing_where_the_stores_are_guarded(path, library):
-    """The second fence, should the check miss something; that a tenant is the asking one, only the check can know."""
-    named = ("the tenant", "a relay", "caller's filters", "carried beside", "that the file names")
+def test_mutants_show_nothing_where_the_stores_are_guarded(path, library):
+    """What holds without the check: a store knows for whom the pipeline runs, on whichever way its filters come."""
     for mutant in mutants(path):
-        if mutant.shows and not any(words in mutant.name for words in named):
-            assert "theirs" not in seen_tenants(mutant.data, library, None), mutant.id
+        for filters in (None, THEIRS) if mutant.shows else ():
+            assert "theirs" not in seen_tenants(mutant.data, library, filters), mutant.id
 
 
 @pytest.mark.parametrize("path", SHOWN, ids=file_name)

@@ -86,16 +86,15 @@ def kinds(folder: str) -> list[Kind]:
     fetcher = "shiguan.retrieval.parent_document_fetcher.ParentDocumentFetcher"
     searched = {"query": "text!", "filters": "filters", "top_k": "count"}
     return [
-        Kind(bm25, {"document_store": edge}, searched, {"documents": "documents"}, 4),
-        Kind(MEMORY_BM25, {"document_store": memory}, searched, {"documents": "documents"}, 6),
+        Kind(bm25, {"document_store": edge}, searched, {"documents": "documents"}, 18),
+        Kind(MEMORY_BM25, {"document_store": memory}, searched, {"documents": "documents"}, 1),
         Kind(FILTER_RETRIEVER, {"document_store": edge}, {"filters": "filters"}, {"documents": "documents"}),
-        Kind(FILTER_RETRIEVER, {"document_store": memory}, {"filters": "filters"}, {"documents": "documents"}),
-        Kind(multi, {"retrievers": {"words": {"type": MEMORY_BM25, "init_parameters": {"document_store": memory}}}},
+        Kind(FILTER_RETRIEVER, {"document_store": memory}, {"filters": "filters"}, {"documents": "documents"}, 1),
+        Kind(multi, {"retrievers": {"words": {"type": bm25, "init_parameters": {"document_store": edge}}}},
              {"query": "text!", "filters": "filters"}, {"documents": "documents"}),
-        Kind(wordings, {"retriever": {"type": MEMORY_BM25, "init_parameters": {"document_store": memory}}},
+        Kind(wordings, {"retriever": {"type": bm25, "init_parameters": {"document_store": edge}}},
              {"queries": "texts!", "retriever_kwargs": "kwargs"}, {"documents": "documents"}, 3),
         Kind(fetcher, {"document_store": edge}, {"documents": "documents!", "filters": "filters"}, {"documents": "documents"}),
-        Kind(fetcher, {"document_store": memory}, {"documents": "documents!", "filters": "filters"}, {"documents": "documents"}),
         Kind(PROMPT, {"template": "{{ one }} {{ two }}"}, {"one": "text", "two": "text"}, {"prompt": "text"}, 4),
         Kind(PROMPT, {"template": "{% for d in found %}{{ d.content }}{% endfor %}"}, {"found": "documents"}, {"prompt": "text"}),
         Kind(ADAPTER, {"template": "{{ text }}", "output_type": "str"}, {"text": "text!"}, {"output": "text"}),
@@ -117,8 +116,6 @@ def kinds(folder: str) -> list[Kind]:
         Kind(CHAT_PROMPT, {"template": "{% message role='user' %}{{ one }}{% endmessage %}"}, {"one": "text"}, {"prompt": "messages"}, 5),
         Kind(AGENT, {"chat_generator": {"type": f"{__name__}.Caller", "init_parameters": {}}, "tools": [{"type": PASSAGE_READER, "init_parameters": {"document_store": store}} for store in (edge,)]},
              {"messages": "messages!", "documents": "documents!", "filters": "filters!", "query": "text"}, {"passages": "documents"}, 6),
-        Kind(AGENT, {"chat_generator": {"type": f"{__name__}.Caller", "init_parameters": {}}, "tools": [{"type": PASSAGE_READER, "init_parameters": {"document_store": memory}}]},
-             {"messages": "messages!", "documents": "documents!", "filters": "filters!", "query": "text"}, {"passages": "documents"}, 4),
         Kind(FILE_ROUTER, {"mime_types": ["text/plain"]}, {"sources": "sources!"}, {"text/plain": "sources", "unclassified": "sources"}, 1),
     ]  # fmt: skip
 

@@ -24,7 +24,6 @@ class LibrarySearch(Serializable, AgentTool):
     """
 
     tool_name = "search_library"
-    tenant_readers = ("retriever",)
 
     def __init__(self, retriever: Any) -> None:
         """

@@ -61,8 +61,6 @@ class ToolAgent(Serializable):
     ```
     """
 
-    tenant_readers = ("tools",)
-
     def __init__(self, chat_generator: ChatGenerator, *, tools: list[AgentTool | Tool]) -> None:
         """
         Set the model and its tools.

@@ -60,9 +60,6 @@ class CitationExtractor:
     ```
     """
 
-    tenant_role = "answers"
-    tenant_readers = ("claim_matcher",)
-
     def __init__(
         self,
         *,

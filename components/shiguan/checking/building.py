@@ -27,7 +27,6 @@ from shiguan.checking.definition import (
     Feed,
     Socket,
     listed,
-    names_store,
     written,
 )
 from shiguan.checking.parameters import IS_CODE, takes_only_code
@@ -38,22 +37,12 @@ from shiguan.limited_process import without_limits
 
 HAYSTACK_ROLES = {
     "haystack.components.writers.document_writer.DocumentWriter": "writes",
-    "haystack.components.joiners.branch.BranchJoiner": "joins",
     "haystack.components.routers.file_type_router.FileTypeRouter": "sorts",
 }
 """The roles of Haystack's own components, which do not have the attribute `tenant_role`."""
 
-_RETRIEVERS = "haystack.components.retrievers."
 # What comes with every question.
 _ALWAYS = frozenset({"query", "tenant_id"})
-HAYSTACK_READERS_INSIDE = {
-    f"{_RETRIEVERS}text_embedding_retriever.TextEmbeddingRetriever": ("retriever",),
-    f"{_RETRIEVERS}multi_retriever.MultiRetriever": ("retrievers",),
-    f"{_RETRIEVERS}multi_query_text_retriever.MultiQueryTextRetriever": ("retriever",),
-    f"{_RETRIEVERS}multi_query_embedding_retriever.MultiQueryEmbeddingRetriever": ("retriever",),
-}
-"""Haystack components that pass their filters on to parameters; ours name these in `tenant_readers`."""
-
 Arguments = dict[str, inspect.Parameter]
 
 
@@ -105,14 +94,6 @@ class BuiltPipeline:
         part = self.definition.components[name]
         once = getattr(self.classes[part.type], "counts_once", ())
         return socket in self.greedy(name) or socket in once or self.role(part) == "loops"
-
-    def readers_inside(self, part: Component) -> tuple[str, ...]:
-        """List the parameters of a component whose components get its filters."""
-        return getattr(self.classes[part.type], "tenant_readers", HAYSTACK_READERS_INSIDE.get(part.type, ()))
-
-    def may_hold_a_store(self, part: Component) -> bool:
-        """Return whether a class takes a store, or is in a package of retrievers: some open their own database."""
-        return ".retrievers." in part.type or any(map(names_store, self._arguments(part, "__init__")))
 
     def takes(self, part: Component, name: str) -> bool:
         """Return whether a component's `run` takes an input; true if its class is not installed."""

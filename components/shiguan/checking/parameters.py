@@ -115,12 +115,15 @@ def _parameter(key: str, value: Any) -> str | None:
 
 
 def _lists_components(key: str, value: Any) -> bool:
-    """Return whether `tools` holds only classes with parameters, which the list of allowed types covers."""
+    """Return whether `tools` holds only tools with parameters, which the list of allowed types covers."""
     return (
         key == "tools"
         and isinstance(value, list)
         and all(
-            isinstance(one, dict) and one.keys() <= {"type", "init_parameters", "data"} and "." in str(one.get("type"))
+            isinstance(one, dict)
+            and one.keys() <= {"type", "init_parameters", "data"}
+            and "." in (type_ := str(one.get("type")))
+            and not type_.startswith("haystack.")
             for one in value
         )
     )

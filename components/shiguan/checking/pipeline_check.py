@@ -17,7 +17,7 @@ from shiguan.checking.parameters import (
     extensions,
 )
 from shiguan.checking.reading import Finding, PipelineFile, UnreadableFile, check_structure, read_pipeline_file
-from shiguan.checking.tenants import check_tenant_reads, check_tenant_writes
+from shiguan.checking.tenants import check_tenants
 from shiguan.errors import ConfigurationError, UnsafePipelineError
 from shiguan.resources import read_table
 
@@ -81,7 +81,7 @@ def check_pipeline(path: Path, name: str, *, allow_types: list[str] | None = Non
         built = building.BuiltPipeline(definition)
         notes += built.notes
         graph = (building.check_building, building.check_connections, building.check_names, building.check_starvation)
-        found = _placed(file, built, (*graph, check_reachable_parameters, check_tenant_reads, check_tenant_writes))
+        found = _placed(file, built, (*graph, check_reachable_parameters, check_tenants))
     # An anchored store appears in several places, but is reported once.
     once = {(finding.line, finding.problem): finding for finding in reversed(found)}
     ordered = sorted(once.values(), key=lambda finding: finding.line or 0)

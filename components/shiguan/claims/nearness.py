@@ -39,8 +39,6 @@ class ClaimMatcher(Serializable):
     the children the check relies on numbers and names.
     """
 
-    tenant_readers = ("embedding_retriever",)
-
     def __init__(
         self, embedding_retriever: EmbeddingRetriever, *, text_embedder: TextEmbedder, near: float | None = None
     ) -> None:

@@ -18,8 +18,8 @@ from shiguan.engine.feedback import FeedbackFile
 from shiguan.engine.pipeline_run import checked_question
 from shiguan.engine.receipts import read_receipt
 from shiguan.engine.receipts import replay as still_said
+from shiguan.engine.why import LABELS, Attribution, ExpectedPassage, ExpectedPassages, TracedMode, attribute
 from shiguan.errors import RefusedError
-from shiguan.evaluation.attribution import LABELS, Attribution, ExpectedPassage, ExpectedPassages, TracedMode, attribute
 from shiguan.resources import data_folder
 from shiguan.text.terminal import console_for_people, one_line
 

@@ -13,6 +13,7 @@ from haystack.tools import Tool, Toolset
 
 from shiguan.haystack_compat import ObservedPipeline
 from shiguan.llm.run import current_run
+from shiguan.tenants import asked_by
 from shiguan.text.passages import SharedDocument
 
 
@@ -54,8 +55,17 @@ class ModePipeline(ObservedPipeline):
         :raises ValueError: If a name is not an input of the file.
         """
         nested = self.by_component(data)
-        async for outputs in super().run_async_generator(nested, include_outputs_from, concurrency_limit):
-            yield {component: dict(values) for component, values in outputs.items()}
+        with asked_by(self._tenant_of(nested)):
+            async for outputs in super().run_async_generator(nested, include_outputs_from, concurrency_limit):
+                yield {component: dict(values) for component, values in outputs.items()}
+
+    def _tenant_of(self, nested: dict[str, Any]) -> str:
+        """Return the tenant of the question, or of the value that goes where the file's input `tenant_id` does."""
+        if (question := current_run()) is not None and question.tenant_id:
+            return question.tenant_id
+        targets = (target.split(".") for target in (self.metadata.get("inputs") or {}).get("tenant_id", ()))
+        values = (nested.get(component, {}).get(socket) for component, socket in targets)
+        return next((value for value in values if isinstance(value, str)), "")
 
     def by_component(self, data: dict[str, Any]) -> dict[str, Any]:
         """Map values to the components and sockets that the file's `inputs` name for them."""

@@ -10,9 +10,9 @@ from typing import Any
 from haystack import Document
 from haystack.components.generators.chat.types import ChatGenerator
 
+from shiguan.engine.why import folded
 from shiguan.errors import RefusedError
 from shiguan.evaluation.answer_metrics import contains_answer
-from shiguan.evaluation.attribution import folded
 from shiguan.evaluation.json_lines import read_json_lines, write_json_lines
 from shiguan.evaluation.results import RunStore
 from shiguan.llm.calls import LlmReply, ask_llm

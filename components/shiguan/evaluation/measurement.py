@@ -11,10 +11,10 @@ from haystack import Document
 from shiguan.engine.library import Library
 from shiguan.engine.loading import read_definition
 from shiguan.engine.runner import Runner
+from shiguan.engine.why import Attribution, ExpectedPassage, ExpectedPassages, StageTrace, TracedMode, loss_of
 from shiguan.errors import AnswerError, RefusedError
 from shiguan.evaluation import provenance
 from shiguan.evaluation.answer_metrics import answer_record, is_right
-from shiguan.evaluation.attribution import Attribution, ExpectedPassages, StageTrace, TracedMode, loss_of
 from shiguan.evaluation.json_lines import fingerprint
 from shiguan.evaluation.judges import AnswerJudge, write_review
 from shiguan.evaluation.questions import Question, QuestionSet
@@ -147,7 +147,16 @@ class MeasuredMode:
             wrong = record["read"] is not None and not question.gold_documents <= {name for _, name in record["read"]}
         else:
             wrong = bool(question.answerable and question.gold and not is_right(question, record))
-        return loss_of(run, self.library.of_question(question)) if wrong else None
+        return loss_of(run, _gold(self.library, question)) if wrong else None
+
+
+def _gold(library: ExpectedPassages, question: Question) -> list[ExpectedPassage]:
+    """Find the gold passages of a question with the highest grade."""
+    found = []
+    for gold in question.best:
+        parents = [parent for parent in library.parents() if gold.stands_in(parent)]
+        found.append(library.find(gold.quote) if gold.quote and not parents else library.in_units(parents, gold.quote))
+    return found
 
 
 def measure(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from shiguan.evaluation.attribution import LABELS
+from shiguan.engine.why import LABELS
 from shiguan.evaluation.metrics import metric
 from shiguan.evaluation.results import QuestionResult, Results
 from shiguan.evaluation.tables import Report, Section, Table, report_markdown

@@ -51,9 +51,6 @@ class HallucinationGrader(Serializable):
     ```
     """
 
-    tenant_role = "retries"
-    tenant_readers = ("claim_matcher",)
-
     def __init__(
         self,
         document_embedder: DocumentEmbedder | None = None,

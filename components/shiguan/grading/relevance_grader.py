@@ -39,8 +39,6 @@ class RelevanceGrader:
     ```
     """
 
-    tenant_role = "retries"
-
     @component.output_types(documents=list[Document], retry=Attempt, relevance=dict[str, Any])
     def run(self, documents: list[Document], query: str = "", *, attempt: Attempt | None = None) -> dict[str, Any]:
         """

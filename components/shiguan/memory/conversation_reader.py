@@ -96,8 +96,6 @@ class ConversationReader(Serializable):
     ```
     """
 
-    tenant_readers = ("document_store",)
-
     def __init__(
         self,
         conversation_store: ConversationStore,

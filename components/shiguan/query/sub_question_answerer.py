@@ -84,8 +84,6 @@ class SubQuestionAnswerer(Serializable):
     ```
     """
 
-    tenant_readers = ("retriever",)
-
     def __init__(self, chat_generator: ChatGenerator | None = None, *, retriever: Any, ranker: Any = None) -> None:
         """
         Set the parts, which are those of the whole question.

@@ -30,8 +30,6 @@ class PassageRetriever(Serializable):
     ```
     """
 
-    tenant_readers = ("bm25_retriever", "embedding_retriever", "language_balancer", "parent_fetcher")
-
     def __init__(
         self,
         bm25_retriever: TextRetriever,

@@ -7,7 +7,7 @@ from haystack import Document, component
 from tests.security.hostile_files import SOUND
 from tests.security.mutant_parts import checked
 
-MEMORY = SOUND["components"]["retriever"]
+SEARCH = SOUND["components"]["retriever"]
 MULTI = "haystack.components.retrievers.multi_query_text_retriever.MultiQueryTextRetriever"
 
 
@@ -32,22 +32,8 @@ class Words:
 
 
 @component
-class Lone:
-    """Reads a store itself and takes arguments that it does not hand on."""
-
-    def __init__(self, document_store: Any) -> None:
-        self.document_store = document_store
-
-    @component.output_types(documents=list[Document])
-    def run(self, queries: list[str], retriever_kwargs: dict[str, Any] | None = None):
-        return {}
-
-
-@component
 class Both:
     """Hands both kinds on."""
-
-    tenant_readers = ("retriever",)
 
     def __init__(self, retriever: Any) -> None:
         self.retriever = retriever
@@ -67,7 +53,7 @@ def findings(tmp_path, *edges, type_=MULTI, parameters=None, inputs=None):
         "components": {
             "guard": {"type": f"{__name__}.Guard"},
             "words": {"type": f"{__name__}.Words"},
-            "reader": {"type": type_, "init_parameters": parameters or {"retriever": MEMORY}},
+            "reader": {"type": type_, "init_parameters": parameters or {"retriever": SEARCH}},
         },
         "connections": [{"sender": "words.queries", "receiver": "reader.queries"}]
         + [{"sender": sender, "receiver": receiver} for sender, receiver in edges],
@@ -80,10 +66,6 @@ def findings(tmp_path, *edges, type_=MULTI, parameters=None, inputs=None):
 ARGUMENTS = ("guard.retriever_kwargs", "reader.retriever_kwargs")
 FILTERS = ("guard.filters", "reader.filters")
 BOTH = {"type_": f"{__name__}.Both"}
-LONE = {
-    "type_": f"{__name__}.Lone",
-    "parameters": {"document_store": MEMORY["init_parameters"]["document_store"]},
-}
 GENERATOR = {"type_": "haystack.components.generators.chat.openai.OpenAIChatGenerator", "parameters": {"model": "x"}}
 
 
@@ -116,13 +98,12 @@ def test_only_the_output_of_that_name_counts(tmp_path, sender):
             "The input `more` goes to `reader.retriever_kwargs` and bypasses the `TenantFilter`",
             id="arguments of the caller beside the filters",
         ),
-        pytest.param([], {}, "Nothing is connected to `reader.retriever_kwargs`", id="none"),
+        pytest.param([], {}, "nothing is connected to `reader.retriever_kwargs`", id="none"),
         pytest.param(
             [], {"inputs": {"filters": ["reader.retriever_kwargs"]}},
             "The input `filters` goes to `reader.retriever_kwargs` and bypasses the `TenantFilter`",
             id="the caller's alone",
         ),
-        pytest.param([ARGUMENTS], LONE, "`reader` reads a store and has no input `filters`", id="a reader of a store"),
         pytest.param(
             [("guard.retriever_kwargs", "reader.generation_kwargs")], GENERATOR,
             "sets `reader.generation_kwargs` while the pipeline runs", id="arguments of something else",

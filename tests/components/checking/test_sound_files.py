@@ -17,7 +17,7 @@ from shiguan.engine.loading import load_pipeline
 
 RETRIEVERS = "haystack.components.retrievers."
 GENERATOR = "haystack.components.generators.chat.openai.OpenAIChatGenerator"
-MEMORY = SOUND["components"]["retriever"]["init_parameters"]["document_store"]
+STORE = SOUND["components"]["retriever"]["init_parameters"]["document_store"]
 
 
 def findings(tmp_path, change, **options):
@@ -47,8 +47,8 @@ SCHEMA = {"type": "object", "properties": {"tools": {"type": "array"}, "hook": T
     "change",
     [
         lambda data: data.update({"x-anything": {"type": "os.system"}}),
-        lambda data: data["components"]["retriever"]["init_parameters"].update(filter_policy="replace", top_k=3, filters=None),
-        new(FILTER_RETRIEVER, FILTERED, document_store=MEMORY),
+        lambda data: data["components"]["retriever"]["init_parameters"].update(top_k=3),
+        new(FILTER_RETRIEVER, FILTERED, document_store=STORE, filters=None),
         new(f"{RETRIEVERS}multi_retriever.MultiRetriever", FILTERED, inputs=BOTH_ASKED, retrievers={"words": SOUND["components"]["retriever"]}),
         new(
             GENERATOR,
@@ -175,12 +175,11 @@ def test_a_type_is_allowed_by_a_setting_and_the_note_says_so(tmp_path, monkeypat
 
 
 def test_a_package_that_is_not_installed_is_a_note_and_its_filters_still_count(tmp_path):
-    type_ = "haystack_integrations.components.retrievers.nowhere.NowhereRetriever"
-    store = part("haystack_integrations.document_stores.nowhere.NowhereDocumentStore")
+    type_, store = "haystack_integrations.components.retrievers.nowhere.NowhereRetriever", STORE
     assert findings(tmp_path, new(type_, FILTERED, document_store=store)) == []
     notes = check_pipeline(tmp_path / "mine.yml", "mine.yml").notes
     assert any("is not installed here" in note for note in notes)
-    assert "Nothing is connected to `new.filters`" in findings(tmp_path, new(type_, document_store=store))[0]
+    assert "`new` reads a store, and" in findings(tmp_path, new(type_, document_store=store))[0]
 
 
 def test_the_page_on_security_lists_what_is_allowed():

@@ -6,8 +6,8 @@ import pytest
 from examples.build_book import build_book
 from haystack import Document
 
+from shiguan.engine.why import folded
 from shiguan.errors import RefusedError
-from shiguan.evaluation.attribution import folded
 from shiguan.evaluation.json_lines import write_json_lines
 from shiguan.evaluation.questions import GoldPassage, read_golden_set
 from shiguan.ingest.epub_to_document import EPUBToDocument

@@ -6,7 +6,7 @@ import pytest
 
 from shiguan.engine.loading import pipeline_path
 from shiguan.engine.runner import Runner
-from shiguan.evaluation.attribution import TracedMode
+from shiguan.engine.why import TracedMode
 from shiguan.evaluation.json_lines import write_json_lines
 from shiguan.evaluation.measurement import Plan, measure
 from shiguan.evaluation.provenance import TENANT, ingest_corpus

@@ -11,11 +11,12 @@ from haystack.document_stores.types import DuplicatePolicy
 from shiguan.stores import PipelineStore
 from shiguan.stores.cluster.elasticsearch_store import ElasticsearchStore
 from shiguan.stores.cluster.qdrant_store import QdrantStore
+from shiguan.tenants import TenantGuarded
 
 _PAGE = 10_000
 
 
-class PairedDocumentStore(PipelineStore):
+class PairedDocumentStore(TenantGuarded, PipelineStore):
     """
     Keeps every child twice: its words in Elasticsearch, its vector in Qdrant.
 
@@ -122,7 +123,9 @@ class PairedDocumentStore(PipelineStore):
 
     def unscoped(self) -> "PairedDocumentStore":
         """Return the same pair for maintenance, over all tenants; never use it in a pipeline."""
-        return PairedDocumentStore(self.words.unscoped(), vectors=self.vectors.unscoped())
+        pair = super().unscoped()
+        pair.words, pair.vectors = self.words.unscoped(), self.vectors.unscoped()
+        return pair
 
     def close(self) -> None:
         self.words.close()

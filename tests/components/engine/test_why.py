@@ -3,7 +3,7 @@
 import pytest
 from haystack import Document, GeneratedAnswer
 
-from shiguan.evaluation.attribution import LABELS, ExpectedPassage, StageTrace, attribute, loss_of
+from shiguan.engine.why import LABELS, ExpectedPassage, StageTrace, attribute, loss_of
 
 TEXT = "Nan Jiyun shot Yin Ziqi in the left eye."
 GOLD = Document(id="gold", content=f"It was autumn. {TEXT}")

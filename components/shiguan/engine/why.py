@@ -10,7 +10,6 @@ from haystack import Document, GeneratedAnswer
 from shiguan.claims.checker import ClaimChecker
 from shiguan.claims.claims import split_claims
 from shiguan.engine.runner import Runner
-from shiguan.evaluation.questions import Question
 from shiguan.llm.run import raise_if_cancelled
 from shiguan.tenants import of_tenant, where
 from shiguan.text.languages import fold_han
@@ -57,20 +56,12 @@ class ExpectedPassages:
         wanted, parents = folded(expected), self.parents()
         found = [parent for parent, text in zip(parents, self._folded, strict=True) if wanted and wanted in text]
         if found:
-            return self._in_units(found, expected)
+            return self.in_units(found, expected)
         # The words may begin in one passage and end in the next.
         for first, second, head, tail in zip(parents, parents[1:], self._folded, self._folded[1:], strict=False):
             if first.meta.get("source_id") == second.meta.get("source_id") and wanted and wanted in head + tail:
                 return ExpectedPassage(expected, (first, second), split=True)
         return ExpectedPassage(expected, ())
-
-    def of_question(self, question: Question) -> list[ExpectedPassage]:
-        """Find the gold passages of a question with the highest grade."""
-        found = []
-        for gold in question.best:
-            parents = [parent for parent in self.parents() if gold.stands_in(parent)]
-            found.append(self.find(gold.quote) if gold.quote and not parents else self._in_units(parents, gold.quote))
-        return found
 
     def parents(self) -> list[Document]:
         if self._parents is None:
@@ -97,7 +88,8 @@ class ExpectedPassages:
         ids = [child.meta["parent_id"] for child in self._where("children", "id", "==", name)]
         return self._where("parents", "id", "in", ids) if ids else []
 
-    def _in_units(self, parents: Sequence[Document], text: str) -> ExpectedPassage:
+    def in_units(self, parents: Sequence[Document], text: str) -> ExpectedPassage:
+        """Return passages as expected ones, `split` where no single unit of retrieval has all of the text."""
         split = False
         if parents and text:
             children = self._where("children", "meta.parent_id", "in", [parent.id for parent in parents])
