@@ -171,6 +171,8 @@ class ClaimChecker:
         stated = stated_part(plain)
         words, numbers = subject_words(stated), quantities(stated)
         if kind == "statement" or (kind == "heading" and claim.numbers):
+            # Cut out of a sentence that a passage has whole, it would stand behind words that may change it.
+            stated = plain if len(stated) < len(plain) and self._evidence.contains(plain) else stated
             return stated if words or numbers else ""
         if kind != "heading" and self._evidence.contains(plain):
             return plain
