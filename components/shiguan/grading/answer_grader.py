@@ -10,7 +10,7 @@ from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
 from shiguan.claims.answer_check import answer_check
-from shiguan.claims.checker import CheckedClaim, numbered_passages
+from shiguan.claims.checker import CheckedClaim, missing_names, numbered_passages
 from shiguan.claims.claim_support import Verdict
 from shiguan.claims.claims import whole_reply
 from shiguan.claims.verbatim import find_verbatim
@@ -22,8 +22,7 @@ from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.source_blocks import neutral_text, render_sources
 from shiguan.serialization import Serializable
 from shiguan.text.languages import detect_language
-from shiguan.text.names import foreign_names
-from shiguan.text.passages import passage_terms
+from shiguan.text.name_forms import names_of
 from shiguan.text.questions import has_shape, question_shapes
 from shiguan.text.terms import covered, question_weights, terms
 
@@ -210,8 +209,8 @@ def _combined(claim: CheckedClaim, item: dict[str, Any], documents: Sequence[Doc
     verdict: Any = str(item["verdict"]).strip().lower()
     reason, local = _line(item.get("reason"))[:_LONGEST_REASON], claim.support
     place, start, end = _quoted(item, documents)
-    known = set[str]().union(*(passage_terms(document.content or "") for document in documents))
-    if local.verdict == "unsupported" and not local.foreign and foreign_names(claim.stated, known):
+    text = "\n".join(document.content or "" for document in documents)
+    if local.verdict == "unsupported" and not local.foreign and missing_names(names_of(claim.stated), text):
         return claim
     if verdict == "supported" and place < 0 and local.verdict != "supported":
         verdict, reason = "partial", "the judge gave no words of the sources for it"
