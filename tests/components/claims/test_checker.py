@@ -246,7 +246,8 @@ def test_each_clause_has_its_own_verdict_in_every_mode_and_in_the_stream(text, e
 
 
 @pytest.mark.parametrize(
-    "sentence", ["It is well known that kings are seasoned with oil of lamps.", "并由评审团自行决定特别奖的内容与名称。"]
+    "sentence",
+    ["It is well known that kings are seasoned with oil of lamps.", "并由评审团自行决定特别奖的内容与名称。"],
 )
 def test_a_sentence_that_a_passage_has_with_its_opening_is_supported(sentence):
     assert [one["verdict"] for one in cited(sentence, passages={1: f"{sentence} {SALT}"})["claims"]] == [YES]
