@@ -45,7 +45,10 @@ def answer_check(documents: Sequence[Document], question: str = "", run: Run | N
     compared = (isinstance(document, ComparedDocument) for document in documents)
     about = ((d.id, d.content, d.meta.get("number"), f"{d.meta.get('cut')}") for d in documents)
     key = (question, *zip(about, compared, strict=True))
-    return run.checks.get(key) or run.checks.setdefault(key, AnswerCheck(documents, question))
+    if key not in run.checks:
+        run.checks[key] = AnswerCheck(documents, question)
+    check: AnswerCheck = run.checks[key]
+    return check
 
 
 def end_with_marks(text: str, end: int) -> int:

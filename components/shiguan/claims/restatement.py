@@ -200,7 +200,9 @@ def _read(text: str) -> _Text:
         capital = match[0][0].isupper()
         # The An of An Lushan is no article.
         if key not in _HARMLESS or (capital and key in ("a", "an") and text[at + 1 : at + 2].isupper()):
-            tokens.append(_Token(key, start, at, number, breaks and key != _POSSESSIVE, stops, capital))
+            # Not so the 's of a word that was left out: That's what he said.
+            owns = key == _POSSESSIVE and not (between == "" and tokens and tokens[-1].end < start)
+            tokens.append(_Token(key, start, at, number, breaks and not owns, stops, capital))
             breaks = stops = False
     return _Text(tokens)
 

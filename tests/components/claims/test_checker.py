@@ -247,6 +247,14 @@ def test_each_clause_has_its_own_verdict_in_every_mode_and_in_the_stream(text, e
     assert [name for name, _ in told(simple)] == [name.rstrip("。.") for name, _, _ in expected]
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    ["It is well known that kings are seasoned with oil of lamps.", "并由评审团自行决定特别奖的内容与名称。"],
+)
+def test_a_sentence_that_a_passage_has_with_its_opening_is_supported(sentence):
+    assert [one["verdict"] for one in cited(sentence, passages={1: f"{sentence} {SALT}"})["claims"]] == [YES]
+
+
 def test_the_span_is_the_whole_sentence_or_sentences():
     (citation,) = cited("Grain prices rose fourfold [1].")["citations"]
     assert citation["quote"] == "Grain prices in the capital rose fourfold."

@@ -34,6 +34,7 @@ STATED = [
     (CLASSICAL, "肃宗以郭子仪为司空。"),
     (CLASSICAL, "史思明不肯降，李光颜讨淮西。"),
     ("John Mayow (1641–1679) refined this work (in Oxford) with care.", "John Mayow refined this work with care."),
+    ("It fell. That’s what the court was told of Suiyang.", "that's what the court was told of Suiyang."),
     ("普通货柜最大毛重（包括高立方型）30480公斤。", "普通货柜最大毛重30480公斤。"),
 ]
 CHANGED = [
