@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from charset_normalizer import from_bytes
+import chardet
 from haystack import Document, component, logging
 from haystack.dataclasses import ByteStream
 
@@ -133,20 +133,13 @@ _BOMS = (
 # The detector reads this many bytes; the chosen encoding must then decode all of them.
 _SAMPLE = 60_000
 _EAST_ASIAN = ("gb18030", "big5hkscs", "euc_jis_2004", "shift_jis_2004", "cp949")
-# Other names of the same encodings, which are never left to the detector.
-_MULTIBYTE = (
-    "gb2312", "gbk", "hz", "big5", "cp950", "cp932", "euc_jp", "euc_jisx0213", "euc_kr", "johab", "shift_jis",
-    "shift_jisx0213", "iso2022_jp", "iso2022_kr",
-    "cp775",  # of the Baltic in DOS, which the detector takes French for
-)  # fmt: skip
 _COMMON = read_patterns(Path(__file__).with_name("encodings.yaml"))["common"]
 _LEAST_SHARE = 0.25
 _EAST_ASIAN_LETTER = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]")
 # Lists of rare names have a twentieth.
 _ENOUGH_LETTERS, _LEAST_COMMON = 30, 0.03
-# The detector's measure of disorder, 0 to 1: the most for readable text, and the difference that counts as a tie.
-_MOST_CHAOS = 0.1
-_TIE = 0.02
+# The detector is sure of this much, 0 to 1, or the text is in Latin letters, most of which need no encoding.
+_SURE, _FEW = 0.2, 0.2
 _LEAD = 0.08
 # A decoded text with more than one of these in a thousand characters is not text.
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f\ufffd\ue000-\uf8ff]")
@@ -156,8 +149,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f\ufffd\ue000-\uf8ff]")
 # many characters show that it is UTF-8.
 _DAMAGED_SHARE = 1000
 _DAMAGED_ANYWAY = 2
-# The bytes that Western European lacks; others have letters there, many times.
-_UNDEFINED = b"\x81\x8d\x8f\x90\x9d"
+_NO_LETTER = re.compile("[\x80-\x84\x86-\x9f]")
+_HIGH = bytes(range(0x80, 0x100))
 _LEAST_UTF8 = 10
 
 
@@ -190,7 +183,7 @@ def decode_text(data: bytes, declared: str = "") -> DecodedText | None:
     damaged = _lenient(data, "utf-8")
     if damaged and sum(char > "\x7f" for char in damaged.text) > (_LEAST_UTF8 + 1) * damaged.damaged:
         return damaged
-    return _east_asian(data, _strict) or _detected(data) or _east_asian(data, _lenient)
+    return _east_asian(data, _strict) or _east_asian(data, _lenient) or _detected(data)
 
 
 def _lenient(data: bytes, encoding: str) -> DecodedText | None:
@@ -255,23 +248,17 @@ def has_common_characters(text: str) -> bool:
 
 
 def _detected(data: bytes) -> DecodedText | None:
-    """Use the detector for the single-byte encodings, and prefer Western European where it is nearly as good."""
+    """Use the detector for encodings of one byte a character."""
     sample = data[:_SAMPLE]
-    known = sample.translate(None, _UNDEFINED)
-    found = from_bytes(
-        known if len(sample) - len(known) <= _DAMAGED_ANYWAY else sample, cp_exclusion=[*_EAST_ASIAN, *_MULTIBYTE]
-    )
-    best = found.best()
-    if best is None or best.chaos > _MOST_CHAOS:
+    found = chardet.detect(sample, prefer_superset=True)
+    few = len(sample) - len(sample.translate(None, _HIGH)) <= _FEW * len(sample)
+    if not found["encoding"] or not (few or found["confidence"] >= _SURE):
         return None
-    # Western European is by far the commonest of the encodings that differ in a few accents.
-    for encoding in ("cp1252", best.encoding):
-        match = next((match for match in found if encoding in match.could_be_from_charset), None)
-        if match is not None and match.chaos <= best.chaos + _TIE:
-            decoded = _strict(data, encoding) or _lenient(data, encoding)
-            if decoded is not None and _is_text(decoded.text):
-                return decoded
-    return None
+    decoded = _strict(data, found["encoding"]) or _lenient(data, found["encoding"])
+    if decoded is None or not _is_text(decoded.text):
+        return None
+    text, lost = _NO_LETTER.subn("\ufffd", decoded.text)
+    return DecodedText(text, decoded.encoding, decoded.damaged + lost)
 
 
 def _is_text(text: str) -> bool:

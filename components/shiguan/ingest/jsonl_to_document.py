@@ -67,7 +67,7 @@ class JSONLToDocument(Converter):
                 cause, next_step = fault.args
                 faults.append(SourceError(name, f"line {number}: {cause}", next_step))
                 continue
-            unread.update(row.keys() - _KEYS)
+            unread.update(sorted(row.keys() - _KEYS))
             meta |= base
             if record:
                 meta["record_id"], lines_of[record] = record, number

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import count, pairwise
+from itertools import count, groupby, pairwise
 from operator import itemgetter
 from typing import Any, TypeVar
 
@@ -22,8 +22,9 @@ BLOCK_SEPARATOR = "\n\n"
 """The separator of two blocks of a source in the source's text."""
 
 # Meta that describes a block and not its source; the rest is copied to parents and children.
-_OF_THE_BLOCK = frozenset({"anchor", "kind", "notes", "start", "file_path", "pages", "cfi", "work", "left_out"})
+_OF_THE_BLOCK = frozenset({"anchor", "kind", "notes", "file_path", "pages", "cfi", "work", "left_out"})
 _OF_THE_SOURCE = ("tenant_id", "source_id", "file_id", "source", "title", "section", "language", "record_id")
+_NAMED = ("tenant_id", "source_id")
 _AnyMark = TypeVar("_AnyMark", Mark, Run)
 # Texts are counted together up to this many characters, which bounds memory.
 _BATCH = 1_000_000
@@ -141,42 +142,24 @@ class ParentChildSplitter:
 
 
 def _sections(documents: list[Document]) -> Iterator[_Section]:
-    offsets: dict[str, int] = {}
-    blocks: list[Document] = []
-    for document in documents:
-        if not document.content or not document.content.strip():
-            continue
-        for name in ("tenant_id", "source_id"):
-            if not document.meta.get(name):
-                raise ValueError(
-                    f"A document of `{document.meta.get('source', 'an unnamed source')}` has no `{name}` in its meta. "
-                    "Let `SourceStamper` run before `ParentChildSplitter`."
-                )
-        if blocks and not _belongs(blocks[-1], document):
-            yield _joined(blocks, offsets)
-            blocks = []
-        blocks.append(document)
-    if blocks:
-        yield _joined(blocks, offsets)
-
-
-def _belongs(before: Document, after: Document) -> bool:
-    # Blocks with a `start` are slices of a larger text; joining them would make up another text.
-    return "start" not in after.meta and all(
-        before.meta.get(name) == after.meta.get(name) for name in ("tenant_id", "source_id", "section")
-    )
-
-
-def _joined(blocks: list[Document], offsets: dict[str, int]) -> _Section:
-    meta, texts = blocks[0].meta, [block.content or "" for block in blocks]
-    offset = meta.get("start", offsets.get(meta["source_id"], 0))
-    section = _Section(meta, offset, BLOCK_SEPARATOR.join(texts))
-    start = 0
-    for block, text in zip(blocks, texts, strict=True):
-        _add(section, start, text, block.meta)
-        start += len(text) + len(BLOCK_SEPARATOR)
-    offsets[meta["source_id"]] = offset + start
-    return section
+    blocks = [document for document in documents if (document.content or "").strip()]
+    lacking = next(((block, name) for block in blocks for name in _NAMED if not block.meta.get(name)), None)
+    if lacking is not None:
+        raise ValueError(
+            f"A document of `{lacking[0].meta.get('source', 'an unnamed source')}` has no `{lacking[1]}` in its meta. "
+            "Let `SourceStamper` run before `ParentChildSplitter`."
+        )
+    ends: dict[str, int] = {}
+    for _, group in groupby(blocks, key=lambda block: [block.meta.get(name) for name in (*_NAMED, "section")]):
+        parts = [(block.content or "", block.meta) for block in group]
+        meta = parts[0][1]
+        section = _Section(meta, ends.get(meta["source_id"], 0), BLOCK_SEPARATOR.join(text for text, _ in parts))
+        start = 0
+        for text, own in parts:
+            _add(section, start, text, own)
+            start += len(text) + len(BLOCK_SEPARATOR)
+        ends[meta["source_id"]] = section.offset + start
+        yield section
 
 
 def _add(section: _Section, start: int, text: str, meta: dict[str, Any]) -> None:

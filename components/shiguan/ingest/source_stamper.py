@@ -27,8 +27,7 @@ class SourceStamper:
     It comes between the converters and `ParentChildSplitter`, and adds to each block's meta:
 
     - `tenant_id`, as given;
-    - `file_id`: a hash of the tenant and the file's key, by which `OrphanRemover` finds the passages of older versions
-      of the file;
+    - `file_id`: a hash of the tenant and the file's key, by which `PassageWriter` finds what older versions left;
     - `source_id`: the same for a file; for a JSONL row a hash with its record id, or with its line if it has none;
     - `language`: as stated by the block; else detected, block by block where a block is long enough, so that a
       bilingual file has both;

@@ -34,15 +34,6 @@ class VectorWriter(Serializable):
     The embedder is loaded when there is something to embed. If its weights are not available, children stay without
     vectors and are found by their words, with a warning. If the store has vectors of another embedder, these are
     neither mixed with new ones nor deleted unless `replace_others` asks for it.
-
-    Example in YAML:
-    ```yaml
-    type: shiguan.ingest.vector_writer.VectorWriter
-    init_parameters:
-      document_embedder:
-        type: shiguan.ingest.e5_document_embedder.E5DocumentEmbedder
-      document_store: *children
-    ```
     """
 
     tenant_role = "writes"

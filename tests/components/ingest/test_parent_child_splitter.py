@@ -187,12 +187,6 @@ def test_pages_go_on_from_the_page_that_a_section_begins_on():
     assert [b["anchor"]["page"] for b in parent.meta["blocks"]] == [5, 6]
 
 
-def test_a_section_that_says_where_it_starts_is_an_exact_slice_of_that_text():
-    source = "# A\n\n" + TEN
-    (parent,) = split(block(TEN, start=5))["parents"]
-    assert source[parent.meta["start"] : parent.meta["end"]] == parent.content
-
-
 def test_a_heading_line_stays_with_the_text_below_it():
     text = "\n\n".join(f"# {n}\n{TEN * 8}" for n in range(12))
     result = split(block(text))

@@ -95,8 +95,11 @@ def test_a_file_above_the_limit_is_not_even_read(tmp_path, monkeypatch):
         (CHINESE, "utf-16-le", "utf-16-le"),
         (CHINESE, "utf-16-be", "utf-16-be"),
         ("In 755 he rebelled.", "utf-16-le", "utf-16-le"),
-        ("Le général s'était révolté à Fanyang, où l'été fut très chaud. " * 4, "cp1252", "cp1252"),
-        ("Генерал восстал в Фаньяне, и никто не знал, что будет дальше. " * 4, "cp1251", "cp1251"),
+        ("Le général s'était révolté à Fanyang, où l'été fut très chaud. " * 4, "cp1252", "iso8859-15"),
+        ("Der Präfekt wurde über die Brücke geführt – „große Höhe“. " * 4, "cp1252", "Windows-1252"),
+        ("Prefekt został zabity na drodze nad rzeką; źdźbło żółte. " * 4, "cp1250", "Windows-1250"),
+        ("Vali nehir kıyısındaki yolda öldürüldü; yaz çok kurak geçti. " * 4, "cp1254", "Windows-1254"),
+        ("Генерал восстал в Фаньяне, и никто не знал, что будет дальше. " * 4, "cp1251", "Windows-1251"),
         ("吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。" * 3, "shift_jis", "shift_jis_2004"),
     ],
 )  # fmt: skip

@@ -23,11 +23,6 @@ class _Heading:
     absorbed: bool = False
     joined: bool = False
 
-    def goes_on_with(self, text: str, level: int, depth: int, parent_path: str) -> bool:
-        """Return whether a heading right after this one is its second line."""
-        beside = (self.parent_path, self.depth) == (parent_path, depth) and level <= self.level
-        return beside and not self.joined and len(self.text) + len(text) < _MAX_JOINED
-
 
 class SectionTracker:
     """
@@ -69,7 +64,13 @@ class SectionTracker:
     def add_heading(self, text: str, level: int, depth: int, parent_path: str) -> None:
         self._orphans = []
         last = self._headings[-1] if self._headings and not self._text_since_heading else None
-        if last is not None and not self._awaits_heading and last.goes_on_with(text, level, depth, parent_path):
+        beside = last and (last.parent_path, last.depth) == (parent_path, depth) and level <= last.level
+        if (
+            last is not None
+            and beside
+            and not (self._awaits_heading or last.joined or len(last.text + text) >= _MAX_JOINED)
+        ):
+            # It is the second line of the one before it.
             last.text, last.level, last.joined = f"{last.text} {text}", level, True
             self._pop_above(depth, level, keep=last)
             return
@@ -157,18 +158,15 @@ class SectionTracker:
                 continue
             path += [entry.label for entry in entries[done:index]] + waiting
             waiting = []
-            path += _fuller(entries[index].label, heading.text)
+            # One text for an entry and its heading if one contains the other, else both.
+            label, text = entries[index].label, heading.text
+            if _letters(text) in _letters(label):
+                path.append(label)
+            else:
+                path += [text] if _letters(label) in _letters(text) else [label, text]
             done = index + 1
         path += [entry.label for entry in entries[done:]] + waiting
         return [text for i, text in enumerate(path) if i == 0 or _title(text) != _title(path[i - 1])]
-
-
-def _fuller(label: str, heading: str) -> list[str]:
-    """Return one text for an entry and its heading if one contains the other, else both."""
-    in_label, in_heading = _letters(label), _letters(heading)
-    if in_heading in in_label:
-        return [label]
-    return [heading] if in_label in in_heading else [label, heading]
 
 
 def _title(text: str) -> str:
