@@ -161,7 +161,7 @@ def _kinds(claim: Claim) -> set[str]:
     return found
 
 
-def _uncited_kind(clause: str) -> str:
+def _uncited_kind(clause: str) -> ClaimKind:
     kind = claim_kind(clause)
     if kind != "statement" or not _patterns()["gap"].search(clause) or _patterns()["but_for"].search(clause):
         return kind
