@@ -145,20 +145,24 @@ def _kinds(claim: Claim) -> set[str]:
         who = lead["en"] or lead["zh"]
         return {"about", *(_uncited_kind(f"{who} {text[slice(*at)]}") for at in rest)}
     spans = clauses(text)
-    if len(spans) == 1 and spans[0][2] == "statement" and patterns["gap"].match(text):
-        spans = [(*at, claim_kind(text[slice(*at)])) for at in clause_spans(text, COMMA, patterns["turn"])]
+    if (
+        len(spans) == 1
+        and spans[0][2] == "statement"
+        and (patterns["gap"].match(text) or patterns["looked"].match(text))
+    ):
+        spans = [(*at, _uncited_kind(text[slice(*at)])) for at in clause_spans(text, COMMA, patterns["turn"])]
     found: set[str] = set()
     for (start, end, _), (_, _, following) in zip(spans, [*spans[1:], (0, 0, "")], strict=True):
         clause = text[start:end]
         kind = _uncited_kind(clause)
-        is_open = following == "silence" and patterns["open"].search(clause)
+        is_open = following == "silence" and (patterns["open"].search(clause) or patterns["looked"].match(clause))
         is_empty = not is_label(text, end) and _is_empty(clause, "，")
         is_about = "silence" in found and patterns["about"].match(clause)
         found.add("talk" if kind == "statement" and (is_open or is_empty or is_about) else kind)
     return found
 
 
-def _uncited_kind(clause: str) -> str:
+def _uncited_kind(clause: str) -> ClaimKind:
     kind = claim_kind(clause)
     if kind != "statement" or not _patterns()["gap"].search(clause) or _patterns()["but_for"].search(clause):
         return kind

@@ -178,6 +178,5 @@ def test_quotations_are_of_the_stored_passages_and_nothing_else(attack):
             assert stored[citation["parent_id"]][citation["start"] : citation["end"]] == citation["quote"]
         # What stands outside the quotations is one line of ours and one line for each place.
         outside = [line for line in answer.data.splitlines() if line and not line.startswith(">")]
-        assert [line.partition(" ")[0] for line in outside[1:]] == [
-            f"[{one['number']}]" for one in answer.meta["citations"]
-        ]
+        numbers = [f"[{citation['number']}]" for citation in answer.meta["citations"]]
+        assert [line.partition(" ")[0] for line in outside[1:]] == numbers

@@ -246,4 +246,4 @@ def test_tokens_may_be_those_of_a_model(monkeypatch):
     assert len(ContextBuilder(130).run(documents=documents)["documents"]) == 2
     other = ContextBuilder(130, model="somebody-elses").run(documents=documents)
     assert len(other["documents"]) == 2
-    assert other["warnings"][0].startswith("Tokens are not those of `somebody-elses` but the embedder's (KeyError).")
+    assert other["warnings"][0].startswith("Tokens of `somebody-elses` are estimated from the embedder's (KeyError).")

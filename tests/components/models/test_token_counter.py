@@ -2,7 +2,7 @@ import subprocess
 import sys
 
 from shiguan.models import token_counter, weights
-from shiguan.models.token_counter import TokenCounter
+from shiguan.models.token_counter import TokenCounter, estimated_tokens
 
 
 def test_tokens_are_the_embedders_own_without_start_and_end_marks():
@@ -57,3 +57,13 @@ print({name.partition(".")[0] for name in set(sys.modules) - before})
     heavy = {"torch", "transformers", "tokenizers", "huggingface_hub", "onnx", "onnxruntime"}
     assert "shiguan" in run.stdout
     assert not [name for name in heavy if f"'{name}'" in run.stdout]
+
+
+def test_tokens_of_a_model_that_is_not_here_are_estimated_by_script():
+    # .863 for each token of the embedder, .238 more for each Han character, .379 more for each traditional one.
+    assert estimated_tokens("The old general wept.", 6) == 5
+    assert estimated_tokens("国马龙门", 4) == 4
+    assert estimated_tokens("國馬龍門", 4) == 6
+    ours, models = TokenCounter(), TokenCounter("somebody-elses")
+    text = "安禄山反于范阳，河北皆降。" * 20
+    assert models.count(text) == estimated_tokens(text, ours.count(text)) > ours.count(text)
