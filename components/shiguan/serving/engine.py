@@ -136,9 +136,10 @@ class ReceiptFolder:
         write_json(path, receipt.model_dump(mode="json"), mode=0o600, indent=None)
         if time.time() - self._pruned > _HOUR:
             self._pruned = time.time()
-            for path in self._files():
-                if not self._is_kept(path):
-                    path.unlink(missing_ok=True)
+            for entry in self._files():
+                if not self._is_kept(entry):
+                    with suppress(FileNotFoundError):
+                        os.unlink(entry)  # noqa: PTH108  # on Python 3.12 a `Path` keeps its name in memory for ever
 
     def find(self, tenant_id: str, receipt_id: str) -> Receipt | None:
         """Find a tenant's receipt; None also for one that is spoiled, or removed at this moment."""
@@ -147,17 +148,17 @@ class ReceiptFolder:
             return read_receipt(path) if RECEIPT_ID.fullmatch(receipt_id) and self._is_kept(path) else None
         return None
 
-    def _files(self) -> Iterator[Path]:
+    def _files(self) -> Iterator[os.DirEntry[str]]:
         """Return the files of all tenants one by one: a list of a busy month would stay in memory."""
         for folder in self._path.iterdir():
             if folder.is_dir():
                 with os.scandir(folder) as entries:
-                    yield from map(Path, entries)
+                    yield from entries
 
     def _file(self, tenant_id: str, receipt_id: str) -> Path:
         return self._path / text_sha256(tenant_id)[:32] / f"{receipt_id}.json"
 
-    def _is_kept(self, path: Path) -> bool:
+    def _is_kept(self, path: Path | os.DirEntry[str]) -> bool:
         with suppress(FileNotFoundError):  # another process removes them, too, and a file that is written is renamed
             return time.time() - path.stat().st_mtime < self._seconds
         return False

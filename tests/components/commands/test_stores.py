@@ -91,6 +91,23 @@ def test_init_of_the_embedded_deployment_has_nothing_to_make(capsys):
     assert "has no servers" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("without", "code"), [({}, 0), ({"embedding": None}, 1)])
+def test_status_of_the_embedded_deployment_names_what_a_file_lacks(tmp_path, monkeypatch, capsys, without, code):
+    monkeypatch.setenv("SHIGUAN_DATA_DIR", str(tmp_path))
+    file = {"tenant_id": "a", "source": "x.txt", "source_id": "s", "file_id": "f", "title": "X", "language": "en"}
+    passage = {"content": "The wall stood.", "meta": {**file, "units": 1}}
+    for kind, more in (("parents", {}), ("children", {"embedding": [0.5] * 384, **without})):
+        store = load_stores("embedded")[kind]
+        store.write_documents([Document(id=kind, **passage, **more)])
+        store.close()
+    assert main(["stores", "status", "--deployment", "embedded"]) == code
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["parents: 1", "children: 1"]
+    assert ["`x.txt` of the tenant `a` has 0 vectors for 1 retrieval units" in line for line in lines[2:]] == [
+        True
+    ] * code
+
+
 def test_init_without_an_address_names_the_variable(capsys):
     assert main(["stores", "init"]) == 2
     assert "SHIGUAN_ELASTICSEARCH_URL is not set" in capsys.readouterr().err

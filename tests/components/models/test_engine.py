@@ -51,9 +51,9 @@ def test_vectors_are_those_of_the_packages_own_engine(runs):
     same = [text for text, ids in zip(texts, tokens, strict=True) if own.token_count(text) - 2 == len(ids)]
     assert len(texts) == 20 + runs
     assert len(same) >= 19 / 20 * len(texts)
-    # Most runs are five unknown characters, which is one text to the model.
+    # Most runs are five unknown characters, which is one text to the model; how many depends on Python's Unicode.
     same = list({tuple(ids): text for text, ids in zip(texts, tokens, strict=True) if text in same}.values())
-    assert len(same) >= 33
+    assert len(same) >= 30
     products = (engine().embed(same, "passage") * own.passage(same)).sum(1)
     assert products.min() > 0.998
     assert products.mean() > 0.9995

@@ -33,7 +33,9 @@ from shiguan.text.terms import term_index
 _PAGE = 1000
 _LIGHT = PayloadSelector.Include([points.ID, *map(points.meta_path, HIT_FIELDS)])
 _OF_FILE = PayloadSelector.Include(
-    list(map(points.meta_path, ("source", "source_id", "file_id", "title", "language", "units", "left_out")))
+    list(
+        map(points.meta_path, ("tenant_id", "source", "source_id", "file_id", "title", "language", "units", "left_out"))
+    )
 )
 _TEXT = PayloadSelector.Include([points.CONTENT])
 _LANGUAGE = PayloadSelector.Include([points.meta_path("language")])
