@@ -198,7 +198,7 @@ class Memory:
 
 
 # All that can be kept of a text takes 400 bytes for each Chinese character, 200 for a Latin one; mostly it is half.
-memory = Memory(most=200_000, longest=50_000)
+memory = Memory(most=300_000, longest=100_000)
 
 
 read_text = partial(memory.read, Text)
