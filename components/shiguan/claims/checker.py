@@ -376,8 +376,8 @@ class ClaimChecker:
 
 def missing_names(names: Sequence[str], text: str) -> list[str]:
     """Return the names that a text does not have."""
-    named = read_text(text).named
-    return [name for name in names if not named.has(name)]
+    read = read_text(text)
+    return [name for name in names if not read.has_name(name)]
 
 
 def _nearness(found: Nearest | None) -> float:

@@ -130,7 +130,7 @@ class Evidence:
         found = self._verbatim(claim)
         if found is not None:
             return Reading(claim, 1.0, 1.0, 1.0, 1.0, (found,), verbatim=True)
-        text = read_text(self._all).named
+        text = read_text(self._all)
         names = tuple(word for name in read_text(claim).names for word in text.lacking(name) if self._is_foreign(word))
         weights = self._weights(asked, names)
         total = sum(weights.values()) + _NUMBER_WEIGHT * len(claimed)
@@ -167,7 +167,7 @@ class Evidence:
         if not sum(len(word.text) > 1 for word in words) and len(words) <= _FEW_CHARACTERS:
             words, scale = read_text(claim).content_words(translated=translated), _WITH_NAMES
         words = words or read_text(question).content_words(translated=True)
-        named = [any(map(read_text(text).named.has, read_text(claim).names)) for text in self.texts]
+        named = [any(map(read_text(text).has_name, read_text(claim).names)) for text in self.texts]
         total = sum(word.weight for word in words)
         near_number = [0.0] * len(claimed)
         best, by_characters = 0.0, _BY_CHARACTERS[self.classical]

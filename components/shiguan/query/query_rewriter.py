@@ -281,8 +281,8 @@ class _Rewriting:
         if not self.turns or not self.may_recall:
             return False
         source = str((json_object(reply, "source") or {}).get("source", "")).strip().casefold()
-        mentioned = read_text("\n".join(turn.text or "" for turn in self.turns)).named
-        return source == "history" and all(mentioned.has(name) for name in read_text(self.query).names)
+        mentioned = read_text("\n".join(turn.text or "" for turn in self.turns))
+        return source == "history" and all(mentioned.has_name(name) for name in read_text(self.query).names)
 
     def _stand_alone(self, reply: str) -> tuple[str, str]:
         """Read the standalone question, or what is wrong with it."""

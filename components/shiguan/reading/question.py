@@ -6,13 +6,12 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Literal
 
-from shiguan.reading.text import Text, memory, read_text
+from shiguan.reading.text import Text, kept, memory, read_text
 from shiguan.resources import read_patterns
 from shiguan.text.asked_times import AskedTimes, asked_times, date_weights
 from shiguan.text.dictionary import Translations, translated_terms, translations
 from shiguan.text.languages import has_han, search_weights
-from shiguan.text.library_questions import AskedChapter, asked_chapter
-from shiguan.text.names import sounds_of_names
+from shiguan.text.library_questions import asked_chapter
 from shiguan.text.quantities import Quantity, quantities
 from shiguan.text.terms import question_weights
 
@@ -25,10 +24,8 @@ _WHICH = re.compile(r"(?<=哪)[一1](?=[年月日天])")
 class Question(Text):
     """A question; like any text, it is read once, and what is kept with it may not be changed."""
 
-    @cached_property
-    def weights(self) -> dict[str, float]:
-        """Its terms, but for those that only ask, with their rarity."""
-        return question_weights(self.string)
+    weights = kept(question_weights)
+    chapter = kept(asked_chapter)
 
     @cached_property
     def search_weights(self) -> dict[str, float]:
@@ -36,18 +33,8 @@ class Question(Text):
         return search_weights(self.string) | date_weights(self.times)
 
     @cached_property
-    def sounds(self) -> frozenset[str]:
-        """The sounds of its names."""
-        return frozenset(sounds_of_names(self.string))
-
-    @cached_property
     def times(self) -> AskedTimes:
         return asked_times(self.string, self.dates)
-
-    @cached_property
-    def chapter(self) -> AskedChapter | None:
-        """The chapter that it asks to sum up."""
-        return asked_chapter(self.string)
 
     def translated_terms(self, into: str) -> dict[str, float]:
         """Return the translations of its words as terms of another language, with their weights."""

@@ -1,22 +1,50 @@
 """A text, and the memory that finds it again by its string, with all that was worked out of it before."""
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import cached_property, partial
 from threading import Lock
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar
 
-from shiguan.reading.names import NamedText
 from shiguan.text.content_words import ContentWord, content_words
-from shiguan.text.dates import Mention, find_dates
-from shiguan.text.languages import detect_language
-from shiguan.text.name_forms import names_of
-from shiguan.text.quantities import Quantity, quantities
+from shiguan.text.dates import find_dates
+from shiguan.text.dictionary import dictionary_words
+from shiguan.text.languages import detect_language, has_han
+from shiguan.text.name_forms import (
+    capitalised_consonants,
+    consonants,
+    consonants_of_han,
+    forms_of_name,
+    initials_of,
+    names_of,
+    persons_of,
+    sounds_within,
+    transliterations_of,
+)
+from shiguan.text.names import TRANSLITERATED, reading, sounds_of_names, sounds_of_text, syllables
+from shiguan.text.quantities import quantities
 from shiguan.text.sentences import sentence_spans
-from shiguan.text.terms import terms
+from shiguan.text.terms import fold_accents, fold_text, terms
 
 Result = TypeVar("Result")
 More = ParamSpec("More")
+# The endings of adjectives of places: American, Libyan, Chinese.
+_OF_PLACE = re.compile(r"(?:ian|ean|ese|ish|ans?|ns?|ic|i)$")
+
+
+class kept(Generic[Result]):  # noqa: N801  # it stands where a decorator of a property would
+    """An attribute of a text that a function makes of its string, on first use."""
+
+    def __init__(self, function: Callable[[str], Result]) -> None:
+        self._function = function
+
+    def __set_name__(self, kind: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, text: "Text", kind: type | None = None) -> Result:
+        found = vars(text)[self._name] = self._function(text.string)
+        return found
 
 
 class Text:
@@ -36,17 +64,22 @@ class Text:
         found: Result = self._kept[key]
         return found
 
-    @cached_property
-    def language(self) -> str:
-        return detect_language(self.string)
-
-    @cached_property
-    def sentences(self) -> tuple[tuple[int, int], ...]:
-        return tuple(sentence_spans(self.string))
-
-    @cached_property
-    def terms(self) -> tuple[str, ...]:
-        return tuple(terms(self.string))
+    language = kept(detect_language)
+    sentences = kept(sentence_spans)
+    terms = kept(terms)
+    quantities = kept(quantities)
+    dates = kept(find_dates)
+    names = kept(names_of)
+    _has_han = kept(has_han)
+    _has_latin = kept(re.compile("[A-Za-z]").search)
+    _folded = kept(fold_text)
+    _persons = kept(persons_of)
+    _initials = kept(initials_of)
+    _sounds = kept(lambda string: frozenset(sounds_of_text(string)))
+    sounds = kept(lambda string: frozenset(sounds_of_names(string)))
+    _readings = kept(lambda string: frozenset(map(reading, fold_text(string))))
+    _transliterations = kept(transliterations_of)
+    _capitalised = kept(capitalised_consonants)
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -58,29 +91,65 @@ class Text:
         """Overlapping runs of three of its terms, which are the same in simplified and traditional characters."""
         words = self.terms
         if len(words) < 3:
-            return frozenset([words or (self.string.strip(),)])
+            return frozenset([tuple(words) or (self.string.strip(),)])
         return frozenset(zip(words, words[1:], words[2:], strict=False))
-
-    @cached_property
-    def quantities(self) -> tuple[Quantity, ...]:
-        return tuple(quantities(self.string))
-
-    @cached_property
-    def dates(self) -> tuple[Mention, ...]:
-        return tuple(find_dates(self.string))
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        return names_of(self.string)
 
     def content_words(self, *, translated: bool = False, names: bool = True) -> tuple[ContentWord, ...]:
         """Return its content words; see the function of this name."""
         return self.once(content_words, translated=translated, names=names)
 
-    @cached_property
-    def named(self) -> NamedText:
-        """The same text, to look for names in."""
-        return NamedText(self.string, self.words)
+    def has_name(self, name: str) -> bool:
+        """Return whether the text has a name, or any word of it."""
+        return self._has_han_name(name) if has_han(name[:1]) else len(self.lacking(name)) < len(name.split())
+
+    def lacking(self, name: str) -> list[str]:
+        """Return the words of a name that the text does not have."""
+        if has_han(name[:1]):
+            return [] if self._has_han_name(name) else [name]
+        words = [word for word in name.split() if terms(word) and not self._has_word(word)]
+        if not words or not self._has_han:
+            return words
+        return [word for word in words if not self._hears(word, alone=" " not in name)]
+
+    def _has_word(self, word: str) -> bool:
+        if self.words.issuperset(terms(word)):
+            return True
+        plain = fold_accents(word)
+        base = _OF_PLACE.sub("", plain)
+        if len(base) > 2 and any(t.startswith(base) and len(t) <= len(base) + 2 for t in self.words):
+            return True
+        letters = plain.replace(".", "")
+        return word.isupper() and 1 < len(letters) < 6 and letters in self._initials
+
+    def _hears(self, word: str, *, alone: bool) -> bool:
+        """Find a Latin word in Han characters."""
+        meanings = (meaning for _, some in dictionary_words(word, translated=True) for meaning in some)
+        if any(fold_text(meaning) in self._folded for meaning in meanings):
+            return True
+        sounds = list(sounds_of_names(word))
+        if sounds and any(sound in self._sounds for sound in sounds):
+            return True
+        own = consonants(word)
+        spoken = syllables(word)
+        if alone and len(spoken) == 1:  # Shu is 蜀; a surname alone proves nothing
+            return spoken[0] in self._readings
+        return any(sounds_within(own, other) for other in self._transliterations)
+
+    def _has_han_name(self, name: str) -> bool:
+        folded = fold_text(name)
+        if any(form in self._folded for form in forms_of_name(folded)) or folded[:-1] in self._persons:
+            return True
+        if not self._has_latin:
+            return False
+        meanings = [meaning for _, some in dictionary_words(name, translated=False) for meaning in some]
+        if any(self.words.issuperset(terms(meaning)) for meaning in meanings if meaning[:1].isupper()):
+            return True
+        sounds = list(sounds_of_text(name))
+        if sounds and self.sounds.issuperset(sounds[-1:]):
+            return True
+        own = consonants_of_han(name) if TRANSLITERATED.issuperset(folded) else ""
+        fewest = sum(map(str.isupper, own)) - 1
+        return bool(own) and any(sounds_within(other, own) for other in self._capitalised if len(other) >= fewest)
 
 
 Kind = TypeVar("Kind", bound=Text)
@@ -129,7 +198,7 @@ class Memory:
 
 
 # All that can be kept of a text takes 400 bytes for each Chinese character, 200 for a Latin one; mostly it is half.
-memory = Memory(most=200_000, longest=50_000)
+memory = Memory(most=300_000, longest=100_000)
 
 
 read_text = partial(memory.read, Text)

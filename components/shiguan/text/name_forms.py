@@ -1,4 +1,4 @@
-"""Finds names in a sentence."""
+"""Finds names in a sentence, and the forms in which a text of another script may have them."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,10 @@ from shiguan.text.names import (
     SURNAMES,
     TRANSLITERATED,
     capitalised_words,
+    reading,
+    syllables,
 )
+from shiguan.text.terms import fold_accents, fold_text
 
 _HAN_RUN = re.compile(f"[{HAN}]+")
 _IS_NAME = re.compile(r"(?:[A-Z][\w'’.-]*(?: (?:of|the|and|de|von) | |$))+")
@@ -20,6 +23,9 @@ CLEAR_SURNAMES = frozenset(SURNAMES) - frozenset("于安常任从方高时何全
 _VERBS = frozenset("于任从全应会成连和向")
 _TITLES = frozenset("陛下 殿下 阁下 上帝 皇上 大人".split())
 _SHORTEST_FOREIGN, _MOST_GIVEN = 3, 2
+_FEWEST_CONSONANTS = 2
+# One in three consonants may differ in the other script.
+_SLIP = 3
 Span = tuple[int, int]
 
 
@@ -94,3 +100,75 @@ def surname_size(name: str) -> int:
     """Return the length of the surname that a name in simplified characters begins with; 0 where it is no person's."""
     size = 2 if name[:2] in LONG_SURNAMES else int(name[:1] in CLEAR_SURNAMES)
     return size if size and 0 < len(name) - size <= _MOST_GIVEN else 0
+
+
+def persons_of(text: str) -> frozenset[str]:
+    """Return the persons of a text in folded characters, as it names them."""
+    return frozenset(name for span in han_names(text) if surname_size(name := fold_text(text[slice(*span)])))
+
+
+def initials_of(text: str) -> frozenset[str]:
+    """Return the first letters of runs of capitalised words: US for United States."""
+    runs = re.findall(r"[A-Z][\w'’]*(?:\s+(?:of|the|and|for|de)?\s*[A-Z][\w'’]*)+", text)
+    return frozenset("".join(re.findall(r"\b[A-Z]", run)).lower() for run in runs)
+
+
+def transliterations_of(text: str) -> frozenset[str]:
+    """Return the consonants of what may be foreign names in Han characters."""
+    return frozenset(map(consonants_of_han, re.findall(f"[{''.join(sorted(TRANSLITERATED))}]{{2,}}", fold_text(text))))
+
+
+def capitalised_consonants(text: str) -> frozenset[str]:
+    """Return the consonants of the capitalised words that are not pinyin."""
+    words = re.findall(r"\b[A-Z][a-zà-ÿ'’]+", text)
+    return frozenset(consonants(word) for word in words if not syllables(word))
+
+
+def forms_of_name(name: str) -> list[str]:
+    """Return what of a name shows that it is meant: of a person the given name, of anything else two characters."""
+    surname = surname_size(name)
+    if surname:
+        return [name, name[surname:]] if len(name) > surname + 1 else [name]
+    return [name[at : at + 2] for at in range(len(name) - 1)]
+
+
+# Consonants that Chinese writes alike stand for each other; those that it leaves out (h, w, y) are left out.
+_SPELLINGS = [(re.compile(a), b) for a, b in (
+    ("ph", "f"), ("th", "t"), ("sh", "s"), ("t?ch", "j"), ("ck", "k"), ("gh", ""), ("c(?=[eiy])", "s"), ("c", "k"),
+    ("x", "ks"), ("g(?=[eiy])", "j"), (r"\bkn", "n"), ("wh?", "f"),
+)]  # fmt: skip
+_CLASSES = str.maketrans("bpdtgkqlrfvmnszjc", "PPTTKKKLLFFMNSSCS")
+_INITIALS = str.maketrans("bpdtgkhlrfwmnszcxjq", "PPTTKKKLLFFMNSSSSCC")
+
+
+def consonants(word: str) -> str:
+    """Return the consonants of a Latin word as Chinese would write them: Queequeg is KKK, and so is 魁魁格."""
+    plain = fold_accents(word).removesuffix("'s").removesuffix("’s")
+    for spelled, heard in _SPELLINGS:
+        plain = spelled.sub(heard, plain)
+    found = re.sub("[^A-Z]", "", plain.translate(_CLASSES))
+    return re.sub(r"(.)\1+", r"\1", found) if not re.search(r"(.)[aeiou]+\1", plain) else found
+
+
+def consonants_of_han(run: str) -> str:
+    """Return those of Han characters; a small letter closes a syllable and may be nothing (班 for Ba)."""
+    found = ""
+    for sound in filter(None, map(reading, run)):
+        first = "C" if sound[:2] in ("zh", "ch") else sound[0].translate(_INITIALS)
+        found += (first if first.isupper() else "") + ("n" if sound.rstrip("g").endswith("n") else "")
+        found += "l" if sound == "er" else ""
+    return found
+
+
+def sounds_within(own: str, other: str) -> bool:
+    """Return whether consonants occur in others in order, but for one slip in three; two must be all and agree."""
+    if len(own) <= _FEWEST_CONSONANTS:
+        return len(own) == _FEWEST_CONSONANTS and own == other.upper()
+    before = [0] * (len(other) + 1)
+    for place, letter in enumerate(own, start=1):
+        now = [place]
+        for at, heard in enumerate(other):
+            skipped = now[-1] + (0 if heard.islower() else 1)
+            now.append(min(before[at] + (letter != heard.upper()), before[at + 1] + 1, skipped))
+        before = now
+    return min(before) <= (len(own) - _FEWEST_CONSONANTS) // _SLIP

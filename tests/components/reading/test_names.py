@@ -17,9 +17,10 @@ from shiguan.reading.text import read_text
         ("Guo Ziyi", "安禄山反。", False),
         ("拿破仑", "Then An Lushan rose.", False),
         ("Napoleon", "安禄山反于范阳。", False),
+        ("Shu", "他入蜀。", True),
         ("Queequeg", "魁魁格是个捕鲸手。", True),
         ("Ahab", "魁魁格是个捕鲸手。", False),
     ],
 )
 def test_a_name_is_found_as_spelled_translated_in_pinyin_or_by_its_consonants(name, text, has):
-    assert read_text(text).named.has(name) is has
+    assert read_text(text).has_name(name) is has
