@@ -10,6 +10,7 @@ from haystack.tracing.tracer import disable_tracing
 from pydantic import BaseModel, Field
 
 from shiguan.engine.pipeline_run import MAX_QUESTION
+from shiguan.engine.why import ExpectedPassages, TracedMode, attribute
 from shiguan.resources import resource_folder
 from shiguan.serving.authentication import Reader
 from shiguan.serving.document_routes import CurrentLibrary
@@ -51,13 +52,6 @@ router = APIRouter()
 @router.post("/api/v1/why", tags=["rag"], summary="Say where an expected passage was lost")
 async def why(body: Expectation, library: CurrentLibrary, asker: Reader) -> dict[str, Any]:
     """Ask the question again and name the stage that lost the passage, with its rank at each."""
-    # Here, since the server and the measuring of modes know nothing of each other.
-    from shiguan.evaluation.attribution import (  # noqa: PLC0415
-        ExpectedPassages,
-        TracedMode,
-        attribute,
-    )
-
     engine, tenant_id = current_engine(), asker.tenant_id
     mode = TracedMode(engine.runner(body.mode))
     find = partial(ExpectedPassages(library.stores, tenant_id).find, body.expected)

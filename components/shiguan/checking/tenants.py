@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from shiguan.checking.definition import Component, Socket, may_be, names_store, written
 from shiguan.checking.reading import Finding, Place
-from shiguan.conversations import ConversationStore
 from shiguan.tenants import TenantGuarded
 
 if TYPE_CHECKING:
@@ -62,6 +61,8 @@ def _unguarded(built: "BuiltPipeline", component: Component) -> Iterator[Finding
 def _is_guarded(class_: type | None, type_: str) -> bool:
     if class_ is None:  # not installed here
         return not type_.startswith(_STORE_PACKAGES)
+    from shiguan.conversations import ConversationStore  # noqa: PLC0415 - a file refused for its text needs no Haystack
+
     return issubclass(class_, TenantGuarded | ConversationStore)
 
 

@@ -264,7 +264,7 @@ class ClaimChecker:
 
     def unnamed(self, stated: str, support: Support) -> int:
         """Count the names of a claim that a quoted place lacks; in another language nobody can tell."""
-        return 0 if support.foreign else len(missing_names(read_text(stated).names, self.quote(support)))
+        return 0 if support.foreign else len(_missing_names(read_text(stated).names, self.quote(support)))
 
     def quote(self, support: Support) -> str:
         return self._texts[support.passage][support.start : support.end] if support.passage >= 0 else ""
@@ -272,14 +272,14 @@ class ClaimChecker:
     def _naming(self, stated: str, evidence: Evidence, support: Support) -> Support:
         """Move a place that lacks a name of the claim to one that has it and nearly as many of its words."""
         names = read_text(stated).names if support.passage >= 0 and not support.exact and not support.foreign else ()
-        if not names or not missing_names(names, evidence.texts[0][support.start : support.end]):
+        if not names or not _missing_names(names, evidence.texts[0][support.start : support.end]):
             return support
         reading = evidence.read(stated, self.question)
         least = _NEARLY * reading.window
         windows = [window for window in reading.windows if window.covered >= least]
         best = min(
             windows,
-            key=lambda window: len(missing_names(names, evidence.texts[0][window.start : window.end])),
+            key=lambda window: len(_missing_names(names, evidence.texts[0][window.start : window.end])),
             default=None,
         )
         return support if best is None else replace(support, start=best.start, end=best.end, similarity=best.covered)
@@ -302,7 +302,7 @@ class ClaimChecker:
         text = "\n".join(evidence.texts)
         support = replace(support, verdict="unsupported", foreign=True)
         names = read_text(reading.claim).names
-        strange = missing_names(names, text)
+        strange = _missing_names(names, text)
         # If all names are there, they make up for words that the dictionary lacks.
         named = bool(names) and not strange
         # A number may be a part of a word of the passages, such as 四音符.
@@ -341,7 +341,7 @@ class ClaimChecker:
         if counted or not {read_text(stated).language} | evidence.languages >= TRANSLATED:
             return True
         names = read_text(stated).names
-        if 2 * len(missing_names(names, evidence.texts[0])) > len(names):
+        if 2 * len(_missing_names(names, evidence.texts[0])) > len(names):
             return False
         content, _ = evidence.content(stated, counted, self.question)
         least = _CONTENT_CLASSICAL if evidence.classical else _CONTENT_ACROSS
@@ -374,7 +374,7 @@ class ClaimChecker:
         return support
 
 
-def missing_names(names: Sequence[str], text: str) -> list[str]:
+def _missing_names(names: Sequence[str], text: str) -> list[str]:
     """Return the names that a text does not have."""
     read = read_text(text)
     return [name for name in names if not read.has_name(name)]

@@ -10,7 +10,7 @@ from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
 from shiguan.claims.answer_check import answer_check
-from shiguan.claims.checker import CheckedClaim, missing_names, numbered_passages
+from shiguan.claims.checker import CheckedClaim, numbered_passages
 from shiguan.claims.claim_support import Verdict
 from shiguan.claims.claims import whole_reply
 from shiguan.claims.verbatim import find_verbatim
@@ -23,6 +23,7 @@ from shiguan.llm.source_blocks import neutral_text, render_sources
 from shiguan.reading.question import read_question
 from shiguan.reading.text import read_text
 from shiguan.serialization import Serializable
+from shiguan.text.names import foreign_names
 from shiguan.text.terms import covered, terms
 
 _ASPECTS = ("support", "relevance", "completeness", "clarity")
@@ -207,8 +208,8 @@ def _combined(claim: CheckedClaim, item: dict[str, Any], documents: Sequence[Doc
     verdict: Any = str(item["verdict"]).strip().lower()
     reason, local = _line(item.get("reason"))[:_LONGEST_REASON], claim.support
     place, start, end = _quoted(item, documents)
-    text = "\n".join(document.content or "" for document in documents)
-    if local.verdict == "unsupported" and not local.foreign and missing_names(read_text(claim.stated).names, text):
+    known = set[str]().union(*(read_text(document.content or "").words for document in documents))
+    if local.verdict == "unsupported" and not local.foreign and foreign_names(claim.stated, known):
         return claim
     if verdict == "supported" and place < 0 and local.verdict != "supported":
         verdict, reason = "partial", "the judge gave no words of the sources for it"

@@ -15,13 +15,14 @@ GOOD = """\
 # LLM calls per question: 0.
 
 x-store: &store
-  type: haystack.document_stores.in_memory.document_store.InMemoryDocumentStore
+  type: shiguan.stores.embedded.qdrant_edge_document_store.QdrantEdgeDocumentStore
+  init_parameters: {name: tiny}
 
 components:
   tenant_filter: {type: shiguan.retrieval.tenant_filter.TenantFilter}
   query_analyzer: {type: shiguan.query.query_analyzer.QueryAnalyzer}
   retriever:
-    type: haystack.components.retrievers.in_memory.bm25_retriever.InMemoryBM25Retriever
+    type: shiguan.stores.embedded.qdrant_edge_bm25_retriever.QdrantEdgeBM25Retriever
     init_parameters: {document_store: *store}
   prompt_builder:
     type: haystack.components.builders.chat_prompt_builder.ChatPromptBuilder

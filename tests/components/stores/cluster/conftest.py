@@ -41,7 +41,7 @@ def vectors(qdrant):  # noqa: F811
 
 @pytest.fixture
 def pair(words, vectors):
-    return PairedDocumentStore(words, vectors=vectors)
+    return PairedDocumentStore(words, vectors=vectors).unscoped()
 
 
 @pytest.fixture(params=["Elasticsearch", "Qdrant"])
