@@ -1,6 +1,8 @@
 """The check builds what it judges; building reads and decides, and does nothing else."""
 
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,3 +51,8 @@ def test_a_class_that_does_more_is_stopped_and_judged_by_what_it_says_of_itself(
     data["inputs"]["text"] = ["eager.nothing"]
     problems = [finding.problem for finding in checked(data, tmp_path, allow_types=[__name__]).findings]
     assert "`eager` has no input `nothing`." in problems
+
+
+def test_the_watch_is_silent_when_python_ends_and_modules_have_lost_their_names():
+    ended = "import os; from shiguan.checking import building; building._watch(); building._building = None; open(os.devnull)"
+    assert subprocess.run([sys.executable, "-c", ended], capture_output=True, text=True, check=True).stderr == ""

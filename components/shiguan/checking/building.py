@@ -202,8 +202,8 @@ _REFUSED_EVENTS = ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname
 _WRITES = 0o1103  # O_WRONLY, O_RDWR, O_CREAT and O_TRUNC
 
 
-def _refuse_work(event: str, arguments: tuple[Any, ...]) -> None:
-    if not _building.get():
+def _refuse_work(event: str, arguments: tuple[Any, ...], building: ContextVar[bool] = _building) -> None:
+    if not building.get():  # an argument, since a module has lost its names when Python ends
         return
     opens = event == "open" and isinstance(arguments[2], int) and arguments[2] & _WRITES
     if event.startswith(_REFUSED_EVENTS) or (opens and "__pycache__" not in str(arguments[0])):
