@@ -4,11 +4,24 @@ import asyncio
 import threading
 
 import pytest
+from haystack import Document
+from haystack.dataclasses import ByteStream
 
+from shiguan import limited_process
+from shiguan.claims.checker import checker_of
+from shiguan.claims.claims import split_claims
+from shiguan.conversations import Conversation, Turn
+from shiguan.engine.conversations import export_markdown
+from shiguan.engine.library import Library, read_file
+from shiguan.engine.places import PlaceFinder
+from shiguan.engine.timeline import timeline
+from shiguan.engine.why import ExpectedPassages
 from shiguan.errors import TimeLimitError
-from shiguan.llm.run import CheckStoppedError, raise_if_cancelled
+from shiguan.llm.run import CheckStoppedError, Run, raise_if_cancelled
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.long_work import LongWork
+from shiguan.verify.quotations import QuotationSearch
+from shiguan.verify.reading import read_text
 
 ENDLESS = 60.0
 
@@ -72,3 +85,48 @@ async def test_a_server_that_stops_ends_all_work():
         with pytest.raises(ApiError) as caught:
             await task
         assert caught.value.body() == ApiError("shutting_down").body()
+
+
+META = {"source": "x.txt", "source_id": "s", "section": [], "position": 0, "tenant_id": "a"}
+PASSAGE = Document(id="p", content="The wall was pulled down in 904.", meta=META)
+
+
+class Shelf:
+    """Both stores of a library of one passage."""
+
+    def filter_documents(self, filters):
+        return [PASSAGE]
+
+    def list_meta(self, filters, fields):
+        return [{"id": "p", "source_id": "s", "position": 0, "when": []}]
+
+
+def timeline_of_one():
+    library = Library.__new__(Library)
+    library.stores = {"children": Shelf()}
+    timeline(library, tenant_id="a")
+
+
+EVERY = {
+    "a file is read": lambda: read_file(ByteStream(b"The wall.", meta={"file_name": "x.txt"}), "embedded"),
+    "a text is read": lambda: read_text('"The wall was pulled down."'),
+    "claims are checked": lambda: checker_of({1: PASSAGE}).check(split_claims("The wall was pulled down [1].")),
+    "quotations are looked for": lambda: QuotationSearch({"parents": Shelf(), "children": Shelf()}, "a").check(
+        "was pulled down in 904", ""
+    ),
+    "why": lambda: ExpectedPassages({"parents": Shelf()}, "a").find("was pulled down"),
+    "places": lambda: PlaceFinder([PASSAGE]).find(
+        {"quote": "was pulled up", "selector": {"exact": "was pulled up", "prefix": "", "suffix": ""}}
+    ),
+    "export": lambda: export_markdown(Conversation("c", "T", 0.0, 0.0, 1, "b"), [Turn("Who?", "He.", number=1)]),
+    "timeline": timeline_of_one,
+}
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_every_kind_of_work_looks_whether_it_is_still_wanted(kind, monkeypatch):
+    monkeypatch.setattr(limited_process, "_LOOK_SECONDS", 0.0)
+    with Run().entered() as run, run.stage("work") as stage:
+        stage.ended = True
+        with pytest.raises(CheckStoppedError):
+            EVERY[kind]()
