@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from shiguan import limited_process
 from shiguan.limited_process import LimitError, Limits, run_limited, start_process, without_limits
 
 PLENTY = Limits(seconds=20, memory=500_000_000, answer=1_000_000)
@@ -116,7 +117,11 @@ def test_what_it_prepares_counts_for_no_limit():
         (fill_after_outside, (), Limits(20, 100_000_000, 100), "took more than 100 MB of memory"),
     ],
 )
-def test_each_limit_ends_the_work_with_its_reason_and_the_next_work_is_done(task, arguments, limits, reason):
+def test_each_limit_ends_the_work_with_its_reason_and_the_next_work_is_done(
+    monkeypatch, task, arguments, limits, reason
+):
+    if task is not wait:  # on a busy machine the time by the clock would be over before that of the processor
+        monkeypatch.setattr(limited_process, "_WAITING_FACTOR", 1_000)
     with pytest.raises(LimitError, match=f"^{reason}$"):
         run(task, *arguments, limits=limits)
     assert run(letters, 3) == "xxx"

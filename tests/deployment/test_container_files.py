@@ -107,6 +107,7 @@ def test_the_image_is_not_root_and_has_the_projects_torch_only_where_models_need
     assert text.count("\nFROM ") == 2
     assert "\nUSER 10001:10001\n" in text
     assert "\nHEALTHCHECK " in text
+    assert "-m compileall " in text  # without byte code a first start takes minutes
 
 
 def test_the_image_gets_every_file_that_the_package_is_built_from():

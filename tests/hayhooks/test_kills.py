@@ -1,4 +1,4 @@
-"""A server that is killed in the middle of an answer, or of writing one down, leaves nothing half done."""
+"""A server that is killed in the middle of an answer leaves nothing half done; one that is told to end, nothing at all."""
 
 import json
 import signal
@@ -35,3 +35,18 @@ def test_a_kill_in_the_middle_of_a_stream_keeps_no_turn_and_no_broken_file(tmp_p
             assert kept_receipt.json()["receipt"]["answer"]["answer"] == answer["answer"]
     for path in tmp_path.rglob("*.json"):
         json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_sigterm_in_the_middle_of_an_ingest_leaves_no_folder_and_no_semaphore(tmp_path):
+    places = tmp_path / "tmp"
+    places.mkdir()
+    with ServerProcess(tmp_path / "data", TMPDIR=str(places)) as server:
+        job = server.upload("long.txt", "\n\n".join(f"The wall {n} was pulled down. " * 9 for n in range(90)).encode())
+        address = f"/api/v1/documents/jobs/{job.json()['id']}"
+        while (running := server.get(address).json())["state"] == "queued" or not running["progress"]["done"]:
+            pass
+        assert running["state"] == "running"
+        assert list(places.glob("shiguan-*"))
+        server.stop()
+    assert "leaked" not in server.errors
+    assert not list(places.glob("shiguan-*"))

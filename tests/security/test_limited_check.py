@@ -113,6 +113,13 @@ def test_a_class_that_takes_more_than_a_check_may_is_ended(tmp_path, capsys, wha
     assert (finding["check"], finding["unsafe"]) == ("building", True)
 
 
+def test_what_an_import_takes_does_not_count(tmp_path, capsys):
+    path = write(tmp_path / "mine.yml", evil=part("tests.doubles.slow_to_import.Passes"))
+    main(["check", str(path), "--allow-type", "tests.doubles.slow_to_import", "--json"])
+    (file,) = json.loads(capsys.readouterr().out)["files"]
+    assert [finding["check"] for finding in file["findings"]] == ["starvation"]  # nothing is connected to it
+
+
 def test_a_report_from_the_process_is_the_one_that_is_made_here(tmp_path):
     path = write(tmp_path / "mine.yml", evil={"type": "os.system"}, odd={"type": "shiguan.stores.nothing.Nothing"})
     there, here = check_in_process(path, "mine.yml"), check_pipeline(path, "mine.yml")

@@ -86,12 +86,17 @@ class _Run:
                 "command continues from there."
             )
         print_error(message, as_json=self.options.json)
-        processes = sys.modules.get("shiguan.limited_process")
-        if processes is not None:
-            processes.end_all()
-        stores = sys.modules.get("shiguan.stores.embedded.shards")
-        if stores is not None:
-            stores.close_all_shards()
+        release_all()
+
+
+def release_all() -> None:
+    """End the processes and close the folders of this one, which a signal ends without what runs at an exit."""
+    processes = sys.modules.get("shiguan.limited_process")
+    if processes is not None:
+        processes.end_all()
+    stores = sys.modules.get("shiguan.stores.embedded.shards")
+    if stores is not None:
+        stores.close_all_shards()
 
 
 @contextmanager

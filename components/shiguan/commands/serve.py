@@ -15,6 +15,7 @@ from typing import Any
 
 import uvicorn
 
+from shiguan.commands.library import release_all
 from shiguan.commands.models import awaited_models
 from shiguan.commands.options import print_line, print_result
 from shiguan.engine.loading import list_modes
@@ -72,6 +73,7 @@ class _Server(uvicorn.Server):
         last.daemon = True
         last.start()
         await super().shutdown(sockets)
+        release_all()
 
 
 def _end_process() -> None:

@@ -14,7 +14,7 @@ from haystack import GeneratedAnswer, logging
 from shiguan.conversations import LONGEST_TITLE, LONGEST_TURN, Conversation, ConversationStore, Turn
 from shiguan.engine.options import AskOptions
 from shiguan.errors import StoreError
-from shiguan.llm.run import Run
+from shiguan.llm.run import Run, raise_if_cancelled
 from shiguan.memory.conversation_reader import ConversationReader
 from shiguan.memory.summary_tree import SummaryTree
 from shiguan.text.works import plain_line
@@ -124,6 +124,7 @@ def export_markdown(conversation: Conversation, turns: Sequence[Turn]) -> str:
     """Write a conversation as Markdown: titles and questions as plain text, answers without HTML."""
     parts = [f"# {_escaped(conversation.title, LONGEST_TITLE)}"]
     for turn in turns:
+        raise_if_cancelled()
         when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(turn.created))
         answer = "\n".join(f"> {_kept_form(line)}".rstrip() for line in turn.answer.splitlines())
         parts += [f"## {turn.number}. {_escaped(turn.question)}", f"*{when} UTC*", answer or "> "]

@@ -21,6 +21,7 @@ from shiguan.errors import RefusedError, SourceError, error_behind
 from shiguan.ingest.conversion import Conversion
 from shiguan.ingest.parent_child_splitter import ParentChildSplitter
 from shiguan.ingest.source_stamper import SourceStamper
+from shiguan.llm.run import raise_if_cancelled
 from shiguan.tenants import of_tenant, where
 from shiguan.text.library_questions import AskedChapter
 from shiguan.text.passages import SharedDocument
@@ -309,7 +310,7 @@ def read_file(
 ) -> list[Document]:
     """Read a file as an ingest does, without storing anything; one without text is refused."""
     reading, _ = load_index(deployment, index, data_dir=data_dir)
-    answer = Conversion(reading).convert(file, waiting=lambda: None)
+    answer = Conversion(reading).convert(file, waiting=raise_if_cancelled)
     if not answer["documents"]:
         skipped = (answer["skipped"] or [{"cause": "it has no text", "next_step": "Name another file"}])[0]
         name = Path(_file_name(file)).name

@@ -6,6 +6,7 @@ from typing import Any
 from haystack import Document
 
 from shiguan.engine.library import Library
+from shiguan.llm.run import raise_if_cancelled
 from shiguan.tenants import during, of_tenant, where
 from shiguan.text.asked_times import years_between
 from shiguan.text.places import place_of
@@ -37,13 +38,12 @@ def timeline(
     named = library.narrowed(sources, None, tenant_id=tenant_id) if sources else None
     filters = of_tenant(tenant_id, during(first, last), *([named] if named else []))
     store = library.stores["children"]
-    found = [
-        (time, row)
-        for row in store.list_meta(filters, ["id", "source_id", "position", "when"])
-        if children is None or row["id"] in children
-        for entry, time in zip(row["when"], times_in(row), strict=True)
-        if not entry.get("open") and time.first <= last and time.last >= first
-    ]
+    found: list[tuple[When, dict[str, Any]]] = []
+    for row in store.list_meta(filters, ["id", "source_id", "position", "when"]):
+        raise_if_cancelled()
+        if children is None or row["id"] in children:
+            times = [time for entry, time in zip(row["when"], times_in(row), strict=True) if not entry.get("open")]
+            found += [(time, row) for time in times if time.first <= last and time.last >= first]
     found.sort(key=_order)
     shown = found[:MOST_LINES]
     texts = _by_id(store, {row["id"] for _, row in shown}, tenant_id)

@@ -82,6 +82,12 @@ class JobFolder:
         for path in self.path.iterdir():
             # Another process may be writing here at this moment.
             with contextlib.suppress(FileNotFoundError):
+                record = path.with_suffix(".json")
+                if record.exists() and self.find(path.stem) is None:
+                    # Of another version, or damaged: nobody knows whose the bytes are, which stay for who can tell.
+                    if path == record:
+                        logger.warning("The record {path} of an upload does not fit: it is left out.", path=path)
+                    continue
                 left = path.suffix in (".bin", ".part") and not self.is_waiting(path.stem)
                 if left and path.stat().st_mtime < hour_ago:
                     path.unlink()

@@ -1,6 +1,7 @@
 """Uploads on their way into the library: kept, in order, tried again, given up."""
 
 import io
+import os
 import threading
 from dataclasses import replace
 
@@ -119,6 +120,24 @@ def test_bytes_without_a_record_are_no_upload(make, library):
     record = submit(jobs, "a.txt", "one")
     jobs.start()
     assert wait(jobs, record)["state"] == "done"
+
+
+@pytest.mark.parametrize("spoiled", [b"{", b"[]", b'{"id": 3}', b""])
+def test_a_record_that_does_not_fit_is_told_and_its_upload_kept(make, library, caplog, spoiled):
+    first = make()
+    record = submit(first, "a.txt", "one")
+    path = first.folder.path / f"{record.id}.json"
+    path.write_bytes(spoiled)
+    for kept in (path, path.with_suffix(".bin")):
+        os.utime(kept, (0, 0))
+    jobs = make()
+    assert caplog.text.count("does not fit") == 1
+    assert record.id in caplog.text
+    assert path.with_suffix(".bin").read_bytes() == b"one"
+    jobs.start()
+    other = submit(jobs, "b.txt", "two")
+    assert wait(jobs, other)["state"] == "done"
+    assert jobs.find("acme", record.id) is None
 
 
 def test_the_same_name_again_replaces_an_upload_that_still_waits(make, library):

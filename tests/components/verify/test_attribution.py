@@ -53,3 +53,11 @@ def test_a_source_that_is_named_is_compared_with_the_place(named, place, allowed
 )
 def test_in_a_sentence_only_what_the_library_knows_is_a_place(sentence, place, allowed):
     assert Attribution(METAS).allows(sentence, place, in_context=True) is allowed
+
+
+def test_the_names_of_the_library_are_looked_for_once_for_all_places_of_a_quotation(monkeypatch):
+    asked, find = [], Attribution._find_meant
+    monkeypatch.setattr(Attribution, "_find_meant", lambda self, *given: asked.append(given) or find(self, *given))
+    names = Attribution(METAS)
+    assert all(names.allows("Moby Dick", {**LOOMINGS, "anchor": {"page": page}}) for page in range(1_000))
+    assert [field for field, *_ in asked] == ["source", "author", "section"]

@@ -1,7 +1,8 @@
 """
 Ingests files in a process of its own that is killed at a chosen point: `ingest_and_die.py DATA_DIR STEP [FILE…]`.
 
-Without files it only makes the vectors that are missing, as `shiguan ingest --resume` does.
+Without files it only makes the vectors that are missing, as `shiguan ingest --resume` does. With `delete SOURCE` it
+deletes a source, with `copy` it copies the library in DATA_DIR/source to DATA_DIR/target, as the commands do.
 
 A step is a slice of six documents written, given their vectors or deleted; the process sends itself SIGKILL before step STEP, or lives if
 there are fewer. Several runs may be asked for at once (`-- DATA_DIR STEP FILE…` again); each is a forked process. Prints
@@ -13,10 +14,14 @@ import os
 import signal
 import sys
 from dataclasses import replace
+from itertools import count
+from pathlib import Path
 
 import numpy as np
 from haystack import Document, component
 
+from shiguan import cli
+from shiguan.engine import library_copy
 from shiguan.engine.loading import load_pipeline
 from shiguan.ingest import vector_writer
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
@@ -49,13 +54,11 @@ def vector(text):
 
 
 def ingest(data_dir, last_step, files):
-    steps = 0
+    steps = count()  # a copy writes in several threads
 
     def step():
-        nonlocal steps
-        if steps == last_step:
+        if next(steps) == last_step:
             os.kill(os.getpid(), signal.SIGKILL)
-        steps += 1
 
     store = QdrantEdgeDocumentStore
     write, delete, write_vectors = store.write_documents, store.delete_by_filter, store.write_vectors
@@ -88,13 +91,38 @@ def ingest(data_dir, last_step, files):
     pipeline = load_pipeline("embedded", "index", data_dir=data_dir)
     embedder = HashEmbedder()
     pipeline.get_component("vector_writer").document_embedder = embedder
-    if files:
+    if files[:1] == ["delete"]:
+        run("delete", files[1], "--tenant", "t", "--data-dir", data_dir)
+    elif files == ["copy"]:
+        copy(data_dir, embedder)
+    elif files:
         pipeline.run({"source_inspector": {"sources": files}, "stamper": {"tenant_id": "t"}})
     else:
         writer = pipeline.get_component("vector_writer")
         writer.document_store = writer.document_store.unscoped()
         writer.complete(None)
-    report(f"{steps} {embedder.embedded}")
+    report(f"{next(steps)} {embedder.embedded}")
+
+
+def copy(data_dir, embedder):
+    """Copy between two folders in place of two deployments."""
+    unscoped, load = library_copy._unscoped, load_pipeline
+
+    def loaded(name, mode, *, data_dir):
+        pipeline = load("embedded", mode, data_dir=Path(data_dir) / name)
+        pipeline.get_component("vector_writer").document_embedder = embedder
+        return pipeline
+
+    library_copy._unscoped = lambda name, folder: unscoped("embedded", Path(folder) / name)
+    library_copy.load_pipeline = loaded
+    library_copy._embedder_of = lambda _: "hash"
+    library_copy._SLICE = SLICE
+    run("stores", "copy", "--from", "source", "--to", "target", "--data-dir", data_dir)
+
+
+def run(*arguments):
+    if cli.main([*arguments, "--json"]) != 0:
+        raise SystemExit(f"{arguments} failed")
 
 
 def report(line):

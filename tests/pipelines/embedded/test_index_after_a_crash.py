@@ -115,3 +115,42 @@ def test_after_kill_9_among_the_vectors_resuming_without_the_files_gives_the_sam
         assert everything_in(library) == expected
         for file in files:
             file.with_suffix(".away").rename(file)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked processes")
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["delete", "copy"])
+def test_a_delete_or_a_copy_that_is_killed_at_any_point_is_finished_by_the_same_command(tmp_path, command):
+    """Nothing else is lost meanwhile, and no child is there without its parent."""
+    books = tmp_path / "books"
+    books.mkdir()
+    never = 10**6
+    book, rows = write_version(books, 1)
+    run_all((tmp_path / "rows", never, [rows]))
+    copy_library(tmp_path / "rows", tmp_path / "both")
+    run_all((tmp_path / "both", never, [book]))
+    both, without = everything_in(tmp_path / "both"), everything_in(tmp_path / "rows")
+    work, part, expected = (["delete", book.name], "", without) if command == "delete" else (["copy"], "target", both)
+
+    def library(name):
+        """The two books in a folder, which is copied to another beside it."""
+        copy_library(tmp_path / "both", tmp_path / name / ("" if command == "delete" else "source"))
+        return tmp_path / name
+
+    steps = int(run_all((library("whole"), never, work))[-1].split()[0])
+    assert everything_in(tmp_path / "whole" / part) == expected
+    points = sorted({round(point * (steps - 1) / (POINTS - 1)) for point in range(POINTS)})
+    assert len(points) >= 8, f"too few steps to be killed between: {steps}"
+    libraries = {point: library(f"killed-{point}") for point in points}
+    assert run_all(*[(folder, point, work) for point, folder in libraries.items()]) == ["killed"] * len(points)
+    for folder in libraries.values():
+        found = everything_in(folder / part)
+        if command == "delete":
+            assert all(set(found[kind]) >= set(without[kind]) for kind in without)
+        else:
+            assert everything_in(folder / "source") == both
+        parents = {json.loads(parent)["id"] for parent in found["parents"]}
+        assert {json.loads(child)["meta"]["parent_id"] for child in found["children"]} <= parents
+    run_all(*[(folder, never, work) for folder in libraries.values()])
+    for point, folder in libraries.items():
+        assert everything_in(folder / part) == expected, point

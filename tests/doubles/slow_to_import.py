@@ -1,0 +1,18 @@
+"""A component whose import takes longer than a check may, as that of a large package does without byte code."""
+
+import time
+
+from haystack import component
+
+end = time.process_time() + 2.2
+while time.process_time() < end:
+    pass
+
+
+@component
+class Passes:
+    """Gives what it is given."""
+
+    @component.output_types(text=str)
+    def run(self, text: str):
+        return {"text": text}
