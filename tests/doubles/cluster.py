@@ -88,9 +88,9 @@ def with_names_of_their_own(folder, prefix):
 
     def renamed(_, node):
         parameters = node.setdefault("init_parameters", {})
-        if node["type"].startswith("shiguan.stores.cluster.") and "words" not in parameters:  # of the pair each has one
-            default = inspect.signature(import_class_by_name(node["type"])).parameters["index"].default
-            name = parameters.get("index", default)
+        known = inspect.signature(import_class_by_name(node["type"])).parameters
+        if node["type"].startswith("shiguan.stores.cluster.") and "index" in known:
+            name = parameters.get("index", known["index"].default)
             parameters["index"] = name if name.startswith(prefix) else f"{prefix}-{name}"
 
     change_components(folder / "pipelines" / "elasticsearch_qdrant", renamed)
