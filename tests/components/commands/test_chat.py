@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import threading
 
 import pytest
 
@@ -15,12 +16,18 @@ def test_ctrl_c_stops_an_answer_and_keeps_the_conversation(shiguan, stand_in_llm
     monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
     stand_in_llm.default = "Yang Yan proposed the two-tax reform in 780 [1]."
 
+    over = threading.Event()
+
     def interrupted(_):
         os.kill(os.getpid(), signal.SIGINT)
+        over.wait(60)  # or it might be there before the main thread has heard of the signal
         return "Never shown [1]."
 
     stand_in_llm.rule("first question", interrupted)
-    code, out, err = shiguan("chat", typed=f"Is this the first question about the reform?\n{QUESTION}\n/quit\n")
+    try:
+        code, out, err = shiguan("chat", typed=f"Is this the first question about the reform?\n{QUESTION}\n/quit\n")
+    finally:
+        over.set()
     assert (code, "the conversation continues" in err, "Never shown" in out) == (0, True, False)
     assert "Yang Yan proposed the two-tax reform in 780 [1]." in out
 
