@@ -29,20 +29,9 @@ from shiguan.text.passages import SharedDocument
 logger = logging.getLogger(__name__)
 
 SUFFIXES = (
-    ".epub",
-    ".pdf",
-    ".docx",
-    ".html",
-    ".htm",
-    ".xhtml",
-    ".mhtml",
-    ".mht",
-    ".md",
-    ".markdown",
-    ".txt",
-    ".jsonl",
-    ".jsonl.gz",
-)
+    ".epub", ".pdf", ".docx", ".html", ".htm", ".xhtml", ".mhtml", ".mht",
+    ".md", ".markdown", ".txt", ".jsonl", ".jsonl.gz",
+)  # fmt: skip
 """The kinds of files that are ingested from a folder."""
 
 MOST_NEIGHBOURS = 10

@@ -60,9 +60,7 @@ class Shard:
         self.format = expected
         self._writing = threading.RLock()
         self._readers = threading.Condition()
-        self._reading: Counter[EdgeShard] = (
-            Counter()
-        )  # how many read in each engine: a replaced one has its last readers
+        self._reading = Counter[EdgeShard]()  # a replaced engine still has its last readers
         self._last_order = 0
         self.server: EngineServer | None = None
         self._lock = FileLock(folder / _LOCK_FILE, mode=0o600, thread_local=False)
@@ -99,10 +97,8 @@ class Shard:
                 yield edge
         finally:
             with self._readers:
-                self._reading[edge] -= 1
-                if not self._reading[edge]:
-                    del self._reading[edge]
-                    self._readers.notify_all()
+                self._reading -= Counter((edge,))  # at none it is gone from there
+                self._readers.notify_all()
 
     @contextlib.contextmanager
     def write(self) -> Iterator[EdgeShard]:
