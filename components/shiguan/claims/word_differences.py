@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from shiguan.resources import read_patterns, read_table
 from shiguan.text.languages import HAN
@@ -257,9 +257,7 @@ def are_opposites(first: str, second: str) -> bool:
     return len(left) == len(right) == 1 and (left.pop(), right.pop()) in _pairs()
 
 
-@cache
-def _patterns() -> dict[str, Any]:
-    return read_patterns(_WORDS)
+_patterns = partial(read_patterns, _WORDS)
 
 
 def negations(sentence: str) -> int:
