@@ -23,11 +23,15 @@ class Passage:
         return str(self.document.meta.get("language") or self.text.language)
 
     @property
+    def section(self) -> list[str]:
+        """The headings that it stands under, the highest first."""
+        section = self.document.meta.get("section") or []
+        return [section] if isinstance(section, str) else list(section)
+
+    @property
     def headings(self) -> str:
         """Its title and its headings."""
-        section = self.document.meta.get("section") or []
-        section = section if isinstance(section, str) else " ".join(map(str, section))
-        return f"{self.document.meta.get('title') or ''} {section}"
+        return f"{self.document.meta.get('title') or ''} {' '.join(map(str, self.section))}"
 
     @property
     def words(self) -> frozenset[str]:
@@ -48,6 +52,11 @@ class Passage:
     def offset(self) -> int:
         """Where its text begins in the stored passage."""
         return int((self.document.meta.get("cut") or [0])[0])
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """The places that the retrieval matched, without their scores."""
+        return [(start, end) for start, end, _ in self.matches]
 
     @property
     def matches(self) -> Iterator[tuple[int, int, float]]:

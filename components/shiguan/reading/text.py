@@ -209,8 +209,8 @@ class Memory:
         return made
 
 
-# All that answers and checks can keep of a text takes 1,000 bytes for each Chinese character, 300 for a Latin one; mostly
-# it is a third.
+# All that answers and checks can keep of a text takes 1,000 bytes for each Chinese character and 300 for a Latin one;
+# mostly it is a third.
 memory = Memory(most=300_000, longest=100_000)
 
 
