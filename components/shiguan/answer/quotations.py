@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -193,10 +193,7 @@ def _answering(sentences: Sequence[str], touched: Sequence[int], question: str, 
     """
     asked = read_question(question)
     shapes = [shape for shape in asked.shapes if shape in _SHOWN]
-
-    def words(at: int) -> frozenset[str]:
-        return read_text(sentences[at]).words
-
+    words = cache(lambda at: read_text(sentences[at]).words)  # most sentences of a long passage are never read
     # The name of a picture, the place of a note or the work that is quoted answers only where nothing else does.
     closest = max(touched, key=lambda at: (not _APART.fullmatch(sentences[at]), covered(weights, words(at))))
     scores: dict[int, float] = {closest: 0.0}

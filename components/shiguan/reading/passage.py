@@ -1,6 +1,6 @@
 """A passage as the stages read it: its text, and what stands in the meta of its document."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from haystack import Document
@@ -59,9 +59,20 @@ class Passage:
         return [(start, end) for start, end, _ in self.matches]
 
     @property
-    def matches(self) -> Iterator[tuple[int, int, float]]:
+    def matches(self) -> list[tuple[int, int, float]]:
         """The places that the retrieval matched, in its text or beside it: start, end and score."""
         offset = self.offset
-        for match in self.document.meta.get("matches") or []:
-            if isinstance(match, dict) and {"start", "end"} <= match.keys():
-                yield match["start"] - offset, match["end"] - offset, float(match.get("score") or 0.0)
+        return [
+            (match["start"] - offset, match["end"] - offset, float(match.get("score") or 0.0))
+            for match in self.document.meta.get("matches") or []
+            if isinstance(match, dict) and {"start", "end"} <= match.keys()
+        ]
+
+
+def highest_cosines(children: Iterable[Document]) -> dict[tuple[str, str], float]:
+    """Return the highest cosine of children with the question, at least 0, by the id of their parent and language."""
+    highest: dict[tuple[str, str], float] = {}
+    for child in children:
+        found = str(child.meta.get("parent_id") or child.id), str(child.meta.get("language"))
+        highest[found] = max(highest.get(found, 0.0), child.meta.get("raw_score", child.score) or 0.0)
+    return highest
