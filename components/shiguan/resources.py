@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -65,23 +66,36 @@ def cache_folder() -> Path:
     return Path(os.environ.get("SHIGUAN_CACHE_DIR") or platformdirs.user_cache_dir("shiguan"))
 
 
-def read_table(path: Path) -> dict[str, Any]:
-    """Read a YAML table that lies beside its reader."""
+def read_yaml(path: Path) -> dict[str, Any]:
+    """Read a YAML file as it is now."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     table: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506
     return table
 
 
+@cache
+def read_table(path: Path) -> dict[str, Any]:
+    """Read a YAML table that ships with Shiguan, once for the whole process: it may not be changed."""
+    return read_yaml(path)
+
+
+@cache
+def read_texts(name: str) -> dict[str, Any]:
+    """Read a table of texts that lies with the prompts, once."""
+    return read_table(resource_folder("prompts") / f"{name}.yml")
+
+
+@cache
 def read_patterns(path: Path) -> dict[str, Any]:
     """
-    Read a YAML table of regular expressions: every text in it becomes a compiled pattern that ignores case.
+    Read a YAML table of regular expressions, once: every text in it becomes a compiled pattern that ignores case.
 
     In a pattern white space is layout, an underscore is a space, and `{name}` stands for the pattern of that name
     under `parts`.
     """
     table = read_table(path)
-    parts = {f"{{{name}}}": _pattern(text) for name, text in table.pop("parts", {}).items()}
-    return {key: _compiled(value, parts) for key, value in table.items()}
+    parts = {f"{{{name}}}": _pattern(text) for name, text in table.get("parts", {}).items()}
+    return {key: _compiled(value, parts) for key, value in table.items() if key != "parts"}
 
 
 def _compiled(value: Any, parts: dict[str, str]) -> Any:

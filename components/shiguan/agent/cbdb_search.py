@@ -5,8 +5,9 @@ from typing import Any
 
 from haystack import Document, component
 
-from shiguan.agent.tools import AgentTool, ToolError, WrongArgumentsError, agent_texts, fetch_json, found_outside
+from shiguan.agent.tools import AgentTool, ToolError, WrongArgumentsError, fetch_json, found_outside
 from shiguan.llm.calls import blocking
+from shiguan.resources import read_texts
 
 _MOST_PERSONS, _MOST_OF_EACH = 3, 12
 _BETWEEN = " ·・.’'-,"
@@ -57,7 +58,7 @@ class CBDBSearch(AgentTool):
         info = person.get("BasicInfo")
         basic = info if isinstance(info, dict) else {}
         lines: list[str] = []
-        for template in agent_texts()["cbdb"]["zh" if language == "zh" else "en"]:
+        for template in read_texts("agent")["cbdb"]["zh" if language == "zh" else "en"]:
             if isinstance(template, str):
                 lines += _filled(template, basic)
                 continue

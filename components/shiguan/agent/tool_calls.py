@@ -12,6 +12,7 @@ from shiguan.agent.tools import sentence
 from shiguan.llm.json_replies import json_object, without_thoughts
 from shiguan.llm.source_blocks import neutral_text, numbered, render_sources
 from shiguan.models.token_counter import TokenCounter
+from shiguan.reading.passage import Passage
 from shiguan.text.passages import cut_span
 
 # A call begins a line and ends the reply: JSON in the middle of an answer may come from a source.
@@ -140,10 +141,10 @@ def _shortened(document: Document, room: int, counter: TokenCounter) -> Document
     text = (document.content or "")[:_MOST_CHARACTERS]
     if text == document.content and counter.count(text) <= room:
         return document
-    matches = [(match["start"], match["end"]) for match in document.meta.get("matches") or []]
-    start, end = cut_span(text, matches, room, counter.count)
+    passage = Passage(document)
+    start, end = cut_span(text, passage.spans, room, counter.count)
     if document.meta.get("origin") == "tool":
         # It is in no store, so the part that is read is all there is.
         return Document(content=text[start:end], meta=document.meta)
-    first = document.meta["cut"][0] if "cut" in document.meta else 0
-    return replace(document, content=text[start:end], meta={**document.meta, "cut": [first + start, first + end]})
+    cut = [passage.offset + start, passage.offset + end]
+    return replace(document, content=text[start:end], meta={**document.meta, "cut": cut})

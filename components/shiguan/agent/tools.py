@@ -14,7 +14,7 @@ from haystack.tools import Tool
 from jsonschema import Draft202012Validator
 
 from shiguan.bounded_http import UnwantedReplyError, bounded
-from shiguan.resources import read_table, resource_folder
+from shiguan.resources import read_texts
 
 Result = TypeVar("Result")
 
@@ -47,7 +47,7 @@ class AgentTool:
 
     def definition(self, language: str) -> Tool:
         """Describe the tool and its arguments, from `prompts/agent.yml`; the same bytes each time."""
-        known = agent_texts()["tools"][self.tool_name]
+        known = read_texts("agent")["tools"][self.tool_name]
         code = "zh" if language == "zh" else "en"
         properties = {
             name: {"description": schema[code], **{key: schema[key] for key in schema if key not in ("en", "zh")}}
@@ -68,7 +68,7 @@ def defined_only(**_: Any) -> Any:
 
 
 def sentence(name: str, language: str, **values: str) -> str:
-    text: str = agent_texts()["sentences"][name]["zh" if language == "zh" else "en"]
+    text: str = read_texts("agent")["sentences"][name]["zh" if language == "zh" else "en"]
     return text.format(**values)
 
 
@@ -76,11 +76,6 @@ def found_outside(tool: str, text: str, *, title: str, address: str) -> Document
     """Make a passage of what a tool found outside the library, with the tool's name and the record's address."""
     meta = {"source": f"{tool} {address}", "title": title, "origin": "tool", "anchor": {"url": address}}
     return Document(content=text, meta=meta)
-
-
-@cache
-def agent_texts() -> dict[str, Any]:
-    return read_table(resource_folder("prompts") / "agent.yml")
 
 
 @cache

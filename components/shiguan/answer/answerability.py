@@ -9,7 +9,7 @@ from typing import Final
 
 from haystack import Document
 
-from shiguan.reading.passage import Passage
+from shiguan.reading.passage import Passage, highest_cosines
 from shiguan.reading.question import Question, read_question
 from shiguan.reading.text import read_text
 from shiguan.text.dictionary import TRANSLATED
@@ -163,8 +163,7 @@ def signals_of(question: str, documents: Sequence[Document], nearest: Sequence[D
     cosines: dict[str, float] = {}
     within: dict[str, float] = {}
     in_first: dict[str, float] = {}
-    for child in map(Passage, nearest):
-        parent, child_language, near = child.parent_id, str(child.document.meta.get("language")), child.cosine
+    for (parent, child_language), near in highest_cosines(nearest).items():
         cosines[parent] = max(cosines.get(parent, 0.0), near)
         within[child_language] = max(within.get(child_language, 0.0), near)
         if across and child_language == first:

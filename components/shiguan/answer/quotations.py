@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,7 @@ _SHOWN, _REACH, _AWAY = ("time", "number", "reason"), 6, 0.1
 _FEWEST_HEADINGS, _LONGEST_OUTLINE, _TELLING = 3, 12, 60
 _APART = re.compile(r"\s*(?:\[[^\[\]]*\]|[—–-]*\s*《[^《》]{1,30}》[^。！？，；,;]{0,24})\s*")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_patterns = partial(read_patterns, Path(__file__).with_suffix(".yaml"))
 
 
 @dataclass(frozen=True)
@@ -192,11 +193,7 @@ def _answering(sentences: Sequence[str], touched: Sequence[int], question: str, 
     """
     asked = read_question(question)
     shapes = [shape for shape in asked.shapes if shape in _SHOWN]
-
-    @cache  # most sentences of a long passage are never read
-    def words(at: int) -> frozenset[str]:
-        return read_text(sentences[at]).words
-
+    words = cache(lambda at: read_text(sentences[at]).words)  # most sentences of a long passage are never read
     # The name of a picture, the place of a note or the work that is quoted answers only where nothing else does.
     closest = max(touched, key=lambda at: (not _APART.fullmatch(sentences[at]), covered(weights, words(at))))
     scores: dict[int, float] = {closest: 0.0}
@@ -274,8 +271,3 @@ def write_quotations(quoted: Sequence[Quotation], opening: str, confidence: floa
         citations.append(citation)
         text += quote
     return text, citations
-
-
-@cache
-def _patterns() -> dict[str, re.Pattern[str]]:
-    return read_patterns(Path(__file__).with_suffix(".yaml"))

@@ -1,6 +1,5 @@
 """Writes what is said where no model wrote the answer, and why: the same in every mode."""
 
-from functools import cache
 from typing import Any
 
 from haystack import GeneratedAnswer
@@ -13,7 +12,7 @@ from shiguan.llm.calls import Outcome
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.reading.question import read_question
-from shiguan.resources import read_table, resource_folder
+from shiguan.resources import read_texts
 from shiguan.tenants import LibraryStore
 
 _LONGEST_RECALLED = 600
@@ -67,7 +66,7 @@ def unwritten_answer(
 
 def _opening(status: str, outcome: Outcome, mode: str, language: str, kind: str) -> str:
     """Write what stands before the quotations; without a model in the setup, doubtful ones need no cause."""
-    texts = _sentences()["zh" if language == "zh" else "en"]
+    texts = read_texts("quotations")["zh" if language == "zh" else "en"]
     text = not_found_sentence(mode, language) if status == "not_found" else texts[kind]
     if outcome.kind != "unanswered" or (outcome.reason == "no_model" and status != "quoted"):
         return text
@@ -76,14 +75,9 @@ def _opening(status: str, outcome: Outcome, mode: str, language: str, kind: str)
 
 def _recalled(messages: tuple[str, ...], language: str) -> str:
     """Quote earlier messages of a conversation."""
-    sentences: dict[str, str] = read_table(resource_folder("prompts") / "recalled.yml")
+    sentences: dict[str, str] = read_texts("recalled")
     text = sentences.get(language, sentences["en"])
     for message in map(neutral_text, messages):
         shown = message if len(message) <= _LONGEST_RECALLED else f"{message[:_LONGEST_RECALLED]}…"
         text += "\n\n" + "\n".join(f"> {line}".rstrip() for line in shown.splitlines())
     return text
-
-
-@cache
-def _sentences() -> dict[str, dict[str, Any]]:
-    return read_table(resource_folder("prompts") / "quotations.yml")

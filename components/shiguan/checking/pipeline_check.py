@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -121,14 +120,9 @@ def _placed(file: PipelineFile, subject: Any, checks: Iterable[Callable[[Any], I
     ]
 
 
-@cache
-def _advice() -> dict[str, dict[str, str]]:
-    return read_table(Path(__file__).with_name("checks.yaml"))
-
-
 def _advised(finding: Finding, check: str) -> Finding:
     own = {name: text for name in ("expected", "next_step") if (text := getattr(finding, name))}
-    return replace(finding, check=check, **{**_advice()[check], **own})
+    return replace(finding, check=check, **{**read_table(Path(__file__).with_name("checks.yaml"))[check], **own})
 
 
 def _unpack_metadata(content: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from haystack import Document
 from shiguan.claims.checker import ClaimChecker
 from shiguan.claims.claim_support import Support
 from shiguan.claims.claims import Claim, ClaimedText
+from shiguan.reading.passage import Passage
 from shiguan.text.places import place_of
 from shiguan.text.terms import is_wide, terms
 
@@ -106,7 +107,7 @@ def cite_claim(
 
     def support_by(number: int) -> Support:
         own = checker.relation(stated, number)
-        return _graded(verdict or {}, own, _offset(numbered[number])) if number == named else own
+        return _graded(verdict or {}, own, Passage(numbered[number]).offset) if number == named else own
 
     found = {number: support_by(number) for number in claim.numbers if number in numbered}
     true = _true_marks(stated, support, found, checker)
@@ -156,7 +157,7 @@ def _place_against(
     number = checker.numbers[support.passage] if named is None else named
     document, (start, end) = numbered[number], (support.start, support.end)
     at = (document.content or "").find(support.differs, start, end) if support.differs else -1
-    begin = _offset(document) + at
+    begin = Passage(document).offset + at
     words = [[begin, begin + len(support.differs)]] if at >= 0 else []
     return {"number": number, **cited_place(document, (start, end)), "words": words}
 
@@ -230,13 +231,13 @@ def citations_of(
 
 def cited_place(document: Document, span: tuple[int, int]) -> dict[str, Any]:
     """Describe a place of a passage as citations do; in a cut passage, positions are those of the stored parent."""
-    meta, offset, (start, end) = document.meta, _offset(document), span
-    section = meta.get("section") or []
+    meta, passage, (start, end) = document.meta, Passage(document), span
+    offset = passage.offset
     return {
         "parent_id": document.id,
         "source": meta.get("source", ""),
         "title": meta.get("title", ""),
-        "section": [section] if isinstance(section, str) else list(section),
+        "section": passage.section,
         "anchor": anchor_at(meta, offset + start),
         "start": offset + start,
         "end": offset + end,
@@ -312,11 +313,6 @@ def _graded(verdict: Mapping[str, Any], support: Support, offset: int = 0) -> Su
     found = {name: verdict[name] for name in ("verdict", "score", "reason")}
     span = {name: place - offset for name, place in (verdict.get("support") or {}).items()}
     return replace(support, **found, **span)
-
-
-def _offset(document: Document) -> int:
-    """Return the position in the stored passage at which its cut begins."""
-    return int((document.meta.get("cut") or [0])[0])
 
 
 def _moved(anchor: Any, by: int) -> dict[str, Any] | None:

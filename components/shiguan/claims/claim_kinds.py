@@ -1,9 +1,9 @@
 """Separates clauses that state something from those that talk to the reader, ask, or admit a gap."""
 
 import re
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from shiguan.claims.claims import COMMA, Claim, ClaimedText, clause_spans, split_claims
 from shiguan.claims.talk import is_about_writing
@@ -32,11 +32,7 @@ _MOST_CLAUSES = 60
 # The most content words of the label of a column.
 _LONGEST_LABEL = 3
 _DATES = {"year", "month", "day"}
-
-
-@cache
-def _patterns() -> dict[str, Any]:
-    return read_patterns(Path(__file__).with_name("claim_kinds.yaml"))
+_patterns = partial(read_patterns, Path(__file__).with_name("claim_kinds.yaml"))
 
 
 def claim_kind(sentence: str) -> ClaimKind:

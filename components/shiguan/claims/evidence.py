@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from shiguan.claims.restatement import restates
 from shiguan.claims.verbatim import cut_denial, cut_number
@@ -101,7 +100,7 @@ class Evidence:
     def __init__(self, passages: Sequence[str], *, widest: int = _WIDEST) -> None:
         self.texts = tuple(passages)
         self._widest = widest
-        self._passages = [_split(text) for text in self.texts]
+        self._passages = [read_text(text).once(_split) for text in self.texts]
         self._sentences = [passage.sentences for passage in self._passages]
         sentences = [sentence for passage in self._sentences for sentence in passage]
         self._words = [sentence.words for sentence in sentences]
@@ -315,12 +314,10 @@ class Evidence:
         return max(found, key=lambda pair: pair[1])[0]
 
 
-@lru_cache(maxsize=256)
 def _split(text: str) -> _Passage:
-    """Split a passage; cached, because the same passages are read for the answer, each mark and each sentence."""
     sentences = [
         _Sentence(start, end, frozenset(terms(text[start:end])), tuple(quantities(text[start:end])))
-        for start, end in sentence_spans(text)
+        for start, end in read_text(text).sentences
     ]
     words = frozenset[str]().union(*(sentence.words for sentence in sentences))
     language = read_text(text).language

@@ -2,9 +2,9 @@
 
 import re
 import unicodedata
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import dataclass
-from functools import cache
+from functools import partial
 from pathlib import Path
 
 from shiguan.llm.source_blocks import neutral_text
@@ -25,9 +25,7 @@ class Mark:
     numbers: tuple[int, ...]
 
 
-@cache
-def _patterns() -> dict[str, re.Pattern[str]]:
-    return read_patterns(Path(__file__).with_name("marks.yaml"))
+_patterns: Callable[[], dict[str, re.Pattern[str]]] = partial(read_patterns, Path(__file__).with_name("marks.yaml"))
 
 
 def find_marks(text: str) -> list[Mark]:

@@ -10,6 +10,7 @@ from haystack.components.embedders.types.protocol import TextEmbedder
 from haystack.components.retrievers.types import EmbeddingRetriever
 from haystack.document_stores.types import DocumentStore
 
+from shiguan.reading.passage import Passage
 from shiguan.serialization import Serializable
 from shiguan.tenants import all_of, require_filters, where
 from shiguan.text.passages import SharedDocument
@@ -98,9 +99,9 @@ class ComparedDocument(SharedDocument):
 
     def nearest(self, claim: str) -> Nearest | None:
         """Find the child nearest to a claim that lies, at least in part, in the part of the passage that was read."""
-        cut, length = (self.meta.get("cut") or [0])[0], len(self.content or "")
+        cut, length = Passage(self).offset, len(self.content or "")
         for child in self.children(claim) if self.children is not None else ():
             start, end = max(0, child.meta["start"] - cut), min(length, child.meta["end"] - cut)
-            if child.meta.get("parent_id") == self.id and start < end:
-                return Nearest(start, end, child.meta.get("raw_score", child.score) or 0.0, self.near)
+            if Passage(child).parent_id == self.id and start < end:
+                return Nearest(start, end, Passage(child).cosine, self.near)
         return None

@@ -2,7 +2,7 @@
 
 import html
 import re
-from functools import cache
+from functools import partial
 from pathlib import Path
 
 from shiguan.claims.marks import find_marks, lowered_marks, uniform_marks
@@ -31,11 +31,7 @@ _LONG = 20
 _MARK, _LETTER = re.compile(r"\[\d{1,3}\]"), re.compile(r"[^\W\d_]")
 _RULE_AT_END = re.compile(r"(?:\n[-*_ ]*)+\Z")
 _SPACES, _BLANK_LINES = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)"), re.compile(r"\n(?:[ \t]*\n){2,}")
-
-
-@cache
-def _patterns() -> dict[str, re.Pattern[str]]:
-    return read_patterns(Path(__file__).with_name("reply_cleaning.yaml"))
+_patterns = partial(read_patterns, Path(__file__).with_name("reply_cleaning.yaml"))
 
 
 def clean_reply(reply: str, question: str = "") -> str:

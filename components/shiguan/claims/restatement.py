@@ -4,15 +4,15 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
+from shiguan.reading.text import read_text
 from shiguan.resources import read_table
 from shiguan.text.languages import HAN
 from shiguan.text.names import SURNAMES
-from shiguan.text.notes import note_spans
-from shiguan.text.quantities import Quantity, quantities
+from shiguan.text.quantities import Quantity
 from shiguan.text.terms import UNSPACED, fold_text, is_wide
 
 _TABLE = read_table(Path(__file__).with_name("restatement.yaml"))
@@ -56,14 +56,14 @@ def restates(claim: str, passage: str) -> tuple[int, int] | None:
     apart. A stretch of a sentence counts only if it can stand alone: not cut inside a name, a number or a phrase,
     nor out of a denial or a condition.
     """
-    wanted = _read(claim).tokens
+    wanted = read_text(claim).once(_read).tokens
     if len(wanted) > 1 and wanted[0].key in _REPLIES and wanted[1].breaks:  # Yes, he rose in 755.
         wanted = wanted[1:]
     if not _is_enough(wanted):
         return None
     plain = _blank_notes(passage)
     for text in dict.fromkeys((passage, plain, _blank_asides(plain))):
-        there = _read(text)
+        there = read_text(text).once(_read)
         for form in (_stretch, _with_date, _other_voice, _clause_by_clause):
             found = form(wanted, there)
             if found is not None:
@@ -74,7 +74,7 @@ def restates(claim: str, passage: str) -> tuple[int, int] | None:
 def _blank_notes(passage: str) -> str:
     """Put spaces in the place of inserted notes, so that a claim that runs across one is found."""
     pieces, at = list[str](), 0
-    for start, end in note_spans(passage):
+    for start, end in read_text(passage).notes:
         pieces += [passage[at:start], " " * (end - start)]
         at = end
     return "".join([*pieces, passage[at:]])
@@ -86,13 +86,20 @@ def _blank_asides(passage: str) -> str:
 
 
 def _doubts(aside: str) -> bool:
-    keys = [fold_text(word) for word in _TOKEN.findall(aside)]
+    keys = _keys(_TOKEN.findall(aside))
     return not (_SUPPOSED | _UNREAL | _REPORTED).isdisjoint([*keys, *map("".join, pairwise(keys))])
 
 
-@dataclass(frozen=True)
+def _keys(words: Sequence[str]) -> list[str]:
+    """Fold words, all at once, each as if it stood alone."""
+    return fold_text("\n".join(words)).split("\n")
+
+
+@dataclass(frozen=True, slots=True)
 class _Token:
     key: str
+    base: str
+    """The word without its ending, if it is one that may have one."""
     start: int
     end: int
     number: Quantity | None
@@ -105,7 +112,9 @@ class _Token:
     def same(self, other: "_Token") -> bool:
         if self.number or other.number:
             return bool(self.number and other.number and self.number.agrees_with(other.number))
-        return self.key == other.key or _same_word(self.key, other.key)
+        if self.key == other.key or (self.base and self.base == other.base):
+            return True
+        return frozenset((self.key, other.key)) in _TENSES
 
 
 class _Text:
@@ -185,24 +194,26 @@ class _Text:
         return after.breaks or after.key in _AFTER
 
 
-@lru_cache(maxsize=512)
 def _read(text: str) -> _Text:
-    numbers = {number.start: number for number in quantities(text)}
-    tokens: list[_Token] = []
+    numbers = {number.start: number for number in read_text(text).quantities}
+    found: list[tuple[str, int, int, Quantity | None]] = []
     at = end = 0
-    breaks = stops = True
     while (match := _TOKEN.search(text, at)) is not None:
         number = next((numbers[place] for place in range(match.start(), match.end()) if place in numbers), None)
-        start, at = match.start(), max(match.end(), number.end if number else 0)
+        at = max(match.end(), number.end if number else 0)
+        found.append((match[0], match.start(), at, number))
+    tokens: list[_Token] = []
+    breaks = stops = True
+    for (word, start, at, number), folded in zip(found, _keys([one[0] for one in found]), strict=False):
         between = text[end:start]
         breaks, stops, end = breaks or bool(_BREAK.search(between)), stops or bool(_STOP.search(between)), at
-        key = "" if number else fold_text(match[0]).replace("’", "'")
-        capital = match[0][0].isupper()
+        key = "" if number else folded.replace("’", "'")
+        capital = word[0].isupper()
         # The An of An Lushan is no article.
         if key not in _HARMLESS or (capital and key in ("a", "an") and text[at + 1 : at + 2].isupper()):
             # Not so the 's of a word that was left out: That's what he said.
             owns = key == _POSSESSIVE and not (between == "" and tokens and tokens[-1].end < start)
-            tokens.append(_Token(key, start, at, number, breaks and not owns, stops, capital))
+            tokens.append(_Token(key, _base(key), start, at, number, breaks and not owns, stops, capital))
             breaks = stops = False
     return _Text(tokens)
 
@@ -211,16 +222,9 @@ def _is_enough(tokens: Sequence[_Token]) -> bool:
     return sum(_HAN_SHARE if is_wide(token.key[:1] or "0") else 1 for token in tokens) >= _FEWEST
 
 
-def _same_word(first: str, second: str) -> bool:
-    """Return whether two words are one but for its ending or tense."""
-    short, long = sorted((first, second), key=len)
-    if len(short) < _SHORTEST_WORD or not short.isascii():
-        return frozenset((first, second)) in _TENSES
-    return frozenset((first, second)) in _TENSES or _base(short) == _base(long)
-
-
-@lru_cache(maxsize=8192)
 def _base(word: str) -> str:
+    if len(word) < _SHORTEST_WORD or not word.isascii():
+        return ""
     endings = (ending for ending in _ENDINGS if word.endswith(ending))
     ending = next((ending for ending in endings if len(word) - len(ending) >= _SHORTEST_WORD), "")
     base = word.removesuffix(ending)

@@ -1,9 +1,8 @@
 """Recognises what a writer says about the answer, whoever asks and itself, in place of an answer."""
 
 import re
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
 
 from shiguan.reading.text import read_text
 from shiguan.resources import read_patterns, read_table
@@ -19,11 +18,7 @@ _APART = re.compile(r"[:：;；]|\s[—–-]\s|——")
 _QUOTED = re.compile(r"[\"“”「」『』]")
 # A remark is short; what is longer is read as a statement.
 _LONGEST = 400
-
-
-@cache
-def _patterns() -> dict[str, Any]:
-    return read_patterns(_TABLE)
+_patterns = partial(read_patterns, _TABLE)
 
 
 @cache

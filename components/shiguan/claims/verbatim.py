@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
 
-from shiguan.text.edges import hidden_denial, number_around, splits_number
+from shiguan.reading.edges import hidden_denial, number_around, splits_number
+from shiguan.reading.text import read_text
 from shiguan.text.languages import HAN
-from shiguan.text.notes import note_spans, without_notes
 from shiguan.text.quantities import quantities
 from shiguan.text.terms import is_wide
 
@@ -60,27 +60,26 @@ def _cut(passage: str, span: tuple[int, int]) -> bool:
 
 def _places(claim: str, passage: str) -> Iterator[tuple[int, int]]:
     """Yield where a passage has the letters of a claim, with its notes and without them."""
-    wanted, _ = _bare(claim)
+    asked, text = read_text(claim), read_text(passage)
+    wanted, _ = asked.once(_bare)
     if len(wanted) < _SHORTEST and not (len(wanted) >= _SHORTEST // 2 and _HAN_PAIR.search(wanted)):
         return
-    notes = note_spans(passage)
-    for left_out in ((), notes) if notes else ((),):
-        if _letters(claim) not in _letters(without_notes(passage) if left_out else passage):
+    for left_out in ((), text.notes) if text.notes else ((),):
+        shown = read_text(text.without_notes()) if left_out else text
+        if asked.once(_letters) not in shown.once(_letters):
             continue
-        letters, places = _bare(passage, left_out)
+        letters, places = text.once(_bare, left_out) if left_out else text.once(_bare)
         at = letters.find(wanted)
         while at >= 0:
             yield places[at], places[at + len(wanted) - 1] + 1
             at = letters.find(wanted, at + 1)
 
 
-@lru_cache(maxsize=128)
 def _letters(text: str) -> str:
     """Fold a text to its letters and digits; every claim is searched for in the same ones, and few are there."""
     return "".join(filter(str.isalnum, "".join(map(_folded, text))))
 
 
-@lru_cache(maxsize=128)
 def _bare(text: str, left_out: tuple[tuple[int, int], ...] = ()) -> tuple[str, list[int]]:
     """Fold a text, some stretches left out, to its letters, digits and the signs of numbers, each with its place."""
     letters: list[str] = []

@@ -4,10 +4,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
+from shiguan.reading.text import read_text
 from shiguan.resources import read_patterns, read_table
 from shiguan.text.languages import HAN
 from shiguan.text.names import looks_like_name
@@ -64,7 +65,7 @@ class Comparison:
 NOT_COMPARED = Comparison(0.0, ())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Token:
     key: str
     start: int
@@ -77,13 +78,13 @@ class _Token:
 
 def may_repeat(claim: str, span: str) -> bool:
     """Return whether a span has so many words of a claim that it may repeat it: quicker than to align them."""
-    first, second = _tokens(claim), {token.key for token in _tokens(span)}
+    first, second = read_text(claim).once(_tokens), {token.key for token in read_text(span).once(_tokens)}
     return len(first) >= _FEWEST and sum(token.key in second for token in first) / len(first) >= REPEATED
 
 
 def compare(claim: str, span: str, passage: str = "") -> Comparison:
     """Align a claim with a span; words left out or added are not differences, replaced words are."""
-    first, second = _tokens(claim), _tokens(span)
+    first, second = read_text(claim).once(_tokens), read_text(span).once(_tokens)
     if len(first) < _FEWEST or not second or max(len(claim), len(span)) > _LONGEST:
         return NOT_COMPARED
     matcher = SequenceMatcher(None, [t.key for t in first], [t.key for t in second], autojunk=False)
@@ -137,7 +138,6 @@ def _replacing(
     return left, right
 
 
-@lru_cache(maxsize=1024)
 def _tokens(text: str) -> tuple[_Token, ...]:
     return tuple(_Token(_key(match[0]), match.start(), match.end()) for match in _TOKEN.finditer(text))
 
@@ -217,7 +217,7 @@ def _shares_word(left: Sequence[_Token], right: Sequence[_Token]) -> bool:
 
 def _moved(claim: str, span: str, left: Sequence[_Token], right: Sequence[_Token]) -> bool:
     """Return whether the two are only in another order, as the members of a list may be."""
-    claimed, found = {t.key for t in _tokens(claim)}, {t.key for t in _tokens(span)}
+    claimed, found = ({token.key for token in read_text(text).once(_tokens)} for text in (claim, span))
     both = all(t.key in found for t in left) and all(t.key in claimed for t in right)
     return both and bool(_LIST.search(claim))
 
@@ -257,9 +257,7 @@ def are_opposites(first: str, second: str) -> bool:
     return len(left) == len(right) == 1 and (left.pop(), right.pop()) in _pairs()
 
 
-@cache
-def _patterns() -> dict[str, Any]:
-    return read_patterns(_WORDS)
+_patterns = partial(read_patterns, _WORDS)
 
 
 def negations(sentence: str) -> int:

@@ -15,6 +15,7 @@ from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.run import check_in_thread
 from shiguan.llm.source_blocks import SOURCE_END, SourceStyle, neutral_text, numbered, render_sources, source_header
 from shiguan.models.token_counter import TokenCounter
+from shiguan.reading.passage import Passage
 from shiguan.reading.question import read_question
 from shiguan.reading.text import Text, read_text
 from shiguan.text.passages import (
@@ -309,7 +310,7 @@ class ContextBuilder:
     def _cut(self, document: Document, budget: int) -> Document:
         text = document.content or ""
         start, end = cut_span(
-            text, matched_spans(document), max(1, budget - self._header(document)), self._counter.count
+            text, Passage(document).spans, max(1, budget - self._header(document)), self._counter.count
         )
         stretch = _stretch(document, start, end)
         # `kept` describes parts of a longer stretch; this one is read whole.
@@ -318,7 +319,7 @@ class ContextBuilder:
     def _shortened(self, document: Document, share: int) -> _Entry:
         room = max(1, share - self._header(document))
         return _of_spans(
-            document, window_spans(document.content or "", matched_spans(document), room, self._counter.counts)
+            document, window_spans(document.content or "", Passage(document).spans, room, self._counter.counts)
         )
 
 
@@ -335,7 +336,7 @@ def _of_spans(document: Document, spans: Sequence[Span]) -> _Entry:
 
 def _around(document: Document) -> _Entry:
     """Create the entry for the matched sentences of a passage, each with the one before and after it."""
-    sentences, matches = read_text(document.content or "").sentences, matched_spans(document)
+    sentences, matches = read_text(document.content or "").sentences, Passage(document).spans
     touched = [at for at, (a, b) in enumerate(sentences) if any(a < end and start < b for start, end in matches)]
     near = {other for at in touched or [0] for other in (at - 1, at, at + 1) if 0 <= other < len(sentences)}
     return _of_spans(document, joined_spans(sentences, near))
@@ -369,7 +370,7 @@ def _as_shown(document: Document, shown: Mapping[str, Document]) -> Document:
 
 def _stretch(document: Document, start: int, end: int) -> Document:
     """Cut one stretch out of a passage, with its place in the stored parent."""
-    offset = document.meta["cut"][0] if "cut" in document.meta else 0
+    offset = Passage(document).offset
     meta = {**document.meta, "cut": [offset + start, offset + end]}
     return replace(document, content=(document.content or "")[start:end], meta=meta)
 
@@ -378,17 +379,8 @@ def ranked(documents: Sequence[Document]) -> list[Document]:
     """Order passages best first, independently of the order in which they arrive."""
     readable = [document for document in documents if (document.content or "").strip()]
     if all(document.score is not None for document in readable):
-        readable.sort(key=lambda document: (-(document.score or 0.0), document.id, str(matched_spans(document))))
+        readable.sort(key=lambda document: (-(document.score or 0.0), document.id, str(Passage(document).spans)))
     first: dict[str, Document] = {}
     for document in readable:
         first.setdefault(document.id, document)
     return list(first.values())
-
-
-def matched_spans(document: Document) -> list[tuple[int, int]]:
-    """Return the places of a parent that the retrieval matched."""
-    return [
-        (match["start"], match["end"])
-        for match in document.meta.get("matches") or []
-        if isinstance(match, dict) and {"start", "end"} <= match.keys()
-    ]

@@ -14,7 +14,7 @@ from shiguan.checking.definition import CONVERSATION, PASSAGE_WRITER
 from shiguan.checking.pipeline_check import check_pipeline
 from shiguan.errors import ConfigurationError
 from shiguan.llm.model_settings import read_model_roles
-from shiguan.resources import install_command, read_table, resource_folder
+from shiguan.resources import install_command, read_yaml, resource_folder
 
 if TYPE_CHECKING:
     from shiguan.engine.mode_pipeline import ModePipeline
@@ -241,7 +241,7 @@ def _set_models(definition: dict[str, Any]) -> None:
     if path is None:
         return
     try:
-        section = read_table(path)
+        section = read_yaml(path)
         read_model_roles(section)
     except (yaml.YAMLError, ValueError, TypeError, UnicodeDecodeError) as error:
         raise ConfigurationError(
@@ -257,7 +257,7 @@ def _set_models(definition: dict[str, Any]) -> None:
 def has_model(deployment: str) -> bool:
     """Return whether a deployment has a model that can be asked, without which every mode quotes passages."""
     path = _file(deployment, "models")
-    return any(model.is_usable for model in read_model_roles(read_table(path) if path else None).models)
+    return any(model.is_usable for model in read_model_roles(read_yaml(path) if path else None).models)
 
 
 def load_stores(deployment: str, *, conversations: bool = False, data_dir: str | Path | None = None) -> dict[str, Any]:

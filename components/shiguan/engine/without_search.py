@@ -12,7 +12,7 @@ from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.run import Run
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.reading.text import read_text
-from shiguan.resources import read_table, resource_folder
+from shiguan.resources import read_texts
 
 
 async def answer_without_search(mode: Mode, query: str, options: AskOptions, run: Run) -> GeneratedAnswer | None:
@@ -29,7 +29,7 @@ async def answer_without_search(mode: Mode, query: str, options: AskOptions, run
     said = neutral_answer(reply.text, ())
     if not said:
         return None
-    sentences = read_table(resource_folder("prompts") / "unsearched.yml")
+    sentences = read_texts("unsearched")
     first = sentences["zh" if language == "zh" else "en"]["search_failed"]
     meta = {"status": "unsearched", "reason": "search_failed", "language": language}
     return GeneratedAnswer(

@@ -11,6 +11,7 @@ from shiguan.claims.checker import CheckedClaim
 from shiguan.claims.claim_kinds import is_not_found
 from shiguan.claims.claim_support import Verdict
 from shiguan.claims.claims import ClaimedText
+from shiguan.reading.passage import Passage
 
 _LONGEST_QUERY, _PREVIEW = 600, 160
 # How good an attempt is: the share of its claims that are supported, and their mean score.
@@ -126,7 +127,7 @@ class GradedAnswer:
 def _verdict(claim: CheckedClaim, documents: Sequence[Document]) -> dict[str, Any]:
     support = claim.support
     document = documents[support.passage] if 0 <= support.passage < len(documents) else None
-    offset = (document.meta.get("cut") or [0])[0] if document else 0
+    offset = Passage(document).offset if document else 0
     return {
         "text": claim.claim.text,
         "start": claim.claim.start,

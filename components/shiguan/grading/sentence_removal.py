@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Sequence
-from functools import cache
+from functools import partial
 from itertools import compress, groupby
 from pathlib import Path
 
@@ -20,11 +20,7 @@ _EMPTY_ITEM = re.compile(r"^[ \t]*(?:[-*+•·]|\d{1,2}[.)、])[ \t]*(?:\[[\d\],
 _BLANK_LINES = re.compile(r"\n{3,}")
 _SPACES = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
 _HEADING = re.compile(r"^(?:#{1,6}\s.*|\*\*[^*\n]+\*\*[:：]?|[^\n.!?。！？]{0,80}[:：])$")
-
-
-@cache
-def _patterns() -> dict[str, re.Pattern[str]]:
-    return read_patterns(Path(__file__).with_suffix(".yaml"))
+_patterns = partial(read_patterns, Path(__file__).with_suffix(".yaml"))
 
 
 def with_their_sentences(parts: ClaimedText, failed: Collection[int], good: Collection[int]) -> set[int]:

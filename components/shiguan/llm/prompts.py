@@ -13,7 +13,7 @@ from jinja2 import Environment, meta, nodes
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from shiguan.errors import ConfigurationError
-from shiguan.resources import read_table, resource_folder
+from shiguan.resources import read_texts, resource_folder
 
 
 def _check_known(name: str, known: Sequence[str], what: str) -> None:
@@ -91,20 +91,15 @@ def load_prompt_data(folder: str, name: str) -> str:
     return read_prompt_file(f"{folder}/{name}.yml")
 
 
-@cache
-def _not_found_sentences() -> dict[str, dict[str, str]]:
-    return read_table(resource_folder("prompts") / "not_found.yml")
-
-
 def not_found_sentence(mode: str, language: str) -> str:
     """Return the sentence with which a mode says that the sources do not hold the answer."""
-    modes = _not_found_sentences()
+    modes: dict[str, dict[str, str]] = read_texts("not_found")
     _check_known(mode, list(modes), f"not-found sentence for mode `{mode}`")
     return modes[mode].get(language, modes[mode]["en"])
 
 
 def modes_with_sentence() -> tuple[str, ...]:
-    return tuple(_not_found_sentences())
+    return tuple(read_texts("not_found"))
 
 
 KINDS = ("persona", "rules", "task", "scope", "working")

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache, wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Literal
 
@@ -48,6 +48,7 @@ _CHANGED = (
     "Passages of earlier turns are gone or beyond this question's filters: what was said until now is given as a "
     "summary, and passages are read anew."
 )
+_phrases = partial(read_patterns, Path(__file__).with_name("conversation_phrases.yaml"))
 
 
 @dataclass(frozen=True)
@@ -296,8 +297,3 @@ def _headings_in(filters: dict[str, Any]) -> list[str]:
     if filters.get("field") == "meta.section":
         return list(filters["value"])
     return [heading for condition in filters.get("conditions", ()) for heading in _headings_in(condition)]
-
-
-@cache
-def _phrases() -> dict[str, Any]:
-    return read_patterns(Path(__file__).with_name("conversation_phrases.yaml"))

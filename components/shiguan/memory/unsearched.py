@@ -5,13 +5,13 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from shiguan.llm.source_blocks import neutral_attribute
 from shiguan.reading.text import read_text
-from shiguan.resources import read_patterns, read_table, resource_folder
+from shiguan.resources import read_patterns, read_texts
 
 _LONGEST = 80
 _MOST_BOOKS = 50
@@ -30,7 +30,7 @@ def unsearched_answer(question: str, language: str | None = None) -> str:
     text = " ".join(question.split())
     if not text or len(text) > _LONGEST:
         return ""
-    patterns, sentences = _phrases(), _sentences().get(language or read_text(text).language, _sentences()["en"])
+    patterns, sentences = _phrases(), _sentences(language or read_text(text).language)
     for kind in ("greeting", "thanks"):
         if patterns[kind].fullmatch(text):
             return sentences[kind]
@@ -43,11 +43,16 @@ def unsearched_answer(question: str, language: str | None = None) -> str:
 
 def book_list(files: Iterable[Mapping[str, Any]], language: str) -> str:
     """List the files of a library by their titles, each with its size."""
-    sentences = _sentences().get(language, _sentences()["en"])
+    sentences = _sentences(language)
     lines = sorted(_book(file, sentences["book"]) for file in files)
     shown = "\n".join(f"- {line}" for line in lines[:_MOST_BOOKS])
     more = sentences["more_books"].format(count=len(lines) - _MOST_BOOKS) if len(lines) > _MOST_BOOKS else ""
     return "\n\n".join(filter(None, (sentences["books"].format(count=len(lines)), shown, more)))
+
+
+def _sentences(language: str) -> dict[str, str]:
+    sentences: dict[str, dict[str, str]] = read_texts("unsearched")
+    return sentences.get(language, sentences["en"])
 
 
 def _book(file: Mapping[str, Any], sentence: str) -> str:
@@ -79,11 +84,4 @@ def _number(value: Fraction) -> str:
     return str(value.numerator) if value.denominator == 1 else f"{float(value):.10g}"
 
 
-@cache
-def _phrases() -> dict[str, Any]:
-    return read_patterns(Path(__file__).with_name("unsearched_phrases.yaml"))
-
-
-@cache
-def _sentences() -> dict[str, dict[str, str]]:
-    return read_table(resource_folder("prompts") / "unsearched.yml")
+_phrases = partial(read_patterns, Path(__file__).with_name("unsearched_phrases.yaml"))

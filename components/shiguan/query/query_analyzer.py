@@ -1,7 +1,7 @@
 """Classifies a question, so that later stages spend no more on it than it needs."""
 
 import re
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -115,9 +115,7 @@ def _method(type_: QuestionType, complexity: int, *, plain: bool) -> str:
     return "step_back" if type_ == "complex_reasoning" else "expand"
 
 
-@cache
-def _rules() -> dict[str, Any]:
-    return read_patterns(Path(__file__).with_name("analysis_rules.yaml"))
+_rules = partial(read_patterns, Path(__file__).with_name("analysis_rules.yaml"))
 
 
 def _type_of(text: str, table: str) -> tuple[QuestionType, list[str]]:

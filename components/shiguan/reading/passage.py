@@ -1,6 +1,6 @@
 """A passage as the stages read it: its text, and what stands in the meta of its document."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from haystack import Document
@@ -23,11 +23,15 @@ class Passage:
         return str(self.document.meta.get("language") or self.text.language)
 
     @property
+    def section(self) -> list[str]:
+        """The headings that it stands under, the highest first."""
+        section = self.document.meta.get("section") or []
+        return [section] if isinstance(section, str) else list(section)
+
+    @property
     def headings(self) -> str:
         """Its title and its headings."""
-        section = self.document.meta.get("section") or []
-        section = section if isinstance(section, str) else " ".join(map(str, section))
-        return f"{self.document.meta.get('title') or ''} {section}"
+        return f"{self.document.meta.get('title') or ''} {' '.join(map(str, self.section))}"
 
     @property
     def words(self) -> frozenset[str]:
@@ -50,9 +54,25 @@ class Passage:
         return int((self.document.meta.get("cut") or [0])[0])
 
     @property
-    def matches(self) -> Iterator[tuple[int, int, float]]:
+    def spans(self) -> list[tuple[int, int]]:
+        """The places that the retrieval matched, without their scores."""
+        return [(start, end) for start, end, _ in self.matches]
+
+    @property
+    def matches(self) -> list[tuple[int, int, float]]:
         """The places that the retrieval matched, in its text or beside it: start, end and score."""
         offset = self.offset
-        for match in self.document.meta.get("matches") or []:
-            if isinstance(match, dict) and {"start", "end"} <= match.keys():
-                yield match["start"] - offset, match["end"] - offset, float(match.get("score") or 0.0)
+        return [
+            (match["start"] - offset, match["end"] - offset, float(match.get("score") or 0.0))
+            for match in self.document.meta.get("matches") or []
+            if isinstance(match, dict) and {"start", "end"} <= match.keys()
+        ]
+
+
+def highest_cosines(children: Iterable[Document]) -> dict[tuple[str, str], float]:
+    """Return the highest cosine of children with the question, at least 0, by the id of their parent and language."""
+    highest: dict[tuple[str, str], float] = {}
+    for child in children:
+        found = str(child.meta.get("parent_id") or child.id), str(child.meta.get("language"))
+        highest[found] = max(highest.get(found, 0.0), child.meta.get("raw_score", child.score) or 0.0)
+    return highest

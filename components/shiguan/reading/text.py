@@ -23,6 +23,7 @@ from shiguan.text.name_forms import (
     transliterations_of,
 )
 from shiguan.text.names import TRANSLITERATED, reading, sounds_of_names, sounds_of_text, syllables
+from shiguan.text.notes import note_spans
 from shiguan.text.quantities import quantities
 from shiguan.text.sentences import sentence_spans
 from shiguan.text.terms import fold_accents, fold_text, terms
@@ -70,6 +71,7 @@ class Text:
     quantities = kept(quantities)
     dates = kept(find_dates)
     names = kept(names_of)
+    notes = kept(note_spans)
     _has_han = kept(has_han)
     _has_latin = kept(re.compile("[A-Za-z]").search)
     _folded = kept(fold_text)
@@ -97,6 +99,16 @@ class Text:
     def content_words(self, *, translated: bool = False, names: bool = True) -> tuple[ContentWord, ...]:
         """Return its content words; see the function of this name."""
         return self.once(content_words, translated=translated, names=names)
+
+    def without_notes(self, start: int = 0, end: int | None = None) -> str:
+        """Return a part of the text without the notes in it."""
+        end = len(self.string) if end is None else end
+        pieces, at = [], start
+        for begin, stop in self.notes:
+            if begin < end and at < stop:
+                pieces.append(self.string[at : max(at, begin)])
+                at = max(at, stop)
+        return "".join([*pieces, self.string[at:end]]) if at < end else "".join(pieces)
 
     def has_name(self, name: str) -> bool:
         """Return whether the text has a name, or any word of it."""
@@ -197,7 +209,8 @@ class Memory:
         return made
 
 
-# All that can be kept of a text takes 400 bytes for each Chinese character, 200 for a Latin one; mostly it is half.
+# All that answers and checks can keep of a text takes 1,000 bytes for each Chinese character and 300 for a Latin one;
+# mostly it is a third.
 memory = Memory(most=300_000, longest=100_000)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from haystack import Document, component
 from haystack.document_stores.types import DocumentStore
 
-from shiguan.reading.passage import Passage
+from shiguan.reading.passage import highest_cosines
 from shiguan.reading.question import Question, read_question
 from shiguan.retrieval.date_preference import prefer_dates
 from shiguan.tenants import TermStore, require_filters
@@ -70,9 +70,8 @@ class LanguageBalancer:
         :raises RefusedError: If `filters` name no tenant.
         """
         best: dict[str, float] = {}
-        for document in nearest or []:
-            language = str(document.meta.get("language"))
-            best[language] = max(best.get(language, 0.0), Passage(document).cosine)
+        for (_, language), cosine in highest_cosines(nearest or []).items():
+            best[language] = max(best.get(language, 0.0), cosine)
         most = max(best.values(), default=0.0)
         languages = [str(document.meta.get("language")) for document in documents]
         weights = {

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
 from shiguan import __version__
-from shiguan.resources import read_table, resource_folder
+from shiguan.resources import read_yaml, resource_folder
 from shiguan.serving.error_replies import KINDS
 
 router = APIRouter(include_in_schema=False)
@@ -41,7 +41,7 @@ async def page(request: Request, name: str = "") -> Response:
 
 def describe(app: FastAPI) -> None:
     """Make the OpenAPI description of an application, with what its routes do not say."""
-    table = read_table(Path(__file__).with_name("openapi.yaml"))
+    table = read_yaml(Path(__file__).with_name("openapi.yaml"))
     app.title, app.version, app.description, app.summary = "Shiguan", __version__, table["about"], None
 
     def schema() -> dict[str, Any]:

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,6 +27,7 @@ _HEADING = re.compile(
     r"|第(?P<z>[〇零一二三四五六七八九十百\d]{1,6})(?P<v>[章回卷部篇节編编讲])|卷(?P<m>[〇零一二三四五六七八九十百\d]{1,6})",
     re.IGNORECASE,
 )
+_phrases = partial(read_patterns, Path(__file__).with_suffix(".yaml"))
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,3 @@ def _number(written: str) -> int | None:
 
 def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, fold_han(unicodedata.normalize("NFKC", text)).casefold()))
-
-
-@cache
-def _phrases() -> dict[str, Any]:
-    return read_patterns(Path(__file__).with_suffix(".yaml"))

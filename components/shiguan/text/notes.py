@@ -1,12 +1,10 @@
 """Finds the notes that a book's reader inserted into a text, so that the text can be compared without them."""
 
 import re
-from functools import lru_cache
 
 _BRACKET = re.compile(r"\[(?:脚注：|Note: )?|\]")
 
 
-@lru_cache(maxsize=512)
 def note_spans(text: str) -> tuple[tuple[int, int], ...]:
     """Find the notes that stand in a text as `[Note: …]` or `[脚注：…]`, brackets in them included; in order."""
     if "[Note: " not in text and "[脚注：" not in text:
@@ -23,14 +21,3 @@ def note_spans(text: str) -> tuple[tuple[int, int], ...]:
                     spans.pop()
                 spans.append((start, match.end()))
     return tuple(spans)
-
-
-def without_notes(text: str, start: int = 0, end: int | None = None) -> str:
-    """Return a part of a text without the notes in it."""
-    end = len(text) if end is None else end
-    pieces, at = [], start
-    for begin, stop in note_spans(text):
-        if begin < end and at < stop:
-            pieces.append(text[at : max(at, begin)])
-            at = max(at, stop)
-    return "".join([*pieces, text[at:end]]) if at < end else "".join(pieces)

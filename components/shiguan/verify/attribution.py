@@ -7,7 +7,8 @@ from pathlib import PurePath
 from typing import Any
 
 from shiguan.llm.run import raise_if_cancelled
-from shiguan.text.edges import NUMERALS
+from shiguan.reading.edges import NUMERALS
+from shiguan.reading.text import read_text
 from shiguan.text.quantities import numerals
 from shiguan.text.terms import fold_text, size_of
 from shiguan.verify.folded import Folded, fold
@@ -67,13 +68,14 @@ class Attribution:
             known = known or bool(meant)
             if meant and meant.isdisjoint(own):
                 return False
+        headings = read_text(" ".join(place["section"]))
         for kind in _REFERENCES:
-            wanted = _numbers(kind, named)
+            wanted = read_text(named).once(_numbers, kind)
             if not wanted:
                 continue
             known = True
             page = (place["anchor"] or {}).get("page")
-            there = ({page} if page else set()) if kind == "page" else _numbers(kind, " ".join(place["section"]))
+            there = ({page} if page else set()) if kind == "page" else headings.once(_numbers, kind)
             if there.isdisjoint(wanted) and (there or kind in self._numbered):
                 return False
         titles = _TITLE.findall(named) if in_context else [named]
@@ -83,7 +85,7 @@ class Attribution:
     def _numbered(self) -> set[str]:
         """The kinds of references that a heading of the library has."""
         headings = {value for _, values in self._names["section"].values() for value in values}
-        return {kind for kind in _REFERENCES if any(_numbers(kind, heading) for heading in headings)}
+        return {kind for kind in _REFERENCES if any(read_text(heading).once(_numbers, kind) for heading in headings)}
 
     def _find_meant(self, field: str, named: str, in_context: bool) -> set[str]:
         """Find the library's names that occur in a text, or that contain a part of it."""
@@ -100,8 +102,7 @@ class Attribution:
         return {value for key in found for value in names[key][1]}
 
 
-@lru_cache(1024)
-def _numbers(kind: str, text: str) -> set[float]:
+def _numbers(text: str, kind: str) -> set[float]:
     found: set[float] = set()
     for match in _REFERENCES[kind].finditer(fold_text(text)):
         number = next(group for group in match.groups() if group)

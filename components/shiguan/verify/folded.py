@@ -11,9 +11,9 @@ from string import ascii_letters
 from unicodedata import category, combining, normalize
 
 from shiguan.llm.run import raise_if_cancelled
+from shiguan.reading.edges import hidden_denial, splits_number
+from shiguan.reading.text import read_text
 from shiguan.resources import read_table
-from shiguan.text.edges import hidden_denial, splits_number
-from shiguan.text.notes import note_spans, without_notes
 from shiguan.text.terms import UNSPACED, fold_text
 
 _VARIANTS = {ord(pair[0]): pair[1] for pair in read_table(Path(__file__).with_name("variants.yaml"))["han"].split()}
@@ -98,12 +98,16 @@ def joined(parts: list[Folded], starts: list[int]) -> Folded:
     return Folded("\n".join(part.text for part in parts), "".join(part.key for part in parts), places, edges)
 
 
-@lru_cache(maxsize=2048)
 def fold(text: str, *, noted: bool = True) -> Folded:
     """Fold a text: remove differences of case, width, script variants, marks, stops and hyphens; keep all else."""
+    return read_text(text).once(_fold, noted)
+
+
+def _fold(text: str, noted: bool) -> Folded:
     key: list[str] = []
     places, edges, end, wide = array("I"), bytearray(), 0, True
-    notes = iter(() if noted else note_spans(text))
+    whole = read_text(text)
+    notes = iter(() if noted else whole.notes)
     note, skipped = next(notes, None), False
     for match in _PIECES.finditer(text):
         kind, piece, start = match.lastgroup, match[0], match.start()
@@ -127,15 +131,12 @@ def fold(text: str, *, noted: bool = True) -> Folded:
         else:
             places.extend([start] * len(letters))
         mark = combining(letters[0]) or category(letters[0]) == "Mc"
-        edges.append(_JOINED if mark else _LOOSE if wide or now else _edge(_between(text, end, start, skipped)))
+        between = whole.without_notes(end, start) if skipped else text[end:start]
+        edges.append(_JOINED if mark else _LOOSE if wide or now else _edge(between))
         edges.extend(bytes([_LOOSE if now else _JOINED]) * (len(letters) - 1))
         key.append(letters)
         end, wide, skipped = match.end(), now, False
     return Folded(text, "".join(key), places, bytes(edges))
-
-
-def _between(text: str, start: int, end: int, skipped: bool) -> str:
-    return without_notes(text, start, end) if skipped else text[start:end]
 
 
 @lru_cache(maxsize=16384)
@@ -159,10 +160,9 @@ def _sign(piece: str) -> str:
     return "'" if bare in "'’ʼ＇" else bare if bare in ".,:/" else "^" + normalize("NFKD", bare)
 
 
-@lru_cache(maxsize=4096)
 def _edge(between: str) -> int:
-    if not between:
-        return _JOINED
+    if between in ("", " "):
+        return _APART if between else _JOINED
     between = _NO_LETTERS.sub("", _NOISE.sub("", between))
     if between in ("", ","):  # 3,000
         return _JOINED

@@ -12,9 +12,9 @@ from rapidfuzz.distance import Levenshtein, Prefix
 
 from shiguan.claims.word_differences import negations
 from shiguan.llm.run import raise_if_cancelled
+from shiguan.reading.edges import NUMERALS, hidden_denial, number_around
+from shiguan.reading.text import read_text
 from shiguan.tenants import of_tenant, where
-from shiguan.text.edges import NUMERALS, hidden_denial, number_around
-from shiguan.text.notes import without_notes
 from shiguan.text.terms import is_wide, size_of
 from shiguan.verify.attribution import Attribution
 from shiguan.verify.folded import Folded, fold
@@ -243,7 +243,7 @@ def differences(quotation: str, around: str, *, noted: bool = True) -> tuple[lis
             first, second = quoted[run[0][1] : run[-1][2]], text[run[0][3] : run[-1][4]]
             words = quotation[first[0][1] : first[-1][2]] if first else ""
             stands = around[second[0][1] : second[-1][2]] if second else ""
-            found.append({"quoted": words, "stands": stands if noted else without_notes(stands)})
+            found.append({"quoted": words, "stands": stands if noted else read_text(stands).without_notes()})
     place = text[edits[0][3] : edits[-1][4]] if edits else text
     return found, (place[0][1], place[-1][2]) if place else (0, len(around))
 

@@ -1,6 +1,7 @@
 from haystack import Document
 
-from shiguan.context.context_builder import matched_spans, ranked
+from shiguan.context.context_builder import ranked
+from shiguan.reading.passage import Passage
 
 
 def ids(documents):
@@ -28,5 +29,5 @@ def test_passages_without_text_are_left_out():
 
 def test_matches_without_a_place_are_no_spans():
     meta = {"matches": [{"start": 1, "end": 2, "score": 1}, {"start": 1}, "x"]}
-    assert matched_spans(Document(content="abc", meta=meta)) == [(1, 2)]
-    assert matched_spans(Document(content="abc", meta={"matches": None})) == []
+    assert Passage(Document(content="abc", meta=meta)).spans == [(1, 2)]
+    assert Passage(Document(content="abc", meta={"matches": None})).spans == []

@@ -3,9 +3,8 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
 
 from shiguan.ingest.epub.lists import is_contents
 from shiguan.ingest.epub.notes import BookFile
@@ -25,10 +24,8 @@ _SHORT_LINE = 60
 _MIN_LINES = 3
 
 
-@lru_cache(maxsize=1)
-def cues() -> dict[str, dict[str, Any]]:
-    """Read the table: the cues of each kind of part, and under `evidence` the patterns."""
-    return read_patterns(Path(__file__).with_name("roles.yaml"))
+cues = partial(read_patterns, Path(__file__).with_name("roles.yaml"))
+"""Read the table: the cues of each kind of part, and under `evidence` the patterns."""
 
 
 @lru_cache(maxsize=8)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from shiguan.text.notes import note_spans, without_notes
+from shiguan.reading.text import read_text
+from shiguan.text.notes import note_spans
 
 TEXTS = [
     ("城[脚注：今托克马克。]，其年", "城，其年"),
@@ -17,12 +18,12 @@ TEXTS = [
 
 @pytest.mark.parametrize(("text", "bare"), TEXTS)
 def test_a_text_without_its_notes(text, bare):
-    assert without_notes(text) == bare
+    assert read_text(text).without_notes() == bare
 
 
 def test_a_part_of_a_text_that_begins_in_a_note_has_what_follows_it():
     text = "一[脚注：甲乙。]二三"
-    assert [without_notes(text, start, 10) for start in (0, 1, 4)] == ["一二", "二", "二"]
+    assert [read_text(text).without_notes(start, 10) for start in (0, 1, 4)] == ["一二", "二", "二"]
 
 
 def test_nested_notes_are_one_span():

@@ -2,7 +2,7 @@
 
 import re
 
-from shiguan.text.notes import note_spans
+from shiguan.reading.text import read_text
 from shiguan.text.quantities import quantities
 
 NUMERALS = frozenset("〇零一二三四五六七八九十百千万亿两廿卅卌壹贰叁肆伍陆柒捌玖拾佰仟")
@@ -66,7 +66,7 @@ def number_around(text: str, at: int) -> tuple[int, int]:
 def _around(text: str, at: int) -> tuple[str, str]:
     left, right = text[max(0, at - _REACH) : at], text[at : at + _REACH]
     if left.rstrip().endswith("]") or right.lstrip().startswith("["):
-        for start, end in note_spans(text):
+        for start, end in read_text(text).notes:
             if start <= at + 1 and at <= end:
                 left = text[max(0, start - _REACH) : start].rstrip() if at >= start else left
                 right = text[end : end + _REACH] if at <= end else right

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shiguan.text.edges import NUMERALS, hidden_denial, number_around, splits_number
+from shiguan.reading.edges import NUMERALS, hidden_denial, number_around, splits_number
 from shiguan.text.quantities import quantities
 
 BOOK = Path(__file__).parents[3] / "examples" / "book" / "EPUB" / "text"
