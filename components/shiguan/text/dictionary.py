@@ -4,6 +4,7 @@ import re
 import sqlite3
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from threading import Lock
 
@@ -129,13 +130,14 @@ def _dictionary() -> sqlite3.Connection:
     """Open the dictionary, which is built from the packaged table once and kept in the cache folder."""
     size = packaged_path(*_TABLE).stat().st_size
     path = cache_folder() / f"dictionary-{size}-{_RECIPE}.sqlite"
-    try:
+    with suppress(sqlite3.Error):  # it is not there, or damaged
         kept = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False)
-        kept.execute("SELECT chinese FROM meanings LIMIT 1").fetchone()
-    except sqlite3.Error:  # it is not there, or damaged
-        pass
-    else:
-        return kept
+        try:
+            kept.execute("SELECT chinese FROM meanings LIMIT 1").fetchone()
+        except sqlite3.Error:
+            kept.close()
+        else:
+            return kept
     logger.info("Preparing `{file}`, once; this takes a few seconds.", file=str(path))
     made = sqlite3.connect(":memory:", check_same_thread=False)
     made.execute("CREATE TABLE meanings (chinese, english, stems, place)")

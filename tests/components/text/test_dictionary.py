@@ -1,4 +1,5 @@
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -30,6 +31,8 @@ def translated(question, language, into):
 
 
 def forget():
+    if dictionary._dictionary.cache_info().currsize:
+        dictionary._dictionary().close()
     dictionary._dictionary.cache_clear()
 
 
@@ -96,7 +99,8 @@ def test_it_is_made_once_and_kept(small, tmp_path):
     kept.write_bytes(b"no database")
     forget()
     assert translated("鲸鱼", "zh", "en") == {"whale": 1.0}
-    assert sqlite3.connect(kept).execute("SELECT count(*) FROM meanings").fetchone()[0] > 0
+    with closing(sqlite3.connect(kept)) as written:
+        assert written.execute("SELECT count(*) FROM meanings").fetchone()[0] > 0
 
 
 def test_a_folder_that_cannot_be_written_keeps_nothing_and_says_so(small, tmp_path, caplog):
