@@ -12,6 +12,7 @@ from haystack.dataclasses import GeneratedAnswer
 from haystack.tools import Tool, Toolset
 
 from shiguan.haystack_compat import ObservedPipeline
+from shiguan.llm.calls import run_to_end
 from shiguan.llm.run import current_run
 from shiguan.tenants import asked_by
 from shiguan.text.passages import SharedDocument
@@ -41,6 +42,21 @@ class ModePipeline(ObservedPipeline):
             if question and stage:
                 question.count_outputs(inputs, outputs, stage.started)
         return _Outputs(outputs)
+
+    def run(
+        self, data: dict[str, Any], include_outputs_from: set[str] | None = None, concurrency_limit: int = 4
+    ) -> dict[str, Any]:
+        """
+        Run as `run_async` does: Haystack 3 has a second way, which neither reads the file's `inputs` nor binds stores.
+
+        :param data: Values by the names of the file's `inputs`, or by component and socket.
+        :param include_outputs_from: Components whose outputs are part of the result even if others take them.
+        :param concurrency_limit: How many components may run at once.
+        :returns: The outputs of the components that no other takes, by component.
+        :raises ValueError: If a name is not an input of the file.
+        """
+        found: dict[str, Any] = run_to_end(self.run_async(data, include_outputs_from, concurrency_limit))
+        return found
 
     async def run_async_generator(
         self, data: dict[str, Any], include_outputs_from: set[str] | None = None, concurrency_limit: int = 4
