@@ -164,7 +164,7 @@ async def test_multi_is_the_method_that_searches_with_several_wordings(asked, ll
 async def test_methods_may_be_spelled_as_elsewhere(asked, spelled, method):
     answer = await asked({**GENERATE, "mode": "advanced", "rewrite_method": spelled, "strict": True})
     assert answer["metadata"]["method"] == method
-    assert not [one for one in answer["metadata"]["warnings"] if "nknown method" in one]
+    assert not [one for one in answer["metadata"]["warnings"] if "Unknown method" in one]
 
 
 async def test_an_unknown_method_searches_the_question_as_it_stands_and_says_so(asked, served):
