@@ -164,20 +164,20 @@ def _rows(table: str) -> Iterator[tuple[str, str, str, int]]:
 
     A single character does not mean the place that it abbreviates: 法 alone is the law, and no sign of France.
     """
-    entries = [found for found in map(_ENTRY.fullmatch, table.splitlines()) if found and _RUN.fullmatch(found[1])]
+    matches = (found for found in map(_ENTRY.fullmatch, table.splitlines()) if found and _RUN.fullmatch(found[1]))
+    entries = [(found[1], _STANDS_FOR.findall(found[2]), _phrases(found[2])) for found in matches]
     known = defaultdict[str, set[str]](set)
-    for entry in entries:
-        known[entry[1]].update(_phrases(entry[2]))
-    for entry in entries:
-        whole = _STANDS_FOR.findall(entry[2]) if len(entry[1]) == 1 else []
-        same = {phrase for word in whole for phrase in known[word] if phrase[0].isupper()}
-        for place, phrase in enumerate(_phrases(entry[2])):
-            if phrase in same:
+    for word, _, phrases in entries:
+        known[word].update(phrases)
+    for word, whole, phrases in entries:
+        names = {name for one in whole for name in known[one] if name[0].isupper()} if len(word) == 1 else set[str]()
+        for place, phrase in enumerate(phrases):
+            if phrase in names:
                 continue
             english = _ARTICLE.sub("", phrase, count=1) if _ARTICLE.match(phrase) else phrase
             stems = terms(english)
             if 0 < len(stems) <= _LONGEST["stems"]:
-                yield fold_text(entry[1]), english, " ".join(stems), place
+                yield fold_text(word), english, " ".join(stems), place
 
 
 def _phrases(meanings: str) -> list[str]:
