@@ -147,12 +147,10 @@ def _copied_all(values: Iterable[Any]) -> list[Any]:
     twins: list[Any] = []
     for value in values:
         kind = type(value)
-        if kind is SharedDocument:  # as its own `__deepcopy__` does
-            twin = object.__new__(kind)
-            twin.__dict__.update(value.__dict__, meta=dict(value.meta))
+        if kind is SharedDocument:
+            twins.append(value.__deepcopy__({}))
         else:
-            twin = value if kind in _UNCHANGING else _copied(value)
-        twins.append(twin)
+            twins.append(value if kind in _UNCHANGING else _copied(value))
     return twins
 
 

@@ -73,6 +73,7 @@ def highest_cosines(children: Iterable[Document]) -> dict[tuple[str, str], float
     """Return the highest cosine of children with the question, at least 0, by the id of their parent and language."""
     highest: dict[tuple[str, str], float] = {}
     for child in children:
-        found = str(child.meta.get("parent_id") or child.id), str(child.meta.get("language"))
-        highest[found] = max(highest.get(found, 0.0), child.meta.get("raw_score", child.score) or 0.0)
+        passage = Passage(child)
+        found = passage.parent_id, str(child.meta.get("language"))
+        highest[found] = max(highest.get(found, 0.0), passage.cosine)
     return highest
