@@ -24,10 +24,13 @@ def test_ctrl_c_stops_an_answer_and_keeps_the_conversation(shiguan, stand_in_llm
         return "Never shown [1]."
 
     stand_in_llm.rule("first question", interrupted)
+    # A shell starts what runs in its background with Ctrl-C ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         code, out, err = shiguan("chat", typed=f"Is this the first question about the reform?\n{QUESTION}\n/quit\n")
     finally:
         over.set()
+        signal.signal(signal.SIGINT, before)
     assert (code, "the conversation continues" in err, "Never shown" in out) == (0, True, False)
     assert "Yang Yan proposed the two-tax reform in 780 [1]." in out
 
