@@ -24,6 +24,8 @@ My knowledge cutoff is 2023.
 I was last updated in April 2023.
 Thank you for your question.
 I'd be happy to help!
+**Confidence:** high.
+置信度：高。
 Let's dive in!
 Let me break this down for you.
 You're welcome!
@@ -45,6 +47,7 @@ Would you like to know more?
 """.strip().split("\n")
 STATEMENTS = """
 He asked a great question.
+Confidence: the army had none.
 I came, I saw, I conquered.
 The sources do not say why.
 Yes.
