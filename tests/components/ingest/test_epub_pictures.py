@@ -110,6 +110,7 @@ def test_formula_without_content_is_read_by_the_words_beside_it():
     [
         '<img class="fallback" alt="{\\displaystyle x^{2}}" src="f.svg"/>',
         '<span class="katex-html" aria-hidden="true">x2</span>',
+        '<script type="math/tex">x^2</script>',
         "<span>\\(x^{2}\\)</span>",
         " <code>$x^{2}$</code>",
         "<i>x<sup>2</sup></i>",
@@ -123,6 +124,12 @@ def test_formula_is_read_once_whatever_stands_beside_it(twin):
 def test_formula_is_read_once_where_its_picture_comes_first():
     drawn = '<span class="MathJax"><nobr aria-hidden="true">x2</nobr><span class="assistive">{}</span></span>'
     assert contents(f"<p>Let {drawn.format(math(SQUARE))} be.</p>") == ["Let x^{2} be."]
+
+
+def test_formula_is_read_once_where_a_preview_comes_first_and_from_the_script_alone():
+    script, preview = '<script type="math/tex; mode=display">x^2</script>', '<span class="MathJax_Preview">x2</span>'
+    assert contents(f"<p>Let {preview}{math(SQUARE)}{script} be.</p>") == ["Let x^{2} be."]
+    assert contents(f"<p>Let {script} be.</p>") == ["Let x^2 be."]
 
 
 def test_equal_formulas_apart_are_read_each():

@@ -33,6 +33,18 @@ def test_the_words_below_more_levels_than_a_parser_reads_are_kept_and_told_of():
     assert "nested too deeply" in warning
 
 
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("He said <q>go</q> and <q>“stay”</q>.", "He said “go” and “stay”."),
+        ("<label>Name</label><button>Send</button><select><option>One</option></select>", "Name"),
+        ('It fell<span class="mw-editsection">[<a href="/e">edit</a>]</span>.', "It fell."),
+    ],
+)
+def test_a_page_is_read_as_it_is_shown(body, text):
+    assert [document.content for document in read(f"<html><body><p>{body}</p></body></html>")["documents"]] == [text]
+
+
 @pytest.mark.parametrize("page", ["<html><body> </body></html>", "<script>x</script>", "<html>"])
 def test_a_page_without_text_is_named(page):
     (entry,) = read(page)["skipped"]

@@ -73,6 +73,11 @@ def test_a_number_raised_by_a_class_or_style_is_a_raised_number(mark):
     assert text(page('<p>In 755<span class="year">1</span>.</p>')) == "In 7551."
 
 
+@pytest.mark.parametrize("small", ["<small>2</small>", '<font size="1">2</font>'])
+def test_a_small_number_never_joins_the_number_before_it(small):
+    assert text(page(f"<p>It cost 48{small} coins, a<small>2</small>.</p>")) == "It cost 48 2 coins, a2."
+
+
 def test_numbers_of_notes_that_were_left_out_are_counted():
     assert page("<p>In 755<sup>1</sup> and 756<sup>2</sup>.</p>")["warnings"] == [
         "a.html: 2 raised numbers of notes lead to no note; they were left out."
@@ -142,6 +147,9 @@ STATED = {
     '<sup class="note" data-tip="At Fanyang.">①</sup>': "[Note: At Fanyang.]",
     '<span class="noteref" aria-label="At Fanyang.">①</span>': "[Note: At Fanyang.]",
     '<img class="footnote" title="At Fanyang." src="n.png"/>': "[Note: At Fanyang.]",
+    '<a href="#" title="At Fanyang.">[1]</a>': "[Note: At Fanyang.]",
+    '<span class="footnote">At Fanyang.</span>': "[Note: At Fanyang.]",
+    '<small epub:type="footnote">At <i>Fanyang</i>.</small>': "[Note: At Fanyang.]",
     # A title of other things is no note.
     '<a href="http://x.org" title="Go to the site">1</a>': "1",
     '<abbr title="anno Domini">AD</abbr>': "AD",

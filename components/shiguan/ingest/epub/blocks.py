@@ -1,9 +1,10 @@
-"""A block under construction: pieces of text and notes become content with offsets."""
+"""The state inside an element, and a block under construction: pieces of text and notes become content with offsets."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from shiguan.ingest.epub.notes import Note
+from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element
 from shiguan.text.languages import detect_language, same_script
 from shiguan.text.places import Mark, Run, runs_of
 
@@ -28,6 +29,40 @@ class _Piece(NamedTuple):
     gap: int = 0
     note: Note | None = None
     page: str | None = None
+
+
+@dataclass(eq=False)
+class Frame:
+    """The state inside an element, inherited from its parent and changed by itself."""
+
+    element: Element
+    path: str = ""
+    cfi: str = ""
+    start: int = 0
+    host: "Frame | None" = None
+    lines: "Frame | None" = None
+    kind: str = "text"
+    language: str = ""
+    depth: int = 0
+    table: bool = False
+    heading: bool = False
+    no_headings: bool = False
+    preformatted: bool = False
+    captioned: bool = False
+    # The kind of a part that is not text of the book, if it is one.
+    left_out: str = ""
+    muted: bool = False
+    uncounted: bool = False
+
+    @property
+    def is_block(self) -> bool:
+        """Whether its start and end separate words."""
+        return not self.uncounted and str(self.element.tag) in BLOCK_ELEMENTS
+
+    @property
+    def shown(self) -> bool:
+        """Whether its text goes into blocks."""
+        return not (self.left_out or self.muted or self.uncounted)
 
 
 @dataclass

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from shiguan.ingest.epub.blocks import Block, BlockBuilder, note_block
+from shiguan.ingest.epub.blocks import Block, BlockBuilder, Frame, note_block
 from shiguan.ingest.epub.lists import link_lists
 from shiguan.ingest.epub.notes import NOTE_LISTS, BookFile, NoteIndex, is_mark, is_raised, says_mark
 from shiguan.ingest.epub.package import primary_language
@@ -35,40 +35,6 @@ _HEADING = re.compile(r"h[1-6]$")
 _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
-@dataclass(eq=False)
-class Frame:
-    """The state inside an element, inherited from its parent and changed by itself."""
-
-    element: Element
-    path: str = ""
-    cfi: str = ""
-    start: int = 0
-    host: "Frame | None" = None
-    lines: "Frame | None" = None
-    kind: str = "text"
-    language: str = ""
-    depth: int = 0
-    table: bool = False
-    heading: bool = False
-    no_headings: bool = False
-    preformatted: bool = False
-    captioned: bool = False
-    # The kind of a part that is not text of the book, if it is one.
-    left_out: str = ""
-    muted: bool = False
-    uncounted: bool = False
-
-    @property
-    def is_block(self) -> bool:
-        """Whether its start and end separate words."""
-        return not self.uncounted and str(self.element.tag) in BLOCK_ELEMENTS
-
-    @property
-    def shown(self) -> bool:
-        """Whether its text goes into blocks."""
-        return not (self.left_out or self.muted or self.uncounted)
-
-
 # Lists, verse and tables are kept together up to this many characters.
 _MAX_LINES = 2000
 _CELLS = frozenset(("td", "th"))
@@ -76,6 +42,11 @@ _SHORT_ALT = 2
 # A number that may be that of a note or an exponent; and what an exponent may follow: 10², km², x².
 _RAISED = re.compile(r"[\[(（]?\s*([-−–+]?\d{1,4})(?:\s*[,，、;–-]\s*(\d{1,4}))*\s*[\])）]?")
 _BASE = re.compile(r"(?<![^\W\d_])[A-Za-z]{1,2}$|(?<![\d.,])10$")
+_SMALL = frozenset(("small", "font"))
+_QUOTE_MARKS = frozenset("\"'“”‘’«»‹›„「」『』")
+# What a wiki or a program for formulas adds to the text of a page.
+_ADDED = frozenset(("mw-editsection", "mathjax_preview"))
+_TEX_SCRIPT, _BRACES = re.compile(r"math/tex\b"), re.compile(r"[{}\s]+")
 
 
 @dataclass
@@ -132,6 +103,8 @@ class ChapterReader:
         # Like `dataclasses.replace`, which would take a third of the time for a book.
         frame = Frame(**(vars(parent) | {"element": element, "path": path, "cfi": cfi}))
         if frame.uncounted or name in UNCOUNTED_ELEMENTS:
+            if name == "script" and frame.shown and _TEX_SCRIPT.match(element.get("type", "")):
+                self._put_tex(readable_tex(element.text or ""), frame)
             frame.uncounted = True
             return frame
         stated = element.get(_XML_LANG) or element.get("xml:lang") or element.get("lang") or ""
@@ -165,6 +138,10 @@ class ChapterReader:
             self._gap = self._gap or (" " if self._block.ending[-1:].isdecimal() else "")
         elif name in ("sup", "span", "a") and self._block is not None and (name == "a" or is_raised(element)):
             self._number(element, frame, raised=name != "a")
+        elif name in _SMALL and self._block is not None and self._block.ending[-1:].isdecimal():
+            self._number(element, frame, raised=False)
+        elif name == "q" and frame.shown and not self._is_quoted(element):
+            self._put("“", frame)
         elif name == "math" and frame.shown:
             self._formula = formula_text(element), element_text(element)
             self._put(self._formula[0], frame)
@@ -179,6 +156,12 @@ class ChapterReader:
             return False
         text = element_text(element)
         return readable_tex(text) == tex or "".join(text.split()) == "".join(letters.split())
+
+    def _put_tex(self, tex: str, frame: Frame) -> None:
+        """Add a formula that a page has for a program that draws it, unless the formula before it is the same."""
+        shown, self._formula = self._formula or ("", ""), None
+        if _BRACES.sub("", tex) != _BRACES.sub("", shown[0]):
+            self._put(tex, frame)
 
     def _number(self, element: Element, frame: Frame, *, raised: bool) -> None:
         """Keep a raised or linked number apart from what it follows: a note's goes, an exponent is written as one."""
@@ -200,6 +183,11 @@ class ChapterReader:
             frame.muted = True
         elif ending[-1].isalnum() or ending[-1] in ")]}":
             self._gap = "^" if raised else " "
+
+    @staticmethod
+    def _is_quoted(element: Element) -> bool:
+        """Return whether the marks that a browser puts around a quotation stand in its text."""
+        return element_text(element)[:1] in _QUOTE_MARKS
 
     def _enter_block(self, element: Element, frame: Frame, parent: Frame) -> None:
         """Complete the frame of a block element."""
@@ -243,8 +231,9 @@ class ChapterReader:
                 frame.kind, frame.left_out = "footnote", "" if note.typed else frame.left_out
                 frame.lines, frame.no_headings = None, True
         elif element in self.notes.marks:
-            frame.muted = frame.muted or is_mark(element)
-        elif is_number(element) or element.get("hidden") is not None:
+            # The text of a note that stands in the sentence itself is put there as a note.
+            frame.muted = frame.muted or is_mark(element) or self.notes.marks[element].element is element
+        elif is_number(element) or element.get("hidden") is not None or tokens(element, "class") & _ADDED:
             frame.muted = True
         elif name in ("case", "default") or element.get("aria-hidden") == "true":
             # It only repeats a formula next to it, or is an `epub:switch` case without one.
@@ -262,6 +251,8 @@ class ChapterReader:
         note = self.notes.marks.get(element)
         if note is not None and parent.shown and not note.placed:
             self._open_block(parent, self._next_position()).add_note(note, self.notes.text_of(note))
+        if element.tag == "q" and frame.shown and not self._is_quoted(element):
+            self._put("”", parent)
         if not frame.is_block:
             return
         if frame.heading and not parent.heading:

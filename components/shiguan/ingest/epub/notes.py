@@ -37,6 +37,7 @@ _WRAPPERS = frozenset("span small font em i div".split())
 _TEXT_ATTRIBUTE = re.compile(r"data-note|(?:data-)?(?:\w+-)*(?:foot|footer|end)-?note(?:-(?:text|content))?")
 _OWN = re.compile(r"data-|aria-label$")
 _INLINE = frozenset("a span sup i abbr".split())
+_INLINE_NOTE = re.compile(r"(?:foot|end)[-_]?note(?:[-_]?(?:text|body|content))?")
 # Han characters count thrice.
 _LEAST_STATED = 8
 _TITLES = frozenset("title data-tooltip data-original-title data-content data-tip".split())
@@ -95,12 +96,29 @@ def stated_note(element: Element) -> str:
     # A title says where a link leads, a description what a picture shows, unless the class is that of notes.
     if not texts and element.tag == "img" and says_note:
         texts = [given.get("alt") or given.get("title", "")]
-    elif not texts and element.tag in _INLINE and is_mark(element) and (says_note or "href" not in given):
+    elif not texts and _is_inline_note(element, given):
+        texts = [element_text(element)]
+    elif not texts and element.tag in _INLINE and is_mark(element) and (says_note or not _leads(given)):
         texts = [given[name] for name in given if name in _TITLES or (says_note and _OWN.match(name))]
     texts.sort(key=len, reverse=True)
     text = " ".join(visible(_MARKUP.sub(" ", str(texts[0]))).split()) if texts else ""
     wide = sum(1 for char in text if ord(char) > 0x2E80)
     return text if len(text) + 2 * wide >= _LEAST_STATED and not is_placeholder(text) else ""
+
+
+def _leads(given: dict[str, str]) -> bool:
+    """Return whether an element is a link to somewhere."""
+    return not re.fullmatch(r"\s*(?:#|javascript:.*)?\s*", given.get("href", ""), re.IGNORECASE)
+
+
+def _is_inline_note(element: Element, given: dict[str, str]) -> bool:
+    """Return whether an element within a sentence holds a note itself and says so."""
+    if element.tag not in _WRAPPERS or element.tag in BLOCK_ELEMENTS or is_mark(element):
+        return False
+    words = frozenset(given.get("type", "").lower().split()) | frozenset(given.get("role", "").lower().split())
+    says = words & _NOTES or any(_INLINE_NOTE.fullmatch(word) for word in given.get("class", "").lower().split())
+    parent = element.getparent()
+    return bool(says) and parent is not None and len(element_text(parent)) > len(element_text(element)) + _SHORT // 2
 
 
 def _block_of(element: Element) -> Element:
@@ -225,7 +243,7 @@ class NoteIndex:
                         ids.setdefault((file.href, element_id), element)
                 if element.tag == "a" and "#" in element.get("href", ""):
                     self._links[element] = None
-                if element.tag not in ("a", "span", "sup") and tokens(element, "type", "role") & _NOTES:
+                if not text and element.tag not in ("a", "span", "sup") and tokens(element, "type", "role") & _NOTES:
                     self._add(element, typed=True)
         for link in self._links:
             place = resolve(self._places[link][0].href, link.get("href", ""))

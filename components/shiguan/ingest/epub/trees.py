@@ -207,9 +207,10 @@ BLOCK_ELEMENTS = frozenset(
     "td text tfoot th thead tr ul frontmatter bodymatter rearmatter level level1 level2 level3 level4 level5 level6 "
     "book poem linegroup line note sidebar prodnote imggroup list svg".split()
 )
-# Not part of the text: ruby readings, elements that are never shown, and fallbacks for media.
+# Not part of the text: ruby readings, elements that are never shown, fallbacks for media, and controls of forms.
 UNCOUNTED_ELEMENTS = frozenset(
-    "rt rp rtc script style head template metadata defs audio video iframe canvas annotation annotation-xml".split()
+    "rt rp rtc script style head template metadata defs audio video iframe canvas annotation annotation-xml "
+    "button select textarea".split()
 )
 # Invisible characters: soft hyphen, zero width space, byte order mark, the invisible operators of formulas.
 _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\ufeff\u2061\u2062\u2063\u2064"))
