@@ -107,7 +107,7 @@ class _DocxReader:
         self._marked: dict[tuple[str, str], str] = {}
         # Words that wait to be written into the element that is open.
         self._words: list[str] = []
-        # The paragraph that goes on, because the mark between it and the next was deleted.
+        # The paragraph that goes on: the mark between it and the next was deleted, or it is the next one's initial.
         self._open: Element | None = None
 
     def part(self, name: str) -> Element:
@@ -200,7 +200,11 @@ class _DocxReader:
             element = self._begin(paragraph, out)
         boxes: list[Element] = []
         self._fill(element, paragraph, boxes)
-        self._open = element if paragraph.find("pPr/rPr/del") is not None else None
+        initial = paragraph.find("pPr/framePr")
+        goes_on = paragraph.find("pPr/rPr/del") is not None or (
+            initial is not None and _value(initial, "dropCap") in ("drop", "margin")
+        )
+        self._open = element if goes_on else None
         for box in boxes:
             self._blocks(box, out)
 

@@ -21,6 +21,10 @@ EQUATION = (
 )
 # Of each construct: what a paragraph begins with, the construct, what it ends with; and the words that a reader sees.
 CONSTRUCTS = {
+    "initial": (
+        paragraph("A", properties='<w:framePr w:dropCap="drop" w:lines="3"/>') + paragraph("n Lushan rose."),
+        "An Lushan rose.",
+    ),
     "plain runs": (paragraph("The wall ", run("was", "<w:b/>"), " high."), "The wall was high."),
     "split word": (paragraph("The gar", "rison stood."), "The garrison stood."),
     "insertion": (paragraph("Signed by ", f"<w:ins>{run('two envoys')}</w:ins>", "."), "Signed by two envoys."),
