@@ -12,6 +12,7 @@ from haystack.dataclasses import ByteStream
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
+from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 
 from shiguan.ingest.epub.reader import page_documents
@@ -28,6 +29,12 @@ _ATTRIBUTE = r"(?:[#.][\w:.-]+|[\w-]+=(?:\"[^\"\n]*\"|[^\s\"}]+))"
 _ATTRIBUTES = re.compile(
     rf"(?:[ \t](?=\{{[^{{}}]*\}}[ \t]*$)|(?<=[\])`]))\{{:?[ \t]*(?:{_ATTRIBUTE}|-)(?:[ \t]+{_ATTRIBUTE})*[ \t]*\}}",
     re.M,
+)
+# What programs for notes and books add: links [[to|shown]] and embedded files, ==marked== words, comments, the kind of
+# a callout, and the fences of a part.
+_ADDED = re.compile(
+    r"!\[\[[^\[\]\n]+\]\]|\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]|(?<![=\w])==(?![\s=])([^=\n]+)(?<!\s)==(?![=\w])"
+    r"|%%[^%\n]*%%|^\[!\w+\][+-]?|^:{3,}[ \t]*(?:\{[^{}\n]*\}|[\w-]*)[ \t]*$"
 )
 _NAMES = {
     "title": "title", "author": "author", "authors": "author", "editor": "editor", "translator": "translator",
@@ -78,8 +85,9 @@ class MarkdownFileToDocument(Converter):
 @lru_cache(maxsize=1)
 def _markdown() -> MarkdownIt:
     reader = MarkdownIt("commonmark", {"breaks": True, "maxNesting": _DEEPEST}).enable(["table", "strikethrough"])
-    reader.use(footnote_plugin, move_to_end=False)
+    reader.use(footnote_plugin, move_to_end=False).use(deflist_plugin)
     reader.core.ruler.before("inline", "plain", _plain)
+    reader.core.ruler.push("shown", _shown)
     reader.add_render_rule("footnote_ref", _mark)
     reader.add_render_rule("footnote_reference_open", _note)
     reader.add_render_rule("footnote_reference_close", lambda *_: "</div>")
@@ -93,6 +101,12 @@ def _plain(state: StateCore) -> None:
             token.content = _ATTRIBUTES.sub("", token.content)
         elif token.type == "heading_open" and "\n" in state.tokens[at + 1].content:
             token.tag = state.tokens[at + 2].tag = "p"
+
+
+def _shown(state: StateCore) -> None:
+    """Leave out what is markup for other programs than CommonMark's; code keeps it."""
+    for text in (child for token in state.tokens for child in token.children or () if child.type == "text"):
+        text.content = _ADDED.sub(lambda found: found[1] or found[2] or "", text.content)
 
 
 def _mark(renderer: Any, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:

@@ -133,6 +133,14 @@ def test_front_matter_is_no_text_and_harmless(written, title, text):
             ["A bold word", "More", "Inside."],
         ),
         ("5 < 6 & 7 <p", ["5 < 6 & 7 <p"]),
+        (
+            "See [[A b|the war]] of [[Tang]], ==which== ended.%% check %%![[map.png]]",
+            ["See the war of Tang, which ended."],
+        ),
+        ("`[[a]]` if a == b or b == c, [[a] b], 5 %% 3", ["[[a]] if a == b or b == c, [[a] b], 5 %% 3"]),
+        ("> [!NOTE] Mind\n> the gap", ["Mind\nthe gap"]),
+        ("::: {.warning}\nInside.\n:::", ["Inside."]),
+        ("Fanzhen\n: A command.", ["Fanzhen\nA command."]),
     ],
 )
 def test_what_a_reader_does_not_see_is_left_out(written, seen):
