@@ -14,6 +14,8 @@ from shiguan.llm.model_settings import NamedModel
 _RETRIED_STATUS = {408, 409, 425, 429}
 _SECRET = re.compile(r"(?i)\b(?:sk|pk|key|api|bearer)[-_ ][\w*.-]{6,}|(?<=://)[^/\s@]+:[^/\s@]+@")
 _LONGEST = 200
+# Why another model may answer where one refused.
+_REASONS = {"access": "refused_key", "payment": "no_credit"}
 # Seconds; an endpoint that asks for a longer pause is not retried.
 _LONGEST_WAIT = 60.0
 
@@ -51,6 +53,8 @@ def reason_of(error: Exception) -> str:
         return "server_error" if error.status_code >= 500 or error.status_code in _RETRIED_STATUS else ""
     if isinstance(error, openai.APIConnectionError):
         return "timeout" if isinstance(error, openai.APITimeoutError) else "unreachable"
+    if type(error) is openai.APIError:
+        return "server_error"  # told within a stream that began well
     return "" if isinstance(error, TypeError | NotImplementedError | BudgetError) else "unreadable"
 
 
@@ -62,7 +66,7 @@ def endpoint_error(error: Exception, model: NamedModel, *, stage: str, attempts:
     return EndpointError(
         f"The stage `{stage}` failed{tries}: {place} {cause}. {step}.",
         stage=stage,
-        reason="" if streamed else reason_of(error) or ("refused_key" if refusal_of(error) == "access" else ""),
+        reason="" if streamed else reason_of(error) or _REASONS.get(refusal_of(error), ""),
         cause=f"the language model {cause.partition(' (')[0]}",
         next_step=step,
         refusal=refusal_of(error),
@@ -89,6 +93,8 @@ def _cause(error: Exception, model: NamedModel, *, streamed: bool) -> tuple[str,
         )
     if isinstance(error, openai.APIConnectionError):
         return "could not be reached", f"Check {_address_of(model)} and that the server is running"
+    if type(error) is openai.APIError:
+        return f"reported an error ({_detail(error, model.key)})", "Ask again later"
     return (
         f"sent a reply that could not be read ({type(error).__name__}: {_detail(error, model.key)})",
         f"Check that {_address_of(model)} points to an OpenAI-compatible chat API",
@@ -96,11 +102,13 @@ def _cause(error: Exception, model: NamedModel, *, streamed: bool) -> tuple[str,
 
 
 def refusal_of(error: Exception) -> str:
-    """Name what an endpoint refused: `access`, `content`, `request`; empty for other failures."""
+    """Name what an endpoint refused: `access`, `payment`, `content`, `request`; empty for other failures."""
     if not isinstance(error, openai.APIStatusError) or reason_of(error):
         return ""
     if error.status_code in (401, 403):
         return "access"
+    if error.status_code == 402:
+        return "payment"
     return "content" if "content_filter" in f"{error.code} {error.body}" else "request"
 
 
@@ -111,6 +119,8 @@ def _address_of(model: NamedModel) -> str:
 def _step_for_status(status: int, model: NamedModel) -> str:
     if status in (401, 403):
         return f"Check {model.key_variable or 'OPENAI_API_KEY'}"
+    if status == 402:
+        return "Check the balance of the account"
     if status == 404:
         named = f"its `model` in `{model.name}`" if model.model else "the name of the model (OPENAI_MODEL)"
         return f"Check {_address_of(model)} and {named}"

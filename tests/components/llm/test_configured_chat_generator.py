@@ -101,10 +101,12 @@ def test_what_was_refused_is_not_tried_again(endpoint, status, step):
     assert endpoint.calls == 1
 
 
-@pytest.mark.parametrize("status", [401, 403])
-async def test_a_refused_key_is_not_tried_again_and_leaves_no_reply(endpoint, status):
+@pytest.mark.parametrize(
+    ("status", "step"), [(401, "OPENAI_API_KEY"), (403, "OPENAI_API_KEY"), (402, "the balance of the account")]
+)
+async def test_a_refused_key_or_account_is_not_tried_again_and_leaves_no_reply(endpoint, status, step):
     endpoint.next(times=9, status=status)
-    await unanswered(ConfiguredChatGenerator(), rf"answered {status} .*Check OPENAI_API_KEY")
+    await unanswered(ConfiguredChatGenerator(), rf"answered {status} .*Check {step}")
     assert endpoint.calls == 2
 
 

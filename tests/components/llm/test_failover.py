@@ -2,6 +2,8 @@
 
 import httpx
 import openai
+import httpx
+import openai
 import pytest
 from haystack.dataclasses import ChatMessage
 from tests.doubles.model_sections import named
@@ -10,7 +12,7 @@ from tests.doubles.stand_in_llm import Fault
 from shiguan.errors import EndpointError
 from shiguan.llm import failures
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
-from shiguan.llm.failures import asked_to_wait, is_worth_retrying
+from shiguan.llm.failures import asked_to_wait, is_worth_retrying, reason_of
 from shiguan.llm.run import Run
 
 PROMPT = [ChatMessage.from_user("Who took Caizhou?")]
@@ -70,6 +72,7 @@ async def test_a_model_that_is_down_is_tried_twice_and_then_the_next_one_answers
         ({"truncate_after": 1}, "unreachable"),
         ({"status": 401}, "refused_key"),
         ({"status": 403}, "refused_key"),
+        ({"status": 402}, "no_credit"),
     ],
 )
 def test_every_failure_of_a_models_own_goes_to_the_next(llm, fault, reason):
@@ -77,6 +80,11 @@ def test_every_failure_of_a_models_own_goes_to_the_next(llm, fault, reason):
     with Run().entered() as run:
         assert ask(generator(llm, timeout=0.3, max_retries=0)) == "cheap"
     assert [switch["reason"] for switch in run.switches] == [reason]
+
+
+def test_an_error_told_within_a_stream_that_began_well_is_one_of_the_server():
+    error = openai.APIError("Overloaded", httpx.Request("POST", "http://llm.test"), body={"code": 529})
+    assert (reason_of(error), is_worth_retrying(error)) == ("server_error", True)
 
 
 @pytest.mark.parametrize("status", [400, 404, 413, 422])
