@@ -2,8 +2,6 @@
 
 import httpx
 import openai
-import httpx
-import openai
 import pytest
 from haystack.dataclasses import ChatMessage
 from tests.doubles.model_sections import named
