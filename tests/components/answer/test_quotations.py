@@ -68,14 +68,48 @@ def test_a_quotation_is_a_block_with_its_closest_sentence_in_bold():
 
 
 @pytest.mark.parametrize(
-    "apart", ["[Image: In 757 Guo Ziyi took Chang'an back]", "《Guo Ziyi took Chang'an back》元和七年十月"]
+    "apart",
+    [
+        "[Image: In 757 Guo Ziyi took Chang'an back]",
+        "《Guo Ziyi took Chang'an back》元和七年十月",
+        "How Guo Ziyi took Chang'an back",
+        "Back\nGuo Ziyi takes Chang'an\nNext",
+        "→ https://example.org/when-guo-ziyi-took-chang'an-back",
+    ],
 )
-def test_the_name_of_a_picture_or_of_a_quoted_work_is_not_the_closest_sentence(apart):
+def test_what_is_no_sentence_is_not_the_closest_one(apart):
     text = f"He took it back.\n\n{apart}"
     answer = run([passage(text, sentence=text)])
     (citation,) = answer.meta["citations"]
     start, end = citation["sentence"]
     assert text[start:end].strip() == "He took it back."
+
+
+@pytest.mark.parametrize("item", ["- Guo Ziyi took Chang'an back", "757 | Guo Ziyi took Chang'an back"])
+def test_an_item_of_a_list_or_a_row_of_a_table_may_be_the_closest_sentence(item):
+    text = f"He took it back.\n\n{item}"
+    (citation,) = run([passage(text, sentence=text)]).meta["citations"]
+    assert text[slice(*citation["sentence"])].strip() == item
+
+
+def test_a_heading_is_quoted_only_where_there_is_nothing_else():
+    heading = passage("Guo Ziyi takes Chang'an back", sentence="Guo Ziyi takes Chang'an back", number=1)
+    assert [one["number"] for one in run([heading, passage(number=2)]).meta["citations"]] == [2]
+    assert [one["number"] for one in run([heading]).meta["citations"]] == [1]
+
+
+@pytest.mark.parametrize(
+    ("query", "marked"),
+    [
+        ("What was the title of his book?", "His book is called Beacons."),
+        ("How did he die?", "Zhang Xun held Suiyang against Yin Ziqi."),
+    ],
+)
+def test_a_question_that_leans_on_its_turns_is_answered_behind_whom_it_is_about(query, marked):
+    found = "Many could be mentioned. Zhang Xun held Suiyang against Yin Ziqi."
+    text = f"Books are read by few. {found} It had walls. His book is called Beacons."
+    (citation,) = run([passage(text, sentence=found)], query).meta["citations"]
+    assert text[slice(*citation["sentence"])].strip() == marked
 
 
 def test_a_quotation_says_where_it_stands_and_what_in_it_is_closest():
