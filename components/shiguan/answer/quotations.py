@@ -264,6 +264,16 @@ def _introduction(question: str) -> re.Pattern[str] | None:
     return re.compile(_patterns()["introduction"].pattern.replace("NAME", re.escape(name)), re.IGNORECASE)
 
 
+def tells_no_origin(question: str, documents: Sequence[Document]) -> bool:
+    """Return whether a question asks where somebody comes from, and passages that have the name do not tell it."""
+    asked = _patterns()["origin"].search(fold_han(question))
+    if asked is None:
+        return False
+    told = re.compile(_patterns()["told_origin"].pattern.replace("NAME", re.escape(asked[1])))
+    texts = [text for text in (fold_han(document.content or "") for document in documents) if asked[1] in text]
+    return bool(texts) and not any(map(told.search, texts))
+
+
 def _asked_words(text: str, sentence: Span, weights: Mapping[str, float]) -> list[Span]:
     """Find the question's words in a sentence; in Han text, the pairs of neighbouring characters."""
     spans: list[Span] = []

@@ -270,6 +270,22 @@ def test_who_somebody_is_is_told_by_the_passage_that_introduces_him():
     assert [citation["number"] for citation in citations] == [2, 1]
 
 
+@pytest.mark.parametrize(
+    ("query", "text", "status"),
+    [
+        ("郭子仪是哪里人？", "安祿山反，郭子儀討之，斬數萬人。", "closest"),
+        ("郭子仪是哪里人？", "郭子儀，華州鄭縣人也。以武舉異等。", "quoted"),
+        ("郭子仪的籍贯是哪里？", "白孝德，安西胡人也，事郭子儀。", "closest"),
+        ("郭子仪出生在哪里？", "郭子儀是唐代名將，生於華州。", "quoted"),
+        ("郭子仪是哪国人？", "郭子儀是唐代名將。", "quoted"),  # told in many ways
+        ("他是哪里人？", "安祿山反，郭子儀討之。", "quoted"),
+    ],
+)
+def test_passages_that_do_not_tell_where_somebody_comes_from_are_only_the_closest(query, text, status):
+    answer = run([passage(text, sentence=text, language="zh")], query)
+    assert answer.meta["status"] == status
+
+
 class Store(TermStore):
     """A library that has the words of one passage, in which two passages wait for their vectors."""
 
