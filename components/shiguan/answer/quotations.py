@@ -141,7 +141,8 @@ def _weights_in(language: str, question: str) -> dict[str, float]:
     """Weigh the words of a question, and for passages in another language their translations."""
     asked = read_question(question)
     translated = asked.translated_terms(language)
-    return {term: weight * rarity(term) for term, weight in translated.items()} | asked.weights
+    classical = {term: weight for term, weight in asked.search_weights.items() if term not in asked.words}
+    return classical | {term: weight * rarity(term) for term, weight in translated.items()} | asked.weights
 
 
 def _matches(

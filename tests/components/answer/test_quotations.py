@@ -127,6 +127,12 @@ def test_in_another_language_the_closest_sentence_has_the_words_in_translation()
     assert text[slice(*citation["sentence"])] == "南海有大鲸。"
 
 
+def test_the_closest_sentence_may_have_the_classical_word_for_one_of_the_question():
+    text = "眾呼曰：楊國忠連蕃人謀逆！及誅楊國忠一族，兵猶未解。上聞楊國忠死。"
+    (citation,) = run([passage(text, sentence=text, language="zh")], "谁杀了杨国忠？").meta["citations"]
+    assert text[slice(*citation["sentence"])] == "及誅楊國忠一族，兵猶未解。"
+
+
 def test_places_of_a_cut_passage_are_places_in_the_stored_one():
     stored = "Nobody had expected it. " * 3 + FIRST
     document = passage(FIRST, cut=[72, 72 + len(FIRST)])
