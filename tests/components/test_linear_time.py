@@ -28,7 +28,7 @@ from shiguan.query.query_analyzer import analyse_question
 from shiguan.query.sub_questions import read_plan
 from shiguan.reading.question import Question
 from shiguan.text.dates import find_dates
-from shiguan.text.follow_ups import salient_terms
+from shiguan.text.follow_ups import needs_context, salient_terms
 from shiguan.text.languages import detect_language
 from shiguan.text.library_questions import asked_chapter, asks_for_books
 from shiguan.text.name_forms import names_of
@@ -159,6 +159,7 @@ CASES = {
         }.items()
         for unit in ("哈", "一", "第一章", "chapter 1 ", "what we ", "in a ", "who was the brother of the ", "G. ", "1,", "755年", "and how ")
     },
+    **{f"context {unit!r}": (needs_context, text(unit), 2_000) for unit in ("「", "“", "《", "a", "it takes ", "the dogs, it ", "他")},
     **{
         f"{name} {unit!r}": (function, text(unit), 30_000)
         for name, function in {

@@ -82,7 +82,7 @@ def test_it_is_ready_when_it_answers_and_tells_without_a_key_only_that(ready, ke
     told = ready.get("/api/v1/rag/health", **by(keys, "reader")).json()
     assert (told["status"], told["modes"], told["role"]) == (
         "ready",
-        ["advanced", "agent", "precise", "simple"],
+        ["simple", "advanced", "precise", "agent"],
         "read",
     )
     assert str(ready.data_dir) not in json.dumps(told)

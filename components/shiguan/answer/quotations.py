@@ -43,7 +43,12 @@ _FEWEST, _SENTENCES, _SHORT, _LONGEST = 2, 4, 400, 900
 _SHOWN, _REACH, _AWAY = ("time", "number", "reason"), 6, 0.1
 # An outline of a chapter with fewer headings quotes each passage, and at most so many; shorter sentences tell little.
 _FEWEST_HEADINGS, _LONGEST_OUTLINE, _TELLING = 3, 12, 60
-_APART = re.compile(r"\s*(?:\[[^\[\]]*\]|[—–-]*\s*《[^《》]{1,30}》[^。！？，；,;]{0,24})\s*")
+# The name of a picture, the place of a note, the work that is quoted, an address; a heading or a caption, which ends
+# without a stop: such lines answer only where nothing else does. A list item, a table row and verse are not among them.
+_APART = re.compile(
+    r"\s*(?:\[[^\[\]]*\]|[—–-]*\s*《[^《》]{1,30}》[^。！？，；,;]{0,24}|(?:→\s*)?https?://\S+"
+    r"|(?![-*+•·|>\d\s])[^|\n]{0,50}[^\W_](?:\n[^|\n]{0,50}[^\W_])*)\s*"
+)
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _patterns = partial(read_patterns, Path(__file__).with_suffix(".yaml"))
 
@@ -91,6 +96,7 @@ def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
     matches = [_matches(document, words, introduces) for document, words in zip(documents, weights, strict=True)]
     best = max((score for places in matches for score, _ in places), default=0.0)
     found: list[Quotation] = []
+    apart: list[Quotation] = []
     least = 0.0
     for at, document in enumerate(documents):
         following = matches[at + 1][0][0] if at + 1 < len(matches) and matches[at + 1] else 0.0
@@ -104,11 +110,13 @@ def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
             share = _share(quotation, weights[at], quotation.window)
             if not found:
                 least = _AS_MANY * share if _share(quotation, weights[at], quotation.sentence) >= _MOST_WORDS else 0.0
-            if share >= least and not any(_says_the_same(quotation, other) for other in found):
+            if _APART.fullmatch(document.content or "", *quotation.sentence):
+                apart.append(quotation)
+            elif share >= least and not any(_says_the_same(quotation, other) for other in found):
                 found.append(quotation)
                 if len(found) == MOST_QUOTED:
                     return found
-    return found
+    return found or apart[:1]
 
 
 def chapter_outline(documents: Sequence[Document], chapter: AskedChapter) -> list[Quotation]:
@@ -133,7 +141,8 @@ def _weights_in(language: str, question: str) -> dict[str, float]:
     """Weigh the words of a question, and for passages in another language their translations."""
     asked = read_question(question)
     translated = asked.translated_terms(language)
-    return {term: weight * rarity(term) for term, weight in translated.items()} | asked.weights
+    classical = {term: weight for term, weight in asked.search_weights.items() if term not in asked.words}
+    return classical | {term: weight * rarity(term) for term, weight in translated.items()} | asked.weights
 
 
 def _matches(
@@ -160,6 +169,8 @@ def _quotation(
     sentences = read_text(text).sentences
     free = [at for at, span in enumerate(sentences) if not any(_common(span, window) for window in taken)]
     touched = [at for at in free if _common(sentences[at], match)] or free or [0]
+    if not taken:
+        touched = _leaning([text[slice(*span)] for span in sentences], touched, weights)
     first, last = touched[0], touched[-1]
     marked = _answering([text[slice(*span)] for span in sentences], touched, question, weights)
     while True:
@@ -185,6 +196,21 @@ def _quotation(
     return Quotation(document, (sentences[first][0], sentences[last][1]), sentences[marked], words)
 
 
+def _leaning(sentences: Sequence[str], touched: list[int], weights: Mapping[str, float]) -> list[int]:
+    """
+    Return the matched sentences, or the one to quote where none of them has a word of the question.
+
+    A question that leans on its turns was found by their words: its own follow, behind whom it is about. Where they do
+    not, the sentence with the most names and rare words is about him.
+    """
+    words = cache(lambda at: read_text(sentences[at]).words)
+    if any(covered(weights, words(at)) for at in touched):
+        return touched
+    following = range(touched[0], min(len(sentences), touched[-1] + _REACH + 1))
+    own = max(following, key=lambda at: covered(weights, words(at)))
+    return [own if covered(weights, words(own)) else max(touched, key=lambda at: sum(map(rarity, words(at))))]
+
+
 def _answering(sentences: Sequence[str], touched: Sequence[int], question: str, weights: Mapping[str, float]) -> int:
     """
     Find the sentence that, with the three before it, has most of the question's words and the kind of thing asked for.
@@ -194,7 +220,6 @@ def _answering(sentences: Sequence[str], touched: Sequence[int], question: str, 
     asked = read_question(question)
     shapes = [shape for shape in asked.shapes if shape in _SHOWN]
     words = cache(lambda at: read_text(sentences[at]).words)  # most sentences of a long passage are never read
-    # The name of a picture, the place of a note or the work that is quoted answers only where nothing else does.
     closest = max(touched, key=lambda at: (not _APART.fullmatch(sentences[at]), covered(weights, words(at))))
     scores: dict[int, float] = {closest: 0.0}
     for at in range(max(0, closest - _REACH), min(len(sentences), closest + _REACH + 1)):
@@ -238,6 +263,16 @@ def _introduction(question: str) -> re.Pattern[str] | None:
         return None
     name = next(group for group in thing.groups() if group).strip()
     return re.compile(_patterns()["introduction"].pattern.replace("NAME", re.escape(name)), re.IGNORECASE)
+
+
+def tells_no_origin(question: str, documents: Sequence[Document]) -> bool:
+    """Return whether a question asks where somebody comes from, and passages that have the name do not tell it."""
+    asked = _patterns()["origin"].search(fold_han(question))
+    if asked is None:
+        return False
+    told = re.compile(_patterns()["told_origin"].pattern.replace("NAME", re.escape(asked[1])))
+    texts = [text for text in (fold_han(document.content or "") for document in documents) if asked[1] in text]
+    return bool(texts) and not any(map(told.search, texts))
 
 
 def _asked_words(text: str, sentence: Span, weights: Mapping[str, float]) -> list[Span]:

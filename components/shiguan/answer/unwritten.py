@@ -7,7 +7,7 @@ from haystack.document_stores.types import DocumentStore
 
 from shiguan.answer.answerability import CLOSEST_BELOW, NOTHING_BELOW
 from shiguan.answer.question_names import absent_names
-from shiguan.answer.quotations import chapter_outline, quotations, write_quotations
+from shiguan.answer.quotations import chapter_outline, quotations, tells_no_origin, write_quotations
 from shiguan.llm.calls import Outcome
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.source_blocks import neutral_text
@@ -50,6 +50,7 @@ def unwritten_answer(
         nowhere = any(not name["near"] for name in absent)
         sure = confidence is None or confidence >= closest_below
         nothing = not sure and (nowhere or (confidence or 0.0) < NOTHING_BELOW)
+        nowhere = nowhere or tells_no_origin(query, found)
         chapter = read_question(query).chapter
         outline = chapter_outline(found, chapter) if chapter is not None else []
         quoted = outline or ([] if nothing or outcome.kind == "not_found" else quotations(found, query))

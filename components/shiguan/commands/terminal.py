@@ -149,12 +149,14 @@ class IngestProgress:
 
 
 def place_line(place: Mapping[str, Any]) -> str:
-    """Write where a passage is: title or file, edition, page and headings, which a narrow terminal cuts off."""
+    """Write where a passage is: title or file, edition, page and headings, for one line; a long title is cut."""
     page = page_words({"page": place.get("page") or (place.get("anchor") or {}).get("page")})
     source, section = place.get("source") or "", list(place.get("section") or [])
     title = place.get("title") or source
     title = source if title == Path(source).stem else title  # a file without a title has its own name
-    parts = [title, place.get("edition"), page, " › ".join(section[section[:1] == [title] :])]
+    if section and section[0] in title:
+        section = section[1:]
+    parts = [_short(title, 48) if section else title, place.get("edition"), page, " › ".join(section)]
     return " · ".join(one_line(str(part)) for part in parts if part)
 
 

@@ -132,10 +132,15 @@ def _built(definition: dict[str, Any]) -> "ModePipeline":
 
 
 def list_modes() -> dict[str, list[str]]:
+    """Return the modes of each deployment, from the quickest on, then your own; first the one that needs no server."""
     modes: dict[str, set[str]] = {}
     for file in (file for folder in _folders() for file in folder.glob("*/*.yml")):
         modes.setdefault(file.parent.name, set()).add(file.stem)
-    return {deployment: sorted(modes[deployment].difference(OTHER_FILES)) for deployment in sorted(modes)}
+    order = {mode: at for at, mode in enumerate(("simple", "advanced", "precise", "agent"))}
+    return {
+        deployment: sorted(modes[deployment].difference(OTHER_FILES), key=lambda mode: (order.get(mode, 4), mode))
+        for deployment in sorted(modes, key=lambda name: (name != "embedded", name))
+    }
 
 
 def describe_mode(deployment: str, mode: str | Path) -> str:
@@ -293,8 +298,7 @@ def parameter_of(definition: dict[str, Any], component: str, name: str) -> Any:
 
 def first_mode(deployment: str) -> str:
     """Return the mode that represents a deployment: `simple`, or its first mode."""
-    modes = list_modes().get(deployment) or ["simple"]
-    return "simple" if "simple" in modes else modes[0]
+    return (list_modes().get(deployment) or ["simple"])[0]
 
 
 def pruned(definition: dict[str, Any], outputs: list[str]) -> dict[str, Any]:

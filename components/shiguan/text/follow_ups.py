@@ -1,6 +1,8 @@
 """Decides by rules whether a question depends on the turns before it, and which of their words to search with."""
 
+import math
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +14,8 @@ from shiguan.text.languages import HAN, detect_language, has_han
 from shiguan.text.name_forms import names_of
 from shiguan.text.terms import has_subject, question_subject, rarity, terms
 
-_QUOTED = re.compile(r"“[^”]*”|「[^」]*」|《[^》]*》|\"[^\"]*\"")
+# From one mark to the next of its kind, so that a question of opening marks alone is read once.
+_QUOTED = re.compile(r"“[^“”]*”|「[^「」]*」|《[^《》]*》|\"[^\"]*\"")
 _HAN = re.compile(f"[{HAN}]")
 _NAMED_ZH = re.compile(rf"[{HAN}]|[A-Za-z0-9]+")
 _LATIN = re.compile(r"[A-Za-z]{3}")
@@ -23,7 +26,9 @@ _SHORT_ZH, _ANTECEDENT_ZH = 4, 3
 _LITTLE = 0.8
 _SUBJECTS = frozenset({"he", "she", "it", "they", "this", "that", "these", "those"})
 _POSSESSIVES = frozenset({"his", "its", "their"})
-_DEMONSTRATIVES = frozenset({"this", "these", "those", "that"})
+_BOUND = frozenset({"this", "these", "those", "that", "her"})
+_NEXT_WORD = re.compile(r"\s[A-Za-z]")
+_LONGEST_AUXILIARY = 12
 
 
 _CUES = read_patterns(Path(__file__).with_name("follow_ups.yaml"))
@@ -58,11 +63,12 @@ def _depends_zh(text: str) -> bool:
 
 
 def _has_lost_pointer(text: str) -> bool:
-    for pronoun in _CUES["pointers_zh"].finditer(text):
-        before = _CUES["lead_zh"].sub("", text[: pronoun.start()], count=1)
-        if len(_NAMED_ZH.findall(before)) < _ANTECEDENT_ZH and "“”" not in before:
-            return True
-    return False
+    """Return whether the first pronoun has neither a few characters nor something quoted before it."""
+    pronoun = _CUES["pointers_zh"].search(text)
+    if pronoun is None:
+        return False
+    before = _CUES["lead_zh"].sub("", text[: pronoun.start()], count=1)
+    return len(_NAMED_ZH.findall(before)) < _ANTECEDENT_ZH and "“”" not in before
 
 
 def _first_word(text: str) -> str:
@@ -89,30 +95,40 @@ def _depends_en(text: str) -> bool:
 
 def _lacks_antecedent(text: str) -> bool:
     """Return whether an English question has a pronoun that cannot refer to a name or noun before it."""
-    if _CUES["side_of_it_en"].search(text) and not _CUES["name_en"].search(text):
+    # Each cue is looked for once: a question may consist of pronouns.
+    named, noun, place = (_first_end(cue, text) for cue in ("name_en", "noun_en", "place_en"))
+    if _CUES["side_of_it_en"].search(text) and named == math.inf:
         return True
-    return any(_is_lost(text, pronoun) for pronoun in _CUES["pronoun_en"].finditer(text))
+    asks = bool(_CUES["asking_en"].search(text))
+    clauses = [match.start() for match in _CUES["clause_en"].finditer(text)]
+    commas = [at for at in clauses if text[at] == ","]
+    for pronoun in _CUES["pronoun_en"].finditer(text):
+        at, word = pronoun.start(), pronoun[0].lower()
+        known = noun <= at
+        if named <= at:
+            known = word != "there" or place <= at
+        elif _CUES["dummy_en"].match(text, at):
+            known = True
+        elif word in _SUBJECTS and _CUES["auxiliary_en"].search(text, max(0, at - _LONGEST_AUXILIARY), at):
+            # The subject of the question: what is asked for ("which year") is not an antecedent, but a clause before it
+            # may have one.
+            known = noun <= _last_before(commas, at)
+        elif word not in _POSSESSIVES and not (word in _BOUND and _NEXT_WORD.match(text, pronoun.end())):
+            # Within one clause an object is not its subject, unless the sentence asks nothing until later.
+            known = noun <= _last_before(clauses, at) or (known and not asks)
+        if not known:
+            return True
+    return False
 
 
-def _is_lost(text: str, pronoun: re.Match[str]) -> bool:
-    before, after, word = text[: pronoun.start()], text[pronoun.end() :], pronoun[0].lower()
-    noun = _CUES["noun_en"]
-    if word == "there" and _CUES["name_en"].search(before):
-        return not _CUES["place_en"].search(before)
-    if _CUES["name_en"].search(before) or _CUES["dummy_en"].match(text, pronoun.start()):
-        return False
-    if word in _SUBJECTS and _CUES["auxiliary_en"].search(before):
-        # The subject of the question: what is asked for ("which year") is not an antecedent, but a clause before it may
-        # have one.
-        return not noun.search(before.rpartition(",")[0])
-    bound_to_noun = bool(re.match(r"\s+[A-Za-z]", after))
-    if word in _POSSESSIVES or (word in {*_DEMONSTRATIVES, "her"} and bound_to_noun):
-        return not noun.search(before)
-    clauses = [match.start() for match in _CUES["clause_en"].finditer(before)]
-    if clauses and noun.search(before[: clauses[-1]]):
-        return False
-    # Within one clause an object is not its subject, unless the sentence asks nothing until later.
-    return bool(_CUES["asking_en"].search(text)) or not noun.search(before)
+def _first_end(cue: str, text: str) -> float:
+    match = _CUES[cue].search(text)
+    return match.end() if match else math.inf
+
+
+def _last_before(places: list[int], at: int) -> int:
+    after = bisect_left(places, at)
+    return places[after - 1] if after else 0
 
 
 # Words of the assistant count less than the user's; each exchange counts less than the one after it.

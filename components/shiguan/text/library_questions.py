@@ -27,20 +27,29 @@ _HEADING = re.compile(
     r"|第(?P<z>[〇零一二三四五六七八九十百\d]{1,6})(?P<v>[章回卷部篇节編编讲])|卷(?P<m>[〇零一二三四五六七八九十百\d]{1,6})",
     re.IGNORECASE,
 )
+_DOTTED = re.compile(r"\w+(?:\.\d+)+")
 _phrases = partial(read_patterns, Path(__file__).with_suffix(".yaml"))
 
 
 @dataclass(frozen=True)
 class AskedChapter:
-    """A chapter that a question asks to sum up: its number, what it is called, and the book where one is named."""
+    """A chapter that a question asks to sum up: its number or its name, and the book where one is named."""
 
-    number: int
+    number: int | None
     level: str
     book: str = ""
+    name: str = ""
+    """What stands in its heading, where that is no plain number: a title, or a number such as `1.6` or `A.3`."""
 
     def heads(self, heading: str) -> Literal["", "number", "level"]:
         """Return whether a heading is the chapter's: by its number alone, or with what a chapter is called."""
-        found = _HEADING.match(fold_han(unicodedata.normalize("NFKC", heading)).strip())
+        heading = fold_han(unicodedata.normalize("NFKC", heading)).strip()
+        if _DOTTED.fullmatch(self.name):
+            of = re.match(rf"(?:[a-z]+\s+|第)?{re.escape(self.name)}(?:[章节]|(?!\.?\w))", heading, re.IGNORECASE)
+            return "level" if of else ""
+        if self.name:
+            return "level" if _letters(self.name) in _letters(heading) else ""
+        found = _HEADING.match(heading)
         if found is None or _number(found["n"] or found["w"] or found["z"] or found["m"]) != self.number:
             return ""
         level = found["u"] or found["v"] or ("卷" if found["m"] else "")
@@ -76,8 +85,9 @@ def asked_chapter(question: str) -> AskedChapter | None:
     if not named["lead"] and not named["tail"]:
         return None
     number = _number(named["n"] or named.get("o") or named.get("m") or "")
-    level = named["u"] or named.get("v") or "卷"
-    return None if number is None else AskedChapter(number, _level(level), named["book"] or "")
+    level = _level(named["u"] or named.get("v") or "卷")
+    name = named["d"] or named["t"] or named.get("q") or ""
+    return None if number is None and not _letters(name) else AskedChapter(number, level, named["book"] or "", name)
 
 
 def _matched(kind: str, question: str) -> re.Match[str] | None:

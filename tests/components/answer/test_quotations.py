@@ -68,14 +68,48 @@ def test_a_quotation_is_a_block_with_its_closest_sentence_in_bold():
 
 
 @pytest.mark.parametrize(
-    "apart", ["[Image: In 757 Guo Ziyi took Chang'an back]", "《Guo Ziyi took Chang'an back》元和七年十月"]
+    "apart",
+    [
+        "[Image: In 757 Guo Ziyi took Chang'an back]",
+        "《Guo Ziyi took Chang'an back》元和七年十月",
+        "How Guo Ziyi took Chang'an back",
+        "Back\nGuo Ziyi takes Chang'an\nNext",
+        "→ https://example.org/when-guo-ziyi-took-chang'an-back",
+    ],
 )
-def test_the_name_of_a_picture_or_of_a_quoted_work_is_not_the_closest_sentence(apart):
+def test_what_is_no_sentence_is_not_the_closest_one(apart):
     text = f"He took it back.\n\n{apart}"
     answer = run([passage(text, sentence=text)])
     (citation,) = answer.meta["citations"]
     start, end = citation["sentence"]
     assert text[start:end].strip() == "He took it back."
+
+
+@pytest.mark.parametrize("item", ["- Guo Ziyi took Chang'an back", "757 | Guo Ziyi took Chang'an back"])
+def test_an_item_of_a_list_or_a_row_of_a_table_may_be_the_closest_sentence(item):
+    text = f"He took it back.\n\n{item}"
+    (citation,) = run([passage(text, sentence=text)]).meta["citations"]
+    assert text[slice(*citation["sentence"])].strip() == item
+
+
+def test_a_heading_is_quoted_only_where_there_is_nothing_else():
+    heading = passage("Guo Ziyi takes Chang'an back", sentence="Guo Ziyi takes Chang'an back", number=1)
+    assert [one["number"] for one in run([heading, passage(number=2)]).meta["citations"]] == [2]
+    assert [one["number"] for one in run([heading]).meta["citations"]] == [1]
+
+
+@pytest.mark.parametrize(
+    ("query", "marked"),
+    [
+        ("What was the title of his book?", "His book is called Beacons."),
+        ("How did he die?", "Zhang Xun held Suiyang against Yin Ziqi."),
+    ],
+)
+def test_a_question_that_leans_on_its_turns_is_answered_behind_whom_it_is_about(query, marked):
+    found = "Many could be mentioned. Zhang Xun held Suiyang against Yin Ziqi."
+    text = f"Books are read by few. {found} It had walls. His book is called Beacons."
+    (citation,) = run([passage(text, sentence=found)], query).meta["citations"]
+    assert text[slice(*citation["sentence"])].strip() == marked
 
 
 def test_a_quotation_says_where_it_stands_and_what_in_it_is_closest():
@@ -91,6 +125,12 @@ def test_in_another_language_the_closest_sentence_has_the_words_in_translation()
     document = passage(text, sentence=text, language="zh")
     (citation,) = run([document], "Where are there whales?").meta["citations"]
     assert text[slice(*citation["sentence"])] == "南海有大鲸。"
+
+
+def test_the_closest_sentence_may_have_the_classical_word_for_one_of_the_question():
+    text = "眾呼曰：楊國忠連蕃人謀逆！及誅楊國忠一族，兵猶未解。上聞楊國忠死。"
+    (citation,) = run([passage(text, sentence=text, language="zh")], "谁杀了杨国忠？").meta["citations"]
+    assert text[slice(*citation["sentence"])] == "及誅楊國忠一族，兵猶未解。"
 
 
 def test_places_of_a_cut_passage_are_places_in_the_stored_one():
@@ -234,6 +274,22 @@ def test_who_somebody_is_is_told_by_the_passage_that_introduces_him():
     own = passage("郭子儀，華州鄭縣人也。父敬之。", sentence="父敬之", number=2, language="zh")
     citations = run([other, own], "郭子仪是谁？").meta["citations"]
     assert [citation["number"] for citation in citations] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "status"),
+    [
+        ("郭子仪是哪里人？", "安祿山反，郭子儀討之，斬數萬人。", "closest"),
+        ("郭子仪是哪里人？", "郭子儀，華州鄭縣人也。以武舉異等。", "quoted"),
+        ("郭子仪的籍贯是哪里？", "白孝德，安西胡人也，事郭子儀。", "closest"),
+        ("郭子仪出生在哪里？", "郭子儀是唐代名將，生於華州。", "quoted"),
+        ("郭子仪是哪国人？", "郭子儀是唐代名將。", "quoted"),  # told in many ways
+        ("他是哪里人？", "安祿山反，郭子儀討之。", "quoted"),
+    ],
+)
+def test_passages_that_do_not_tell_where_somebody_comes_from_are_only_the_closest(query, text, status):
+    answer = run([passage(text, sentence=text, language="zh")], query)
+    assert answer.meta["status"] == status
 
 
 class Store(TermStore):

@@ -7,6 +7,7 @@ import pytest
 from shiguan.cli import main
 from shiguan.commands.answer_view import AnswerView
 from shiguan.commands.arguments import QUESTION_OPTIONS
+from shiguan.commands.terminal import place_line
 from shiguan.engine.options import AskOptions, allowed_values
 
 QUESTION = "Who proposed the two-tax reform?"
@@ -194,3 +195,10 @@ def test_keys_are_kept_in_the_folder_that_is_named(tmp_path, capsys, monkeypatch
     assert main(["keys", "list", *folder]) == 0
     assert "history" in capsys.readouterr().out
     assert list((tmp_path / "data").iterdir())
+
+
+def test_of_a_place_the_innermost_heading_is_read_and_not_the_title_twice():
+    title = 'A.5 What are some examples of "Anarchy in Action"? | A Handbook'
+    place = {"source": "a5.html", "title": title, "section": [title.partition(" | ")[0], "A.5.2 The Haymarket Martyrs"]}
+    assert place_line(place) == 'A.5 What are some examples of "Anarchy in Actio… · A.5.2 The Haymarket Martyrs'
+    assert place_line({**place, "section": []}) == title

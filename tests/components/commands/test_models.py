@@ -209,5 +209,5 @@ def test_without_torch_the_list_says_what_to_install(monkeypatch, capsys):
     monkeypatch.setattr(models, "find_spec", lambda name: None if name == "torch" else object())
     assert main(["models", "--deployment", "elasticsearch_qdrant"]) == 0
     out = capsys.readouterr().out
-    assert "BAAI/bge-m3 (advanced, agent, precise, simple, index)" in out
+    assert "BAAI/bge-m3 (simple, advanced, precise, agent, index)" in out
     assert '[transformers]"' in out

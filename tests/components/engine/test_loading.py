@@ -170,6 +170,12 @@ def test_a_type_that_an_operator_allows_is_built_and_logged(pipelines, monkeypat
     assert "more types than Shiguan allows: haystack.components.extractors" in caplog.text
 
 
+def test_modes_are_listed_from_the_quickest_on_and_first_where_no_server_is_needed():
+    found = list_modes()
+    assert next(iter(found)) == "embedded"
+    assert all(modes == ["simple", "advanced", "precise", "agent"] for modes in found.values())
+
+
 def test_a_file_of_ones_own_comes_before_the_packaged_one(pipelines, tmp_path, monkeypatch):
     pipelines(GOOD, mode="other")
     own = tmp_path / "own" / "here"

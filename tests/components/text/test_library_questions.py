@@ -16,6 +16,12 @@ CHAPTERS = [
     ("第三章讲什么", 3, "章", ""), ("第十二回讲了什么内容？", 12, "章", ""), ("总结一下第二章", 2, "章", ""), ("请概括《旧唐书》第5章的主要内容", 5, "章", "旧唐书"),
     ("第三章主要內容是什麼？", 3, "章", ""), ("卷三写了什么", 3, "卷", ""), ("《白鲸》第一章是什么内容", 1, "章", "白鲸"),
 ]  # fmt: skip
+NAMED = [
+    ("What is section A.3 about?", "A.3"), ("Summarise chapter 1.6.2", "1.6.2"), ("what does section 1.6 say", "1.6"),
+    ('What is the chapter "The Whiteness of the Whale" about?', "The Whiteness of the Whale"), ("Summarise the chapter called “The Inn”", "The Inn"),
+    ("what is the “Inn” chapter about", "Inn"), ("第1.6节讲什么？", "1.6"), ("总结一下 1.6 节", "1.6"), ("《案例呈现》这一章讲了什么？", "案例呈现"),
+    ("概括“起兵”一节", "起兵"), ("請概括《案例呈現》那章", "案例呈现"),
+]  # fmt: skip
 OTHERS = [
     "Which books did Sima Guang write?", "What books does the emperor burn?", "Who dies in chapter 3?", "Chapter 3",
     "What does chapter 3 say about Guo Ziyi?", "Summarise the third campaign", "What is the Book of Changes about?",
@@ -28,6 +34,8 @@ OTHERS = [
     "你有哪些书提到安禄山？", "第三章里谁死了？", "第三章为什么这么短", "司马光写了哪些书？", "第三章第二节哪句话提到睢阳？",
     "史书有哪些记载？", "他有什么书？", "第三次北伐讲什么", "卷三和卷四有何不同？", "库里有多少粮食？", "列出安史之乱的资料中提到的将领",
     "《旧唐书》讲什么人的事最多？", "第三章", "有哪些文件证明他谋反？", "图书馆在哪里？", "总结一下安史之乱", "第五章提到的桥在哪里？",
+    'What is "anarchy"?', "《案例呈现》讲了什么案例？", "第1.6节里谁负责发布？", "What does section 1.6 say about freezes?", "What is version 1.6 about?",
+    "《旧唐书》是什么书？", 'Who wrote the chapter "The Inn"?', "“起兵”是什么意思？",
 ]  # fmt: skip
 
 
@@ -42,6 +50,31 @@ def test_a_question_what_a_chapter_is_about_is_read(question, number, level, boo
     found = asked_chapter(question)
     assert (found.number, found.level, found.book) == (number, level, book)
     assert not asks_for_books(question)
+
+
+@pytest.mark.parametrize(("question", "name"), NAMED)
+def test_a_chapter_may_be_named_by_its_heading(question, name):
+    found = asked_chapter(question)
+    assert (found.number, found.name) == (None, name)
+
+
+@pytest.mark.parametrize(
+    ("question", "heading", "how"),
+    [
+        ("What is section A.3 about?", "A.3 What types of anarchism are there?", "level"),
+        ("What is section a.3 about?", "Section A.3: Types", "level"),
+        ("What is section A.3 about?", "A.3.2 Are there different types?", ""),
+        ("What is section A.3 about?", "A.31 Others", ""),
+        ("第1.6节讲什么？", "1.6. 发布周期", "level"),
+        ("第1.6节讲什么？", "1.6.5. 旧稳定版", ""),
+        ("第1.6节讲什么？", "第1.6节 发布周期", "level"),
+        ("《案例呈现》这一章讲了什么？", "第 2 章 案例呈現", "level"),
+        ("《案例呈现》这一章讲了什么？", "第 2 章 案例", ""),
+        ('What is the chapter "The Inn" about?', "Chapter 3. The Inn", "level"),
+    ],
+)
+def test_a_named_chapter_has_its_name_in_its_heading(question, heading, how):
+    assert asked_chapter(question).heads(heading) == how
 
 
 @pytest.mark.parametrize("question", OTHERS)

@@ -77,6 +77,7 @@ def test_every_row_of_a_table_is_a_sentence_of_its_own():
         ["He lived c. 1200 (r. 1184, d. 1213, fl. 1190).", "His U.S. $5 bill is new."],
         ["Take T in V.", "Let S be zero.", "Hence B is.", "Done."],
         ["Lieut. Brown and Geo. Smith cite op. cit. Jones, 2nd ed. Oxford.", "They err."],
+        ["So he says [Woodcock, Op. Cit., pp. 139-40] of 1886.", "Loc. Cit. is not the end."],
     ],
     ids=lambda expected: expected[0],
 )
