@@ -6,6 +6,13 @@ const SENTENCES = [
   // why a sentence has its verdict
   [/^a passage says so word for word$/u, "原文逐字如此"],
   [/^a passage says so word for word; another source has (.+) in the place of (.+): \[(\d+)\]$/u, "原文逐字如此；另一种资料第$3段作$1，不作$2"],
+  [/^a passage says so word for word; another source has (.+) in the place of (.+)$/u, "原文逐字如此；另一种资料作$1，不作$2"],
+  [/^the same words, not checked further$/u, "字词相同，未再核实"],
+  [/^a passage speaks of this in other words, not checked further$/u, "原文用别的话说到此事，未再核实"],
+  [/^only one of the two denies it$/u, "一肯定，一否定"],
+  [/^no passage says it by itself$/u, "没有一段独自说了这句话"],
+  [/^the passages have (.+) only in another context$/u, "原文的$1说的是别的事"],
+  [/^it makes no claim$/u, "这句话没有陈述什么"],
   [/^the passages say so$/u, "原文如此"],
   [/^the passages say only a part of it$/u, "原文只说了一部分"],
   [/^the passages do not say so$/u, "原文没有这样说"],

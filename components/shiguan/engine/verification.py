@@ -9,7 +9,7 @@ from haystack import Document
 from haystack.dataclasses import ByteStream
 
 from shiguan.claims.checker import checker_of
-from shiguan.claims.citations import cited_place
+from shiguan.claims.citations import cited_place, said_otherwise
 from shiguan.engine.library import Library, read_file
 from shiguan.errors import RefusedError
 from shiguan.ingest.file_types import MARKDOWN, TEXT, decode_text, opened, type_by_name
@@ -64,6 +64,12 @@ def check_claim(claim: str, *searches: Search) -> dict[str, Any]:
         if support.passage >= 0:
             best |= cited_place(numbered[checker.numbers[support.passage]], (support.start, support.end))
         if verdict == "supported":
+            for part in checked:
+                number = checker.numbers[part.support.passage]
+                if (other := said_otherwise(part.stated, [number], checker, numbered)) is not None:
+                    words, place = other
+                    del place["number"]
+                    best |= {"reason": f"{support.reason}; {words}", "against": place}
             break
     return best
 
