@@ -12,6 +12,7 @@ const SENTENCES = [
   [/^only one of the two denies it$/u, "一肯定，一否定"],
   [/^no passage says it by itself$/u, "没有一段独自说了这句话"],
   [/^the passages have (.+) only in another context$/u, "原文的$1说的是别的事"],
+  [/^only a part of it is there: (.+)$/u, "只有一部分有据；其余：$1"],
   [/^it makes no claim$/u, "这句话没有陈述什么"],
   [/^the passages say so$/u, "原文如此"],
   [/^the passages say only a part of it$/u, "原文只说了一部分"],

@@ -57,10 +57,15 @@ def check_claim(claim: str, *searches: Search) -> dict[str, Any]:
         supports = [part.support for part in checked]
         verdicts = {support.verdict for support in supports}
         verdict = next(iter(verdicts)) if len(verdicts) == 1 else "partial"
-        support = min(supports, key=lambda support: support.score)
+        support = worst = min(supports, key=lambda support: support.score)
         if "contradicted" in verdicts:
             verdict, support = "contradicted", next(s for s in supports if s.verdict == "contradicted")
-        best = {"verdict": verdict, "reason": support.reason, "score": round(support.score, 4)}
+        elif len(verdicts) > 1:  # what is there has a place, what is missing has a reason
+            support = max(supports, key=lambda support: support.score)
+        reason = worst.reason if verdict == "partial" else support.reason
+        if verdict == "partial" and worst.verdict == "unsupported":
+            reason = f"only a part of it is there: {reason}"
+        best = {"verdict": verdict, "reason": reason, "score": round(min(worst.score, support.score), 4)}
         if support.passage >= 0:
             best |= cited_place(numbered[checker.numbers[support.passage]], (support.start, support.end))
         if verdict == "supported":

@@ -68,6 +68,16 @@ def test_a_claim_has_the_verdict_of_the_checker_of_answers():
         assert (found["verdict"], found["score"]) == (checked.support.verdict, round(checked.support.score, 4))
 
 
+def test_a_sentence_of_which_only_a_part_is_there_is_shown_that_part():
+    passages = [
+        Document(id="a", content="The fleet of Carthage was paid for by merchants.", meta={"source": "a"}),
+        Document(id="b", content="In 757 An Lushan was murdered by An Qingxu at Luoyang.", meta={"source": "b"}),
+    ]
+    found = check_claim("An Lushan was murdered by An Qingxu; his horse ate twelve golden apples.", lambda _: passages)
+    assert (found["verdict"], found["source"]) == ("partial", "b")
+    assert found["reason"] == "only a part of it is there: no passage has twelve"
+
+
 def test_vectors_are_asked_only_where_words_do_not_suffice():
     passage = Document(id="p", content="Yang Yan proposed the two-tax reform in 780.", meta={"source": "tax.txt"})
     asked = []
