@@ -342,9 +342,26 @@ def cut(text: str, _draw: random.Random, _names: frozenset[str]) -> Iterator[str
             yield rest[0].upper() + rest[1:]
 
 
+# What makes a sentence somebody's opinion, a condition, or true only nearly or in part.
+_LIMITS = re.compile(
+    r",? (?:according to|except(?: for)?|unless|if|provided that|with the exception of|apart from) [^,.;]{3,80}(?=[,.])"
+    r"|^(?:According to|If|Unless|Except for|Apart from) [^,.]{3,80}, "
+    r"|^[A-Z][\w ]{2,30} (?:claimed|claims|believed|argued|argues|suggested) that (?=[A-Z]|the )"
+    r"|\b(?:almost|nearly|hardly|scarcely|barely|allegedly|reportedly|supposedly|possibly|probably|perhaps) "
+    r"|据说|據說|相传|相傳|传说|傳說|可能|或许|或許|也许|也許|几乎|幾乎|似乎|^(?:如果|若|除非)[^，。]{2,20}，"
+)
+
+
+def limit(text: str, _draw: random.Random, _names: frozenset[str]) -> Iterator[str]:
+    """Leave out what denies, doubts or limits the rest."""
+    for match in _LIMITS.finditer(text):
+        rest = text[: match.start()] + re.sub(r"^,(?= )", "" if match[0][0] == "," else ",", text[match.end() :])
+        yield rest[0].upper() + rest[1:]
+
+
 RULES: dict[str, Rule] = {
     "roles": roles, "reversed": reverse, "name": name, "number": number, "negation": negation,
-    "opposite": opposite, "order": order, "place": place, "cut": cut,
+    "opposite": opposite, "order": order, "place": place, "cut": cut, "limit": limit,
 }  # fmt: skip
 
 

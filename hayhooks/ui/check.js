@@ -78,9 +78,10 @@ export async function checkView(main) {
 function row(item) {
   const differs = (item.difference ?? []).map((one) => h("li", one.quoted && h("del", one.quoted), one.quoted && one.stands && " → ", one.stands && h("ins", one.stands)));
   const others = (item.places ?? 0) - 1;
+  const why = item.kind === "claim" && item.verdict !== "nothing" && h("p.reason", said(item.reason));
   return h("li.part", { "data-verdict": item.verdict, "data-kind": item.kind },
     h("div.mine", h("p.standing", h(`span.verdict.${(SHAPE[item.verdict] ?? item.verdict).replace(/\W/gu, "")}`, shape(SHAPE[item.verdict] ?? item.verdict), h("strong", t(`checks.${item.verdict}`)))), item.kind === "quotation" ? h("blockquote", item.text) : h("p", item.text)),
-    h("div.theirs", item.source ? [whereabouts(item), h("blockquote", item.quote), differs.length > 0 && h("ul.differs", differs), h("p.actions", h("a.link", { href: bookAt(item) }, t("openBook"), h("span.hidden", `: ${item.title || item.source}`)), others > 0 && h("span.hint", t("checkMore", number(others))))] : null));
+    h("div.theirs", item.source ? [whereabouts(item), h("blockquote", item.quote), differs.length > 0 && h("ul.differs", differs), h("p.actions", h("a.link", { href: bookAt(item) }, t("openBook"), h("span.hidden", `: ${item.title || item.source}`)), others > 0 && h("span.hint", t("checkMore", number(others)))), why, item.against && [whereabouts(item.against), h("blockquote", item.against.quote)]] : why));
 }
 
 const SHAPE = { found: "supported", altered: "partial", stitched: "partial", misattributed: "contradicted", absent: "unsupported", too_short: "closest", nothing: "closest" };

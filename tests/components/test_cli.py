@@ -429,6 +429,7 @@ def test_a_draft_is_checked_part_by_part(shiguan, tmp_path):
     lines = lines[1:] if lines[0].endswith(".md.") else lines[lines.index("1/3 found  rivers.txt") :]
     assert lines[0] == "1/3 found  rivers.txt"
     assert lines[2].startswith("2/3 contradicted  ")
+    assert any(line.strip().startswith("why: the passage has ") for line in lines)
     assert any(line.startswith("3/3 altered  tang") for line in lines)
     assert "quotation found: 1" in lines[-1]
     for suffix in (".html", ".md"):

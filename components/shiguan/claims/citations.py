@@ -125,17 +125,21 @@ def cite_claim(
     reasons = {n: found[n].reason if n in found else "there is no such source" for n in claim.numbers}
     dropped = tuple(f"[{number}]: {reason}" for number, reason in reasons.items() if number not in true)
     against = _place_against(support, named, checker, numbered)
-    if support.verdict == "supported" and (other := _said_otherwise(stated, true, checker, numbered)) is not None:
-        own = checker.relation(stated, other)
-        reason = f"{support.reason}; another source has “{own.differs}” in the place of “{own.instead_of}”: [{other}]"
-        support, against = replace(support, reason=reason), _place_against(own, other, checker, numbered)
+    if support.verdict == "supported" and (other := said_otherwise(stated, true, checker, numbered)) is not None:
+        words, against = other
+        support = replace(support, reason=f"{support.reason}; {words}: [{against['number']}]")
     return CitedClaim(claim, support, tuple((number, found[number]) for number in true), dropped, against)
 
 
-def _said_otherwise(
+def said_otherwise(
     stated: str, true: Sequence[int], checker: ClaimChecker, numbered: Mapping[int, Document]
-) -> int | None:
-    """Find a passage of another source that says what a claim says, but with other words in one place."""
+) -> tuple[str, dict[str, Any]] | None:
+    """
+    Find a passage of another source that says what a supported claim says, but with other words in one place.
+
+    :param true: The passages that support the claim.
+    :returns: What it has in the place of what, and where.
+    """
     sources = {numbered[number].meta.get("source") for number in true}
     for number, document in numbered.items():
         if document.meta.get("source") in sources or not checker.may_contradict(stated, number):
@@ -143,8 +147,9 @@ def _said_otherwise(
         own = checker.relation(stated, number)
         if own.instead_of and stated.count(own.instead_of) == 1:
             there = stated.replace(own.instead_of, own.differs)
-            if checker.relation(there, number).verdict == "supported":
-                return number
+            place = _place_against(own, number, checker, numbered)
+            if place is not None and checker.relation(there, number).verdict == "supported":
+                return f"another source has “{own.differs}” in the place of “{own.instead_of}”", place
     return None
 
 

@@ -14,6 +14,7 @@ from shiguan.text.languages import character_weight, is_classical
 from shiguan.text.quantities import Quantity, numerals, quantities
 from shiguan.text.sentences import sentence_spans
 from shiguan.text.terms import covered, is_wide, rarity, terms
+from shiguan.text.times import DAY
 
 _WIDEST = 3
 # A wider window must gain this much per sentence to be preferred; one aligned word by word, this much.
@@ -21,6 +22,8 @@ _LENGTH_COST = 0.04
 _LINED_UP_COST = 0.05
 # How many windows are kept for the embedder, and how many are aligned with the claim.
 _KEPT, _LINED_UP = 8, 6
+# Classical books name a day by its place in a cycle of sixty, so that no number of a day can be missing: 丁巳.
+_DAY = re.compile(DAY)
 # The share of a term's weight that is its rarity among these passages; the rest is its rarity in general.
 _LOCAL = 0.3
 _NUMBER_WEIGHT = 0.9
@@ -137,9 +140,12 @@ class Evidence:
             return Reading(claim)
         shares, windows = self._windows(weights, claimed, total)
         # One text may have a number as part of a word: 百人 for 一百人.
+        by_cycle = self.classical and _DAY.search(self._all)
         named = numerals(self._all) if any(n.values for n in claimed if max(n.values) >= _NAMED) else frozenset()
         held = [
-            _has(self._numbers, number) or any(value >= _NAMED and value in named for value in number.values)
+            (by_cycle and number.kind == "day")
+            or _has(self._numbers, number)
+            or any(value >= _NAMED and value in named for value in number.values)
             for number in claimed
         ]
         passages = sum(weight for word, weight in weights.items() if self._occurs(word))

@@ -88,7 +88,8 @@ def _print_rest(console: Console, answer: dict[str, Any], renumbered: Callable[[
     if answer["status"] in QUOTING:
         _print_quotations(console, answer, renumbered, full=full)
     else:
-        _print_citations(console, answer["citations"], renumbered)
+        reasons = {(claim["start"], claim["end"]): claim["reason"] for claim in metadata.get("claims") or ()}
+        _print_citations(console, answer["citations"], renumbered, reasons)
         _print_contradictions(console, against, renumbered)
         if full:
             _print_passages(console, answer, shown, renumbered)
@@ -121,12 +122,21 @@ def _reservations(answer: dict[str, Any]) -> Iterator[str]:
         yield f"The library is still being read: {waiting:,} passages are not searched by meaning yet. Ask again later."
 
 
-def _print_citations(console: Console, citations: list[dict[str, Any]], renumbered: Callable[[int], int]) -> None:
+def _print_citations(
+    console: Console,
+    citations: list[dict[str, Any]],
+    renumbered: Callable[[int], int],
+    reasons: dict[tuple[int, int], str],
+) -> None:
+    """Print the passages that are cited; what is supported in part with the reason."""
     for number, passages in _by_number(citations, renumbered).items():
         _print_head(console, passages[0], number)
         best = {citation["quote"]: citation for citation in sorted(passages, key=lambda one: one["confidence"])}
         for citation in best.values():
             verdict = f"  {citation['verdict']} {citation['confidence']:.2f}"
+            if citation["verdict"] == "partial":
+                claim = citation["claim"]
+                verdict = ": ".join(filter(None, (verdict, reasons.get((claim["start"], claim["end"])))))
             style = _VERDICT_STYLES.get(citation["verdict"], "")
             print_indented(console, Text.assemble(_quote(citation["quote"]), (verdict, style)), 6)
     if citations:

@@ -58,6 +58,8 @@ def _show(console: Any, item: dict[str, Any], number: int, count: int) -> None:
     for name, text in (
         ("stands", item.get("quote") if item["verdict"] != "found" else ""),
         ("differs", _differs(item)),
+        ("why", _why(item)),
+        ("another source", _otherwise(item)),
     ):
         if text:
             print_indented(console, Text(f"{name}: {one_line(text)[:400]}", style="dim"), 4)
@@ -68,6 +70,17 @@ def _place(item: dict[str, Any]) -> str:
         return str(item["reason"])
     more = f" and {item['places'] - 1:,} more" if item.get("places", 1) > 1 else ""
     return place_line(item) + more
+
+
+def _why(item: dict[str, Any]) -> str:
+    """Return the reason of a sentence's verdict, where its word does not say it and the first line does not have it."""
+    is_plain = item["kind"] != "claim" or (item["verdict"] == "supported" and not item.get("against"))
+    return "" if is_plain or not item.get("source") else str(item["reason"])
+
+
+def _otherwise(item: dict[str, Any]) -> str:
+    place = item.get("against")
+    return f"{place_line(place)}: {place['quote']}" if place else ""
 
 
 def _differs(item: dict[str, Any]) -> str:
@@ -82,10 +95,19 @@ def _counts(found: dict[str, Any]) -> str:
 def _write(found: dict[str, Any], path: Path) -> None:
     """Write the report as a page and as Markdown."""
     rows = [
-        [item["verdict"], item["text"], item.get("quote") or "", _place(item), _differs(item)]
+        [
+            item["verdict"],
+            item["text"],
+            item.get("quote") or "",
+            _place(item),
+            _differs(item) or _why(item),
+            _otherwise(item),
+        ]
         for item in found["items"]
     ]
-    table = Table(["Verdict", "The text", "The library", "Where", "Difference (text → library)"], rows)
+    table = Table(
+        ["Verdict", "The text", "The library", "Where", "Difference (text → library) or reason", "Another source"], rows
+    )
     section = Section("Every quotation and sentence", table=table)
     report = Report("A text checked against the library", _counts(found), [section], notes=found["warnings"])
     write_report(report, path)

@@ -9,7 +9,7 @@ from haystack import Document
 from haystack.dataclasses import ByteStream
 
 from shiguan.claims.checker import checker_of
-from shiguan.claims.citations import cited_place
+from shiguan.claims.citations import cited_place, said_otherwise
 from shiguan.engine.library import Library, read_file
 from shiguan.errors import RefusedError
 from shiguan.ingest.file_types import MARKDOWN, TEXT, decode_text, opened, type_by_name
@@ -57,13 +57,24 @@ def check_claim(claim: str, *searches: Search) -> dict[str, Any]:
         supports = [part.support for part in checked]
         verdicts = {support.verdict for support in supports}
         verdict = next(iter(verdicts)) if len(verdicts) == 1 else "partial"
-        support = min(supports, key=lambda support: support.score)
+        support = worst = min(supports, key=lambda support: support.score)
         if "contradicted" in verdicts:
             verdict, support = "contradicted", next(s for s in supports if s.verdict == "contradicted")
-        best = {"verdict": verdict, "reason": support.reason, "score": round(support.score, 4)}
+        elif len(verdicts) > 1:  # what is there has a place, what is missing has a reason
+            support = max(supports, key=lambda support: support.score)
+        reason = worst.reason if verdict == "partial" else support.reason
+        if verdict == "partial" and worst.verdict == "unsupported":
+            reason = f"only a part of it is there: {reason}"
+        best = {"verdict": verdict, "reason": reason, "score": round(min(worst.score, support.score), 4)}
         if support.passage >= 0:
             best |= cited_place(numbered[checker.numbers[support.passage]], (support.start, support.end))
         if verdict == "supported":
+            for part in checked:
+                number = checker.numbers[part.support.passage]
+                if (other := said_otherwise(part.stated, [number], checker, numbered)) is not None:
+                    words, place = other
+                    del place["number"]
+                    best |= {"reason": f"{support.reason}; {words}", "against": place}
             break
     return best
 

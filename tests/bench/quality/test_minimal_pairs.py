@@ -26,6 +26,9 @@ MADE = [
     ("cut", "The granary lost 12,500 bushels in the flood.", "The granary lost 12."),
     ("cut", "No soldiers ever reached the town.", "Soldiers ever reached the town."),
     ("cut", "是时叛军至城下者凡十五万。", "是时叛军至城下者凡十五。"),
+    ("limit", "The king, according to Bede, gave them land.", "The king gave them land."),
+    ("limit", "In 755 nearly all of them came from the north.", "In 755 all of them came from the north."),
+    ("limit", "相传李白葬于当涂。", "李白葬于当涂。"),
 ]
 NOT_MADE = [
     ("roles", "John married Mary in 1850."),

@@ -4,6 +4,7 @@ import re
 
 import pytest
 from haystack import Document
+from tests.components.claims.test_sources_that_disagree import AGREE, DISAGREE
 from tests.doubles.small_library import TENANT, small_library
 
 from shiguan.claims.checker import ClaimChecker, checker_of
@@ -67,6 +68,16 @@ def test_a_claim_has_the_verdict_of_the_checker_of_answers():
         assert (found["verdict"], found["score"]) == (checked.support.verdict, round(checked.support.score, 4))
 
 
+def test_a_sentence_of_which_only_a_part_is_there_is_shown_that_part():
+    passages = [
+        Document(id="a", content="The fleet of Carthage was paid for by merchants.", meta={"source": "a"}),
+        Document(id="b", content="In 757 An Lushan was murdered by An Qingxu at Luoyang.", meta={"source": "b"}),
+    ]
+    found = check_claim("An Lushan was murdered by An Qingxu; his horse ate twelve golden apples.", lambda _: passages)
+    assert (found["verdict"], found["source"]) == ("partial", "b")
+    assert found["reason"] == "only a part of it is there: no passage has twelve"
+
+
 def test_vectors_are_asked_only_where_words_do_not_suffice():
     passage = Document(id="p", content="Yang Yan proposed the two-tax reform in 780.", meta={"source": "tax.txt"})
     asked = []
@@ -74,6 +85,27 @@ def test_vectors_are_asked_only_where_words_do_not_suffice():
     assert not asked
     check_claim("Li Bai drowned in the river.", lambda _: [passage], lambda _: asked.append(1) or [])
     assert asked == [1]
+
+
+@pytest.mark.parametrize(("first", "second", "differs"), DISAGREE.values(), ids=DISAGREE)
+def test_another_source_that_has_something_else_there_is_shown(first, second, differs):
+    passages = [
+        Document(id=name, content=text, meta={"source": name}) for name, text in (("a.txt", first), ("b.txt", second))
+    ]
+    for claim, own, other in ((first, "a.txt", "b.txt"), (second.split(". ")[-1], "b.txt", "a.txt")):
+        found = check_claim(claim, lambda _: passages)
+        assert (found["verdict"], found["source"], found["against"]["source"]) == ("supported", own, other)
+        assert "another source has" in found["reason"]
+    assert differs in found["reason"]
+
+
+@pytest.mark.parametrize(("first", "second"), AGREE.values(), ids=AGREE)
+def test_what_speaks_of_something_else_is_no_disagreement(first, second):
+    passages = [
+        Document(id=name, content=text, meta={"source": name}) for name, text in (("a.txt", first), ("b.txt", second))
+    ]
+    for claim in (first, second):
+        assert "against" not in check_claim(claim, lambda _: passages)
 
 
 def test_quotations_come_with_ids_and_sources(runner):

@@ -1,0 +1,209 @@
+"""A text as the words that matter to what it states: those that may be added or left out anywhere are not in it."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+
+from shiguan.reading.text import read_text
+from shiguan.resources import read_table
+from shiguan.text.languages import HAN
+from shiguan.text.quantities import Quantity
+from shiguan.text.terms import UNSPACED, fold_text, is_wide
+
+_TABLE = read_table(Path(__file__).with_name("restatement.yaml"))
+WORDS = {name: frozenset(fold_text(words).split()) for name, words in _TABLE.items()}
+"""The lists of words of `restatement.yaml`."""
+_TENSES = frozenset(frozenset(pair.split()) for pair in _TABLE["tenses"].split(","))
+_IN_DATE, _OPENS_DATE = WORDS["units_of_date"] | WORDS["when"] | {"of"}, WORDS["dated"] | WORDS["when"]
+_BEFORE = WORDS["before"] | WORDS["units_of_date"] | WORDS["when"]
+_LETTERS = f"[^\\W_{UNSPACED}]+"
+_TOKEN = re.compile(
+    rf"[{HAN}]|(?:(?![{HAN}])[{UNSPACED}])+|{_LETTERS}(?:['’](?!s\b){_LETTERS})*|['’]s\b|[$€£+-](?=\d)|(?<=\d)[%‰°]"
+)
+_POSSESSIVE = "'s"
+# A hyphen or an apostrophe between two words is no break; the end of a sentence is a hard one.
+_BREAK, _STOP = re.compile(r"[^\w\s'’\-‐‑·•]|\n"), re.compile(r"[.!?](?=\s|$)|[。！？；\n]")
+_ENDINGS = ("ing", "ies", "ied", "es", "ed", "s", "d")
+_SHORTEST_WORD = 3
+# A claim of fewer words stands anywhere by chance; a Han character tells three quarters of a word.
+_FEWEST, _HAN_SHARE = 3, 0.75
+_LONGEST_DATE = 10
+# So many words behind a comma may only say who says so: he claimed.
+_LONGEST_REMARK = 5
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word, a Han character or a number of a text."""
+
+    key: str
+    base: str
+    """The word without its ending, if it is one that may have one."""
+    start: int
+    end: int
+    number: Quantity | None
+    breaks: str
+    """The punctuation between it and the token before it; a stop where it is the first."""
+    stops: bool
+    """Whether it begins a sentence."""
+    is_capital: bool
+
+    def same(self, other: "Token") -> bool:
+        if self.number or other.number:
+            return bool(self.number and other.number and self.number.agrees_with(other.number))
+        if self.key == other.key or (self.base and self.base == other.base):
+            return True
+        return frozenset((self.key, other.key)) in _TENSES
+
+
+class Statement:
+    """The tokens of a text but for those that change nothing; a number is one token."""
+
+    def __init__(self, tokens: Sequence[Token], text: str) -> None:
+        self.tokens, self.text = tokens, text
+
+    @cached_property
+    def runs(self) -> frozenset[tuple[str, ...]]:
+        """All runs of two and three tokens, among which are its names."""
+        keys = [token.key for token in self.tokens]
+        return frozenset([*pairwise(keys), *zip(keys, keys[1:], keys[2:], strict=False)])
+
+    @cached_property
+    def dates(self) -> list[Span]:
+        """The phrases that say when: in 1778, 天宝十四载十一月."""
+        found: list[Span] = []
+        at = 0
+        while at < len(self.tokens):
+            end = self._end_of_date(at)
+            if end:
+                found.append((at, end))
+            at = end or at + 1
+        return found
+
+    def _end_of_date(self, at: int) -> int:
+        end, is_date, tokens = at, False, self.tokens
+        while end < min(len(tokens), at + _LONGEST_DATE):
+            token = tokens[end]
+            if token.breaks and end > at and not token.number:
+                break
+            if token.number is None and token.key not in (_IN_DATE if end > at else _OPENS_DATE):
+                break
+            is_date = is_date or self._is_date(end)
+            end += 1
+        return end if is_date else 0
+
+    def _is_date(self, at: int) -> bool:
+        number = self.tokens[at].number
+        if number is None:
+            return False
+        counted = at + 1 < len(self.tokens) and self.tokens[at + 1].key in WORDS["units_of_date"]
+        likely = number.kind == "number" and any(100 <= value <= 2100 for value in number.values)
+        led = at > 0 and self.tokens[at - 1].key in _OPENS_DATE | {"of"}
+        return counted or number.kind in ("year", "month", "day") or (likely and led)
+
+    @cached_property
+    def _supposed(self) -> list[bool]:
+        """For each place and the end: whether a condition or a doubt stands before it in its sentence."""
+        found, before = [False], ""
+        for at, token in enumerate(self.tokens):
+            if token.stops:
+                found[at], before = False, ""
+            # A Han character is a token: 如果 is two.
+            found.append(found[at] or not WORDS["supposed"].isdisjoint((token.key, before + token.key)))
+            before = token.key
+        return found
+
+    def is_supposed(self, at: int) -> bool:
+        return self._supposed[at]
+
+    def begins_alone(self, at: int) -> bool:
+        """Return whether what begins there can be cut out of what stands before it."""
+        if self.is_supposed(at):
+            return False
+        while at and not self.tokens[at].breaks and self.tokens[at - 1].key in WORDS["harmless"]:
+            at -= 1
+        if self.tokens[at].breaks or not at:
+            return True
+        before = self.tokens[at - 1]
+        return before.key in _BEFORE or before.number is not None
+
+    def ends_alone(self, end: int) -> bool:
+        """Return whether what ends there can be cut out of what stands behind it."""
+        if end == len(self.tokens) or self.tokens[end].stops:
+            return True
+        after = self.tokens[end]
+        if not after.breaks and (after.key not in WORDS["after"] or self._is_limited(end)):
+            return False
+        return not (after.breaks and self._is_taken_back(end))
+
+    def _is_limited(self, end: int) -> bool:
+        """Return whether the words behind a phrase take most of it away: all but two, king in name only."""
+        following = {token.key for token in self.tokens[end : end + 2]}
+        but = "but" in following and self.tokens[end - 1].key in WORDS["amounts"]
+        return but or not following.isdisjoint(WORDS["unreal_places"])
+
+    def _is_taken_back(self, end: int) -> bool:
+        """Return whether a remark behind a comma makes what was said before it a condition or somebody's opinion."""
+        remark = [self.tokens[end]]
+        for token in self.tokens[end + 1 : end + 1 + _LONGEST_REMARK]:
+            if token.breaks:
+                break
+            remark.append(token)
+        if remark[0].key in WORDS["takes_back"] or says_any(remark, WORDS["doubts"]):
+            return True
+        joined = remark[0].key in WORDS["before"] or len(remark) > _LONGEST_REMARK
+        return not joined and says_any(remark, WORDS["reported"])
+
+
+def says_any(tokens: Sequence[Token], words: frozenset[str]) -> bool:
+    """Return whether one of some words is among tokens; a Chinese word may be two of them."""
+    keys = [token.key for token in tokens]
+    return not words.isdisjoint([*keys, *map("".join, pairwise(keys))])
+
+
+def read_statement(text: str) -> Statement:
+    """Read the tokens of a text that matter."""
+    numbers = {number.start: number for number in read_text(text).quantities}
+    found: list[tuple[str, int, int, Quantity | None]] = []
+    at = end = 0
+    while (match := _TOKEN.search(text, at)) is not None:
+        number = next((numbers[place] for place in range(match.start(), match.end()) if place in numbers), None)
+        at = max(match.end(), number.end if number else 0)
+        found.append((match[0], match.start(), at, number))
+    tokens: list[Token] = []
+    breaks, stops = ".", True
+    # All words are folded at once, each as if it stood alone.
+    keys = fold_text("\n".join(one[0] for one in found)).split("\n")
+    for (word, start, at, number), folded in zip(found, keys, strict=False):
+        between = text[end:start]
+        breaks, stops, end = breaks + "".join(_BREAK.findall(between)), stops or bool(_STOP.search(between)), at
+        key = "" if number else folded.replace("’", "'")
+        capital = word[0].isupper()
+        # The An of An Lushan is no article.
+        if key not in WORDS["harmless"] or (capital and key in ("a", "an") and text[at + 1 : at + 2].isupper()):
+            # Not so the 's of a word that was left out: That's what he said.
+            owns = key == _POSSESSIVE and not (between == "" and tokens and tokens[-1].end < start)
+            tokens.append(Token(key, _base(key), start, at, number, "" if owns else breaks, stops, capital))
+            breaks, stops = "", False
+    return Statement(tokens, text)
+
+
+def is_enough(tokens: Sequence[Token]) -> bool:
+    """Return whether tokens are too many to stand anywhere by chance."""
+    return sum(_HAN_SHARE if is_wide(token.key[:1] or "0") else 1 for token in tokens) >= _FEWEST
+
+
+def _base(word: str) -> str:
+    if len(word) < _SHORTEST_WORD or not word.isascii():
+        return ""
+    endings = (ending for ending in _ENDINGS if word.endswith(ending))
+    ending = next((ending for ending in endings if len(word) - len(ending) >= _SHORTEST_WORD), "")
+    base = word.removesuffix(ending)
+    base = base + "y" if ending in ("ies", "ied") else base.removesuffix("e")
+    doubled = len(base) > _SHORTEST_WORD and base[-1] == base[-2] and base[-1] not in "ls"
+    return base[:-1] if doubled and ending in ("ing", "ed") else base
