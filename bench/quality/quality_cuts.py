@@ -1,5 +1,6 @@
 """Sizes of passages to be compared, and libraries made with them."""
 
+import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ import yaml
 from bench.quality.retrieval_bars import stamped_folder
 
 from shiguan.engine.library import Library
-from shiguan.engine.loading import read_definition
+from shiguan.engine.loading import pipeline_path
 from shiguan.evaluation.provenance import TENANT
 from shiguan.ingest import parent_child_splitter
 from shiguan.ingest.passages import Passage, PassageSizes, cut_passages
@@ -86,13 +87,13 @@ def library_of(files: list[Path], cut: Cut, keep: Path) -> Path:
     done = data_dir / "ingested"
     if done.exists():
         return data_dir
-    definition = read_definition("embedded", "index")
-    splitter = definition["components"]["splitter"]
-    splitter["init_parameters"] = {**splitter.get("init_parameters", {}), **cut.sizes}
-    with tempfile.TemporaryDirectory() as folder:
-        index = Path(folder) / "index.yml"
+    definition = yaml.safe_load(pipeline_path("embedded", "index").read_text(encoding="utf-8"))
+    definition["components"]["splitter"]["init_parameters"] |= cut.sizes
+    with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, SHIGUAN_PIPELINES_DIR=folder):
+        index = Path(folder) / "embedded" / "index.yml"
+        index.parent.mkdir()
         index.write_text(yaml.safe_dump(definition, sort_keys=False, allow_unicode=True), encoding="utf-8")
-        library = Library("embedded", data_dir=data_dir, index=index)
+        library = Library("embedded", data_dir=data_dir)
         # No parameter of the splitter: it would be one only if the table said so.
         with patch.object(parent_child_splitter, "cut_passages", overlapping if cut.overlap else cut_passages):
             for result in library.ingest(files, tenant_id=TENANT):

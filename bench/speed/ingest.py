@@ -135,20 +135,19 @@ def ingest(book: Path, folder: Path, warm_up: Path, *, words_only: bool) -> tupl
     from shiguan import load_pipeline
     from shiguan.stores.embedded.shards import close_all_shards
 
+    reading = load_pipeline("embedded", "read")
     pipeline = load_pipeline("embedded", "index", data_dir=folder)
-    inputs, outputs = pipeline.metadata["inputs"], pipeline.metadata["outputs"]
-    children, socket = outputs["children"].split(".")
+    documents, children = (
+        loaded.metadata["outputs"][name].split(".") for loaded, name in ((reading, "documents"), (pipeline, "children"))
+    )
     embedder = ClockedEmbedder(pipeline.get_component(WRITER).document_embedder, words_only=words_only)
     pipeline.get_component(WRITER).document_embedder = embedder
 
     def run(path: Path, tenant: str) -> list[Any]:
-        data: dict[str, dict[str, Any]] = {}
-        for name, value in (("sources", [path]), ("tenant_id", tenant)):
-            for target in inputs[name]:
-                component, key = target.split(".")
-                data.setdefault(component, {})[key] = value
-        results = pipeline.run(data, include_outputs_from={children}, concurrency_limit=1)
-        return results[children][socket]
+        read = reading.run({"sources": [path]}, concurrency_limit=1)[documents[0]][documents[1]]
+        given = {"documents": read, "tenant_id": tenant}
+        results = pipeline.run(given, include_outputs_from={children[0]}, concurrency_limit=1)
+        return results[children[0]][children[1]]
 
     run(warm_up, "warm-up")
     with stage_clocks() as clocks:

@@ -97,10 +97,10 @@ class ObservedPipeline(AsyncPipeline):
         *more: Any,
         **options: Any,
     ) -> Mapping[str, Any]:
-        async def run(inputs: Any) -> Mapping[str, Any]:
-            return await AsyncPipeline._run_component_async(component_name, component, inputs, *more, **options)
-
-        return await self.run_component(component_name, component_inputs, run)
+        run = AsyncPipeline._run_component_async
+        return await self.run_component(
+            component_name, component_inputs, lambda inputs: run(component_name, component, inputs, *more, **options)
+        )
 
 
 def template_environment(component: Any) -> Any:

@@ -79,9 +79,8 @@ def read_table(path: Path) -> dict[str, Any]:
     return read_yaml(path)
 
 
-@cache
 def read_texts(name: str) -> dict[str, Any]:
-    """Read a table of texts that lies with the prompts, once."""
+    """Read a table of texts that lies with the prompts."""
     return read_table(resource_folder("prompts") / f"{name}.yml")
 
 

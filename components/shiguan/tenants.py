@@ -48,7 +48,7 @@ def check_filters(filters: Any) -> None:
         _limit(depth, MAX_FILTER_DEPTH, "levels")
         below: list[Any] = []
         for node in level:
-            check_condition(node)
+            _check_condition(node)
             inner = node.get("conditions", node.get("value"))
             several = isinstance(inner, (list, tuple, set, frozenset))
             count += len(inner) if several else 1
@@ -85,8 +85,16 @@ def odd_value(value: Any) -> str:
     return ""
 
 
-def check_condition(node: Any) -> None:
-    """Refuse what is neither a comparison nor a list of conditions under an operator."""
+def check_conditions(filters: Any) -> None:
+    """Refuse filters in which anything is neither a comparison nor a list of conditions under an operator."""
+    waiting = [filters]
+    while waiting:
+        node = waiting.pop()
+        _check_condition(node)
+        waiting += node.get("conditions", ())
+
+
+def _check_condition(node: Any) -> None:
     problem = _problem(node)
     if problem is not None:
         raise RefusedError(

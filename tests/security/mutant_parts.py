@@ -12,6 +12,7 @@ from shiguan.checking.pipeline_check import Report, check_pipeline
 from shiguan.engine.loading import mappings
 
 TENANT_FILTER = "shiguan.retrieval.tenant_filter.TenantFilter"
+CONVERTER = "haystack.components.converters.txt.TextFileToDocument"
 STAMPER = "shiguan.ingest.source_stamper.SourceStamper"
 LOOP = "shiguan.grading.attempt_loop.AttemptLoop"
 BRANCH_JOINER = "haystack.components.joiners.branch.BranchJoiner"

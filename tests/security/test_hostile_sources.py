@@ -8,7 +8,7 @@ from haystack.dataclasses import ByteStream
 from tests.doubles.epub_builder import chapter
 from tests.security.hostile_sources import TEXT, hostile_sources, page_of_notes
 
-from shiguan.engine.loading import load_index
+from shiguan.engine.loading import load_ingest
 from shiguan.ingest import conversion
 from shiguan.ingest.epub.notes import BookFile, NoteIndex
 from shiguan.ingest.epub.trees import parse_xhtml
@@ -31,8 +31,8 @@ def sources():
 
 
 @pytest.fixture(scope="module")
-def reading(tmp_path_factory):
-    definition, _ = load_index("embedded", "index", data_dir=tmp_path_factory.mktemp("library"))
+def reading():
+    definition, _ = load_ingest("embedded", outputs=["parents"])
     return conversion.Conversion(definition)
 
 

@@ -157,7 +157,8 @@ def _matches(
     if introduced is not None:
         return [(found[0][0] if found else 0.0, (introduced.end() - 1, introduced.end())), *found]
     if not found and text.strip():
-        return [(0.0, max(read_text(text).sentences, key=lambda span: covered(weights, terms(text[slice(*span)]))))]
+        words = {span: read_text(text[slice(*span)]).words for span in read_text(text).sentences}
+        return [(0.0, max(words, key=lambda span: covered(weights, words[span])))]
     return found
 
 
@@ -235,7 +236,7 @@ def _answering(sentences: Sequence[str], touched: Sequence[int], question: str, 
 
 
 def _share(quotation: Quotation, weights: Mapping[str, float], span: Span) -> float:
-    return covered(weights, terms((quotation.document.content or "")[slice(*span)]))
+    return covered(weights, read_text((quotation.document.content or "")[slice(*span)]).words)
 
 
 def _says_the_same(*pair: Quotation) -> bool:

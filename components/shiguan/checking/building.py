@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import deepcopy
-from functools import cache, cached_property
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -98,11 +98,6 @@ class BuiltPipeline:
     def takes(self, part: Component, name: str) -> bool:
         """Return whether a component's `run` takes an input; true if its class is not installed."""
         return self.classes[part.type] is None or name in self._arguments(part, "run")
-
-    @cached_property
-    def loops(self) -> list[set[str]]:
-        """Find the groups of components that can reach one another."""
-        return sorted((loop for loop in nx.strongly_connected_components(self.graph) if len(loop) > 1), key=min)
 
     def _built(self, whole: Component) -> Any:
         parts = [whole, *whole.inner]
@@ -292,7 +287,9 @@ def check_starvation(built: BuiltPipeline) -> Iterator[Finding]:
             elif definition.answers and not definition.senders((part.name, name)) and not _ALWAYS & given.keys():
                 left_out = ", ".join(f"`{option}`" for option in given)
                 yield flaw(part.place, f"`{part.name}.{name}` is required, and a question may come without {left_out}.")
-    for loop in built.loops:
+    # Components that can reach one another.
+    loops = (loop for loop in nx.strongly_connected_components(built.graph) if len(loop) > 1)
+    for loop in sorted(loops, key=min):
         if not any(built.greedy(name) for name in loop):
             yield flaw(("connections",), f"The components {listed(loop)} form a cycle that never starts.")
         for edge in definition.connections:

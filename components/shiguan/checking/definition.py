@@ -58,61 +58,40 @@ class Feed(NamedTuple):
     place: Place
 
 
-@dataclass(frozen=True)
 class Definition:
-    """A file whose structure is valid."""
+    """
+    A file whose structure is valid.
 
-    file: PipelineFile
-    allowed_types: tuple[str, ...] = ()
+    `components` are its components by name, `parts` these and all components inside them; `connections` and `declared`
+    (inputs and options) in the order of the file, `shown` its outputs with their places; `answers` tells whether it
+    answers questions: it has the input `query` or the output `answers`.
+    """
 
-    @cached_property
-    def components(self) -> dict[str, Component]:
-        """The components by name."""
-        return {
+    def __init__(self, file: PipelineFile, allowed_types: tuple[str, ...] = ()) -> None:
+        self.file = file
+        self.allowed_types = allowed_types
+        content = file.content
+        self.components = {
             name: Component(name, spec["type"], spec.get("init_parameters") or {}, ("components", name))
-            for name, spec in self.file.content["components"].items()
+            for name, spec in content["components"].items()
         }
-
-    @cached_property
-    def parts(self) -> list[Component]:
-        """The components, and all components inside them."""
-        return [part for component in self.components.values() for part in (component, *component.inner)]
-
-    @cached_property
-    def connections(self) -> list[Feed]:
-        """All connections, in the order of the file."""
-        edges = enumerate(self.file.content.get("connections") or [])
-        return [Feed(as_socket(edge["sender"]), as_socket(edge["receiver"]), ("connections", i)) for i, edge in edges]
-
-    @cached_property
-    def declared(self) -> list[Feed]:
-        """The declared inputs and options of the pipeline, and where they go."""
-        return [
+        self.parts = [part for whole in self.components.values() for part in (whole, *whole.inner)]
+        self.connections = [
+            Feed(as_socket(edge["sender"]), as_socket(edge["receiver"]), ("connections", at))
+            for at, edge in enumerate(content.get("connections") or [])
+        ]
+        self.declared = [
             Feed((name,), as_socket(target), (section, name, position))
             for section in ("inputs", "options")
-            for name, targets in (self.file.content.get(section) or {}).items()
+            for name, targets in (content.get(section) or {}).items()
             for position, target in enumerate(targets)
         ]
-
-    @cached_property
-    def shown(self) -> list[tuple[Socket, Place]]:
-        """The declared outputs, and their places in the file."""
-        return [
-            (as_socket(target), ("outputs", name)) for name, target in (self.file.content.get("outputs") or {}).items()
-        ]
-
-    @cached_property
-    def answers(self) -> bool:
-        """Whether it answers questions: it has the input `query` or the output `answers`."""
-        taken, shown = {feed.sender[0] for feed in self.declared}, {place[1] for _, place in self.shown}
-        return "query" in taken or "answers" in shown
-
-    @cached_property
-    def _feeds(self) -> dict[Socket, list[Feed]]:
-        found: dict[Socket, list[Feed]] = {}
+        outputs = content.get("outputs") or {}
+        self.shown: list[tuple[Socket, Place]] = [(as_socket(outputs[name]), ("outputs", name)) for name in outputs]
+        self.answers = "answers" in outputs or any(feed.sender == ("query",) for feed in self.declared)
+        self._feeds: dict[Socket, list[Feed]] = {}
         for feed in [*self.connections, *self.declared]:
-            found.setdefault(feed.receiver, []).append(feed)
-        return found
+            self._feeds.setdefault(feed.receiver, []).append(feed)
 
     def senders(self, receiver: Socket) -> list[Feed]:
         """Return the connections that end at an input."""

@@ -68,6 +68,7 @@ def check_pipeline(path: Path, name: str, *, allow_types: list[str] | None = Non
     found = _placed(file, file.content, [check_structure])
     if found:
         return Report(name, found, content=file.content)
+    _update_edges(file.content)
     definition = Definition(file, extensions(allow_types))
     notes = []
     if types := ", ".join(definition.allowed_types):
@@ -131,6 +132,13 @@ def _unpack_metadata(content: dict[str, Any]) -> None:
     for section in ("inputs", "outputs", "budget"):
         if isinstance(metadata, dict) and section in metadata:
             content.setdefault(section, metadata[section])
+
+
+def _update_edges(content: dict[str, Any]) -> None:
+    """Read an `index.yml` of version 0.2, where `vector_writer` took documents, whichever component sent them."""
+    for edge in content.get("connections") or []:
+        if edge == {"sender": "passage_writer.children", "receiver": "vector_writer.children"}:
+            edge.update(sender="passage_writer.files", receiver="vector_writer.files")
 
 
 def refuse_unsafe_environment() -> None:

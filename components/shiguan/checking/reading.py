@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -186,14 +185,10 @@ def _keys_below(root: yaml.Node, wrong: list[Finding]) -> dict[int, dict[str | i
     return found
 
 
-@cache
-def _schema() -> Draft202012Validator:
-    return Draft202012Validator(read_table(Path(__file__).with_name("pipeline_file.yaml")))
-
-
 def check_structure(content: dict[str, Any]) -> Iterator[Finding]:
     """Find violations of the schema of a pipeline file."""
-    for error in _schema().iter_errors(content):
+    rules = read_table(Path(__file__).with_name("pipeline_file.yaml"))
+    for error in Draft202012Validator(rules).iter_errors(content):
         place, schema = tuple(error.absolute_path), error.schema
         if error.validator == "additionalProperties":
             known = schema["properties"]

@@ -259,7 +259,7 @@ class ContextBuilder:
             pieces = {document.id: _around(document) for document in kept}
         least = [self._cost(pieces[document.id]) if document.id in pieces else 0 for document in kept]
         for rank, document in enumerate(kept, start=1):
-            whole = entry = _Entry(numbered(document, len(chosen) + 1))
+            whole = entry = _Entry(document)
             if self.strategy in ("window", "dynamic"):
                 share = int(left * shares[rank - 1] / sum(shares[rank - 1 :]))
                 entry = self._shortened(entry.document, max(share, min(_LEAST_SHARE, left)))

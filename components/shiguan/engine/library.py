@@ -15,12 +15,10 @@ from haystack.core.errors import PipelineRuntimeError
 from haystack.dataclasses import ByteStream
 
 from shiguan.checking.definition import VECTOR_WRITER
-from shiguan.engine.loading import load_index, load_pipeline, load_stores
+from shiguan.engine.loading import load_ingest, load_pipeline, load_stores
 from shiguan.engine.pipeline_run import Results, value_at, warnings_of
 from shiguan.errors import RefusedError, SourceError, error_behind
 from shiguan.ingest.conversion import Conversion
-from shiguan.ingest.parent_child_splitter import ParentChildSplitter
-from shiguan.ingest.source_stamper import SourceStamper
 from shiguan.llm.run import raise_if_cancelled
 from shiguan.tenants import of_tenant, where
 from shiguan.text.library_questions import AskedChapter
@@ -66,14 +64,10 @@ class Library:
 
     :param deployment: A folder of `pipelines/`.
     :param data_dir: Where the embedded stores keep their data; None for $SHIGUAN_DATA_DIR or the user's data folder.
-    :param index: The file that ingests, by name; a `Path` is a pipeline file of your own.
     """
 
-    def __init__(
-        self, deployment: str = "embedded", *, data_dir: str | Path | None = None, index: str | Path = "index"
-    ) -> None:
+    def __init__(self, deployment: str = "embedded", *, data_dir: str | Path | None = None) -> None:
         self.deployment = deployment
-        self.index = index
         self.data_dir = data_dir
         self.stores = load_stores(deployment, data_dir=data_dir)
 
@@ -93,7 +87,7 @@ class Library:
         """
         # Fails before a file is read if the library cannot be reached.
         self.count(tenant_id=tenant_id)
-        reading, pipeline = load_index(self.deployment, self.index, data_dir=self.data_dir)
+        reading, pipeline = load_ingest(self.deployment, data_dir=self.data_dir)
         conversion = Conversion(reading)
         inputs, outputs = pipeline.metadata["inputs"], pipeline.metadata["outputs"]
         stages = {
@@ -124,7 +118,7 @@ class Library:
         :returns: How many `vectors` were made, how many are `missing`, and `warnings`; its `file` is empty. `skipped`
             names the sources of which only a part is there: an ingest was interrupted, and only the file has the rest.
         """
-        pipeline = load_pipeline(self.deployment, self.index, data_dir=self.data_dir)
+        pipeline = load_pipeline(self.deployment, "index", data_dir=self.data_dir)
         writer: Any = pipeline.get_component(VECTOR_WRITER)
         done = writer.complete(of_tenant(tenant_id), replace_others=True, progress=progress)
         skipped = [
@@ -215,9 +209,9 @@ class Library:
 
     def read(self, file: Path, *, tenant_id: str) -> list[Document]:
         """Read a file on disk into passages as an ingest does, without storing any; one without text is refused."""
-        documents = read_file(file, self.deployment, self.index, data_dir=self.data_dir)
-        stamped = SourceStamper().run(documents, tenant_id=tenant_id)["documents"]
-        parents: list[Document] = ParentChildSplitter().run(stamped)["parents"]
+        reading, pipeline = load_ingest(self.deployment, outputs=["parents"])
+        results = pipeline.run({"documents": _read(file, reading), "tenant_id": tenant_id})
+        parents: list[Document] = value_at(results, pipeline.metadata["outputs"]["parents"])
         return parents
 
     def narrowed(
@@ -294,11 +288,12 @@ class Library:
         return int(self.stores["parents"].count_documents_by_filter(of_tenant(tenant_id)))
 
 
-def read_file(
-    file: Path | ByteStream, deployment: str, index: str | Path = "index", *, data_dir: str | Path | None = None
-) -> list[Document]:
+def read_file(file: Path | ByteStream, deployment: str) -> list[Document]:
     """Read a file as an ingest does, without storing anything; one without text is refused."""
-    reading, _ = load_index(deployment, index, data_dir=data_dir)
+    return _read(file, load_ingest(deployment, outputs=["parents"])[0])
+
+
+def _read(file: Path | ByteStream, reading: dict[str, Any]) -> list[Document]:
     answer = Conversion(reading).convert(file, waiting=raise_if_cancelled)
     if not answer["documents"]:
         skipped = (answer["skipped"] or [{"cause": "it has no text", "next_step": "Name another file"}])[0]

@@ -26,8 +26,10 @@ _SENTENCE_TRANSFORMERS = "haystack_integrations.components.embedders.sentence_tr
 _STORE_PREFIX = "shiguan.stores.embedded."
 _SECTIONS = ("inputs", "outputs", "budget")
 """The sections of a file besides its components and connections."""
-OTHER_FILES = ("index", "models")
-"""Files of a deployment that are not modes: the pipeline that ingests, and the models by role."""
+INGESTING = ("read", "index")
+"""The files of a deployment that ingest: the first reads files into documents, the second stores these."""
+OTHER_FILES = (*INGESTING, "models")
+"""Files of a deployment that are not modes: those that ingest, and the models by role."""
 _GENERATOR = "shiguan.llm.configured_chat_generator.ConfiguredChatGenerator"
 
 
@@ -45,8 +47,8 @@ def load_pipeline(
     those of the deployment's `models.yml`, unless the file names them itself.
 
     :param deployment: A folder of `pipelines/`: `embedded` or `elasticsearch_qdrant`.
-    :param mode: A file of that folder, such as `simple`, `agent` or `index`. A `Path` is a pipeline file of your
-        own, anywhere; a string never is, so that a mode's name from an untrusted place cannot open a file.
+    :param mode: A file of that folder, such as `simple`, `read` or `index`. A `Path` is a pipeline file of your own,
+        anywhere; a string never is, so that a mode's name from an untrusted place cannot open a file.
     :param data_dir: Where the embedded stores keep their data; None for $SHIGUAN_DATA_DIR or the user's data folder.
     :param outputs: Names from the file's `outputs` section; only the components that they need are built. For
         example `["documents"]` builds the retrieval alone, without a prompt or a generator. None builds everything.
@@ -66,15 +68,28 @@ def load_pipeline(
     return _built(definition)
 
 
-def load_index(
-    deployment: str, mode: str | Path, *, data_dir: str | Path | None = None
+def load_ingest(
+    deployment: str, *, data_dir: str | Path | None = None, outputs: list[str] | None = None
 ) -> tuple[dict[str, Any], "ModePipeline"]:
-    """
-    Load an ingesting pipeline in two parts: the definition of the part that reads files, and the part that stores.
+    """Load what ingests: the definition of `read.yml`, which is built in another process, and `index.yml`."""
+    index = read_definition(deployment, "index")
+    if "sources" in index["inputs"]:
+        reading, index = _split(index)
+    else:
+        reading = read_definition(deployment, "read")
+    if outputs is not None:
+        index = pruned(index, outputs)
+    _set_data_dir(index, data_dir)
+    return _with_sections_aside(reading), _built(index)
 
-    The pipeline is split before the component that stamps documents with their tenant: what precedes it only reads.
-    """
-    definition = read_definition(deployment, mode)
+
+def _split(definition: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Split an `index.yml` of version 0.2, which read files too, before it stamps documents with their tenant."""
+    logger.warning(
+        "%s/index.yml reads files itself, which the next release will refuse. Move everything before `SourceStamper` "
+        "to a read.yml beside it; docs/migrating.md says how.",
+        definition["metadata"]["deployment"],
+    )
     connections = definition.get("connections") or []
     stampers = set(map(_owner, (definition.get("inputs") or {}).get("tenant_id", [])))
     walls = [edge for edge in connections if _owner(edge["receiver"]) in stampers]
@@ -94,8 +109,7 @@ def load_index(
         )
     keeping = _limited(definition, definition["components"].keys() - first.keys(), connections)
     keeping["inputs"]["documents"] = [walls[0]["receiver"]]
-    _set_data_dir(keeping, data_dir)
-    return _with_sections_aside(reading), _built(keeping)
+    return reading, keeping
 
 
 def _with_sections_aside(definition: dict[str, Any]) -> dict[str, Any]:
@@ -159,8 +173,13 @@ def pipeline_path(deployment: str, mode: str | Path) -> Path:
         if not mode.is_file():
             raise ConfigurationError(f"There is no pipeline file {mode}. Check the path.")
         return mode
-    if mode in {*known[deployment], "index"} and (path := _file(deployment, mode)) is not None:
-        return path
+    if mode in {*known[deployment], *INGESTING}:
+        if (path := _file(deployment, mode)) is not None:
+            return path
+        raise ConfigurationError(
+            f"The deployment `{deployment}` has no {mode}.yml, which it needs to ingest. Copy that of `embedded` into "
+            "its folder and adapt it."
+        )
     raise ConfigurationError(
         f"The deployment `{deployment}` has no mode `{mode}`. Known modes: {', '.join(known[deployment])}. "
         "Name one of these."

@@ -1,6 +1,6 @@
 """A loaded mode: what its file declares, what its graph shows, and how a question runs through it."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
 from shiguan.checking.definition import GRADER, WRITERS
@@ -75,7 +75,7 @@ class Mode:
             names.append("rewrite_method: decompose")  # nothing would answer the parts
         return names + [name for name in WRITING if name in given and not self.generator]
 
-    async def results(
+    def results(
         self,
         query: str,
         tenant_id: str,
@@ -85,7 +85,7 @@ class Mode:
         wanted: Collection[str],
         on_outputs: Callable[[str, dict[str, Any]], Any] | None = None,
         on_chunk: Callable[..., Any] | None = None,
-    ) -> Results:
+    ) -> Awaitable[Results]:
         """Run a question; `wanted` are the outputs, or stages, that are read afterwards."""
         values = {**options.for_components(), "query": checked_question(query), "tenant_id": tenant_id}
         for name in self._ignored(options):
@@ -97,4 +97,4 @@ class Mode:
             data.setdefault(self.generator, {}).update(writing)
         run.budget, run.reading = self._budget.within(options.budget or Budget()), self._reading
         stages = self._warning | {target.partition(".")[0] for target in wanted}
-        return await run_pipeline(self.pipeline, data, run, wanted=stages, on_outputs=on_outputs)
+        return run_pipeline(self.pipeline, data, run, wanted=stages, on_outputs=on_outputs)

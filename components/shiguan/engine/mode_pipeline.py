@@ -1,9 +1,10 @@
 """The pipeline of a mode, which takes its inputs by the names that its file declares."""
 
 from collections import UserDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import nullcontext
 from copy import deepcopy
+from itertools import repeat
 from typing import Any
 
 from haystack import Document
@@ -15,7 +16,7 @@ from shiguan.haystack_compat import ObservedPipeline
 from shiguan.llm.calls import run_to_end
 from shiguan.llm.run import current_run
 from shiguan.tenants import asked_by
-from shiguan.text.passages import SharedDocument
+from shiguan.text.passages import SharedDocument, changed
 
 
 class ModePipeline(ObservedPipeline):
@@ -142,16 +143,14 @@ def _copied(value: Any) -> Any:
     return _copied_otherwise(value)
 
 
-def _copied_all(values: Iterable[Any]) -> list[Any]:
+def _copied_all(values: Collection[Any]) -> list[Any]:
     """Copy values without a call for each: a question copies hundreds of documents and a thousand values."""
-    twins: list[Any] = []
-    for value in values:
-        kind = type(value)
-        if kind is SharedDocument:
-            twins.append(value.__deepcopy__({}))
-        else:
-            twins.append(value if kind in _UNCHANGING else _copied(value))
-    return twins
+    kinds = set(map(type, values))
+    if kinds == {SharedDocument}:
+        return changed(values, repeat({}))
+    if kinds <= _UNCHANGING:
+        return list(values)
+    return [value if type(value) in _UNCHANGING else _copied(value) for value in values]
 
 
 def _copied_otherwise(value: Any) -> Any:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from shiguan import __version__
 from shiguan.engine.library import Library, Progress
-from shiguan.engine.loading import mappings, pipeline_path, read_definition
+from shiguan.engine.loading import INGESTING, mappings, pipeline_path, read_definition
 from shiguan.errors import RefusedError
 from shiguan.evaluation.json_lines import file_hash, fingerprint
 from shiguan.llm.model_settings import DEFAULT_MODEL, is_endpoint_configured
@@ -54,12 +54,12 @@ def describe_configuration(
         # Host and port only: an address may carry a password.
         llm = {"model": os.environ.get("OPENAI_MODEL") or DEFAULT_MODEL, "host": address.netloc.rpartition("@")[2]}
     name = mode.stem if isinstance(mode, Path) else mode
-    return {**stamp(deployment, "index", mode), "mode": name, "llm": llm, "data": data, "options": options}
+    return {**stamp(deployment, *INGESTING, mode), "mode": name, "llm": llm, "data": data, "options": options}
 
 
 def corpus_stamp(files: list[Path], deployment: str) -> dict[str, Any]:
     """Describe everything that an ingested corpus depends on."""
-    return {"corpus": {file.name: file_hash(file) for file in files}, **stamp(deployment, "index")}
+    return {"corpus": {file.name: file_hash(file) for file in files}, **stamp(deployment, *INGESTING)}
 
 
 def ingest_corpus(files: list[Path], deployment: str, data_dir: Path, progress: Progress | None = None) -> list[str]:

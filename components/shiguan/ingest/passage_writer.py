@@ -37,28 +37,28 @@ class PassageWriter:
         self.parent_store = parent_store
         self.child_store = child_store
 
-    @component.output_types(children=list[Document], new=int, removed=int)
+    @component.output_types(files=list[dict[str, Any]], new=int, removed=int)
     def run(self, parents: list[Document], children: list[Document]) -> dict[str, Any]:
         """
         Write passages.
 
         :param parents: All parents of this run's files, stamped with `tenant_id` and `file_id`.
         :param children: All children of these.
-        :returns: `children` as given, for what needs them in the store; `new`, how many the store lacked; `removed`,
-            how many documents of older versions were deleted from both stores.
+        :returns: `files`, for `VectorWriter`: filters for what is now stored of this run's files; `new`, how many
+            children the store lacked; `removed`, how many documents of older versions were deleted from both stores.
         """
         self.parent_store.write_documents(parents, policy=DuplicatePolicy.OVERWRITE)
         by_id = {child.id: child for child in children}
         known = self.child_store.existing_ids(list(by_id))
         new = [child for name, child in by_id.items() if name not in known]
         self.child_store.write_documents(new, policy=DuplicatePolicy.OVERWRITE)
-        files = files_of(parents)
+        files = _files_of(parents)
         removed = _remove_others(self.child_store, files, by_id.keys())
         removed += _remove_others(self.parent_store, files, {parent.id for parent in parents})
-        return {"children": children, "new": len(new), "removed": removed}
+        return {"files": files, "new": len(new), "removed": removed}
 
 
-def files_of(documents: list[Document]) -> list[dict[str, Any]]:
+def _files_of(documents: list[Document]) -> list[dict[str, Any]]:
     """Return a filter for each tenant: all passages of the files that documents come from."""
     files = sorted({(document.meta["tenant_id"], document.meta.get("file_id", "")) for document in documents})
     return [

@@ -8,7 +8,6 @@ from haystack import Document, component
 from haystack.components.embedders.types import DocumentEmbedder
 
 from shiguan.errors import ModelMissingError
-from shiguan.ingest.passage_writer import files_of
 from shiguan.llm.calls import warm_up_generator
 from shiguan.serialization import Serializable
 from shiguan.tenants import all_of, where
@@ -26,10 +25,10 @@ class VectorWriter(Serializable):
     """
     Embeds the children that have no vector yet and writes their vectors, 256 at a time.
 
-    It comes last in the index pipeline: words are written and searchable, and the passages of older versions are gone,
-    before the first vector is made. The store, and not this run, decides what is to be embedded, so work that an
-    earlier run left undone is done too, and nothing is embedded twice. Each slice is safe once it is written: a killed
-    process loses only the current one.
+    It comes after `PassageWriter`, which alone sends what it takes: words are written and searchable, and the passages
+    of older versions are gone, before the first vector is made. The store, and not this run, decides what is to be
+    embedded, so work that an earlier run left undone is done too, and nothing is embedded twice. Each slice is safe
+    once it is written: a killed process loses only the current one.
 
     The embedder is loaded when there is something to embed. If its weights are not available, children stay without
     vectors and are found by their words, with a warning. If the store has vectors of another embedder, these are
@@ -50,16 +49,16 @@ class VectorWriter(Serializable):
         self.document_store = document_store
 
     @component.output_types(written=int, missing=int, warnings=list[str])
-    def run(self, children: list[Document], progress: Progress | None = None) -> dict[str, Any]:
+    def run(self, files: list[dict[str, Any]], progress: Progress | None = None) -> dict[str, Any]:
         """
         Make and write the vectors that this run's files lack.
 
-        :param children: What `PassageWriter` wrote or found written; only the files they come from count.
+        :param files: Filters for this run's files, from `PassageWriter`.
         :param progress: A function called with `"vectors"`, how many are done, and of how many. If it raises, the work
             ends after the slices that are done.
         :returns: `written`, how many vectors; `missing`, how many children of these files still have none; `warnings`.
         """
-        done = [self.complete(of_files, progress=progress) for of_files in files_of(children)]
+        done = [self.complete(of_files, progress=progress) for of_files in files]
         return {
             "written": sum(each["written"] for each in done),
             "missing": sum(each["missing"] for each in done),

@@ -1,6 +1,7 @@
 """Prefers passages of the time that a question asks about, and finds further ones."""
 
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Any
 
 from haystack import Document
@@ -36,23 +37,24 @@ def prefer_dates(
         return documents
     best = max((document.score or 0.0 for document in documents), default=0.0) or 1.0
     bonus = best * (_ALONE if asked.alone else _WITH_SUBJECT)
-    found = [
-        rescored(each, (each.score or 0.0) + bonus * _nearness(asked, times_in(each.meta), unseen=not asked.alone))
-        for each in documents
-    ]
+    gains = [bonus * near for near in _nearness(asked, documents, unseen=not asked.alone)]
+    found = rescored(documents, ((each.score or 0.0) + gain for each, gain in zip(documents, gains, strict=True)))
     if asked.alone:
         known = {document.id for document in documents}
         others = [document for document in _of_time(asked.times, store, filters) if document.id not in known]
-        exact = [other for other in others if _nearness(asked, times_in(other.meta)) == 1]
-        found += [rescored(other, bonus) for other in sorted(exact, key=_place)[:_MOST_ADDED]]
+        exact = [other for other, near in zip(others, _nearness(asked, others), strict=True) if near == 1]
+        found += rescored(sorted(exact, key=_place)[:_MOST_ADDED], repeat(bonus))
     return sorted(found, key=lambda document: (-(document.score or 0.0), *_place(document)))
 
 
-def _nearness(asked: AskedTimes, times: Sequence[When], *, unseen: bool = False) -> float:
-    """Return how near a passage's times are to those asked for; `unseen`: only those that its words do not state."""
-    pairs = ((wanted, time) for wanted in asked.times for time in times)
-    kept = ((a, b) for a, b in pairs if not unseen or b.how == "carried" or a.calendar != b.calendar)
-    return max((wanted.nearness(time) for wanted, time in kept), default=0.0)
+def _nearness(asked: AskedTimes, documents: Sequence[Document], *, unseen: bool = False) -> list[float]:
+    """Return how near passages' times are to those asked for; `unseen`: of times that their words do not state."""
+    found = []
+    for times in [times_in(document.meta) for document in documents]:
+        pairs = ((wanted, time) for wanted in asked.times for time in times)
+        kept = ((a, b) for a, b in pairs if not unseen or b.how == "carried" or a.calendar != b.calendar)
+        found.append(max((wanted.nearness(time) for wanted, time in kept), default=0.0))
+    return found
 
 
 def _place(document: Document) -> tuple[str, int, str]:

@@ -80,8 +80,8 @@ class LanguageBalancer:
         asked = read_question(query)
         if asked.language in weights:
             weights[asked.language] *= math.exp(-self._lacking(asked, filters) / _STEP)
-        pairs = zip(documents, languages, strict=True)
-        weighted = [rescored(each, (each.score or 0.0) * weights[language]) for each, language in pairs]
+        scores = [(each.score or 0.0) * weights[own] for each, own in zip(documents, languages, strict=True)]
+        weighted = rescored(documents, scores)
         weighted.sort(key=lambda document: (-(document.score or 0.0), document.id))
         return {
             "documents": prefer_dates(query, weighted, self.document_store, filters),

@@ -1,8 +1,9 @@
 """Passages on their way to a prompt: passed on without copies, compared, and cut where they do not fit."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
+from typing import Any, Self, TypeVar
 
 from haystack import Document
 
@@ -40,27 +41,35 @@ class SharedDocument(Document):
             super().__init__(**fields)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        twin.__dict__["meta"] = dict(self.meta)
-        return twin
-
-    @classmethod
-    def hit(cls, document_id: str, score: float, meta: dict[str, Any]) -> Self:
-        """Make a document without text in a tenth of the time that its dataclass takes: a question finds hundreds."""
-        made = object.__new__(cls)
-        made.__dict__.update(_EMPTY, id=document_id, score=score, meta=meta)
-        return made
+        return changed([self], [{}])[0]
 
 
 _EMPTY = vars(Document(id="empty"))
+AnyDocument = TypeVar("AnyDocument", bound=Document)
 
 
-def rescored(document: Document, score: float, **meta: Any) -> Document:
-    """Copy a document with another score and more meta, ten times as fast as `dataclasses.replace`."""
-    twin = object.__new__(type(document))
-    twin.__dict__.update(document.__dict__, score=score, meta=document.meta | meta)
-    return twin
+def without_text(rows: Iterable[tuple[str, float, dict[str, Any]]]) -> list[Document]:
+    """Make documents of ids, scores and meta, without text."""
+    return changed(repeat(_HIT), ({"id": name, "score": score, "meta": meta} for name, score, meta in rows))
+
+
+def rescored(documents: Iterable[Document], scores: Iterable[float]) -> list[Document]:
+    """Copy documents with other scores."""
+    return changed(documents, ({"score": score} for score in scores))
+
+
+def changed(documents: Iterable[AnyDocument], changes: Iterable[dict[str, Any]]) -> list[AnyDocument]:
+    """Copy documents, each with its own meta, ten times as fast as `dataclasses.replace`: a question has hundreds."""
+    twins = []
+    for change, document in zip(changes, documents, strict=False):
+        twin = object.__new__(type(document))
+        twin.__dict__.update(document.__dict__, **change)
+        twin.__dict__["meta"] = dict(twin.meta)
+        twins.append(twin)
+    return twins
+
+
+_HIT = SharedDocument(id="hit")
 
 
 def similarity(first: frozenset[tuple[str, ...]], second: frozenset[tuple[str, ...]]) -> float:

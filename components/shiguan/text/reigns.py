@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
+from typing import NamedTuple
 
 from shiguan.text.languages import HAN, fold_han
 
@@ -33,63 +33,64 @@ class Reign:
         return year if self.first <= year <= self.last else None
 
 
+class _Tables(NamedTuple):
+    reigns: Mapping[str, tuple[Reign, ...]]
+    eras: frozenset[str]
+    dynasties: Mapping[str, frozenset[str]]
+    dynasty_before: re.Pattern[str]
+    dynasty_within: re.Pattern[str]
+    years: Mapping[int, str]
+
+
 @cache
-def _sections() -> Mapping[str, list[str]]:
+def _tables() -> _Tables:
     sections: dict[str, list[str]] = {}
     for line in _FILE.read_text(encoding="utf-8").splitlines():
         if line.startswith("["):
             sections[line.strip("[]")] = own = []
         elif not line.startswith("#"):
             own.append(line)
-    return MappingProxyType(sections)
+    states = {line.split(" ")[0] for line in sections["states"]}
+    reigns: dict[str, set[Reign]] = defaultdict(set)
+    for line in (*sections["eras"], *sections["rulers"]):
+        names, dynasty, first, last = line.split(" ")
+        for name in names.split(","):
+            reigns[fold_han(name)].add(Reign(name, dynasty, int(first), int(last), dynasty not in states))
+    dynasties: dict[str, set[str]] = defaultdict(set)
+    for line in (*sections["dynasties"], *sections["states"]):
+        for name in line.split(" "):
+            dynasties[fold_han(name)].add(line.split(" ")[0])
+    any_dynasty = "|".join(sorted(dynasties, key=len, reverse=True))
+    of_book = r"(?:本?纪[一二三四五六七八九十]{0,3}|书|史|朝|国)[·\s:：]*"
+    return _Tables(
+        {name: tuple(sorted(own, key=lambda reign: (reign.first, -reign.last))) for name, own in reigns.items()},
+        frozenset(fold_han(line.split(" ")[0]) for line in sections["eras"]),
+        {name: frozenset(own) for name, own in dynasties.items()},
+        re.compile(rf"(?:(?:大|伪)?({any_dynasty})(?:{of_book})?)$"),
+        re.compile(rf"(?:{any_dynasty})(?=本?纪|书|史|朝|代|高祖|太祖|太宗)"),
+        {int(line.split(" ", 1)[0]): line for line in sections["months"]},
+    )
 
 
-@cache
 def reigns() -> Mapping[str, tuple[Reign, ...]]:
     """Return the reigns by name in folded characters, the earliest first; a ruler has one for each title."""
-    found: dict[str, set[Reign]] = defaultdict(set)
-    states = {line.split(" ")[0] for line in _sections()["states"]}
-    for section in ("eras", "rulers"):
-        for line in _sections()[section]:
-            names, dynasty, first, last = line.split(" ")
-            for name in names.split(","):
-                found[fold_han(name)].add(Reign(name, dynasty, int(first), int(last), dynasty not in states))
-    return {name: tuple(sorted(own, key=lambda reign: (reign.first, -reign.last))) for name, own in found.items()}
+    return _tables().reigns
 
 
-@cache
 def eras() -> frozenset[str]:
     """Return the names of eras in folded characters; other names of reigns are titles of rulers, such as 文帝."""
-    return frozenset(fold_han(line.split(" ")[0]) for line in _sections()["eras"])
-
-
-@cache
-def _dynasties() -> Mapping[str, frozenset[str]]:
-    found: dict[str, set[str]] = defaultdict(set)
-    for line in (*_sections()["dynasties"], *_sections()["states"]):
-        own, *aliases = line.split(" ")
-        for name in (own, *aliases):
-            found[fold_han(name)].add(own)
-    return {name: frozenset(own) for name, own in found.items()}
-
-
-@cache
-def _dynasty_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    names = "|".join(sorted(_dynasties(), key=len, reverse=True))
-    before = re.compile(rf"(?:(?:大|伪)?({names})(?:(?:本?纪[一二三四五六七八九十]{{0,3}}|书|史|朝|国)[·\s:：]*)?)$")
-    within = re.compile(rf"(?:{names})(?=本?纪|书|史|朝|代|高祖|太祖|太宗)")
-    return before, within
+    return _tables().eras
 
 
 def dynasty_before(text: str) -> tuple[frozenset[str], int]:
     """Return the dynasty that a text in folded characters ends with, `齐纪` or `唐`, and where it begins."""
-    found = _dynasty_patterns()[0].search(text, max(0, len(text) - 12))
-    return (_dynasties()[found[1]], found.start()) if found else (frozenset(), len(text))
+    found = _tables().dynasty_before.search(text, max(0, len(text) - 12))
+    return (_tables().dynasties[found[1]], found.start()) if found else (frozenset(), len(text))
 
 
 def dynasties_named(text: str) -> frozenset[str]:
     """Return the dynasties that a text in folded characters names as such: 齐纪, 唐朝, 《宋史》."""
-    return frozenset().union(*(_dynasties()[found] for found in _dynasty_patterns()[1].findall(text)))
+    return frozenset().union(*(_tables().dynasties[found] for found in _tables().dynasty_within.findall(text)))
 
 
 # Characters of temple names and of posthumous names, by which a title before an era is told from other words.
@@ -110,7 +111,7 @@ def title_before(text: str) -> str:
     found = _TITLE.search(text, max(0, len(text) - _LONGEST_TITLE))
     title = found[0] if found else ""
     # 齐东昏侯: the dynasty is not a part of the title, unless nothing else is.
-    own = max((len(name) for name in _dynasties() if title.startswith(name)), default=0)
+    own = max((len(name) for name in _tables().dynasties if title.startswith(name)), default=0)
     return title[own:] if found and found["lord"] and len(title) > own + 1 else title
 
 
@@ -131,20 +132,16 @@ class Month:
     days: int
 
 
-@cache
-def _years() -> Mapping[int, str]:
-    return {int(line.split(" ", 1)[0]): line for line in _sections()["months"]}
-
-
 def months_of(year: int) -> tuple[Month, ...]:
     """Return the months of a year in order; none for a year that is not in the tables, before 246 BC."""
     return tuple(_months(year))
 
 
 def _months(year: int) -> Iterator[Month]:
-    if year not in _years():
+    years = _tables().years
+    if year not in years:
         return
-    _, day, bits, order, *_ = f"{_years()[year]} ".split(" ")
+    _, day, bits, order, *_ = f"{years[year]} ".split(" ")
     usual = "123456789abc"
     if order.isdecimal() and len(order) < 3:
         order = f"{usual[: int(order)]}+{usual[int(order) :]}"

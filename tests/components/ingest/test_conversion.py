@@ -9,7 +9,7 @@ from haystack.dataclasses import ByteStream
 from tests.doubles.pdf_builder import build_pdf
 
 from shiguan import limited_process
-from shiguan.engine.loading import load_index
+from shiguan.engine.loading import load_ingest
 from shiguan.ingest import conversion
 
 CIRCLE = b"<html><body><p>x</p>" + b"<b><p>" * 120_000
@@ -17,8 +17,8 @@ HONEST = "In 755 An Lushan rebelled at Fanyang."
 
 
 @pytest.fixture(scope="module")
-def reading(tmp_path_factory):
-    definition, _ = load_index("embedded", "index", data_dir=tmp_path_factory.mktemp("library"))
+def reading():
+    definition, _ = load_ingest("embedded", outputs=["parents"])
     return conversion.Conversion(definition)
 
 
@@ -97,11 +97,11 @@ def test_a_plain_script_may_ingest_and_its_end_ends_what_it_started(tmp_path):
     script.write_text(
         "import os\n"
         "from haystack.dataclasses import ByteStream\n"
-        "from shiguan.engine.loading import load_index\n"
+        "from shiguan.engine.loading import load_ingest\n"
         "from shiguan.ingest.conversion import Conversion\n"
         "from shiguan.limited_process import _process\n"
         "print('begun', flush=True)\n"
-        f"reading = Conversion(load_index('embedded', 'index', data_dir={str(tmp_path)!r})[0])\n"
+        "reading = Conversion(load_ingest('embedded', outputs=['parents'])[0])\n"
         "print(_process().submit(os.getpid).result(), flush=True)\n"
         "page = b'<html><body>' + b'<b><p>' * 2_000_000\n"
         "reading.convert(ByteStream(page, meta={'file_name': 'a.html'}), lambda: print('reading', flush=True))\n"

@@ -15,7 +15,7 @@ from haystack.dataclasses import ByteStream
 from tests.doubles.docx_builder import DocxBuilder, paragraph, run, table
 from tests.doubles.epub_builder import EpubBuilder, chapter
 
-from shiguan.engine.loading import load_index
+from shiguan.engine.loading import load_ingest
 from shiguan.ingest import conversion
 
 MOST_LOST = 0.01
@@ -88,8 +88,8 @@ FILES = sorted(
 
 
 @pytest.fixture(scope="module")
-def reading(tmp_path_factory):
-    definition, _ = load_index("embedded", "index", data_dir=tmp_path_factory.mktemp("library"))
+def reading():
+    definition, _ = load_ingest("embedded", outputs=["parents"])
     return conversion.Conversion(definition)
 
 

@@ -3,6 +3,7 @@ from haystack import Document
 
 from shiguan.ingest.passage_writer import PassageWriter
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
+from shiguan.tenants import of_tenant, where
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def test_what_the_files_of_this_run_no_longer_produce_goes_and_the_rest_stays(st
     children.write_documents([stored("c1"), stored("c2"), stored("c3"), stored("d", file="g"), stored("e", tenant="u")])
     given = [stored("c1"), stored("c4"), stored("c4")]
     result = PassageWriter(parents, child_store=children).run([stored("p1"), stored("p3")], given)
-    assert result == {"children": given, "new": 1, "removed": 3}
+    assert result == {"files": [of_tenant("t", where("meta.file_id", "in", ["f"]))], "new": 1, "removed": 3}
     assert ids(parents) == {"p1", "p3", "q", "r"}
     assert ids(children) == {"c1", "c4", "d", "e"}
 
@@ -35,7 +36,7 @@ def test_a_run_that_produced_nothing_changes_nothing(stores):
     parents, children = stores
     parents.write_documents([stored("p")])
     children.write_documents([stored("c")])
-    assert PassageWriter(parents, child_store=children).run([], []) == {"children": [], "new": 0, "removed": 0}
+    assert PassageWriter(parents, child_store=children).run([], []) == {"files": [], "new": 0, "removed": 0}
     assert (ids(parents), ids(children)) == ({"p"}, {"c"})
 
 

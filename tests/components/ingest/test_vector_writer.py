@@ -8,6 +8,7 @@ from shiguan.ingest import vector_writer
 from shiguan.ingest.vector_writer import VectorWriter
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.stores.embedded.shards import close_all_shards
+from shiguan.tenants import of_tenant, where
 
 
 class CountingEmbedder:
@@ -39,7 +40,7 @@ def child(name, tenant="t", file="file-1", length=5):
 
 
 def of_files(*files):
-    return [child("any", tenant, file) for tenant, file in files]
+    return [of_tenant(tenant, where("meta.file_id", "in", [file])) for tenant, file in files]
 
 
 def test_only_what_lacks_a_vector_is_embedded_and_only_of_this_runs_files(store):

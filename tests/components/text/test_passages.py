@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shiguan.reading.text import read_text
-from shiguan.text.passages import SharedDocument, cut_span, similarity, window_spans, with_gaps
+from shiguan.text.passages import SharedDocument, cut_span, similarity, window_spans, with_gaps, without_text
 
 TEXT = "One two. Three four. Five six. Seven eight. Nine ten."
 
@@ -107,7 +107,7 @@ def test_texts_without_terms_compare_by_their_characters():
 
 
 def test_a_joiner_changes_the_score_of_a_document_without_text_and_of_one_with_it():
-    hit = SharedDocument.hit("a", 1.0, {"parent_id": "b"})
+    [hit] = without_text([("a", 1.0, {"parent_id": "b"})])
     assert replace(hit, score=2.0) == SharedDocument(id="a", score=2.0, meta={"parent_id": "b"})
     assert type(replace(hit, score=2.0)) is SharedDocument
     read = SharedDocument(content="x", meta={"parent_id": "b"})

@@ -96,7 +96,8 @@ def ingest(data_dir, last_step, files):
     elif files == ["copy"]:
         copy(data_dir, embedder)
     elif files:
-        pipeline.run({"source_inspector": {"sources": files}, "stamper": {"tenant_id": "t"}})
+        read = load_pipeline("embedded", "read").run({"sources": files})
+        pipeline.run({"documents": read["joiner"]["documents"], "tenant_id": "t"})
     else:
         writer = pipeline.get_component("vector_writer")
         writer.document_store = writer.document_store.unscoped()
@@ -138,7 +139,8 @@ def main(arguments):
         else:
             runs[-1].append(argument)
     # Imports everything once, before the forks; no store is opened by this.
-    load_pipeline("embedded", "index", data_dir="nowhere")
+    for mode in ("read", "index"):
+        load_pipeline("embedded", mode, data_dir="nowhere")
     for data_dir, last_step, *files in runs:
         process = os.fork()
         if process == 0:

@@ -10,7 +10,8 @@ from haystack.core.errors import PipelineRuntimeError
 from shiguan.engine.loading import load_pipeline
 from shiguan.ingest import vector_writer
 
-STAGES = {"source_inspector", "epub_converter", "jsonl_converter", "splitter", "passage_writer", "vector_writer"}
+READING = {"source_inspector", "epub_converter", "jsonl_converter", "joiner"}
+STAGES = {"splitter", "passage_writer", "vector_writer"}
 
 
 @component
@@ -27,24 +28,21 @@ class CountingEmbedder:
 
 
 class Index:
-    """The index pipeline on a folder of its own, with an embedder that counts."""
+    """Both pipelines on a folder of its own, with an embedder that counts."""
 
     def __init__(self, data_dir):
+        self.reading = load_pipeline("embedded", "read")
         self.pipeline = load_pipeline("embedded", "index", data_dir=data_dir)
         self.embedder = CountingEmbedder()
         self.pipeline.get_component("vector_writer").document_embedder = self.embedder
         writer = self.pipeline.get_component("passage_writer")
         self.parents, self.children = writer.parent_store.unscoped(), writer.child_store.unscoped()
 
-    def data(self, paths, tenant_id="t", **extra):
-        return {
-            "source_inspector": {"sources": list(paths)},
-            "stamper": {"tenant_id": tenant_id},
-            "vector_writer": extra,
-        }
-
-    def run(self, *paths, **parameters):
-        return self.pipeline.run(self.data(paths, **parameters), include_outputs_from=STAGES)
+    def run(self, *paths, **given):
+        read = self.reading.run({"sources": list(paths)}, include_outputs_from=READING)
+        documents = read.get("joiner", {}).get("documents", [])
+        given = {"documents": documents, "tenant_id": "t", **given}
+        return {**read, **self.pipeline.run(given, include_outputs_from=STAGES)}
 
     def everything(self):
         return [
@@ -104,7 +102,9 @@ def test_every_kind_of_file_goes_in_with_its_place_and_its_meta(index, books):
 
 
 async def test_the_pipeline_runs_in_an_event_loop(index, books):
-    result = await index.pipeline.run_async(index.data(one_of_each(books)), include_outputs_from=STAGES)
+    read = await index.reading.run_async({"sources": one_of_each(books)})
+    given = {"documents": read["joiner"]["documents"], "tenant_id": "t"}
+    result = await index.pipeline.run_async(given, include_outputs_from=STAGES)
     assert result["passage_writer"]["new"] == 6
     assert index.parents.count_documents() == 6
 

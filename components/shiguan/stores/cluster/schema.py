@@ -8,7 +8,7 @@ from unicodedata import normalize
 
 from shiguan.errors import RefusedError
 from shiguan.stores import BM25_B, BM25_K1
-from shiguan.tenants import all_of, check_condition, where
+from shiguan.tenants import all_of, check_conditions, where
 from shiguan.text.terms import LONGEST_WORD, MARKS, STOP_WORDS, UNSPACED, fold_accents, fold_text
 
 KEYWORD_FIELDS = ("tenant_id", "source_id", "file_id", "parent_id", "source", "record_id", "title", "language", "kind")
@@ -145,11 +145,13 @@ def servable(filters: dict[str, Any] | None, keyword_fields: Collection[str] = (
     at all, and a field without `meta.` as another field; Elasticsearch finds nothing under a field that it has no
     index for, so that `!=` finds everything. What can be written otherwise is; the rest is refused by name.
     """
-    return _servable(filters, {*KEYWORD_FIELDS, *keyword_fields}) if filters else {}
+    if not filters:
+        return {}
+    check_conditions(filters)
+    return _servable(filters, {*KEYWORD_FIELDS, *keyword_fields})
 
 
 def _servable(condition: Any, keywords: set[str]) -> dict[str, Any]:
-    check_condition(condition)
     if "field" in condition:
         return _comparison(condition, keywords)
     operator, conditions = condition["operator"], condition["conditions"]

@@ -10,7 +10,7 @@ from qdrant_edge import FieldCondition, Filter, HasIdCondition, IsEmptyCondition
 
 from shiguan.errors import RefusedError
 from shiguan.stores.embedded.points import meta_path, point_id
-from shiguan.tenants import check_condition
+from shiguan.tenants import check_conditions
 
 # Up to here a whole number and its double are the same; beyond it the engine would compare rounded values.
 _EXACT_NUMBERS = 2**53
@@ -28,16 +28,16 @@ def translate(filters: dict[str, Any] | None) -> Filter | None:
     """
     if not filters:
         return None
+    try:
+        check_conditions(filters)
+    except RefusedError as error:
+        raise FilterError(str(error)) from error
     found = _condition(filters)
     return found if isinstance(found, Filter) else Filter(must=[found])
 
 
 def _condition(condition: Any) -> Any:
     # Every filter inside another one is asked for each vector that is compared, so none stands there without need.
-    try:
-        check_condition(condition)
-    except RefusedError as error:
-        raise FilterError(str(error)) from error
     if "field" in condition:
         return _comparison(condition)
     operator = condition["operator"]

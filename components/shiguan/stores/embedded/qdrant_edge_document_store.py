@@ -139,7 +139,8 @@ class QdrantEdgeDocumentStore(TenantGuarded, PipelineStore):
 
     @property
     def _shard(self) -> Shard:
-        return cast("Shard", self._open())
+        """The engine, in a method that is `shared`, which opened it."""
+        return cast("Shard", self._opened)
 
     @classmethod
     def _answer(

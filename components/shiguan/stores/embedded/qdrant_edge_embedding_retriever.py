@@ -7,7 +7,7 @@ from haystack.dataclasses import Document
 
 from shiguan.stores.embedded.qdrant_edge_bm25_retriever import EdgeRetriever, best_first
 from shiguan.stores.embedded.score_scale import LEAST_DEVIATION_OF_COSINES, scaled
-from shiguan.text.passages import ALL_EMBEDDED, rescored
+from shiguan.text.passages import ALL_EMBEDDED
 
 
 @component
@@ -48,5 +48,5 @@ class QdrantEdgeEmbeddingRetriever(EdgeRetriever):
             documents = best_first(scaled(documents, LEAST_DEVIATION_OF_COSINES))
         warnings = store.vector_warnings(filters)
         if documents and not warnings:
-            documents[0] = rescored(documents[0], documents[0].score or 0.0, **{ALL_EMBEDDED: True})
+            documents[0].meta[ALL_EMBEDDED] = True
         return {"documents": documents, "warnings": warnings}

@@ -27,7 +27,7 @@ from shiguan.stores import HIT_FIELDS
 from shiguan.stores.embedded import points
 from shiguan.stores.embedded.filters import translate
 from shiguan.tenants import all_of, tenant_condition, where
-from shiguan.text.passages import SharedDocument
+from shiguan.text.passages import without_text
 from shiguan.text.terms import term_index
 
 _PAGE = 1000
@@ -196,7 +196,7 @@ def _search(
         limit = min(4 * limit, top_k + _MOST_TIES)
     rows = [(hit.score, hit.payload) for hit in hits]
     rows.sort(key=lambda row: (-row[0], row[1][points.ID]))
-    return [SharedDocument.hit(one[points.ID], score, one.get(points.META) or {}) for score, one in rows[:top_k]]
+    return without_text((one[points.ID], score, one.get(points.META) or {}) for score, one in rows[:top_k])
 
 
 def pages(edge: EdgeShard, condition: Filter | None, with_payload: Any, with_vector: Any = False) -> Iterator[Any]:

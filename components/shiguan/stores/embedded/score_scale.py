@@ -55,9 +55,11 @@ def scaled(documents: Sequence[Document], least_deviation: float = 0.0) -> list[
         first, second = best_two.get(passage, (0.0, 0.0))
         if score > second:
             best_two[passage] = (score, first) if score > first else (first, score)
-    found = []
-    for document, passage, score in zip(documents, passages, scores, strict=True):
+    for at, passage in enumerate(passages):
         first, second = best_two.get(passage, (0.0, 0.0))
-        other = second if score == first else first  # the best other child of the same passage
-        found.append(rescored(document, score + _SECOND_MATCH * min(other, score), **{RAW_SCORE: document.score}))
+        other = second if scores[at] == first else first  # the best other child of the same passage
+        scores[at] += _SECOND_MATCH * min(other, scores[at])
+    found = rescored(documents, scores)
+    for twin, document in zip(found, documents, strict=True):
+        twin.meta[RAW_SCORE] = document.score
     return found
