@@ -19,7 +19,9 @@ from shiguan.llm.model_settings import DEFAULT_MODEL, is_endpoint_configured
 from shiguan.resources import read_texts
 
 _QUESTION = "When did An Lushan rise?"
-_INPUTS = {"predicted_answers": list[str], "contexts": list[list[str]], "references": list[str]}
+_INPUTS: dict[str, Any] = {
+    "questions": list[str], "predicted_answers": list[str], "contexts": list[list[str]], "references": list[str],
+}  # fmt: skip
 _tasks = partial(read_texts, "answer_judge")
 
 
@@ -48,7 +50,7 @@ class AnswerJudge:
         settings: dict[str, Any] = {"chat_generator": generator, "raise_on_failure": False}
         self._evaluators: dict[str, LLMEvaluator] = {"faithfulness": FaithfulnessEvaluator(**settings)}
         for name, task in _tasks().items():
-            inputs = [("questions", list[str]), *((judged, _INPUTS[judged]) for judged in task["judged"])]
+            inputs = [(judged, _INPUTS[judged]) for judged in ("questions", *task["judged"])]
             examples = [{"inputs": {"questions": _QUESTION, **task["judged"]}, "outputs": task["reply"]}]
             self._evaluators[name] = LLMEvaluator(task["task"], inputs, [*task["reply"]], examples, **settings)
 
