@@ -22,6 +22,7 @@ from typing import Any
 
 import yaml
 from bench.quality.book_questions import ACROSS, BookQuestion, contains_quote, read_book_questions
+from bench.quality.differences import compare_metric
 from bench.quality.groundedness import ROOT, Row, auroc, read
 from bench.quality.retrieval_bars import DATA
 from bench.quality.swaps import swaps
@@ -33,7 +34,6 @@ from haystack.document_stores.in_memory import InMemoryDocumentStore
 from shiguan.claims.checker import checker_of
 from shiguan.claims.nearness import ClaimMatcher
 from shiguan.engine.runner import Runner
-from shiguan.evaluation.metrics import compare_metric
 from shiguan.evaluation.provenance import TENANT
 from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
 from shiguan.ingest.parent_child_splitter import ParentChildSplitter

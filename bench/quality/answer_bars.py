@@ -36,13 +36,14 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 from bench.quality.answer_bench import Bench, Observation, in_half
 from bench.quality.book_questions import ACROSS, FOLLOW_UPS, OWN
+from bench.quality.differences import Difference, compare_metric
 from bench.quality.retrieval_bars import BOOKS, DATA, is_missing
 
 from shiguan.conversations import Turn
 from shiguan.engine.conversations import ConversationKeeper
 from shiguan.engine.runner import Runner
 from shiguan.evaluation.json_lines import read_json_lines
-from shiguan.evaluation.metrics import Difference, Estimate, compare_metric, estimate_mean
+from shiguan.evaluation.metrics import Estimate, estimate_mean
 from shiguan.evaluation.provenance import TENANT
 from shiguan.evaluation.questions import read_retrieval_set
 from shiguan.evaluation.scoring import judged as judged_by

@@ -14,8 +14,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from bench.quality.differences import Difference, compare_metric
+
 from shiguan.errors import RefusedError
-from shiguan.evaluation.metrics import Difference, compare_metric, metric
+from shiguan.evaluation.metrics import metric
 from shiguan.evaluation.report import SHOWN, subtitle_of, title_of, worst, write_report
 from shiguan.evaluation.results import Results, read_results
 from shiguan.evaluation.tables import Report, Section, Table, print_report

@@ -33,6 +33,7 @@ os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 
 from bench.quality.book_questions import BOOK_FILES, read_book_questions
+from bench.quality.differences import Difference, compare_metric
 from bench.quality.quality_cuts import CUTS, DEFAULT_CUT, library_of
 from bench.quality.quality_orders import Order, only, reciprocal_rank, weighted_sum
 from haystack import Document
@@ -40,7 +41,6 @@ from haystack import Document
 from shiguan.context.context_builder import ContextBuilder
 from shiguan.engine.loading import load_pipeline
 from shiguan.evaluation.json_lines import read_json_lines
-from shiguan.evaluation.metrics import Difference, compare_metric
 from shiguan.evaluation.provenance import TENANT
 from shiguan.evaluation.questions import Question, read_golden_set, read_retrieval_set
 from shiguan.evaluation.questions import Question as GoldenQuestion

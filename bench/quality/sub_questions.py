@@ -29,13 +29,13 @@ from pathlib import Path
 from typing import Any
 
 from bench.quality.answer_bench import Bench
+from bench.quality.differences import compare_metric
 from bench.quality.retrieval_bars import DATA, is_missing
 from haystack import Document, component
 from haystack.dataclasses import ChatMessage
 
 from shiguan.engine.runner import Runner
 from shiguan.evaluation.json_lines import read_json_lines
-from shiguan.evaluation.metrics import compare_metric
 from shiguan.evaluation.provenance import TENANT
 from shiguan.evaluation.questions import Question, read_retrieval_set
 from shiguan.evaluation.scoring import judged, recall

@@ -182,10 +182,8 @@ class _Research:
 
     def ended(self, why: str) -> dict[str, Any]:
         """Return the outcome in place of a reply: nothing was found, or a sentence that says what went wrong."""
-        passages = tuple(self.passages)
-        if why == "nothing_found":
-            return self._outputs(outcome=Outcome("not_found", why, documents=passages, meta=self.marks))
-        return self._outputs(outcome=Outcome("refused", why, (sentence(why, self.language),), passages, self.marks))
+        kind, texts = ("not_found", ()) if why == "nothing_found" else ("refused", (sentence(why, self.language),))
+        return self._outputs(outcome=Outcome(kind, why, texts, tuple(self.passages), self.marks))
 
     def _outputs(self, **outputs: Any) -> dict[str, Any]:
         return {**outputs, "steps": self.steps, "warnings": [*self.agent._counter.warnings, *self.warnings]}

@@ -4,6 +4,7 @@ import math
 import os
 import random
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,35 +16,13 @@ from shiguan.evaluation.json_lines import write_json_lines
 from shiguan.evaluation.questions import Question
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.model_settings import DEFAULT_MODEL, is_endpoint_configured
+from shiguan.resources import read_texts
 
 _QUESTION = "When did An Lushan rise?"
-_CONTEXTS = ["He rose in 755.", "Tea is brewed at 80 degrees."]
-# Of each metric the task, what is judged beside the question, the key of the reply, and an example.
-_TASKS: dict[str, tuple[str, list[tuple[str, Any]], str, dict[str, Any], Any]] = {
-    "answer_relevancy": (
-        "Judge how far an answer addresses its question: 1 if all of it does and nothing that was asked is missing, 0 "
-        "if it evades the question or talks of something else, or a number between. Whether it is true does not count.",
-        [("predicted_answers", list[str])],
-        "score",
-        {"predicted_answers": "He rose in 755."},
-        1.0,
-    ),
-    "judged_context_precision": (
-        "Judge of each context, in order, whether it is of use for the right answer to the question: 1 or 0.",
-        [("contexts", list[list[str]]), ("references", list[str])],
-        "context_scores",
-        {"contexts": _CONTEXTS, "references": "755"},
-        [1, 0],
-    ),
-    "judged_context_recall": (
-        "Take the right answer to the question apart into statements, and judge of each whether the contexts support "
-        "it: 1 or 0.",
-        [("contexts", list[list[str]]), ("references", list[str])],
-        "reference_scores",
-        {"contexts": _CONTEXTS, "references": "In 755, at Fanyang."},
-        [1, 0],
-    ),
-}
+_INPUTS: dict[str, Any] = {
+    "questions": list[str], "predicted_answers": list[str], "contexts": list[list[str]], "references": list[str],
+}  # fmt: skip
+_tasks = partial(read_texts, "answer_judge")
 
 
 class AnswerJudge:
@@ -70,10 +49,10 @@ class AnswerJudge:
         generator = ConfiguredChatGenerator(self.model, timeout=120.0, max_retries=1, generation_kwargs=in_json)
         settings: dict[str, Any] = {"chat_generator": generator, "raise_on_failure": False}
         self._evaluators: dict[str, LLMEvaluator] = {"faithfulness": FaithfulnessEvaluator(**settings)}
-        for name, (task, judged, key, given, reply) in _TASKS.items():
-            inputs = [("questions", list[str]), *judged]
-            examples = [{"inputs": {"questions": _QUESTION, **given}, "outputs": {key: reply}}]
-            self._evaluators[name] = LLMEvaluator(task, inputs, [key], examples, **settings)
+        for name, task in _tasks().items():
+            inputs = [(judged, _INPUTS[judged]) for judged in ("questions", *task["judged"])]
+            examples = [{"inputs": {"questions": _QUESTION, **task["judged"]}, "outputs": task["reply"]}]
+            self._evaluators[name] = LLMEvaluator(task["task"], inputs, [*task["reply"]], examples, **settings)
 
     def judge(
         self, questions: list[Question], records: dict[str, dict[str, Any]]
@@ -131,7 +110,7 @@ def write_review(
 
 def judgement(name: str, result: Mapping[str, Any] | None) -> float | None:
     """Read the value of a metric from a judge's reply, 0 to 1; None if it has none."""
-    key = _TASKS[name][2] if name in _TASKS else "statement_scores"
+    (key,) = _tasks()[name]["reply"] if name in _tasks() else ("statement_scores",)
     given: Any = (result or {}).get(key)
     values: list[Any] = given if isinstance(given, list) else [given]
     if not values or not all(isinstance(one, int | float) and math.isfinite(one) for one in values):

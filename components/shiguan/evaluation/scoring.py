@@ -12,7 +12,6 @@ from typing import Any
 from haystack import Document
 from haystack.components.evaluators import DocumentMRREvaluator, DocumentNDCGEvaluator, DocumentRecallEvaluator
 
-from shiguan.errors import RefusedError
 from shiguan.evaluation.answer_metrics import is_right, score_answer
 from shiguan.evaluation.questions import Question
 from shiguan.evaluation.results import QuestionResult
@@ -77,9 +76,7 @@ def score_records(kind: str, questions: Iterable[Question], records: dict[str, d
     """Score the records of `MeasuredMode.ask`: a result per question, in order."""
     results = []
     for question in questions:
-        record = records.get(question.id)
-        if record is None:
-            raise RefusedError(f"The question `{question.id}` was never asked. Run the same command again to continue.")
+        record = records[question.id]
         metrics: dict[str, float] = {}
         details: dict[str, Any] = {"question": question.text}
         if kind != "answers" and question.grades:

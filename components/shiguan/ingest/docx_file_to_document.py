@@ -19,6 +19,7 @@ from shiguan.text.works import work_of
 
 _DAMAGED = "Open it in a word processor and save it again"
 _MOST_BYTES = 256 * 1024 * 1024
+# The part that holds the text; some programs number it.
 _MAIN = re.compile(r"word/document\d*\.xml", re.IGNORECASE)
 _NOTES = {kind: re.compile(rf"word/{kind}s\d*\.xml", re.IGNORECASE) for kind in ("footnote", "endnote")}
 _STYLES = re.compile(r"word/styles\d*\.xml", re.IGNORECASE)
@@ -64,7 +65,7 @@ class DocxFileToDocument(Converter):
 
     def _read(self, source: ByteStream, name: str, reports: Reports) -> list[Document]:
         archive = SafeArchive(source.data, source=name)
-        if (main := find_main_part(archive)) is None:
+        if (main := next(filter(_MAIN.fullmatch, archive.names), None)) is None:
             raise SourceError(name, "it is a zip archive, but not a DOCX", "Save it as DOCX in a word processor")
         reader = _DocxReader(archive)
         try:
@@ -75,11 +76,6 @@ class DocxFileToDocument(Converter):
         reports.warnings.extend(reader.warnings(left_out))
         meta = reader.properties() | ({"left_out": left_out} if left_out else {})
         return page_documents(page, source, name, reports, meta)
-
-
-def find_main_part(archive: SafeArchive) -> str | None:
-    """Return the name of the part that holds the text; some programs number it."""
-    return next(filter(_MAIN.fullmatch, archive.names), None)
 
 
 class _Style(NamedTuple):

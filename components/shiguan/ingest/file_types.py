@@ -90,16 +90,13 @@ class Converter:
                 with opened(source, name) as file:
                     stream = ByteStream(file.read(), meta=own | ({"file_path": path} if path else {}))
                 documents += self._read(stream, name, reports)
-                continue
-            except SourceError as error:
-                fault = error
             except MemoryError:
                 raise
             except Exception as error:
-                cause = f"it could not be read ({type(error).__name__})"
-                fault = SourceError(name, cause, "Check the file, and report the fault")
-            logger.warning("Skipped {source}: {cause}", source=name, cause=fault.cause)
-            reports.skipped.append(fault.record)
+                unforeseen = f"it could not be read ({type(error).__name__})", "Check the file, and report the fault"
+                fault = error if isinstance(error, SourceError) else SourceError(name, *unforeseen)
+                logger.warning("Skipped {source}: {cause}", source=name, cause=fault.cause)
+                reports.skipped.append(fault.record)
         return {"documents": documents, **reports._asdict()}
 
     def _read(self, source: ByteStream, name: str, reports: Reports) -> list[Document]:

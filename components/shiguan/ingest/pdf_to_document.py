@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import pypdfium2
 import pypdfium2.raw as pdfium
@@ -45,14 +46,11 @@ class PDFToDocument(Converter):
     """
 
     def _read(self, source: ByteStream, name: str, reports: Reports) -> list[Document]:
-        file = _opened(source.data, name)
-        try:
+        with closing(_opened(source.data, name)) as file:
             count = len(file)
             own_labels = [page_label(_decoded(file.get_page_label, number)) for number in range(count)]
             title, author = (_decoded(file.get_metadata_value, key) for key in ("Title", "Author"))
             read = [_page(file, number) for number in range(count)]
-        finally:
-            file.close()
         pages = decode_pages(read)
         bodies, printed = remove_heads(pages.pages)
         text, starts = join_pages(bodies)
@@ -109,7 +107,5 @@ def _page(file: pypdfium2.PdfDocument, number: int) -> PageLines:
         page = file[number]
     except pypdfium2.PdfiumError:
         return PageLines([], 0)
-    try:
+    with closing(page):
         return read_lines(page)
-    finally:
-        page.close()

@@ -12,10 +12,7 @@ from haystack import component
 from haystack.dataclasses import ByteStream
 
 from shiguan.errors import SourceError
-from shiguan.ingest.archives import SafeArchive
-from shiguan.ingest.docx_file_to_document import find_main_part
 from shiguan.ingest.file_types import (
-    DOCX,
     HTML,
     JSONL,
     TABLE,
@@ -142,8 +139,6 @@ def _check_content(data: bytes, name: str, kind: FileType) -> None:
     if found not in kind.content:
         cause = f"its name says {kind.name}, but its content is {found or 'something else'}"
         raise SourceError(name, cause, "Give it the ending that fits its content, or get the right file")
-    if kind is DOCX and find_main_part(SafeArchive(data, source=name)) is None:
-        raise SourceError(name, "it is a zip archive, but not a DOCX", "Save it as DOCX in a word processor")
 
 
 def _as_utf8(data: bytes, name: str, kind: FileType, warnings: list[str]) -> tuple[bytes, Counter[str]]:

@@ -157,9 +157,11 @@ async def ask_llm_async(
     warm_up_generator(chat_generator)
     limits = [run.limits.helper, run.seconds_left(helper=helper)] if run else []
     limit = min((seconds for seconds in limits if seconds is not None), default=None)
+    # Not every chat generator takes `generation_kwargs` when it is run.
+    settings = {"generation_kwargs": generation_kwargs} if generation_kwargs else {}
     try:
         async with asyncio.timeout(limit) as timer:
-            outputs = await call_generator(chat_generator, messages, **_settings(generation_kwargs))
+            outputs = await call_generator(chat_generator, messages, **settings)
         return _read(outputs)
     # Any generator may be used, so any error may come; the stage has a declared fallback.
     except Exception as error:
@@ -184,11 +186,6 @@ def no_answer_error(reply: ChatMessage) -> EndpointError:
         cause=f"the model `{model}` {what}",
         refusal="content" if reason == "content_filter" else "",
     )
-
-
-def _settings(generation_kwargs: dict[str, Any] | None) -> dict[str, Any]:
-    # Not every chat generator takes `generation_kwargs` when it is run.
-    return {"generation_kwargs": generation_kwargs} if generation_kwargs else {}
 
 
 def _read(outputs: dict[str, Any]) -> LlmReply:

@@ -10,7 +10,7 @@ from haystack.tools import ToolsType
 from shiguan.errors import AnswerError, BudgetError, EndpointError
 from shiguan.haystack_compat import with_meta
 from shiguan.llm.calls import blocking, estimate_tokens
-from shiguan.llm.endpoint import OpenAIEndpoint
+from shiguan.llm.endpoint import OpenAIEndpoint, Request
 from shiguan.llm.model_settings import Role, read_model_roles
 from shiguan.llm.run import current_run
 from shiguan.serialization import Serializable
@@ -156,14 +156,14 @@ class ConfiguredChatGenerator(Serializable):
         marks = next((message.meta for message in reversed(messages) if "prompt" in message.meta), {})
         about: dict[str, Any] = {"role": role, **{name: marks.get(name) for name in ("prompt", "prompt_hash")}}
         fitting = self._fitting(models, estimate_tokens(messages), generation_kwargs)
-        prompt = (messages, streaming_callback, generation_kwargs, tools)
+        request = Request(messages, streaming_callback, generation_kwargs, tools)
         failure = AnswerError("No model was asked.")
         missed = [] if models[0] in fitting else [(models[0].named.name, "window")]
         for place, model in enumerate(fitting, start=1):
             _note_switches(missed, model.named.name)
             retries = None if place == len(fitting) else _RETRIES_WITH_ANOTHER
             try:
-                replies = await model.reply(*prompt, most_retries=retries, **about)
+                replies = await model.reply(request, most_retries=retries, **about)
             except BudgetError:
                 return self._unanswered("budget")  # the budget's own warning says so
             except AnswerError as error:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from inspect import isawaitable
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from haystack import logging
@@ -56,23 +56,12 @@ class OpenAIEndpoint:
         self.loop_clients = WeakKeyDictionary()
         self._lock = Lock()
 
-    async def reply(
-        self,
-        messages: list[ChatMessage],
-        streaming_callback: StreamingCallbackT | None,
-        generation_kwargs: dict[str, Any] | None,
-        tools: ToolsType | None,
-        *,
-        most_retries: int | None = None,
-        **about: Any,
-    ) -> list[ChatMessage]:
+    async def reply(self, request: "Request", *, most_retries: int | None = None, **about: Any) -> list[ChatMessage]:
         """Answer a prompt, or raise an `EndpointError` or `TimeLimitError`; `about` is recorded with the call."""
         run, call, began = current_run(), _Call(), time.perf_counter()
         retries = self.max_retries if most_retries is None else min(most_retries, self.max_retries)
         try:
-            replies = await self._attempts(
-                call, messages, streaming_callback, generation_kwargs, tools, retries=retries
-            )
+            replies = await self._attempts(call, request, retries)
         except BaseException as error:
             if run is not None and call.attempts:
                 reason = getattr(error, "reason", "") or ("refused" if isinstance(error, AnswerError) else "stopped")
@@ -82,21 +71,13 @@ class OpenAIEndpoint:
         if run is None:
             return replies
         wrote = sum(estimate_tokens(reply.text or "") for reply in replies)
-        estimate = {"prompt_tokens": estimate_tokens(messages), "completion_tokens": wrote}
+        estimate = {"prompt_tokens": estimate_tokens(request.messages), "completion_tokens": wrote}
         about |= {"name": self.named.name, "attempts": call.attempts}
         return run.count(replies, began, self.named.cost, estimate, **about)
 
-    async def _attempts(
-        self,
-        call: "_Call",
-        messages: list[ChatMessage],
-        streaming_callback: StreamingCallbackT | None,
-        generation_kwargs: dict[str, Any] | None,
-        tools: ToolsType | None,
-        *,
-        retries: int,
-    ) -> list[ChatMessage]:
+    async def _attempts(self, call: "_Call", request: "Request", retries: int) -> list[ChatMessage]:
         client, run = await self._client_of_this_loop(), current_run()
+        messages, streaming_callback, generation_kwargs, tools = request
         settings = self._settings(generation_kwargs)
         # Not every server streams every kind of reply; a stream reports what it used only where it is asked to.
         unstreamed = {"n", "response_format", "stream"} & {*self.generation_kwargs, *settings}
@@ -204,6 +185,15 @@ class OpenAIEndpoint:
             self.loop_clients[loop] = (client, closing)
         await anext(closing)
         return client
+
+
+class Request(NamedTuple):
+    """What a call sends, and who listens to its reply."""
+
+    messages: list[ChatMessage]
+    streaming_callback: StreamingCallbackT | None = None
+    generation_kwargs: dict[str, Any] | None = None
+    tools: ToolsType | None = None
 
 
 @dataclass

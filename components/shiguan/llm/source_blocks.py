@@ -144,13 +144,13 @@ def render_sources(
 
 
 def _place(meta: dict[str, Any]) -> str:
-    anchor = meta.get("anchor")
-    if not isinstance(anchor, dict):
-        anchor = {}
     page = _page(meta)
-    return f"page {page}" if page is not None else str(anchor.get("href") or "")
+    return f"page {page}" if page is not None else str(_anchor(meta).get("href") or "")
 
 
 def _page(meta: dict[str, Any]) -> Any:
-    anchor = meta.get("anchor")
-    return (anchor if isinstance(anchor, dict) else {}).get("page", meta.get("page_number"))
+    return _anchor(meta).get("page", meta.get("page_number"))
+
+
+def _anchor(meta: dict[str, Any]) -> dict[str, Any]:
+    return anchor if isinstance(anchor := meta.get("anchor"), dict) else {}

@@ -39,7 +39,7 @@ class EarlierTurns:
 
 def start_of(turn: Turn) -> int:
     """Return the number of the first turn in the prompt of this turn."""
-    return int(_thread(turn).get("start") or turn.number)
+    return _thread(turn).start or turn.number
 
 
 def turns_in_prompts(turns: Sequence[Turn]) -> list[Turn]:
@@ -50,16 +50,16 @@ def turns_in_prompts(turns: Sequence[Turn]) -> list[Turn]:
 
 def passages_of(turns: Sequence[Turn]) -> list[str]:
     """Return the ids of the passages that were sent with the prompts of some turns."""
-    return list({read["id"]: None for turn in turns for read in _read(turn)})
+    return list({read.id: None for turn in turns for read in _read(turn)})
 
 
 def numbers_of(turns: Sequence[Turn]) -> tuple[dict[str, int], bool]:
     """Return the numbers of passages, and whether each was given only once; otherwise its first holder keeps it."""
-    numbers: dict[str, int] = dict(_thread(turns[0]).get("numbers") or {}) if turns else {}
+    numbers: dict[str, int] = dict(_thread(turns[0]).numbers or {}) if turns else {}
     holders = {number: name for name, number in numbers.items()}
     clear = True
-    for read in (read for turn in turns for read in _thread(turn).get("read") or []):
-        name, number = read["id"], read["number"]
+    for read in (read for turn in turns for read in _thread(turn).read or []):
+        name, number = read.id, read.number
         holder = holders.setdefault(number, name)
         clear = clear and holder == name and numbers.get(name, number) == number
         if holder == name:
@@ -69,17 +69,17 @@ def numbers_of(turns: Sequence[Turn]) -> tuple[dict[str, int], bool]:
 
 def written_turns(turns: Sequence[Turn], found: Mapping[str, Document], numbers: Mapping[str, int]) -> EarlierTurns:
     """Write the turns, each passage where it was shown first."""
-    messages: list[ChatMessage] = summary_messages(str(_thread(turns[0]).get("opening") or ""))
+    messages: list[ChatMessage] = summary_messages(_thread(turns[0]).opening or "")
     shown: dict[str, Document] = {}
     for turn in turns:
         read = _read(turn)
-        new = [(found[entry["id"]], entry) for entry in read if entry["id"] not in shown]
-        again = [entry["number"] for entry in read if entry["id"] in shown]
+        new = [(found[entry.id], entry) for entry in read if entry.id not in shown]
+        again = [entry.number for entry in read if entry.id in shown]
         shown.update((parent.id, _as_read(parent, entry)) for parent, entry in new)
         context = render_sources([_shown_then(*entry) for entry in new], again) if read else ""
         known = {document.meta["number"] for document in shown.values()}
         text = turn.answer if turn.meta.get("status") in _WHOLE_ANSWERS else turn.said
-        language = _thread(turn).get("language") or read_text(turn.question).language
+        language = _thread(turn).language or read_text(turn.question).language
         answer = neutral_answer(text[:_LONGEST_ANSWER], known)
         asked = _earlier_turn(context, neutral_text(turn.question), language)
         messages += [asked, ChatMessage.from_assistant(answer or "…")]
@@ -107,16 +107,16 @@ def _earlier_turn(context: str, question: str, language: str) -> ChatMessage:
     return message
 
 
-def _shown_then(parent: Document, read: Mapping[str, Any]) -> Document:
+def _shown_then(parent: Document, read: "_Shown") -> Document:
     """Return a stored passage as it was shown then: its number, its stretch, and the gaps."""
-    text, cut = parent.content or "", read.get("cut")
-    if read.get("summed_up"):
-        parent, text = replace(parent, meta={**parent.meta, "summed_up": read["summed_up"]}), read["summed_up"]
-    elif read.get("kept"):
-        text = with_gaps(text, [(start, end) for start, end in read["kept"]])
-    elif cut:
-        text = text[cut[0] : cut[1]]
-    return replace(numbered(parent, read["number"]), content=text)
+    text = parent.content or ""
+    if read.summed_up:
+        parent, text = replace(parent, meta={**parent.meta, "summed_up": read.summed_up}), read.summed_up
+    elif read.kept:
+        text = with_gaps(text, read.kept)
+    elif read.cut:
+        text = text[slice(*read.cut)]
+    return replace(numbered(parent, read.number), content=text)
 
 
 def in_turns(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
@@ -164,26 +164,25 @@ class _Thread(BaseModel):
     read: list[_Shown] | None = None
 
 
-def _thread(turn: Turn) -> dict[str, Any]:
+def _thread(turn: Turn) -> _Thread:
     """Read what is kept with a turn; another version may have written it, and what does not fit is left out."""
     try:
-        return _Thread.model_validate(turn.meta.get("thread") or {}).model_dump(exclude_unset=True)
+        return _Thread.model_validate(turn.meta.get("thread") or {})
     except ValidationError as error:
         problem = ".".join(map(str, error.errors()[0]["loc"]))
         logger.warning("The passages of turn {turn} do not fit and were left out: {problem}.", turn=turn.number,
                        problem=problem)  # fmt: skip
-        return {}
+        return _Thread()
 
 
-def _read(turn: Turn) -> list[dict[str, Any]]:
+def _read(turn: Turn) -> list[_Shown]:
     thread = _thread(turn)
-    return list(thread.get("read") or []) if thread.get("sent") else []
+    return thread.read or [] if thread.sent else []
 
 
-def _as_read(parent: Document, read: Mapping[str, Any]) -> Document:
-    cut = read.get("cut")
-    content = (parent.content or "")[cut[0] : cut[1]] if cut else parent.content
-    meta = {**parent.meta, **{name: value for name, value in read.items() if name != "id"}, "earlier": True}
+def _as_read(parent: Document, read: _Shown) -> Document:
+    content = (parent.content or "")[slice(*read.cut)] if read.cut else parent.content
+    meta = {**parent.meta, **read.model_dump(exclude_unset=True, exclude={"id"}), "earlier": True}
     return replace(parent, content=content, meta=meta, score=None, embedding=None, sparse_embedding=None)
 
 

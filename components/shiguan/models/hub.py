@@ -1,15 +1,11 @@
 """Weights that pipeline files name and the Hugging Face hub has: where they are, fetching and checking them."""
 
-import hashlib
 import re
+from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from shiguan.errors import ShiguanError
-
-if TYPE_CHECKING:
-    from huggingface_hub.hf_api import RepoSibling
 
 HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 """What the hub calls a model: an owner and a name."""
@@ -52,9 +48,9 @@ def fetch_model(name: str) -> Path:
     from huggingface_hub import HfApi, constants, snapshot_download  # noqa: PLC0415
 
     try:
-        info = HfApi().model_info(name, files_metadata=True)
-        wanted = _wanted(info.siblings or [])
-        folder = Path(snapshot_download(name, allow_patterns=[file.rfilename for file in wanted]))
+        wanted = _wanted(file.rfilename for file in HfApi().model_info(name).siblings or ())
+        folder = Path(snapshot_download(name, allow_patterns=wanted))
+        spoiled = HfApi().verify_repo_checksums(name).mismatches
     except Exception as error:  # the client raises what its HTTP library, the disk or the hub has for it
         reason = (str(error).strip().splitlines() or [""])[0]
         raise ShiguanError(
@@ -62,56 +58,38 @@ def fetch_model(name: str) -> Path:
             f"{reason}). Check the name, the network and the room in {constants.HF_HUB_CACHE}, and run the same "
             "command again: what has arrived is kept. Without a network, copy that folder from a machine that has it."
         ) from error
-    if not any(_is_weights(file.rfilename) for file in wanted):
+    if not any(map(_is_weights, wanted)):
         raise ShiguanError(
             f"`{name}` has no weights for torch at {constants.ENDPOINT}. Name another model in the YAML."
         )
-    for file in wanted:
-        _check(folder / file.rfilename, file, name)
+    for file in spoiled:
+        path = folder / file["path"]
+        path.resolve().unlink()
+        path.unlink(missing_ok=True)
+        _revision_file(name).unlink(missing_ok=True)
+        raise ShiguanError(
+            f"`{file['path']}` of `{name}` arrived with the checksum {file['actual']}, the hub states "
+            f"{file['expected']}. It was deleted; run the same command again, and trust neither the mirror nor the "
+            "proxy in between if it happens twice."
+        )
     return folder
 
 
-def _wanted(files: "list[RepoSibling]") -> "list[RepoSibling]":
+def _wanted(files: Iterable[str]) -> list[str]:
     """Choose what transformers reads: safetensors where a folder has them, else pickled weights, and descriptions."""
-    own = sorted((file for file in files if _OWN_FILE.fullmatch(file.rfilename)), key=_folder)
     wanted = []
-    for _, group in groupby(own, key=_folder):
+    for _, group in groupby(sorted(filter(_OWN_FILE.fullmatch, files), key=_folder), key=_folder):
         inside = list(group)
-        safe = any(file.rfilename.endswith(".safetensors") for file in inside)
-        wanted += [
-            file
-            for file in inside
-            if file.rfilename.endswith(_DESCRIPTIONS)
-            or (_is_weights(file.rfilename) and file.rfilename.endswith(".safetensors") >= safe)
-        ]
+        weights = [file for file in inside if _is_weights(file)]
+        wanted += [file for file in inside if file.endswith(_DESCRIPTIONS)]
+        wanted += [file for file in weights if file.endswith(".safetensors")] or weights
     return wanted
 
 
-def _folder(file: "RepoSibling") -> str:
-    return file.rfilename.rpartition("/")[0]
+def _folder(file: str) -> str:
+    return file.rpartition("/")[0]
 
 
-def _is_weights(name: str) -> bool:
-    last = name.rpartition("/")[2]
+def _is_weights(file: str) -> bool:
+    last = file.rpartition("/")[2]
     return last.endswith(".safetensors") or (last.startswith("pytorch_model") and last.endswith(".bin"))
-
-
-def _check(path: Path, file: "RepoSibling", name: str) -> None:
-    """Compare a file with its SHA-256 where the hub states one (all weights), else with the hash that git gave it."""
-    if file.lfs:
-        expected = file.lfs.sha256
-        with path.open("rb") as stream:
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
-    else:
-        expected = file.blob_id or ""
-        content = path.read_bytes()
-        found = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
-    if found == expected:
-        return
-    path.resolve().unlink()
-    path.unlink(missing_ok=True)
-    _revision_file(name).unlink(missing_ok=True)
-    raise ShiguanError(
-        f"`{file.rfilename}` of `{name}` arrived with the checksum {found}, the hub states {expected}. It was deleted; "
-        "run the same command again, and trust neither the mirror nor the proxy in between if it happens twice."
-    )

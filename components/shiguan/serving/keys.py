@@ -91,7 +91,26 @@ class KeyFile:
 
     def add(self, tenant: str, role: Role, name: str = "", *, days: int | None = None) -> tuple[str, KeyRecord]:
         """Make a key, and keep all of it but the key itself, which is returned."""
-        key, record = _new_key(tenant, role, name, days)
+        if role == "metrics":
+            tenant = NO_TENANT
+        elif not is_tenant(tenant := tenant.strip()):
+            raise RefusedError(
+                f"The tenant must have 1 to {_LONGEST_NAME} printable characters without `,`, `:` and `*`. "
+                "Name it with `--tenant NAME`."
+            )
+        if len(name) > _LONGEST_NAME or not name.isprintable():
+            raise RefusedError(f"The name of a key has at most {_LONGEST_NAME} printable characters. Shorten it.")
+        key = _PREFIX + secrets.token_urlsafe(32)
+        record = KeyRecord(
+            id=hash_of(key)[:_ID_LENGTH],
+            hash=hash_of(key),
+            tenant=tenant,
+            role=role,
+            name=name,
+            prefix=key[:_SHOWN],
+            created=utc_time(),
+            expires=None if days is None else utc_time(days=days),
+        )
         with self._locked():
             self._write([*self.read(), record])
         return key, record
@@ -125,30 +144,6 @@ class KeyFile:
 
     def _write(self, records: list[KeyRecord]) -> None:
         write_json(self.path, _Content(keys=records).model_dump(), mode=0o600)
-
-
-def _new_key(tenant: str, role: Role, name: str, days: int | None) -> tuple[str, KeyRecord]:
-    if role == "metrics":
-        tenant = NO_TENANT
-    elif not is_tenant(tenant := tenant.strip()):
-        raise RefusedError(
-            f"The tenant must have 1 to {_LONGEST_NAME} printable characters without `,`, `:` and `*`. "
-            "Name it with `--tenant NAME`."
-        )
-    if len(name) > _LONGEST_NAME or not name.isprintable():
-        raise RefusedError(f"The name of a key has at most {_LONGEST_NAME} printable characters. Shorten it.")
-    key = _PREFIX + secrets.token_urlsafe(32)
-    record = KeyRecord(
-        id=hash_of(key)[:_ID_LENGTH],
-        hash=hash_of(key),
-        tenant=tenant,
-        role=role,
-        name=name,
-        prefix=key[:_SHOWN],
-        created=utc_time(),
-        expires=None if days is None else utc_time(days=days),
-    )
-    return key, record
 
 
 def hash_of(key: str) -> str:

@@ -1,12 +1,12 @@
 """Work that may take long, in threads of its own, of which each tenant has a share."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from contextvars import copy_context
 from typing import TypeVar
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 from shiguan.errors import TimeLimitError
 from shiguan.llm.run import CheckStoppedError, Run, Stage
@@ -31,7 +31,7 @@ class LongWork:
         self.seconds = seconds
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="long-work")
         self._shares: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
-        self._stages: set[Stage] = set()
+        self._stages: WeakSet[Stage] = WeakSet()
 
     async def run(self, tenant_id: str, name: str, work: Callable[[], Result]) -> Result:
         """
@@ -39,10 +39,21 @@ class LongWork:
 
         :raises TimeLimitError: If it takes longer than `seconds`.
         """
-        timer = asyncio.timeout(self.seconds)
+        share = self._shares.setdefault(tenant_id, asyncio.Semaphore(_SHARE))
+        loop, run, timer = asyncio.get_running_loop(), Run(tenant_id=tenant_id), asyncio.timeout(self.seconds)
+
+        def give_back(_: Future[Result]) -> None:
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(share.release)
+
         try:
-            async with timer, self._stage(tenant_id, name), self._thread(tenant_id, work) as done:
-                return await asyncio.wrap_future(done)
+            async with timer:
+                with run.entered(), run.stage(name) as stage:
+                    self._stages.add(stage)
+                    await share.acquire()
+                    done = self._pool.submit(copy_context().run, work)
+                    done.add_done_callback(give_back)  # when the thread has come to its end, whoever still waits
+                    return await asyncio.wrap_future(done)
         except CheckStoppedError:
             raise ApiError("shutting_down") from None  # nothing else ends it while it is awaited
         except TimeoutError:
@@ -54,28 +65,3 @@ class LongWork:
         """End all work at its next step."""
         for stage in list(self._stages):
             stage.ended = True
-
-    @asynccontextmanager
-    async def _stage(self, tenant_id: str, name: str) -> AsyncIterator[None]:
-        run = Run(tenant_id=tenant_id)
-        with run.entered(), run.stage(name) as stage:
-            self._stages.add(stage)
-            try:
-                yield
-            finally:
-                self._stages.discard(stage)
-
-    @asynccontextmanager
-    async def _thread(self, tenant_id: str, work: Callable[[], Result]) -> AsyncIterator[Future[Result]]:
-        """Start the work in a thread of the tenant's share, which is given back when the thread has come to its end."""
-        share = self._shares.setdefault(tenant_id, asyncio.Semaphore(_SHARE))
-        loop = asyncio.get_running_loop()
-        await share.acquire()
-
-        def give_back(_: Future[Result]) -> None:
-            with suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(share.release)
-
-        done = self._pool.submit(copy_context().run, work)
-        done.add_done_callback(give_back)
-        yield done

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, Field, field_validator
@@ -16,14 +16,13 @@ from shiguan.engine.feedback import LONGEST_NOTE, FeedbackFile, Kind
 from shiguan.engine.places import locate
 from shiguan.engine.receipts import Receipt, replay
 from shiguan.errors import RefusedError
-from shiguan.serving.authentication import Principal, Reader, Writer
+from shiguan.serving.authentication import Reader, Writer
 from shiguan.serving.document_routes import CurrentLibrary
 from shiguan.serving.engine import ReceiptFolder, current_engine
 from shiguan.serving.error_replies import ApiError
 from shiguan.text.works import plain_line
 
 router = APIRouter(prefix="/api/v1")
-Result = TypeVar("Result")
 _JOINERS = "\u200c\u200d"
 
 
@@ -50,11 +49,6 @@ async def _of_store(read: Callable[[ConversationStore], Any]) -> Any:
         # The same for an id that was never used, one that is malformed and one of another tenant.
         listing = "GET /api/v1/conversations lists them."
         raise ApiError("not_found", message="There is no such conversation.", next_step=listing)
-    return found
-
-
-async def _long_work(request: Request, asker: Principal, name: str, work: Callable[[], Result]) -> Result:
-    found: Result = await request.app.state.long_work.run(asker.tenant_id, name, work)
     return found
 
 
@@ -96,7 +90,8 @@ _MARKDOWN = "text/markdown; charset=utf-8"
 async def export(request: Request, conversation_id: str, asker: Reader) -> Response:
     """Return a conversation as a file of Markdown."""
     found = await _whole(asker.tenant_id, conversation_id)
-    written = await _long_work(request, asker, "export", partial(export_markdown, *found))
+    write = partial(export_markdown, *found)
+    written = await request.app.state.long_work.run(asker.tenant_id, "export", write)
     return Response(written, media_type=_MARKDOWN)
 
 
@@ -155,7 +150,7 @@ async def export_notes(
 
     kind, ending = FORMS[form]
     name = f"attachment; filename=shiguan-{found.id[:8]}.{ending}"
-    written = await _long_work(request, asker, "export", write)
+    written = await request.app.state.long_work.run(asker.tenant_id, "export", write)
     return Response(written, media_type=kind, headers={"Content-Disposition": name})
 
 
@@ -163,7 +158,7 @@ async def export_notes(
 async def places(request: Request, found: KeptReceipt, library: CurrentLibrary, asker: Reader) -> dict[str, Any]:
     """Find the places that an answer cites again in the sources as they are now: see `shiguan locate`."""
     find = partial(locate, found, partial(library.text, tenant_id=asker.tenant_id))
-    return {"places": await _long_work(request, asker, "places", find)}
+    return {"places": await request.app.state.long_work.run(asker.tenant_id, "places", find)}
 
 
 class Judgement(BaseModel, extra="forbid"):

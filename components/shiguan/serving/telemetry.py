@@ -2,7 +2,7 @@
 
 import logging
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -68,7 +68,12 @@ def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None =
     # An answer that was withheld looks like one that was not found; `grounding` says which.
     status = "refused" if metadata.get("grounding") == "refused" else answer.get("status")
     ANSWERS.labels(mode, status).inc()
-    _record_method(mode, status, metadata)
+    method = metadata.get("method") or "none"  # a word of the engine
+    if status in ("not_found", "refused"):
+        METHOD_REFUSALS.labels(mode, method).inc()
+    if metadata.get("confidence") is not None:
+        METHOD_CONFIDENCE.labels(mode, method).observe(metadata["confidence"])
+    METHOD_SECONDS.labels(mode, method).observe(metadata.get("timings_ms", {}).get("total", 0.0) / 1000)
     for stage, milliseconds in metadata.get("timings_ms", {}).items():
         if stage == "total":
             ANSWER_SECONDS.labels(mode).observe(milliseconds / 1000)
@@ -88,15 +93,6 @@ def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None =
         FALLBACKS.labels(mode).inc()
     for verdict in (claim.get("verdict") for claim in metadata.get("claims", [])):
         VERDICTS.labels(mode, verdict).inc()
-
-
-def _record_method(mode: str, status: str | None, metadata: Mapping[str, Any]) -> None:
-    method = metadata.get("method") or "none"  # a word of the engine
-    if status in ("not_found", "refused"):
-        METHOD_REFUSALS.labels(mode, method).inc()
-    if metadata.get("confidence") is not None:
-        METHOD_CONFIDENCE.labels(mode, method).observe(metadata["confidence"])
-    METHOD_SECONDS.labels(mode, method).observe(metadata.get("timings_ms", {}).get("total", 0.0) / 1000)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from bench.quality.comparison import (
     conclusion,
     write_comparison,
 )
+from bench.quality.differences import compare_metric
 
 from shiguan.errors import RefusedError
-from shiguan.evaluation.metrics import compare_metric
 from shiguan.evaluation.report import run_report, write_report
 from shiguan.evaluation.results import RESULTS_FILE, QuestionResult, Results, read_results
 from shiguan.resources import write_json

@@ -5,6 +5,7 @@ import time
 import pytest
 from haystack.dataclasses import ByteStream
 from tests.doubles.docx_builder import STRICT, TRANSITIONAL, DocxBuilder, paragraph, run, table
+from tests.doubles.epub_builder import zip_bytes
 
 from shiguan.ingest.docx_file_to_document import DocxFileToDocument
 from shiguan.ingest.source_inspector import SourceInspector
@@ -264,6 +265,8 @@ def test_equations_are_written_in_one_readable_line(markup):
     ("data", "cause"),
     [
         (b"PK\x03\x04 broken", "the zip archive is cut off"),
+        (zip_bytes({"a": "b"}), "it is a zip archive, but not a DOCX"),
+        (zip_bytes({"word/document.xml": bytes(30_000_000)}), "more than 100 to 1"),
         (DocxBuilder("<w:p><w:r>").build(), "its part `word/document.xml` is damaged"),
         (DocxBuilder(paragraph("")).build(), "no text was found in it"),
         (
@@ -271,7 +274,7 @@ def test_equations_are_written_in_one_readable_line(markup):
             "nested hundreds of levels deep",
         ),
     ],
-    ids=["cut off", "not well-formed", "empty", "nested"],
+    ids=["cut off", "another zip", "bomb", "not well-formed", "empty", "nested"],
 )
 def test_a_file_that_cannot_be_read_is_named_and_the_others_go_on(data, cause):
     fine = ByteStream(DocxBuilder(paragraph("Fine.")).build(), meta={"file_path": "b.docx"})

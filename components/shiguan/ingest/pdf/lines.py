@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from statistics import median
@@ -92,11 +93,8 @@ class PageLines(NamedTuple):
 def read_lines(page: Any) -> PageLines:
     """Read the lines of a page; two columns that the file writes row by row are read one after the other."""
     _give_extent(page)
-    text_page = page.get_textpage()
-    try:
+    with closing(page.get_textpage()) as text_page:
         return _read_lines(text_page.raw)
-    finally:
-        text_page.close()
 
 
 def _give_extent(page: Any) -> None:
