@@ -5,7 +5,7 @@ import inspect
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from haystack import Document, component, default_from_dict, logging
 from haystack.components.generators.chat.types import ChatGenerator
@@ -182,8 +182,9 @@ class _Research:
 
     def ended(self, why: str) -> dict[str, Any]:
         """Return the outcome in place of a reply: nothing was found, or a sentence that says what went wrong."""
-        kind, texts = ("not_found", ()) if why == "nothing_found" else ("refused", (sentence(why, self.language),))
-        return self._outputs(outcome=Outcome(kind, why, texts, tuple(self.passages), self.marks))
+        told = () if why == "nothing_found" else (sentence(why, self.language),)
+        kind: Literal["refused", "not_found"] = "refused" if told else "not_found"
+        return self._outputs(outcome=Outcome(kind, why, told, tuple(self.passages), self.marks))
 
     def _outputs(self, **outputs: Any) -> dict[str, Any]:
         return {**outputs, "steps": self.steps, "warnings": [*self.agent._counter.warnings, *self.warnings]}

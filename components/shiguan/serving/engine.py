@@ -4,7 +4,7 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
@@ -136,10 +136,12 @@ class ReceiptFolder:
         write_json(path, receipt.model_dump(mode="json"), mode=0o600, indent=None)
         if time.time() - self._pruned > _HOUR:
             self._pruned = time.time()
-            for entry in self._files():
-                if not self._is_kept(entry):
-                    with suppress(FileNotFoundError):
-                        os.unlink(entry)  # noqa: PTH108  # on Python 3.12 a `Path` keeps its name in memory for ever
+            for folder in filter(Path.is_dir, self._path.iterdir()):
+                with os.scandir(folder) as entries:  # one by one: a list of a busy month would stay in memory
+                    for entry in entries:
+                        if not self._is_kept(entry):
+                            with suppress(FileNotFoundError):
+                                os.unlink(entry)  # noqa: PTH108  # on Python 3.12 a `Path` keeps its name for ever
 
     def find(self, tenant_id: str, receipt_id: str) -> Receipt | None:
         """Find a tenant's receipt; None also for one that is spoiled, or removed at this moment."""
@@ -147,13 +149,6 @@ class ReceiptFolder:
         with suppress(RefusedError):
             return read_receipt(path) if RECEIPT_ID.fullmatch(receipt_id) and self._is_kept(path) else None
         return None
-
-    def _files(self) -> Iterator[os.DirEntry[str]]:
-        """Return the files of all tenants one by one: a list of a busy month would stay in memory."""
-        for folder in self._path.iterdir():
-            if folder.is_dir():
-                with os.scandir(folder) as entries:
-                    yield from entries
 
     def _file(self, tenant_id: str, receipt_id: str) -> Path:
         return self._path / text_sha256(tenant_id)[:32] / f"{receipt_id}.json"
