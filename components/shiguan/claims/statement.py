@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -84,6 +84,23 @@ class Statement:
                 found.append((at, end))
             at = end or at + 1
         return found
+
+    @cached_property
+    def dates_first(self) -> "Statement":
+        """The same with the date inside a Chinese clause in front of it: 他于1986年退役 becomes 1986年他退役."""
+        tokens, moved, done = self.tokens, list[Token](), 0
+        leads = {start for start, _ in self.dates}
+        for start, end in self.dates:
+            nearest = range(start, max(done, start - _LONGEST_DATE) - 1, -1)
+            first = next((at for at in nearest if tokens[at].breaks), start)
+            if tokens[start].key not in ("于", "在") or first == start or end - start < 2 or first in leads:
+                continue
+            opening = tokens[first]
+            moved += tokens[done:first]
+            moved.append(replace(tokens[start + 1], breaks=opening.breaks, stops=opening.stops))
+            moved += [*tokens[start + 2 : end], replace(opening, breaks="", stops=False), *tokens[first + 1 : start]]
+            done = end
+        return Statement([*moved, *tokens[done:]], self.text)
 
     def _end_of_date(self, at: int) -> int:
         end, is_date, tokens = at, False, self.tokens
