@@ -72,8 +72,12 @@ def _is_definite(there: Statement, start: int, end: int) -> bool:
     lead = there.text[there.tokens[start - 1].end if start else 0 : head[0].start].lower().split()
     if "the" in lead or head[0].key in WORDS["pronouns"] or any(token.is_capital and not token.stops for token in head):
         return True
-    names = {word for name in read_text(there.text).names for word in name.split()}
+    names = read_text(there.text).once(_words_of_names)
     return any(there.text[token.start : token.end] in names for token in head)
+
+
+def _words_of_names(text: str) -> frozenset[str]:
+    return frozenset(word for name in read_text(text).names for word in name.split())
 
 
 def _is_han_name(there: Statement, start: int, end: int) -> bool:
