@@ -171,10 +171,11 @@ class Statement:
             if token.breaks:
                 break
             remark.append(token)
-        if remark[0].key in WORDS["takes_back"] or says_any(remark, WORDS["doubts"]):
+        if says_any(remark[:2], WORDS["takes_back"]) or says_any(remark, WORDS["doubts"]):
             return True
-        joined = remark[0].key in WORDS["before"] or len(remark) > _LONGEST_REMARK
-        return not joined and says_any(remark, WORDS["reported"])
+        # In Chinese the same characters tell what somebody is called; a verb in front is one more deed of the subject.
+        joined = remark[0].key in WORDS["before"] or len(remark) > _LONGEST_REMARK or is_wide(remark[0].key[:1] or "0")
+        return not joined and (remark[0].key in ("said", "says") or says_any(remark[1:], WORDS["reported"]))
 
 
 def says_any(tokens: Sequence[Token], words: frozenset[str]) -> bool:

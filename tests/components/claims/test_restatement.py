@@ -35,6 +35,11 @@ STATED = [
     (CLASSICAL, "史思明不肯降，李光颜讨淮西。"),
     ("John Mayow (1641–1679) refined this work (in Oxford) with care.", "John Mayow refined this work with care."),
     ("It fell. That’s what the court was told of Suiyang.", "that's what the court was told of Suiyang."),
+    ("The king gave them land, saying that all was lost.", "The king gave them land."),
+    ("He came to Rome with Dan, wrote his books there, and died.", "He came to Rome with Dan."),
+    ("安禄山反于范阳，其众据洛阳。", "安禄山反于范阳。"),
+    ("李光弼入长安城，除太尉。", "李光弼入长安城。"),
+    ("李白入长安城，人称谪仙。", "李白入长安城。"),
     ("普通货柜最大毛重（包括高立方型）30480公斤。", "普通货柜最大毛重30480公斤。"),
 ]
 CHANGED = [
