@@ -51,6 +51,33 @@ def test_a_text_stands_beside_its_passages(site, opened, width, locale, scheme):
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.parametrize(
+    ("locale", "partly", "another"),
+    [
+        ("en-US", "the same words, not checked further", "another source has “756” in the place of “755”"),
+        ("zh-CN", "字词相同，未再核实", "另一种资料作“756”，不作“755”"),
+    ],
+)
+def test_a_sentence_has_its_reason_and_the_source_that_disagrees(site, opened, locale, partly, another):
+    why = "a passage says so word for word; another source has “756” in the place of “755”"
+    against = place("in 756", parent_id="p2", title="The New Tang")
+    site.script = [
+        item(1, "partial", "He rose.", kind="claim", reason="the same words, not checked further", **place("He rose")),
+        item(2, "supported", "In 755.", kind="claim", reason=why, against=against, **place("in 755")),
+        DONE,
+    ]
+    page = opened(site.url + "/#/check", locale=locale)
+    page.locator("#text").fill("He rose. In 755.")
+    page.locator("form button[type=submit]").click()
+    page.wait_for_selector(".checked .part >> nth=1")
+    first, second = page.locator(".checked .part").all()
+    assert first.locator(".reason").inner_text() == partly
+    assert another in second.locator(".reason").inner_text()
+    assert second.locator(".theirs blockquote").all_inner_texts() == ["in 755", "in 756"]
+    assert "The New Tang" in second.inner_text()
+    assert findings(page) == []
+
+
 def test_a_file_is_read_here_or_by_the_server(site, opened):
     page = opened(site.url + "/#/check")
     page.locator("#draft").set_input_files({"name": "a.md", "mimeType": "text/markdown", "buffer": "“甲”".encode()})

@@ -43,25 +43,26 @@ def _changes_nothing(wanted: Sequence[Token], there: Statement, start: int, span
     if any(is_wide(token.key[:1] or "0") for token in head):
         return _is_han_name(there, start, span[0]) and all(map(_describes_in_han, _pieces(aside)))
     # Behind a clause, only another phrase of it may follow: the aside may have brought in another subject.
-    is_clause, opens = any(map(_is_finite, head)), aside[0].key
-    goes_on = after.key in WORDS["after"] - WORDS["relative"] if is_clause else _is_finite(after)
+    is_clause, opens = any(map(is_finite, head)), aside[0].key
+    goes_on = after.key in WORDS["after"] - WORDS["relative"] if is_clause else is_finite(after)
     if any(token.key in WORDS["relative"] for token in aside[:_LEAD]):
         tells_past = goes_on and after.key not in WORDS["present"]
         return goes_on if is_clause else tells_past or _is_definite(there, start, span[0])
     if opens in WORDS["adverbial"] or (opens.endswith(("ing", "ed")) and not is_clause):
         ranks = any(token.key in _RANKS or token.key.endswith("est") for token in wanted)
-        return goes_on and not ranks and not (is_clause and any(map(_is_finite, aside)))
+        return goes_on and not ranks and not (is_clause and any(map(is_finite, aside)))
     named = dict(there.dates).get(start, start)
     is_subject = named < span[0] and there.tokens[named].key not in WORDS["adverbial"]
-    if is_clause or not (is_subject and _is_finite(after)) or opens in WORDS["subjects"]:
+    if is_clause or not (is_subject and is_finite(after)) or opens in WORDS["subjects"]:
         return False
     lead = there.text[there.tokens[span[0] - 1].end : aside[0].start].lower().split()
     if not WORDS["described"].isdisjoint((opens, *lead)):
         return not any(token.key in _BE for token in aside)
-    return (aside[0].is_capital or bool(aside[0].number)) and not any(map(_is_finite, aside))
+    return (aside[0].is_capital or bool(aside[0].number)) and not any(map(is_finite, aside))
 
 
-def _is_finite(token: Token) -> bool:
+def is_finite(token: Token) -> bool:
+    """Return whether a word may be the verb of an English clause."""
     return token.key in WORDS["finite"] or (len(token.key) > 4 and token.key.endswith("ed"))
 
 
@@ -71,8 +72,12 @@ def _is_definite(there: Statement, start: int, end: int) -> bool:
     lead = there.text[there.tokens[start - 1].end if start else 0 : head[0].start].lower().split()
     if "the" in lead or head[0].key in WORDS["pronouns"] or any(token.is_capital and not token.stops for token in head):
         return True
-    names = {word for name in read_text(there.text).names for word in name.split()}
+    names = read_text(there.text).once(_words_of_names)
     return any(there.text[token.start : token.end] in names for token in head)
+
+
+def _words_of_names(text: str) -> frozenset[str]:
+    return frozenset(word for name in read_text(text).names for word in name.split())
 
 
 def _is_han_name(there: Statement, start: int, end: int) -> bool:

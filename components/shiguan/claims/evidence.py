@@ -140,7 +140,8 @@ class Evidence:
             return Reading(claim)
         shares, windows = self._windows(weights, claimed, total)
         # One text may have a number as part of a word: 百人 for 一百人.
-        by_cycle = self.classical and _DAY.search(self._all)
+        read = zip(self._passages, self.texts, strict=True)
+        by_cycle = any(passage.classical and _DAY.search(text) for passage, text in read)
         named = numerals(self._all) if any(n.values for n in claimed if max(n.values) >= _NAMED) else frozenset()
         held = [
             (by_cycle and number.kind == "day")

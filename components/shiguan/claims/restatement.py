@@ -5,7 +5,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from shiguan.claims.asides import behind_aside
+from shiguan.claims.asides import behind_aside, is_finite
 from shiguan.claims.statement import WORDS, Span, Statement, Token, is_enough, read_statement, says_any
 from shiguan.reading.text import read_text
 from shiguan.text.names import SURNAMES
@@ -13,6 +13,7 @@ from shiguan.text.terms import is_wide
 
 _HARMLESS, _BEFORE, _UNREAL, _BE = (WORDS[name] for name in ("harmless", "before", "unreal", "be"))
 _PARTS_OF_DATE = WORDS["units_of_date"] | WORDS["dated"] | {"of"}
+_IS, _OWNS = frozenset({"is", "was", "are", "were"}), Token("'s", "", 0, 0, None, "", False, False)
 _DOUBTS = WORDS["supposed"] | _UNREAL | WORDS["reported"]
 # What stands in brackets, but not behind a number: 5 (thousand).
 _ASIDE = re.compile(r"(?<![\d零〇一二三四五六七八九十百千万亿])(?<!\d )[(（]([^()（）\n]{1,200})[)）]")
@@ -42,7 +43,7 @@ def restates(claim: str, passage: str) -> tuple[int, int] | None:
     plain = _blank_notes(passage)
     for text in dict.fromkeys((passage, plain, _blank_asides(plain))):
         there = read_text(text).once(read_statement)
-        for form in (_stretch, _with_date, _other_voice, _clause_by_clause):
+        for form in (_stretch, _with_date, _date_first, _other_voice, _in_passing, _clause_by_clause):
             found = form(wanted, there)
             if found is not None:
                 return there.tokens[found[0]].start, there.tokens[found[1] - 1].end
@@ -144,6 +145,19 @@ def _with_date(wanted: Sequence[Token], there: Statement) -> Span | None:
     return None
 
 
+def _date_first(wanted: Sequence[Token], there: Statement) -> Span | None:
+    """Find a Chinese claim that has dates in front of its clauses where a passage has them inside, or the reverse."""
+    claim, passage = Statement(wanted, "").dates_first, there.dates_first
+    if len(claim.tokens) == len(wanted) and len(passage.tokens) == len(there.tokens):
+        return None
+    found = _stretch(claim.tokens, passage)
+    if found is None:
+        return None
+    places = [token.start for token in passage.tokens[slice(*found)]]
+    starts = [token.start for token in there.tokens]
+    return bisect_left(starts, min(places)), bisect_left(starts, max(places)) + 1
+
+
 def _belongs(date: Span, span: Span, there: Statement) -> bool:
     """Return whether a date stands in a clause, right before it as its opening, or right behind it."""
     opens = bool(there.tokens[date[0]].breaks) or (date[0] > 0 and there.tokens[date[0] - 1].key in _BEFORE)
@@ -203,6 +217,44 @@ def _without_doer(wanted: Sequence[Token], there: Statement) -> Span | None:
         if there.ends_alone(end) and not there.is_supposed(start):
             return start, end
     return None
+
+
+def _in_passing(wanted: Sequence[Token], there: Statement) -> Span | None:
+    """Find what a claim says that somebody is where it is said in passing: Y, governor of Z, rebelled; X's son Y."""
+    at = next((at for at, token in enumerate(wanted[:-1]) if token.key in _IS), 0)
+    name, said = wanted[:at], wanted[at + 1 :]
+    if not at or said[0].is_capital or not _is_name(name):
+        return None
+    for start, end in _matches([*name, *said], there):
+        if end - start == len(wanted) - 1 and _is_apposition(there, start, start + at, end):
+            return start, end
+    of = next((of for of, token in enumerate(said) if token.key == "of"), 0)
+    if not of or not _is_name(said[of + 1 :]):
+        return None
+    for start, end in _matches([*said[of + 1 :], _OWNS, *said[:of], *name], there):
+        inside = any(token.breaks for token in there.tokens[start + 1 : end])
+        if end - start == len(wanted) - 1 and not inside and _is_whole_name(there, start, end):
+            return start, end
+    return None
+
+
+def _is_apposition(there: Statement, start: int, cut: int, end: int) -> bool:
+    """Return whether a phrase behind a name says who that is: it ends the sentence, or the subject before its verb."""
+    tokens = there.tokens
+    if tokens[cut].breaks not in (",", "，") or any(token.breaks for token in tokens[cut + 1 : end]):
+        return False
+    if not _is_whole_name(there, start, cut):
+        return False
+    if end == len(tokens) or tokens[end].stops:
+        return True
+    return tokens[end].breaks == tokens[cut].breaks and there.begins_alone(start) and is_finite(tokens[end])
+
+
+def _is_whole_name(there: Statement, start: int, end: int) -> bool:
+    """Return whether a stretch is not cut out of a longer name, nor supposed."""
+    before, after = there.tokens[max(0, start - 1) : start], there.tokens[end : end + 1]
+    cut = any(token.is_capital for token in before) and not there.tokens[start].breaks
+    return not (cut or there.is_supposed(start) or any(token.is_capital and not token.breaks for token in after))
 
 
 def _is_certain(done: Sequence[Token]) -> bool:

@@ -88,7 +88,8 @@ def _print_rest(console: Console, answer: dict[str, Any], renumbered: Callable[[
     if answer["status"] in QUOTING:
         _print_quotations(console, answer, renumbered, full=full)
     else:
-        reasons = {(claim["start"], claim["end"]): claim["reason"] for claim in metadata.get("claims") or ()}
+        claims = [claim for claim in metadata.get("claims") or () if claim["verdict"] == "partial"]
+        reasons = {claim["start"]: claim["reason"] for claim in claims}
         _print_citations(console, answer["citations"], renumbered, reasons)
         _print_contradictions(console, against, renumbered)
         if full:
@@ -126,7 +127,7 @@ def _print_citations(
     console: Console,
     citations: list[dict[str, Any]],
     renumbered: Callable[[int], int],
-    reasons: dict[tuple[int, int], str],
+    reasons: dict[int, str],
 ) -> None:
     """Print the passages that are cited; what is supported in part with the reason."""
     for number, passages in _by_number(citations, renumbered).items():
@@ -134,9 +135,8 @@ def _print_citations(
         best = {citation["quote"]: citation for citation in sorted(passages, key=lambda one: one["confidence"])}
         for citation in best.values():
             verdict = f"  {citation['verdict']} {citation['confidence']:.2f}"
-            if citation["verdict"] == "partial":
-                claim = citation["claim"]
-                verdict = ": ".join(filter(None, (verdict, reasons.get((claim["start"], claim["end"])))))
+            if citation["verdict"] == "partial" and (reason := reasons.get(citation["claim"]["start"])):
+                verdict += ": " + _MARK.sub(lambda mark: f"[{renumbered(int(mark[1]))}]", reason)
             style = _VERDICT_STYLES.get(citation["verdict"], "")
             print_indented(console, Text.assemble(_quote(citation["quote"]), (verdict, style)), 6)
     if citations:

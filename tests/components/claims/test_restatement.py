@@ -35,6 +35,11 @@ STATED = [
     (CLASSICAL, "史思明不肯降，李光颜讨淮西。"),
     ("John Mayow (1641–1679) refined this work (in Oxford) with care.", "John Mayow refined this work with care."),
     ("It fell. That’s what the court was told of Suiyang.", "that's what the court was told of Suiyang."),
+    ("The king gave them land, saying that all was lost.", "The king gave them land."),
+    ("He came to Rome with Dan, wrote his books there, and died.", "He came to Rome with Dan."),
+    ("安禄山反于范阳，其众据洛阳。", "安禄山反于范阳。"),
+    ("李光弼入长安城，除太尉。", "李光弼入长安城。"),
+    ("李白入长安城，人称谪仙。", "李白入长安城。"),
     ("普通货柜最大毛重（包括高立方型）30480公斤。", "普通货柜最大毛重30480公斤。"),
 ]
 CHANGED = [
@@ -85,6 +90,26 @@ LEFT_OUT = [
     ("元和十二年，李愬，晟之子也，入蔡州城。", "元和十二年李愬入蔡州城。"),
     ("郭子仪，安禄山反后，率军东讨。", "郭子仪率军东讨。"),
 ]
+SAID_IN_PASSING = [
+    ("An Lushan, the governor of Fanyang, rebelled in 755.", "An Lushan was the governor of Fanyang."),
+    ("The town was held by Xu Yuan, governor of Suiyang.", "Xu Yuan was the governor of Suiyang."),
+    ("In 757 An Lushan's son An Qingxu took the throne.", "An Qingxu was a son of An Lushan."),
+    ("1986年，戚务生成为主教练，1989年转而执教大连队。", "戚务生于1986年成为主教练，1989年转而执教大连队。"),
+    ("石山麟于1985年创立集团，此前他在狱中十年。", "1985年，石山麟创立集团，此前他在狱中十年。"),
+]
+NOT_SAID_IN_PASSING = [
+    ("He met An Lushan, the governor of Fanyang, and Shi Siming.", "An Lushan was the governor of Fanyang."),
+    ("In the war with Bob, the king of Rome fled.", "Bob was the king of Rome."),
+    ("If Bob, the king of Rome, had fled, all was lost.", "Bob was the king of Rome."),
+    ("An Lushan, once governor of Fanyang, rebelled in 755.", "An Lushan was governor of Fanyang."),
+    ("Old An Lushan, the governor of Fanyang, fled.", "Lushan was the governor of Fanyang."),
+    ("In 757 An Lushan's son An Qingxu took the throne.", "An Lushan was a son of An Qingxu."),
+    ("In 757 An Lushan's son An Qingxu Minor fled.", "An Qingxu was a son of An Lushan."),
+    ("Zhao An Lushan's son An Qingxu fled.", "An Qingxu was a son of An Lushan."),
+    ("石山麟于1985年前创立集团，此前他在狱中十年。", "1985年，石山麟创立集团，此前他在狱中十年。"),
+    ("石山麟于1985年创立集团，安禄山于1986年退役。", "1985年，安禄山退役，石山麟创立集团。"),
+    ("1985年石山麟创立集团至1989年解散。", "石山麟于1989年创立集团。"),
+]
 # What is left out denies, doubts, limits or attributes it, or what is left has another subject.
 NOT_LEFT_OUT = [
     ("The king, it is said, gave them land.", "The king gave them land."),
@@ -121,12 +146,12 @@ NOT_LEFT_OUT = [
 ]
 
 
-@pytest.mark.parametrize(("passage", "claim"), LEFT_OUT)
-def test_an_aside_may_be_left_out(passage, claim):
+@pytest.mark.parametrize(("passage", "claim"), LEFT_OUT + SAID_IN_PASSING)
+def test_an_aside_may_be_left_out_or_stand_alone(passage, claim):
     assert restates(claim, passage) is not None
 
 
-@pytest.mark.parametrize(("passage", "claim"), NOT_LEFT_OUT)
+@pytest.mark.parametrize(("passage", "claim"), NOT_LEFT_OUT + NOT_SAID_IN_PASSING)
 def test_what_changes_the_statement_may_not_be_left_out(passage, claim):
     assert restates(claim, passage) is None
 

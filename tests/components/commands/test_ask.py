@@ -177,6 +177,13 @@ def test_a_sentence_shows_the_passage_that_contradicts_it(capsys, verdict, label
     assert f"{label}: He was seen in 759. [1] 5.epub He was seen in **757**." in out
 
 
+def test_a_sentence_that_is_supported_in_part_has_its_reason(capsys):
+    place = {**cited(5, "He was seen in 757.", verdict="partial"), "claim": {"start": 0, "end": 13}}
+    claim = {"text": "He was there.", "verdict": "partial", "start": 0, "reason": "the same words, not checked further"}
+    out = view(capsys, [place], status="answered", text="He was there [5].", claims=[claim])
+    assert "He was seen in 757. partial 0.90: the same words, not checked further" in " ".join(out.split())
+
+
 def test_a_refused_question_is_not_repeated(shiguan):
     code, out, err = shiguan("ask", QUESTION, "--section", "No such heading")
     assert (code, out) == (2, "")
