@@ -41,6 +41,8 @@ _FEWEST, _SENTENCES, _SHORT, _LONGEST = 2, 4, 400, 900
 # The kinds of answer that a sentence shows by itself, how many sentences from the closest one it may be, and how much
 # of the share of the question's words each sentence of that distance costs.
 _SHOWN, _REACH, _AWAY = ("time", "number", "reason"), 6, 0.1
+# The weight that words of the question keep which the passage's headings have: every sentence below is about them.
+_TOPIC = 0.1
 # An outline of a chapter with fewer headings quotes each passage, and at most so many; shorter sentences tell little.
 _FEWEST_HEADINGS, _LONGEST_OUTLINE, _TELLING = 3, 12, 60
 # The name of a picture, the place of a note, the work that is quoted, an address; a heading or a caption, which ends
@@ -173,7 +175,9 @@ def _quotation(
     if not taken:
         touched = _leaning([text[slice(*span)] for span in sentences], touched, weights)
     first, last = touched[0], touched[-1]
-    marked = _answering([text[slice(*span)] for span in sentences], touched, question, weights)
+    topic = read_text(Passage(document).headings).words
+    telling = {term: weight * (_TOPIC if term in topic else 1) for term, weight in weights.items()}
+    marked = _answering([text[slice(*span)] for span in sentences], touched, question, telling)
     while True:
         window = text[sentences[first][0] : sentences[last][1]]
         count, size = last - first + 1, size_of(window)

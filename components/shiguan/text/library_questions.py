@@ -48,7 +48,8 @@ class AskedChapter:
             of = re.match(rf"(?:[a-z]+\s+|第)?{re.escape(self.name)}(?:[章节]|(?!\.?\w))", heading, re.IGNORECASE)
             return "level" if of else ""
         if self.name:
-            return "level" if _letters(self.name) in _letters(heading) else ""
+            name, letters = _letters(self.name), _letters(heading)
+            return "level" if letters.startswith(name) or (len(name) > 1 and name in letters) else ""
         found = _HEADING.match(heading)
         if found is None or _number(found["n"] or found["w"] or found["z"] or found["m"]) != self.number:
             return ""
@@ -86,7 +87,7 @@ def asked_chapter(question: str) -> AskedChapter | None:
         return None
     number = _number(named["n"] or named.get("o") or named.get("m") or "")
     level = _level(named["u"] or named.get("v") or "卷")
-    name = named["d"] or named["t"] or named.get("q") or ""
+    name = named["d"] or named["t"] or named["s"] or named.get("q") or ""
     return None if number is None and not _letters(name) else AskedChapter(number, level, named["book"] or "", name)
 
 

@@ -85,17 +85,31 @@ def test_what_is_no_sentence_is_not_the_closest_one(apart):
     assert text[start:end].strip() == "He took it back."
 
 
+def marked_in(one, query):
+    (citation,) = run([one], query).meta["citations"]
+    return one.content[slice(*citation["sentence"])].strip()
+
+
 @pytest.mark.parametrize("item", ["- Guo Ziyi took Chang'an back", "757 | Guo Ziyi took Chang'an back"])
 def test_an_item_of_a_list_or_a_row_of_a_table_may_be_the_closest_sentence(item):
     text = f"He took it back.\n\n{item}"
-    (citation,) = run([passage(text, sentence=text)]).meta["citations"]
-    assert text[slice(*citation["sentence"])].strip() == item
+    assert marked_in(passage(text, sentence=text), QUERY) == item
 
 
 def test_a_heading_is_quoted_only_where_there_is_nothing_else():
     heading = passage("Guo Ziyi takes Chang'an back", sentence="Guo Ziyi takes Chang'an back", number=1)
     assert [one["number"] for one in run([heading, passage(number=2)]).meta["citations"]] == [2]
     assert [one["number"] for one in run([heading]).meta["citations"]] == [1]
+
+
+def test_a_word_of_the_headings_tells_little_about_a_sentence_below_them():
+    query = "Who threw the bomb at Haymarket?"
+    text = "No one knows who threw the bomb. It was dark. The Haymarket trial was savage."
+    headed = passage(text, sentence=text, section=["The Haymarket martyrs"])
+    assert [marked_in(one, query) for one in (passage(text, sentence=text), headed)] == [
+        "The Haymarket trial was savage.",
+        "No one knows who threw the bomb.",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -108,8 +122,7 @@ def test_a_heading_is_quoted_only_where_there_is_nothing_else():
 def test_a_question_that_leans_on_its_turns_is_answered_behind_whom_it_is_about(query, marked):
     found = "Many could be mentioned. Zhang Xun held Suiyang against Yin Ziqi."
     text = f"Books are read by few. {found} It had walls. His book is called Beacons."
-    (citation,) = run([passage(text, sentence=found)], query).meta["citations"]
-    assert text[slice(*citation["sentence"])].strip() == marked
+    assert marked_in(passage(text, sentence=found), query) == marked
 
 
 def test_a_quotation_says_where_it_stands_and_what_in_it_is_closest():

@@ -8,6 +8,9 @@ BOOKS = [
     "What books do you have?", "which sources are there", "List all books.", "what is in the library", "What's in your library?",
     "how many books do you have?", "Please list the documents in the library", "Show me the books you have",
     "你有哪些书？", "库里有什么书", "有哪些资料？", "列出所有书籍", "图书馆里有多少本书？", "请列出你的藏书", "你都有什麼書？",
+    "what books are in your library", "which documents can I ask about?", "what can I ask you about?", "list the books please",
+    "tell me which books you have", "Do you have any books?", "What have you read?",
+    "你读过哪些书？", "我可以问哪些书？", "书单", "你的资料库里有什么？", "列一下书目",
 ]  # fmt: skip
 CHAPTERS = [
     ("summarise chapter 3", 3, "章", ""), ("What is chapter three about?", 3, "章", ""), ("What is the third chapter about?", 3, "章", ""),
@@ -20,6 +23,7 @@ NAMED = [
     ("What is section A.3 about?", "A.3"), ("Summarise chapter 1.6.2", "1.6.2"), ("what does section 1.6 say", "1.6"),
     ('What is the chapter "The Whiteness of the Whale" about?', "The Whiteness of the Whale"), ("Summarise the chapter called “The Inn”", "The Inn"),
     ("what is the “Inn” chapter about", "Inn"), ("第1.6节讲什么？", "1.6"), ("总结一下 1.6 节", "1.6"), ("《案例呈现》这一章讲了什么？", "案例呈现"),
+    ("What is the introduction about?", "introduction"), ("前言讲了什么？", "前言"), ("总结一下《白鲸》的尾声", "尾声"),
     ("概括“起兵”一节", "起兵"), ("請概括《案例呈現》那章", "案例呈现"),
 ]  # fmt: skip
 OTHERS = [
@@ -36,6 +40,8 @@ OTHERS = [
     "《旧唐书》讲什么人的事最多？", "第三章", "有哪些文件证明他谋反？", "图书馆在哪里？", "总结一下安史之乱", "第五章提到的桥在哪里？",
     'What is "anarchy"?', "《案例呈现》讲了什么案例？", "第1.6节里谁负责发布？", "What does section 1.6 say about freezes?", "What is version 1.6 about?",
     "《旧唐书》是什么书？", 'Who wrote the chapter "The Inn"?', "“起兵”是什么意思？",
+    "Do you have sources?", "Which documents can I ask the emperor about?", "What can I ask a ghost?", "What have you read about salt?",
+    "Who wrote the introduction?", "What is the conclusion of the treaty?", "库里有什么粮食", "你读过哪些关于盐的书？", "书单是谁写的？", "前言是谁写的？",
 ]  # fmt: skip
 
 
@@ -71,6 +77,9 @@ def test_a_chapter_may_be_named_by_its_heading(question, name):
         ("《案例呈现》这一章讲了什么？", "第 2 章 案例呈現", "level"),
         ("《案例呈现》这一章讲了什么？", "第 2 章 案例", ""),
         ('What is the chapter "The Inn" about?', "Chapter 3. The Inn", "level"),
+        ("What is the introduction about?", "Introduction: before the rising", "level"),
+        ("序讲了什么？", "序", "level"),
+        ("序讲了什么？", "程序", ""),
     ],
 )
 def test_a_named_chapter_has_its_name_in_its_heading(question, heading, how):
