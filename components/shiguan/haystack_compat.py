@@ -97,7 +97,7 @@ class ObservedPipeline(AsyncPipeline):
         *more: Any,
         **options: Any,
     ) -> Mapping[str, Any]:
-        run = AsyncPipeline._run_component_async
+        run: Any = AsyncPipeline._run_component_async
         return await self.run_component(
             component_name, component_inputs, lambda inputs: run(component_name, component, inputs, *more, **options)
         )

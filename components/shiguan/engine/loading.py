@@ -61,11 +61,7 @@ def load_pipeline(
         from shiguan.llm.prompt_rendering import check_own_prompts  # noqa: PLC0415  # ingesting needs no prompts
 
         check_own_prompts()
-    definition = read_definition(deployment, mode)
-    if outputs is not None:
-        definition = pruned(definition, outputs)
-    _set_data_dir(definition, data_dir)
-    return _built(definition)
+    return _built(read_definition(deployment, mode), data_dir, outputs)
 
 
 def load_ingest(
@@ -77,10 +73,7 @@ def load_ingest(
         reading, index = _split(index)
     else:
         reading = read_definition(deployment, "read")
-    if outputs is not None:
-        index = pruned(index, outputs)
-    _set_data_dir(index, data_dir)
-    return _with_sections_aside(reading), _built(index)
+    return _with_sections_aside(reading), _built(index, data_dir, outputs)
 
 
 def _split(definition: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -103,9 +96,8 @@ def _split(definition: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     if len(walls) != 1 or crossing != walls:
         raise ConfigurationError(
             f"The pipeline `{_title(definition)}` cannot be split into a part that reads files and a part that stores "
-            f"documents: {len(crossing)} connections lead from one to the other. Files are read in a process of their "
-            "own, which returns only documents; connect one converter, joiner or inspector with the `documents` of "
-            "one `SourceStamper`, and nothing else before it with anything after it."
+            f"documents: {len(crossing)} connections lead from one to the other, where one to `SourceStamper` is "
+            "expected. Move what reads files to a read.yml beside it; docs/migrating.md says how."
         )
     keeping = _limited(definition, definition["components"].keys() - first.keys(), connections)
     keeping["inputs"]["documents"] = [walls[0]["receiver"]]
@@ -123,7 +115,10 @@ def _title(definition: dict[str, Any]) -> str:
     return f"{definition['metadata']['deployment']}/{definition['metadata']['mode']}"
 
 
-def _built(definition: dict[str, Any]) -> "ModePipeline":
+def _built(definition: dict[str, Any], data_dir: str | Path | None, outputs: list[str] | None) -> "ModePipeline":
+    if outputs is not None:
+        definition = pruned(definition, outputs)
+    _set_data_dir(definition, data_dir)
     # Finding a file, or refusing it, must not wait for the import of Haystack.
     from shiguan.engine.mode_pipeline import ModePipeline  # noqa: PLC0415
     from shiguan.haystack_compat import template_environment  # noqa: PLC0415

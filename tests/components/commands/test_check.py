@@ -33,7 +33,7 @@ def test_a_mode_and_a_deployment_are_found_by_name(capsys):
     assert main(["check", "embedded/simple"]) == 0
     assert capsys.readouterr().out == "embedded/simple: fine\n"
     assert main(["check", "embedded"]) == 0
-    assert "5 of 5 files may be built." in capsys.readouterr().out
+    assert "6 of 6 files may be built." in capsys.readouterr().out
 
 
 def test_a_refused_file_says_where_what_and_what_to_do(evil, capsys):

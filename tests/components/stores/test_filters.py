@@ -136,7 +136,7 @@ def test_a_filter_finds_what_meets_it(store, condition, found):
 @pytest.mark.parametrize(
     "condition",
     [
-        {"operator": "XOR", "conditions": []},  # and whatever else `check_condition` refuses
+        {"operator": "XOR", "conditions": []},  # and whatever else `check_conditions` refuses
         {"operator": "AND", "conditions": [{}]},
         {"field": "meta.a", "operator": ">", "value": "2020-01-01"},
         {"field": "meta.a", "operator": ">", "value": True},
