@@ -47,12 +47,14 @@ class Claim:
     :param label: What the passage says of it.
     :param wrong: Where it says what the passage does not, in code points; None where that is not known.
     :param was: The places in the true sentence that were changed.
+    :param answer: Where the passage answers the question, in code points.
     """
 
     text: str
     label: int
     wrong: tuple[tuple[int, int], ...] | None = ()
     was: tuple[tuple[int, int], ...] = ()
+    answer: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)

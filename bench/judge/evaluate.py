@@ -11,7 +11,8 @@ Measure the judge on what it was not trained on.
 - WiCE, the half kept out: claims and the best five windows of the page;
 - minimal pairs written by hand, where there is a folder of them;
 - questions on *Moby-Dick* and 旧唐书: the eight windows with most of a question's words, in their order and in that of
-  the judge, and whether what it finds most likely tells questions with an answer from those without one.
+  the judge, and whether what it finds most likely tells questions with an answer from those without one;
+- questions of SQuAD 2, CMRC and DRCD beside their passages, which are kept out, and beside others.
 
 Of each of the former: AUROC of true against false, and at thresholds with 1, 2 and 5 % of the false ones supported,
 the share of the true ones that are supported.
@@ -24,12 +25,12 @@ import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from bench.judge.changes import HAN, NOT_SAID, SUPPORTED
-from bench.judge.prepare import DATA, Example, across, changed, known_names, names_of, tang
+from bench.judge.prepare import DATA, Example, across, changed, tang
 from bench.judge.reader import ADAPTER, Judge, JudgeGraph
 from bench.quality.book_questions import OWN, UNANSWERABLE, contains_quote, read_book_questions
 from bench.quality.groundedness import auroc
@@ -81,11 +82,11 @@ def of_examples(group: str, examples: Iterable[Example]) -> Iterator[Case]:
 
 def small_changes(folder: Path, most: int) -> Iterator[Case]:
     """Change sentences of the books that are kept out."""
-    names = known_names(folder)
+    names = sets.known_names(folder)
     found: dict[str, list[Example]] = defaultdict(list)
     for text in sets.book_texts(folder, kept_out=True):
         if len(text.paragraphs) > 1:
-            found[text.set] += changed(text, names_of(text, names), sets.seeded(text.paragraphs[0]), 2)
+            found[text.set] += changed(text, sets.names_of(text, names), sets.seeded(text.paragraphs[0]), 2)
     for name, examples in found.items():
         yield from of_examples(name, sets.seeded(name).sample(examples, min(most, len(examples))))
     yield from of_examples("tang", list(tang(folder, names, kept_out=True))[:: max(1, 500 // most)][:most])
@@ -158,7 +159,7 @@ def on_books(folder: Path, engine: Judge) -> Iterator[str]:
             found = windows.nearest(question.text)
             quotes = [quote for side in question.sides for quote in side]
             right = [contains_quote(text, quotes) for text, _ in found]
-            likely = engine.answers([(question.text, text) for text, _ in found])
+            likely = [engine.answer(question.text, text).log_odds for text, _ in found]
             answerable = question.group == OWN
             if answerable and any(right):
                 first.append((right[0], right[int(np.argmax(likely))]))
@@ -167,6 +168,23 @@ def on_books(folder: Path, engine: Judge) -> Iterator[str]:
         areas = (auroc([s[at] for s in scores[True]], [s[at] for s in scores[False]]) for at in (0, 1))
         shown = " · ".join(f"{np.mean(column):.2f}" for column in zip(*first, strict=True))
         yield f"| {book} | {len(first)} | {len(scores[False])} | {shown} | {' · '.join(f'{a:.2f}' for a in areas)} |"
+
+
+def on_sets(folder: Path, engine: Judge, most: int = 90) -> Iterator[str]:
+    """Write how well questions are told from others beside whole passages, and where the answer is looked for."""
+    yield "| questions of | answered | not | AUROC | likeliest token is in the answer |"
+    yield "|---|---:|---:|---:|---:|"
+    asked = list(sets.questions(folder, kept_out=True))
+    for name in sets.QUESTION_SETS:
+        answered = [one for one in asked if one.set == name and one.end][:most]
+        # Where no question of the set is without an answer, those of other passages stand for them.
+        others = [one for one in asked if one.set == name and not one.end][:most]
+        others = others or [replace(one, passage=answered[at - 7].passage) for at, one in enumerate(answered)]
+        read = [engine.answer(one.text, one.passage) for one in answered]
+        area = auroc([r.log_odds for r in read], [engine.answer(one.text, one.passage).log_odds for one in others])
+        tokens = [max(one.places, key=lambda place: place[2]) for one in read]
+        right = [a < one.end and b > one.start for one, (a, b, _) in zip(answered, tokens, strict=True)]
+        yield f"| {name} | {len(answered)} | {len(others)} | {area:.3f} | {np.mean(right):.2f} |"
 
 
 class _Windows:
@@ -251,7 +269,7 @@ def main() -> None:
     found = [known[case.claim, case.windows] for case in cases]
     print("\n".join(table(cases, [score for score, _ in found], [marks for _, marks in found])))
     print(f"\n{pairs} pairs, {1000 * spent / pairs:.1f} ms of CPU a pair\n")
-    print("\n".join(on_books(chosen.data, engine)))
+    print("\n".join([*on_books(chosen.data, engine), "", *on_sets(chosen.data, engine)]))
 
 
 if __name__ == "__main__":

@@ -124,13 +124,18 @@ class Judge(nn.Module):
         pooled = 5 * weights.hidden + 2 * INNER + 2
         self.verdict_in, self.verdict_out = nn.Linear(pooled, 256), nn.Linear(256, 3)
         self.answer_in, self.answer_out = nn.Linear(pooled, 256), nn.Linear(256, 1)
+        self.sought = nn.Linear(weights.hidden, weights.hidden)
+        self.place_in, self.place_out = nn.Linear(4 * weights.hidden + 2, INNER), nn.Linear(INNER, 1)
+        # Of a hundred tokens, all alike, one or none is likely to begin with.
+        nn.init.constant_(self.place_out.bias, -5.0)
 
-    def forward(self, readings: Sequence[Reading]) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(self, readings: Sequence[Reading]) -> tuple[Tensor, Tensor, Tensor, list[Tensor]]:
         """
         Judge all claims, and find which questions are answered.
 
         :returns: For each text beside a passage the logits of supported, not said and contradicted; that of being
-            answered; and for each of its tokens (marks of start and end included) that of being unsupported.
+            answered anywhere; for each of its tokens (marks of start and end included) that of being unsupported; and
+            for each question the logits of the passage's tokens, those marks left out, of being in its answer.
         """
         sizes = [len(reading.ids) for reading in readings]
         owners = [torch.from_numpy(reading.owners) for reading in readings]
@@ -147,12 +152,14 @@ class Judge(nn.Module):
         hidden = alone + torch.stack([torch.zeros_like(self.of_claim), self.of_claim, self.of_question])[kind]
         for layer in self.together:
             hidden = layer(hidden, sizes, both)
-        features, texts = [], []
+        features, texts, places = [], [], []
         for text, far, near, reading in zip(*(x.split(sizes) for x in (words, alone, hidden)), readings, strict=True):
             parts = [x.split(reading.lengths) for x in (text, far, near)]
             for number in range(1, len(reading.lengths)):
                 features.append(self._beside(*(part[0] for part in parts), *(part[number] for part in parts)))
                 texts.append((parts[2][0], parts[2][number]))
+                if reading.asked[number]:
+                    places.append(self._places(*(part[number] for part in parts), *(part[0] for part in parts)))
         inner = F.gelu(self.words_in(torch.cat(features)))
         wrong = self.words_out(inner)[:, 0]
         lengths = [len(text) for _, text in texts]
@@ -163,7 +170,17 @@ class Judge(nn.Module):
             ]
         )
         verdicts = self.verdict_out(F.gelu(self.verdict_in(pooled)))
-        return verdicts, self.answer_out(F.gelu(self.answer_in(pooled)))[:, 0], wrong
+        scores = self.place_out(F.gelu(self.place_in(torch.cat(places))))[:, 0] if places else verdicts.new_zeros(0)
+        answered = self.answer_out(F.gelu(self.answer_in(pooled)))[:, 0]
+        return verdicts, answered, wrong, list(scores.split([len(one) for one in places]))
+
+    def _places(self, words: Tensor, alone: Tensor, read: Tensor, *passage: Tensor) -> Tensor:
+        """Lay each token of the passage beside those of a question that are like it, and what the question seeks."""
+        likeness = [_cosines(of_passage, of_text) for of_passage, of_text in zip(passage, (words, alone), strict=False)]
+        likeness = [one[1:-1, 1:-1] for one in likeness]
+        beside = F.softmax(self.sharpness[0] * likeness[0] + self.sharpness[1] * likeness[1], 1) @ read[1:-1]
+        token, nearest = passage[2][1:-1], [one.amax(1, keepdim=True) for one in likeness]
+        return torch.cat([token, beside, (token - beside).abs(), token * self.sought(read[0]), *nearest], 1)
 
     def _beside(self, words: Tensor, alone: Tensor, read: Tensor, *text: Tensor) -> Tensor:
         """

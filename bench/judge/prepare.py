@@ -18,6 +18,7 @@ from random import Random
 
 import numpy as np
 from bench.judge.changes import (
+    ANSWERED,
     CONTRADICTED,
     HAN,
     NOT_SAID,
@@ -26,23 +27,21 @@ from bench.judge.changes import (
     Claim,
     Example,
     falsehoods,
-    frequent_han_names,
     latin_names,
     names_in,
     rewritings,
 )
-from bench.judge.questions import about_persons, asked, of_clauses
+from bench.judge.questions import asked, of_clauses, of_retellings, with_gaps
 from bench.judge.retellings import retold
 
 from bench.judge import sets
 from shiguan.models.tokenizer import tokenizer
 from shiguan.models.weights import Weights, weights_file
-from shiguan.text.names import SURNAMES
 from shiguan.text.sentences import sentence_spans
 
 DATA = Path(os.environ.get("SHIGUAN_PUBLIC_DATA", "../shared/data"))
 MOST_CLAIMS = 6
-PASSAGE_TOKENS, CLAIM_TOKENS = 150, 64
+PASSAGE_TOKENS, CLAIM_TOKENS = 200, 64
 UNKNOWN = 2
 """Stands for a token of which it is not known whether the passage supports it."""
 
@@ -273,27 +272,22 @@ def wice(folder: Path) -> Iterator[Example]:
             yield Example("wice", chance.choice(rest)[:500], (Claim(claim, NOT_SAID, None),))
 
 
-def known_names(folder: Path) -> list[str]:
-    """Collect the names of persons in the classical texts, those trained on and those kept out."""
-    texts = [*sets.tang_passages(folder, kept_out=False).values(), *sets.tang_passages(folder, kept_out=True).values()]
-    return sorted(frequent_han_names("\n".join(texts), SURNAMES), key=lambda name: (-len(name), name))
-
-
 def examples(folder: Path) -> Iterator[Example]:
     """Make all examples, in the same order at every run."""
-    names = known_names(folder)
+    names = sets.known_names(folder)
     for text in sets.book_texts(folder, kept_out=False):
         if text.paragraphs:
             chance = sets.seeded(text.paragraphs[0])
-            local = names_of(text, names)
+            local = sets.names_of(text, names)
             yield from told(text, local, chance, 12 if text.set == "classical" else 300)
             yield from of_clauses(text, local, chance, 12 if text.set == "classical" else 300)
+            yield from with_gaps(text, local, chance, 30 if text.set == "classical" else 700)
             yield from changed(
                 text, local, chance, 70 if text.set == "classical" else 700 if text.set == "book_en" else 40
             )
     for key, passage in sets.tang_passages(folder, kept_out=False).items():
         text = sets.Text("classical", (passage,))
-        local = names_of(text, names)
+        local = sets.names_of(text, names)
         yield from told(text, local, sets.seeded(key), 1)
         yield from of_clauses(text, local, sets.seeded(key), 1)
         yield from changed(text, local, sets.seeded(key), 1)
@@ -301,13 +295,13 @@ def examples(folder: Path) -> Iterator[Example]:
         chance = sets.seeded(text.paragraphs[0])
         # More would never be drawn.
         if chance.random() < {"jaquad": 0.03, "nq": 0.4, "zh_drcd": 0.7}.get(text.set, 1):
-            local = names_of(text, names)
+            local = sets.names_of(text, names)
             if text.set in ("nq", "en_squad2"):
                 yield from told(text, local, chance, 1)
                 yield from of_clauses(text, local, chance, 1)
             yield from changed(text, local, chance, 2)
     yield from asked(sets.questions(folder))
-    yield from about_persons(sets.tang_sentences(folder, kept_out=False), names)
+    yield from of_retellings(sets.tang_sentences(folder, kept_out=False), names)
     yield from stated(
         sets.questions(folder),
         dict.fromkeys(sets.XQUAD, 0)
@@ -320,20 +314,6 @@ def examples(folder: Path) -> Iterator[Example]:
     yield from wice(folder)
 
 
-def names_of(text: sets.Text, known: Sequence[str]) -> list[str]:
-    """Give the names of a text, and of others of the same surnames, whom it does not have."""
-    whole = "\n".join(text.paragraphs)
-    if not HAN.search(whole):
-        return latin_names(whole)
-    here = [name for name in known if name in whole]
-    if text.set.startswith("zh"):
-        here += frequent_han_names(whole * 2, SURNAMES)
-    surnames = {name[0] for name in here}
-    relatives = [name for name in known if name[0] in surnames][:: max(1, len(known) // 800)]
-    given = [name[1:] for name in here if len(name) == 3 and whole.count(name[1:]) > whole.count(name)]
-    return list(dict.fromkeys([*here, *given, *relatives]))
-
-
 def arrays(found: Sequence[Example]) -> dict[str, np.ndarray]:
     """Cut the examples into tokens."""
     weights = Weights(weights_file())
@@ -341,25 +321,30 @@ def arrays(found: Sequence[Example]) -> dict[str, np.ndarray]:
     names = sorted({example.set for example in found})
     ids: list[int] = []
     wrong: list[int] = []
-    lengths, labels, groups, of_set = [], [], [], []
+    lengths, labels, answers, groups, of_set = [], [], [], [], []
     for example in found:
-        passage = [piece for piece, *_ in cut.pieces(example.passage)][:PASSAGE_TOKENS]
-        texts = [(passage, [0] * len(passage), -1)]
+        places = cut.pieces(example.passage)[:PASSAGE_TOKENS]
+        passage = [piece for piece, *_ in places]
+        texts = [(passage, [0] * len(passage), -1, (0, 0))]
         for claim in example.claims:
             pieces = cut.pieces(claim.text)[:CLAIM_TOKENS]
             marks = [
                 UNKNOWN if claim.wrong is None else int(any(a < end and b > start for a, b in claim.wrong))
                 for _, start, end in pieces
             ]
-            if pieces:
-                texts.append(([piece for piece, *_ in pieces], marks, claim.label))
+            # The mark of the start is the first token of all.
+            inside = [at for at, (_, a, b) in enumerate(places, 1) if b > claim.answer[0] and a < claim.answer[1]]
+            answer = (inside[0], inside[-1] + 1) if inside else (0, 0)
+            if pieces and (claim.label != ANSWERED or inside):
+                texts.append(([piece for piece, *_ in pieces], marks, claim.label, answer))
         if len(texts) < 2 or len(passage) < 4:
             continue
-        for pieces_, marks, label in texts:
+        for pieces_, marks, label, answer in texts:
             ids += [weights.start_id, *pieces_, weights.end_id]
             wrong += [UNKNOWN, *marks, UNKNOWN]
             lengths.append(len(pieces_) + 2)
             labels.append(label)
+            answers.append(answer)
         groups.append(len(texts))
         of_set.append(names.index(example.set))
     return {
@@ -367,6 +352,7 @@ def arrays(found: Sequence[Example]) -> dict[str, np.ndarray]:
         "wrong": np.array(wrong, np.int8),
         "lengths": np.array(lengths, np.int32),
         "labels": np.array(labels, np.int8),
+        "answers": np.array(answers, np.int16),
         "groups": np.array(groups, np.int32),
         "of_set": np.array(of_set, np.int8),
         "sets": np.array(names),

@@ -3,24 +3,38 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from random import Random
 
-from bench.judge.changes import ANSWERED, HAN, NOT_ANSWERED, Claim, Example
+from bench.judge.changes import (
+    ANSWERED,
+    HAN,
+    NOT_ANSWERED,
+    Claim,
+    Example,
+    falsehoods,
+    frequent_han_names,
+    latin_names,
+    names_in,
+    rewritings,
+)
 from bench.judge.retellings import questions_of
 
 from bench.judge import sets
+from shiguan.text.names import SURNAMES
 from shiguan.text.sentences import sentence_spans
 
-MOST = {"jaquad": 2600, "qamr": 1500, "nq": 2600}
-_OTHERS, _NEAR = 2, 12
+MOST = {"jaquad": 16_000}
+_OTHERS, _NEAR, _WINDOWS = 2, 12, 4
+_MOST_ASKED = 8
 
 
 def asked(folder_questions: Iterable[sets.Question]) -> Iterator[Example]:
     """
-    Make two examples of each passage with questions.
+    Make examples of each passage with questions.
 
-    One is a window with an answer and one without, each with the questions of the passage, answered there or not, and
-    with questions of other passages that share words with it.
+    One is a window with an answer and one without, each with the questions of the passage, answered there or not, with
+    questions of other passages that share words with it, and with a question that one change keeps from being answered.
     """
     of_passage: dict[tuple[str, str], list[sets.Question]] = defaultdict(list)
     made: Counter[str] = Counter()
@@ -32,26 +46,58 @@ def asked(folder_questions: Iterable[sets.Question]) -> Iterator[Example]:
     for (name, passage), some in of_passage.items():
         chance = sets.seeded(passage)
         spans = sentence_spans(passage)
-        for one in chance.sample(some, min(2, len(some))):
+        names = sorted(frequent_han_names(passage * 2, SURNAMES)) if HAN.search(passage) else latin_names(passage)
+        group = f"asked_{name[:2] if name.startswith('xq') else name}"
+        for one in chance.sample(some, min(1 if name == "jaquad" else _WINDOWS, len(some))):
             for holds in (True, False):
                 if not (place := _window(spans, one, chance, holds=holds)):
                     continue
                 start, end = place
                 shown = passage[start:end]
+                others = [q for q in some if q != one]
                 claims = []
-                for question in chance.sample(some, min(5, len(some))):
+                for question in [one, *chance.sample(others, min(3, len(others)))]:
                     answer = passage[question.start : question.end]
-                    if not question.end:
+                    if question.end and start <= question.start and question.end <= end:
+                        inside = (question.start - start, question.end - start)
+                        claims.append(Claim(question.text, ANSWERED, None, answer=inside))
+                    elif not question.end or answer not in shown:
                         claims.append(Claim(question.text, NOT_ANSWERED, None))
-                    elif start <= question.start and question.end <= end:
-                        claims.append(Claim(question.text, ANSWERED, None))
-                    elif answer not in shown:
-                        claims.append(Claim(question.text, NOT_ANSWERED, None))
-                claims += near.unanswered(one, shown, chance)
                 if one.parallel:
-                    claims += _translated(one, near.parallel, chance, answered=holds)
-                if claims:
-                    yield Example(f"asked_{name[:2] if name.startswith('xq') else name}", shown, tuple(claims[:7]))
+                    claims += _translated(one, near.parallel, chance, start if holds else None)
+                if holds and one.end and not name.startswith(("xq", "jaquad")):
+                    for example in _changed(claims[0], shown, names, group, chance):
+                        if example.passage == shown:
+                            claims += example.claims
+                        else:
+                            yield example
+                claims += near.unanswered(one, shown, chance)
+                yield Example(group, shown, tuple(claims[:_MOST_ASKED]))
+
+
+def _changed(question: Claim, shown: str, names: Sequence[str], group: str, chance: Random) -> Iterator[Example]:
+    """
+    Ask with one change for what the passage does not say.
+
+    Sometimes the passage is changed too, and answers it: what the question alone looks like must tell nothing.
+    """
+    for other in falsehoods(question.text, shown, names_in(question.text, names), names, chance)[:1]:
+        unanswered = Claim(other.text, NOT_ANSWERED, None)
+        yield Example(group, shown, (unanswered,))
+        (a, b), *more = other.was or ((0, 0),)
+        (c, d), *_ = other.wrong or ((0, 0),)
+        word, by = question.text[a:b], other.text[c:d]
+        start, end = question.answer
+        if more or not word or not by or word not in shown or word in shown[start:end] or chance.random() < 0.4:
+            continue
+        before, answer = shown[:start].replace(word, by), shown[start:end]
+        text = before + answer + shown[end:].replace(word, by)
+        place = (len(before), len(before) + len(answer))
+        yield Example(
+            group,
+            text,
+            (Claim(other.text, ANSWERED, None, answer=place), replace(question, label=NOT_ANSWERED, answer=(0, 0))),
+        )
 
 
 def _window(
@@ -59,7 +105,7 @@ def _window(
 ) -> tuple[int, int] | None:
     """Choose one to four sentences that hold an answer, or do not."""
     inside = [n for n, (a, b) in enumerate(spans) if b > one.start and a < one.end] if one.end else []
-    size = chance.choice((1, 2, 2, 3, 4))
+    size = chance.choice((1, 2, 3, 3, 4))
     if holds and inside:
         first = max(0, inside[0] - chance.randrange(size))
         last = max(inside[-1], min(len(spans) - 1, first + size - 1))
@@ -107,12 +153,15 @@ def _words(text: str) -> set[str]:
 
 
 def _translated(
-    one: sets.Question, parallel: dict[str, list[sets.Question]], chance: Random, *, answered: bool
+    one: sets.Question, parallel: dict[str, list[sets.Question]], chance: Random, start: int | None
 ) -> Iterator[Claim]:
     others = [q for q in parallel.get(one.parallel, ()) if q.set != one.set]
     likely = [q for q in others if q.set in ("xq_en", "xq_zh")] or others
     for question in chance.sample(likely, min(1, len(likely))) + chance.sample(others, min(1, len(others))):
-        yield Claim(question.text, ANSWERED if answered else NOT_ANSWERED, None)
+        if start is None:
+            yield Claim(question.text, NOT_ANSWERED, None)
+        else:
+            yield Claim(question.text, ANSWERED, None, answer=(one.start - start, one.end - start))
 
 
 def of_clauses(text: sets.Text, names: Sequence[str], chance: Random, most: int) -> Iterator[Example]:
@@ -127,7 +176,8 @@ def of_clauses(text: sets.Text, names: Sequence[str], chance: Random, most: int)
             if not found:
                 continue
             (questions, unanswered), first = found[0], max(0, at - chance.randrange(3))
-            claims = [Claim(question, ANSWERED, None) for question in questions[:2]]
+            place = (start - spans[first][0], end - spans[first][0])
+            claims = [Claim(question, ANSWERED, None, answer=place) for question in questions[:2]]
             claims += [Claim(question, NOT_ANSWERED, None) for question in unanswered[:2]]
             name = "asked_told_zh" if HAN.search(paragraph) else "asked_told_en"
             yield Example(name, paragraph[spans[first][0] : end], tuple(claims))
@@ -140,35 +190,85 @@ def of_clauses(text: sets.Text, names: Sequence[str], chance: Random, most: int)
             return
 
 
-_ACTS = re.compile(
-    "(?:派|命|令|任|率|攻|杀|打|请|劝|说|问|告诉|上奏|向|对|被|担任|是|去世|死|投降|反叛|逃|献|奉命|带|领)"
-)
-
-
-def about_persons(rows: Sequence[tuple[str, str, tuple[int, int]]], names: Sequence[str]) -> Iterator[Example]:
-    """Ask who does what a modern sentence begins with; the classical passage that it retells answers."""
-    for number, (sentence, passage, (start, end)) in enumerate(rows):
-        question = who(sentence, names)
-        if not question:
+def with_gaps(text: sets.Text, names: Sequence[str], chance: Random, most: int) -> Iterator[Example]:
+    """Ask for a name or a number of a sentence of a book, beside its neighbours and beside what comes after."""
+    flat = [(p, spans, at) for p in text.paragraphs for spans in [sentence_spans(p)] for at in range(len(spans))]
+    for paragraph, spans, at in chance.sample(flat, min(most, len(flat))):
+        sentence = paragraph[slice(*spans[at])]
+        if not (found := gap(sentence, names_in(sentence, names), chance)):
             continue
+        question, answer = found
+        group = "asked_gap_zh" if HAN.search(sentence) else "asked_gap_en"
+        size = chance.choice((2, 3, 4))
+        first = max(0, at - chance.randrange(size))
+        start, end = spans[first][0], spans[min(len(spans) - 1, first + size - 1)][1]
+        place = paragraph.index(answer, spans[at][0]) - start
+        said = chance.choice([question, *rewritings(question, chance)])
+        claim = Claim(said, ANSWERED, None, answer=(place, place + len(answer)))
+        for example in _changed(claim, paragraph[start:end], names, group, chance):
+            yield replace(example, claims=(claim, *example.claims)) if len(example.claims) == 1 else example
+        if (after := at + chance.randint(1, 3)) < len(spans):
+            rest = paragraph[spans[after][0] : spans[min(len(spans) - 1, after + size - 1)][1]]
+            if answer not in rest:
+                yield Example(group, rest, (Claim(said, NOT_ANSWERED, None),))
+
+
+_NUMBER = re.compile(
+    r"\b\d[\d,]*\b|\b(?:two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|thirty|forty|fifty)\b|"
+    "[一二三四五六七八九十百千万]+(?=[人年月日户里骑戶裡騎])"
+)
+_CLAUSES = re.compile("[^，。；：！？“”「」]+")
+
+
+def gap(sentence: str, names: Sequence[str], chance: Random) -> tuple[str, str] | None:
+    """Put a word that asks in the place of a name or a number; give the question and what it asks for."""
+    is_han = bool(HAN.search(sentence))
+    found = [(sentence.index(name), name) for name in names]
+    found += [(match.start(), match[0]) for match in _NUMBER.finditer(sentence)]
+    if not found:
+        return None
+    at, answer = chance.choice(found)
+    number = _NUMBER.fullmatch(answer) is not None or (is_han and not answer.strip("一二三四五六七八九十百千万"))
+    if is_han:
+        parts = [match.span() for match in _CLAUSES.finditer(sentence)]
+        here = next((n for n, (a, b) in enumerate(parts) if a <= at < b), None)
+        if here is None:
+            return None
+        last = min(len(parts) - 1, here + chance.randrange(2))
+        word = "多少" if number else "谁"
+        text = sentence[parts[here][0] : at] + word + sentence[at + len(answer) : parts[last][1]] + "？"
+        return (text, answer) if 8 <= len(text) <= 50 else None
+    before = sentence[:at].split()[-1:]
+    place = before and before[0].lower() in ("in", "at", "from", "to", "near")
+    word = "how many" if number else "what place" if place else "who"
+    text = sentence[:at] + word + sentence[at + len(answer) :].rstrip(' .;,!?”"') + "?"
+    return (text[0].upper() + text[1:], answer) if 5 <= len(text.split()) <= 30 else None
+
+
+def of_retellings(rows: Sequence[tuple[str, str, tuple[int, int]]], names: Sequence[str]) -> Iterator[Example]:
+    """Ask for a name or a number of modern sentences; the classical passages that they retell answer."""
+    for number, (sentence, passage, (start, end)) in enumerate(rows):
         chance = sets.seeded(sentence)
+        found = gap(sentence, names_in(sentence, names), chance)
         spans = sentence_spans(passage)
         inside = [n for n, (a, b) in enumerate(spans) if b > start and a < end]
-        if not inside:
+        if not found or not inside:
             continue
-        others = [q for k in (1, 2, 5, 40) if (q := who(rows[(number + k) % len(rows)][0], names)) and q != question]
-        claims = [Claim(question, ANSWERED, None), *(Claim(q, NOT_ANSWERED, None) for q in others[:2])]
-        yield Example("asked_tang", passage[spans[inside[0]][0] : spans[inside[-1]][1]], tuple(claims))
+        question, answer = found
+        first, last = max(0, inside[0] - chance.randrange(2)), min(len(spans) - 1, inside[-1] + chance.randrange(2))
+        shown = passage[spans[first][0] : spans[last][1]]
+        place = shown.find(answer)
+        whole = (spans[inside[0]][0] - spans[first][0], spans[inside[-1]][1] - spans[first][0])
+        claim = Claim(question, ANSWERED, None, answer=(place, place + len(answer)) if place >= 0 else whole)
+        near = [rows[(number + ahead) % len(rows)][0] for ahead in (1, 2, 5)]
+        others = [gap(other, names_in(other, names), chance) for other in near]
+        claims = [claim, *(Claim(other[0], NOT_ANSWERED, None) for other in others if other and other[1] != answer)]
+        changed = _changed(claim, shown, names, "asked_tang", chance)
+        claims += [example.claims[0] for example in changed if example.passage == shown]
+        yield Example("asked_tang", shown, tuple(claims))
         far = [n for n in range(len(spans)) if n not in inside]
         if far:
             at = chance.choice(far)
-            yield Example("asked_tang", passage[slice(*spans[at])], (Claim(question, NOT_ANSWERED, None),))
-
-
-def who(sentence: str, names: Sequence[str]) -> str | None:
-    """Ask for the person with whom a modern sentence begins."""
-    name = next((name for name in names if sentence.startswith(name)), None)
-    if not name or not _ACTS.match(sentence, len(name)):
-        return None
-    rest = re.split("[，。；：]", sentence[len(name) :], maxsplit=1)[0]
-    return f"谁{rest}？" if 3 <= len(rest) <= 25 else None
+            rest = passage[spans[at][0] : spans[min(len(spans) - 1, at + 1)][1]]
+            if answer not in rest:
+                yield Example("asked_tang", passage[slice(*spans[at])], (Claim(question, NOT_ANSWERED, None),))

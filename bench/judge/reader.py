@@ -1,10 +1,8 @@
 """Judges whether a passage supports a claim or answers a question: multilingual-e5-small with a low-rank adapter."""
 
 import hashlib
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any, ClassVar
@@ -24,13 +22,18 @@ SCALE = 2.0
 """What the product of an adapter's two matrices is multiplied by."""
 ADAPTER = Path(__file__).with_name("judge.npz")
 
-_PASSAGE, _OVERLAP, _CLAIM = 160, 40, 64
-"""Tokens of a window, those that it shares with the next, and those of a part of a claim."""
+_PASSAGE, _OVERLAP, _TEXT = 200, 40, 64
+"""Tokens of a window, those that it shares with the next, and those of a question or of a part of a claim."""
 _LONGEST_CLAIM = 512
 _HIDDEN_FROM = -1e4
 """Added to an attention's logit where a token must not see another."""
 
 Array = NDArray[np.float32]
+Pieces = Sequence[tuple[int, int, int]]
+
+
+UNREAD = -20.0
+"""The log-odds of a question or a passage without text."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,23 @@ class Verdict:
     words: tuple[Word, ...] = ()
 
 
+@dataclass(frozen=True)
+class Reading:
+    """
+    Whether a passage answers a question, and where.
+
+    :param log_odds: The logarithm of the odds that it does.
+    :param places: Its tokens: start and end in code points, and how likely the answer, if any, is there.
+    """
+
+    log_odds: float
+    places: tuple[tuple[int, int, float], ...] = ()
+
+    def within(self, start: int, end: int) -> float:
+        """Return the probability that the answer, if there is one, stands between two places."""
+        return sum(likely for a, b, likely in self.places if a < end and b > start)
+
+
 _NOTHING_SAID = Verdict(0.0, 1.0, 0.0)
 
 
@@ -76,11 +96,11 @@ class AdaptedWeights(Weights):
         self.adapter = adapter
 
     def floats(self, name: str) -> Array:
-        """Give a tensor of float32, the adapter's where it has one."""
+        """Return a tensor of float32, the adapter's where it has one."""
         return self.adapter[name] if name in self.adapter else super().floats(name)
 
     def matrix(self, name: str) -> Array:
-        """Give a matrix of a layer, with the adapter's product added."""
+        """Return a matrix of a layer, with the adapter's product added."""
         matrix = super().matrix(name)
         if name + ".up" in self.adapter:
             matrix += SCALE * (self.adapter[name + ".up"] @ self.adapter[name + ".down"])
@@ -114,14 +134,37 @@ class JudgeGraph(EncoderGraph):
         return [alone, hidden]
 
 
+@dataclass(frozen=True)
+class Beside:
+    """
+    What was read of a text beside a passage.
+
+    :param pooled: What the heads judge by.
+    :param unsupported: For each of its tokens how little the passage supports it.
+    :param answers: For each of the passage's tokens the logit that it answers.
+    :param nowhere: That none does.
+    """
+
+    pooled: Array
+    unsupported: Array
+    answers: Array
+    nowhere: float
+
+    @property
+    def log_odds(self) -> float:
+        """The log-odds that one of the passage's tokens answers."""
+        highest = float(self.answers.max())
+        return highest + float(np.log(np.exp(self.answers - highest).sum())) - self.nowhere
+
+
 class Judge:
     """
     Judges claims and questions by passages; safe to use from many threads, and the same at every run.
 
-    A passage of more than 160 tokens is read in windows, and the one that supports the claim, or answers the question,
+    A passage of more than 200 tokens is read in windows, and the one that supports the claim, or answers the question,
     best decides. A claim of more than 64 tokens is read in parts, and the part with the least support decides; one of
     more than 512 is not read and counts as not said, as does one without text or without a passage. Of a question the
-    first 64 tokens are read. Get the process's by `judge`.
+    first 64 tokens are read.
     """
 
     def __init__(self, graph: type[JudgeGraph] = JudgeGraph, adapter: Path = ADAPTER) -> None:
@@ -137,6 +180,17 @@ class Judge:
         self._positions = weights.floats("emb.pos").reshape(-1, DIMENSIONS) + kind
         self._session = session_of(made)
 
+    def answer(self, question: str, passage: str) -> Reading:
+        """Read a passage, best a window of a few sentences, for a question."""
+        asked = [piece for piece, *_ in self._tokenizer.pieces(question)[:_TEXT]]
+        said = self._tokenizer.pieces(passage)
+        if not asked or not said:
+            return Reading(UNREAD)
+        found = [(window, self._beside(asked, window, "of_question")) for window in _windows(said)]
+        window, read = max(found, key=lambda one: one[1].log_odds)
+        likely = _softmax(read.answers).tolist()
+        return Reading(read.log_odds, tuple((a, b, share) for (_, a, b), share in zip(window, likely, strict=True)))
+
     def verdicts(self, pairs: Sequence[tuple[str, str]]) -> list[Verdict]:
         """
         Judge claims.
@@ -146,45 +200,29 @@ class Judge:
         """
         return [self._verdict(claim, passage) for claim, passage in pairs]
 
-    def answers(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """
-        Judge whether passages answer questions.
-
-        :param pairs: Questions, each with a passage.
-        :returns: The probability of each, 0 to 1, in their order; 0 without text.
-        """
-        return [self._answer(question, passage) for question, passage in pairs]
-
-    def _answer(self, question: str, passage: str) -> float:
-        asked = np.array([piece for piece, *_ in self._tokenizer.pieces(question)[:_CLAIM]], np.int64)
-        said = self._tokenizer.pieces(passage)
-        if not len(asked) or not said:
-            return 0.0
-        read = (self._pooled(asked, window, "of_question")[0] for window in _windows(said))
-        return max(float(_sigmoid(self._perceived("answer", pooled))[0]) for pooled in read)
-
     def _verdict(self, claim: str, passage: str) -> Verdict:
         pieces, said = self._tokenizer.pieces(claim), self._tokenizer.pieces(passage)
         if not pieces or not said or len(pieces) > _LONGEST_CLAIM:
             return _NOTHING_SAID
         parts = [
-            max((self._read(part, window) for window in _windows(said)), key=lambda verdict: verdict.supported)
-            for part in np.array_split(np.array(pieces), -(-len(pieces) // _CLAIM))
+            max((self._judged(part, window) for window in _windows(said)), key=lambda verdict: verdict.supported)
+            for part in np.array_split(np.array(pieces), -(-len(pieces) // _TEXT))
         ]
         least = min(parts, key=lambda verdict: verdict.supported)
         words = tuple(word for part in parts for word in part.words)
         return Verdict(least.supported, least.not_said, least.contradicted, words)
 
-    def _read(self, claim: NDArray[np.int64], passage: list[int]) -> Verdict:
-        pooled, wrong = self._pooled(claim[:, 0], passage, "of_claim")
-        spans = [Word(int(a), int(b), float(p)) for (_, a, b), p in zip(claim, _sigmoid(wrong), strict=True)]
-        supported, not_said, contradicted = map(float, _softmax(self._perceived("verdict", pooled)))
+    def _judged(self, claim: NDArray[np.int64], passage: Pieces) -> Verdict:
+        read = self._beside(claim[:, 0].tolist(), passage, "of_claim")
+        unsupported = 1 / (1 + np.exp(-read.unsupported))
+        spans = [Word(int(a), int(b), float(p)) for (_, a, b), p in zip(claim, unsupported, strict=True)]
+        supported, not_said, contradicted = map(float, _softmax(self._head("verdict", read.pooled)))
         return Verdict(supported, not_said, contradicted, tuple(spans))
 
-    def _pooled(self, text: NDArray[np.int64], passage: list[int], mark: str) -> tuple[Array, Array]:
-        """Read a text beside a passage: give what the heads judge by, and for each token how little it is supported."""
+    def _beside(self, text: list[int], passage: Pieces, mark: str) -> Beside:
+        """Read a text, as tokens, beside a passage; the mark says what it is."""
         start, end = self._weights.start_id, self._weights.end_id
-        said, beside = [start, *passage, end], [start, *text.tolist(), end]
+        said, beside = [start, *(piece for piece, *_ in passage), end], [start, *text, end]
         words = unpack_blocks(self._words[said + beside])
         places = np.concatenate([self._positions[: len(said)], self._positions[: len(beside)]])
         is_beside = np.arange(len(words)) >= len(said)
@@ -202,40 +240,44 @@ class Judge:
         at = len(said)
         return self._laid_beside(*((x[:at], x[at:]) for x in (words, alone[0], read[0])))
 
-    def _laid_beside(
-        self, words: tuple[Array, Array], alone: tuple[Array, Array], read: tuple[Array, Array]
-    ) -> tuple[Array, Array]:
+    def _laid_beside(self, words: tuple[Array, Array], alone: tuple[Array, Array], read: tuple[Array, Array]) -> Beside:
         """
-        Lay each token of a text beside those of the passage that are like it.
+        Lay each token of a text beside those of the passage that are like it, and the other way round.
 
         As in Chen et al. 2017, ESIM, section 3.2, arXiv 1609.06038; likeness is of the words' embeddings and of what
         the layers that read each text by itself make of them.
         """
         likeness = [_unit(text) @ _unit(passage[1:-1]).T for passage, text in (words, alone)]
         sharpness = self._adapter["sharpness"]
-        weights = _softmax(sharpness[0] * likeness[0] + sharpness[1] * likeness[1])
-        passage, text = read
-        beside, beside_alone = weights @ passage[1:-1], weights @ alone[0][1:-1]
+        logits = sharpness[0] * likeness[0] + sharpness[1] * likeness[1]
+        weights = _softmax(logits)
+        passage, text = read[0][1:-1], read[1]
+        beside, beside_alone = weights @ passage, weights @ alone[0][1:-1]
         nearest = [one.max(1, keepdims=True) for one in likeness]
         features = [text, beside, np.abs(text - beside), np.abs(alone[1] - beside_alone), *nearest]
         inner = _gelu(self._linear("words_in", np.concatenate(features, 1)))[1:-1]
         wrong = self._linear("words_out", inner)[:, 0]
-        a, b = (_unit(one[1:-1].mean(0)) * np.float32(DIMENSIONS**0.5) for one in (text, passage))
+        a, b = (_unit(one.mean(0)) * np.float32(DIMENSIONS**0.5) for one in (text[1:-1], passage))
         worst = [inner.max(0), inner.mean(0), [wrong.max(), wrong.mean()]]
-        return np.concatenate([text[0], a, b, np.abs(a - b), a * b, *worst]).astype(np.float32), wrong
+        pooled = np.concatenate([text[0], a, b, np.abs(a - b), a * b, *worst]).astype(np.float32)
+        asked = _softmax(logits[1:-1].T) @ text[1:-1]
+        nearest = [one[1:-1].max(0)[:, None] for one in likeness]
+        sought = passage * self._linear("sought", text[0])
+        answers = self._head("place", np.concatenate([passage, asked, np.abs(passage - asked), sought, *nearest], 1))
+        return Beside(pooled, wrong, answers[:, 0], -float(self._head("answer", pooled)[0]))
 
-    def _perceived(self, head: str, pooled: Array) -> Array:
-        return self._linear(f"{head}_out", _gelu(self._linear(f"{head}_in", pooled)))
+    def _head(self, name: str, inputs: Array) -> Array:
+        """Apply one of the adapter's heads."""
+        return self._linear(f"{name}_out", _gelu(self._linear(f"{name}_in", inputs)))
 
     def _linear(self, name: str, inputs: Array) -> Array:
         result: Array = inputs @ self._adapter[name + ".w"].T + self._adapter[name + ".b"]
         return result
 
 
-def _windows(pieces: Sequence[tuple[int, int, int]]) -> Iterator[list[int]]:
-    ids = [piece for piece, *_ in pieces]
-    for at in range(0, max(1, len(ids) - _OVERLAP), _PASSAGE - _OVERLAP):
-        yield ids[at : at + _PASSAGE]
+def _windows(pieces: Pieces) -> Iterator[Pieces]:
+    for at in range(0, max(1, len(pieces) - _OVERLAP), _PASSAGE - _OVERLAP):
+        yield pieces[at : at + _PASSAGE]
 
 
 def _unit(vectors: Array) -> Array:
@@ -247,11 +289,6 @@ def _softmax(logits: Array) -> Array:
     powers: Array = np.exp(logits - logits.max(-1, keepdims=True))
     powers /= powers.sum(-1, keepdims=True)
     return powers
-
-
-def _sigmoid(x: Array) -> Array:
-    result: Array = 1 / (1 + np.exp(-x))
-    return result
 
 
 def _gelu(x: Array) -> Array:
@@ -275,17 +312,3 @@ def _adapter(path: Path) -> tuple[dict[str, Array], str]:
             f"The judge's weights `{path}` cannot be read ({error}); they are part of the package. Install it again "
             "with `pip install --force-reinstall shiguan`."
         ) from error
-
-
-_loading = threading.Lock()
-
-
-def judge() -> Judge:
-    """Give the process's judge; `ModelMissingError` where its weights or the embedder's cannot be read."""
-    with _loading:
-        return _load()
-
-
-@cache
-def _load() -> Judge:
-    return Judge()

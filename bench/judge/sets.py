@@ -6,14 +6,15 @@ import random
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.judge.changes import CONTRADICTED, NOT_SAID, SUPPORTED
+from bench.judge.changes import CONTRADICTED, HAN, NOT_SAID, SUPPORTED, frequent_han_names, latin_names
 from lxml import etree
 
+from shiguan.text.names import SURNAMES
 from shiguan.text.sentences import sentence_spans
 
 LABELS = {"supported": SUPPORTED, "not_said": NOT_SAID, "contradicted": CONTRADICTED}
@@ -93,6 +94,26 @@ def tang_sentences(folder: Path, *, kept_out: bool) -> list[tuple[str, str, tupl
     return found
 
 
+def known_names(folder: Path) -> list[str]:
+    """Collect the names of persons in the classical texts, those trained on and those kept out."""
+    texts = [*tang_passages(folder, kept_out=False).values(), *tang_passages(folder, kept_out=True).values()]
+    return sorted(frequent_han_names("\n".join(texts), SURNAMES), key=lambda name: (-len(name), name))
+
+
+def names_of(text: Text, known: Sequence[str]) -> list[str]:
+    """Give the names of a text, and of others of the same surnames, whom it does not have."""
+    whole = "\n".join(text.paragraphs)
+    if not HAN.search(whole):
+        return latin_names(whole)
+    here = [name for name in known if name in whole]
+    if text.set.startswith("zh"):
+        here += sorted(frequent_han_names(whole * 2, SURNAMES))
+    surnames = {name[0] for name in here}
+    relatives = [name for name in known if name[0] in surnames][:: max(1, len(known) // 800)]
+    given = [name[1:] for name in here if len(name) == 3 and whole.count(name[1:]) > whole.count(name)]
+    return list(dict.fromkeys([*here, *given, *relatives]))
+
+
 def paragraphs(folder: Path) -> Iterator[Text]:
     """Read the paragraphs of the question sets, but those that evidence is measured on."""
     measured = _measured(folder)
@@ -112,6 +133,7 @@ def _measured(folder: Path) -> set[str]:
     return {row["source"][:60] for row in rows}
 
 
+QUESTION_SETS = ("en_squad2", "zh_cmrc2018", "zh_drcd")
 XQUAD = tuple(f"xq_{language}" for language in "en zh ar de el es hi ro ru th tr vi".split())
 
 
@@ -147,7 +169,7 @@ def questions(folder: Path, *, kept_out: bool = False) -> Iterator[Question]:
                 text = passages[row["passage"]]
                 yield Question(row["set"], row["question"], text, row["start"], row["end"], row.get("parallel", ""))
     measured = _measured(folder)
-    for name in ("en_squad2", "zh_cmrc2018", "zh_drcd"):
+    for name in QUESTION_SETS:
         texts = {row["id"]: row["text"] for row in read(folder / name / "corpus.jsonl.gz")}
         usable = {key: text for key, text in texts.items() if is_reading_kept_out(key) == kept_out}
         for row in read(folder / name / "queries.jsonl.gz"):
@@ -157,6 +179,15 @@ def questions(folder: Path, *, kept_out: bool = False) -> Iterator[Question]:
         for row in read(folder / name / "unanswerable_queries.jsonl.gz") if name == "en_squad2" else ():
             if text := usable.get(row["meta"]["written_against_doc"]):
                 yield Question(name, row["text"], text, 0, 0)
+
+
+def unseen_questions(folder: Path, name: str, file: str) -> set[str]:
+    """Return the questions of a set's file that nothing is trained on."""
+    rows = read(folder / name / f"{file}.jsonl.gz")
+    if name not in QUESTION_SETS:
+        return {row["id"] for row in rows}
+    passages = (row["gold"][0]["doc_id"] if row.get("gold") else row["meta"]["written_against_doc"] for row in rows)
+    return {row["id"] for row, passage in zip(rows, passages, strict=True) if is_reading_kept_out(passage)}
 
 
 def _closed_articles(folder: Path, passages: dict[str, str]) -> set[str]:

@@ -17,7 +17,7 @@ import re
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -33,11 +33,11 @@ from torch import Tensor
 from shiguan.models.weights import Weights, weights_file
 
 SHARES = {
-    "classical": 0.09, "told_zh": 0.07, "tang": 0.09, "zh_cmrc2018": 0.04, "zh_drcd": 0.03, "across": 0.05,
-    "xq_zh": 0.005, "book_en": 0.05, "told_en": 0.03, "en_squad2": 0.05, "nq": 0.05, "qamr": 0.03, "xq_en": 0.005,
-    "cad": 0.05, "wice": 0.02, "indonli": 0.005, "jnli": 0.01, "jaquad": 0.003,
-    "asked_en_squad2": 0.06, "asked_nq": 0.11, "asked_qamr": 0.03, "asked_zh_cmrc2018": 0.05, "asked_zh_drcd": 0.05,
-    "asked_jaquad": 0.03, "asked_xq": 0.08, "asked_told_zh": 0.03, "asked_told_en": 0.005,
+    "classical": 0.03, "told_zh": 0.02, "tang": 0.03, "zh_cmrc2018": 0.01, "zh_drcd": 0.01, "across": 0.02,
+    "book_en": 0.03, "told_en": 0.01, "en_squad2": 0.02, "nq": 0.02, "qamr": 0.01, "cad": 0.02, "wice": 0.01,
+    "asked_en_squad2": 0.10, "asked_nq": 0.16, "asked_qamr": 0.11, "asked_zh_cmrc2018": 0.06, "asked_zh_drcd": 0.06,
+    "asked_jaquad": 0.10, "asked_xq": 0.06, "asked_told_zh": 0.01, "asked_told_en": 0.005, "asked_tang": 0.03,
+    "asked_gap_zh": 0.03, "asked_gap_en": 0.03,
 }  # fmt: skip
 """How often a set is drawn."""
 RATES = {"adapter": 8e-4, "small": 1.5e-4, "heads": 1.2e-3}
@@ -54,16 +54,18 @@ class Examples:
         self.ids, self.wrong, self.lengths, self.labels = (stored[k] for k in ("ids", "wrong", "lengths", "labels"))
         self.texts = np.concatenate([[0], np.cumsum(stored["groups"])])
         self.at = np.concatenate([[0], np.cumsum(self.lengths)])
+        self.answers = stored["answers"]
         self.sets = stored["sets"][stored["of_set"]]
 
-    def reading(self, number: int) -> tuple[Reading, NDArray[np.int64], NDArray[np.int64]]:
-        """Give a passage with its claims, their labels, and the marks of the claims' tokens."""
+    def reading(self, number: int) -> tuple[Reading, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Give a passage with its claims, their labels, the marks of their tokens, and the places of the answers."""
         first, end = self.texts[number], self.texts[number + 1]
         ids = self.ids[self.at[first] : self.at[end]].astype(np.int64)
         marks = self.wrong[self.at[first + 1] : self.at[end]].astype(np.int64)
         lengths = tuple(int(n) for n in self.lengths[first:end])
         labels = self.labels[first:end].astype(np.int64)
-        return Reading(ids, lengths, tuple((labels >= ANSWERED).tolist())), labels[1:], marks
+        answers = self.answers[first + 1 : end].astype(np.int64)
+        return Reading(ids, lengths, tuple((labels >= ANSWERED).tolist())), labels[1:], marks, answers
 
     def drawn(self, chance: np.random.Generator) -> Iterator[int]:
         """Draw examples for ever: a set by its share, and each of its examples once before any comes again."""
@@ -77,12 +79,25 @@ class Examples:
             yield waiting[name].pop()
 
 
-def losses(
-    verdicts: Tensor, answers: Tensor, words: Tensor, labels: Tensor, marks: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Give the losses of the claims' verdicts, of the questions, and of the claims' words; each is the batch's mean."""
+def place_losses(answered: Tensor, scores: Sequence[Tensor], answers: Tensor) -> tuple[Tensor, Tensor]:
+    """
+    Give each question's loss, and the log-odds that it is answered.
+
+    One of the passage's tokens, or none, is drawn: the loss is the logarithm of the probability of drawing one of the
+    answer's, or none where there is no answer.
+    """
+    found, odds = [], []
+    for none, of_tokens, (start, end) in zip(-answered, scores, answers.tolist(), strict=True):
+        whole = torch.logsumexp(of_tokens, 0)
+        right = torch.logsumexp(of_tokens[start - 1 : end - 1], 0) if end else none
+        found.append(torch.logaddexp(whole, none) - right)
+        odds.append(whole - none)
+    return torch.stack(found), torch.stack(odds)
+
+
+def losses(verdicts: Tensor, words: Tensor, labels: Tensor, marks: Tensor) -> tuple[Tensor, Tensor]:
+    """Give the losses of the claims' verdicts and of their words; each is the batch's mean."""
     asked = labels >= ANSWERED
-    of_questions = F.binary_cross_entropy_with_logits(answers, (labels == ANSWERED).float(), reduction="none")[asked]
     verdicts, labels = verdicts[~asked], labels[~asked]
     logs = F.log_softmax(verdicts, 1)
     known = labels != NOT_SUPPORTED
@@ -94,11 +109,7 @@ def losses(
     # Few words are wrong, so that they count more.
     weight = torch.where(marks == 1, 2.0, 1.0)[told]
     of_words = F.binary_cross_entropy_with_logits(words[told], marks[told].float(), weight, reduction="sum")
-    return (
-        of_claims.sum() / (len(of_claims) + 1),
-        of_questions.sum() / (len(of_questions) + 1),
-        of_words / (told.sum() + 1),
-    )
+    return of_claims.sum() / (len(of_claims) + 1), of_words / (told.sum() + 1)
 
 
 def trained(model: Judge) -> dict[str, Tensor]:
@@ -158,11 +169,16 @@ class Trainer:
         while size < BATCH_TOKENS:
             batch.append(self.examples.reading(next(self.queue)))
             size += len(batch[-1][0].ids)
-        labels, marks = (torch.from_numpy(np.concatenate([one[at] for one in batch])) for at in (1, 2))
+        labels, marks, places = (torch.from_numpy(np.concatenate([one[at] for one in batch])) for at in (1, 2, 3))
         with torch.autocast("cpu", torch.bfloat16):
             found = self.model([one[0] for one in batch])
-        verdicts, answers, words = (one.float() for one in found)
-        of_claims, of_questions, of_words = losses(verdicts, answers, words, labels, marks)
+        verdicts, answers, words = (one.float() for one in found[:3])
+        of_claims, of_words = losses(verdicts, words, labels, marks)
+        asked = labels >= ANSWERED
+        of_questions, odds = torch.zeros(()), torch.zeros(0)
+        if asked.any():
+            each, odds = place_losses(answers[asked], [one.float() for one in found[3]], places[asked])
+            of_questions = each.sum() / (len(each) + 1)
         self.optimizer.zero_grad(set_to_none=True)
         (of_claims + of_questions + of_words).backward()
         self._share_gradients()
@@ -173,9 +189,8 @@ class Trainer:
         with torch.no_grad():
             for name, value in self.learned.items():
                 self.average[name].lerp_(value, 1 - min(AVERAGE, self.step / (self.step + 10)))
-        asked = labels >= ANSWERED
         right = ((verdicts.argmax(1) == 0) == (labels == 0))[~asked]
-        answered = ((answers > 0) == (labels == ANSWERED))[asked]
+        answered = (odds > 0) == (labels == ANSWERED)[asked]
         for name, now in {
             "claims": of_claims, "questions": of_questions, "words": of_words, "right": right.float().mean(),
             "answered": answered.float().mean(),
@@ -184,7 +199,9 @@ class Trainer:
                 self.seen[name] = 0.98 * self.seen.get(name, float(now.detach())) + 0.02 * float(now.detach())
 
     def _share_gradients(self) -> None:
-        gradients = torch.cat([value.grad.reshape(-1) for value in self.learned.values()])
+        # A batch without questions has none of theirs.
+        each = [torch.zeros_like(v) if v.grad is None else v.grad for v in self.learned.values()]
+        gradients = torch.cat([one.reshape(-1) for one in each])
         dist.all_reduce(gradients)
         gradients /= self.options.processes
         parts = gradients.split([value.numel() for value in self.learned.values()])
