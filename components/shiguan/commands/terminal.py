@@ -154,7 +154,7 @@ def place_line(place: Mapping[str, Any]) -> str:
     source, section = place.get("source") or "", list(place.get("section") or [])
     title = place.get("title") or source
     title = source if title == Path(source).stem else title  # a file without a title has its own name
-    if section and section[0] in title:
+    if section and title.startswith(section[0]) and 2 * len(section[0]) > len(title):  # the title once more
         section = section[1:]
     parts = [_short(title, 48) if section else title, place.get("edition"), page, " › ".join(section)]
     return " · ".join(one_line(str(part)) for part in parts if part)
