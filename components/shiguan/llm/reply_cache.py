@@ -6,6 +6,7 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -142,6 +143,7 @@ class ReplyCache(Serializable):
                 if self.path is None:
                     if self._memory is None:
                         self._memory = _opened(":memory:")
+                        weakref.finalize(self, self._memory.close)
                     return self._memory.execute(statement, values).fetchall()
                 with closing(_opened(_file(self.path))) as database:
                     return database.execute(statement, values).fetchall()
@@ -159,6 +161,10 @@ def _file(folder: str) -> Path:
 
 def _opened(where: Path | str) -> sqlite3.Connection:
     database = sqlite3.connect(where, timeout=1.0, isolation_level=None, check_same_thread=False)
-    database.execute("PRAGMA secure_delete = ON")
-    database.execute(_TABLE)
+    try:
+        database.execute("PRAGMA secure_delete = ON")
+        database.execute(_TABLE)
+    except BaseException:
+        database.close()
+        raise
     return database

@@ -1,3 +1,5 @@
+import gc
+import sqlite3
 import stat
 
 import pytest
@@ -118,3 +120,24 @@ def test_a_failure_is_not_kept_and_a_broken_file_costs_only_the_cache(tmp_path):
     assert not is_available(ReplyCache(UnavailableGenerator()))
     (tmp_path / "replies.sqlite").write_text("no database" * 100, encoding="utf-8")
     assert texts(ReplyCache(Counting(), path=str(tmp_path)), "x", "x") == ["reply 1", "reply 2"]
+
+
+@pytest.mark.parametrize("broken", [True, False])
+def test_its_database_is_closed_with_it(monkeypatch, tmp_path, broken):
+    opened = []
+
+    class Seen(sqlite3.Connection):
+        def __init__(self, *given, **more):
+            super().__init__(*given, **more)
+            opened.append(self)
+
+    monkeypatch.setattr(sqlite3, "connect", Seen)
+    (tmp_path / "replies.sqlite").write_bytes(b"this is no database " * 100)
+    cache = ReplyCache(Counting(), path=str(tmp_path) if broken else None)
+    texts(cache, "a")
+    del cache
+    gc.collect()
+    for database in opened:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            database.execute("SELECT 1")
+    assert opened

@@ -5,6 +5,7 @@ import os
 import secrets
 import sqlite3
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -231,6 +232,7 @@ class SQLiteConversationStore(Serializable, ConversationStore):
                 database.close()
                 raise
             self._database = database
+            weakref.finalize(self, database.close)
         return self._database
 
     @contextmanager
