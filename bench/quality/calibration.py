@@ -59,7 +59,7 @@ ELSEWHERE = (
 SAMPLE, ON_BOOKS = 150, 75
 # Few Chinese questions of these sets are near a text that does not answer them, so that the fit is too sure of them. Of
 # 0, .2, .35, .5 and .7 this is the most that makes no Chinese question which is left out less likely (log loss .301,
-# .301, .305, .312, .326): of foreign ones .16 are quoted instead of .25, of answerable ones on books .88 instead of .93.
+# .301, .305, .312, .326): .16 of foreign ones are quoted instead of .25, .88 of answerable ones on books, not .93.
 LESS_IN_CHINESE = 0.2
 BOOK_WEIGHT, RIDGE, BINS = 12.0, 1.0, 5
 # Of the signals only these: the others are 0 where the first passage is in the question's language.
