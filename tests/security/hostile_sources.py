@@ -32,6 +32,10 @@ def hostile_sources():
     yield "nested_inline.epub", _book("<p>" + "<i>" * 5_000 + TEXT + "</i>" * 5_000 + "</p>")
     yield "notes.epub", _book(page_of_notes(10_000))
     yield (
+        "notes_in_a_sentence.epub",
+        _book(f"<p>{TEXT}" + ' <span class="footnote">It is so.</span> a' * 10_000 + "</p>"),
+    )
+    yield (
         "nested_notes.epub",
         _book('<aside epub:type="footnote" id="n">' * 2_000 + f"<p>{TEXT}</p>" + "</aside>" * 2_000),
     )

@@ -41,7 +41,10 @@ def texts(reading, name):
     return "\n".join(content for _, content, _ in answer["documents"]), [entry["cause"] for entry in answer["skipped"]]
 
 
-@pytest.mark.parametrize("name", ["attributes.epub", "spans.docx", "styles_in_a_circle.docx", "merged_rows.docx"])
+@pytest.mark.parametrize(
+    "name",
+    ["attributes.epub", "notes_in_a_sentence.epub", "spans.docx", "styles_in_a_circle.docx", "merged_rows.docx"],
+)
 def test_what_took_time_squared_is_read_in_a_moment(reading, name, monkeypatch):
     monkeypatch.setattr(conversion, "_SECONDS", 4)
     text, causes = texts(reading, name)

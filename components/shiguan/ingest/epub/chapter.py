@@ -140,7 +140,7 @@ class ChapterReader:
             self._number(element, frame, raised=name != "a")
         elif name in _SMALL and self._block is not None and self._block.ending[-1:].isdecimal():
             self._number(element, frame, raised=False)
-        elif name == "q" and frame.shown and not self._is_quoted(element):
+        elif name == "q" and frame.shown and not _is_quoted(element):
             self._put("“", frame)
         elif name == "math" and frame.shown:
             self._formula = formula_text(element), element_text(element)
@@ -183,11 +183,6 @@ class ChapterReader:
             frame.muted = True
         elif ending[-1].isalnum() or ending[-1] in ")]}":
             self._gap = "^" if raised else " "
-
-    @staticmethod
-    def _is_quoted(element: Element) -> bool:
-        """Return whether the marks that a browser puts around a quotation stand in its text."""
-        return element_text(element)[:1] in _QUOTE_MARKS
 
     def _enter_block(self, element: Element, frame: Frame, parent: Frame) -> None:
         """Complete the frame of a block element."""
@@ -251,7 +246,7 @@ class ChapterReader:
         note = self.notes.marks.get(element)
         if note is not None and parent.shown and not note.placed:
             self._open_block(parent, self._next_position()).add_note(note, self.notes.text_of(note))
-        if element.tag == "q" and frame.shown and not self._is_quoted(element):
+        if element.tag == "q" and frame.shown and not _is_quoted(element):
             self._put("”", parent)
         if not frame.is_block:
             return
@@ -384,3 +379,9 @@ class ChapterReader:
         for note, note_text in block.notes:
             # A heading has no notes in it; those that it refers to come right after it.
             self._emit(note_block(note, note_text, frame.language))
+
+
+def _is_quoted(element: Element) -> bool:
+    """Return whether the marks that a browser puts around a quotation stand in its text, which may be long."""
+    first = next((text for text in map(visible, map(str, element.itertext())) if text.strip()), "")
+    return first.strip()[:1] in _QUOTE_MARKS

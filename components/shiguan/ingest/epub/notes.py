@@ -113,12 +113,15 @@ def _leads(given: dict[str, str]) -> bool:
 
 def _is_inline_note(element: Element, given: dict[str, str]) -> bool:
     """Return whether an element within a sentence holds a note itself and says so."""
-    if element.tag not in _WRAPPERS or element.tag in BLOCK_ELEMENTS or is_mark(element):
+    words = frozenset(f"{given.get('type', '')} {given.get('role', '')}".lower().split())
+    if not (words & _NOTES or any(map(_INLINE_NOTE.fullmatch, given.get("class", "").lower().split()))):
         return False
-    words = frozenset(given.get("type", "").lower().split()) | frozenset(given.get("role", "").lower().split())
-    says = words & _NOTES or any(_INLINE_NOTE.fullmatch(word) for word in given.get("class", "").lower().split())
     parent = element.getparent()
-    return bool(says) and parent is not None and len(element_text(parent)) > len(element_text(element)) + _SHORT // 2
+    if parent is None or element.tag not in _WRAPPERS or element.tag in BLOCK_ELEMENTS or is_mark(element):
+        return False
+    # Not by the whole text around it, which would be read again for every note in it.
+    around = (element.getprevious() is not None, (parent.text or "").strip(), (element.tail or "").strip())
+    return any(around)
 
 
 def _block_of(element: Element) -> Element:
