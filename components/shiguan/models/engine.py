@@ -218,13 +218,26 @@ class E5Encoder:
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors
 
+    def token_vectors(self, text: str) -> NDArray[np.float32]:
+        """Return a unit vector for each token of a text, without those of its prefix. Shape: (tokens, 384)."""
+        prefix, ids = self._tokenizer.tokens(["passage:", f"passage: {text}"])
+        most = self._weights.positions - 2
+        read = [self._read(ids[at : at + most])[1:-1] for at in range(0, len(ids), most)]
+        vectors = np.concatenate(read)[len(prefix) :]
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        return vectors
+
     def _sum(self, window: list[int]) -> NDArray[np.float32]:
         """Return the mean of a window's token vectors, times its tokens without the marks of start and end."""
+        mean: NDArray[np.float32] = self._read(window).mean(0) * len(window)
+        return mean
+
+    def _read(self, window: list[int]) -> NDArray[np.float32]:
         ids = [self._weights.start_id, *window, self._weights.end_id]
         embeddings = unpack_blocks(self._words[ids]) + self._positions[: len(ids)]
         (tokens,) = self._session.run(None, {"embeddings": embeddings[None]})
-        mean: NDArray[np.float32] = tokens[0].mean(0) * len(window)
-        return mean
+        read: NDArray[np.float32] = tokens[0]
+        return read
 
 
 def engine() -> E5Encoder:
