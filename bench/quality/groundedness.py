@@ -299,7 +299,7 @@ def centre(folder: Path) -> "NDArray[np.float32]":
     others = read(folder / "judge" / "passages.jsonl.gz")
     for name in ("jaquad", "nq"):
         texts += random.Random(name).sample([row["text"] for row in others if row["set"] == name], 40)
-    mean: NDArray[np.float32] = np.concatenate([engine().token_vectors(text[:1500]) for text in texts]).mean(0)
+    mean: NDArray[np.float32] = np.concatenate([engine().token_vectors(text[:1500])[1] for text in texts]).mean(0)
     return mean
 
 

@@ -109,10 +109,7 @@ def test_every_component_that_takes_filters_takes_them_from_the_tenant_filter(mo
     takers = {
         name
         for name, node in pipeline.graph.nodes(data=True)
-        if names & set(node["input_sockets"])
-        and name != "tenant_filter"
-        # One that compares nothing with other passages reads no store.
-        and getattr(node["instance"], "claim_matcher", node["instance"]) is not None
+        if names & set(node["input_sockets"]) and name != "tenant_filter"
     }
     assert takers >= {"bm25_retriever", "embedding_retriever", "parent_fetcher"} & set(pipeline.graph)
     assert takers == fed

@@ -24,7 +24,7 @@ class Weights:
     same: float
 
 
-FITTED = Weights(shares=(0.3, 0.3, 0.4), alignment=0.8, unrelated=0.3, same=0.75)
+FITTED = Weights(shares=(0.3, 0.3, 0.4), alignment=0.5, unrelated=0.4, same=0.8)
 """Fitted by `python -m bench.quality.groundedness --fit` on half A of WiCE and MT-RAG."""
 
 # Deducted for each number and each name that no passage has, at most two of each.
@@ -40,7 +40,7 @@ _WORDS_ALONE = (SUPPORTED - 0.01 - _SURE_PARTIAL) / (1 - _SURE_PARTIAL)
 _LEAST_CONTENT, _LEAST_IN_CLAUSE, _LEAST_CLASSICAL = 0.4, 0.34, 0.22
 # A passage says a claim in other words from this alignment on or, where there is none, from these shares of the claim's
 # words: all, and without its names and numbers, which an invention about the same persons has too.
-_ALIGNED, _SAME_MATTER, _OTHER_WORDS = 0.58, 0.45, 0.25
+_ALIGNED, _SAME_MATTER, _OTHER_WORDS = 0.54, 0.45, 0.25
 # The score of an answer before anything is known about it, and its weight.
 _PRIOR, _PRIOR_WEIGHT = 0.75, 1.0
 # The share of its score that a contradicted claim keeps, so that it stays below one that is supported in part.
