@@ -61,7 +61,7 @@ def test_every_token_of_a_long_text_has_a_vector_and_a_place():
     ("claim", "quote"),
     [
         ("An Lushan rebelled in the eleventh month of 755. [1]", RISE),
-        ("Guo Ziyi recovered Chang'an the year after. [1]", TAKE),
+        ("The general Guo Ziyi had recovered the city. [1]", TAKE),
         ("翌年，长安由郭子仪夺回。[1]", TAKE),
     ],
 )
