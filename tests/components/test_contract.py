@@ -175,8 +175,8 @@ GIVEN = {
     "VectorWriter": {"document_embedder": E5DocumentEmbedder(), "document_store": STORE},
     "WikipediaSearch": {"url": "http://127.0.0.1:9/{language}"},
 }  # fmt: skip
-# An argument of `ToolAgent`, a double for the tests of streams, and Haystack's pipeline itself.
-NO_NODES = {"ForeignTool", "StreamingChatGenerator", "ModePipeline"}
+# A double for the tests of streams, and Haystack's pipeline itself.
+NO_NODES = {"StreamingChatGenerator", "ModePipeline"}
 
 
 @pytest.mark.parametrize("cls", [cls for cls in CLASSES if cls.__name__ not in NO_NODES], ids=lambda cls: cls.__name__)
