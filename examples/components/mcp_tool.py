@@ -32,8 +32,8 @@ class MapSearch(AgentTool):
         self.server = url
 
     def definition(self, language):
-        place = {"type": "string", "description": "The name of a place."}
-        schema = {"type": "object", "properties": {"place": place}, "required": ["place"], "additionalProperties": False}
+        places = {"place": {"type": "string", "description": "The name of a place."}}
+        schema = {"type": "object", "properties": places, "required": ["place"], "additionalProperties": False}
         return Tool(self.tool_name, "Finds maps of a place.", schema, function=defined_only)
 
     @component.output_types(documents=list[Document])
@@ -54,6 +54,7 @@ server = MCPServer("maps")  # in the place of the one at `url`
 
 @server.tool()
 def find_map(place: str) -> str:
+    """Find maps."""
     return f"A map of {place} was carved in 1136."
 
 

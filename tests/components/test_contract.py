@@ -118,7 +118,7 @@ def test_the_class_and_its_run_are_documented(cls):
     assert ":returns:" in run
 
 
-STORE, LLM = InMemoryDocumentStore(index="contract"), ConfiguredChatGenerator("m", role="helper", timeout=7.0)
+STORE, LLM = InMemoryDocumentStore(index="contract"), ConfiguredChatGenerator("m", role="helper")
 WORDS = {"embedding_retriever": InMemoryEmbeddingRetriever(STORE, top_k=3), "text_embedder": E5TextEmbedder()}
 MATCHER = ClaimMatcher(**WORDS, near=0.7)
 CHILDREN = QdrantEdgeDocumentStore("c", path="somewhere", embedding_dim=7, embedding_model="m", bm25_fields=["title"])
@@ -132,9 +132,7 @@ GIVEN = {
     "BestWindowRanker": {"ranker": RANKER, "top_k": 3},
     "CBDBSearch": {"url": "http://127.0.0.1:9/person"},
     "CitationExtractor": {"mode": "precise", "claim_matcher": MATCHER, "closest_below": 0.5},
-    "ConfiguredChatGenerator": {
-        "model": "m", "role": "judge", "timeout": 3.0, "max_retries": 2, "generation_kwargs": {"temperature": 0.5},
-    },
+    "ConfiguredChatGenerator": {"model": "m", "role": "judge", "generation_kwargs": {"temperature": 0.5}},
     "ContextBuilder": {"token_budget": 1000, "strategy": "summarize", "style": "brackets", "chat_generator": LLM},
     "ConversationReader": {
         "conversation_store": SQLiteConversationStore("somewhere", retention_days=3), "document_store": STORE,
@@ -201,8 +199,6 @@ REFUSED = [
     )),
     (CitationExtractor, {"closest_below": 1.1}, "`closest_below` must be 0 to 1, got 1.1"),
     (ClaimMatcher, {**WORDS, "near": 1.5}, "`near` must be a cosine"),
-    (ConfiguredChatGenerator, {"timeout": 0}, "timeout"),
-    (ConfiguredChatGenerator, {"max_retries": -1}, "max_retries"),
     (ContextBuilder, {"token_budget": 0}, "token_budget"),
     (ContextBuilder, {"strategy": "all"}, "`strategy` must be one of truncate"),
     (ContextBuilder, {"style": "none"}, "`style` must be one of tags"),

@@ -3,7 +3,7 @@
 import argparse
 import asyncio
 from contextlib import ExitStack
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from shiguan.commands.options import print_line, tenant
@@ -22,11 +22,14 @@ def mcp(options: argparse.Namespace) -> int:
     modes = list_modes()[options.deployment]
     opened = ExitStack()
 
-    @cache
+    runners: dict[str, Runner] = {}
+
     def runner(mode: str) -> Runner:
         if mode not in modes:
             raise RefusedError(f"There is no mode `{mode[:40]}`. Known: {', '.join(modes)}. Name one of these.")
-        return opened.enter_context(Runner(options.deployment, mode, data_dir=options.data_dir))
+        if mode not in runners:
+            runners[mode] = opened.enter_context(Runner(options.deployment, mode, data_dir=options.data_dir))
+        return runners[mode]
 
     async def ask(query: str, mode: str, conversation_id: str | None, tenant_id: str) -> dict[str, Any]:
         asked = await asyncio.to_thread(runner, mode)

@@ -46,7 +46,8 @@ class AnswerJudge:
             )
         self.model = os.environ.get("OPENAI_MODEL") or DEFAULT_MODEL
         in_json = {"temperature": 0, "response_format": {"type": "json_object"}}
-        generator = ConfiguredChatGenerator(self.model, timeout=120.0, max_retries=1, generation_kwargs=in_json)
+        models = {"models": [{"name": "default", "timeout": 120.0}]}
+        generator = ConfiguredChatGenerator(role="judge", models=models, generation_kwargs=in_json)
         settings: dict[str, Any] = {"chat_generator": generator, "raise_on_failure": False}
         self._evaluators: dict[str, LLMEvaluator] = {"faithfulness": FaithfulnessEvaluator(**settings)}
         for name, task in _tasks().items():
