@@ -122,7 +122,7 @@ STORE, LLM = InMemoryDocumentStore(index="contract"), ConfiguredChatGenerator("m
 WORDS = {"embedding_retriever": InMemoryEmbeddingRetriever(STORE, top_k=3), "text_embedder": E5TextEmbedder()}
 MATCHER = ClaimMatcher(**WORDS, near=0.7)
 CHILDREN = QdrantEdgeDocumentStore("c", path="somewhere", embedding_dim=7, embedding_model="m", bm25_fields=["title"])
-FETCHER = ParentDocumentFetcher(STORE, top_k=3, parent_id_field="parent")
+FETCHER = ParentDocumentFetcher(STORE, top_k=3)
 RANKER = {
     "type": "haystack.components.rankers.transformers_similarity.TransformersSimilarityRanker",
     "init_parameters": {"model": "some/model", "batch_size": 2},
@@ -155,7 +155,7 @@ GIVEN = {
     "ParentChildSplitter": {
         "parent_min_tokens": 200, "parent_max_tokens": 400, "child_min_tokens": 20, "child_max_tokens": 60,
     },
-    "ParentDocumentFetcher": {"document_store": STORE, "top_k": 3, "parent_id_field": "parent"},
+    "ParentDocumentFetcher": {"document_store": STORE, "top_k": 3},
     "PassageReader": {"document_store": STORE},
     "PassageRetriever": {
         "bm25_retriever": InMemoryBM25Retriever(STORE, top_k=3), **WORDS, "joiner": DocumentJoiner("merge"),

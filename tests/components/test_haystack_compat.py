@@ -84,7 +84,7 @@ def test_haystacks_private_names_stand_in_one_file():
 
 
 def test_overridden_methods_of_haystacks_classes_stand_in_one_file():
-    from shiguan.engine.pipeline_run import ModePipeline
+    from shiguan.engine.mode_pipeline import ModePipeline
     from shiguan.llm.streaming_chat_generator import StreamingChatGenerator
     from shiguan.stores.cluster.elasticsearch_store import ElasticsearchStore
     from shiguan.stores.cluster.qdrant_store import QdrantStore

@@ -8,7 +8,7 @@ from haystack.components.writers import DocumentWriter
 from haystack.core.errors import PipelineRuntimeError
 from haystack.document_stores.types import DuplicatePolicy
 
-from shiguan.engine.pipeline_run import ModePipeline
+from shiguan.engine.mode_pipeline import ModePipeline
 from shiguan.errors import RefusedError
 from shiguan.retrieval.tenant_filter import TenantFilter
 from shiguan.serving.engine import AnswerRequest

@@ -9,7 +9,7 @@ from haystack.dataclasses import ChatMessage, StreamingChunk
 
 from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.engine.mode import Mode
-from shiguan.engine.pipeline_run import ModePipeline
+from shiguan.engine.mode_pipeline import ModePipeline
 from shiguan.engine.runner import Runner
 from shiguan.errors import AnswerError, RefusedError, StoreLockedError
 

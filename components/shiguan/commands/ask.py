@@ -26,8 +26,8 @@ from shiguan.commands.terminal import place_line, source_lines
 from shiguan.conversations import ConversationStore, check_conversation_id
 from shiguan.engine.conversations import export_markdown, head_of, shown_conversation
 from shiguan.engine.loading import load_stores
+from shiguan.engine.mode_pipeline import checked_question
 from shiguan.engine.options import read_options
-from shiguan.engine.pipeline_run import checked_question
 from shiguan.engine.runner import Runner
 from shiguan.engine.timeline import matched, time_words
 from shiguan.engine.timeline import timeline as list_times

@@ -17,7 +17,7 @@ from shiguan.llm.model_settings import read_model_roles
 from shiguan.resources import install_command, read_yaml, resource_folder
 
 if TYPE_CHECKING:
-    from shiguan.engine.pipeline_run import ModePipeline
+    from shiguan.engine.mode_pipeline import ModePipeline
 
 # Not Haystack's logging: refusing a file must not wait for the import of Haystack.
 logger = logging.getLogger(__name__)
@@ -120,9 +120,9 @@ def _built(definition: dict[str, Any], data_dir: str | Path | None, outputs: lis
         definition = pruned(definition, outputs)
     _set_data_dir(definition, data_dir)
     # Finding a file, or refusing it, must not wait for the import of Haystack.
-    from shiguan.engine.pipeline_run import ModePipeline  # noqa: PLC0415
+    from shiguan.engine.mode_pipeline import ModePipeline  # noqa: PLC0415
     from shiguan.haystack_compat import template_environment  # noqa: PLC0415
-    from shiguan.llm.template_rules import limit_rendering  # noqa: PLC0415
+    from shiguan.llm.prompt_rendering import limit_rendering  # noqa: PLC0415
 
     definition, name = _with_sections_aside(definition), _title(definition)
     _set_models(definition)

@@ -9,8 +9,8 @@ from haystack import GeneratedAnswer
 from shiguan.checking.definition import GRADER, WRITERS
 from shiguan.claims.marks import neutral_answer
 from shiguan.engine.loading import list_modes
+from shiguan.engine.mode_pipeline import ModePipeline, Results, checked_question, run_pipeline
 from shiguan.engine.options import ENGINE_OPTIONS, WRITING, AskOptions
-from shiguan.engine.pipeline_run import ModePipeline, Results, checked_question, run_pipeline
 from shiguan.errors import RefusedError
 from shiguan.llm.calls import ask_llm_async, is_available
 from shiguan.llm.model_settings import Budget

@@ -19,14 +19,8 @@ from shiguan.engine.conversations import ConversationKeeper, keep_turn, turn_of
 from shiguan.engine.library import Library
 from shiguan.engine.loading import load_pipeline, pipeline_path
 from shiguan.engine.mode import Mode, answer_without_search
+from shiguan.engine.mode_pipeline import Results, bounded, checked_question, value_at, warnings_of
 from shiguan.engine.options import AskOptions, read_options
-from shiguan.engine.pipeline_run import (
-    Results,
-    bounded,
-    checked_question,
-    value_at,
-    warnings_of,
-)
 from shiguan.engine.receipts import Receipt, text_sha256, write_receipt
 from shiguan.errors import ConfigurationError, StoreError
 from shiguan.llm.run import Run, TimeLimits

@@ -11,9 +11,9 @@ from typing import Any
 from haystack.components.evaluators import FaithfulnessEvaluator, LLMEvaluator
 
 from shiguan.errors import AnswerError, ConfigurationError
-from shiguan.evaluation.answer_metrics import without_marks
 from shiguan.evaluation.json_lines import write_json_lines
 from shiguan.evaluation.questions import Question
+from shiguan.evaluation.scoring import without_marks
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.model_settings import DEFAULT_MODEL, is_endpoint_configured
 from shiguan.resources import read_texts

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from shiguan.models.tokenizer import tokenizer
+from shiguan.models.token_counter import tokenizer
 from shiguan.models.weights import DIMENSIONS, RECIPE, SHA256, Weights, made_file, unpack_blocks, weights_file
 
 _BLOCK = 64

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from shiguan import __version__
 from shiguan.engine.library import MOST_NEIGHBOURS, Library, shown_passage
-from shiguan.engine.pipeline_run import MAX_QUESTION
+from shiguan.engine.mode_pipeline import MAX_QUESTION
 from shiguan.errors import RefusedError, ShiguanError
 
 logger = logging.getLogger(__name__)

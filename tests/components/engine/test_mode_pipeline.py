@@ -10,7 +10,7 @@ from haystack.tools import Tool
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shiguan.engine.pipeline_run import ModePipeline, _copied
+from shiguan.engine.mode_pipeline import ModePipeline, _copied
 from shiguan.text.passages import SharedDocument
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()

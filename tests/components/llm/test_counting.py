@@ -11,7 +11,7 @@ from haystack.components.query import QueryExpander
 from haystack.dataclasses import ChatMessage
 from haystack.utils import Secret
 
-from shiguan.engine.pipeline_run import ModePipeline
+from shiguan.engine.mode_pipeline import ModePipeline
 from shiguan.llm.calls import ask_llm, ask_llm_async
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.run import Run, current_run
