@@ -20,7 +20,6 @@ from shiguan.commands.options import (
 from shiguan.commands.terminal import place_line
 from shiguan.engine.exports import FORMS, export_answer, read_sources
 from shiguan.engine.feedback import FeedbackFile
-from shiguan.engine.mode_pipeline import checked_question
 from shiguan.engine.places import locate as located
 from shiguan.engine.receipts import Receipt, read_receipt
 from shiguan.engine.receipts import replay as still_said
@@ -34,7 +33,6 @@ _SHOWN = 3
 
 def why(options: argparse.Namespace) -> int:
     question = typed_question(options)
-    checked_question(question)
     if not options.expected.strip():
         raise RefusedError("`--expected` is empty. Give words of the passage that should have been used, or its id.")
     with open_runner(options) as runner:
