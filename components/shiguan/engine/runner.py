@@ -313,10 +313,11 @@ class Runner:
         await write_receipt(made, answer, self._keep_receipt, **about)
         if explain:
             answer["metadata"]["explain"] = {name: value_at(results, at) for name, at in shown.items()}
-        source, begun = (value_at(results, mode.outputs.get(name, "")) for name in ("source", "thread"))
-        recalled = made.meta.get("status") == "recalled"
-        turn = turn_of(made, answer, "history" if recalled else source, begun or {})
-        await keep_turn(self.conversations, turn, answer, tenant_id, options)
+        if options.conversation_id is not None:
+            source, begun = (value_at(results, mode.outputs.get(name, "")) for name in ("source", "thread"))
+            recalled = made.meta.get("status") == "recalled"
+            turn = turn_of(made, answer, "history" if recalled else source, begun or {})
+            await keep_turn(self.conversations, turn, answer, tenant_id, options)
         return with_sources(answer, made.documents, options)
 
     def _finder(self) -> "Runner":
