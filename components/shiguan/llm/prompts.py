@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,7 @@ def load_layer(name: str, *, shipped: bool = False) -> str:
     return read_prompt_file(f"{_PREFIX}{name}{_SUFFIX}", shipped=shipped)
 
 
+@cache  # every prompt builder parses the same thirty texts
 def _variables(text: str) -> frozenset[str]:
     return frozenset(meta.find_undeclared_variables(Environment(autoescape=True).parse(text)))
 
