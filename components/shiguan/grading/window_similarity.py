@@ -10,7 +10,7 @@ from haystack import Document, logging
 from haystack.components.embedders.types import DocumentEmbedder
 
 from shiguan.llm.run import CheckStoppedError, current_run, raise_if_cancelled
-from shiguan.models.vector_memory import VectorMemory
+from shiguan.models.engine import VectorMemory
 
 # A check whose question was cancelled ends after its current slice of texts.
 _SLICE = 32
