@@ -9,7 +9,7 @@ from fastapi import APIRouter, FastAPI
 from haystack.tracing.tracer import disable_tracing
 from pydantic import BaseModel, Field
 
-from shiguan.engine.pipeline_run import MAX_QUESTION
+from shiguan.engine.mode_pipeline import MAX_QUESTION
 from shiguan.engine.why import ExpectedPassages, TracedMode, attribute
 from shiguan.resources import resource_folder
 from shiguan.serving.authentication import Reader

@@ -35,7 +35,7 @@ from bench.judge.questions import asked, of_clauses, of_retellings, with_gaps
 from bench.judge.retellings import retold
 
 from bench.judge import sets
-from shiguan.models.tokenizer import tokenizer
+from shiguan.models.token_counter import tokenizer
 from shiguan.models.weights import Weights, weights_file
 from shiguan.text.sentences import sentence_spans
 

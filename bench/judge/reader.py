@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from shiguan.errors import ModelMissingError
 from shiguan.models.engine import EncoderGraph, session_of
-from shiguan.models.tokenizer import tokenizer
+from shiguan.models.token_counter import tokenizer
 from shiguan.models.weights import DIMENSIONS, Weights, made_file, unpack_blocks, weights_file
 
 APART, DEPTH = 4, 9

@@ -16,9 +16,9 @@ from haystack import Document
 from shiguan.answer.answerability import Signals, highest_probability, signals_of
 from shiguan.answer.quotations import quotations
 from shiguan.engine.runner import Runner
-from shiguan.evaluation.answer_metrics import contains_answer
 from shiguan.evaluation.json_lines import read_json_lines
 from shiguan.evaluation.provenance import TENANT, ingest_corpus
+from shiguan.evaluation.scoring import contains_answer
 
 SAMPLE, SEED = 200, 7
 READ, NEAREST = "context_builder.documents", "embedding_retriever.documents"

@@ -5,7 +5,6 @@ from typing import Any, Self
 
 from haystack import default_from_dict, default_to_dict
 from haystack.core.serialization import component_to_dict
-from haystack.tools import Tool
 
 
 class Serializable:
@@ -25,6 +24,4 @@ class Serializable:
 def _written(value: Any, name: str) -> Any:
     if isinstance(value, list):
         return [_written(one, name) for one in value]
-    if isinstance(value, Tool):
-        return value.to_dict()
     return component_to_dict(value, name) if hasattr(value, "run") else value

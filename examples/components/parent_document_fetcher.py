@@ -6,7 +6,7 @@ the children that were found by parent, reads the parents from any document stor
 their best child, with the matched spans in `meta.matches`.
 
 It knows the children of `ParentChildSplitter` (`meta.parent_id`) and those of Haystack's
-`HierarchicalDocumentSplitter` (`meta.__parent_id`); `parent_id_field` names another field.
+`HierarchicalDocumentSplitter` (`meta.__parent_id`).
 
 A parent that belongs to another tenant than its child (`meta.tenant_id`) is left out with a warning. Shiguan's own
 stores cannot be read without the filters of a `TenantFilter`; other stores need none.

@@ -117,7 +117,7 @@ def test_a_command_whose_extra_is_not_installed_says_what_to_install(monkeypatch
     monkeypatch.setitem(sys.modules, "shiguan.commands.mcp", None)
     assert main(["mcp"]) == 2
     root = Path(__file__).resolve().parents[2]
-    assert f'Install it with: {sys.executable} -m pip install -e "{root}[mcp]"' in capsys.readouterr().err
+    assert f'Install it with: {sys.executable} -m pip install -e "{root}[serve,mcp]"' in capsys.readouterr().err
 
 
 def test_a_question_imports_nothing_that_it_does_not_need(tmp_path):

@@ -117,9 +117,9 @@ def test_the_class_and_its_run_are_documented(cls):
     assert ":returns:" in run
 
 
-STORE, LLM = InMemoryDocumentStore(index="contract"), ConfiguredChatGenerator("m", role="helper", timeout=7.0)
+STORE, LLM = InMemoryDocumentStore(index="contract"), ConfiguredChatGenerator("m", role="helper")
 CHILDREN = QdrantEdgeDocumentStore("c", path="somewhere", embedding_dim=7, embedding_model="m", bm25_fields=["title"])
-FETCHER = ParentDocumentFetcher(STORE, top_k=3, parent_id_field="parent")
+FETCHER = ParentDocumentFetcher(STORE, top_k=3)
 RANKER = {
     "type": "haystack.components.rankers.transformers_similarity.TransformersSimilarityRanker",
     "init_parameters": {"model": "some/model", "batch_size": 2},
@@ -129,9 +129,7 @@ GIVEN = {
     "BestWindowRanker": {"ranker": RANKER, "top_k": 3},
     "CBDBSearch": {"url": "http://127.0.0.1:9/person"},
     "CitationExtractor": {"mode": "precise", "document_store": STORE, "closest_below": 0.5},
-    "ConfiguredChatGenerator": {
-        "model": "m", "role": "judge", "timeout": 3.0, "max_retries": 2, "generation_kwargs": {"temperature": 0.5},
-    },
+    "ConfiguredChatGenerator": {"model": "m", "role": "judge", "generation_kwargs": {"temperature": 0.5}},
     "ContextBuilder": {"token_budget": 1000, "strategy": "summarize", "style": "brackets", "chat_generator": LLM},
     "ConversationReader": {
         "conversation_store": SQLiteConversationStore("somewhere", retention_days=3), "document_store": STORE,
@@ -154,7 +152,7 @@ GIVEN = {
     "ParentChildSplitter": {
         "parent_min_tokens": 200, "parent_max_tokens": 400, "child_min_tokens": 20, "child_max_tokens": 60,
     },
-    "ParentDocumentFetcher": {"document_store": STORE, "top_k": 3, "parent_id_field": "parent"},
+    "ParentDocumentFetcher": {"document_store": STORE, "top_k": 3},
     "PassageReader": {"document_store": STORE},
     "PassageRetriever": {
         "bm25_retriever": InMemoryBM25Retriever(STORE, top_k=3), "text_embedder": E5TextEmbedder(),
@@ -173,8 +171,8 @@ GIVEN = {
     "VectorWriter": {"document_embedder": E5DocumentEmbedder(), "document_store": STORE},
     "WikipediaSearch": {"url": "http://127.0.0.1:9/{language}"},
 }  # fmt: skip
-# An argument of `ToolAgent`, a double for the tests of streams, and Haystack's pipeline itself.
-NO_NODES = {"ForeignTool", "StreamingChatGenerator", "ModePipeline"}
+# A double for the tests of streams, and Haystack's pipeline itself.
+NO_NODES = {"StreamingChatGenerator", "ModePipeline"}
 
 
 @pytest.mark.parametrize("cls", [cls for cls in CLASSES if cls.__name__ not in NO_NODES], ids=lambda cls: cls.__name__)
@@ -198,8 +196,7 @@ REFUSED = [
         {}, {"type": RANKER["type"]}, {**RANKER, "init_parameters": {"model": 7}}, {**RANKER, "type": "os.system"},
     )),
     (CitationExtractor, {"closest_below": 1.1}, "`closest_below` must be 0 to 1, got 1.1"),
-    (ConfiguredChatGenerator, {"timeout": 0}, "timeout"),
-    (ConfiguredChatGenerator, {"max_retries": -1}, "max_retries"),
+    (ClaimMatcher, {**WORDS, "near": 1.5}, "`near` must be a cosine"),
     (ContextBuilder, {"token_budget": 0}, "token_budget"),
     (ContextBuilder, {"strategy": "all"}, "`strategy` must be one of truncate"),
     (ContextBuilder, {"style": "none"}, "`style` must be one of tags"),

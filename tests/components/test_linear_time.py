@@ -18,7 +18,7 @@ from shiguan.context.context_builder import ContextBuilder
 from shiguan.conversations import Conversation, Turn
 from shiguan.engine.conversations import export_markdown
 from shiguan.engine.docx_notes import docx_with_footnotes
-from shiguan.engine.pipeline_run import checked_question
+from shiguan.engine.mode_pipeline import checked_question
 from shiguan.engine.places import PlaceFinder
 from shiguan.llm.json_replies import json_object, json_strings, without_thoughts
 from shiguan.llm.source_blocks import neutral_text

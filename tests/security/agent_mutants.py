@@ -15,6 +15,7 @@ from tests.security.mutant_parts import (
     part,
 )
 
+WIKIPEDIA = "shiguan.agent.wikipedia_search.WikipediaSearch"
 LIBRARY = "shiguan.agent.library_search.LibrarySearch"
 READER = "shiguan.agent.passage_reader.PassageReader"
 WINDOW = "haystack.components.retrievers.sentence_window_retriever.SentenceWindowRetriever"
@@ -26,6 +27,7 @@ def _with_data(type_: str, **data: Any) -> dict[str, Any]:
     return {"type": type_, "data": data}
 
 
+_HTTP = {"type": f"{MCP}.StreamableHttpServerInfo", "url": "https://example.org/mcp"}
 _SHELL = {"type": f"{MCP}.StdioServerInfo", "command": "sh"}
 FOREIGN: dict[str, dict[str, Any]] = {
     "a component of the file's as a tool": _with_data(
@@ -41,6 +43,7 @@ FOREIGN: dict[str, dict[str, Any]] = {
     ),
     "a set of tools": part("haystack.tools.toolset.Toolset", tools=["os.system"]),
     "a tool set that is searched": part("haystack.tools.searchable_toolset.SearchableToolset", catalog=["os.system"]),
+    "a tool of an MCP server": _with_data(f"{MCP}.MCPTool", name="run", server_info=_HTTP),
     "a program that speaks MCP": _with_data(f"{MCP}.MCPTool", name="run", server_info=_SHELL),
     "a program that speaks MCP, by parameters": part(f"{MCP}.MCPTool", name="run", server_info=_SHELL),
     "all tools of an MCP server": part(
@@ -82,22 +85,8 @@ def _named_tools() -> Iterator[Change]:
         yield f"the agent has a `{key}`", lambda d, key=key: _agent(d).update({key: "os.system"})
         yield f"a tool has a `{key}`", lambda d, key=key: _tools(d)[1]["init_parameters"].update({key: "os.system"})
     for name in ("PATH", "PGPASS", "SHIGUAN_API_KEYS", "SHIGUAN_METRICS_KEY"):
-        yield f"an MCP server is sent {name}", lambda d, name=name: _tools(d).append(mcp_tool(token=_variable(name)))
-        headers = {"X-Key": _variable(name)}
-        yield f"an MCP server is sent {name} as a header", lambda d, h=headers: _tools(d).append(mcp_tool(headers=h))
-    for kind in ("StdioServerInfo", "SSEServerInfo"):
-        other = f"{MCP}.{kind}"
-        yield f"an MCP server is reached by {kind}", lambda d, type_=other: _tools(d).append(mcp_tool(type=type_))
-    for key in ("outputs_to_string", "outputs_to_state"):
-        handled = mcp_tool(more={key: {"x": {"source": "x", "handler": "os.system"}}})
-        yield f"a result of an MCP server goes through {key}", lambda d, tool=handled: _tools(d).append(tool)
-    yield "an MCP server's class is foreign", lambda d: _tools(d).append(mcp_tool(type="os.system"))
-
-
-def mcp_tool(*, more: dict[str, Any] | None = None, **server: Any) -> dict[str, Any]:
-    """A tool of an MCP server, as Haystack writes it."""
-    info = {"type": f"{MCP}.StreamableHttpServerInfo", "url": "https://example.org/mcp", **server}
-    return {"type": f"{MCP}.MCPTool", "data": {"name": "maps", "server_info": info, **(more or {})}}
+        sent = part(WIKIPEDIA, url=_variable(name))
+        yield f"a tool's service is sent {name}", lambda d, sent=sent: _tools(d).append(sent)
 
 
 def _variable(name: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from copy import deepcopy
 
 import pytest
 from tests.doubles.agent_file import PIPELINES, agent_file, outside_tools
-from tests.security.agent_mutants import agent_mutants, mcp_tool
+from tests.security.agent_mutants import agent_mutants
 from tests.security.mutant_parts import checked, load
 from tests.security.tenant_mutants import mutants
 
@@ -38,9 +38,7 @@ def test_there_are_at_least_two_hundred_of_the_mode_with_those_of_the_tenant():
 
 
 def test_tools_that_reach_outside_may_be_switched_on(file, tmp_path):
-    token = {"type": "env_var", "env_vars": ["MAPS_TOKEN"], "strict": True}
-    more = [mcp_tool(token=token, more={"description": "Finds maps.", "invocation_timeout": 8})]
-    path = agent_file(tmp_path, outside_tools("https://example.org") + more, deployment=file.parent.name)
+    path = agent_file(tmp_path, outside_tools("https://example.org"), deployment=file.parent.name)
     assert check_pipeline(path, "agent.yml").findings == []
 
 

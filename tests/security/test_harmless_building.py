@@ -54,5 +54,5 @@ def test_a_class_that_does_more_is_stopped_and_judged_by_what_it_says_of_itself(
 
 
 def test_the_watch_is_silent_when_python_ends_and_modules_have_lost_their_names():
-    ended = "import os; from shiguan.checking import building; building._watch(); building._building = None; open(os.devnull)"
+    ended = "import os; from shiguan.checking import building; building._building = None; open(os.devnull)"
     assert subprocess.run([sys.executable, "-c", ended], capture_output=True, text=True, check=True).stderr == ""

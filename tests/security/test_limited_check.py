@@ -87,7 +87,7 @@ def test_a_prompt_of_ones_own_may_do_no_more(growing):
 
 @pytest.mark.parametrize("kind", [PROMPT, CHAT_PROMPT])
 def test_what_is_rendered_has_a_limit_in_the_engine_too(tmp_path, kind, monkeypatch):
-    monkeypatch.setattr("shiguan.llm.template_rules._MOST_CHARACTERS", 1_000)
+    monkeypatch.setattr("shiguan.llm.prompt_rendering._MOST_CHARACTERS", 1_000)
     template = "{% message role='user' %}{% for a in query %}{% for b in query %}{{ query }}{% endfor %}{% endfor %}"
     template += "{% endmessage %}"
     if kind == PROMPT:

@@ -15,7 +15,6 @@ from haystack.dataclasses.chat_message import ToolCallResult
 from haystack.dataclasses.streaming_chunk import ToolCallDelta
 from haystack.tools import Tool
 
-from shiguan.agent.foreign_tool import ForeignTool
 from shiguan.agent.tool_calls import Observation, observe, read_step
 from shiguan.agent.tools import AgentTool, ToolError, WrongArgumentsError, run_apart, sentence
 from shiguan.claims.checker import stated_claim
@@ -61,20 +60,19 @@ class ToolAgent(Serializable):
     ```
     """
 
-    def __init__(self, chat_generator: ChatGenerator, *, tools: list[AgentTool | Tool]) -> None:
+    def __init__(self, chat_generator: ChatGenerator, *, tools: list[AgentTool]) -> None:
         """
         Set the model and its tools.
 
         :param chat_generator: Writes the calls and the answer.
-        :param tools: Components of `shiguan.agent`, or Haystack tools such as `MCPTool`, with different names.
+        :param tools: Components of `shiguan.agent`, or tools of your own on `AgentTool`, with different names.
         :raises ValueError: If there is no tool, or two have the same name.
         """
         self.chat_generator = chat_generator
         self.tools = tools
-        known = [ForeignTool(tool) if isinstance(tool, Tool) else tool for tool in tools]
-        self._tools = {tool.tool_name: tool for tool in known}
-        if not known or len(self._tools) < len(known):
-            names = ", ".join(tool.tool_name for tool in known)
+        self._tools = {tool.tool_name: tool for tool in tools}
+        if not tools or len(self._tools) < len(tools):
+            names = ", ".join(tool.tool_name for tool in tools)
             raise ValueError(f"`tools` must be one or more of different names, got {names or 'none'}.")
         self._counter = TokenCounter()
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import deepcopy
-from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -205,15 +204,12 @@ def _refuse_work(event: str, arguments: tuple[Any, ...], building: ContextVar[bo
         raise OSError(f"it asks for more than its parameters while it is built (`{event}`)")
 
 
-@cache
-def _watch() -> None:
-    sys.addaudithook(_refuse_work)  # cannot be removed; does nothing while nothing is built
+sys.addaudithook(_refuse_work)  # cannot be removed; does nothing while nothing is built
 
 
 @contextmanager
 def _harmless() -> Iterator[None]:
     """Refuse network, processes and writing files in the block, by Python's audit events."""
-    _watch()
     # Haystack logs the same when the pipeline is built to be run.
     logger = logging.getLogger("haystack")
     token, level = _building.set(True), logger.level

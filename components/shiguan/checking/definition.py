@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from shiguan.checking.reading import PipelineFile, Place
@@ -28,7 +27,7 @@ class Component:
     parameters: Mapping[str, Any]
     place: Place
 
-    @cached_property
+    @property
     def inner(self) -> "list[Component]":
         """The components among its parameters: everything whose `type` is a class."""
         found = []

@@ -121,7 +121,7 @@ def _lists_components(key: str, value: Any) -> bool:
         and isinstance(value, list)
         and all(
             isinstance(one, dict)
-            and one.keys() <= {"type", "init_parameters", "data"}
+            and one.keys() <= {"type", "init_parameters"}
             and "." in (type_ := str(one.get("type")))
             and not type_.startswith("haystack.")
             for one in value

@@ -27,7 +27,6 @@ from shiguan.conversations import ConversationStore, check_conversation_id
 from shiguan.engine.conversations import export_markdown, head_of, shown_conversation
 from shiguan.engine.loading import load_stores
 from shiguan.engine.options import read_options
-from shiguan.engine.pipeline_run import checked_question
 from shiguan.engine.runner import Runner
 from shiguan.engine.timeline import matched, time_words
 from shiguan.engine.timeline import timeline as list_times
@@ -48,7 +47,6 @@ Ctrl-C    stop an answer"""
 
 def ask(options: argparse.Namespace) -> int:
     question = typed_question(options)
-    checked_question(question)
     more = {"conversation_id": options.conversation, "budget": options.budget}
     asked = {"tenant_id": tenant(options), "explain": options.explain, **question_options(options, **more)}
     with open_runner(options, keep_receipt=_writing(options), keep_prompts=True) as runner:
@@ -140,7 +138,6 @@ def timeline(options: argparse.Namespace) -> int:
     children = None
     if options.question:
         question = typed_question(options)
-        checked_question(question)
         with open_runner(options, outputs=["documents"]) as runner:
             asked = read_options({"when": options.when, "sources": options.source, "top_k": 50}).given()
             found, _ = runner.search(question, tenant_id=tenant(options), **asked)
@@ -156,7 +153,6 @@ def timeline(options: argparse.Namespace) -> int:
 
 def search(options: argparse.Namespace) -> int:
     question = typed_question(options)
-    checked_question(question)
     asked = question_options(options)
     with open_runner(options, outputs=["documents"]) as runner:
         documents, warnings = runner.search(question, tenant_id=tenant(options), **asked)

@@ -66,7 +66,8 @@ def _measured(
 
 
 def golden(options: argparse.Namespace) -> int:
-    generator = ConfiguredChatGenerator(timeout=120.0, max_retries=1, generation_kwargs={"temperature": 0.2})
+    models = {"models": [{"name": "default", "timeout": 120.0}]}
+    generator = ConfiguredChatGenerator(role="helper", models=models, generation_kwargs={"temperature": 0.2})
     generator.warm_up()
     if not generator.available():
         raise RefusedError(

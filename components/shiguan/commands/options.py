@@ -48,9 +48,13 @@ def print_result(options: argparse.Namespace, value: dict[str, Any], *shown: "Re
 
 
 def typed_question(options: argparse.Namespace) -> str:
-    """Join the words of a question, or read it from standard input."""
+    """Join the words of a question, or read it from standard input; one that cannot be asked is refused."""
+    from shiguan.engine.mode_pipeline import checked_question
+
     words = sys.stdin.read().split() if options.question == ["-"] else options.question
-    return " ".join(words)
+    question = " ".join(words)
+    checked_question(question)
+    return question
 
 
 def question_options(options: argparse.Namespace, **more: Any) -> dict[str, Any]:

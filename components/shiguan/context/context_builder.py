@@ -18,14 +18,7 @@ from shiguan.models.token_counter import TokenCounter
 from shiguan.reading.passage import Passage
 from shiguan.reading.question import read_question
 from shiguan.reading.text import Text, read_text
-from shiguan.text.passages import (
-    Span,
-    cut_span,
-    joined_spans,
-    similarity,
-    window_spans,
-    with_gaps,
-)
+from shiguan.text.passages import Span, cut_span, joined_spans, similarity, window_spans, with_gaps
 from shiguan.text.questions import fault_of_goal
 from shiguan.text.terms import covered
 

@@ -9,8 +9,8 @@ from typing import Any
 from haystack import Document, GeneratedAnswer
 
 from shiguan.engine.mode import Mode
+from shiguan.engine.mode_pipeline import Results, value_at, warnings_of
 from shiguan.engine.options import AskOptions, ReferenceFormat
-from shiguan.engine.pipeline_run import Results, value_at, warnings_of
 from shiguan.errors import AnswerError
 from shiguan.llm.calls import NO_LLM
 from shiguan.llm.run import Run

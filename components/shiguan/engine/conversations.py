@@ -74,16 +74,14 @@ class ConversationKeeper:
 async def keep_turn(
     keeper: ConversationKeeper | None, turn: Turn, answer: dict[str, Any], tenant_id: str, options: AskOptions
 ) -> None:
-    """Keep the turn of an answer if its question named a conversation, unless the question brought its own history."""
-    if options.conversation_id is None:
-        return
-    answer["conversation_id"] = options.conversation_id
+    """Keep the turn of an answer, unless its question brought its own history."""
+    name = answer["conversation_id"] = options.conversation_id or ""
     warnings: list[str] = answer["metadata"]["warnings"]
     if keeper is None:
         warnings.append(f"The mode `{answer['mode']}` keeps no conversations.")
     elif not options.history:
-        warnings += await asyncio.to_thread(keeper.keep, tenant_id, options.conversation_id, turn)
-        keeper.sum_up(tenant_id, options.conversation_id)
+        warnings += await asyncio.to_thread(keeper.keep, tenant_id, name, turn)
+        keeper.sum_up(tenant_id, name)
 
 
 def turn_of(answer: GeneratedAnswer, shown: dict[str, Any], source: str | None, begun: dict[str, Any]) -> Turn:

@@ -16,6 +16,7 @@ from shiguan.text.terminal import one_line
 Kind = Literal["right", "wrong", "wrong_citation", "missing"]
 LONGEST_NOTE = 2_000
 
+_MOST = 100_000
 _LONGEST_ANSWER, _LONGEST_QUOTE, _MOST_QUOTES = 4_000, 500, 5
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS feedback (number INTEGER PRIMARY KEY AUTOINCREMENT, tenant TEXT, receipt TEXT, reader TEXT,
@@ -29,13 +30,11 @@ class FeedbackFile:
     Keeps judgements in `<folder>/feedback.sqlite`, which is created with the first one.
 
     A judgement holds the question, the answer and the quotes, shortened, since receipts are removed sooner. It replaces
-    the same reader's earlier judgement of the same receipt; a tenant's oldest are removed when there are more than
-    `most`.
+    the same reader's earlier judgement of the same receipt; a tenant's oldest are removed when there are too many.
     """
 
-    def __init__(self, folder: Path, most: int = 100_000) -> None:
+    def __init__(self, folder: Path) -> None:
         self.path = folder / "feedback.sqlite"
-        self.most = most
 
     def give(self, receipt: Receipt, kind: str, note: str = "", *, reader: str) -> dict[str, Any]:
         """Keep a judgement, its note as one line without control characters, and return it as it is kept."""
@@ -63,7 +62,7 @@ class FeedbackFile:
             run(
                 "DELETE FROM feedback WHERE tenant = ? AND number <= "
                 "(SELECT number FROM feedback WHERE tenant = ? ORDER BY number DESC LIMIT 1 OFFSET ?)",
-                (tenant, tenant, self.most),
+                (tenant, tenant, _MOST),
             )
         kept: dict[str, Any] = json.loads(text)
         return kept

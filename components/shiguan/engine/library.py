@@ -16,7 +16,7 @@ from haystack.dataclasses import ByteStream
 
 from shiguan.checking.definition import VECTOR_WRITER
 from shiguan.engine.loading import load_ingest, load_pipeline, load_stores
-from shiguan.engine.pipeline_run import Results, value_at, warnings_of
+from shiguan.engine.mode_pipeline import Results, value_at, warnings_of
 from shiguan.errors import RefusedError, SourceError, error_behind
 from shiguan.ingest.conversion import Conversion
 from shiguan.llm.run import raise_if_cancelled

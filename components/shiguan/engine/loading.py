@@ -122,7 +122,7 @@ def _built(definition: dict[str, Any], data_dir: str | Path | None, outputs: lis
     # Finding a file, or refusing it, must not wait for the import of Haystack.
     from shiguan.engine.mode_pipeline import ModePipeline  # noqa: PLC0415
     from shiguan.haystack_compat import template_environment  # noqa: PLC0415
-    from shiguan.llm.template_rules import limit_rendering  # noqa: PLC0415
+    from shiguan.llm.prompt_rendering import limit_rendering  # noqa: PLC0415
 
     definition, name = _with_sections_aside(definition), _title(definition)
     _set_models(definition)

@@ -1,16 +1,24 @@
-"""A loaded mode: what its file declares, what its graph shows, and how a question runs through it."""
+"""A loaded mode: what its file declares, what its graph shows, and how a question runs through it, or without it."""
 
+import time
 from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
+from haystack import GeneratedAnswer
+
 from shiguan.checking.definition import GRADER, WRITERS
+from shiguan.claims.marks import neutral_answer
 from shiguan.engine.loading import list_modes
-from shiguan.engine.mode_pipeline import ModePipeline
+from shiguan.engine.mode_pipeline import ModePipeline, Results, checked_question, run_pipeline
 from shiguan.engine.options import ENGINE_OPTIONS, WRITING, AskOptions
-from shiguan.engine.pipeline_run import Results, checked_question, run_pipeline
 from shiguan.errors import RefusedError
+from shiguan.llm.calls import ask_llm_async, is_available
 from shiguan.llm.model_settings import Budget
+from shiguan.llm.prompt_rendering import render_prompt
 from shiguan.llm.run import Run
+from shiguan.llm.source_blocks import neutral_text
+from shiguan.reading.text import read_text
+from shiguan.resources import read_texts
 
 
 class Mode:
@@ -98,3 +106,25 @@ class Mode:
         run.budget, run.reading = self._budget.within(options.budget or Budget()), self._reading
         stages = self._warning | {target.partition(".")[0] for target in wanted}
         return run_pipeline(self.pipeline, data, run, wanted=stages, on_outputs=on_outputs)
+
+
+async def answer_without_search(mode: Mode, query: str, options: AskOptions, run: Run) -> GeneratedAnswer | None:
+    """Have the model answer without the library, in one call with the question alone; None if it gives no answer."""
+    if not is_available(mode.writer):
+        return None
+    language = options.language or read_text(query).language
+    messages = render_prompt("unsearched", query=neutral_text(query), language=language)
+    began = time.perf_counter()
+    run.resume()
+    with run.entered(), run.stage(mode.generator):
+        reply = await ask_llm_async(mode.writer, messages, generation_kwargs=options.writing(), helper=False)
+    run.times["total"] = (time.perf_counter() - began) * 1000
+    said = neutral_answer(reply.text, ())
+    if not said:
+        return None
+    sentences = read_texts("unsearched")
+    first = sentences["zh" if language == "zh" else "en"]["search_failed"]
+    meta = {"status": "unsearched", "reason": "search_failed", "language": language}
+    return GeneratedAnswer(
+        data=f"{first}\n\n{said}", query=query, documents=[], meta={**meta, "model": run.calls[-1].get("model")}
+    )

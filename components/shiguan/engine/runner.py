@@ -18,17 +18,10 @@ from shiguan.engine.answer_stream import AnswerEvent, AnswerStream
 from shiguan.engine.conversations import ConversationKeeper, keep_turn, turn_of
 from shiguan.engine.library import Library
 from shiguan.engine.loading import load_pipeline, pipeline_path
-from shiguan.engine.mode import Mode
+from shiguan.engine.mode import Mode, answer_without_search
+from shiguan.engine.mode_pipeline import Results, bounded, checked_question, value_at, warnings_of
 from shiguan.engine.options import AskOptions, read_options
-from shiguan.engine.pipeline_run import (
-    Results,
-    bounded,
-    checked_question,
-    value_at,
-    warnings_of,
-)
 from shiguan.engine.receipts import Receipt, text_sha256, write_receipt
-from shiguan.engine.without_search import answer_without_search
 from shiguan.errors import ConfigurationError, StoreError
 from shiguan.llm.run import Run, TimeLimits
 from shiguan.reading.question import read_question
@@ -95,6 +88,7 @@ class Runner:
         self._keep_receipt = keep_receipt
         self._keep_prompts = keep_prompts
         self._data_dir = data_dir
+        self._found: Runner | None = None
         self._mode = Mode(self.pipeline)
         reader: Any = self.pipeline.get_component(CONVERSATION) if CONVERSATION in self.pipeline.graph else None
         self._store: ConversationStore | None = reader and reader.conversation_store
@@ -121,8 +115,8 @@ class Runner:
             self.conversations.close()
         if self._store is not None:
             self._store.close()
-        if (finder := self.__dict__.get("_finder")) not in (None, self):
-            finder.close()
+        if self._found is not None:
+            self._found.close()
 
     def warm_up(self) -> None:
         """Load models and open stores now rather than at the first question."""
@@ -205,7 +199,7 @@ class Runner:
         self, query: str, *, tenant_id: str, limits: TimeLimits | None = None, **options: Any
     ) -> tuple[list[Document], list[str]]:
         """Find passages like `search` within an event loop; also a `TimeLimitError` where it takes too long."""
-        finder = await asyncio.to_thread(lambda: self._finder)
+        finder = await asyncio.to_thread(self._finder)
         wanted = finder._mode.outputs["documents"]
         run, results, warnings = await finder._run_alone(query, tenant_id, options, limits, wanted=[wanted])
         return value_at(results, wanted) or [], [*warnings_of(results), *run.warnings(), *warnings]
@@ -318,19 +312,21 @@ class Runner:
         await write_receipt(made, answer, self._keep_receipt, **about)
         if explain:
             answer["metadata"]["explain"] = {name: value_at(results, at) for name, at in shown.items()}
-        source, begun = (value_at(results, mode.outputs.get(name, "")) for name in ("source", "thread"))
-        recalled = made.meta.get("status") == "recalled"
-        turn = turn_of(made, answer, "history" if recalled else source, begun or {})
-        await keep_turn(self.conversations, turn, answer, tenant_id, options)
+        if options.conversation_id is not None:
+            source, begun = (value_at(results, mode.outputs.get(name, "")) for name in ("source", "thread"))
+            recalled = made.meta.get("status") == "recalled"
+            turn = turn_of(made, answer, "history" if recalled else source, begun or {})
+            await keep_turn(self.conversations, turn, answer, tenant_id, options)
         return with_sources(answer, made.documents, options)
 
-    @cached_property
     def _finder(self) -> "Runner":
-        """The part of the mode that finds passages, on the same stores and weights: nothing is written from them."""
+        """Load the part of the mode that finds passages, on the same stores and weights: nothing is written from it."""
         if self._outputs is not None or "documents" not in self._mode.outputs:
             return self
-        own: dict[str, Any] = {"data_dir": self._data_dir, "conversations": self.conversations}
-        return Runner(self.deployment, self._file, outputs=["documents"], **own)
+        if self._found is None:
+            own: dict[str, Any] = {"data_dir": self._data_dir, "conversations": self.conversations}
+            self._found = Runner(self.deployment, self._file, outputs=["documents"], **own)
+        return self._found
 
     @cached_property
     def _library(self) -> Library:

@@ -12,9 +12,9 @@ from haystack.components.generators.chat.types import ChatGenerator
 
 from shiguan.engine.why import folded
 from shiguan.errors import RefusedError
-from shiguan.evaluation.answer_metrics import contains_answer
 from shiguan.evaluation.json_lines import read_json_lines, write_json_lines
 from shiguan.evaluation.results import RunStore
+from shiguan.evaluation.scoring import contains_answer
 from shiguan.llm.calls import LlmReply, ask_llm
 from shiguan.llm.json_replies import json_object
 from shiguan.llm.prompt_rendering import render_prompt

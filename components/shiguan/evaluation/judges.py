@@ -11,9 +11,9 @@ from typing import Any
 from haystack.components.evaluators import FaithfulnessEvaluator, LLMEvaluator
 
 from shiguan.errors import AnswerError, ConfigurationError
-from shiguan.evaluation.answer_metrics import without_marks
 from shiguan.evaluation.json_lines import write_json_lines
 from shiguan.evaluation.questions import Question
+from shiguan.evaluation.scoring import without_marks
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.model_settings import DEFAULT_MODEL, is_endpoint_configured
 from shiguan.resources import read_texts
@@ -46,7 +46,8 @@ class AnswerJudge:
             )
         self.model = os.environ.get("OPENAI_MODEL") or DEFAULT_MODEL
         in_json = {"temperature": 0, "response_format": {"type": "json_object"}}
-        generator = ConfiguredChatGenerator(self.model, timeout=120.0, max_retries=1, generation_kwargs=in_json)
+        models = {"models": [{"name": "default", "timeout": 120.0}]}
+        generator = ConfiguredChatGenerator(role="judge", models=models, generation_kwargs=in_json)
         settings: dict[str, Any] = {"chat_generator": generator, "raise_on_failure": False}
         self._evaluators: dict[str, LLMEvaluator] = {"faithfulness": FaithfulnessEvaluator(**settings)}
         for name, task in _tasks().items():

@@ -14,12 +14,11 @@ from shiguan.engine.runner import Runner
 from shiguan.engine.why import Attribution, ExpectedPassage, ExpectedPassages, StageTrace, TracedMode, loss_of
 from shiguan.errors import AnswerError, RefusedError
 from shiguan.evaluation import provenance
-from shiguan.evaluation.answer_metrics import answer_record, is_right
 from shiguan.evaluation.json_lines import fingerprint
 from shiguan.evaluation.judges import AnswerJudge, write_review
 from shiguan.evaluation.questions import Question, QuestionSet
 from shiguan.evaluation.results import RESULTS_FILE, Results, RunStore
-from shiguan.evaluation.scoring import RECALL_DEPTHS, score_records
+from shiguan.evaluation.scoring import RECALL_DEPTHS, answer_record, is_right, score_records
 from shiguan.models.token_counter import TokenCounter
 from shiguan.resources import utc_time, write_json
 

@@ -4,9 +4,9 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-from shiguan.evaluation.answer_metrics import without_marks
 from shiguan.evaluation.json_lines import read_json_lines
 from shiguan.evaluation.results import RECORDS_FILE, read_results
+from shiguan.evaluation.scoring import without_marks
 
 
 def ragas_samples(folder: Path) -> list[dict[str, Any]]:

@@ -4,17 +4,177 @@ Scores the records of a run: passages, answers and cost.
 Passages are scored by Haystack's evaluators, which compare one field and have no cut-off. So each passage gets the id
 of the judged document that it is right for, the first of several alone: the others would add up gains and exceed 1.
 Grades are gains; recall, MRR and all-gold count only the documents with the highest grade.
+
+An answer is compared with a right one as in SQuAD (Rajpurkar et al. 2016, section 6.1): case, punctuation and English
+articles do not count, and the best of several right answers does. Chinese is compared by characters, as in CMRC 2018
+(Cui et al. 2019, section 4); traditional ones count as simplified. Citation marks are left out.
+
+Whether the citations hold follows ALCE (Gao et al., "Enabling Large Language Models to Generate Text with Citations",
+2023, section 4.3). A claim is *recalled* if the passages that it cites support it, all of them together. A citation
+is *precise* if its claim is recalled, and the passage either supports the claim by itself or cannot be left out.
+Where ALCE asks a model whether a passage entails a claim, the claim checker of all modes decides: its verdict must be
+`supported` (docs/quality.md shows how often it agrees with people). So a claim in another language than its passages,
+`partial` at most, is not recalled; headings, courtesies and sentences that admit a gap are left out, where ALCE
+counts every sentence.
 """
 
+import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from haystack import Document
+from haystack import Document, GeneratedAnswer
 from haystack.components.evaluators import DocumentMRREvaluator, DocumentNDCGEvaluator, DocumentRecallEvaluator
 
-from shiguan.evaluation.answer_metrics import is_right, score_answer
+from shiguan.answer.quotations import QUOTING
+from shiguan.claims.checker import ClaimChecker
+from shiguan.claims.claims import split_claims
+from shiguan.evaluation.metrics import KNOWN
 from shiguan.evaluation.questions import Question
 from shiguan.evaluation.results import QuestionResult
+from shiguan.text.languages import fold_han
+
+
+class CitationScores(NamedTuple):
+    """Counts for the citations of one answer."""
+
+    claims: int
+    recalled: int
+    citations: int
+    precise: int
+
+    @property
+    def recall(self) -> float:
+        """The share of claims that are recalled, 0 to 1; 0 without claims."""
+        return self.recalled / self.claims if self.claims else 0.0
+
+    @property
+    def precision(self) -> float:
+        """The share of citations that are precise, 0 to 1; 0 without citations."""
+        return self.precise / self.citations if self.citations else 0.0
+
+
+def score_citations(answer: str, passages: Mapping[int, str]) -> CitationScores:
+    checker = ClaimChecker(passages)
+    claims = checker.read(split_claims(answer))
+    recalled = citations = precise = 0
+    for claim in claims:
+        cited = [number for number in claim.claim.numbers if number in passages]
+        citations += len(claim.claim.numbers)
+        if not _hold(claim.stated, cited, checker):
+            continue
+        recalled += 1
+        for number in cited:
+            others = [other for other in cited if other != number]
+            precise += _hold(claim.stated, [number], checker) or not _hold(claim.stated, others, checker)
+    return CitationScores(len(claims), recalled, citations, precise)
+
+
+def _hold(stated: str, numbers: Sequence[int], checker: ClaimChecker) -> bool:
+    """Return whether passages say a claim, or have its words, alone or together; nobody judges the words here."""
+    found = [checker.relation(stated, number) for number in numbers]
+    if len(found) > 1:
+        found.append(ClaimChecker({1: "\n\n".join(map(checker.quote, found))}).relation(stated, 1))
+    return any(support.verdict == "supported" or support.same_words for support in found)
+
+
+_ARTICLES = frozenset(("a", "an", "the"))
+_TOKEN = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\u3040-\u30ff]|[^\W_\u2e80-\u9fff\uf900-\ufaff\u3040-\u30ff]+")
+
+_META = ("source", "source_id", "record_id", "start", "end", "title", "section")
+"""The metadata of a passage that is recorded: where it is, and what the confidence is computed from."""
+
+Record = Mapping[str, Any]
+
+
+def answer_record(answer: GeneratedAnswer) -> dict[str, Any]:
+    """Turn an answer into JSON values; of an answer by quotation only the quoted text counts."""
+    meta = answer.meta
+    quotes = [citation["quote"] for citation in meta.get("citations", []) if citation.get("verdict") == "quoted"]
+    documents = []
+    for place, document in enumerate(answer.documents, start=1):
+        number = document.meta.get("number")
+        number = number if isinstance(number, int) and number > 0 else place
+        kept = {name: document.meta[name] for name in _META if document.meta.get(name) is not None}
+        documents.append({"number": number, "id": document.id, "content": document.content or "", "meta": kept})
+    return {
+        "status": meta.get("status", "answered"),
+        "answer": "\n\n".join(quotes) or answer.data,
+        "documents": documents,
+        "cited": sorted({citation["number"] for citation in meta.get("citations", [])}),
+        "verdicts": [claim["verdict"] for claim in meta.get("claims", [])],
+        "confidence": meta.get("confidence") or 0.0,
+        "model": str(meta.get("model") or ""),
+    }
+
+
+def is_right(question: Question, record: Record) -> bool | None:
+    """Return whether an answer contains a right one or, where none is given, cites a gold passage; None if refused."""
+    if record["status"] in ("not_found", "refused"):
+        return None
+    if not question.answerable:
+        return False
+    if question.answers:
+        return contains_answer(without_marks(record["answer"]), question.answers) > 0
+    return _gold_share(question, record, cited=True) > 0
+
+
+def score_answer(question: Question, record: Record) -> dict[str, float]:
+    """Score a recorded answer; refusing, or showing the closest passages, is correct where nothing answers."""
+    refusals = ("not_found", "refused") if question.answerable else ("not_found", "refused", "closest")
+    refused = record["status"] in refusals
+    text = "" if refused else without_marks(record["answer"])
+    metrics: dict[str, float] = {}
+    if question.answerable:
+        metrics["false_refusal"] = float(refused)
+        if question.answers:
+            metrics["contains_answer"] = contains_answer(text, question.answers)
+        if question.gold:
+            metrics["gold_read"] = _gold_share(question, record, cited=False)
+            metrics["gold_cited"] = 0.0 if refused else _gold_share(question, record, cited=True)
+    else:
+        metrics["correct_refusal"] = float(refused)
+    if record["status"] not in ("not_found", "refused", *QUOTING):
+        # A quotation makes no claim that could be supported or not.
+        passages = {document["number"]: document["content"] for document in record["documents"]}
+        scores = score_citations(record["answer"], passages)
+        if scores.claims:
+            metrics["citation_precision"] = scores.precision
+            metrics["citation_recall"] = scores.recall
+        if record["verdicts"]:
+            # The mode's own verdicts: it saw more than the cited passages.
+            metrics["claims_supported"] = record["verdicts"].count("supported") / len(record["verdicts"])
+    metrics["correct"] = float(bool(is_right(question, record)) or (refused and not question.answerable))
+    return {name: metrics[name] for name in KNOWN if name in metrics}
+
+
+def answer_tokens(text: str) -> list[str]:
+    """Split a text into Han characters, and words of other scripts without articles."""
+    folded = fold_han(unicodedata.normalize("NFKC", text)).lower().replace("'", "").replace("’", "")
+    return [token for token in _TOKEN.findall(folded) if token not in _ARTICLES]
+
+
+def without_marks(answer: str) -> str:
+    return split_claims(answer).text
+
+
+def contains_answer(answer: str, right: Sequence[str]) -> float:
+    """Return 1 if an answer in whole sentences contains a right one as a run of tokens, else 0."""
+    given = f" {' '.join(answer_tokens(answer))} "
+    wanted = (" ".join(answer_tokens(text)) for text in right)
+    return float(any(text and f" {text} " in given for text in wanted))
+
+
+def _gold_share(question: Question, record: Record, *, cited: bool) -> float:
+    """Compute the share of gold passages among the documents that were read, or only among the cited ones."""
+    documents = [
+        Document(id=read["id"], content=read["content"], meta=read["meta"])
+        for read in record["documents"]
+        if not cited or read["number"] in record["cited"]
+    ]
+    held = sum(any(gold.stands_in(document) for document in documents) for gold in question.gold)
+    return held / len(question.gold) if question.gold else 0.0
+
 
 RECALL_DEPTHS = (1, 5, 10, 20)
 _FIELD = "meta.judged"

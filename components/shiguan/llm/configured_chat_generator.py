@@ -37,10 +37,11 @@ class ConfiguredChatGenerator(Serializable):
     without a model.
 
     A call that fails for a reason that may pass (no connection, 429, 5xx, a reply that is not valid JSON) is retried
-    after 1, 2 and 4 seconds, or when the endpoint says; only once where the role has another model, which is asked
-    next, with a warning. A call that timed out is not retried: a slow server would still be busy with it; nor is one
-    whose key was refused, but another model is asked. Neither happens once parts of the answer have been streamed, nor
-    if the endpoint refused the prompt itself.
+    after 1, 2 and 4 seconds, or when the endpoint says; only once in the roles `helper` and `judge`, whose stages have
+    a fallback, and where the role has another model, which is asked next, with a warning. The next token may take 30
+    seconds, in these roles 20, or `$OPENAI_TIMEOUT`. A call that timed out is not retried: a slow server would still be
+    busy with it; nor is one whose key was refused, but another model is asked. Neither happens once parts of the answer
+    have been streamed, nor if the endpoint refused the prompt itself.
 
     Example in YAML:
     ```yaml
@@ -63,8 +64,6 @@ class ConfiguredChatGenerator(Serializable):
         *,
         role: Role = "answer",
         models: dict[str, Any] | None = None,
-        timeout: float | None = None,
-        max_retries: int | None = None,
         generation_kwargs: dict[str, Any] | None = None,
     ) -> None:
         """
@@ -75,26 +74,17 @@ class ConfiguredChatGenerator(Serializable):
         :param role: The role of the calling stage: `answer`, `answer_strong`, `helper` or `judge`.
         :param models: The models, their roles, and the rules by which an answer gets another role, as in a deployment's
             `models.yml`, which is used when a mode is loaded by name (docs/models.md).
-        :param timeout: Seconds to wait for the next token, per attempt; `$OPENAI_TIMEOUT` overrides it. None for 30, or
-            20 in the roles `helper` and `judge`, whose stages have a fallback.
-        :param max_retries: Attempts after the first; None for 3, or 1 in these roles.
         :param generation_kwargs: Passed on to the endpoint, such as `temperature`. `max_tokens` is 2,048 if neither it
             nor `max_completion_tokens` is given; null leaves it out.
-        :raises ValueError: If a number is out of its range, the role is unknown, or the section cannot be used.
+        :raises ValueError: If the role is unknown, or the section cannot be used.
         """
         if role not in get_args(Role):
             raise ValueError(f"`role` must be one of {', '.join(get_args(Role))}, got {role!r}.")
         if model is not None and models is not None:
             raise ValueError("`model` and `models` cannot both be given: name the model in the section.")
-        if timeout is not None and timeout <= 0:
-            raise ValueError(f"`timeout` must be positive, got {timeout}.")
-        if max_retries is not None and max_retries < 0:
-            raise ValueError(f"`max_retries` must not be negative, got {max_retries}.")
         self.model = model
         self.role = role
         self.models = models
-        self.timeout = timeout
-        self.max_retries = max_retries
         self.generation_kwargs = generation_kwargs
         self._roles = read_model_roles(models if model is None else {"models": [{"name": "default", "model": model}]})
         self._endpoints: dict[str, OpenAIEndpoint] = {}
@@ -106,13 +96,11 @@ class ConfiguredChatGenerator(Serializable):
         with self._lock:
             if not self._warm:
                 timeout, retries = _PATIENCE.get(self.role, (30.0, 3))
-                settings: dict[str, Any] = {
-                    "timeout": timeout if self.timeout is None else self.timeout,
-                    "max_retries": retries if self.max_retries is None else self.max_retries,
-                    "generation_kwargs": self.generation_kwargs,
+                self._endpoints = {
+                    named.name: OpenAIEndpoint(named, timeout, retries, self.generation_kwargs)
+                    for named in self._roles.models
+                    if named.is_usable
                 }
-                usable = [named for named in self._roles.models if named.is_usable]
-                self._endpoints = {named.name: OpenAIEndpoint(named, **settings) for named in usable}
             self._warm = True
 
     def available(self) -> bool:

@@ -45,7 +45,7 @@ class OpenAIEndpoint:
     """
 
     def __init__(
-        self, named: NamedModel, *, timeout: float, max_retries: int, generation_kwargs: dict[str, Any] | None
+        self, named: NamedModel, timeout: float, max_retries: int, generation_kwargs: dict[str, Any] | None
     ) -> None:
         self.named = named
         self.model, self._key, self._address = named.model_name, named.key, named.address

@@ -5,14 +5,7 @@ import re
 from collections.abc import Collection
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    Field,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, Field, ValidationError, field_validator, model_validator
 
 from shiguan.errors import ConfigurationError, RefusedError
 

@@ -7,6 +7,7 @@ Also cleans the history of a conversation for prompts.
 import hashlib
 import json
 import re
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -15,8 +16,8 @@ from typing import Any
 
 from haystack.components.builders import ChatPromptBuilder
 from haystack.dataclasses import ChatMessage
-from jinja2 import FunctionLoader, StrictUndefined
-from jinja2.exceptions import SecurityError, TemplateError
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2.exceptions import SecurityError, TemplateError, TemplateRuntimeError
 
 from shiguan.errors import ConfigurationError
 from shiguan.haystack_compat import template_environment, with_meta
@@ -31,7 +32,7 @@ from shiguan.llm.prompts import (
     read_prompt_file,
 )
 from shiguan.llm.source_blocks import neutral_text
-from shiguan.llm.template_rules import WHAT_TEMPLATES_DO, faults_of_template, limit_rendering
+from shiguan.llm.template_rules import WHAT_TEMPLATES_DO, faults_of_template
 from shiguan.resources import resource_folder
 
 _MESSAGE_TAG = re.compile(r"\{%[-+]?\s*message\b")
@@ -59,6 +60,27 @@ def chat_prompt_builder(source: str, name: str) -> ChatPromptBuilder:
     # Haystack compiles the template anew for every prompt, which takes longer than the search.
     environment.from_string = cache(environment.from_string)
     return builder
+
+
+# A prompt with every source has a hundredth of this.
+_MOST_CHARACTERS, _MOST_SECONDS = 4_000_000, 5.0
+
+
+def limit_rendering(environment: Environment) -> None:
+    """End a rendering that takes too long or writes too much with a `TemplateRuntimeError`."""
+
+    def concat(parts: Iterable[str]) -> str:
+        end, size, kept = time.monotonic() + _MOST_SECONDS, 0, []
+        for part in parts:
+            size += len(part)
+            kept.append(part)
+            if size > _MOST_CHARACTERS or time.monotonic() > end:
+                raise TemplateRuntimeError(
+                    f"it takes more than {_MOST_CHARACTERS:,} characters or {_MOST_SECONDS:g} seconds"
+                )
+        return "".join(kept)
+
+    environment.concat = concat  # type: ignore[method-assign]
 
 
 def prompt_hash(source: str) -> str:

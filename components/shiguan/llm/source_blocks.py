@@ -61,7 +61,7 @@ class _Folding(dict[int, int]):
 _FOLDING = _Folding()
 
 
-@lru_cache(64)  # a passage is rendered to count its tokens, and again for the prompt
+@lru_cache(256)  # a passage is rendered to count its tokens, and again for the prompt
 def neutral_text(text: str) -> str:
     """
     Keep a passage from looking like a part of the prompt.
@@ -85,7 +85,6 @@ def neutral_text(text: str) -> str:
     return "".join(characters)
 
 
-@lru_cache(1024)  # a book has few titles and headings
 def neutral_attribute(text: str) -> str:
     """Make a file name, title or heading fit for a source's header: one line without quotes and angle brackets."""
     line = " ".join(neutral_text(text).split())

@@ -1,16 +1,13 @@
 """What a template may do: show values, choose and repeat, and nothing with which a few characters become many."""
 
 import re
-import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from jinja2 import Environment, nodes
-from jinja2.exceptions import TemplateError, TemplateRuntimeError
+from jinja2.exceptions import TemplateError
 from jinja2.ext import Extension
 
-# A prompt with every source has a hundredth of this.
-_MOST_CHARACTERS, _MOST_SECONDS = 4_000_000, 5.0
 _DEEPEST, _LONGEST_SEPARATOR = 2, 100
 _FILTERS = frozenset(
     "abs capitalize count d default dictsort e escape first float forceescape groupby int items join last length "
@@ -45,23 +42,6 @@ def faults_of_template(source: str) -> list[str]:
         return list(_faults(parsed, _names(targets), 0))
     except (TemplateError, ValueError, RecursionError):
         return []  # whoever compiles it says what is wrong with it
-
-
-def limit_rendering(environment: Environment) -> None:
-    """End a rendering that takes too long or writes too much with a `TemplateRuntimeError`."""
-
-    def concat(parts: Iterable[str]) -> str:
-        end, size, kept = time.monotonic() + _MOST_SECONDS, 0, []
-        for part in parts:
-            size += len(part)
-            kept.append(part)
-            if size > _MOST_CHARACTERS or time.monotonic() > end:
-                raise TemplateRuntimeError(
-                    f"it takes more than {_MOST_CHARACTERS:,} characters or {_MOST_SECONDS:g} seconds"
-                )
-        return "".join(kept)
-
-    environment.concat = concat  # type: ignore[method-assign]
 
 
 class _Tags(Extension):

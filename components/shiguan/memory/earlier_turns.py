@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any
 
 from haystack import Document, logging
@@ -81,8 +80,9 @@ def written_turns(turns: Sequence[Turn], found: Mapping[str, Document], numbers:
         text = turn.answer if turn.meta.get("status") in _WHOLE_ANSWERS else turn.said
         language = _thread(turn).language or read_text(turn.question).language
         answer = neutral_answer(text[:_LONGEST_ANSWER], known)
-        asked = _earlier_turn(context, neutral_text(turn.question), language)
-        messages += [asked, ChatMessage.from_assistant(answer or "…")]
+        question = neutral_text(turn.question)
+        messages += render_prompt("earlier_turn", context=context, question=question, language=language)
+        messages.append(ChatMessage.from_assistant(answer or "…"))
     return EarlierTurns(messages, [*shown.values(), *_only_numbered(numbers, shown)], {"start": turns[0].number})
 
 
@@ -98,13 +98,6 @@ def summary_messages(summary: str) -> list[ChatMessage]:
         return []
     (message,) = render_prompt("conversation_summary", summary=summary, language=read_text(summary).language)
     return [message, ChatMessage.from_assistant("…")]
-
-
-@lru_cache(256)
-def _earlier_turn(context: str, question: str, language: str) -> ChatMessage:
-    """Write a user's question with the passages that were read; cached, because every later prompt repeats it."""
-    (message,) = render_prompt("earlier_turn", context=context, question=question, language=language)
-    return message
 
 
 def _shown_then(parent: Document, read: "_Shown") -> Document:

@@ -5,7 +5,6 @@ import json
 import mmap
 import struct
 from collections.abc import Callable
-from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -93,7 +92,7 @@ class Weights:
         """Return a matrix of a layer in float32. Shape: (outputs, inputs)."""
         return unpack_blocks(self.blocks(name + ".w", self.inner if name.endswith(".fo") else self.hidden))
 
-    @cached_property
+    @property
     def folds(self) -> dict[int, str]:
         """What the tokenizer writes for a character, by code point; characters that stay are not in it."""
         table: dict[int, str] = {}

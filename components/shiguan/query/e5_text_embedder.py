@@ -7,8 +7,7 @@ from haystack import component, logging
 
 from shiguan.errors import ModelMissingError
 from shiguan.llm.run import current_run
-from shiguan.models.engine import engine
-from shiguan.models.vector_memory import VectorMemory
+from shiguan.models.engine import VectorMemory, engine
 
 logger = logging.getLogger(__name__)
 

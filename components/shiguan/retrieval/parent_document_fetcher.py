@@ -48,7 +48,6 @@ class ParentDocumentFetcher:
         document_store: DocumentStore,
         *,
         top_k: int | None = None,
-        parent_id_field: str | None = None,
         kind_weights: dict[str, float] | None = None,
     ) -> None:
         """
@@ -56,8 +55,6 @@ class ParentDocumentFetcher:
 
         :param document_store: Where the parents are; any Haystack document store that filters by `id`.
         :param top_k: How many parents to return at most, counted as they are found; None for all.
-        :param parent_id_field: The meta field of a child with its parent's id; None for `parent_id`, or for
-            `__parent_id` where a child has only that.
         :param kind_weights: What share of its score a passage of a kind keeps, 1 where it is not named, more to prefer
             it: `{"list": 0.5, "quote": 1.2}`; None for half of lists.
         :raises ValueError: If `top_k` is not positive, or a weight negative.
@@ -68,7 +65,6 @@ class ParentDocumentFetcher:
             raise ValueError(f"`top_k` must be positive, got {top_k}.")
         self.document_store = document_store
         self.top_k = top_k
-        self.parent_id_field = parent_id_field
         self.kind_weights = kind_weights
 
     @component.output_types(documents=list[Document], warnings=list[str])
@@ -142,8 +138,7 @@ class ParentDocumentFetcher:
         return families
 
     def _parent_id(self, child: Document) -> str | None:
-        fields = (self.parent_id_field,) if self.parent_id_field else _PARENT_ID_FIELDS
-        return next((child.meta[field] for field in fields if child.meta.get(field)), None)
+        return next((child.meta[field] for field in _PARENT_ID_FIELDS if child.meta.get(field)), None)
 
     def _fetch(self, ids: list[str], filters: dict[str, Any] | None) -> list[Document]:
         if isinstance(self.document_store, TenantGuarded):

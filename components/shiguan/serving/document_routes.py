@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 
 from shiguan.engine.library import MOST_NEIGHBOURS, SUFFIXES, Library, shown_passage
-from shiguan.engine.pipeline_run import MAX_QUESTION
+from shiguan.engine.mode_pipeline import MAX_QUESTION
 from shiguan.engine.timeline import matched
 from shiguan.engine.timeline import timeline as list_times
 from shiguan.serving.authentication import Principal, Reader, Writer, check_tenant

@@ -18,8 +18,8 @@ from shiguan.claims.answer_check import AnswerCheck
 from shiguan.engine.answer_stream import AnswerEvent
 from shiguan.engine.conversations import ConversationKeeper
 from shiguan.engine.loading import first_mode, list_modes
+from shiguan.engine.mode_pipeline import MAX_QUESTION, bounded, checked_question
 from shiguan.engine.options import AskOptions
-from shiguan.engine.pipeline_run import MAX_QUESTION, bounded, checked_question
 from shiguan.engine.receipts import Receipt, read_receipt, text_sha256
 from shiguan.engine.runner import Runner
 from shiguan.engine.verification import OnItem

@@ -27,7 +27,7 @@ class LongWork:
     thread of its share has come back.
     """
 
-    def __init__(self, seconds: float | None = None) -> None:
+    def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="long-work")
         self._shares: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()

@@ -1,11 +1,11 @@
 """The library as tools of the Model Context Protocol, for one tenant at a time."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import Annotated, Any, ParamSpec
 
-from haystack import Document, logging
+from haystack import logging
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
@@ -13,8 +13,10 @@ from pydantic import Field
 
 from shiguan import __version__
 from shiguan.engine.library import MOST_NEIGHBOURS, Library, shown_passage
-from shiguan.engine.pipeline_run import MAX_QUESTION
+from shiguan.engine.mode_pipeline import MAX_QUESTION
 from shiguan.errors import RefusedError, ShiguanError
+from shiguan.serving.engine import Engine, read_request
+from shiguan.serving.error_replies import ApiError
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +39,8 @@ Neighbours = Annotated[
 
 
 def words_of(error: Exception) -> str:
+    if isinstance(error, ApiError):
+        return f"{error.message} {error.next_step}".strip()
     if isinstance(error, ShiguanError):
         return str(error)
     logger.error("A tool of MCP failed: {kind}", kind=type(error).__name__)
@@ -44,24 +48,16 @@ def words_of(error: Exception) -> str:
 
 
 def tool_server(
+    engine: Engine,
     library: Library,
-    modes: Sequence[str],
-    ask_library: Callable[[str, str, str | None, str], Awaitable[dict[str, Any]]],
-    search_library: Callable[..., Awaitable[tuple[list[Document], list[str]]]],
-    verify_text: Callable[[str, str], Awaitable[dict[str, Any]]],
     *,
     tenant: Callable[[], str],
     words_of: Callable[[Exception], str] = words_of,
 ) -> MCPServer[Any]:
-    """
-    Make the server of the tools; its transport is the caller's, and `tenant` gives the tenant of the current call.
-
-    `ask_library` takes question, mode, conversation and tenant, `search_library` what `Runner.search` takes, and
-    `verify_text` a text and the tenant.
-    """
+    """Make the server of the tools; its transport is the caller's, and `tenant` gives that of the current call."""
     server: MCPServer[Any] = MCPServer("shiguan", version=__version__, instructions=_ABOUT, log_level="WARNING")
-    default = "simple" if "simple" in modes else modes[0]
-    described = f"One of {', '.join(modes)}: from the quickest to the most careful."
+    default = "simple" if "simple" in engine.modes else engine.modes[0]
+    described = f"One of {', '.join(engine.modes)}: from the quickest to the most careful."
 
     def reporting(
         tool: Callable[Arguments, Awaitable[dict[str, Any]]],
@@ -85,7 +81,8 @@ def tool_server(
         ] = None,
     ) -> dict[str, Any]:
         """Answer a question from the library, every sentence with the passage that supports it."""
-        answer = await ask_library(query, mode, conversation_id, tenant())
+        given = {"query": query, "mode": mode, "conversation_id": conversation_id, "include_sources": False}
+        answer = await engine.ask(read_request(given), tenant())
         metadata = answer["metadata"]
         return {name: answer[name] for name in _SHOWN} | {
             name: metadata.get(name) for name in ("confidence", "warnings", "receipt")
@@ -97,7 +94,7 @@ def tool_server(
         query: Query, top_k: Annotated[int, Field(ge=1, le=50, description="How many passages at most.")] = 5
     ) -> dict[str, Any]:
         """Find the passages that an answer would be built from, the best first."""
-        found, warnings = await search_library(query, tenant_id=tenant(), top_k=top_k)
+        found, warnings = await engine.search(query, tenant(), top_k=top_k)
         return {"passages": [{**shown_passage(one), "score": one.score} for one in found], "warnings": warnings}
 
     @server.tool(annotations=_READS)
@@ -106,7 +103,8 @@ def tool_server(
         text: Annotated[str, Field(min_length=1, max_length=_LONGEST_TEXT, description="What is to be checked.")],
     ) -> dict[str, Any]:
         """Check a text against the library: its quotations word for word with their places, and its other sentences."""
-        return await verify_text(text, tenant())
+        checked: dict[str, Any] = await engine.verify(text, tenant())
+        return checked
 
     @server.tool(annotations=_READS)
     @reporting

@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field, ValidationError
 from starlette.responses import JSONResponse, Response
 
 from shiguan.engine.answer_stream import AnswerEvent
+from shiguan.engine.mode_pipeline import MAX_QUESTION
 from shiguan.engine.options import AskOptions
-from shiguan.engine.pipeline_run import MAX_QUESTION
 from shiguan.serving.authentication import Reader
 from shiguan.serving.engine import LONGEST_TURN, MOST_TURNS, AnswerRequest, HistoryMessage, current_engine, read_request
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields

@@ -9,7 +9,6 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
 
 from fastapi import FastAPI
 from starlette.routing import Route
@@ -27,7 +26,7 @@ from shiguan.serving import (
     verify_routes,
 )
 from shiguan.serving.authentication import KeyRing, current_principal
-from shiguan.serving.engine import Engine, read_request, use_engine
+from shiguan.serving.engine import Engine, use_engine
 from shiguan.serving.error_replies import counted
 from shiguan.serving.gate import install_gate
 from shiguan.serving.ingest_jobs import IngestJobs
@@ -143,20 +142,14 @@ async def _mcp_route(engine: Engine, library: Library) -> AsyncIterator[Route]:
     from mcp.server.streamable_http_manager import StreamableHTTPASGIApp  # noqa: PLC0415  # an extra
     from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415
 
-    from shiguan.serving.mcp_tools import tool_server  # noqa: PLC0415
+    from shiguan.serving.mcp_tools import tool_server, words_of  # noqa: PLC0415
 
-    async def ask(query: str, mode: str, conversation_id: str | None, tenant_id: str) -> dict[str, Any]:
-        given = {"query": query, "mode": mode, "conversation_id": conversation_id, "include_sources": False}
-        return await engine.ask(read_request(given), tenant_id)
-
-    def words_of(error: Exception) -> str:
-        reply = counted(error).body()["error"]
-        return f"{reply['message']} {reply['next_step']}".strip()
-
-    def tenant() -> str:
-        return current_principal().tenant_id
-
-    server = tool_server(library, engine.modes, ask, engine.search, engine.verify, tenant=tenant, words_of=words_of)
+    server = tool_server(
+        engine,
+        library,
+        tenant=lambda: current_principal().tenant_id,
+        words_of=lambda error: words_of(counted(error)),
+    )
     # The middleware has checked the caller and the origin.
     unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     server.streamable_http_app(json_response=True, stateless_http=True, transport_security=unchecked)

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from platformdirs import user_data_path
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from shiguan.errors import ConfigurationError
+from shiguan.resources import data_folder
 
 _MIB = 1024 * 1024
 _LARGEST = 10**12
@@ -81,7 +81,7 @@ class ServingSettings(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def folder(self) -> Path:
-        return self.data_dir if self.data_dir is not None else user_data_path("shiguan")
+        return data_folder(self.data_dir)
 
     @property
     def keys_path(self) -> Path:

@@ -14,7 +14,7 @@ from shiguan.claims.answer_check import AnswerCheck
 from shiguan.claims.checker import ClaimChecker
 from shiguan.claims.citations import cite_claim
 from shiguan.claims.claims import split_claims
-from shiguan.evaluation.answer_metrics import score_citations
+from shiguan.evaluation.scoring import score_citations
 from shiguan.grading.hallucination_grader import HallucinationGrader
 
 EN = (

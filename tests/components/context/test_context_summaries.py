@@ -38,7 +38,7 @@ def passages(count=4):
 def built(llm=None, summaries=None, *, generator=None, count=4, **more):
     if llm is not None:
         llm.default = summaries if isinstance(summaries, str) else json.dumps({"summaries": summaries})
-        generator = ConfiguredChatGenerator(max_retries=0, timeout=5)
+        generator = ConfiguredChatGenerator(role="helper")
     builder = ContextBuilder(BUDGET, strategy="summarize", chat_generator=generator)
     return builder.run(documents=passages(count), query="Whose grain was counted?", **more)
 

@@ -46,8 +46,9 @@ def test_the_same_reader_on_the_same_receipt_replaces_and_another_reader_adds(fi
     assert [entry["kind"] for entry in entries(file, "a")] == ["missing", "wrong"]
 
 
-def test_the_oldest_of_a_tenant_go_and_nobody_elses(tmp_path):
-    file = FeedbackFile(tmp_path, most=2)
+def test_the_oldest_of_a_tenant_go_and_nobody_elses(tmp_path, monkeypatch):
+    monkeypatch.setattr("shiguan.engine.feedback._MOST", 2)
+    file = FeedbackFile(tmp_path)
     file.give(receipt("b"), "right", reader="k")
     for number in range(4):
         file.give(receipt("a", f"Question {number}?"), "right", reader="k")

@@ -137,11 +137,11 @@ def replaced(**types):
 def test_a_component_that_cannot_be_built_names_the_pipeline(pipelines):
     llm = {
         "type": "shiguan.llm.configured_chat_generator.ConfiguredChatGenerator",
-        "init_parameters": {"max_retries": -1},
+        "init_parameters": {"role": "poet"},
     }
     rewriter = {"type": "shiguan.query.query_rewriter.QueryRewriter", "init_parameters": {"chat_generator": llm}}
     pipelines(replaced(query_analyzer=rewriter))
-    with pytest.raises(ConfigurationError, match="`query_analyzer` cannot be built: `max_retries` must not be neg"):
+    with pytest.raises(ConfigurationError, match="`query_analyzer` cannot be built: `role` must be one of"):
         load_pipeline("here", "tiny")
 
 

@@ -5,7 +5,7 @@ import pytest
 from tests.doubles.small_library import TENANT, small_library
 
 from shiguan.engine import loading
-from shiguan.engine.pipeline_run import checked_question
+from shiguan.engine.mode_pipeline import checked_question
 from shiguan.engine.runner import Runner
 from shiguan.errors import AnswerError, ConfigurationError, RefusedError
 

@@ -7,7 +7,9 @@ from haystack import Document, GeneratedAnswer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.evaluation.answer_metrics import (
+from shiguan.evaluation.metrics import KNOWN
+from shiguan.evaluation.questions import GoldPassage, Question
+from shiguan.evaluation.scoring import (
     answer_record,
     answer_tokens,
     contains_answer,
@@ -16,8 +18,6 @@ from shiguan.evaluation.answer_metrics import (
     score_citations,
     without_marks,
 )
-from shiguan.evaluation.metrics import KNOWN
-from shiguan.evaluation.questions import GoldPassage, Question
 
 SALT = "In 758 Diwu Qi made salt a monopoly of the state."
 SIEGE = "Zhang Xun held the town of Suiyang for ten months."

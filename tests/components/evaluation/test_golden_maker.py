@@ -72,7 +72,7 @@ RULES = [Rule("<questions>", judged), Rule("You write test questions", written)]
 def generator(stand_in_llm, monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
     stand_in_llm.rules = list(RULES)
-    configured = ConfiguredChatGenerator(max_retries=0)
+    configured = ConfiguredChatGenerator(role="helper")
     configured.warm_up()
     return configured
 

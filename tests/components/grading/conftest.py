@@ -6,4 +6,4 @@ from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 @pytest.fixture
 def judge(stand_in_llm, monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", stand_in_llm.url)
-    return ConfiguredChatGenerator(max_retries=0, timeout=5)
+    return ConfiguredChatGenerator(role="helper")

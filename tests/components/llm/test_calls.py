@@ -19,9 +19,10 @@ PROMPT = [ChatMessage.from_user("Rewrite.")]
 
 
 @pytest.fixture
-def generator(endpoint):
+def generator(endpoint, monkeypatch):
     endpoint.default = " Done. "
-    return ConfiguredChatGenerator(max_retries=0, timeout=5)
+    monkeypatch.setattr("shiguan.llm.endpoint.FIRST_WAIT", 0.0)
+    return ConfiguredChatGenerator()
 
 
 def test_a_generator_is_available_unless_it_says_otherwise(generator):
@@ -48,7 +49,7 @@ async def test_an_empty_reply_is_a_failure(generator, stand_in_llm):
 
 
 async def test_an_error_becomes_a_clause(stand_in_llm, generator):
-    stand_in_llm.next(status=500)
+    stand_in_llm.next(times=4, status=500)
     failure = ask_llm(generator, PROMPT).failure
     assert "answered 500" in failure
     assert not failure.endswith(".")
@@ -57,10 +58,10 @@ async def test_an_error_becomes_a_clause(stand_in_llm, generator):
 
 def test_why_there_are_no_replies_is_the_failure(stand_in_llm, generator):
     """A generator of the role `answer` warns where a helper raises."""
-    stand_in_llm.next(status=503)
+    stand_in_llm.next(times=4, status=503)
     assert ask_llm(generator, PROMPT).failure.startswith("No model answered: ")
-    stand_in_llm.next(status=503)
-    helper = ConfiguredChatGenerator(role="helper", max_retries=0)
+    stand_in_llm.next(times=2, status=503)
+    helper = ConfiguredChatGenerator(role="helper")
     assert "answered 503" in ask_llm(helper, PROMPT).failure
 
 

@@ -270,11 +270,12 @@ def test_a_stream_that_ends_too_early_is_asked_for_again(streamer, parts):
 
 
 @pytest.mark.parametrize("rest", [CUT, refusal(), UNFIT["cut_json"], UNFIT["text_is_a_list"], SILENCE])
-def test_after_the_first_token_a_listener_gets_an_error_and_no_second_answer(streamer, rest):
+def test_after_the_first_token_a_listener_gets_an_error_and_no_second_answer(streamer, rest, monkeypatch):
+    monkeypatch.setenv("OPENAI_TIMEOUT", "0.3")
     streamer.streams = [[ROLE, TEXT[0], rest], WHOLE]
     heard = []
     with pytest.raises(AnswerError, match="broke off in the middle of the answer"):
-        ConfiguredChatGenerator(timeout=0.3).run(messages=PROMPT, streaming_callback=heard.append)
+        ConfiguredChatGenerator().run(messages=PROMPT, streaming_callback=heard.append)
     assert "".join(chunk.content for chunk in heard) == "Li Su "
     assert streamer.calls == 1
 
@@ -285,9 +286,10 @@ async def test_an_error_within_the_stream_keeps_the_words_of_the_endpoint(stream
         await read(StreamingChatGenerator, streamer.url)
 
 
-def test_silence_without_a_listener_is_a_timeout_and_not_asked_again(streamer):
+def test_silence_without_a_listener_is_a_timeout_and_not_asked_again(streamer, monkeypatch):
+    monkeypatch.setenv("OPENAI_TIMEOUT", "0.3")
     streamer.streams = [[ROLE, TEXT[0], SILENCE]]
-    told = ConfiguredChatGenerator(timeout=0.3).run(messages=PROMPT)
+    told = ConfiguredChatGenerator().run(messages=PROMPT)
     assert (told["replies"], streamer.calls) == ([], 1)
     assert "did not answer in time" in told["warnings"][0]
     assert streamer.left.wait(10)

@@ -86,14 +86,14 @@ def test_no_node_is_ever_rewritten(store, stand_in_llm):
     before = store.nodes("ours", "c")
     stand_in_llm.default = json.dumps({"summary": "Question 9, Answer 9."})
     say(store, 1, start=9)
-    run(tree(ConfiguredChatGenerator(max_retries=0, timeout=5)), store)
+    run(tree(ConfiguredChatGenerator(role="helper")), store)
     assert [node for node in store.nodes("ours", "c") if node.last_turn < 9] == before
 
 
 def test_a_model_sums_up_turns_and_summaries(store, stand_in_llm):
     say(store, 4)
     stand_in_llm.default = json.dumps({"summary": "They asked and were answered."})
-    assert run(tree(ConfiguredChatGenerator(max_retries=0, timeout=5)), store) == (5, [])
+    assert run(tree(ConfiguredChatGenerator(role="helper")), store) == (5, [])
     assert stand_in_llm.calls == 5
     assert {node.text for node in store.nodes("ours", "c")} == {"They asked and were answered."}
     assert "- Question 1?\n- Answer 1. And more.\n" in stand_in_llm.prompts[0]
@@ -103,7 +103,7 @@ def test_a_model_sums_up_turns_and_summaries(store, stand_in_llm):
 def test_of_a_long_conversation_that_was_never_summed_up_not_all_is_sent_to_a_model(store, stand_in_llm):
     say(store, 60)
     stand_in_llm.default = json.dumps({"summary": "They asked and were answered."})
-    assert run(tree(ConfiguredChatGenerator(max_retries=0, timeout=5)), store) == (60 + 15 + 3, [])
+    assert run(tree(ConfiguredChatGenerator(role="helper")), store) == (60 + 15 + 3, [])
     assert stand_in_llm.calls == 40
 
 

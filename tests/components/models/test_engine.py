@@ -8,7 +8,7 @@ import pytest
 from bench.speed.embedder import engine_with
 
 from shiguan.models.engine import E5_IDENTITY, EncoderGraph, engine
-from shiguan.models.tokenizer import tokenizer
+from shiguan.models.token_counter import tokenizer
 
 WRITTEN = [
     "The old general wept.",

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shiguan.models.tokenizer import tokenizer
+from shiguan.models.token_counter import tokenizer
 from shiguan.models.weights import Weights, weights_file
 
 SENTENCES = [

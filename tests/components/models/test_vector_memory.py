@@ -6,7 +6,7 @@ from threading import Barrier
 import numpy as np
 import pytest
 
-from shiguan.models.vector_memory import VectorMemory
+from shiguan.models.engine import VectorMemory
 
 
 class Embedder:

@@ -7,7 +7,7 @@ import pytest
 from shiguan.llm.run import Run
 from shiguan.models import engine as engine_module
 from shiguan.models import weights
-from shiguan.models.vector_memory import VectorMemory
+from shiguan.models.engine import VectorMemory
 from shiguan.query import e5_text_embedder
 from shiguan.query.e5_text_embedder import E5TextEmbedder
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("endpoint")
 def restater(llm=None, reply=None, **more):
     if llm is not None and reply is not None:
         llm.default = reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
-    return GoalRestater(ConfiguredChatGenerator(max_retries=0, timeout=5), **more)
+    return GoalRestater(ConfiguredChatGenerator(role="helper"), **more)
 
 
 def test_the_goal_is_one_sentence_made_from_the_conversation(stand_in_llm):

@@ -51,7 +51,7 @@ def _passage(endpoint):
 
 
 def embedder(**more):
-    generator = ConfiguredChatGenerator(max_retries=0, timeout=5)
+    generator = ConfiguredChatGenerator(role="helper")
     return hyde(more.pop("text_embedder", None), chat_generator=generator, **more)
 
 

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("endpoint")
 def rewriter(llm, reply=None, **more):
     if reply is not None:
         llm.default = reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
-    return QueryRewriter(ConfiguredChatGenerator(max_retries=0, timeout=5), **more)
+    return QueryRewriter(ConfiguredChatGenerator(role="helper"), **more)
 
 
 class Library(LibraryStore):

@@ -3,7 +3,7 @@ from haystack import Document
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 
 from shiguan.ingest.chronology import with_times
-from shiguan.retrieval.date_preference import prefer_dates
+from shiguan.retrieval.language_balancer import prefer_dates
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
 from shiguan.tenants import during, of_tenant
 

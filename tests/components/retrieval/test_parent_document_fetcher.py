@@ -81,12 +81,6 @@ def test_the_children_of_haystacks_splitter_find_their_parents_without_filters_o
     assert (found.content.strip(), found.score) == ("An Lushan rose in Fanyang that", 0.4)
 
 
-def test_a_field_of_ones_own_may_name_the_parent_and_then_no_other_counts(store):
-    document = Document(content="", score=0.5, meta={"chapter": "p2", "parent_id": "p1", "tenant_id": "a"})
-    assert fetched(store, document, parent_id_field="chapter")[0] == ["p2"]
-    assert fetched(store, document)[0] == ["p1"]
-
-
 def test_top_k_of_the_call_overrides_that_of_the_pipeline(store):
     children = [child("c1", "p1", 0.9), child("c2", "p2", 0.8), child("c3", "p3", 0.7)]
     assert fetched(store, *children, top_k=None)[0] == ["p1", "p2", "p3"]

@@ -32,19 +32,26 @@ class Shelf:
         return {"passage": {"id": id}, "before": [], "after": []} if id == "p1" else None
 
 
-def tools(shelf=None, modes=("advanced", "simple")):
-    async def ask(query, mode, conversation_id, tenant_id):
-        given = f"{query} {mode} {conversation_id} {tenant_id}"
+class Modes:
+    """An engine that repeats what it is asked."""
+
+    def __init__(self, modes):
+        self.modes = modes
+
+    async def ask(self, request, tenant_id):
+        given = f"{request.query} {request.mode} {request.conversation_id} {tenant_id}"
         metadata = {"confidence": 0.5, "warnings": [], "receipt": "r", "timings_ms": {}}
         return {"answer": given, "status": "answered", "citations": [], "documents": [], "metadata": metadata}
 
-    async def search(query, *, tenant_id, top_k):
+    async def search(self, query, tenant_id, *, top_k):
         return [PARENT][:top_k], [f"for {tenant_id}"]
 
-    async def verify(text, tenant_id):
+    async def verify(self, text, tenant_id):
         return {"items": [{"text": text, "verdict": "found"}], "counts": {}, "warnings": [f"for {tenant_id}"]}
 
-    return tool_server(shelf or Shelf(), modes, ask, search, verify, tenant=lambda: "t")
+
+def tools(shelf=None, modes=("advanced", "simple")):
+    return tool_server(Modes(modes), shelf or Shelf(), tenant=lambda: "t")
 
 
 async def call(server, name, **arguments):
@@ -95,6 +102,7 @@ async def test_an_error_of_ours_is_told_and_any_other_only_by_its_kind():
         ("ask", {"query": "a" * 2001}, "query"),
         ("ask", {}, "query"),
         ("ask", {"query": ["q"]}, "query"),
+        ("ask", {"query": "q", "conversation_id": "?"}, "Fields are missing or wrong: `conversation_id`"),
         ("verify", {"text": ""}, "text"),
         ("verify", {"text": "a" * 100_001}, "text"),
     ],

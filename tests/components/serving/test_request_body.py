@@ -5,7 +5,7 @@ import json
 import pytest
 
 from shiguan.serving.error_replies import ApiError
-from shiguan.serving.request_body import check_json
+from shiguan.serving.request_lifetime import check_json
 
 
 @pytest.mark.parametrize(

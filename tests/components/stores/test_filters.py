@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from qdrant_edge import FieldCondition, Filter, MatchValue
 from tests.doubles.filter_strategies import comparisons, filters_of
 
-from shiguan.stores.embedded.filters import translate
 from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumentStore
+from shiguan.stores.embedded.reading import translate
 
 KEYS = ["a", "b", "#", "##", "中文", "a b", "a-b", "a[]", "tenant_id"]
 NUMBERS = st.one_of(st.integers(-3, 3), st.sampled_from([0.5, -0.5, 1.0, 2.0, 1e12, -1e12, 2**53 - 1, -(2**53) + 1]))

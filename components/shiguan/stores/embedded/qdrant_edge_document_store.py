@@ -14,17 +14,8 @@ from shiguan.errors import StoreError
 from shiguan.resources import data_folder
 from shiguan.stores import PipelineStore, is_model, other_vectors
 from shiguan.stores.embedded import reading
-from shiguan.stores.embedded.filters import translate
-from shiguan.stores.embedded.points import (
-    DENSE,
-    ID,
-    ORDER,
-    ShardFormat,
-    decode_document,
-    meta_of,
-    meta_path,
-    point_id,
-)
+from shiguan.stores.embedded.points import DENSE, ID, ORDER, ShardFormat, decode_document, meta_of, meta_path, point_id
+from shiguan.stores.embedded.reading import translate
 from shiguan.stores.embedded.shards import Shard, open_shard
 from shiguan.stores.embedded.sharing import EngineClient, shared, turn
 from shiguan.tenants import TenantGuarded

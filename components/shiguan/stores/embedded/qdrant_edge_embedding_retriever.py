@@ -5,8 +5,12 @@ from typing import Any
 from haystack import component
 from haystack.dataclasses import Document
 
-from shiguan.stores.embedded.qdrant_edge_bm25_retriever import EdgeRetriever, best_first
-from shiguan.stores.embedded.score_scale import LEAST_DEVIATION_OF_COSINES, scaled
+from shiguan.stores.embedded.qdrant_edge_bm25_retriever import (
+    LEAST_DEVIATION_OF_COSINES,
+    EdgeRetriever,
+    best_first,
+    scaled,
+)
 from shiguan.text.passages import ALL_EMBEDDED
 
 

@@ -34,8 +34,8 @@ from haystack.errors import FilterError
 from shiguan import errors
 from shiguan.errors import StoreError, StoreFullError, StoreLockedError
 from shiguan.resources import utc_time, write_json
-from shiguan.stores.embedded.filters import translate
 from shiguan.stores.embedded.points import plain_meta
+from shiguan.stores.embedded.reading import translate
 from shiguan.text.passages import SharedDocument
 
 logger = logging.getLogger(__name__)
