@@ -196,7 +196,6 @@ REFUSED = [
         {}, {"type": RANKER["type"]}, {**RANKER, "init_parameters": {"model": 7}}, {**RANKER, "type": "os.system"},
     )),
     (CitationExtractor, {"closest_below": 1.1}, "`closest_below` must be 0 to 1, got 1.1"),
-    (ClaimMatcher, {**WORDS, "near": 1.5}, "`near` must be a cosine"),
     (ContextBuilder, {"token_budget": 0}, "token_budget"),
     (ContextBuilder, {"strategy": "all"}, "`strategy` must be one of truncate"),
     (ContextBuilder, {"style": "none"}, "`style` must be one of tags"),
