@@ -5,16 +5,22 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.doubles import fork_server
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
 class Started:
-    """A process that ends with the block."""
+    """A process that ends with the block; `fresh` where it may have imported nothing."""
 
-    def __init__(self, *command):
+    def __init__(self, *command, fresh=sys.platform != "linux"):
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "components"), str(ROOT)])}
+        command = [*map(str, command)]
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        self.process = subprocess.Popen([sys.executable, *map(str, command)], env=environment, text=True, **pipes)
+        if fresh:
+            self.process = subprocess.Popen([sys.executable, *command], env=environment, text=True, **pipes)
+        else:
+            self.process = fork_server.start(command, environment)
 
     def __enter__(self):
         return self

@@ -59,7 +59,7 @@ def ids(result):
 
 
 def in_a_new_process(code, *arguments):
-    return Started("-c", code, *arguments).process.communicate(timeout=300)
+    return Started("-c", code, *arguments, fresh=True).process.communicate(timeout=300)
 
 
 def test_plain_haystack_loads_them_and_what_it_dumps(tmp_path):
