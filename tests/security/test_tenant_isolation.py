@@ -5,12 +5,11 @@ import random
 from contextlib import suppress
 
 import pytest
-from haystack import Document
+from haystack import Document, component
 from haystack.core.errors import PipelineRuntimeError
 from haystack.errors import FilterError
 from haystack.utils.filters import document_matches_filter
 from tests.security.mutant_parts import spoken
-from tests.security.test_tenant_mutants import InOrder, without_models
 
 from shiguan.engine.loading import load_stores, mappings, pruned, read_definition
 from shiguan.errors import RefusedError
@@ -166,6 +165,34 @@ def without_truth_as_number(filters):
         **filters,
         "value": str(value) if isinstance(value, bool) and filters["operator"] in ("==", "!=") else value,
     }
+
+
+@component
+class FlatEmbedder:
+    """Embeds everything alike, so that every document is near; with the inputs of `HyDEEmbedder` too."""
+
+    @component.output_types(embedding=list[float], warnings=list[str], llm_calls=int)
+    def run(self, text: str | list[str], use_hyde: bool | None = None):
+        return {"embedding": [1.0] + [0.0] * 383, "warnings": [], "llm_calls": 0}
+
+
+@component
+class InOrder:
+    """Ranks by leaving the order as it is."""
+
+    @component.output_types(documents=list[Document], warnings=list[str])
+    def run(self, query: str, documents: list[Document], filters: dict | None = None, top_k: int | None = None):
+        return {"documents": documents, "warnings": []}
+
+
+def without_models(node):
+    if isinstance(node, dict):
+        if str(node.get("type", "")).endswith("TextEmbedder"):
+            return {"type": f"{FlatEmbedder.__module__}.FlatEmbedder", "init_parameters": {}}
+        if str(node.get("type", "")).endswith("HyDEEmbedder"):
+            return without_models(node["init_parameters"]["text_embedder"])
+        return {key: without_models(value) for key, value in node.items()}
+    return [without_models(value) for value in node] if isinstance(node, list) else node
 
 
 def retrieval(mode, folder):
