@@ -62,6 +62,7 @@ def _tenants(name: str) -> Iterator[Change]:
     yield "the tenant may be said twice", lambda d: d["inputs"].update(owner=[tenant])
     yield "the tenant is not asked for", elsewhere
     yield "the tenant is in the file", lambda d: said(d, SAYS_THEIRS)
+    yield "the tenant is in the file as well", adding("says", SAYS_THEIRS, edges=[("says.prompt", tenant)])
     yield "the tenant is the caller's word", lambda d: said(d, SAYS_THE_OWNER, owner=["says.owner"])
 
 

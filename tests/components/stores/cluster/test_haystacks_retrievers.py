@@ -42,7 +42,7 @@ def ids(result):
 
 
 @pytest.mark.parametrize("modes", [["advanced"], pytest.param(["simple", "precise"], marks=pytest.mark.slow)], ids=str)
-def test_plain_haystack_loads_the_deployments_files_and_what_it_dumps(tmp_path, monkeypatch, modes):
+def test_plain_haystack_loads_the_deployments_files(tmp_path, monkeypatch, modes):
     """Each one first, in a process that has imported nothing of this project."""
     with_small_models(tmp_path, monkeypatch)
     code = """
@@ -52,8 +52,7 @@ for path in sys.argv[1:]:
     child = os.fork()
     if not child:
         text = open(path, encoding="utf-8").read()
-        one = Pipeline.loads(text)
-        assert one.dumps() == Pipeline.loads(one.dumps()).dumps()
+        Pipeline.loads(text)
         getattr(haystack, "AsyncPipeline", Pipeline).loads(text)
         os._exit(0)
     print(path, os.waitpid(child, 0)[1])
