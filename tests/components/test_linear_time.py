@@ -185,7 +185,7 @@ CASES = {
         for make in (text("Guo retook it in 757. "), text("郭子仪收复长安，"), text("not "), within(" "), within("("))
     },
     **{f"title {unit!r}": (plain_line, text(unit), 100_000) for unit in ("\u200b", "\n", "\u202e", "a ")},
-    **{f"summaries {unit!r}": (summed_up, text(unit), 10_000) for unit in ("哈", "Guo retook it in 757. ", "a ")},
+    **{f"summaries {unit!r}": (summed_up, text(unit), 3_000) for unit in ("哈", "Guo retook it in 757. ", "a ")},
     **{f"brackets {unit!r}": (restated, text(unit), 20_000) for unit in ("(", "(a) ", "（哈）", "(not ", ")(")},
     **{f"rulers {unit!r}": (find_dates, text(unit), 10_000) for unit in ("世祖武皇帝", "晋世祖武皇帝泰始二年", "文帝元年", "侯", "宋太祖")},
     "conversation": (conversation, text("[a](b) "), 20_000),

@@ -112,6 +112,7 @@ def _query(data: dict[str, Any], tenant_filter: str) -> Iterator[Change]:
     for number, store in enumerate(library_stores(data)):
         writer, everything = part(WRITER, document_store=store), filter_retriever(store)
         yield f"a caller writes to store {number}", adding("writer", writer, inputs={"notes": ["writer.documents"]})
+        yield f"nothing is connected to a writer to store {number}", adding("writer", writer)
         found = [(data["outputs"]["documents"], "writer.documents")]
         yield f"what was found is written to store {number}", adding("writer", writer, edges=found)
         whole = adding("everything", everything, edges=[("everything.documents", "context_builder.documents")])

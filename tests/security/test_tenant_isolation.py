@@ -140,14 +140,14 @@ def test_no_search_under_any_filter_finds_another_tenants_document(stores):
 def test_filters_with_a_tenant_mean_what_they_mean_to_haystack(stores, everything, name):
     chance = random.Random(755)
     compared = 0
-    for _ in range(3_000):
+    for _ in range(1_000):
         with suppress(FilterError, RefusedError, TypeError, AttributeError):
             filters = TenantFilter().run(tenant_id=chance.choice(ASKING), filters=condition(chance))["filters"]
             meant = without_truth_as_number(filters)
             expected = [one.id for one in everything[name] if document_matches_filter(meant, one)]
             assert sorted(stores[name].list_ids(filters)) == sorted(expected), filters
             compared += 1
-    assert compared > 1_000
+    assert compared > 300
 
 
 def without_truth_as_number(filters):
