@@ -73,7 +73,7 @@ $(PAGE_LINT)/installed: tests/browser/lint/package.json
 	@mkdir -p $(@D) && touch $@
 
 test-browser: $(VENV)/installed-dev $(PAGE_LINT)/installed  ## the page, in Chromium where this machine has one
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m browser tests/browser
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m browser tests/browser
 
 pictures: $(VENV)/installed-dev  ## docs/images, from the tests of the page
 	SHIGUAN_PICTURES=$(CURDIR)/docs/images OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m browser tests/browser/test_page_served.py

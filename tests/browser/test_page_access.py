@@ -25,9 +25,11 @@ def findings(page):
     ]
 
 
-@pytest.mark.parametrize("width", [320, 390, 1280])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
+LOOKS = [("en-US", "light", 320), ("zh-CN", "dark", 390), ("zh-CN", "light", 1280), ("en-US", "dark", 1280)]
+"""Locale, colours and width: colours do not depend on the language, nor what is laid out on the colours."""
+
+
+@pytest.mark.parametrize(("locale", "scheme", "width"), LOOKS)
 def test_axe_finds_nothing(site, opened, locale, scheme, width):
     site.sources = [source("a.epub", "A"), source("b.epub", None, complete=False, vectors=2)]
     site.conversations = [{"id": "c1", "title": "First", "turns": 2}]
@@ -74,9 +76,7 @@ def test_axe_finds_nothing_where_the_key_is_asked_and_where_something_failed(sit
     assert findings(page) == []
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
+@pytest.mark.parametrize(("locale", "scheme", "width"), LOOKS[1:])
 @pytest.mark.parametrize("status", ["quoted", "closest", "not_found", "reading", "failed"])
 def test_axe_finds_nothing_where_an_answer_is_unsure_or_on_its_way(site, opened, status, locale, scheme, width):
     hebrew = "הקברניט ציווה לקפל את המפרש. הרוח התחזקה."

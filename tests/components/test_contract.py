@@ -53,21 +53,6 @@ def component_classes():
 CLASSES = sorted(component_classes(), key=lambda value: value.__name__)
 
 
-def snake_case(name):
-    for acronym, word in (
-        ("EPUB", "Epub"),
-        ("PDF", "Pdf"),
-        ("JSONL", "Jsonl"),
-        ("BM25", "Bm25"),
-        ("OpenAI", "Openai"),
-        ("HyDE", "Hyde"),
-        ("CBDB", "Cbdb"),
-        ("MCP", "Mcp"),
-    ):
-        name = name.replace(acronym, word)
-    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
-
-
 def test_the_components_are_found():
     names = {value.__name__ for value in CLASSES}
     assert {
@@ -78,11 +63,6 @@ def test_the_components_are_found():
         "PDFToDocument",
         "CitationExtractor",
     } <= names
-
-
-@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
-def test_the_file_is_named_after_its_class(cls):
-    assert cls.__module__.rsplit(".", 1)[1] == snake_case(cls.__name__)
 
 
 def init_parameters(cls):

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.docs.test_serving import _programs
+from tests.doubles.small_library import copy_library
 
 from shiguan.cli import main
 
@@ -75,7 +75,7 @@ def test_the_commands_of_a_page_run(page, stranger, tmp_path):
     for name in ("pipelines", "examples", "prompts", "bench"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "draft.md").write_text("An Lushan rose in rebellion at Fanyang in the winter of 755.", encoding="utf-8")
-    shutil.copytree(home / "library", tmp_path / "library")
+    copy_library(home / "library", tmp_path / "library")
     parts = ["set -eo pipefail"]
     for language, text in commands(page):
         parts.append(text if language == "bash" else f"python - <<'PYTHON'\n{text}PYTHON\n")

@@ -26,26 +26,3 @@ def test_the_reference_has_every_component(generate):
 
 def test_the_page_of_options_is_up_to_date(generate):
     assert (DOCS / "options.md").read_text(encoding="utf-8") == generate.options_page(), "run `make docs`"
-
-
-def test_a_diagram_has_every_component_and_an_arrow_for_each_pair(generate):
-    lines = generate._diagram(
-        {
-            "components": {"t": {"type": "x.y.TenantFilter"}, "a": {"type": "x.y.A"}, "b": {"type": "x.y.B"}},
-            "connections": [
-                {"sender": "t.filters", "receiver": "a.filters"},
-                {"sender": "a.text", "receiver": "b.query"},
-                {"sender": "a.documents", "receiver": "b.documents"},
-            ],
-            "inputs": {"query": ["a.query"]},
-            "outputs": {"answers": "b.answers"},
-        }
-    )
-    assert lines == [
-        '    a["a<br/><small>A</small>"]',
-        '    b["b<br/><small>B</small>"]',
-        '    a -->|"text, documents"| b',
-        "    question([question])",
-        "    question --> a",
-        "    b --> answer([answer])",
-    ]

@@ -75,9 +75,7 @@ def test_a_stream_has_named_numbered_events_one_terminal_and_done(server, mode):
     assert told[-1][2]["request_id"] == reply.headers["x-request-id"]
 
 
-@pytest.mark.parametrize(
-    "path", ["/api/v1/rag/query", "/api/v1/rag/query-stream", "/v1/chat/completions", "/simple/run"]
-)
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/simple/run"])
 def test_a_wrong_model_key_stands_in_the_log_with_what_to_do_and_without_a_text(server, llm, path):
     llm.rule(QUESTION[:5], ANSWER, fault=Fault(status=401))
     server.log.clear()
@@ -129,24 +127,7 @@ def test_a_server_that_has_searched_ends_without_an_error(tmp_path):
     assert "Application shutdown failed" not in own.errors
 
 
-@pytest.mark.parametrize("mode", ["simple", "advanced", "precise"])
-def test_hayhooks_own_routes_answer_too(server, mode):
-    reply = server.post(f"/{mode}/run", json={"query": QUESTION})
-    assert reply.status_code == 200
-    assert (reply.json()["result"]["answer"], reply.json()["result"]["mode"]) == (ANSWER, mode)
-
-
-def test_hayhooks_own_routes_refuse_in_the_same_shape(server):
-    wrong = server.post("/simple/run", json={"query": "", "top_k": 99})
-    fields = sorted(one["field"] for one in wrong.json()["error"]["fields"])
-    assert (wrong.status_code, fields) == (422, ["query", "top_k"])
-    other = server.post("/simple/run", json={"query": "x", "tenant_id": "somebody-else"})
-    assert (other.status_code, other.json()["error"]["type"]) == (403, "tenant_mismatch")
-
-
-@pytest.mark.parametrize(
-    "path", ["/api/v1/rag/query", "/api/v1/rag/query-stream", "/v1/chat/completions", "/simple/run"]
-)
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/simple/run"])
 def test_a_caller_who_hangs_up_ends_the_call_of_the_model(server, llm, path):
     llm.time_to_first_token = 30
     body = json.dumps({**ASK, "stream": True} if path.startswith("/v1") else {"query": QUESTION}).encode()

@@ -93,12 +93,6 @@ def test_a_stream_says_the_same_and_ends_with_the_citations(stock):
     assert chunks[-1]["shiguan"]["citations"][0]["source"] == "tax.txt"
 
 
-def test_what_an_answer_from_sources_cannot_give_is_refused(stock):
-    assert chat(stock, n=3).status_code == 400
-    assert "`n` is not supported" in chat(stock, n=3).text
-    assert chat(stock, model="unknown").status_code == 404
-
-
 @pytest.fixture
 def own_library(library, tmp_path):
     """A copy, since the embedded store lets one process in."""

@@ -238,15 +238,6 @@ def test_what_failed_for_good_ends_in_a_friendly_sentence(llm, services, ask, wa
     assert [text.split("`")[1] for text in failed] == ["query_cbdb", "search_wikipedia"]
 
 
-def test_a_failed_tool_does_not_keep_the_library_from_answering(llm, services, ask, waits):
-    services.next("/person.php", body=b"<!doctype html><p>Maintenance", type="text/html")
-    script(llm, cbdb("Yang Yan"), "Yang Yan proposed the two-tax reform in 780. [1]")
-    answer = ask("Who proposed the two-tax reform?")
-    assert (answer["status"], answer["citations"][0]["source"]) == ("answered", "tax.txt")
-    assert "sent a web page" in answer["metadata"]["warnings"][0]
-    assert "query_cbdb" not in offered(llm, 1)
-
-
 def test_a_model_that_calls_tools_for_ever_is_stopped(llm, services, ask_library):
     """(e) of the specification: four calls of tools, then one more call of the model without."""
     script(llm, calls(("search_library", {"query": "wall"})))

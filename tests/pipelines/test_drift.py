@@ -27,19 +27,6 @@ def outside_the_seam(path):
     return lines[closed[0] + 1 :]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_stores_and_models_stand_inside_the_seam(path):
-    text = "\n".join(outside_the_seam(path)).replace("document_store: *", "")
-    for word in ("document_store:", "model:", "shiguan.stores.", "haystack_integrations."):
-        assert word not in text, f"{path}: `{word}` stands outside the seam"
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_no_file_says_which_models_it_calls(path):
-    assert "\nmodels:" not in path.read_text(encoding="utf-8")
-    assert "x-models" not in path.read_text(encoding="utf-8")
-
-
 def test_every_deployment_says_once_which_models_it_calls_and_both_say_the_same():
     assert [path.parent.name for path in MODELS] == sorted({path.parent.name for path in FILES})
     sections = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in MODELS]

@@ -110,12 +110,6 @@ def test_one_endpoint_in_the_environment_stays_enough(llm, library, monkeypatch)
         assert llm.calls == answer["metadata"]["llm_calls"] >= 1
 
 
-@pytest.mark.parametrize("mode", ["simple", "advanced", "precise"])
-def test_named_models_answer_where_the_environment_names_none(llm, runner_of, mode):
-    answer = runner_of(mode).ask(QUESTION, tenant_id="a")
-    assert (answer["status"], answer["metadata"]["model"]) == ("answered", "normal")
-
-
 def test_a_strong_model_that_is_down_costs_one_more_try_and_a_warning(llm, runner_of):
     runner = runner_of("advanced")
     llm.rule(lambda call: call.body["model"] == "strong", fault=Fault(status=500))
@@ -125,14 +119,6 @@ def test_a_strong_model_that_is_down_costs_one_more_try_and_a_warning(llm, runne
     assert asked == ["strong", "strong", "normal"]
     assert answer["metadata"]["switches"] == [{"from": "strong", "to": "normal", "reason": "server_error"}]
     assert "The model `normal` stood in for `strong` (server_error)." in answer["metadata"]["warnings"]
-
-
-async def test_a_stream_broken_after_its_first_token_ends_in_one_error_and_no_second_model(llm, runner_of):
-    runner = await asyncio.to_thread(runner_of, "advanced")
-    llm.rule(lambda call: call.body["model"] == "strong", "Yang Yan proposed it [1].", fault=Fault(truncate_after=2))
-    events = [event async for event in runner.stream(HARD, tenant_id="a")]
-    assert [event.name for event in events if event.is_terminal] == [events[-1].name] == ["error"]
-    assert "normal" not in {call.body["model"] for call in llm.requests}
 
 
 def test_switches_are_metered_by_model_and_reason(llm, runner_of):

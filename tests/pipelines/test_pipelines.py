@@ -1,7 +1,5 @@
 """Every pipeline file is loaded, is what it says, and keeps the tenant's documents apart."""
 
-import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,10 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 from haystack import Document, Pipeline, component
-from tests.doubles.small_library import TENANT
 
 from shiguan.engine.loading import OTHER_FILES, describe_mode, load_pipeline
-from shiguan.engine.runner import Runner
 from shiguan.haystack_compat import AsyncPipeline
 
 PIPELINES = Path(__file__).resolve().parents[2] / "pipelines"
@@ -58,37 +54,6 @@ def test_it_opens_with_what_it_is_for_what_it_costs_and_what_it_needs(path):
     assert "Needs:" in comment
 
 
-def test_its_inputs_and_outputs_are_sockets_that_exist(path):
-    pipeline = load_pipeline(path.parent.name, path.stem)
-    inputs = pipeline.inputs()
-    for targets in pipeline.metadata["inputs"].values():
-        for target in targets:
-            name, socket = target.split(".")
-            assert socket in inputs[name], target
-    outputs = pipeline.outputs(include_components_with_connected_outputs=True)
-    for target in pipeline.metadata["outputs"].values():
-        name, socket = target.split(".")
-        assert socket in outputs[name], target
-
-
-def test_every_mandatory_input_is_fed(path):
-    """A component that waits for a value that never comes ends a pipeline without an answer and without an error."""
-    pipeline = load_pipeline(path.parent.name, path.stem)
-    fed = {target for targets in pipeline.metadata["inputs"].values() for target in targets}
-    for name, sockets in pipeline.inputs().items():
-        for socket, spec in sockets.items():
-            if spec["is_mandatory"]:
-                assert f"{name}.{socket}" in fed
-
-
-def test_components_and_connections_stand_in_the_order_of_the_data(path):
-    data = definition(path)
-    order = list(data["components"])
-    for edge in data["connections"]:
-        assert edge["sender"].split(".")[0] in order
-        assert edge["receiver"].split(".")[0] in order
-
-
 def test_a_mode_gives_answers_and_documents(mode):
     data = definition(mode)
     assert {"answers", "documents"} <= set(data["outputs"])
@@ -96,43 +61,11 @@ def test_a_mode_gives_answers_and_documents(mode):
     assert {"filters", "top_k", "language"} <= set(data["options"])
 
 
-def test_every_component_that_takes_filters_takes_them_from_the_tenant_filter(mode):
-    pipeline = load_pipeline(mode.parent.name, mode.stem)
-    # A loop carries the filters from its beginning to its stages, in every round.
-    senders = {"tenant_filter", *(["attempt"] if "attempt" in pipeline.graph else [])}
-    names = {"filters", "retriever_kwargs"}
-    fed = {
-        receiver
-        for sender, receiver, edge in pipeline.graph.edges(data=True)
-        if sender in senders and edge["from_socket"].name == edge["to_socket"].name and edge["to_socket"].name in names
-    }
-    takers = {
-        name
-        for name, node in pipeline.graph.nodes(data=True)
-        if names & set(node["input_sockets"]) and name != "tenant_filter"
-    }
-    assert takers >= {"bm25_retriever", "embedding_retriever", "parent_fetcher"} & set(pipeline.graph)
-    assert takers == fed
-    if "attempt" in pipeline.graph:
-        inside = {"bm25_retriever", "embedding_retriever", "language_balancer", "parent_fetcher"}
-        outside = {name for sender, name, _ in pipeline.graph.edges(data=True) if sender == "tenant_filter"}
-        assert not inside & outside
-
-
-def test_every_retriever_has_its_filters_fed_even_inside_another_component(mode):
-    text = mode.read_text(encoding="utf-8")
-    assert "filter_policy" not in text
-
-
 def test_the_retrieval_alone_needs_no_generator(mode):
     pipeline = load_pipeline(mode.parent.name, mode.stem, outputs=["documents"])
     assert "generator" not in pipeline.graph.nodes
     assert "citation_extractor" not in pipeline.graph.nodes
     assert {"parent_fetcher", "search"} & set(pipeline.graph.nodes)
-
-
-def test_no_file_keeps_a_language_away_from_anything(path):
-    assert not re.search(r"\blanguages:", path.read_text(encoding="utf-8"))
 
 
 def test_plain_haystack_writes_and_reads_it_without_losing_anything(path):
@@ -153,26 +86,6 @@ def test_plain_haystack_reads_the_file_of_a_mode_itself(deployment, request):
         pipeline = AsyncPipeline.loads(text)
         assert set(pipeline.graph.nodes) == set(yaml.safe_load(text)["components"])
         assert AsyncPipeline.loads(pipeline.dumps()).to_dict()["components"] == pipeline.to_dict()["components"]
-
-
-def parts_of(node):
-    """Every component and store of a file, inside others too."""
-    if isinstance(node, dict):
-        if "type" in node:
-            yield node
-        for value in node.values():
-            yield from parts_of(value)
-
-
-def test_what_a_file_says_of_the_fusion_survives_plain_haystack(mode):
-    written = Pipeline.loads(load_pipeline(mode.parent.name, mode.stem).dumps()).to_dict()
-    joiners = [part["init_parameters"] for part in parts_of(written["components"]) if "DocumentJoiner" in part["type"]]
-    ways = {
-        (joiner["join_mode"], joiner["weights"] and tuple(joiner["weights"]), joiner["top_k"]) for joiner in joiners
-    }
-    # The search by words and that by vectors are joined once; in `advanced` the parts of a question are, as the whole.
-    assert ways == {("merge" if mode.parent.name == "embedded" else "reciprocal_rank_fusion", None, 50)}
-    assert len(joiners) == (2 if mode.stem == "advanced" else 1)
 
 
 def test_the_modes_of_the_base_installation_are_built_without_torch():
@@ -255,36 +168,3 @@ def swapped(deployment, join_mode, folder):
     file = folder / "simple.yml"
     file.write_text(shipped.replace(f"join_mode: {own}", f"join_mode: {join_mode}"), encoding="utf-8")
     return file
-
-
-GOLDEN = PIPELINES.parent / "bench" / "quality" / "golden" / "sample_book.jsonl"
-# Kinds of questions of which one sentence of the book is the answer.
-ONE_FACT = ("time", "number", "person", "place", "definition")
-
-
-@pytest.mark.slow
-def test_rank_fusion_through_the_whole_mode_puts_the_same_passage_first(sample_book, tmp_path):
-    """Of each question the quote is known that answers it: the first passage has it or has not."""
-    rows = [json.loads(line) for line in GOLDEN.read_text(encoding="utf-8").splitlines()]
-    asked = [row for row in rows if row["answerable"] and row["type"] in ONE_FACT]
-    assert len(asked) > 30
-    first = {}
-    for fusion in ("merge", "reciprocal_rank_fusion"):
-        file = swapped("embedded", fusion, tmp_path)
-        with Runner("embedded", file, data_dir=sample_book, outputs=["documents"]) as runner:
-            first[fusion] = [runner.search(row["question"], tenant_id=TENANT)[0][0] for row in asked]
-    right = {
-        fusion: sum(
-            any(_bare(gold["quote"]) in _bare(passage.content) for gold in row["gold"])
-            for row, passage in zip(asked, passages, strict=True)
-        )
-        for fusion, passages in first.items()
-    }
-    same = sum(one.id == other.id for one, other in zip(*first.values(), strict=True))
-    assert min(right.values()) >= 0.8 * len(asked)
-    assert abs(right["merge"] - right["reciprocal_rank_fusion"]) <= 0.1 * len(asked)
-    assert same >= 0.8 * len(asked)
-
-
-def _bare(text):
-    return "".join(text.split())

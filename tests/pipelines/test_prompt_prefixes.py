@@ -27,7 +27,7 @@ def data(tmp_path_factory):
         + " ".join(
             f"Liu Yan wrote in memorial {at} that the {theme} of the canal office be {verb} before the {other} tax."
             for at, (verb, other) in enumerate(
-                ((verb, other) for verb in ("bought", "sold", "stored") for other in THEMES), start=1
+                ((verb, other) for verb in ("bought", "sold") for other in THEMES), start=1
             )
         )
         for theme in THEMES

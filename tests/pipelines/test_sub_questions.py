@@ -4,12 +4,9 @@ import asyncio
 import threading
 
 import pytest
-from tests.doubles.stand_in_llm import Fault
 
 from shiguan.engine.library import Library
-from shiguan.engine.loading import load_pipeline, pipeline_path
 from shiguan.engine.runner import Runner
-from shiguan.errors import UnsafePipelineError
 from shiguan.llm.prompts import not_found_sentence
 
 TEXTS = {
@@ -92,19 +89,6 @@ def test_the_second_hop_is_searched_and_asked_with_the_first_answer(library, two
     assert [citation["source"] for citation in answer["citations"]] == ["caizhou.txt", "lisu.txt"]
 
 
-def test_a_number_means_the_same_passage_in_sub_answers_and_in_the_last_prompt(library, two_hops):
-    answer = ask(library, HOPS)
-    by_number = {document["number"]: document["id"] for document in answer["documents"]}
-    told = [passage for sub in answer["metadata"]["sub_questions"] for passage in sub["passages"]]
-    assert len(told) == 2
-    assert all(by_number[passage["number"]] == passage["id"] for passage in told)
-    files = {document["id"]: document["source"] for document in answer["documents"]}
-    for prompt in two_hops.prompts:
-        for passage in told:
-            if f'file="{files[passage["id"]]}"' in prompt:
-                assert f'<source number="{passage["number"]}" file="{files[passage["id"]]}"' in prompt
-
-
 def test_independent_parts_are_asked_side_by_side(library, llm):
     both = threading.Barrier(2, timeout=20)  # broken, and the reply an error, if one waits for the other
 
@@ -136,25 +120,6 @@ def test_what_has_no_answer_is_passed_on_and_named_in_the_answer(library, two_ho
     assert [claim["verdict"] for claim in answer["metadata"]["claims"]] == ["partial"]
 
 
-def test_an_answer_that_admits_the_gap_by_itself_is_left_as_it_is(library, two_hops):
-    two_hops.rule(asks("Where was Li Su born?"), {"answer": "", "key": ""})
-    two_hops.default = "Caizhou was taken by the general Li Su. The sources do not say where he was born."
-    assert ask(library, HOPS)["answer"].endswith("The sources do not say where he was born.")
-
-
-def test_a_sub_answer_that_fails_costs_a_warning_and_the_other_goes_on(library, llm):
-    halves = ("Who set up the salt monopoly?", "Who proposed the two-tax reform?")
-    llm.rule("You reword questions", plan(*((text, []) for text in halves)))
-    llm.rule(asks(halves[0]), fault=Fault(status=400))
-    llm.rule(asks(halves[1]), cites("tax.txt", "Yang Yan proposed it", "Yang Yan"))
-    llm.default = "The two-tax reform was proposed by Yang Yan."
-    answer = ask(library, HALVES)
-    assert [sub["status"] for sub in answer["metadata"]["sub_questions"]] == ["failed", "answered"]
-    (warning,) = [text for text in answer["metadata"]["warnings"] if "sub-question 1" in text]
-    assert halves[0] in warning
-    assert answer["answer"].endswith(f"The sources do not say: {halves[0]}")
-
-
 def test_sub_questions_see_the_tenants_own_passages_alone(library, llm):
     with Runner("embedded", "advanced", data_dir=library) as runner:
         llm.rule("You reword questions", plan((FIRST, []), (SECOND, [1])))
@@ -175,21 +140,3 @@ def test_a_part_that_the_engine_names_as_missing_is_the_last_token_too(library, 
     assert "".join(asyncio.run(told())) == (
         "Caizhou was taken by the general Li Su. [1]\n\nThe sources do not say: Where was Li Su born?"
     )
-
-
-def test_the_receipt_of_a_question_taken_apart_holds_its_prompt(library, two_hops):
-    kept = []
-    with Runner("embedded", "advanced", data_dir=library, keep_receipt=kept.append, keep_prompts=True) as runner:
-        runner.ask(HOPS, tenant_id="a")
-    assert "Answer: Li Su was born in Lintao" in kept[0].prompt["prompt_rendered"]["messages"][-1]["text"]
-
-
-@pytest.mark.parametrize("deployment", ["embedded", "elasticsearch_qdrant"])
-def test_a_file_whose_parts_are_searched_without_the_tenant_is_refused(deployment, tmp_path):
-    text = pipeline_path(deployment, "advanced").read_text(encoding="utf-8")
-    line = "  - {sender: tenant_filter.filters, receiver: sub_questions.filters}\n"
-    assert line in text
-    broken = tmp_path / "advanced.yml"
-    broken.write_text(text.replace(line, ""), encoding="utf-8")
-    with pytest.raises(UnsafePipelineError, match=r"sub_questions\.filters"):
-        load_pipeline(deployment, broken)

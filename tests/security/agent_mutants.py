@@ -17,10 +17,8 @@ from tests.security.mutant_parts import (
 
 WIKIPEDIA = "shiguan.agent.wikipedia_search.WikipediaSearch"
 LIBRARY = "shiguan.agent.library_search.LibrarySearch"
-READER = "shiguan.agent.passage_reader.PassageReader"
 WINDOW = "haystack.components.retrievers.sentence_window_retriever.SentenceWindowRetriever"
 MCP = "haystack_integrations.tools.mcp.mcp_tool"
-MERGING = "haystack.components.retrievers.auto_merging_retriever.AutoMergingRetriever"
 
 
 def _with_data(type_: str, **data: Any) -> dict[str, Any]:
@@ -65,8 +63,6 @@ FOREIGN: dict[str, dict[str, Any]] = {
 def agent_mutants(data: dict[str, Any]) -> Iterator[Change]:
     """Each is refused before anything of it runs."""
     for kind, spec in FOREIGN.items():
-        for number, name in enumerate(("the search", "the reader")):
-            yield f"{kind} stands for {name}", lambda d, at=number, spec=spec: _tools(d).__setitem__(at, spec)
         yield f"{kind} is one tool more", lambda d, spec=spec: _tools(d).append(spec)
         yield f"{kind} stands for the agent", lambda d, spec=spec: d["components"].update(agent=spec)
         yield f"{kind} is a component", adding("more", spec)
@@ -95,21 +91,11 @@ def _variable(name: str) -> dict[str, Any]:
 
 def _reading_tools(data: dict[str, Any]) -> Iterator[Change]:
     for number, store in enumerate(library_stores(data)):
-        for kind in (WINDOW, MERGING):
-            short, spec = kind.rpartition(".")[2], part(kind, document_store=store)
-            yield f"{short} of store {number} is a tool", lambda d, spec=spec: _tools(d).append(spec)
-            yield f"{short} of store {number} is the search", lambda d, spec=spec: _search(d).update(retriever=spec)
-            for place in ("bm25_retriever", "embedding_retriever", "parent_fetcher"):
-                inside = {place: spec}
-                yield (
-                    f"{short} of store {number} is the {place} of the search",
-                    lambda d, inside=inside: _search(d)["retriever"]["init_parameters"].update(inside),
-                )
-            yield f"{short} of store {number} is the model", lambda d, spec=spec: _agent(d).update(chat_generator=spec)
+        spec = part(WINDOW, document_store=store)
+        yield f"neighbours of store {number} are a tool", lambda d, spec=spec: _tools(d).append(spec)
+        yield f"neighbours of store {number} are the model", lambda d, spec=spec: _agent(d).update(chat_generator=spec)
         writer, everything = part(WRITER, document_store=store), filter_retriever(store)
         yield f"a writer to store {number} is a tool", lambda d, spec=writer: _tools(d).append(spec)
-        aside = adding("aside", part(READER, document_store=store), inputs={"number": ["aside.number"]})
-        yield f"a reader of store {number} stands outside without filters", aside
         whole = adding("everything", everything, edges=[("everything.documents", "agent.documents")])
         yield f"store {number} is read whole into the agent", whole
         yield (

@@ -24,11 +24,9 @@ EDGE_BM25 = "shiguan.stores.embedded.qdrant_edge_bm25_retriever.QdrantEdgeBM25Re
 PROMPT = "haystack.components.builders.prompt_builder.PromptBuilder"
 ADAPTER = "haystack.components.converters.output_adapter.OutputAdapter"
 WRITER = "haystack.components.writers.document_writer.DocumentWriter"
-OURS = "shiguan."  # its retrievers take no filters when they are built
 RELAY = {"type": BRANCH_JOINER, "init_parameters": {"type_": "dict[str, typing.Any]"}}
 SAYS_THEIRS = {"type": PROMPT, "init_parameters": {"template": "theirs"}}
 SAYS_THE_OWNER = {"type": PROMPT, "init_parameters": {"template": "{{ owner }}"}}
-THEIRS = {"field": "meta.tenant_id", "operator": "==", "value": "theirs"}
 
 Change = tuple[Any, ...]
 """A name, a function that changes a definition, and whether a run of it shows the harm (yes if left out)."""
@@ -107,26 +105,6 @@ def receivers(data: dict[str, Any]) -> set[str]:
     """Every socket that something feeds."""
     targets = {target for listed in data["inputs"].values() for target in listed}
     return targets | {edge["receiver"] for edge in data["connections"]}
-
-
-def fit(data: dict[str, Any], name: str, sockets: tuple[str, ...]) -> None:
-    """Leave only connections that another component under the same name can take."""
-    swap = {("query",): ("queries", "query"), ("queries",): ("query", "queries")}.get(sockets[:1], ("", ""))
-    for edge in data["connections"]:
-        if edge["receiver"] == f"{name}.{swap[0]}":
-            edge["receiver"] = f"{name}.{swap[1]}"
-            if swap == ("queries", "query") and edge["sender"].endswith("queries"):
-                edge["sender"] = f"{edge['sender'].partition('.')[0]}.query"
-
-    def fits(socket):
-        return not socket.startswith(f"{name}.") or socket.partition(".")[2] in sockets
-
-    data["connections"] = [edge for edge in data["connections"] if fits(edge["receiver"])]
-    for key, targets in list(data["inputs"].items()):
-        renamed = [f"{name}.{swap[1]}" if target == f"{name}.{swap[0]}" else target for target in targets]
-        data["inputs"][key] = [target for target in renamed if fits(target)]
-        if not data["inputs"][key]:
-            del data["inputs"][key]
 
 
 def connect(data: dict[str, Any], sender: str, receiver: str) -> None:

@@ -6,15 +6,11 @@ from contextlib import suppress
 
 import pytest
 from haystack import Document
-from haystack.core.errors import PipelineRuntimeError
 from haystack.errors import FilterError
 from haystack.utils.filters import document_matches_filter
-from tests.security.mutant_parts import spoken
-from tests.security.test_tenant_mutants import InOrder, without_models
 
-from shiguan.engine.loading import load_stores, mappings, pruned, read_definition
+from shiguan.engine.loading import load_stores
 from shiguan.errors import RefusedError
-from shiguan.haystack_compat import AsyncPipeline
 from shiguan.retrieval.parent_document_fetcher import ParentDocumentFetcher
 from shiguan.retrieval.tenant_filter import TenantFilter
 from shiguan.stores.embedded.qdrant_edge_bm25_retriever import QdrantEdgeBM25Retriever
@@ -22,7 +18,6 @@ from shiguan.stores.embedded.qdrant_edge_document_store import QdrantEdgeDocumen
 from shiguan.stores.embedded.qdrant_edge_embedding_retriever import QdrantEdgeEmbeddingRetriever
 
 CASES = 100_000
-WHOLE_PIPELINES = 2_100
 TENANTS = ["ours", "theirs", "Ours", "", " ours", "ours ", "ours' OR '1'='1", "书"]
 ASKING = [tenant for tenant in TENANTS if tenant.strip()]
 TEXTS = ["Guo Ziyi took the capital back.", "An Lushan rebelled in 755.", "郭子儀收復兩京。"]
@@ -118,7 +113,7 @@ def test_no_search_under_any_filter_finds_another_tenants_document(stores):
     ways = searches(stores)
     weights = [weight for weight, _ in ways]
     found = leaked = refused = malformed = 0
-    for _ in range(CASES - WHOLE_PIPELINES):
+    for _ in range(CASES):
         tenant = chance.choice(ASKING)
         if chance.random() < 0.02:
             malformed += 1
@@ -145,14 +140,14 @@ def test_no_search_under_any_filter_finds_another_tenants_document(stores):
 def test_filters_with_a_tenant_mean_what_they_mean_to_haystack(stores, everything, name):
     chance = random.Random(755)
     compared = 0
-    for _ in range(3_000):
+    for _ in range(1_000):
         with suppress(FilterError, RefusedError, TypeError, AttributeError):
             filters = TenantFilter().run(tenant_id=chance.choice(ASKING), filters=condition(chance))["filters"]
             meant = without_truth_as_number(filters)
             expected = [one.id for one in everything[name] if document_matches_filter(meant, one)]
             assert sorted(stores[name].list_ids(filters)) == sorted(expected), filters
             compared += 1
-    assert compared > 1_000
+    assert compared > 300
 
 
 def without_truth_as_number(filters):
@@ -166,41 +161,6 @@ def without_truth_as_number(filters):
         **filters,
         "value": str(value) if isinstance(value, bool) and filters["operator"] in ("==", "!=") else value,
     }
-
-
-def retrieval(mode, folder):
-    """Load what finds passages in a mode, up to the context, with an embedder that needs no model."""
-    data = without_models(read_definition("embedded", mode))
-    if "ranker" in data["components"]:
-        data["components"]["ranker"] = {"type": f"{InOrder.__module__}.InOrder", "init_parameters": {}}
-    for node in mappings(data):
-        if str(node.get("type", "")).endswith("QdrantEdgeDocumentStore"):
-            node["init_parameters"] = {**node["init_parameters"], "path": str(folder)}
-    data["outputs"] = {"documents": "parent_fetcher.documents"}
-    return pruned(data, ["documents"])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mode", ["simple", "advanced", "precise"])
-def test_no_mode_hands_on_another_tenants_document(stores, folder, mode):
-    data = retrieval(mode, folder)
-    pipeline = AsyncPipeline.from_dict(data)
-    chance = random.Random(mode)
-    found = leaked = run_with = 0
-    while run_with < WHOLE_PIPELINES // 3:
-        tenant = chance.choice(ASKING)
-        said = {"query": chance.choice(QUESTIONS), "tenant_id": tenant, "filters": condition(chance)}
-        # In a pipeline the memory refuses, too, what names a tenant beside the asking one.
-        with suppress(FilterError, RefusedError, PipelineRuntimeError):
-            TenantFilter().run(tenant_id=tenant, filters=said["filters"])
-            stores["children"].unscoped().count_documents_by_filter(said["filters"])  # is it a filter at all?
-            run_with += 1
-            for outputs in pipeline.run(spoken(data, said), include_outputs_from=set(data["components"])).values():
-                documents = outputs.get("documents", [])
-                found += len(documents)
-                leaked += sum(document.meta.get("tenant_id") != tenant for document in documents)
-    assert leaked == 0
-    assert found > run_with / 2
 
 
 def test_a_score_by_words_tells_nothing_of_another_tenants_documents(tmp_path):

@@ -23,24 +23,6 @@ def test_three_questions_each_way_show_nothing():
     assert even.detectable == pytest.approx((1.959964 + 0.841621) * (6 / 99) ** 0.5 / 10, rel=1e-5)
 
 
-def test_runs_that_are_the_same_say_what_it_would_take():
-    same = compare_metric("recall@5", [1.0, 0.0] * 50, [1.0, 0.0] * 50)
-    assert (same.difference, same.low, same.high, same.verdict) == (0, 0, 0, "no difference shown")
-    assert same.detectable == 6 / 100
-
-
-def test_a_value_that_was_written_to_a_file_is_still_the_same_value():
-    values = [1 / 3, 1 / 7, 0.630929753571] * 20
-    read_back = [round(value, 6) for value in values]
-    same = compare_metric("ndcg@10", read_back, values)
-    assert (same.gained, same.lost, same.verdict) == (0, 0, "no difference shown")
-
-
-def test_unequal_runs_are_an_error():
-    with pytest.raises(ValueError, match="same number of values twice, got 1 and 2"):
-        compare_metric("recall@5", [1.0], [1.0, 0.0])
-
-
 @settings(max_examples=25)
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=14))
 def test_verdicts_follow_the_interval(pairs):

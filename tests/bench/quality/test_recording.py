@@ -4,13 +4,11 @@ import json
 import shutil
 from pathlib import Path
 
-import httpx
 import pytest
 from bench.quality.recording import CHANGED, FORMAT, OTHER_PASSAGES, RecordedModel, prompt_hashes
-from tests.doubles.small_library import TENANT, small_library
+from tests.doubles.small_library import TENANT
 from tests.doubles.stand_in_llm import StandInLlm
 
-from shiguan.errors import RefusedError
 from shiguan.evaluation.measurement import Plan
 from shiguan.evaluation.questions import read_golden_set
 
@@ -21,11 +19,6 @@ ROWS = [
      "gold": [{"quote": "The salt monopoly was set up by Diwu Qi in 758."}]},
 ]  # fmt: skip
 RIGHT = {"tax": "Yang Yan proposed the two-tax reform in 780. [1]", "salt": "It was set up by Diwu Qi in 758. [1]"}
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    return small_library(tmp_path_factory.mktemp("small"))
 
 
 @pytest.fixture(scope="module")
@@ -98,40 +91,11 @@ def test_a_replayed_run_is_the_recorded_one_without_a_model(recorded, recording,
     assert [question.metrics["correct"] for question in results.questions] == [1.0, 1.0]
 
 
-def test_a_changed_prompt_is_told_with_its_question(recording, plan_of):
+@pytest.mark.parametrize(("asked", "why"), [({"language": "zh"}, CHANGED), ({"top_k": 2}, OTHER_PASSAGES)])
+def test_a_prompt_that_was_not_recorded_is_told_with_its_question(recording, plan_of, asked, why):
     with RecordedModel(recording) as model:
-        model.measure(plan_of(language="zh"))
-    assert model.missing == {"tax": CHANGED, "salt": CHANGED}
-
-
-def test_other_passages_are_told_apart_from_another_prompt(recording, plan_of):
-    with RecordedModel(recording) as model:
-        model.measure(plan_of(top_k=2))
-    assert model.missing == {"tax": OTHER_PASSAGES, "salt": OTHER_PASSAGES}
-
-
-def test_a_recording_goes_on_and_drops_what_is_no_longer_asked(recording, llm, plan_of):
-    before = {row["key"] for row in rows_of(recording)[1:]}
-    with RecordedModel(recording, asks=True) as model:
-        model.record([plan_of(), plan_of(top_k=2)])
-    assert llm.calls == 2
-    assert before < {row["key"] for row in rows_of(recording)[1:]}
-    with RecordedModel(recording, asks=True) as model:
-        model.record([plan_of(top_k=2)])
-    assert llm.calls == 2
-    assert not before & {row["key"] for row in rows_of(recording)[1:]}
-
-
-def test_a_prompt_that_changes_with_every_run_is_refused(llm, plan_of, tmp_path, monkeypatch):
-    from bench.quality import recording
-
-    numbers = iter(range(100))
-    monkeypatch.setattr(recording, "prompt_hashes", lambda body: (f"key-{next(numbers)}", "frame"))
-    with (
-        pytest.raises(RefusedError, match="never wrote before"),
-        RecordedModel(tmp_path / "unsteady.jsonl", asks=True) as model,
-    ):
-        model.record([plan_of()])
+        model.measure(plan_of(**asked))
+    assert model.missing == {"tax": why, "salt": why}
 
 
 def test_a_tool_call_is_recorded_and_replayed(llm, plan_of, tmp_path):
@@ -149,24 +113,6 @@ def test_a_tool_call_is_recorded_and_replayed(llm, plan_of, tmp_path):
     assert [question.metrics["llm_calls"] for question in results.questions] == [2, 2]
 
 
-def test_a_stream_and_a_whole_reply_are_the_same(recording):
-    asked = {"model": "any", "messages": [{"role": "user", "content": "Who?"}]}
-    with RecordedModel(recording) as model:
-        model.replies[prompt_hashes(asked)[0]] = {
-            "message": {"role": "assistant", "content": "杨炎"},
-            "finish_reason": "stop",
-            "usage": {},
-        }
-        url = f"{model.url}/chat/completions"
-        whole = httpx.post(url, json=asked).json()
-        stream = httpx.post(url, json={**asked, "stream": True, "max_tokens": 9}).text
-    assert whole["choices"][0]["message"]["content"] == "杨炎"
-    parts = [json.loads(line.removeprefix("data: ")) for line in stream.splitlines() if line.startswith("data: {")]
-    assert "".join(part["choices"][0]["delta"].get("content", "") for part in parts) == "杨炎"
-    assert parts[-1]["choices"][0]["finish_reason"] == "stop"
-    assert stream.endswith("data: [DONE]\n\n")
-
-
 def test_the_hash_of_a_prompt_hangs_on_what_is_asked_alone():
     asked = {"model": "a", "messages": [{"role": "user", "content": 'x <source number="1">\nold\n</source>\n y'}]}
     other = {"model": "a", "messages": [{"role": "user", "content": 'x <source number="1">\nnew\n</source>\n y'}]}
@@ -175,26 +121,3 @@ def test_the_hash_of_a_prompt_hangs_on_what_is_asked_alone():
     assert prompt_hashes(asked)[0] != prompt_hashes(other)[0]
     assert prompt_hashes(asked)[1] == prompt_hashes(other)[1]
     assert prompt_hashes({**asked, "temperature": 1})[1] != prompt_hashes(asked)[1]
-
-
-@pytest.mark.parametrize("text", ["", "{}\n", '{"format": "shiguan-recording/1"}\n', "no json\n"])
-def test_a_file_that_is_no_recording_is_refused(text, tmp_path):
-    path = tmp_path / "broken.jsonl"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(RefusedError):
-        RecordedModel(path)
-    with pytest.raises(RefusedError):
-        RecordedModel(tmp_path / "absent.jsonl")
-
-
-def test_the_environment_is_as_before_behind_the_block(recording, monkeypatch):
-    import os
-
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://before")
-    monkeypatch.delenv("OPENAI_MODEL")
-    with RecordedModel(recording):
-        assert os.environ["OPENAI_MODEL"] == "small-one"
-        assert os.environ["OPENAI_BASE_URL"].startswith("http://127.0.0.1:")
-    assert os.environ["OPENAI_BASE_URL"] == "http://before"
-    assert not {"OPENAI_API_KEY", "OPENAI_MODEL"} & os.environ.keys()

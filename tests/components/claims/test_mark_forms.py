@@ -1,7 +1,5 @@
 """Marks in the forms that models write them in, lists of sources and fences: shown alike, and alike in the stream."""
 
-import time
-
 import pytest
 from haystack import Document
 from haystack.dataclasses import ChatMessage
@@ -95,18 +93,6 @@ def test_what_only_looks_like_it_is_kept(reply):
     text = split_claims(reply).text
     for words in reply.replace("[1]", "").replace("[2]", "").replace("(see )", "").split():
         assert words in text
-
-
-@pytest.mark.parametrize(
-    "unit", ["9", "[^1", "(1)", "^1", "```\n", "Sources:\n", "(Source: ", "a [1]\n[1] b\n", "来源"]
-)
-def test_long_replies_of_odd_forms_are_read_in_linear_time(unit):
-    def seconds(length):
-        started = time.process_time()
-        split_claims(f"He rose. {unit * (length // len(unit))}")
-        return time.process_time() - started
-
-    assert min(seconds(16_000) for _ in range(3)) < 6 * min(seconds(8_000) for _ in range(3)) + 0.02
 
 
 def test_a_mark_of_five_thousand_digits_is_no_citation():

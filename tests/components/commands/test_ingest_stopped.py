@@ -2,12 +2,11 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from haystack import Document
+from tests.doubles.started import Started
 
 from shiguan.engine.library import Library
 from shiguan.stores.embedded.shards import close_all_shards
@@ -22,12 +21,8 @@ pytestmark = [
 
 
 def run(point, signals, *arguments):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "components")}
     # The stage that was interrupted would hang for ten minutes.
-    return subprocess.run(
-        [sys.executable, str(SCRIPT), point, signals, *map(str, arguments)],
-        env=environment, capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
+    return Started(SCRIPT, point, signals, *arguments).finished(seconds=300)
 
 
 def source(data_dir):

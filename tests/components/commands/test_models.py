@@ -3,14 +3,13 @@
 import hashlib
 import json
 import os
-import subprocess
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from tests.doubles.started import Started
 
 ROOT = Path(__file__).resolve().parents[3]
 SHA = "5" * 40
@@ -118,11 +117,11 @@ def shiguan(tmp_path):
 
     def run(*arguments, endpoint="http://127.0.0.1:9"):
         environment = {
-            **kept, "PYTHONPATH": str(ROOT / "components"), "SHIGUAN_PIPELINES_DIR": str(mine.parent),
-            "HF_HOME": str(tmp_path / "hf"), "HF_ENDPOINT": endpoint, "SHIGUAN_CACHE_DIR": str(tmp_path / "cache"),
+            **kept, "SHIGUAN_PIPELINES_DIR": str(mine.parent), "HF_HOME": str(tmp_path / "hf"), "HF_ENDPOINT": endpoint,
+            "SHIGUAN_CACHE_DIR": str(tmp_path / "cache"),
         }  # fmt: skip
-        command = [sys.executable, "-m", "shiguan.cli", "models", *arguments, "--deployment", "mine"]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, encoding="utf-8", check=False)
+        command = ["-m", "shiguan.cli", "models", *arguments, "--deployment", "mine"]
+        done = Started(*command, environment=environment).finished()
         assert "Traceback" not in done.stderr
         return done
 

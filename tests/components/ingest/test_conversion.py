@@ -64,7 +64,6 @@ LIMITS = {
     "time": (
         {"_SECONDS": 0.6, "_SECONDS_PER_MB": 0}, {"_WAITING_FACTOR": 600}, CIRCLE, "took more than 1 seconds of the processor",
     ),
-    "waiting": ({}, {"_WAITING_FACTOR": 0}, CIRCLE, "took longer than 0 seconds"),
     "memory": ({"_MEMORY": 300_000_000, "_MEMORY_PER_BYTE": 0}, {}, MANY, "took more than 300 MB of memory"),
     "answer": ({"_ANSWER": 0, "_ANSWER_PER_BYTE": 0}, {}, HONEST.encode(), "gave more than 0 MB of text and structure"),
 }  # fmt: skip

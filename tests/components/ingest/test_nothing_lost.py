@@ -79,6 +79,7 @@ OWN = {
 }  # fmt: skip
 ROOT = Path(__file__).parents[3]
 SHARED = Path(os.environ.get("SHIGUAN_PUBLIC_DATA", ROOT.parent / "shared" / "data")).parent
+LONG = ("jiutangshu_dev", "moby-dick")
 FILES = sorted(
     path
     for folder in ("data/epub", "cases")
@@ -122,6 +123,8 @@ def test_compressed_rows_are_read_as_well(reading):
 
 
 @pytest.mark.skipif(not FILES, reason=f"no public data at {SHARED}; see bench/quality/README.md")
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [pytest.param(p, id=p.name, marks=[pytest.mark.slow] * (p.stem in LONG)) for p in FILES]
+)
 def test_of_public_files_everything_is_read_or_told(reading, path):
     check(reading, path.name, path.read_bytes())

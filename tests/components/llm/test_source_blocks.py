@@ -110,8 +110,3 @@ def test_no_sources_are_an_empty_list_and_no_part_is_none():
     assert render_sources([]) == "<sources>\n</sources>"
     assert parse_sources(render_sources([])) == []
     assert parse_sources("The <sources> are missing.") is None
-
-
-def test_neutral_text_takes_linear_time_on_long_lines():
-    for unit in ("<", "[", "[ ", "\n ", "＜", "system", "* ", "1,"):
-        assert len(neutral_text(unit * 50_000)) == len(unit) * 50_000

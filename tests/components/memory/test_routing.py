@@ -6,7 +6,6 @@ import pytest
 import yaml
 from haystack.dataclasses import ChatMessage
 from tests.components.memory.scripted_conversations import scripted_conversations
-from tests.doubles.work import work
 
 from shiguan.conversations import Turn, as_messages
 from shiguan.llm.prompt_rendering import clean_history
@@ -97,11 +96,3 @@ def test_scripted_conversations_are_routed_by_rules(held_out, record_property):
     record_property("right", share)
     assert len(conversations) == 24
     assert share >= 0.85
-
-
-@pytest.mark.parametrize("piece", ["what did we ", "你说", "remind me ", "it ", "的", "that, "])
-def test_four_times_as_long_a_question_is_at_most_eight_times_the_work(piece):
-    short, long = (
-        work(lambda length=length: route_question((piece * length)[:length], HISTORY)) for length in (500, 2000)
-    )
-    assert long <= 8 * short

@@ -107,8 +107,10 @@ def timeline_of_one():
     timeline(library, tenant_id="a")
 
 
+# So long that it is still being read when somebody looks.
+LONG = ByteStream(b"The wall was pulled down. " * 40_000, meta={"file_name": "x.txt"})
 EVERY = {
-    "a file is read": lambda: read_file(ByteStream(b"The wall.", meta={"file_name": "x.txt"}), "embedded"),
+    "a file is read": lambda: read_file(LONG, "embedded"),
     "a text is read": lambda: read_text('"The wall was pulled down."'),
     "claims are checked": lambda: checker_of({1: PASSAGE}).check(split_claims("The wall was pulled down [1].")),
     "quotations are looked for": lambda: QuotationSearch({"parents": Shelf(), "children": Shelf()}, "a").check(

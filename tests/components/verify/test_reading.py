@@ -51,10 +51,3 @@ def test_what_names_a_source_stands_around_a_quotation_and_behind_it():
     assert block.named == "In Moby-Dick it begins:"
     [signed] = read_text("> Call me Ishmael.\n> — Moby-Dick\n")[0]
     assert (signed.text, signed.named) == ("Call me Ishmael.", "Moby-Dick")
-
-
-def test_a_megabyte_is_read_in_linear_steps():
-    text = 'He says “one two” and "three". 他说「一二」。\n' * 25_000
-    found, _ = read_text(text)
-    assert len(found) == 75_000
-    assert all(text[part.start : part.end].strip() for part in found)

@@ -54,10 +54,3 @@ def test_all_files_name_one_embedder_and_one_ranker():
     assert {model for name in (*MODES, "index") for model in models(definition(name)["components"])} == {
         "BAAI/bge-m3", "BAAI/bge-reranker-v2-m3",
     }  # fmt: skip
-
-
-def test_no_file_holds_an_address_or_a_key():
-    for path in FOLDER.glob("*.yml"):
-        text = path.read_text(encoding="utf-8")
-        assert "http://" not in text
-        assert "api_key" not in text
