@@ -56,9 +56,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("SHIGUAN_PUBLIC_DATA", ROOT.parent / "shared" / "data"))
 _WORD = re.compile(r"\w+")
-ALIGNMENTS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-UNRELATED = (0.1, 0.2, 0.3, 0.4, 0.5)
-SAME = (0.7, 0.75, 0.8, 0.85, 0.9, 1.0)
+ALIGNMENTS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+UNRELATED = (0.1, 0.2, 0.3, 0.4)
+SAME = (0.75, 0.8, 0.85, 0.9, 1.0)
 """What `--fit` tries."""
 SWAPS_FOUND = {"en": 0.987, "zh": 0.995}
 """The share of swaps that must be found, by language."""

