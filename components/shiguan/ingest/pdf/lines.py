@@ -167,14 +167,17 @@ def _runs(text_page: Any, count: int, *, vertical: bool) -> list[_Run]:
             runs.append(run)
         elif spaced:
             run.units.append(0x20)
-        leftwards = unit in _RIGHT_TO_LEFT and run.units[-1:] and run.units[-1] in _RIGHT_TO_LEFT
-        if leftwards and place[0] > run.last + _NO_WIDTH and not combining(chr(unit)):
+        if unit in _RIGHT_TO_LEFT and place[0] > run.last + _NO_WIDTH and _rises(run.units, unit):
             run.rising.append(len(run.units))
         run.left, run.right, run.last = min(run.left, place[0]), max(run.right, place[1]), place[0]
         hyphen = unit == _LINE_HYPHEN and pdfium.FPDFText_IsHyphen(text_page, index) == 1
         run.units.append(0x2D if hyphen else unit)
         spaced = False
     return runs
+
+
+def _rises(units: list[int], unit: int) -> bool:
+    return bool(units) and units[-1] in _RIGHT_TO_LEFT and not combining(chr(unit))
 
 
 def _without_readings(runs: list[_Run]) -> list[_Run]:

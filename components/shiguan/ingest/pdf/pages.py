@@ -181,7 +181,7 @@ def _is_unfinished(page: Sequence[Line]) -> bool:
     return bool(page) and not (page[-1].row or _ENDED.search(page[-1].text[-40:]) or _is_short(page[-1]))
 
 
-def _notes_begin(page: list[Line]) -> int:
+def _notes_begin(page: Sequence[Line]) -> int:
     """Return where the notes begin that stand below a page in smaller letters, each with its mark; else its length."""
     body = _SMALLER * median([line.size for line in page] or [0.0])
     first = next((at for at in range(len(page), 0, -1) if page[at - 1].size >= body), 0)
