@@ -37,10 +37,12 @@ _WRAPPERS = frozenset("span small font em i div".split())
 _TEXT_ATTRIBUTE = re.compile(r"data-note|(?:data-)?(?:\w+-)*(?:foot|footer|end)-?note(?:-(?:text|content))?")
 _OWN = re.compile(r"data-|aria-label$")
 _INLINE = frozenset("a span sup i abbr".split())
-_INLINE_NOTE = re.compile(r"(?:foot|end)[-_]?note(?:[-_]?(?:text|body|content))?")
+_INLINE_NOTE = re.compile(r"(?:foot|end|side|margin)[-_]?note(?:[-_]?(?:text|body|content))?")
 # Han characters count thrice.
 _LEAST_STATED = 8
 _TITLES = frozenset("title data-tooltip data-original-title data-content data-tip".split())
+# A rule of a style sheet, and the classes that it is for.
+_RULE, _CLASS = re.compile(r"([^{}]*)\{([^{}]*)\}"), re.compile(r"\.(-?[A-Za-z_][\w-]*)")
 _MARKUP = re.compile(r"<[^<>]*>")
 _FIRST_NUMBER = re.compile(r"\W*(\d{1,4})(?!\d)")
 
@@ -83,6 +85,19 @@ def is_raised(element: Element) -> bool:
         return element.tag == "sup"
     words = (*tokens(element, "class"), element.get("style", ""))
     return any(_RAISED.search(word) for word in words)
+
+
+def mark_raised(root: Element, sheets: str) -> None:
+    """Give the elements of a page a style of their own whose classes are raised by a style sheet."""
+    raised = {
+        name.lower()
+        for rule in _RULE.finditer(sheets)
+        if "vertical-align" in rule[2] and _RAISED.search(rule[2])
+        for name in _CLASS.findall(rule[1])
+    }
+    for element in root.iter("span") if raised else ():
+        if tokens(element, "class") & raised:
+            element.set("style", f"{element.get('style', '')};vertical-align:super")
 
 
 def stated_note(element: Element) -> str:
