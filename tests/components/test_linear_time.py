@@ -20,6 +20,7 @@ from shiguan.engine.conversations import export_markdown
 from shiguan.engine.docx_notes import docx_with_footnotes
 from shiguan.engine.pipeline_run import checked_question
 from shiguan.engine.places import PlaceFinder
+from shiguan.ingest.docx_equations import field_text
 from shiguan.llm.json_replies import json_object, json_strings, without_thoughts
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.memory.conversation_reader import route_question
@@ -169,6 +170,11 @@ CASES = {
         }.items()
         for unit in ("[1", "[1,", '{"a":', "`", "*", "<sup>", "Source [1] says ", ". ", "(")
     },
+    **{
+        f"reply {unit!r}": (clean_reply, text(unit), 30_000)
+        for unit in ("<think></think>", "<|channel|>analysis", "[THINK]", "【1†a", "[@1, p. 2")
+    },
+    **{f"field {unit!r}": (lambda one: field_text(f"EQ {one}"), text(unit), 30_000) for unit in ("\\o(", "\\o\\ad \\s\\up 9 ", "\\* ")},
     # One sentence of a reply, of a turn, of a text to check.
     **{
         f"{name} within {unit!r}": (function, within(unit), 8_000)

@@ -14,7 +14,7 @@ _FORMS = {
 _PART = re.compile(r"\{([_^]?)(m_\w+)(/?)\}")
 # Within an `EQ` field: what is set as `\* hps10`, and a form with options and the parts in its brackets.
 _SETTING = re.compile(r'\\\*\s*(?:"[^"]*"|\w+)')
-_FORM = re.compile(r"\\([a-z]+)(?:\s*\\[a-z]+\s*\d*)*\s*\(([^()]*)\)", re.IGNORECASE)
+_FORM = re.compile(r"\\([a-z]{1,9})(?:\s{0,9}\\[a-z]{1,9}\s{0,9}\d{0,9}){0,4}+\s{0,9}\(([^()]*)\)", re.IGNORECASE)
 _DEEPEST = 8
 # Characters of the font Symbol, whose places are those of no other.
 _SYMBOLS = {

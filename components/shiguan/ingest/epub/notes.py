@@ -41,8 +41,7 @@ _INLINE_NOTE = re.compile(r"(?:foot|end|side|margin)[-_]?note(?:[-_]?(?:text|bod
 # Han characters count thrice.
 _LEAST_STATED = 8
 _TITLES = frozenset("title data-tooltip data-original-title data-content data-tip".split())
-# A rule of a style sheet, and the classes that it is for.
-_RULE, _CLASS = re.compile(r"([^{}]*)\{([^{}]*)\}"), re.compile(r"\.(-?[A-Za-z_][\w-]*)")
+_CLASS = re.compile(r"\.(-?[A-Za-z_][\w-]*)")
 _MARKUP = re.compile(r"<[^<>]*>")
 _FIRST_NUMBER = re.compile(r"\W*(\d{1,4})(?!\d)")
 
@@ -89,12 +88,11 @@ def is_raised(element: Element) -> bool:
 
 def mark_raised(root: Element, sheets: str) -> None:
     """Give the elements of a page a style of their own whose classes are raised by a style sheet."""
-    raised = {
-        name.lower()
-        for rule in _RULE.finditer(sheets)
-        if "vertical-align" in rule[2] and _RAISED.search(rule[2])
-        for name in _CLASS.findall(rule[1])
-    }
+    raised: set[str] = set()
+    for rule in sheets.split("}"):
+        selector, _, style = rule.rpartition("{")
+        if "vertical-align" in style and _RAISED.search(style):
+            raised.update(name.lower() for name in _CLASS.findall(selector))
     for element in root.iter("span") if raised else ():
         if tokens(element, "class") & raised:
             element.set("style", f"{element.get('style', '')};vertical-align:super")
