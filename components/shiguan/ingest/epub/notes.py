@@ -40,7 +40,10 @@ _INLINE = frozenset("a span sup i abbr".split())
 _INLINE_NOTE = re.compile(r"(?:foot|end|side|margin)[-_]?note(?:[-_]?(?:text|body|content))?")
 # Han characters count thrice.
 _LEAST_STATED = 8
-_TITLES = frozenset("title data-tooltip data-original-title data-content data-tip".split())
+_TITLES = frozenset(
+    "title data-tooltip data-original-title data-content data-tip data-bs-content data-bs-title "
+    "data-tippy-content".split()
+)
 _CLASS = re.compile(r"\.(-?[A-Za-z_][\w-]*)")
 _MARKUP = re.compile(r"<[^<>]*>")
 _FIRST_NUMBER = re.compile(r"\W*(\d{1,4})(?!\d)")
@@ -105,10 +108,13 @@ def stated_note(element: Element) -> str:
     # Looking up a value searches all attributes before it.
     given = {local_name(str(name)): element.get(name, "") for name in element.attrib}
     texts = [given[name] for name in given if _TEXT_ATTRIBUTE.fullmatch(name)]
-    says_note = any(_MARK_CLASS.search(word) for word in tokens(element, "class"))
+    words = tokens(element, "class")
+    if element.tag == "img" and (parent := element.getparent()) is not None and parent.tag in _INLINE:
+        words |= tokens(parent, "class")
+    says_note = any(map(_MARK_CLASS.search, words))
     # A title says where a link leads, a description what a picture shows, unless the class is that of notes.
     if not texts and element.tag == "img" and says_note:
-        texts = [given.get("alt") or given.get("title", "")]
+        texts = [given[name] for name in ("alt", "title") if name in given]
     elif not texts and _is_inline_note(element, given):
         texts = [element_text(element)]
     elif not texts and element.tag in _INLINE and is_mark(element) and (says_note or not _leads(given)):
