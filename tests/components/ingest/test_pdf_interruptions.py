@@ -158,6 +158,14 @@ def test_readings_beside_han_characters_are_no_text():
     assert read([caption + page], J=MINCHO).content.startswith("はじめに")
 
 
+def test_a_number_that_is_broken_between_chinese_lines_is_one_number():
+    lines = ["天宝六载高仙芝用布帛换来粮食89", "3石，又在城外用六匹马换来铜钱。"]
+    page = b"".join(place(line, 60, 700 - 16 * row, font="S", encoding="gbk") for row, line in enumerate(lines))
+    assert "换来粮食893石" in read([page], S=SONG).content
+    english = b"".join(place(line, 60, 700 - 16 * row) for row, line in enumerate(["It fell in 747", "12 men came."]))
+    assert read([english]).content == "It fell in 747 12 men came."
+
+
 def test_columns_below_a_title_in_larger_letters_are_read_one_after_the_other():
     title = place("On Horses", 60, 740, size=16, font="N")
     columns = [textwrap.wrap(part, 30)[:12] for part in (STORY, STORY[900:])]

@@ -331,7 +331,9 @@ def _between(last: Line, line: Line, usual: float) -> str:
     if short or last.row or line.row or _ITEM.match(line.text):
         return "\n"
     sides = last.text[-1] + line.text[0]
-    return "" if _UNSPACED.search(sides) and not _SPACED.search(sides) else " "
+    # Chinese lines also end within a number.
+    number = sides.isdecimal() and _UNSPACED.search(last.text) and _UNSPACED.search(line.text)
+    return "" if number or (_UNSPACED.search(sides) and not _SPACED.search(sides)) else " "
 
 
 def _is_initial(last: Line, line: Line) -> bool:
