@@ -157,9 +157,11 @@ def _lines_apart(page: Sequence[Line], at: int, gap: float) -> int:
     """Return how many lines at this edge of a page are further from the rest than lines usually are."""
     lines = page[:_HEAD_LINES] if at == 0 else page[: -_HEAD_LINES - 1 : -1]
     for count, (line, after) in enumerate(pairwise(lines), start=1):
-        # What ends a sentence above a gap is a paragraph.
-        if abs(line.base - after.base) > gap and (count == 1 or not _ENDED.search(line.text[-40:])):
+        ended = _ENDED.search(line.text[-40:])
+        if abs(line.base - after.base) > gap and (count == 1 or not ended):
             return count
+        if ended:  # a paragraph
+            return 0
     return 0
 
 
