@@ -22,6 +22,25 @@ def test_shares_grow_with_what_may_be_read():
     assert 0 < reading.sentence < reading.window < reading.passages == 1.0
 
 
+@pytest.mark.parametrize(
+    ("claim", "how"),
+    [
+        ("the southern town fell on 24 November", "word for word"),
+        ("此城陷於天寶十四載十一月", "word for word"),  # in the other script
+        ("On 24 November the southern town fell", "in nearly the same words"),
+        ("The town, after ten months of siege, had food", "in nearly the same words"),
+        ("The town was captured by Yin Ziqi", "in nearly the same words"),
+    ],
+)
+def test_only_what_has_every_word_in_place_is_called_word_for_word(claim, how):
+    passages = [
+        "The southern town fell on 24 November. 此城陷于天宝十四载十一月。",
+        "The town, after ten months of siege (the longest of the war), had food. Yin Ziqi captured the town.",
+    ]
+    (support,) = judge([Evidence(passages).read(claim)], [None])
+    assert support.reason == f"a passage says so {how}"
+
+
 @pytest.mark.parametrize("passages", [[], [""], ["   "]])
 def test_without_passages_nothing_is_supported(passages):
     (support,) = judge([Evidence(passages).read("An Lushan rose.")], [None])
