@@ -40,7 +40,7 @@ _SEASON = re.compile(
 _SAME_MATTER, _SAME_SENTENCE = 0.6, 0.85
 _NAME_WEIGHT = 1.5
 # What the characters of a Chinese word count for where the word itself is missing: in a modern, in a classical text.
-_BY_CHARACTERS = 0.2, 1.0
+_BY_CHARACTERS = 0.6, 1.0
 # A claim with at most this many single characters and no words is compared with its names, and its share is scaled.
 _FEW_CHARACTERS, _WITH_NAMES = 2, 0.6
 _NAMED = 10

@@ -73,6 +73,18 @@ def test_similarity_counts_where_there_is_one():
     assert judge([reading], [0.9])[0].score > judge([reading], [None])[0].score > judge([reading], [0.0])[0].score
 
 
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ("颜杲卿和袁履谦用计杀掉了李钦凑。", "partial"),  # 设计擒杀
+        ("颜杲卿和袁履谦写信安慰李钦凑。", "unsupported"),
+    ],
+)
+def test_other_words_with_the_same_characters_speak_of_the_same_matter(claim, verdict):
+    passage = "常山太守颜杲卿与长史袁履谦设计擒杀守井陉口的李钦凑，河北十七郡一时反正。"
+    assert judge([Evidence([passage]).read(claim)], [None])[0].verdict == verdict
+
+
 def test_common_words_weigh_less_than_rare_ones():
     assert rarity("year") < rarity("battl") < rarity("fanyang") == pytest.approx((0.5 + 1 + 2.9977) / 4.5, abs=0.01)
     assert rarity("的") < rarity("安") < rarity("安禄") == 1.0
