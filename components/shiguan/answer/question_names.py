@@ -14,7 +14,8 @@ from shiguan.reading.text import read_text
 from shiguan.tenants import TermStore
 from shiguan.text.dictionary import dictionary_words
 from shiguan.text.languages import HAN, fold_han, has_han
-from shiguan.text.names import foreign_names, looks_like_name, reading
+from shiguan.text.name_forms import foreign_names, looks_like_name
+from shiguan.text.names import reading
 from shiguan.text.terms import terms
 
 _HAN_RUN = re.compile(f"[{HAN}]{{2,}}")

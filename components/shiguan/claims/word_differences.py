@@ -11,7 +11,7 @@ from typing import Literal
 from shiguan.reading.text import read_text
 from shiguan.resources import read_patterns, read_table
 from shiguan.text.languages import HAN
-from shiguan.text.names import looks_like_name
+from shiguan.text.name_forms import looks_like_name
 from shiguan.text.quantities import FULL_MONTHS, Quantity, quantities
 from shiguan.text.terms import STOP_WORDS, is_wide, terms
 
