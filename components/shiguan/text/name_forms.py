@@ -22,10 +22,11 @@ _CAPITAL = re.compile("[A-Z]")
 _DIGIT, _CAPITALISED = re.compile(r"\d"), re.compile(r"[^\W\d_][\w'’.-]*")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;]\s|[\n\"“(])\s*$")
 _IS_NAME = re.compile(r"(?:[A-Z][\w'’.-]*(?: (?:of|the|and|de|von) | |$))+")
+_IS_PLACE = re.compile(r"[A-Z][\w'’-]* (?:[\w-]+ ){0,3}(?:city|county|district|prefecture|province)\b")
 # All surnames but those that begin more words than names.
 CLEAR_SURNAMES = frozenset(SURNAMES) - frozenset("于安常任从方高时何全应解管会金马水江白石毛黄路车花包和向成连明门国平")
-_PLACE_END = "州县郡省市国镇道关城山河江湖岛洲都府"
-_PLACE_ENDS, _ANY_PLACE = "州县郡", "诸列远近首本邻别属他各府州县郡"
+_PLACE_ENDS, _NO_PLACE = "州县郡", NEVER_GIVEN.union("诸列远近首本邻别属他各府州县郡")
+_STATES = "英倭齐楚燕赵韩魏秦晋吴越蜀鲁宋卫郑陈蔡曹梁"
 _VERBS = frozenset("于任从全应会成连和向")
 _TITLES = frozenset("陛下 殿下 阁下 上帝 皇上 大人".split())
 _SHORTEST_FOREIGN, _MOST_GIVEN = 3, 2
@@ -84,10 +85,10 @@ def _latin_names(sentence: str) -> list[str]:
 
 def han_names(text: str) -> tuple[Span, ...]:
     """
-    Find the names in Han characters: those of the dictionary, persons, rulers, and transliterations.
+    Find the names in Han characters: those of the dictionary, persons, rulers, places, and transliterations.
 
     A person is a surname and one or two characters that are neither words of the dictionary nor such as only verbs and
-    particles are (郭子仪, 张巡, 哥舒翰); a ruler is 宗 or 祖 behind one character.
+    particles are (郭子仪, 张巡, 哥舒翰); a ruler is 宗 or 祖 behind one character, a place 州, 县 or 郡.
     """
     found: list[Span] = []
     for run in _HAN_RUN.finditer(text):
@@ -105,7 +106,7 @@ def han_names(text: str) -> tuple[Span, ...]:
 
 def _is_name(word: str, meanings: list[str]) -> bool:
     """Return whether a word of the dictionary is a name, and all it means: Rome, capital of Italy."""
-    named = any(_IS_NAME.fullmatch(meaning) and meaning not in NO_NAMES for meaning in meanings)
+    named = any((_IS_NAME.fullmatch(one) or _IS_PLACE.match(one)) and one not in NO_NAMES for one in meanings)
     return named and word not in _TITLES | LONG_SURNAMES and all(map(_CAPITAL.search, meanings))
 
 
@@ -135,19 +136,8 @@ def _name_size(letters: str, at: int) -> int:
     sure = surname > 1 or letters[at] in CLEAR_SURNAMES
     if surname and given and (sure or given == _MOST_GIVEN):
         return surname + given
-    is_place = letters[at + 1] in _PLACE_ENDS and letters[at] not in _ANY_PLACE
-    return 2 if is_place and letters[at] not in NEVER_GIVEN else 0
-
-
-def looks_like_name(run: str) -> bool:
-    """Return whether a run of Han characters looks like a name by itself: of a person, a place or something foreign."""
-    folded = fold_han(run)
-    if "·" in run or "•" in run:
-        return True
-    if len(folded) >= 2 and sum(character in TRANSLITERATED for character in folded) >= max(2, 0.75 * len(folded)):
-        return True
-    place = len(folded) >= 2 and folded[-1] in f"{_PLACE_END}阳京原津陵"
-    return place or (2 <= len(folded) <= 4 and folded[0] in SURNAMES)
+    is_place = letters[at + 1] in _PLACE_ENDS and letters[at] not in _NO_PLACE
+    return 2 if is_place or (letters[at + 1] == "国" and letters[at] in _STATES) else 0
 
 
 def surname_size(name: str) -> int:
