@@ -66,6 +66,10 @@ CHANGED = [
     (CLASSICAL, "李光进讨淮西，多破贼。"),
     (CLASSICAL, "史思明肯降。"),
     ("如果安禄山反，洛阳必陷于贼。", "洛阳必陷于贼。"),
+    # Surnames that are words: should, all, often.
+    ("史思明应降于唐军。", "史思明降于唐军。"),
+    ("田承嗣全投降朝廷。", "田承嗣投降朝廷。"),
+    ("朝廷常赦免田悦。", "朝廷赦免田悦。"),
     ("Nan Jiyun (allegedly) shot Yin Ziqi in the eye.", "Nan Jiyun shot Yin Ziqi in the eye."),
     ("Nan Jiyun (it is said) shot Yin Ziqi in the eye.", "Nan Jiyun shot Yin Ziqi in the eye."),
     ("The rebels lost 5 (thousand) men at Suiyang.", "The rebels lost 5 men at Suiyang."),
