@@ -25,7 +25,7 @@ _IS_NAME = re.compile(r"(?:[A-Z][\w'’.-]*(?: (?:of|the|and|de|von) | |$))+")
 _IS_PLACE = re.compile(r"[A-Z][\w'’-]* (?:[\w-]+ ){0,3}(?:city|county|district|prefecture|province)\b")
 # All surnames but those that begin more words than names.
 CLEAR_SURNAMES = frozenset(SURNAMES) - frozenset("于安常任从方高时何全应解管会金马水江白石毛黄路车花包和向成连明门国平")
-_PLACE_ENDS, _NO_PLACE = "州县郡", NEVER_GIVEN.union("诸列远近首本邻别属他各府州县郡")
+_PLACE_ENDS, _NO_PLACE = "州县郡阳原陵京津", NEVER_GIVEN.union("诸列远近首本邻别属他各府州县郡")
 _STATES = "英倭齐楚燕赵韩魏秦晋吴越蜀鲁宋卫郑陈蔡曹梁"
 _VERBS = frozenset("于任从全应会成连和向")
 _TITLES = frozenset("陛下 殿下 阁下 上帝 皇上 大人".split())
@@ -88,7 +88,7 @@ def han_names(text: str) -> tuple[Span, ...]:
     Find the names in Han characters: those of the dictionary, persons, rulers, places, and transliterations.
 
     A person is a surname and one or two characters that are neither words of the dictionary nor such as only verbs and
-    particles are (郭子仪, 张巡, 哥舒翰); a ruler is 宗 or 祖 behind one character, a place 州, 县 or 郡.
+    particles are (郭子仪, 张巡, 哥舒翰); a ruler is 宗 or 祖 behind one character, a place 州, 县, 阳 or the like.
     """
     found: list[Span] = []
     for run in _HAN_RUN.finditer(text):
