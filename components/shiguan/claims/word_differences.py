@@ -122,12 +122,14 @@ def _replacing(
     """Return the tokens of the claim (left) and of the span (right) that replace each other."""
     start, end, begin, stop = place
     if end - start == stop - begin == 1 and first[start].is_han and second[begin].is_han:
-        before, after = _in_name(claim, first[start]) or _in_name(span, second[begin]) or (0, 0)
+        # Where only one of the two is in a name, that may have taken a verb for its last character: 陶雅回 and 陶雅归.
+        named = _in_name(claim, first[start]), _in_name(span, second[begin])
+        before, after = named[0] if named[0] and named[1] else (0, 0)
         before, after = min(before, start, begin), min(after, len(first) - end, len(second) - stop)
         # 河南 and 河北 differ as words, so a single character takes along the rest of its name, or a shared neighbour.
         if not before and not after:
             before = int(bool(start and begin) and _is_part(claim, first[start - 1]))
-            after = int(not before and end < len(first) and stop < len(second) and first[end].is_han)
+            after = int(not before and end < len(first) and stop < len(second) and _is_part(claim, first[end]))
         start, begin, end, stop = start - before, begin - before, end + after, stop + after
     left, right = first[start:end], second[begin:stop]
     # Where the claim begins or ends, the rest of the span is on the other side: only its nearest tokens count.
