@@ -12,7 +12,7 @@ from pathlib import Path
 import yaml
 from bench.judge.synonyms import synonyms_en, synonyms_zh, words_zh
 
-from shiguan.text.names import capitalised_words
+from shiguan.text.name_forms import capitalised_words
 
 SUPPORTED, NOT_SAID, CONTRADICTED, NOT_SUPPORTED = 0, 1, 2, 3
 """Labels of claims; the last is one of the two before it."""

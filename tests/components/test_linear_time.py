@@ -20,6 +20,7 @@ from shiguan.engine.conversations import export_markdown
 from shiguan.engine.docx_notes import docx_with_footnotes
 from shiguan.engine.mode_pipeline import checked_question
 from shiguan.engine.places import PlaceFinder
+from shiguan.ingest.docx_equations import field_text
 from shiguan.llm.json_replies import json_object, json_strings, without_thoughts
 from shiguan.llm.source_blocks import neutral_text
 from shiguan.memory.conversation_reader import route_question
@@ -170,6 +171,11 @@ CASES = {
         for unit in ("[1", "[1,", '{"a":', "`", "*", "<sup>", "Source [1] says ", ". ", "(")
     },
     **{f"forms of marks {unit!r}": (split_claims, text(unit), 16_000) for unit in ("9", "[^1", "^1", "```\n", "Sources:\n", "(Source: ", "a [1]\n[1] b\n", "来源")},
+    **{
+        f"reply {unit!r}": (clean_reply, text(unit), 30_000)
+        for unit in ("<think></think>", "<|channel|>analysis", "[THINK]", "【1†a", "[@1, p. 2")
+    },
+    **{f"field {unit!r}": (lambda one: field_text(f"EQ {one}"), text(unit), 30_000) for unit in ("\\o(", "\\o\\ad \\s\\up 9 ", "\\* ")},
     # One sentence of a reply, of a turn, of a text to check.
     **{
         f"{name} within {unit!r}": (function, within(unit), 8_000)

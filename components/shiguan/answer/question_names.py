@@ -13,11 +13,11 @@ from shiguan.reading.passage import Passage
 from shiguan.reading.text import read_text
 from shiguan.tenants import TermStore
 from shiguan.text.dictionary import dictionary_words
-from shiguan.text.languages import HAN, fold_han, has_han
-from shiguan.text.names import foreign_names, looks_like_name, reading
+from shiguan.text.languages import fold_han, has_han
+from shiguan.text.name_forms import capitalised_words, foreign_names, han_names
+from shiguan.text.names import reading
 from shiguan.text.terms import terms
 
-_HAN_RUN = re.compile(f"[{HAN}]{{2,}}")
 _LATIN_NAME = re.compile(r"(?<![\w'’-])[A-Z][^\W\d_]{3,}")
 # The similarity of two spellings of one name: one different letter in seven is enough (Ismael is Ishmael).
 _ALIKE = 0.8
@@ -26,8 +26,6 @@ _PRIVATE = 0xE000
 # Languages that write a name with the same characters, and those in which its dictionary has it.
 _IN_HAN, _READ = frozenset({"zh", "ja"}), frozenset({"zh", "ja", "en"})
 _SHORT_NAME = 2  # characters
-# Two syllables sound alike too often.
-_HAN_NAME_SIZES = (4, 3)
 
 
 def near_names(question: str, passages: Sequence[Document]) -> list[str]:
@@ -66,7 +64,7 @@ def absent_names(
 
 def _names_by_terms(question: str) -> dict[str, list[str]]:
     """Return the names of a question, each with terms of which a library that has the name knows at least one."""
-    found = {name: terms(name) for name in foreign_names(question, set())}
+    found = {name: terms(name) for name in capitalised_words(question)}
     for characters, meanings in dictionary_words(question, translated=False) if has_han(question) else ():
         # Contemporaries call a dynasty and its rulers, 秦朝 and 唐宪宗, just 秦 and 宪宗.
         if len(characters) > _SHORT_NAME and meanings and all(meaning[:1].isupper() for meaning in meanings):
@@ -77,7 +75,7 @@ def _names_by_terms(question: str) -> dict[str, list[str]]:
 
 
 def _near(question: str, passages: Sequence[Document]) -> dict[str, str]:
-    if not has_han(question) and not foreign_names(question, set()):
+    if not has_han(question) and not capitalised_words(question):
         return {}
     read_as = list(map(Passage, passages))
     text = "\n".join(f"{passage.headings} {passage.text.string}" for passage in read_as)
@@ -96,23 +94,22 @@ def _latin(question: str, text: str, known_terms: set[str]) -> Iterator[tuple[st
 
 
 def _han(question: str, text: str, known_terms: set[str]) -> Iterator[tuple[str, str]]:
-    missing = [name for size in _HAN_NAME_SIZES for name in _names(question, size) if name[:2] not in known_terms]
+    # Two syllables sound alike too often.
+    names = (name for name in _han_names(question) if len(name) > _SHORT_NAME)
+    missing = [name for name in names if name[:2] not in known_terms]
     if not missing:
         return
     text = fold_han(text)
     # A character for each sound, so that a name is found by its sound as it is by its letters.
     sounds = {sound: chr(_PRIVATE + at) for at, sound in enumerate(set(map(reading, {*question, *text})) - {""})}
     codes = {ord(character): sounds.get(reading(character), character) for character in {*question, *text}}
-    coded, offered = text.translate(codes), set[str]()
+    coded = text.translate(codes)
     for name in missing:
         places = (match.start() for match in re.finditer(re.escape(name.translate(codes)), coded))
-        alike = (text[at : at + len(name)] for at in places if name not in offered)
-        if other := next(filter(looks_like_name, alike), ""):
-            offered |= {name[at : at + width] for width in _HAN_NAME_SIZES for at in range(len(name))}
+        alike = (text[at : at + len(name)] for at in places)
+        if other := next((one for one in alike if _han_names(one) == [one]), ""):
             yield name, other
 
 
-def _names(text: str, size: int) -> Iterator[str]:
-    """Yield the substrings of a length that look like a name."""
-    for run in _HAN_RUN.findall(text):
-        yield from (run[at : at + size] for at in range(len(run) - size + 1) if looks_like_name(run[at : at + size]))
+def _han_names(text: str) -> list[str]:
+    return [text[slice(*span)] for span in han_names(text)]

@@ -5,15 +5,14 @@ from itertools import pairwise
 
 from shiguan.claims.statement import WORDS, Span, Statement, Token, says_any
 from shiguan.reading.text import read_text
-from shiguan.text.names import SURNAMES
 from shiguan.text.terms import is_wide
 
 _SIGNS, _JOINS = frozenset(",，—–"), frozenset({"and", "or", "nor", "but"})
 _CHANGES = WORDS["limits"] | WORDS["doubts"] | WORDS["reported"] | WORDS["supposed"] | (WORDS["unreal"] - {"to"})
 _BE = WORDS["be"] | {"have", "has", "had"}
 _RANKS = frozenset("most first last second third fourth fifth sole largest".split())
-# How long an aside and a Chinese name may be, in tokens; how far in it the word that makes it a relative clause stands.
-_LONGEST, _LONGEST_NAME, _LEAD = 40, 3, 3
+# How long an aside may be, in tokens, and how far in it the word stands that makes it a relative clause.
+_LONGEST, _LEAD = 40, 3
 
 
 def behind_aside(wanted: Sequence[Token], at: int, there: Statement, found: Span) -> int:
@@ -83,7 +82,9 @@ def _words_of_names(text: str) -> frozenset[str]:
 def _is_han_name(there: Statement, start: int, end: int) -> bool:
     """Return whether a phrase is a Chinese name alone, behind a date or not."""
     start = dict(there.dates).get(start, start)
-    return 1 < end - start <= _LONGEST_NAME and there.tokens[start].key in SURNAMES
+    return (
+        start < end and there.text[there.tokens[start].start : there.tokens[end - 1].end] in read_text(there.text).names
+    )
 
 
 def _describes_in_han(piece: Sequence[Token]) -> bool:

@@ -9,6 +9,7 @@ from haystack import Document
 
 from shiguan.claims.alignment import Alignment
 from shiguan.claims.claim_kinds import (
+    admitted_gap,
     claim_kind,
     clauses,
     is_label,
@@ -166,6 +167,12 @@ class ClaimChecker:
             return stated if words or numbers else ""
         if kind != "heading" and self._evidence.contains(plain):
             return plain
+        if (
+            kind == "silence"
+            and self._evidence.admits(admitted_gap(plain))
+            and self._evidence.has_together(words, numbers)
+        ):
+            return stated  # the passages admit this gap themselves: it is a statement about them
         asked, counted = frozenset(terms(self.question)), quantities(self.question)
         numbers = [number for number in numbers if not any(number.agrees_with(other) for other in counted)]
         unasked = [word for word in words if not word.said_by(asked)]

@@ -49,6 +49,12 @@ def claim_kind(sentence: str) -> ClaimKind:
     return "heading" if is_title or _HEADING.search(plain) else "statement"
 
 
+def admitted_gap(sentence: str) -> str:
+    """Return the words in which a sentence admits a gap: `不明` of 原因仍然不明; empty if it does not."""
+    found = _patterns()["silence"].search(fold_han(sentence.replace("’", "'")))
+    return found[0].strip("。.!！ ") if found else ""
+
+
 def clauses(sentence: str) -> list[tuple[int, int, ClaimKind]]:
     """Cut a sentence where a clause that states something meets one that talks to the reader or admits a gap."""
     if sentence.startswith("|"):

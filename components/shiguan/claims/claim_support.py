@@ -119,7 +119,8 @@ def _judged(reading: Reading, aligned: float | None, own: float, mean: float) ->
     best = reading.windows[0]
     span = (best.passage, best.start, best.end, reading.window)
     if reading.verbatim:
-        return Support(1.0, "supported", "a passage says so word for word", *span, exact=True)
+        how = "word for word" if reading.word_for_word else "in nearly the same words"
+        return Support(1.0, "supported", f"a passage says so {how}", *span, exact=True)
     score = (own * reading.weight + mean * _LEANING) / (reading.weight + _LEANING)
     against, differs, instead_of = _contradiction(reading)
     if against:

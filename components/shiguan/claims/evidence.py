@@ -13,7 +13,7 @@ from shiguan.text.content_words import ContentWord
 from shiguan.text.languages import character_weight, is_classical
 from shiguan.text.quantities import Quantity, numerals, quantities
 from shiguan.text.sentences import sentence_spans
-from shiguan.text.terms import covered, is_wide, rarity, terms
+from shiguan.text.terms import covered, fold_text, is_wide, rarity, terms
 from shiguan.text.times import DAY
 
 _WIDEST = 3
@@ -40,7 +40,7 @@ _SEASON = re.compile(
 _SAME_MATTER, _SAME_SENTENCE = 0.6, 0.85
 _NAME_WEIGHT = 1.5
 # What the characters of a Chinese word count for where the word itself is missing: in a modern, in a classical text.
-_BY_CHARACTERS = 0.2, 1.0
+_BY_CHARACTERS = 0.6, 1.0
 # A claim with at most this many single characters and no words is compared with its names, and its share is scaled.
 _FEW_CHARACTERS, _WITH_NAMES = 2, 0.6
 _NAMED = 10
@@ -79,6 +79,8 @@ class Reading:
     """Its numbers that the passages have, but not near the rest of the claim."""
     classical: bool = False
     verbatim: bool = False
+    word_for_word: bool = False
+    """Whether what is verbatim has no other order, form of a word or number, and nothing left out."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,8 @@ class Evidence:
             return Reading(claim)
         found = self._verbatim(claim)
         if found is not None:
-            return Reading(claim, 1.0, 1.0, 1.0, 1.0, (found,), verbatim=True)
+            window, exactly = found
+            return Reading(claim, 1.0, 1.0, 1.0, 1.0, (window,), verbatim=True, word_for_word=exactly)
         text = read_text(self._all)
         names = tuple(word for name in read_text(claim).names for word in text.lacking(name) if self._is_foreign(word))
         weights = self._weights(asked, names)
@@ -207,6 +210,10 @@ class Evidence:
             for near in (passage[first : first + width] for first in range(len(passage)))
         )
 
+    def admits(self, gap: str) -> bool:
+        """Return whether a passage admits a gap in the same words."""
+        return bool(gap) and fold_text(gap) in read_text(self._all).once(fold_text)
+
     def has_half(self, claim: str) -> bool:
         """Return whether half of a claim's words occur somewhere in the passages."""
         words = set(terms(claim))
@@ -216,12 +223,15 @@ class Evidence:
         """Return whether a passage contains a text word for word."""
         return self._verbatim(text) is not None
 
-    def _verbatim(self, claim: str) -> Window | None:
+    def _verbatim(self, claim: str) -> tuple[Window, bool] | None:
+        """Find a window that says what a claim says, and whether word for word."""
         for index, text in enumerate(self.texts):
             found = restates(claim, text)
             if found:
                 touched = [s for s in self._sentences[index] if s.start < found[1] and found[0] < s.end]
-                return Window(index, touched[0].start, touched[-1].end, 1.0)
+                span = touched[0].start, touched[-1].end
+                said = map(_letters, (text[slice(*span)], read_text(text).without_notes(*span)))
+                return Window(index, *span, 1.0), any(_letters(claim) in one for one in said)
         return None
 
     def _is_foreign(self, name: str) -> bool:
@@ -329,6 +339,10 @@ def _split(text: str) -> _Passage:
     words = frozenset[str]().union(*(sentence.words for sentence in sentences))
     language = read_text(text).language
     return _Passage(tuple(sentences), words, language, language == "zh" and is_classical(text))
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, fold_text(text)))
 
 
 def _has(numbers: Iterable[Quantity], wanted: Quantity) -> bool:

@@ -41,7 +41,7 @@ def find_marks(text: str) -> list[Mark]:
 
 def _numbers(listed: str) -> tuple[int, ...]:
     numbers: list[int] = []
-    for first, last in _patterns()["numbers"].findall(listed):
+    for first, last in _patterns()["numbers"].findall(_patterns()["beside"].sub("", listed)):
         low = int(unicodedata.normalize("NFKC", first))
         high = int(unicodedata.normalize("NFKC", last)) if last else low
         numbers.extend([low, high] if low > high or high - low > _LONGEST_RANGE else range(low, high + 1))

@@ -17,9 +17,10 @@ from shiguan.text.terminal import printable
 _SPEAKER = "system|user|assistant|human|developer|tool|系统|系統|用户|用戶|助手"
 _TAG = f"(?:{'|'.join(['response', *TAG_NAMES])})"
 _MARKUP = re.compile(
-    rf"[ \t]*(?:</?\s{{0,4}}{_TAG}(?:\s[^<>\n]{{0,500}})?/?>|<{_TAG}\s[^<>\n]{{0,500}}?=\"[^<>\n]{{0,500}}(?=\n|\Z)"
+    rf"(?:(?<![ \t])[ \t]*+)?"
+    rf"(?:</?\s{{0,4}}{_TAG}(?:\s[^<>\n]{{0,500}})?/?>|<{_TAG}\s[^<>\n]{{0,500}}?=\"[^<>\n]{{0,500}}(?=\n|\Z)"
     rf"|<\|[^<>\n]{{0,40}}?\|>|\[/?(?:inst|{_SPEAKER})\]|<</?sys>>)[ \t]*"
-    rf"(?:(?:model|{_SPEAKER})[ \t]*(?=\n|<\||\Z))?",
+    rf"(?:(?:model|final|{_SPEAKER})[ \t]*(?=\n|<\||\Z))?",
     re.IGNORECASE,
 )
 # Invisible characters, which could stand between the letters of a mark or a role.

@@ -8,8 +8,9 @@ from itertools import pairwise
 from shiguan.claims.asides import behind_aside, is_finite
 from shiguan.claims.statement import WORDS, Span, Statement, Token, is_enough, read_statement, says_any
 from shiguan.reading.text import read_text
+from shiguan.text.name_forms import han_names
 from shiguan.text.names import SURNAMES
-from shiguan.text.terms import is_wide
+from shiguan.text.terms import fold_text, is_wide
 
 _HARMLESS, _BEFORE, _UNREAL, _BE = (WORDS[name] for name in ("harmless", "before", "unreal", "be"))
 _PARTS_OF_DATE = WORDS["units_of_date"] | WORDS["dated"] | {"of"}
@@ -97,7 +98,7 @@ def _compared(wanted: Sequence[Token], there: Statement, start: int) -> tuple[in
         elif place > start and (behind := behind_aside(wanted, at, there, (start, place))):
             place = behind
         elif place > start and place + 1 < len(tokens) and wanted[at].same(tokens[place + 1]):
-            if tokens[place].key not in _HARMLESS and not _is_first_name(tokens, place):
+            if tokens[place].key not in _HARMLESS and not _is_first_name(tokens, place, there):
                 break
             place += 1
         else:
@@ -107,19 +108,24 @@ def _compared(wanted: Sequence[Token], there: Statement, start: int) -> tuple[in
 
 def _is_name_part(wanted: Sequence[Token], at: int, there: Statement) -> bool:
     """Return whether a token and the next one are a name that the passage has in full elsewhere: 郭 of 郭子仪."""
-    if not _is_first_name(wanted, at):
+    if not _is_first_name(wanted, at, there):
         return False
     size = 3 if wanted[at].key in SURNAMES and len(wanted) > at + 2 else 2
     return tuple(token.key for token in wanted[at : at + size]) in there.runs
 
 
-def _is_first_name(tokens: Sequence[Token], at: int) -> bool:
-    """Return whether a token may be the first word of a name, a surname in Chinese."""
+def _is_first_name(tokens: Sequence[Token], at: int, there: Statement) -> bool:
+    """Return whether a token may be the first word of a name, in Chinese the surname of one that the passage has."""
     if at + 1 >= len(tokens) or tokens[at + 1].breaks or tokens[at].number:
         return False
-    return (tokens[at].is_capital and tokens[at + 1].is_capital) or (
-        bool(tokens[at].key) and tokens[at].key in SURNAMES
-    )
+    if tokens[at].key and tokens[at].key in SURNAMES:
+        return tokens[at].key + tokens[at + 1].key in read_text(there.text).once(_surnamed)
+    return tokens[at].is_capital and tokens[at + 1].is_capital
+
+
+def _surnamed(text: str) -> frozenset[str]:
+    """Return the first two characters of the names of a text: most surnames are words too, as 应 and 全 are."""
+    return frozenset(fold_text(text[start : start + 2]) for start, _ in han_names(text))
 
 
 def _with_date(wanted: Sequence[Token], there: Statement) -> Span | None:
@@ -276,16 +282,13 @@ def _clause_by_clause(wanted: Sequence[Token], there: Statement) -> Span | None:
     found: list[Span] = []
     for clause in clauses:
         span = _stretch(clause, there) or _with_date(clause, there)
-        if span is None or (found and not _names_subject(clause, there.tokens[span[0]])):
+        if span is None or (found and not _names_subject(clause, span[0], there)):
             return None
         found.append(span)
     return found[0]
 
 
-def _names_subject(clause: Sequence[Token], there: Token) -> bool:
-    """Return whether a clause begins with what it is about, as Chinese need not: with a surname there."""
-    return (
-        there.stops
-        and clause[0].key not in WORDS["pronouns"]
-        and (not is_wide(clause[0].key) or clause[0].key in SURNAMES)
-    )
+def _names_subject(clause: Sequence[Token], start: int, there: Statement) -> bool:
+    """Return whether a clause begins with what it is about, as Chinese need not: with a name there."""
+    is_named = _is_first_name(clause, 0, there) if is_wide(clause[0].key[:1] or "0") else True
+    return there.tokens[start].stops and is_named and clause[0].key not in WORDS["pronouns"]

@@ -16,6 +16,9 @@ from shiguan.text.terms import UNSPACED, fold_text, is_wide
 _TABLE = read_table(Path(__file__).with_name("restatement.yaml"))
 WORDS = {name: frozenset(fold_text(words).split()) for name, words in _TABLE.items()}
 """The lists of words of `restatement.yaml`."""
+_FORMS = [verb.split() for verb in _TABLE["irregular"].split(",")]
+_IRREGULAR = {form: verb for verb, *forms in _FORMS for form in forms}
+WORDS["finite"] |= {past for _, past, _ in _FORMS}
 _TENSES = frozenset(frozenset(pair.split()) for pair in _TABLE["tenses"].split(","))
 _IN_DATE, _OPENS_DATE = WORDS["units_of_date"] | WORDS["when"] | {"of"}, WORDS["dated"] | WORDS["when"]
 _BEFORE = WORDS["before"] | WORDS["units_of_date"] | WORDS["when"]
@@ -217,6 +220,7 @@ def is_enough(tokens: Sequence[Token]) -> bool:
 
 
 def _base(word: str) -> str:
+    word = _IRREGULAR.get(word, word)
     if len(word) < _SHORTEST_WORD or not word.isascii():
         return ""
     endings = (ending for ending in _ENDINGS if word.endswith(ending))

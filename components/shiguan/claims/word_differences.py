@@ -11,7 +11,7 @@ from typing import Literal
 from shiguan.reading.text import read_text
 from shiguan.resources import read_patterns, read_table
 from shiguan.text.languages import HAN
-from shiguan.text.names import looks_like_name
+from shiguan.text.name_forms import Span, han_names
 from shiguan.text.quantities import FULL_MONTHS, Quantity, quantities
 from shiguan.text.terms import STOP_WORDS, is_wide, terms
 
@@ -96,7 +96,7 @@ def compare(claim: str, span: str, passage: str = "") -> Comparison:
     found: list[Difference] = []
     for tag, *place in matcher.get_opcodes():
         if tag == "replace":
-            left, right = _replacing(span, first, second, place)
+            left, right = _replacing(claim, span, first, second, place)
             if right and len(right) <= len(left) + _LONGER_BY:
                 nearly = repeated >= _NEARLY_VERBATIM or same >= _REST_VERBATIM * (len(first) - len(left))
                 difference = _replaced((claim, left), (span, right), passage, repeated, verbatim=nearly)
@@ -117,16 +117,20 @@ def compare(claim: str, span: str, passage: str = "") -> Comparison:
 
 
 def _replacing(
-    span: str, first: Sequence[_Token], second: Sequence[_Token], place: Sequence[int]
+    claim: str, span: str, first: Sequence[_Token], second: Sequence[_Token], place: Sequence[int]
 ) -> tuple[Sequence[_Token], Sequence[_Token]]:
     """Return the tokens of the claim (left) and of the span (right) that replace each other."""
     start, end, begin, stop = place
     if end - start == stop - begin == 1 and first[start].is_han and second[begin].is_han:
-        # 河南 and 河北 differ as words, so a single character takes a shared neighbour along.
-        if start and begin and first[start - 1].is_han and first[start - 1].key not in _PARTICLES:
-            start, begin = start - 1, begin - 1
-        elif end < len(first) and stop < len(second) and first[end].is_han:
-            end, stop = end + 1, stop + 1
+        # Where only one of the two is in a name, that may have taken a verb for its last character: 陶雅回 and 陶雅归.
+        named = _in_name(claim, first[start]), _in_name(span, second[begin])
+        before, after = named[0] if named[0] and named[1] else (0, 0)
+        before, after = min(before, start, begin), min(after, len(first) - end, len(second) - stop)
+        # 河南 and 河北 differ as words, so a single character takes along the rest of its name, or a shared neighbour.
+        if not before and not after:
+            before = int(bool(start and begin) and _is_part(claim, first[start - 1]))
+            after = int(not before and end < len(first) and stop < len(second) and _is_part(claim, first[end]))
+        start, begin, end, stop = start - before, begin - before, end + after, stop + after
     left, right = first[start:end], second[begin:stop]
     # Where the claim begins or ends, the rest of the span is on the other side: only its nearest tokens count.
     if end == len(first):
@@ -136,6 +140,17 @@ def _replacing(
     elif start == 0:
         right = right[-len(left) - 1 :]
     return left, right
+
+
+def _in_name(text: str, token: _Token) -> Span | None:
+    """Return how many characters of a name stand before and behind one of it; None if it is in none."""
+    names = read_text(text).once(han_names)
+    return next(((token.start - at, end - token.end) for at, end in names if at <= token.start < end), None)
+
+
+def _is_part(text: str, token: _Token) -> bool:
+    """Return whether a character may be a part of a word with the next one."""
+    return token.is_han and token.key not in _PARTICLES and _in_name(text, token) is None
 
 
 def _tokens(text: str) -> tuple[_Token, ...]:
@@ -223,10 +238,9 @@ def _moved(claim: str, span: str, left: Sequence[_Token], right: Sequence[_Token
 
 
 def _has_name(text: str, tokens: Sequence[_Token], context: str) -> bool:
-    run = text[tokens[0].start : tokens[-1].end]
     if any(token.is_han for token in tokens):
         around = text[max(0, tokens[0].start - 1) : tokens[-1].end + 1]
-        return looks_like_name(run) or around[:1] in "《「“『" or around[-1:] in "》」”』"
+        return any(_in_name(text, token) for token in tokens) or around[:1] in "《「“『" or around[-1:] in "》」”』"
     content = [token for token in tokens if token.key not in STOP_WORDS]
     # A stretch that also holds verbs or common nouns does not replace a name.
     if not all(text[token.start].isupper() for token in content):

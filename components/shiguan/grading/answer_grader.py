@@ -21,7 +21,7 @@ from shiguan.llm.source_blocks import neutral_text, render_sources
 from shiguan.reading.question import read_question
 from shiguan.reading.text import read_text
 from shiguan.serialization import Serializable
-from shiguan.text.names import foreign_names
+from shiguan.text.name_forms import foreign_names
 from shiguan.text.terms import covered, terms
 
 _ASPECTS = ("support", "relevance", "completeness", "clarity")

@@ -1,4 +1,4 @@
-"""Writes the equations of Word files (OMML) in one line of text."""
+"""Writes the equations of Word files (OMML, and those of fields) in one line of text, and characters of its fonts."""
 
 import re
 
@@ -12,6 +12,20 @@ _FORMS = {
     "m_limUpp": "{m_e}{^m_lim}", "m_rad": "√{m_e/}",
 }  # fmt: skip
 _PART = re.compile(r"\{([_^]?)(m_\w+)(/?)\}")
+# Within an `EQ` field: what is set as `\* hps10`, and a form with options and the parts in its brackets.
+_SETTING = re.compile(r'\\\*\s*(?:"[^"]*"|\w+)')
+_FORM = re.compile(r"\\([a-z]{1,9})(?:\s{0,9}\\[a-z]{1,9}\s{0,9}\d{0,9}){0,4}+\s{0,9}\(([^()]*)\)", re.IGNORECASE)
+_DEEPEST = 8
+# Characters of the font Symbol, whose places are those of no other.
+_SYMBOLS = {
+    chr(first + at): character
+    for first, characters in (
+        (0xF041, "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ"),
+        (0xF061, "αβχδεφγηιϕκλμνοπθρστυϖωξψζ"),
+        (0xF0A1, "ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…|—↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓"),
+    )
+    for at, character in enumerate(characters)
+}
 _ROOTS = {"": "√", "2": "√", "3": "∛", "4": "∜"}
 
 
@@ -22,6 +36,34 @@ def equation_text(element: Element) -> str:
     The names are those of `parse_part`; what has no form of its own here is written part after part.
     """
     return " ".join(_written(element).split())
+
+
+def field_text(instruction: str) -> str:
+    r"""Return what an `EQ` field shows: `1/3` of `EQ \f(1,3)`, 龟 of a character with its reading above."""
+    name, _, text = instruction.strip().partition(" ")
+    if name.upper() != "EQ":
+        return ""
+    text = _SETTING.sub("", text)
+    for _ in range(_DEEPEST):
+        text = _FORM.sub(_field_form, text)
+    return text.strip()
+
+
+def symbol_text(code: str, font: str) -> str:
+    """Return a character by its hexadecimal code; nothing for one of private use, which only its font knows."""
+    symbol = chr(int(code, 16)) if re.fullmatch("[0-9A-Fa-f]{1,5}", code) else ""
+    symbol = _SYMBOLS.get(symbol, symbol) if font == "Symbol" else symbol
+    return symbol if symbol.isprintable() else ""
+
+
+def _field_form(form: re.Match[str]) -> str:
+    name, parts = form[1].lower(), re.split("[,;，；]", form[2])
+    if name == "f" and len(parts) == 2:
+        return "/".join(parts)
+    if name == "r":
+        return f"√{parts[-1]}"
+    # What is written over another is its reading, or a ring around it.
+    return parts[-1] if name == "o" else "".join(parts)
 
 
 def _written(element: Element) -> str:

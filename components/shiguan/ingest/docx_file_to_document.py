@@ -1,5 +1,6 @@
 """Converts Word files (DOCX) to documents, one per paragraph, quotation, caption, table or note."""
 
+import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from lxml import etree
 
 from shiguan.errors import SourceError
 from shiguan.ingest.archives import SafeArchive
-from shiguan.ingest.docx_equations import equation_text
+from shiguan.ingest.docx_equations import equation_text, field_text, symbol_text
 from shiguan.ingest.epub.reader import page_documents
 from shiguan.ingest.epub.trees import Element, parse_part
 from shiguan.ingest.file_types import Converter, Reports, left_out_sentence
@@ -29,8 +30,8 @@ _OTHER_PARTS = {
     "headers and footers": re.compile(r"word/(?:header|footer)\d*\.xml", re.IGNORECASE),
     "comments": re.compile(r"word/comments\d*\.xml", re.IGNORECASE),
     "charts and diagrams": re.compile(r"word/(?:charts/chart|diagrams/data)\d*\.xml", re.IGNORECASE),
-    "inserted files": re.compile(r"word/[^/]*a[lf]t?chunk[^/]*", re.IGNORECASE),
 }
+_LINKS = re.compile(r"word/_rels/document\d*\.xml\.rels", re.IGNORECASE)
 _HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
 _QUOTES = frozenset(("quote", "intense quote", "block text"))
 _DEEPEST_HEADING = 6
@@ -103,6 +104,8 @@ class _DocxReader:
         self._marked: dict[tuple[str, str], str] = {}
         # Words that wait to be written into the element that is open.
         self._words: list[str] = []
+        # Where the words of each open field go: into its instruction, then to where it stands; None is the text.
+        self._fields: list[list[str] | None] = [None]
         # The paragraph that goes on: the mark between it and the next was deleted, or it is the next one's initial.
         self._open: Element | None = None
 
@@ -145,10 +148,13 @@ class _DocxReader:
         left_out = self._left_out.copy()
         for kind, pattern in _OTHER_PARTS.items():
             for name in filter(pattern.fullmatch, self._archive.names):
-                data = self._archive.read(name, _MOST_BYTES)
-                root = parse_part(data)
-                text = 0 if root is None else _length(root, *_TEXTS, "o_v")
-                left_out[kind] += len(data) if "file" in kind else text
+                root = parse_part(self._archive.read(name, _MOST_BYTES))
+                left_out[kind] += 0 if root is None else _length(root, *_TEXTS, "o_v")
+        for link in self._children(_LINKS, "o_Relationship"):
+            if link.get("Type", "").endswith("/aFChunk"):
+                name = posixpath.normpath(posixpath.join("word", link.get("Target", "")).lstrip("/"))
+                known = name in self._archive.names
+                left_out["inserted files"] += len(self._archive.read(name, _MOST_BYTES)) if known else 0
         left_out["elements that are not known"] += self._all - self._done
         return +left_out
 
@@ -195,6 +201,7 @@ class _DocxReader:
         if element is None or element.getparent() is not out:
             element = self._begin(paragraph, out)
         boxes: list[Element] = []
+        self._fields = [None]  # an instruction that does not end hides no text
         self._fill(element, paragraph, boxes)
         initial = paragraph.find("pPr/framePr")
         goes_on = paragraph.find("pPr/rPr/del") is not None or (
@@ -247,20 +254,39 @@ class _DocxReader:
         elif name in _CHARACTERS:
             self._words.append(_CHARACTERS[name])
         elif name == "sym":
-            code = _value(child, "char")
-            symbol = chr(int(code, 16)) if re.fullmatch("[0-9A-Fa-f]{1,5}", code) else ""
-            # Of private use are those that only their font knows.
-            self._words.append(symbol if symbol.isprintable() else "")
-            self._left_out["symbols of fonts"] += not symbol.isprintable()
+            symbol = symbol_text(_value(child, "char"), _value(child, "font"))
+            self._put(symbol)
+            self._left_out["symbols of fonts"] += not symbol
         elif name in ("br", "cr"):
             self._add(out, "br")
         elif name == "bookmarkStart":
             self._add(out, "a", id=_value(child, "name"))
         elif name in ("footnoteReference", "endnoteReference"):
             self._mark(name.removesuffix("Reference"), _value(child, "id"), out)
+            own = [*child.itersiblings("t")] if _value(child, "customMarkFollows") in ("1", "true", "on") else []
+            for mark in own:
+                self._done += _length(mark)
+                mark.text = ""
+        elif name == "fldChar":
+            self._field(_value(child, "fldCharType"))
+        elif name == "instrText":
+            self._put(child.text or "" if len(self._fields) > 1 else "")
         else:
             return False
         return True
+
+    def _field(self, place: str) -> None:
+        if place == "begin":
+            self._fields.append([])
+        elif place == "separate" and len(self._fields) > 1:
+            self._fields[-1] = self._fields[-2]
+        elif place == "end" and len(self._fields) > 1:
+            instruction = self._fields.pop()
+            if instruction is not None and instruction is not self._fields[-1]:
+                self._put(field_text("".join(instruction)))
+
+    def _put(self, text: str) -> None:
+        (self._words if self._fields[-1] is None else self._fields[-1]).append(text)
 
     def _run(self, run: Element, out: Element, boxes: list[Element]) -> None:
         hidden = run.find("rPr/vanish")
@@ -316,7 +342,7 @@ class _DocxReader:
 
     def _say(self, element: Element, text: str) -> None:
         self._done += _length(element)
-        self._words.append(text)
+        self._put(text)
 
     def _add(self, out: Element, name: str, **attributes: str) -> Element:
         self._write(out)

@@ -129,7 +129,7 @@ _BOMS = (
 )
 # The detector reads this many bytes; the chosen encoding must then decode all of them.
 _SAMPLE = 60_000
-_EAST_ASIAN = ("gb18030", "big5hkscs", "euc_jis_2004", "shift_jis_2004", "cp949")
+_EAST_ASIAN = ("gb18030", "big5hkscs", "euc_jis_2004", "cp932", "cp949")
 _COMMON = read_patterns(Path(__file__).with_name("encodings.yaml"))["common"]
 _LEAST_SHARE = 0.25
 _EAST_ASIAN_LETTER = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]")
@@ -151,6 +151,14 @@ _HIGH = bytes(range(0x80, 0x100))
 _LEAST_UTF8 = 10
 
 
+_SUPERSETS = {
+    **dict.fromkeys(("gb2312", "gbk", "x-gbk"), "gb18030"),
+    **dict.fromkeys(("shift-jis", "x-sjis", "sjis", "windows-31j"), "cp932"),
+    **dict.fromkeys(("euc-kr", "ks-c-5601-1987"), "cp949"),
+    "big5": "big5hkscs",
+}
+
+
 class DecodedText(NamedTuple):
     """A text, its original encoding, and how many damaged places were replaced by U+FFFD."""
 
@@ -170,8 +178,12 @@ def decode_text(data: bytes, declared: str = "") -> DecodedText | None:
     for mark, encoding in _BOMS:
         if data.startswith(mark):
             return _strict(data, encoding) or _lenient(data, encoding)
+    if b"\0" in data and (wide := _wide(data)) is not None:
+        return wide
+    data = data.rstrip(b"\0\x1a")  # where a disk or DOS ended a file
     if b"\0" in data:
-        return _wide(data)
+        return None
+    declared = declared or ("iso2022_jp_ext" if b"\x1b$" in data else "")
     likely = ["utf-8", *([superset(declared)] if declared else [])]
     # Encodings that switch by escape sequences are valid UTF-8, too.
     for encoding in reversed(likely) if b"\x1b" in data else likely:
@@ -202,23 +214,22 @@ def _strict(data: bytes, encoding: str) -> DecodedText | None:
 
 
 def superset(name: str) -> str:
-    """Return the encoding that files with a stated one really use: those with GB2312 or Big5 use a larger set."""
+    """Return the encoding that files with a stated one really use: those with GB2312 or Shift_JIS use a larger set."""
     lower = name.lower().replace("_", "-")
-    return {"gb2312": "gb18030", "gbk": "gb18030", "x-gbk": "gb18030", "big5": "big5hkscs"}.get(lower, lower)
+    return _SUPERSETS.get(lower, lower)
 
 
 def _wide(data: bytes) -> DecodedText | None:
     """Read UTF-16 without a byte order mark: the right order gives Latin letters or common characters."""
-    if len(data) % 2:
-        return None
+    cut = len(data) % 2
     for encoding in ("utf-16-le", "utf-16-be"):
-        decoded = _strict(data, encoding)
+        decoded = _strict(data[: len(data) - cut], encoding)
         if decoded is not None and _is_text(decoded.text):
             sample = decoded.text[:_SAMPLE]
             latin = sum(character < "\u0250" for character in sample)
             rest = len(sample) - latin
             if latin > 0.7 * len(sample) or len(_COMMON.findall(sample)) > _LEAST_SHARE * rest:
-                return decoded
+                return DecodedText(decoded.text + "\ufffd" * cut, encoding, cut)
     return None
 
 

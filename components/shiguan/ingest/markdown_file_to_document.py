@@ -21,20 +21,28 @@ from shiguan.ingest.file_types import Converter, Reports
 from shiguan.text.works import work_of
 
 _FRONT_MATTER = re.compile(
-    r"\A(?:---[ \t]*\r?\n(?P<yaml>.*?)^(?:---|\.\.\.)|\+\+\+[ \t]*\r?\n(?P<toml>.*?)^\+\+\+)[ \t]*\r?$\n?", re.S | re.M
+    r"\A(?:---[ \t]*\r?\n(?P<yaml>.*?)^(?:---|\.\.\.)|\+\+\+[ \t]*\r?\n(?P<toml>.*?)^\+\+\+)[ \t]*\r?$\n?"
+    r"|\A(?P<pandoc>(?:%[ \t][^\n]*\n){1,3})(?=\s*\n)",
+    re.S | re.M,
 )
 _LONGEST_FRONT_MATTER = 16 * 1024
 # `{#id .class key=value}` at the end of a line, or after a link or a code.
 _ATTRIBUTE = r"(?:[#.][\w:.-]+|[\w-]+=(?:\"[^\"\n]*\"|[^\s\"}]+))"
-_ATTRIBUTES = re.compile(
-    rf"(?:[ \t](?=\{{[^{{}}]*\}}[ \t]*$)|(?<=[\])`]))\{{:?[ \t]*(?:{_ATTRIBUTE}|-)(?:[ \t]+{_ATTRIBUTE})*[ \t]*\}}",
-    re.M,
-)
+_BRACES = rf"\{{:?[ \t]*(?:{_ATTRIBUTE}|-)(?:[ \t]+{_ATTRIBUTE})*[ \t]*\}}"
+_ATTRIBUTES = re.compile(rf"(?:[ \t](?=\{{[^{{}}]*\}}[ \t]*$)|(?<=[\])`])){_BRACES}", re.M)
+_SPAN = re.compile(rf"(?<!\])\[([^\[\]\n]+)\]{_BRACES}")
+# Comments in lines of their own, the name of a block at its end, the strokes before the lines of a poem.
+_UNSEEN = re.compile(r"^%%[^%]*^%%[ \t]*$|[ \t]\^[A-Za-z0-9-]{3,}\s*\Z", re.M)
+_LINES = re.compile(r"^\|[ \t]+(?!.*\|[ \t]*$)", re.M)
+_WIDE = r"[\u2018-\u201d\u3000-\u9fff\uff00-\uffef]"
 # What programs for notes and books add: links [[to|shown]] and embedded files, ==marked== words, comments, the kind of
-# a callout, and the fences of a part.
+# a callout, the fences and titles of parts, contents, templates, borders of tables; strong marks beside Han characters.
 _ADDED = re.compile(
-    r"!\[\[[^\[\]\n]+\]\]|\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]|(?<![=\w])==(?![\s=])([^=\n]+)(?<!\s)==(?![=\w])"
-    r"|%%[^%\n]*%%|^\[!\w+\][+-]?|^:{3,}[ \t]*(?:\{[^{}\n]*\}|[\w-]*)[ \t]*$"
+    rf"!\[\[[^\[\]\n]+\]\]|^\[\[?_?(?i:toc)_?\]?\]$|\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]|(?<={_WIDE})\*\*|\*\*(?={_WIDE})"
+    r"|(?<![=A-Za-z0-9_])==(?![\s=])([^=\n]+)(?<!\s)==(?![=A-Za-z0-9_])|%%[^%\n]*%%|^\[!\w+\][+-]?"
+    r"|^:{3,}[ \t]*(?:\{[^{}\n]*\}|[A-Za-z-]*)[ \t]*|^\+(?:[-=:]+\+)+$"
+    r"|^(?:!!!|\?\?\?\+?|===[!+]?)(?:[ \t]+[A-Za-z][\w-]*)*(?:[ \t]+\"([^\"\n]*)\"|(?<=\w))[ \t]*$"
+    r"|\{%[^%{}\n]*%\}|\{\{[<%][^{}\n]*[%>]\}\}"
 )
 _NAMES = {
     "title": "title", "author": "author", "authors": "author", "editor": "editor", "translator": "translator",
@@ -52,8 +60,8 @@ class MarkdownFileToDocument(Converter):
     Reads a Markdown file (CommonMark, with tables and notes) like the only chapter of a book.
 
     Headings become `section`, quotations, lists and tables their own kinds; notes are put where the text first refers
-    to them; line breaks are kept, because poems depend on them. Front matter (YAML or TOML) gives title and author.
-    Markup, comments, definitions of links and attributes (`{#id .class}`) are not text.
+    to them; line breaks are kept, because poems depend on them. Front matter (YAML, TOML or Pandoc's) gives title and
+    author. Markup, comments, definitions of links and attributes (`{#id .class}`) are not text.
 
     ```python
     source = ByteStream("# Tang\n\nIntro.\n\n## Rebellion\n\nIn **755**.\n".encode())
@@ -98,7 +106,9 @@ def _plain(state: StateCore) -> None:
     """Leave out attributes; two lines of text above a rule are no heading."""
     for at, token in enumerate(state.tokens):
         if token.type == "inline":
-            token.content = _ATTRIBUTES.sub("", token.content)
+            text = _ATTRIBUTES.sub("", _SPAN.sub(r"\1", _UNSEEN.sub("", token.content)))
+            poem = len(_LINES.findall(text)) == text.count("\n") + 1
+            token.content = _LINES.sub("", text) if poem else text
         elif token.type == "heading_open" and "\n" in state.tokens[at + 1].content:
             token.tag = state.tokens[at + 2].tag = "p"
 
@@ -106,7 +116,7 @@ def _plain(state: StateCore) -> None:
 def _shown(state: StateCore) -> None:
     """Leave out what is markup for other programs than CommonMark's; code keeps it."""
     for text in (child for token in state.tokens for child in token.children or () if child.type == "text"):
-        text.content = _ADDED.sub(lambda found: found[1] or found[2] or "", text.content)
+        text.content = _ADDED.sub(lambda found: next(filter(None, found.groups()), ""), text.content)
 
 
 def _mark(renderer: Any, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
@@ -122,6 +132,9 @@ def _note(_: Any, tokens: Sequence[Token], at: int, *given: Any) -> str:
 
 def _stated(front: re.Match[str]) -> dict[str, Any] | None:
     """Return what front matter says of the work; None where it is no front matter but a text between two rules."""
+    if front["pandoc"]:
+        title, people, *_ = [line[1:].strip() for line in front["pandoc"].splitlines()] + ["", ""]
+        return work_of({"title": title, "author": re.split(r"\s*;\s*", people)})
     written, is_toml = front["yaml"] or front["toml"] or "", front["toml"] is not None
     try:
         if len(written) > _LONGEST_FRONT_MATTER:

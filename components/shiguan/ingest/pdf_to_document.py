@@ -47,6 +47,8 @@ class PDFToDocument(Converter):
 
     def _read(self, source: ByteStream, name: str, reports: Reports) -> list[Document]:
         with closing(_opened(source.data, name)) as file:
+            if file.get_formtype():
+                file.init_forms()  # draws the values of fields that the file does not draw
             count = len(file)
             own_labels = [page_label(_decoded(file.get_page_label, number)) for number in range(count)]
             title, author = (_decoded(file.get_metadata_value, key) for key in ("Title", "Author"))
@@ -107,5 +109,10 @@ def _page(file: pypdfium2.PdfDocument, number: int) -> PageLines:
         page = file[number]
     except pypdfium2.PdfiumError:
         return PageLines([], 0)
+    if pdfium.FPDFPage_GetAnnotCount(page) > 0:
+        # What is filled into forms and typed over a page becomes part of it.
+        with closing(page):
+            pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY)
+        page = file[number]
     with closing(page):
         return read_lines(page)

@@ -88,8 +88,8 @@ class OpenAIEndpoint:
 
         async def forward(chunk: StreamingChunk) -> None:
             if streaming_callback is not None:
-                call.started = True
                 text = _whole_characters(chunk.content)
+                call.started = call.started or bool(text or chunk.tool_calls or chunk.reasoning)
                 try:
                     outcome = streaming_callback(chunk if text == chunk.content else replace(chunk, content=text))
                     if isawaitable(outcome):

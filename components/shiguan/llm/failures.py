@@ -47,15 +47,23 @@ def asked_to_wait(error: BaseException | None) -> float:
 
 def reason_of(error: Exception) -> str:
     """Name a failure that another model may not have; empty if the prompt is at fault."""
-    if isinstance(error, openai.APIStatusError):
-        if error.status_code == 429:
+    if status := _status(error):
+        if status == 429:
             return "rate_limit"
-        return "server_error" if error.status_code >= 500 or error.status_code in _RETRIED_STATUS else ""
+        return "server_error" if status >= 500 or status in _RETRIED_STATUS else ""
     if isinstance(error, openai.APIConnectionError):
         return "timeout" if isinstance(error, openai.APITimeoutError) else "unreachable"
     if type(error) is openai.APIError:
         return "server_error"  # told within a stream that began well
     return "" if isinstance(error, TypeError | NotImplementedError | BudgetError) else "unreadable"
+
+
+def _status(error: Exception) -> int:
+    """Return the HTTP status of a failure, also of one that a reply reports which began well; 0 if it has none."""
+    if isinstance(error, openai.APIStatusError):
+        return error.status_code
+    code = str(error.code) if type(error) is openai.APIError else ""
+    return int(code) if re.fullmatch("[45][0-9]{2}", code) else 0
 
 
 def endpoint_error(error: Exception, model: NamedModel, *, stage: str, attempts: int, streamed: bool) -> EndpointError:
@@ -76,15 +84,15 @@ def endpoint_error(error: Exception, model: NamedModel, *, stage: str, attempts:
 
 def _cause(error: Exception, model: NamedModel, *, streamed: bool) -> tuple[str, str]:
     """Return what the endpoint did and the next step, clauses without keys."""
-    if isinstance(error, openai.APIStatusError):
-        cause = f"answered {error.status_code} for model `{model.model_name}` ({_detail(error, model.key)})"
+    if streamed and not isinstance(error, openai.APIStatusError) and unwanted(error) is None:
+        return f"broke off in the middle of the answer ({type(error).__name__})", "Ask again"
+    if status := _status(error):
+        cause = f"answered {status} for model `{model.model_name}` ({_detail(error, model.key)})"
         if refusal_of(error) == "content":
             return cause, "Ask in other words, or another model"
-        return cause, _step_for_status(error.status_code, model)
+        return cause, _step_for_status(status, model)
     if (reply := unwanted(error)) is not None:
         return str(reply), f"Check {_address_of(model)} and what answers there"
-    if streamed:
-        return f"broke off in the middle of the answer ({type(error).__name__})", "Ask again"
     if isinstance(error, openai.APITimeoutError):
         more = f"the `timeout` of `{model.name}`" if model.timeout else "OPENAI_TIMEOUT"
         return (
@@ -103,11 +111,12 @@ def _cause(error: Exception, model: NamedModel, *, streamed: bool) -> tuple[str,
 
 def refusal_of(error: Exception) -> str:
     """Name what an endpoint refused: `access`, `payment`, `content`, `request`; empty for other failures."""
-    if not isinstance(error, openai.APIStatusError) or reason_of(error):
+    status = _status(error)
+    if not isinstance(error, openai.APIError) or not status or reason_of(error):
         return ""
-    if error.status_code in (401, 403):
+    if status in (401, 403):
         return "access"
-    if error.status_code == 402:
+    if status == 402:
         return "payment"
     return "content" if "content_filter" in f"{error.code} {error.body}" else "request"
 

@@ -20,8 +20,13 @@ _DEEPEST = 40
 _MOST_PIECES = 20
 _MARK = "\x1a"  # a control character, which JSON never has unescaped
 _CUT = "cut" + _MARK
-_THINKING = "think|thinking|reasoning|thought"
-THOUGHT = re.compile(rf"<({_THINKING})>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_THINKING = "think|thinking|reasoning|thought|seed:think"
+# How models write it whose prompts a server did not read: Mistral's, Gemma's, gpt-oss's.
+_RAW_THINKING = (
+    r"\[THINK\].*?(?:\[/THINK\]|\Z)|<unused94>.*?(?:<unused95>|\Z)"
+    r"|<\|channel\|>(?:analysis|commentary)\b.*?(?:(?=<\|(?:start|channel)\|>)|\Z)"
+)
+THOUGHT = re.compile(rf"<({_THINKING})>.*?(?:</\1>|\Z)|{_RAW_THINKING}", re.DOTALL | re.IGNORECASE)
 """A model's reasoning, even if the reply ends within it."""
 CLOSED_THOUGHT = re.compile(rf"<({_THINKING})>.*?</\1>", re.DOTALL | re.IGNORECASE)
 END_OF_THOUGHT = re.compile(rf"</(?:{_THINKING})>", re.IGNORECASE)
@@ -35,7 +40,7 @@ _SCORE = re.compile(r"^\s*([+-]?\d+(?:\.\d+)?)\s*(?:/\s*\d+(?:\.\d+)?|分|points
 
 def without_thoughts(reply: str) -> str:
     """Remove the model's reasoning from a reply."""
-    text = _HEADLESS.sub(" ", THOUGHT.sub(" ", reply)) if "<" in reply else reply
+    text = _HEADLESS.sub(" ", THOUGHT.sub(" ", reply)) if "<" in reply or "[" in reply else reply
     return reply if text == reply else text.strip()
 
 

@@ -1,5 +1,6 @@
 """Haystack's chat generator, with a faster way to read streamed replies."""
 
+import json
 from collections.abc import AsyncIterator
 from contextvars import ContextVar
 from typing import Any
@@ -8,11 +9,16 @@ from haystack import component
 from haystack.components.generators.chat import OpenAIChatGenerator
 from haystack.dataclasses import ChatMessage, StreamingCallbackT
 from haystack.tools import ToolsType
-from openai import AsyncOpenAI, AsyncStream
+from openai import APIError, AsyncOpenAI, AsyncStream
 from openai.resources.chat import AsyncCompletions
 
 from shiguan.haystack_compat import open_async_client
 
+# Names of other servers for the end of a reply and for one that was cut off.
+_REASONS = {
+    **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete"), "stop"),
+    **dict.fromkeys(("length", "max_tokens", "model_length"), "length"),
+}
 _opened: ContextVar[list["_Events"]] = ContextVar("shiguan_streams")
 """The streams of the current call, which are closed at its end."""
 
@@ -67,7 +73,9 @@ class _Completions(AsyncCompletions):
         reply = await super().create(**{**given, "messages": [], "extra_body": prompt})
         if type(reply) is not AsyncStream:  # whole, or a tracer has wrapped it and wants to see what is read
             return reply
-        events = _Events(AsyncStream[object](cast_to=object, response=reply.response, client=self._of))
+        stream = AsyncStream[object](cast_to=object, response=reply.response, client=self._of)
+        is_whole = reply.response.headers.get("content-type", "").partition(";")[0].strip() == "application/json"
+        events = _Events(stream, _whole(stream.response) if is_whole else stream)
         _opened.get().append(events)
         return events
 
@@ -80,19 +88,45 @@ def text_of_parts(content: Any) -> Any:
     return "".join(text for text in texts if isinstance(text, str))
 
 
+async def _whole(response: Any) -> AsyncIterator[object]:
+    """Read the one object that a server without streams answers a streamed call with."""
+    body = json.loads(await response.aread())
+    if error := body.get("error") if isinstance(body, dict) else None:
+        words = error.get("message") if isinstance(error, dict) else error
+        raise APIError(str(words), request=response.request, body=error)
+    yield body
+
+
 class _Events:
     """A stream as Haystack reads it."""
 
-    def __init__(self, stream: AsyncStream[object]) -> None:
-        self._stream, self.close = stream, stream.close
+    def __init__(self, stream: AsyncStream[object], events: AsyncIterator[object]) -> None:
+        self._events, self.close = events, stream.close
 
     async def __aiter__(self) -> AsyncIterator[Any]:
-        async for event in self._stream:
-            for choice in (event.get("choices") or ()) if isinstance(event, dict) else ():
-                delta = choice.get("delta") if isinstance(choice, dict) else None
-                if isinstance(delta, dict) and isinstance(delta.get("content"), list):
-                    delta["content"] = text_of_parts(delta["content"])
+        async for event in self._events:
+            if isinstance(event, dict):
+                choices = event.get("choices") or []
+                # Of several replies, which nobody asks a stream for, the first is read.
+                event["choices"] = (
+                    [_chosen(one) for one in choices if _is_first(one)] if isinstance(choices, list) else choices
+                )
             yield _readable(event)
+
+
+def _is_first(choice: Any) -> bool:
+    return not isinstance(choice, dict) or choice.get("index") in (0, "0", None)
+
+
+def _chosen(choice: Any) -> Any:
+    """Write a part of a reply, or a whole one, as OpenAI's API does, whose text is that of `delta` alone."""
+    if isinstance(choice, dict):
+        delta = choice["delta"] = choice.get("delta") or choice.get("message") or {}
+        if isinstance(delta, dict):
+            delta["content"] = text_of_parts(delta.get("content") or delta.get("refusal"))
+        reason = choice.get("finish_reason")
+        choice["finish_reason"] = _REASONS.get(reason.lower(), reason) if isinstance(reason, str) else reason
+    return choice
 
 
 class _Fields:

@@ -1,25 +1,32 @@
-"""Finds names in a sentence, and the forms in which a text of another script may have them."""
+"""Finds the names of a sentence, and the forms in which another text, of another script too, may have them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from shiguan.text.dictionary import dictionary_words
 from shiguan.text.languages import HAN, fold_han
 from shiguan.text.names import (
     LONG_SURNAMES,
     NEVER_GIVEN,
+    NO_NAMES,
     SURNAMES,
     TRANSLITERATED,
-    capitalised_words,
     reading,
     syllables,
 )
-from shiguan.text.terms import fold_accents, fold_text
+from shiguan.text.quantities import FULL_MONTHS
+from shiguan.text.terms import fold_accents, fold_text, terms
 
 _HAN_RUN = re.compile(f"[{HAN}]+")
+_CAPITAL = re.compile("[A-Z]")
+_DIGIT, _CAPITALISED = re.compile(r"\d"), re.compile(r"[^\W\d_][\w'’.-]*")
+_SENTENCE_START = re.compile(r"(?:^|[.!?:;]\s|[\n\"“(])\s*$")
 _IS_NAME = re.compile(r"(?:[A-Z][\w'’.-]*(?: (?:of|the|and|de|von) | |$))+")
+_IS_PLACE = re.compile(r"[A-Z][\w'’-]* (?:[\w-]+ ){0,3}(?:city|county|district|prefecture|province)\b")
 # All surnames but those that begin more words than names.
 CLEAR_SURNAMES = frozenset(SURNAMES) - frozenset("于安常任从方高时何全应解管会金马水江白石毛黄路车花包和向成连明门国平")
+_PLACE_ENDS, _NO_PLACE = "州县郡阳原陵京津", NEVER_GIVEN.union("诸列远近首本邻别属他各府州县郡")
+_STATES = "英倭齐楚燕赵韩魏秦晋吴越蜀鲁宋卫郑陈蔡曹梁"
 _VERBS = frozenset("于任从全应会成连和向")
 _TITLES = frozenset("陛下 殿下 阁下 上帝 皇上 大人".split())
 _SHORTEST_FOREIGN, _MOST_GIVEN = 3, 2
@@ -32,6 +39,35 @@ Span = tuple[int, int]
 def names_of(sentence: str) -> tuple[str, ...]:
     """Return the names of a sentence: runs of capitalised words, and what looks like a name in Han characters."""
     return tuple(dict.fromkeys([*_latin_names(sentence), *(sentence[slice(*span)] for span in han_names(sentence))]))
+
+
+def foreign_names(text: str, known: Collection[str]) -> list[str]:
+    """Return the names of a text, Latin ones word by word, that another one, whose terms are given, does not have."""
+    found = [word for word in capitalised_words(text) if not all(term in known for term in terms(word))]
+    for span in han_names(text):
+        forms = forms_of_name(fold_text(text[slice(*span)]))
+        if not any(all(form[at : at + 2] in known for at in range(max(1, len(form) - 1))) for form in forms):
+            found.append(text[slice(*span)])
+    return list(dict.fromkeys(found))
+
+
+def capitalised_words(text: str) -> list[str]:
+    """Return the capitalised words of a text that look like parts of names."""
+    names = []
+    for match in _CAPITALISED.finditer(text):
+        word = match[0].rstrip(".'’-")
+        if not word[0].isupper() or word in NO_NAMES or not terms(word):
+            continue
+        # In `16 Dec 755` and `Dec 16, 755` this is a month, which is compared as a number, and not a name.
+        if word in FULL_MONTHS and _DIGIT.search(text, max(0, match.start() - 3), match.end() + 3):
+            continue
+        opens = bool(_SENTENCE_START.search(text[max(0, match.start() - 4) : match.start()]))
+        following = _CAPITALISED.search(text, match.end())
+        # The first word of a sentence is a name if another capitalised word follows at once.
+        joined = following is not None and following.start() == match.end() + 1 and following[0][0].isupper()
+        if not opens or joined or word.isupper():
+            names.append(word)
+    return names
 
 
 def _latin_names(sentence: str) -> list[str]:
@@ -49,10 +85,10 @@ def _latin_names(sentence: str) -> list[str]:
 
 def han_names(text: str) -> tuple[Span, ...]:
     """
-    Find the names in Han characters: those of the dictionary, persons, rulers, and transliterations.
+    Find the names in Han characters: those of the dictionary, persons, rulers, places, and transliterations.
 
     A person is a surname and one or two characters that are neither words of the dictionary nor such as only verbs and
-    particles are (郭子仪, 张巡, 哥舒翰); a ruler is 宗 or 祖 behind one character.
+    particles are (郭子仪, 张巡, 哥舒翰); a ruler is 宗 or 祖 behind one character, a place 州, 县, 阳 or the like.
     """
     found: list[Span] = []
     for run in _HAN_RUN.finditer(text):
@@ -60,13 +96,18 @@ def han_names(text: str) -> tuple[Span, ...]:
         for parts, meanings in dictionary_words(run[0], translated=False):
             if len(parts) > 1:
                 found += _in_singles(text, singles, at)
-                capital = all(meaning[:1].isupper() for meaning in meanings)
-                if capital and any(map(_IS_NAME.fullmatch, meanings)) and "".join(parts) not in _TITLES:
+                if _is_name("".join(parts), meanings):
                     found.append((at, at + len(parts)))
                 singles = at + len(parts)
             at += len(parts)
         found += _in_singles(text, singles, at)
     return tuple(found)
+
+
+def _is_name(word: str, meanings: list[str]) -> bool:
+    """Return whether a word of the dictionary is a name, and all it means: Rome, capital of Italy."""
+    named = any((_IS_NAME.fullmatch(one) or _IS_PLACE.match(one)) and one not in NO_NAMES for one in meanings)
+    return named and word not in _TITLES | LONG_SURNAMES and all(map(_CAPITAL.search, meanings))
 
 
 def _in_singles(text: str, start: int, end: int) -> Iterator[Span]:
@@ -93,7 +134,10 @@ def _name_size(letters: str, at: int) -> int:
         given += 1
     # Some surnames are words more often, and then take two characters.
     sure = surname > 1 or letters[at] in CLEAR_SURNAMES
-    return surname + given if surname and given and (sure or given == _MOST_GIVEN) else 0
+    if surname and given and (sure or given == _MOST_GIVEN):
+        return surname + given
+    is_place = letters[at + 1] in _PLACE_ENDS and letters[at] not in _NO_PLACE
+    return 2 if is_place or (letters[at + 1] == "国" and letters[at] in _STATES) else 0
 
 
 def surname_size(name: str) -> int:

@@ -1,4 +1,4 @@
-"""Finds the names of a text that another text lacks, and how names sound, so that pinyin matches characters."""
+"""What names are made of, and how they sound, so that pinyin matches characters."""
 
 import json
 import re
@@ -10,105 +10,16 @@ from unicodedata import normalize
 
 from shiguan.resources import read_table
 from shiguan.text.languages import HAN
-from shiguan.text.quantities import FULL_MONTHS
-from shiguan.text.terms import packaged_table, terms
+from shiguan.text.terms import packaged_table
 
-_DIGIT = re.compile(r"\d")
-_CAPITALISED = re.compile(r"[^\W\d_][\w'’.-]*")
-_SENTENCE_START = re.compile(r"(?:^|[.!?:;]\s|[\n\"“(])\s*$")
 _CLUES = read_table(Path(__file__).with_name("names.yaml"))
-_NO_NAMES = frozenset(_CLUES["no_names"].split())
+NO_NAMES = frozenset(_CLUES["no_names"].split())
 SURNAMES = "".join(_CLUES["surnames"].split())
 LONG_SURNAMES = frozenset(_CLUES["long_surnames"].split())
 NEVER_GIVEN = frozenset([*"".join(_CLUES["never_given"].split()), ""])
 """Characters that no given name has, and the end of a text."""
 TRANSLITERATED = frozenset("".join(_CLUES["transliterated"].split()))
 _SYLLABLES = frozenset(_CLUES["syllables"].split())
-_FOLD = str.maketrans(
-    "趙錢孫吳鄭馮陳衛蔣韓楊許呂張嚴華謝鄒竇雲蘇魯韋馬鳳袁費賀湯羅畢樂於傅齊顧黃蕭龐紀項賈顏鍾駱盧應鄧單陸榮龔儲車寧欒厲劉龍葉黨翟譚貢喬聞",
-    "赵钱孙吴郑冯陈卫蒋韩杨许吕张严华谢邹窦云苏鲁韦马凤袁费贺汤罗毕乐于傅齐顾黄萧庞纪项贾颜钟骆卢应邓单陆荣龚储车宁栾厉刘龙叶党翟谭贡乔闻",
-)
-_HAN_RUN = re.compile(f"[{HAN}·•]+")
-_PLACE_END = "州县郡省市国国镇道关城山河江湖岛洲都府"
-
-
-def foreign_names(text: str, known: set[str]) -> list[str]:
-    """
-    Find what looks like a name in a text and does not occur in another one, whose terms are given.
-
-    English: capitalised words inside a sentence, and other capitalised words that are not common ones. Chinese: runs of
-    characters that the other text does not have and that look like a person (a surname and one or two characters), a
-    place, or a foreign name. Rules only; a name that is also a common word is missed.
-    """
-    found = [name for name in capitalised_words(text) if not known.issuperset(terms(name))]
-    found.extend(_han_names(text, known))
-    return list(dict.fromkeys(found))
-
-
-def capitalised_words(text: str) -> list[str]:
-    """Return the capitalised words of a text that look like parts of names."""
-    names = []
-    for match in _CAPITALISED.finditer(text):
-        word = match[0].rstrip(".'’-")
-        if not word[0].isupper() or word in _NO_NAMES or not terms(word):
-            continue
-        # In `16 Dec 755` and `Dec 16, 755` this is a month, which is compared as a number, and not a name.
-        if word in FULL_MONTHS and _DIGIT.search(text, max(0, match.start() - 3), match.end() + 3):
-            continue
-        opens = bool(_SENTENCE_START.search(text[max(0, match.start() - 4) : match.start()]))
-        following = _CAPITALISED.search(text, match.end())
-        # The first word of a sentence is a name if another capitalised word follows at once.
-        joined = following is not None and following.start() == match.end() + 1 and following[0][0].isupper()
-        if not opens or joined or word.isupper():
-            names.append(word)
-    return names
-
-
-def _han_names(text: str, known: set[str]) -> list[str]:
-    names = []
-    for run in _HAN_RUN.finditer(text):
-        plain = run[0]
-        at = 0
-        while at < len(plain):
-            end = at
-            # A pair of neighbours that the other text does not have belongs to something new.
-            while end + 1 < len(plain) and not known.issuperset(terms(plain[end : end + 2])[-1:]):
-                end += 1
-            if end > at and (name := _name_in(plain[at : end + 1], known)):
-                names.append(name)
-            at = max(end, at + 1)
-    return names
-
-
-def _name_in(piece: str, known: set[str]) -> str:
-    new = [at for at, character in enumerate(piece) if not known.intersection(terms(character))]
-    if not new:
-        return ""
-    folded = piece.translate(_FOLD)
-    core, fold = piece[new[0] : new[-1] + 1], folded[new[0] : new[-1] + 1]
-    if sum(character in TRANSLITERATED for character in fold) >= max(3, 0.75 * len(fold)):
-        return core
-    before, after = folded[: new[0]][-1:], folded[new[-1] + 1 :][:1]
-    if len(core) in (2, 3) and fold[0] in SURNAMES:
-        return core
-    if len(core) <= 2 and before and before in SURNAMES and before not in "于安常任从方高时何全应解管会":
-        return before + core
-    if len(core) in (2, 3) and fold[-1] in _PLACE_END:
-        return core
-    return core + after if len(core) <= 2 and after and after in "州县郡省市镇" else ""
-
-
-def looks_like_name(run: str) -> bool:
-    """Return whether a run of Han characters looks like a name by itself: of a person, a place or something foreign."""
-    folded = run.translate(_FOLD)
-    if "·" in run or "•" in run:
-        return True
-    if len(folded) >= 2 and sum(character in TRANSLITERATED for character in folded) >= max(2, 0.75 * len(folded)):
-        return True
-    place = len(folded) >= 2 and folded[-1] in f"{_PLACE_END}阳京原津陵"
-    return place or (2 <= len(folded) <= 4 and folded[0] in SURNAMES)
-
-
 _RUN = re.compile(f"[{HAN}]{{2,}}")
 # Names are capitalised, in one word or several: An Lushan, Guo Zi-yi, Chang'an, Li Shimin's, T'ai-tsung.
 _NAME = re.compile(r"[A-Z](?:[a-zü]+|(?=['-]))(?:['-]?[A-Za-zü]+)*")

@@ -56,7 +56,8 @@ FULL_MONTHS = {
 _PERCENT = re.compile(r"per\s?cent|percentage", re.IGNORECASE)
 # 2018–19: the second year of a span is written with its last two digits.
 _YEAR_BEFORE = re.compile(r"(?<!\d)([12]\d)\d\d\s?[-–—/]$", re.ASCII)
-_MONTH = re.compile(rf"\b({_any_of(_MONTHS)})\b\.?", re.IGNORECASE)
+# The stop behind a month is part of it only where that is short: Nov., not November.
+_MONTH = re.compile(rf"\b({_any_of(_MONTHS)})\b(?:(?<=\b\w{{3}})(?<!may)\.|(?<=\bsept)\.)?", re.IGNORECASE)
 _YEAR_BEHIND = re.compile(r" (?:\d{1,2}, ?)?[12]\d{3}\b(?![,.]\d)")
 _COMPARABLE = ({"number", "year"}, {"number", "day"}, {"ordinal", "day"})
 

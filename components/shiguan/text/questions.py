@@ -6,7 +6,7 @@ from pathlib import Path
 
 from shiguan.resources import read_patterns
 from shiguan.text.languages import detect_language
-from shiguan.text.names import foreign_names
+from shiguan.text.name_forms import foreign_names
 from shiguan.text.terms import terms
 
 _REPLIES = read_patterns(Path(__file__).with_name("rewritten_questions.yaml"))

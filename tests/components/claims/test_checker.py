@@ -314,6 +314,11 @@ def test_a_gap_that_a_passage_has_is_a_quotation():
     assert not ClaimChecker({1: "He asked. The sources do not say so. He left."}).says_nothing(parts)
 
 
+def test_a_gap_that_a_passage_admits_in_other_words_is_a_statement_about_it():
+    checker = ClaimChecker({1: "这种鹦鹉来自群岛，可能属于单属种的鹦鹉的分类仍然不明。"})
+    assert [c.support.verdict for c in checker.check(checker.split("属于单属种的鹦鹉的分类仍然不明。"))] == ["partial"]
+
+
 def test_a_claim_is_no_better_than_the_passage_that_it_cites():
     (claim,) = split_claims("He had 150,000 men and horse traders financed the rising [5].").claims
     checker = ClaimChecker(PASSAGES)

@@ -22,6 +22,25 @@ def test_shares_grow_with_what_may_be_read():
     assert 0 < reading.sentence < reading.window < reading.passages == 1.0
 
 
+@pytest.mark.parametrize(
+    ("claim", "how"),
+    [
+        ("the southern town fell on 24 November", "word for word"),
+        ("此城陷於天寶十四載十一月", "word for word"),  # in the other script
+        ("On 24 November the southern town fell", "in nearly the same words"),
+        ("The town, after ten months of siege, had food", "in nearly the same words"),
+        ("The town was captured by Yin Ziqi", "in nearly the same words"),
+    ],
+)
+def test_only_what_has_every_word_in_place_is_called_word_for_word(claim, how):
+    passages = [
+        "The southern town fell on 24 November. 此城陷于天宝十四载十一月。",
+        "The town, after ten months of siege (the longest of the war), had food. Yin Ziqi captured the town.",
+    ]
+    (support,) = judge([Evidence(passages).read(claim)], [None])
+    assert support.reason == f"a passage says so {how}"
+
+
 @pytest.mark.parametrize("passages", [[], [""], ["   "]])
 def test_without_passages_nothing_is_supported(passages):
     (support,) = judge([Evidence(passages).read("An Lushan rose.")], [None])
@@ -52,6 +71,18 @@ def test_a_name_that_the_whole_answer_is_about_helps_a_short_claim():
 def test_similarity_counts_where_there_is_one():
     reading = Evidence(["An Lushan rose."]).read("The general rose.")
     assert judge([reading], [0.9])[0].score > judge([reading], [None])[0].score > judge([reading], [0.0])[0].score
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ("颜杲卿和袁履谦用计杀掉了李钦凑。", "partial"),  # 设计擒杀
+        ("颜杲卿和袁履谦写信安慰李钦凑。", "unsupported"),
+    ],
+)
+def test_other_words_with_the_same_characters_speak_of_the_same_matter(claim, verdict):
+    passage = "常山太守颜杲卿与长史袁履谦设计擒杀守井陉口的李钦凑，河北十七郡一时反正。"
+    assert judge([Evidence([passage]).read(claim)], [None])[0].verdict == verdict
 
 
 def test_common_words_weigh_less_than_rare_ones():

@@ -15,6 +15,7 @@ BOX = "<w:txbxContent>" + paragraph("The toll is nine coins.") + "</w:txbxConten
 MODERN_BOX = f"<w:drawing><wps:wsp><wps:txbx>{BOX}</wps:txbx></wps:wsp></w:drawing>"
 OLD_BOX = f"<w:pict><v:shape><v:textbox>{BOX}</v:textbox></v:shape></w:pict>"
 FIELD = '<w:r><w:fldChar w:fldCharType="{}"/></w:r>'
+INSTRUCTION = '<w:r><w:instrText xml:space="preserve">{}</w:instrText></w:r>'
 MOVED = '<w:moveFrom w:id="1">{}</w:moveFrom>'
 EQUATION = (
     "<m:oMath><m:r><m:t>A=</m:t></m:r><m:sSup><m:e><m:r><m:t>πr</m:t></m:r></m:e>"
@@ -50,6 +51,28 @@ CONSTRUCTS = {
             "the result", FIELD.format("end"), " stands.",
         ),
         "the result stands.",
+    ),
+    "field within an instruction": (
+        paragraph(
+            FIELD.format("begin"), INSTRUCTION.format(" IF "), FIELD.format("begin"), INSTRUCTION.format(" SEX "),
+            FIELD.format("separate"), "male", FIELD.format("end"), INSTRUCTION.format('="male" "Sir" "Madam"'),
+            FIELD.format("separate"), "Sir", FIELD.format("end"), " came.",
+        ),
+        "Sir came.",
+    ),
+    "instruction without an end": (paragraph(FIELD.format("begin"), "Lost.") + paragraph("Kept."), "Kept."),
+    "reading above a character": (
+        paragraph(
+            "他在", FIELD.format("begin"), INSTRUCTION.format(' EQ \\* jc2 \\* "Font:宋体" \\* hps10 \\o\\ad(\\s\\up 9(qiū),'),
+            INSTRUCTION.format("龟)"), FIELD.format("end"), "兹。",
+        ),
+        "他在龟兹。",
+    ),
+    "fraction of a field": (
+        paragraph("约", FIELD.format("begin"), INSTRUCTION.format(" eq \\f(1,3)"), FIELD.format("end"), "的马。"), "约1/3的马。",
+    ),
+    "letters of the font Symbol": (
+        paragraph("The angle ", '<w:r><w:sym w:font="Symbol" w:char="F061"/></w:r>', " is small."), "The angle α is small.",
     ),
     "hyperlink": (paragraph("See ", f'<w:hyperlink r:id="rId9">{run("the ledger")}</w:hyperlink>', "."), "See the ledger."),
     "two directions": (paragraph("One ", f'<w:dir w:val="rtl">{run("אחת")}</w:dir>', "."), "One אחת."),
@@ -203,6 +226,12 @@ def test_a_table_of_contents_is_a_list():
     assert [document.meta["kind"] for document in documents] == ["list", "text"]
 
 
+def test_the_mark_that_a_writer_gives_a_note_is_no_text():
+    mark = '<w:r><w:footnoteReference w:customMarkFollows="1" w:id="2"/><w:t>*</w:t></w:r>'
+    result = convert(DocxBuilder(paragraph("碎叶城", mark, "十二门"), footnotes={2: paragraph("筑城在调露元年。")}))
+    assert result["documents"][0].content == "碎叶城[脚注：筑城在调露元年。]十二门"
+
+
 def test_notes_have_their_places_and_one_that_is_missing_is_told():
     body = paragraph(
         "碎叶城", '<w:r><w:footnoteReference w:id="2"/></w:r>', "十二门", '<w:r><w:footnoteReference w:id="9"/></w:r>'
@@ -222,7 +251,9 @@ def test_what_is_left_out_is_told_with_its_kind_and_number():
         '<w:r><w:sym w:char="F0E0"/></w:r>',
         "<w:del><w:r><w:delText>gone</w:delText></w:r></w:del>",
     )
-    result = convert(DocxBuilder(body, parts={"word/header1.xml": header, "word/afchunk.mht": "<p>12345</p>"}))
+    link = '<Relationships><Relationship Type="x/relationships/aFChunk" Target="/word/a.mht"/></Relationships>'
+    parts = {"word/header1.xml": header, "word/a.mht": "<p>12345</p>", "word/_rels/document.xml.rels": link}
+    result = convert(DocxBuilder(body, parts=parts))
     assert result["warnings"] == [
         "a.docx: skipped (not body text): hidden text (6 characters), symbols of fonts (1 characters), deleted text (4 characters), "
         "headers and footers (16 characters), inserted files (12 characters)."

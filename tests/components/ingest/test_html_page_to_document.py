@@ -1,3 +1,5 @@
+import time
+
 import pytest
 from haystack.dataclasses import ByteStream
 
@@ -38,6 +40,9 @@ def test_the_words_below_more_levels_than_a_parser_reads_are_kept_and_told_of():
     [
         ("He said <q>go</q> and <q>“stay”</q>.", "He said “go” and “stay”."),
         ("<label>Name</label><button>Send</button><select><option>One</option></select>", "Name"),
+        ("The area <mjx-container><svg><g/></svg></mjx-container> in feet.", "The area in feet."),
+        ('It fell.<div class="docnav"><a href="/a">Prev</a> | <a href="/b">Next</a></div>', "It fell."),
+        ('<div class="navigation">Steer by <a href="/a">stars</a>.</div>', "Steer by stars."),
         ('It fell<span class="mw-editsection">[<a href="/e">edit</a>]</span>.', "It fell."),
     ],
 )
@@ -49,3 +54,31 @@ def test_a_page_is_read_as_it_is_shown(body, text):
 def test_a_page_without_text_is_named(page):
     (entry,) = read(page)["skipped"]
     assert (entry["source"], entry["cause"]) == ("a.html", "no text was found in it")
+
+
+TABLES = {
+    "<tr><td rowspan=2>Kucha</td><td>747</td></tr><tr><td>748</td></tr><tr><td>Merv</td><td>9</td></tr>": (
+        "Kucha | 747\nKucha | 748\nMerv | 9"
+    ),
+    "<tr><td>a</td><td rowspan=3>b</td><td>c</td></tr><tr><td>d</td><td>e</td></tr><tr><td>f</td></tr>": (
+        "a | b | c\nd | b | e\nf | b"
+    ),
+    "<tr><th rowspan=2>A</th><th colspan=2>B</th></tr><tr><th>C</th><th>D</th></tr>": "A | B\nA | C | D",
+    "<tr><td rowspan=99999999999>a</td><td colspan=x>b</td></tr><tr><td>c</td></tr>": "a | b\na | c",
+}
+
+
+@pytest.mark.parametrize("rows", TABLES)
+def test_a_cell_of_several_rows_is_in_each_of_them(rows):
+    [document] = read(f"<html><body><table>{rows}</table></body></html>")["documents"]
+    assert (document.content, document.meta["kind"]) == (TABLES[rows], "table")
+
+
+def test_time_grows_with_the_number_of_cells_of_several_rows():
+    seconds = []
+    for count in (300, 1_200):
+        row = f"<tr><td rowspan={count}>{'x' * 90}</td><td>y</td></tr>"
+        started = time.process_time()
+        read(f"<table>{row * count}</table>")
+        seconds.append(time.process_time() - started)
+    assert seconds[1] < 8 * seconds[0]

@@ -111,6 +111,8 @@ def test_notes_stand_at_their_first_marks_and_front_matter_names_the_work():
         ("---\n" + "title: " + "[" * 5000 + "\n---\nText.", "", "Text."),
         ("---\nBetween\nrules.\n\n---\nText.", "", "Between\nrules.\nText."),
         ("---\nNever closed.", "", "Never closed."),
+        ("% A\n% B; C\n\nText.", "A", "Text."),
+        ("% A\nText.", "", "% A\nText."),
     ],
 )
 def test_front_matter_is_no_text_and_harmless(written, title, text):
@@ -141,6 +143,21 @@ def test_front_matter_is_no_text_and_harmless(written, title, text):
         ("> [!NOTE] Mind\n> the gap", ["Mind\nthe gap"]),
         ("::: {.warning}\nInside.\n:::", ["Inside."]),
         ("Fanzhen\n: A command.", ["Fanzhen\nA command."]),
+        ("这是==重点==。**“其事”**不详，**城陷。**后来。", ["这是重点。“其事”不详，城陷。后来。"]),
+        ("Tag 2**3 and **b** here", ["Tag 2**3 and b here"]),
+        ("Seen. ^id-1\n\n%%\nhidden\n%%\n\nToo.", ["Seen.", "Too."]),
+        ("A [marked]{.mark} word, [a]{b} [x][r]{.c}.\n\n[r]: b.md", ["A marked word, [a]{b} x."]),
+        ("| 白日登山\n| 黄昏饮马", ["白日登山\n黄昏饮马"]),
+        ("| 白日登山 |\n\n|a|", ["| 白日登山 |", "|a|"]),
+        ("+---+---+\n| a | b |\n+===+===+", ["| a | b |"]),
+        (
+            '!!! note "Mind"\n    the gap\n\n=== "C"\n\nText.\n\n??? tip\n\nMore.',
+            ["Mind\nthe gap", "C", "Text.", "More."],
+        ),
+        (
+            "::: tip 提示\n内容\n:::\n\n[TOC]\n\n{% include a.md %}{{< fig src='a' >}}See {{ x }}.",
+            ["提示\n内容", "See {{ x }}."],
+        ),
     ],
 )
 def test_what_a_reader_does_not_see_is_left_out(written, seen):
@@ -164,6 +181,12 @@ PIECES = [
     "![",
     "> ",
     "- ",
+    "%%\n",
+    " ^abc",
+    "[x]{.a ",
+    "**“",
+    "!!! a ",
+    "| a\n",
 ]
 
 

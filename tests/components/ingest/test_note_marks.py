@@ -73,6 +73,17 @@ def test_a_number_raised_by_a_class_or_style_is_a_raised_number(mark):
     assert text(page('<p>In 755<span class="year">1</span>.</p>')) == "In 7551."
 
 
+def test_a_number_raised_by_a_style_sheet_is_a_raised_number():
+    css = (
+        "p{margin:0} @media screen { a, .Override-3 , i.x { font-size: 58%; vertical-align : super } .year{color:red} }"
+    )
+    body = '<p>In 755<span class="override-3">1</span> with <span class="year">7</span>.</p>'
+    assert text(page(f"<style>{css}</style>{body}")) == "In 755 with 7."
+    book = EpubBuilder(chapters={"a.xhtml": chapter(body)}, files={"OEBPS/a.css": css}).build()
+    result = EPUBToDocument().run([ByteStream(book, meta={"file_name": "a.epub"})])
+    assert text(result) == "In 755 with 7."
+
+
 @pytest.mark.parametrize("small", ["<small>2</small>", '<font size="1">2</font>'])
 def test_a_small_number_never_joins_the_number_before_it(small):
     assert text(page(f"<p>It cost 48{small} coins, a<small>2</small>.</p>")) == "It cost 48 2 coins, a2."
@@ -148,7 +159,12 @@ STATED = {
     '<span class="noteref" aria-label="At Fanyang.">①</span>': "[Note: At Fanyang.]",
     '<img class="footnote" title="At Fanyang." src="n.png"/>': "[Note: At Fanyang.]",
     '<a href="#" title="At Fanyang.">[1]</a>': "[Note: At Fanyang.]",
+    '<a class="duokan-footnote" href="#"><img alt="At Fanyang." src="n.png"/></a>': "[Note: At Fanyang.]",
+    '<img class="note" title="At Fanyang." alt="note" src="n.png"/>': "[Note: At Fanyang.]",
+    '<a data-bs-toggle="popover" data-bs-content="At Fanyang.">[1]</a>': "[Note: At Fanyang.]",
+    '<a class="plate" href="#"><img alt="Fanyang in 755" src="n.png"/></a>': "[Image: Fanyang in 755]",
     '<span class="footnote">At Fanyang.</span>': "[Note: At Fanyang.]",
+    '<span class="sidenote">At Fanyang.</span>': "[Note: At Fanyang.]",
     '<small epub:type="footnote">At <i>Fanyang</i>.</small>': "[Note: At Fanyang.]",
     # A title of other things is no note.
     '<a href="http://x.org" title="Go to the site">1</a>': "1",

@@ -97,7 +97,9 @@ def test_a_file_above_the_limit_is_not_even_read(tmp_path, monkeypatch):
         ("Prefekt został zabity na drodze nad rzeką; źdźbło żółte. " * 4, "cp1250", "Windows-1250"),
         ("Vali nehir kıyısındaki yolda öldürüldü; yaz çok kurak geçti. " * 4, "cp1254", "Windows-1254"),
         ("Генерал восстал в Фаньяне, и никто не знал, что будет дальше. " * 4, "cp1251", "Windows-1251"),
-        ("吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。" * 3, "shift_jis", "shift_jis_2004"),
+        ("吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。" * 3, "shift_jis", "cp932"),
+        ("髙橋さんと﨑山さんは㈱ナカニシの①番である。名前はまだ無い。" * 3, "cp932", "cp932"),
+        ("吾輩は猫である。名前はまだ無い。" * 3, "iso2022_jp", "iso2022-jp-ext"),
     ],
 )  # fmt: skip
 def test_text_in_another_encoding_is_recoded_with_a_warning(tmp_path, text, encoding, named):
@@ -118,9 +120,14 @@ def test_utf8_passes_byte_by_byte_and_without_its_mark(tmp_path):
 
 
 def test_a_page_that_states_its_encoding_is_believed(tmp_path):
-    page = '<html><head><meta charset="gb2312"></head><body>史官</body></html>'
-    (tmp_path / "a.html").write_bytes(page.encode("gb2312"))
-    assert inspect(tmp_path / "a.html")["sources"][0].data.decode() == page
+    for charset, encoding, words in (
+        ("gb2312", "gb2312", "史官"),
+        ("Shift_JIS", "cp932", "髙橋①"),
+        ("euc-kr", "cp949", "똠방"),
+    ):
+        page = f'<html><head><meta charset="{charset}"></head><body>{words}</body></html>'
+        (tmp_path / "a.html").write_bytes(page.encode(encoding))
+        assert inspect(tmp_path / "a.html")["sources"][0].data.decode() == page
 
 
 def test_sources_carry_type_path_and_key(tmp_path, monkeypatch):
@@ -166,6 +173,16 @@ def test_a_damaged_place_costs_one_character_and_is_named_with_its_line(encoding
 def test_a_text_that_was_cut_off_within_a_character_is_read():
     [source] = SourceInspector().run([ByteStream(NOVEL.encode()[:-3], meta={"file_name": "a.txt"})])["sources"]
     assert source.data.decode() == NOVEL[:-3] + "\ufffd"
+
+
+@pytest.mark.parametrize(("data", "right"), [
+    (NOVEL.encode("utf-16-le")[:-1], NOVEL[:-1] + "\ufffd"),
+    (CHINESE.encode("gbk") + b"\x1a", CHINESE),
+    (NOVEL.encode() + b"\0" * 512, NOVEL),
+])  # fmt: skip
+def test_a_text_that_a_disk_or_an_old_system_ended_is_read(data, right):
+    [source] = SourceInspector().run([ByteStream(data, meta={"file_name": "a.txt"})])["sources"]
+    assert source.data.decode() == right
 
 
 def test_one_zero_byte_costs_nothing_else():

@@ -234,6 +234,68 @@ async def test_a_stream_that_a_tracer_has_wrapped_is_read_through_the_tracer(str
     assert (reply.text, len(seen)) == ("Li Su took it.", 5)
 
 
+OTHER_WORDS = {
+    "ends_with_eos": [ROLE, *TEXT, event(finish="eos"), DONE],
+    "a_message_in_place_of_a_delta": [
+        event(
+            choices=[
+                {"index": 0, "message": {"role": "assistant", "content": "Li Su took it."}, "finish_reason": "stop"}
+            ]
+        )
+    ],
+    "events_of_other_kinds": [b'event: ping\ndata: {"type": "ping"}\n\n', ROLE, *TEXT, END, event(choices=None), DONE],
+    "a_second_reply": [ROLE, *TEXT, event(choices=[{"index": 1, "delta": {"content": "No."}}]), END, DONE],
+    "a_refusal": [ROLE, event({"content": None, "refusal": "Li Su took it."}), END, DONE],
+    "no_delta_at_the_end": [ROLE, *TEXT, event(choices=[{"index": "0", "delta": None, "finish_reason": "STOP"}])],
+}
+
+
+@pytest.mark.parametrize("name", OTHER_WORDS)
+async def test_a_stream_of_another_server_is_read(streamer, name):
+    streamer.streams = [OTHER_WORDS[name]]
+    reply, chunks = await read(StreamingChatGenerator, streamer.url)
+    assert (reply.text, reply.meta["finish_reason"]) == ("Li Su took it.", "stop")
+    assert "".join(chunk.content for chunk in chunks) == "Li Su took it."
+
+
+async def test_an_end_at_the_limit_is_told_in_one_word(streamer):
+    streamer.streams = [[ROLE, *TEXT, event(finish="MAX_TOKENS"), DONE]]
+    reply, _ = await read(StreamingChatGenerator, streamer.url)
+    assert reply.meta["finish_reason"] == "length"
+
+
+@pytest.mark.parametrize("kind", ["application/json", "application/json; charset=utf-8"])
+async def test_a_whole_reply_to_a_call_of_a_stream_is_read(streamer, kind):
+    choice = {"index": 0, "message": {"role": "assistant", "content": "Li Su took it."}, "finish_reason": "stop"}
+    body = {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice], "usage": USAGE}
+    streamer.kind, streamer.streams = kind, [[json.dumps(body).encode()]]
+    reply, chunks = await read(StreamingChatGenerator, streamer.url)
+    assert (reply.text, reply.meta["finish_reason"]) == ("Li Su took it.", "stop")
+    assert [chunk.content for chunk in chunks] == ["Li Su took it."]
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        ({"message": "Insufficient credits", "code": 402}, "answered 402 for model"),
+        ("model not loaded", "reported an error"),
+    ],
+)
+def test_an_error_in_a_reply_that_began_well_is_told(streamer, error, told):
+    streamer.kind, streamer.streams = "application/json", [[json.dumps({"error": error}).encode()]]
+    heard = []
+    result = ConfiguredChatGenerator(max_retries=0).run(messages=PROMPT, streaming_callback=heard.append)
+    assert (result["replies"], heard) == ([], [])
+    assert told in result["warnings"][0]
+
+
+def test_a_stream_that_ends_before_its_first_word_is_asked_for_again(streamer):
+    streamer.streams = [[ROLE, refusal()], WHOLE]
+    heard = []
+    result = ConfiguredChatGenerator().run(messages=PROMPT, streaming_callback=heard.append)
+    assert result["replies"][0].text == "".join(chunk.content for chunk in heard) == "Li Su took it."
+
+
 def refusal(message="The model is overloaded."):
     return f"data: {json.dumps({'error': {'message': message, 'type': 'server_error'}})}\n\n".encode()
 

@@ -87,3 +87,10 @@ def test_any_text_gives_spans_in_order(text):
     spans = [(quantity.start, quantity.end) for quantity in quantities(text)]
     assert all(0 <= start < end <= len(text) for start, end in spans)
     assert all(before[1] <= after[0] for before, after in itertools.pairwise(spans))
+
+
+@pytest.mark.parametrize(
+    ("text", "month"), [("on 24 November. He", "November"), ("16 Dec. 755", "Dec."), ("May. 3", "May")]
+)
+def test_only_a_short_month_takes_the_stop_behind_it(text, month):
+    assert next(text[q.start : q.end] for q in quantities(text) if q.kind == "month") == month

@@ -1,13 +1,16 @@
 """The state inside an element, and a block under construction: pieces of text and notes become content with offsets."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from shiguan.ingest.epub.notes import Note
-from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element
+from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element, element_text
 from shiguan.text.languages import detect_language, same_script
 from shiguan.text.places import Mark, Run, runs_of
 
+# So many cells of a table are repeated in the rows that they reach into, if they have no longer text.
+_MOST_SPANS, _LONGEST_SPAN, _SPANS = 8, 100, ("rowspan", "colspan")
 # Enough characters to detect a script.
 _SAMPLE = 400
 
@@ -44,7 +47,7 @@ class Frame:
     kind: str = "text"
     language: str = ""
     depth: int = 0
-    table: bool = False
+    table: "TableRows | None" = None
     heading: bool = False
     no_headings: bool = False
     preformatted: bool = False
@@ -63,6 +66,33 @@ class Frame:
     def shown(self) -> bool:
         """Whether its text goes into blocks."""
         return not (self.left_out or self.muted or self.uncounted)
+
+
+@dataclass
+class TableRows:
+    """The cells of a table that reach over several rows, each of which has their text."""
+
+    # Where the next cell of the row begins; of each cell that reaches further down its column, rows and text.
+    column: int = 0
+    spans: dict[int, tuple[int, str]] = field(default_factory=dict)
+
+    def before(self, cell: Element | None) -> Iterator[str]:
+        """Yield the texts of the cells above that come before a cell, or before the end of the row."""
+        for column in sorted(self.spans):
+            if column >= self.column and (cell is None or column == self.column):
+                rows, text = self.spans.pop(column)
+                if rows > 1:
+                    self.spans[column] = rows - 1, text
+                self.column = column + 1
+                yield text
+        if cell is None:
+            self.column = 0
+            return
+        rows, columns = (int(own[:4]) if (own := cell.get(name, "")).isdecimal() else 1 for name in _SPANS)
+        text = element_text(cell) if rows > 1 and len(self.spans) < _MOST_SPANS else ""
+        if 0 < len(text) <= _LONGEST_SPAN:
+            self.spans[self.column] = rows - 1, text
+        self.column += max(columns, 1)
 
 
 @dataclass

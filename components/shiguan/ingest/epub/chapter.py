@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from shiguan.ingest.epub.blocks import Block, BlockBuilder, Frame, note_block
+from shiguan.ingest.epub.blocks import Block, BlockBuilder, Frame, TableRows, note_block
 from shiguan.ingest.epub.lists import link_lists
 from shiguan.ingest.epub.notes import NOTE_LISTS, BookFile, NoteIndex, is_mark, is_raised, says_mark
 from shiguan.ingest.epub.package import primary_language
@@ -102,7 +102,8 @@ class ChapterReader:
         name = str(element.tag)
         # Like `dataclasses.replace`, which would take a third of the time for a book.
         frame = Frame(**(vars(parent) | {"element": element, "path": path, "cfi": cfi}))
-        if frame.uncounted or name in UNCOUNTED_ELEMENTS:
+        drawn = name == "svg" and parent.element.tag == "mjx-container"  # a formula as a drawing, within a sentence
+        if frame.uncounted or drawn or name in UNCOUNTED_ELEMENTS:
             if name == "script" and frame.shown and _TEX_SCRIPT.match(element.get("type", "")):
                 self._put_tex(readable_tex(element.text or ""), frame)
             frame.uncounted = True
@@ -201,9 +202,9 @@ class ChapterReader:
         if name in BREAKS_LINES:
             frame.lines = None
         if name in ("figcaption", "caption") or "caption" in tokens(element, "class"):
-            frame.kind, frame.table, frame.lines = "caption", False, None
+            frame.kind, frame.table, frame.lines = "caption", None, None
         elif name == "table":
-            frame.table = is_data_table(element)
+            frame.table = TableRows() if is_data_table(element) else None
             if frame.table:
                 frame.kind = "table" if frame.kind not in ("footnote", "list") else frame.kind
                 frame.lines = frame
@@ -299,15 +300,27 @@ class ChapterReader:
         elif parent.lines is None or name in BREAKS_LINES or is_line_group(frame.element, by_name=True):
             self._flush()
         elif parent.table and name in _CELLS:
-            previous = frame.element.getprevious()
-            if entering and previous is not None and previous.tag in _CELLS:
-                self._gap = ("" if self._gap == " " else self._gap) + " | "
+            if entering:
+                previous = frame.element.getprevious()
+                if previous is not None and previous.tag in _CELLS:
+                    self._gap = ("" if self._gap == " " else self._gap) + " | "
+                self._repeat_cells(frame.element, parent)
         elif parent.table and name != "tr":
             self._gap = self._gap or " "
-        elif "\n" not in self._gap:
-            self._gap = "\n"
-            if self._block is not None and self._block.length >= _MAX_LINES:
+        else:
+            if parent.table and not entering:
+                self._repeat_cells(None, parent)
+            broken, self._gap = "\n" in self._gap, self._gap if "\n" in self._gap else "\n"
+            if not broken and self._block is not None and self._block.length >= _MAX_LINES:
                 self._flush()
+
+    def _repeat_cells(self, cell: Element | None, frame: Frame) -> None:
+        """Repeat the cells that reach into this row from the rows above, before a cell or at the end."""
+        for text in frame.table.before(cell) if frame.table else ():
+            self._gap = " | " if cell is None else self._gap
+            if frame.shown and self._block is not None:
+                self._put(text, frame)
+                self._gap = " | " if cell is not None else ""
 
     def _open_block(self, frame: Frame, start: int) -> BlockBuilder:
         if self._block is None:

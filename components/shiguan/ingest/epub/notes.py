@@ -37,10 +37,14 @@ _WRAPPERS = frozenset("span small font em i div".split())
 _TEXT_ATTRIBUTE = re.compile(r"data-note|(?:data-)?(?:\w+-)*(?:foot|footer|end)-?note(?:-(?:text|content))?")
 _OWN = re.compile(r"data-|aria-label$")
 _INLINE = frozenset("a span sup i abbr".split())
-_INLINE_NOTE = re.compile(r"(?:foot|end)[-_]?note(?:[-_]?(?:text|body|content))?")
+_INLINE_NOTE = re.compile(r"(?:foot|end|side|margin)[-_]?note(?:[-_]?(?:text|body|content))?")
 # Han characters count thrice.
 _LEAST_STATED = 8
-_TITLES = frozenset("title data-tooltip data-original-title data-content data-tip".split())
+_TITLES = frozenset(
+    "title data-tooltip data-original-title data-content data-tip data-bs-content data-bs-title "
+    "data-tippy-content".split()
+)
+_CLASS = re.compile(r"\.(-?[A-Za-z_][\w-]*)")
 _MARKUP = re.compile(r"<[^<>]*>")
 _FIRST_NUMBER = re.compile(r"\W*(\d{1,4})(?!\d)")
 
@@ -85,6 +89,18 @@ def is_raised(element: Element) -> bool:
     return any(_RAISED.search(word) for word in words)
 
 
+def mark_raised(root: Element, sheets: str) -> None:
+    """Give the elements of a page a style of their own whose classes are raised by a style sheet."""
+    raised: set[str] = set()
+    for rule in sheets.split("}"):
+        selector, _, style = rule.rpartition("{")
+        if "vertical-align" in style and _RAISED.search(style):
+            raised.update(name.lower() for name in _CLASS.findall(selector))
+    for element in root.iter("span") if raised else ():
+        if tokens(element, "class") & raised:
+            element.set("style", f"{element.get('style', '')};vertical-align:super")
+
+
 def stated_note(element: Element) -> str:
     """Return the note that an element has in an attribute, if it is the mark of one."""
     if len(element.attrib) == 0:
@@ -92,10 +108,13 @@ def stated_note(element: Element) -> str:
     # Looking up a value searches all attributes before it.
     given = {local_name(str(name)): element.get(name, "") for name in element.attrib}
     texts = [given[name] for name in given if _TEXT_ATTRIBUTE.fullmatch(name)]
-    says_note = any(_MARK_CLASS.search(word) for word in tokens(element, "class"))
+    words = tokens(element, "class")
+    if element.tag == "img" and (parent := element.getparent()) is not None and parent.tag in _INLINE:
+        words |= tokens(parent, "class")
+    says_note = any(map(_MARK_CLASS.search, words))
     # A title says where a link leads, a description what a picture shows, unless the class is that of notes.
     if not texts and element.tag == "img" and says_note:
-        texts = [given.get("alt") or given.get("title", "")]
+        texts = [given[name] for name in ("alt", "title") if name in given]
     elif not texts and _is_inline_note(element, given):
         texts = [element_text(element)]
     elif not texts and element.tag in _INLINE and is_mark(element) and (says_note or not _leads(given)):

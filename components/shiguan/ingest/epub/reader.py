@@ -13,7 +13,7 @@ from shiguan.ingest.archives import SafeArchive
 from shiguan.ingest.epub.blocks import Block, note_block
 from shiguan.ingest.epub.chapter import ChapterReader
 from shiguan.ingest.epub.lists import mark_lists
-from shiguan.ingest.epub.notes import BookFile, NoteIndex
+from shiguan.ingest.epub.notes import BookFile, NoteIndex, mark_raised
 from shiguan.ingest.epub.package import Package, Target, read_package
 from shiguan.ingest.epub.pages import begin_pages
 from shiguan.ingest.epub.pictures import repeated_alternatives
@@ -25,6 +25,7 @@ from shiguan.text.passages import SharedDocument
 
 _MAX_CHAPTER_BYTES = 64 * 1024 * 1024
 _LONGEST_TITLE = 500
+_SHEETS, _MOST_STYLES = 20, 4 * 1024 * 1024
 _NEXT_STEP = "Get an undamaged copy of the book"
 
 
@@ -48,6 +49,7 @@ def page_documents(
     try:
         if not isinstance(root, Element):
             raise SourceError(name, "the page cannot be read", _NEXT_STEP)
+        mark_raised(root, "\n".join(style.text or "" for style in root.iter("style")))
         blocks = _blocks(package, [BookFile("", 0, root)], include=False)
     except SourceError as error:
         next_step = "Check that it holds text and not only scripts or pictures"
@@ -86,7 +88,16 @@ def _blocks(package: Package, files: list[BookFile], *, include: bool) -> list[B
     return blocks
 
 
+def _sheets(archive: SafeArchive) -> Iterator[str]:
+    for name in [name for name in archive.names if name.lower().endswith(".css")][:_SHEETS]:
+        try:
+            yield archive.read(name, _MOST_STYLES).decode("utf-8", "replace")
+        except SourceError:
+            continue  # it costs a book nothing but the places of its notes
+
+
 def _files(archive: SafeArchive, package: Package) -> Iterator[BookFile]:
+    css = "\n".join(_sheets(archive))
     for position, href, linear in package.spine:
         try:
             root, problems = parse_xhtml(archive.read(href, _MAX_CHAPTER_BYTES))
@@ -99,6 +110,7 @@ def _files(archive: SafeArchive, package: Package) -> Iterator[BookFile]:
             continue
         if problems:
             package.warnings.append(f"{package.source}: `{href}` was mended: {faults}.")
+        mark_raised(root, css)
         yield BookFile(href, position, root, linear, "" if problems else f"{package.cfi}/{2 * position + 2}!")
 
 

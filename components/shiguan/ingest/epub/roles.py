@@ -90,7 +90,8 @@ class Roles:
         element_id = element.get("id")
         if element_id and (href, element_id) in self._targets and element.tag in ("section", "div", "nav", "body"):
             return self._targets[href, element_id]
-        return _kind_by_class(element) if self._by_class else ""
+        kind = _kind_by_class(element)
+        return kind if self._by_class or kind == "menu" else ""
 
     def keeps(self, element: Element, left_out: str) -> bool:
         """Return whether an element is text even inside a part that is left out, such as a poem in the contents."""
@@ -151,6 +152,9 @@ def _kind_by_class(element: Element) -> str:
         text += " " + str(piece).strip()
         if len(text) > cues()[kind]["most"]:
             return ""
+    if kind == "menu":
+        links = "".join(element_text(link) for link in element.iter("a"))
+        return kind if len(re.findall(r"\w", text)) == len(re.findall(r"\w", links)) else ""
     if kind == "running head":
         return "" if any(True for _ in element.iter("h1", "h2", "h3", "h4", "h5", "h6")) else kind
     return kind if evidence(text) else ""

@@ -5,12 +5,13 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from statistics import median
 from typing import Any, NamedTuple
+from unicodedata import combining
 
 import pypdfium2.raw as pdfium
 
@@ -29,6 +30,8 @@ _WORD_GAP, _COLUMN_GAP = 0.15, 0.9
 _WIDE_GAP, _MANY_LINES = 1.4, 8
 # What stands so far below, such as the number of the page, does not belong to the columns.
 _FAR = 3
+# A first letter that reaches over several lines is so many times larger than they are.
+INITIAL = 1.8
 # Characters may overlap so far.
 _BACK = 0.6
 _RISE, _SMALL = 0.15, 0.85
@@ -39,6 +42,11 @@ _ALIGNED = 0.02
 # Of the characters of a page so many are asked for whether their font says what they are.
 _ASKED = 400
 _NO_WIDTH = 0.01
+# What says how a Han character is read, and the size of its letters.
+_IS_READING = re.compile(r"[\u3040-\u30ff\u3100-\u312f\s˙ˊˇˋ・]+|[a-zāáǎàēéěèīíǐìōóǒòūúǔùǖǘǚǜüńňǹ\s]{1,30}")
+_READING = 0.65
+# Writing that is turned by no quarters but runs downwards, or across the page like a watermark: so far from a quarter.
+_VERTICAL, _DIAGONAL, _ASLANT = 4, 5, 0.2
 
 
 _Place = tuple[float, float, float, float]
@@ -57,15 +65,27 @@ class _Run:
     # Where its last character begins: both letters of a ligature begin at one place.
     last: float = math.inf
     units: list[int] = field(default_factory=list)
+    # Which of its characters, of a script that runs to the left, stand to the right of the one before.
+    rising: list[int] = field(default_factory=list)
     group: tuple[int, int] = (0, 0)
 
     @property
     def text(self) -> str:
-        raw = "".join(map(chr, self.units))
+        units = list(self.units)
+        for begin, end in _stretches(self.rising):
+            units[begin - 1 : end + 1] = reversed(units[begin - 1 : end + 1])
+        raw = "".join(map(chr, units))
         if raw.isascii():
             return raw
         # Characters beyond the first plane come in two halves; a half alone is nothing.
         return raw.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").translate(_LIGATURES)
+
+
+def _stretches(places: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the first and last of successive numbers."""
+    for _, group in groupby(enumerate(places), lambda pair: pair[1] - pair[0]):
+        stretch = [place for _, place in group]
+        yield stretch[0], stretch[-1]
 
 
 class Line(NamedTuple):
@@ -116,6 +136,7 @@ def _read_lines(text_page: Any) -> PageLines:
     if count > 8 and 2 * len(runs) > count:
         # Nearly every character begins a line: the text may run downwards.
         runs = min(runs, _runs(text_page, count, vertical=True), key=len)
+    runs = _without_readings(runs)
     _set_groups(runs)
     lines = [line for _, group in groupby(sorted(runs, key=lambda run: run.group), lambda run: run.group)
              for line in _lines(list(group))]  # fmt: skip
@@ -139,17 +160,41 @@ def _runs(text_page: Any, count: int, *, vertical: bool) -> list[_Run]:
         loose(text_page, index, at_box)
         place = _turned(run.turn, x.value, y.value, box)
         if not _goes_on(run, unit, place):
-            turn = 4 if vertical else round(pdfium.FPDFText_GetCharAngle(text_page, index) / (math.pi / 2)) % 4
+            turns = pdfium.FPDFText_GetCharAngle(text_page, index) / (math.pi / 2)
+            turn = _VERTICAL if vertical else round(turns) % 4 if abs(turns - round(turns)) < _ASLANT else _DIAGONAL
             place = _turned(turn, x.value, y.value, box)
             run = _Run(*place, turn, spaced)
             runs.append(run)
         elif spaced:
             run.units.append(0x20)
+        if unit in _RIGHT_TO_LEFT and place[0] > run.last + _NO_WIDTH and _rises(run.units, unit):
+            run.rising.append(len(run.units))
         run.left, run.right, run.last = min(run.left, place[0]), max(run.right, place[1]), place[0]
         hyphen = unit == _LINE_HYPHEN and pdfium.FPDFText_IsHyphen(text_page, index) == 1
         run.units.append(0x2D if hyphen else unit)
         spaced = False
     return runs
+
+
+def _rises(units: list[int], unit: int) -> bool:
+    return bool(units) and units[-1] in _RIGHT_TO_LEFT and not combining(chr(unit))
+
+
+def _without_readings(runs: list[_Run]) -> list[_Run]:
+    """Leave out what stands in small kana, pinyin or zhuyin beside Han characters to say how they are read."""
+    readings: set[int] = set()
+    for small, row in pairwise(_rows(runs)):
+        size, height = max(run.size for run in row), small[0].base - row[0].base
+        if max(run.size for run in small) <= _READING * size and 0.5 * size < height < 1.5 * size:
+            left, right = min(run.left for run in row) - size, max(run.right for run in row) + size
+            toned = not all(run.text.isascii() for run in small)
+            if (
+                toned
+                and all(_IS_READING.fullmatch(run.text) and left < run.left and run.right < right for run in small)
+                and any(WIDE.search(run.text) for run in row)
+            ):
+                readings.update(map(id, small))
+    return [run for run in runs if id(run) not in readings]
 
 
 def _turned(turn: int, x: float, y: float, box: Any) -> _Place:
@@ -160,7 +205,9 @@ def _turned(turn: int, x: float, y: float, box: Any) -> _Place:
         return -box.right, -box.left, -y, box.top - box.bottom
     if turn == 3:
         return box.bottom, box.top, -x, box.right - box.left
-    return -box.top, -box.bottom, (box.left + box.right) / 2 if turn == 4 else x, box.right - box.left
+    if turn == _DIAGONAL:
+        return box.left, box.right, 0, box.top - box.bottom
+    return -box.top, -box.bottom, (box.left + box.right) / 2 if turn == _VERTICAL else x, box.right - box.left
 
 
 def _goes_on(run: _Run, unit: int, place: _Place) -> bool:
@@ -193,6 +240,8 @@ def _lines(runs: list[_Run]) -> list[Line]:
 def _on_line(line: list[_Run], run: _Run) -> bool:
     main = max(line, key=lambda each: each.size) if len(line) < 8 else line[0]
     size = max(main.size, run.size)
+    if len(main.units) == 1 and main.size > INITIAL * run.size and main.base < run.base:
+        return False
     if run.turn != main.turn or abs(run.base - main.base) > 0.5 * size:
         return False
     if run.units[0] in _RIGHT_TO_LEFT and run.right < line[-1].left + _BACK * size:
@@ -292,7 +341,7 @@ def _shared(some: _Gaps, others: _Gaps, least: float) -> _Gaps:
 def _gutters(rows: list[list[_Run]], gaps: _Gaps) -> list[float]:
     """Return where the columns after the first begin; nothing where the parts of the rows are no lines of text."""
     # Between the words of a few lines there may be a gap by chance.
-    least = (_COLUMN_GAP if len(rows) >= _MANY_LINES else _WIDE_GAP) * median(run.size for run in rows[0])
+    least = (_COLUMN_GAP if len(rows) >= _MANY_LINES else _WIDE_GAP) * median(run.size for row in rows for run in row)
     gutters = [end for begin, end in gaps[1:-1] if end - begin >= least]
     if not gutters:
         return []

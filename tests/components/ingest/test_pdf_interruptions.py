@@ -1,0 +1,212 @@
+"""What stands between the pages of a PDF, or between its lines, does not interrupt the sentences that run over it."""
+
+import textwrap
+import time
+
+import pytest
+from haystack.dataclasses import ByteStream
+from tests.doubles.pdf_builder import HELVETICA, build_pdf, cid_font, place, to_unicode_map
+
+from shiguan.ingest.pdf_to_document import PDFToDocument
+from shiguan.text.notes import note_spans
+
+COURIER = HELVETICA.replace(b"Helvetica", b"Courier")
+SONG = cid_font("GBK-EUC-H", "GB1")
+MINCHO = cid_font("90ms-RKSJ-H", "Japan1")
+STORY = " ".join(
+    f"The {number}th caravan of the year left the western gate at dawn and by noon had reached the second well, where a "
+    f"guide told them that {number + 40} camels had been lost in the month of thaw and that nobody would follow them."
+    for number in range(4, 30)
+)
+NAMES = "Kucha Kashgar Khotan Merv Balkh Talas Suyab Gilgit Karashahr Tokmak Otrar Khiva".split()
+
+
+def justified(line, y, *, x=60, width=60, size=10):
+    """A line of Courier whose words are spread to its width, in characters."""
+    words = line.split()
+    extra = (width - len(line)) / max(len(words) - 1, 1)
+    starts = [sum(map(len, words[:at])) + at * (1 + extra) for at in range(len(words))]
+    return b"".join(place(word, x + 0.6 * size * at, y, size=size) for word, at in zip(words, starts, strict=True))
+
+
+def pages(*furniture, text=STORY, on_page=13):
+    """A text whose sentences run over the pages; `furniture` writes what else a page has, by its number."""
+    lines = textwrap.wrap(text, 60)
+    return [
+        b"".join(justified(line, 700 - 14 * row) for row, line in enumerate(lines[start : start + on_page]))
+        + b"".join(draw(number) for draw in furniture)
+        for number, start in enumerate(range(0, len(lines), on_page))
+    ]
+
+
+def read(pages, **fonts):
+    data = build_pdf(pages, fonts={"F": COURIER, "N": HELVETICA, **fonts})
+    [document] = PDFToDocument().run([ByteStream(data, meta={"file_path": "a.pdf"})])["documents"]
+    return document
+
+
+def without_notes(text):
+    for start, end in reversed(note_spans(text)):
+        text = text[:start] + text[end:]
+    return " ".join(text.split())
+
+
+def head(words, y=740, **more):
+    return lambda page: place(words(page), 60, y, font="N", **more)
+
+
+CHAPTERS = ("The Price of Horses", "Roads and Wells", "Of the Granaries", "Letters Home")
+HEADS = {
+    "the title of the book left, of the chapter right, its number within": [
+        head(lambda page: f"{page + 40} THE WEST" if page % 2 == 0 else f"{CHAPTERS[page // 4]} {page + 40}")
+    ],
+    "another on every page, with the number": [head(lambda page: f"Of {NAMES[page]} {page + 40}")],
+    "the first and last word of the page": [head(lambda page: f"{NAMES[page]} – {NAMES[page - 1]}")],
+    "two lines that differ": [
+        head(lambda page: f"Of {NAMES[page]}", y=752), head(lambda page: f"The {NAMES[-page - 1]} road"),
+        head(lambda page: str(page + 40), y=60),
+    ],
+    "in larger letters than the text": [head(lambda page: "The Roads of the West", size=15)],
+    "misread by text recognition": [head(lambda page: ("THE R0ADS.", "TIIE ROADS", "THE ROAD5", "TEE ROADS")[page % 4])],
+    "a stamp over the page": [
+        lambda page: b"BT /N 60 Tf 0.7071 0.7071 -0.7071 0.7071 150 250 Tm (DRAFT COPY) Tj ET\n"
+    ],
+    "a stamp in large letters": [lambda page: place("CONFIDENTIAL", 150, 480, size=40, font="N")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", HEADS)
+def test_heads_of_any_words_do_not_interrupt_a_sentence(kind):
+    document = read(pages(*HEADS[kind]))
+    assert " ".join(document.content.split()) == STORY
+    if "number" in kind:
+        assert [label for _, label in document.meta["pages"][:3]] == ["40", "41", "42"]
+
+
+KEPT = {
+    "titles of poems": [head(lambda page: f"The song of {NAMES[page]}")],
+    "captions above the text": [head(lambda page: f"Figure {page}. The walls of {NAMES[page]} in 747", y=720)],
+}
+
+
+@pytest.mark.parametrize("kind", KEPT)
+def test_what_stands_at_one_place_of_every_page_is_kept_where_it_is_no_head(kind):
+    text = STORY if "caption" in kind else "\n".join(f"And {name} saw the month of thaw return" for name in NAMES * 4)
+    if kind == "titles of poems":
+        built = [
+            KEPT[kind][0](page)
+            + b"".join(place(f"And {name} saw the month of thaw", 60, 700 - 14 * row) for row, name in enumerate(NAMES))
+            for page in range(9)
+        ]
+    else:
+        built = pages(*KEPT[kind], text=text)
+    found = read(built).content
+    assert all(NAMES[page] in found for page in range(7))
+    assert found.count("The song of" if kind == "titles of poems" else "The walls of") == len(built)
+
+
+def small(*lines):
+    """Lines below the text of all pages but the last."""
+    return lambda page: (
+        (
+            page < 6
+            and b"".join(place(line(page), 60, 500 - 9 * row, size=8, font="N") for row, line in enumerate(lines))
+        )
+        or b""
+    )
+
+
+NOTES = {
+    "one": small(lambda page: f"{3 * page} See the register of {NAMES[page]}."),
+    "two, in brackets": small(lambda page: f"[1] {NAMES[page]} is lost", lambda page: f"[2] {NAMES[page + 1]} is not"),
+    "a caption": small(lambda page: f"Figure {3 * page}. The walls of {NAMES[page]}"),
+}
+
+
+@pytest.mark.parametrize("kind", NOTES)
+def test_notes_below_a_page_stand_in_the_sentence_that_runs_over_it_as_notes(kind):
+    document = read(pages(NOTES[kind]))
+    assert without_notes(document.content) == STORY
+    assert document.content.count("[Note: ") == len(note_spans(document.content)) == 6
+    assert all(NAMES[page] in document.content for page in range(6))
+
+
+def test_a_large_first_letter_belongs_to_its_word():
+    for initial, rest, read_as in (
+        ("T", "he caravan left", "The caravan left"),
+        ("A", "t dawn the caravan, at noon the camels left", "At dawn the caravan, at noon the camels left"),
+        ("A", "caravan left. The next caravan", "A caravan left. The next caravan"),
+    ):
+        page = place(initial, 60, 680, size=40, font="N") + place(rest, 92, 700)
+        assert read([page]).content == read_as
+    page = place("安", 60, 680, size=40, font="S", encoding="gbk") + place(
+        "西都护府", 102, 700, font="S", encoding="gbk"
+    )
+    assert read([page], S=SONG).content == "安西都护府"
+
+
+def test_readings_beside_han_characters_are_no_text():
+    lines = ["安禄山は范陽で兵を挙げた。その年の冬、", "郭子儀は都を取り戻した。"]
+    kana = [(60, "あんろくざん"), (60, "かくしぎ")]
+    page = b"".join(
+        place(line, 60, 700 - 24 * row, font="J", encoding="cp932", size=12)
+        + place(kana[row][1], kana[row][0], 712 - 24 * row, font="J", encoding="cp932", size=5)
+        for row, line in enumerate(lines)
+    )
+    assert read([page], J=MINCHO).content == "".join(lines)
+    caption = place("はじめに", 60, 760, font="J", encoding="cp932", size=5)
+    assert read([caption + page], J=MINCHO).content.startswith("はじめに")
+
+
+def test_a_number_that_is_broken_between_chinese_lines_is_one_number():
+    lines = ["天宝六载高仙芝用布帛换来粮食89", "3石，又在城外用六匹马换来铜钱。"]
+    page = b"".join(place(line, 60, 700 - 16 * row, font="S", encoding="gbk") for row, line in enumerate(lines))
+    assert "换来粮食893石" in read([page], S=SONG).content
+    english = b"".join(place(line, 60, 700 - 16 * row) for row, line in enumerate(["It fell in 747", "12 men came."]))
+    assert read([english]).content == "It fell in 747 12 men came."
+
+
+def test_columns_below_a_title_in_larger_letters_are_read_one_after_the_other():
+    title = place("On Horses", 60, 740, size=16, font="N")
+    columns = [textwrap.wrap(part, 30)[:12] for part in (STORY, STORY[900:])]
+    rows = b"".join(
+        justified(line, 715 - 12 * row, x=60 + 186 * at, width=32, size=9)
+        for row in range(12)
+        for at, line in enumerate((columns[0][row], columns[1][row]))
+    )
+    assert " ".join(read([title + rows]).content.split()) == f"On Horses {' '.join(columns[0] + columns[1])}"
+
+
+def test_what_is_filled_into_a_form_is_read():
+    field = b"/Annots[<</Type/Annot/Subtype/Widget/FT/Tx/T(envoy)/V(Gao Xianzhi)/Rect[200 690 400 710]/DA(/Helv 10 Tf 0 g)>>]"
+    form = b"/AcroForm<</Fields[]/NeedAppearances true/DA(/Helv 10 Tf 0 g)/DR<</Font<</Helv %s>>>>>>" % HELVETICA
+    data = build_pdf([place("Name of the envoy:", 60, 700)], page=field, catalog=form)
+    [document] = PDFToDocument().run([ByteStream(data, meta={"file_path": "a.pdf"})])["documents"]
+    assert document.content.split() == "Name of the envoy: Gao Xianzhi".split()
+
+
+def test_time_grows_with_what_stands_around_the_text():
+    seconds = []
+    for count in (100, 400):
+        built = [b"".join(place("x", 60 + at, 800 - at, font="N") for at in range(40)) + page for page in pages()] * (
+            count // 10
+        )
+        started = time.process_time()
+        read(built)
+        seconds.append(time.process_time() - started)
+    assert seconds[1] < 8 * seconds[0]
+
+
+def test_arabic_that_a_file_writes_from_right_to_left_is_read_so():
+    words = ["كان", "الوالي", "هنا"]
+    letters = dict(enumerate(dict.fromkeys("".join(words)), start=1))
+    codes = {letter: code for code, letter in letters.items()}
+    page, at = b"", 300
+    for word in words:
+        # Each letter stands to the left of the one before.
+        page += b"BT /F 11 Tf %d 700 Td [%s] TJ ET\n" % (at, b"800".join(b"<%02x>" % codes[letter] for letter in word))
+        at -= 6 * len(word) + 3
+    font = HELVETICA.replace(b"/Encoding", b"/ToUnicode 3 0 R/Encoding")
+    data = build_pdf([page], fonts={"F": font}, to_unicode=to_unicode_map(letters, 1))
+    [document] = PDFToDocument().run([ByteStream(data, meta={"file_path": "a.pdf"})])["documents"]
+    assert document.content == " ".join(words)
