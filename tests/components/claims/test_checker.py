@@ -320,7 +320,7 @@ def test_a_gap_that_a_passage_admits_in_other_words_is_a_statement_about_it():
 
 
 def test_a_claim_is_no_better_than_the_passage_that_it_cites():
-    (claim,) = split_claims("He had 150,000 men and horse traders financed the rising [5].").claims
+    (claim,) = split_claims("Horse traders financed the rising when grain prices rose [5].").claims
     checker = ClaimChecker(PASSAGES)
     cited = cite_claim(claim, checker, {number: Document(content=text) for number, text in PASSAGES.items()})
     ((_, own),) = cited.found
