@@ -15,29 +15,24 @@ import argparse
 import json
 import random
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
 from bench.quality.book_questions import ACROSS, BookQuestion, contains_quote, read_book_questions
 from bench.quality.differences import compare_metric
-from bench.quality.groundedness import ROOT, Row, auroc, read
+from bench.quality.groundedness import Row, auroc, read
 from bench.quality.retrieval_bars import DATA
 from bench.quality.swaps import swaps
-from haystack import Document, component
-from haystack.components.retrievers.in_memory import InMemoryEmbeddingRetriever
+from haystack import component
 from haystack.dataclasses import ChatMessage
-from haystack.document_stores.in_memory import InMemoryDocumentStore
 
-from shiguan.claims.checker import checker_of
-from shiguan.claims.nearness import ClaimMatcher
+from shiguan.claims.alignment import Alignment
+from shiguan.claims.checker import ClaimChecker
+from shiguan.claims.claim_support import Support
 from shiguan.engine.runner import Runner
 from shiguan.evaluation.provenance import TENANT
-from shiguan.ingest.e5_document_embedder import E5DocumentEmbedder
-from shiguan.ingest.parent_child_splitter import ParentChildSplitter
-from shiguan.query.e5_text_embedder import E5TextEmbedder
 from shiguan.text.sentences import sentence_spans
 
 
@@ -80,57 +75,21 @@ def across_cases(folder: Path) -> list[Across]:
     return found
 
 
-_OF_TENANT = {"field": "meta.tenant_id", "operator": "==", "value": "bench"}
-
-
-class AcrossCheck:
-    """The check of a claim against one passage in another language, through `ClaimMatcher` and a store."""
-
-    def __init__(self, texts: Iterable[str], near: float | None) -> None:
-        """
-        Split and embed the passages, as the index does.
-
-        :param texts: The passages.
-        :param near: The cosine that counts as near.
-        """
-        meta = {"tenant_id": "bench", "source_id": "bench"}
-        blocks = [
-            Document(content=text, meta={**meta, "source_id": str(at), "section": [str(at)]})
-            for at, text in enumerate(sorted(set(texts)))
-        ]
-        split = ParentChildSplitter(parent_max_tokens=4000).run(blocks)
-        store = InMemoryDocumentStore(embedding_similarity_function="cosine")
-        store.write_documents(
-            [Document.from_dict(c.to_dict()) for c in E5DocumentEmbedder().run(split["children"])["documents"]]
-        )
-        self._matcher = ClaimMatcher(InMemoryEmbeddingRetriever(store), text_embedder=E5TextEmbedder(), near=near)
-        self._parents = {parent.content: parent for parent in split["parents"]}
-
-    def cosine(self, claim: str, text: str) -> float:
-        """Give the cosine of a claim and the nearest child of a passage."""
-        return float(self._compared(text).nearest(claim).cosine)
-
-    def support(self, claim: str, text: str) -> Any:
-        """Say what a passage says to a claim."""
-        return checker_of({1: self._compared(text)}).relation(claim, 1)
-
-    def _compared(self, text: str) -> Any:
-        (document,) = self._matcher.compared([self._parents[text.strip()]], _OF_TENANT)
-        return document
+def support(claim: str, text: str) -> Support:
+    """Say what a passage in another language says to a claim."""
+    return ClaimChecker({1: text}).relation(claim, 1)
 
 
 def across_rows(folder: Path) -> list[Row]:
     """Measure what is kept of right sentences, and found of wrong ones, on both halves together and on half B."""
     cases = across_cases(folder)
-    check = AcrossCheck((text for case in cases for text in case.texts.values()), shipped_near())
-
     rows = []
     for language in ("en", "zh"):
         mine = [case for case in cases if case.language == language]
         scores: dict[str, list[tuple[str, float, bool]]] = {}
         for case in mine:
             for name, text in case.texts.items():
-                found = check.support(case.claim, text)
+                found = support(case.claim, text)
                 scores.setdefault(name, []).append((case.half, found.score, found.verdict != "unsupported"))
         sources = [
             {"id": str(at), "lang": language, "title": "", "source": case.claim, "answers": [],
@@ -139,7 +98,7 @@ def across_rows(folder: Path) -> list[Row]:
         ]  # fmt: skip
         for swap in swaps(sources):
             case = mine[int(swap.id)]
-            found = check.support(swap.claim, case.texts["right paragraph"])
+            found = support(swap.claim, case.texts["right paragraph"])
             name = f"{swap.kind} swapped"
             scores.setdefault(name, []).append((case.half, found.score, found.verdict != "unsupported"))
 
@@ -166,23 +125,20 @@ def _share(name: str, scored: Sequence[tuple[str, float, bool]], *, kept: bool) 
     return Row(name, share("AB"), half_b=share("B"), cases=len(scored))
 
 
-def shipped_near() -> float:
-    """Read the cosine that the embedded modes ship with."""
-    text = (ROOT / "pipelines" / "embedded" / "simple.yml").read_text(encoding="utf-8")
-    return float(yaml.safe_load(text)["x-claim-matcher"]["init_parameters"]["near"])
-
-
-def fit_near(folder: Path) -> float:
+def fit_aligned(folder: Path) -> float:
     """
-    Find the cosine from which on a sentence counts as near a passage in another language.
+    Find the alignment from which on a sentence says a claim in another language.
 
     :param folder: The folder of the sets.
-    :returns: The highest, in hundredths, that nine in ten sentences of half A reach with their own paragraph.
+    :returns: The highest, in hundredths, that 98 in 100 sentences of half A reach with their own paragraph.
     """
-    cases = [case for case in across_cases(folder) if case.half == "A"]
-    check = AcrossCheck((case.texts["right paragraph"] for case in cases), 0.0)
-    cosines = sorted(check.cosine(case.claim, case.texts["right paragraph"]) for case in cases)
-    return int(100 * cosines[len(cosines) // 10]) / 100
+    alignment = Alignment()
+    shares = []
+    for case in (case for case in across_cases(folder) if case.half == "A"):
+        text = case.texts["right paragraph"]
+        found = alignment.best(case.claim, [text[start:end] for start, end in sentence_spans(text)])
+        shares.append(found[0] if found else 0.0)
+    return int(100 * sorted(shares)[len(shares) // 50]) / 100
 
 
 WORDINGS = Path(__file__).parent / "golden" / "book_wordings.json"

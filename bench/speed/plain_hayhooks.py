@@ -47,9 +47,8 @@ def plain_definition(folder: Path) -> dict[str, Any]:
         "type": f"{_RETRIEVERS}embedding_retriever.InMemoryEmbeddingRetriever",
         "init_parameters": {"document_store": children, "top_k": HITS},
     }
-    extractor = components["citation_extractor"]["init_parameters"]
-    extractor["claim_matcher"]["init_parameters"]["embedding_retriever"] = components["embedding_retriever"]
-    components["language_balancer"]["init_parameters"]["document_store"] = children
+    for name in ("citation_extractor", "language_balancer"):
+        components[name]["init_parameters"]["document_store"] = children
     for name in ("parent_fetcher", "conversation"):
         components[name]["init_parameters"]["document_store"] = parents
     # Hayhooks demands every declared input, so only those that a plain client sends are declared.

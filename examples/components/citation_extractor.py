@@ -6,8 +6,8 @@ passage does not support its sentence is replaced by one that does, or removed; 
 in `⚠`. Every citation carries the exact span of its passage and a verdict. No model is asked.
 
 `replies` are texts, as `AnswerBuilder` takes them, or chat messages. Without a reply the closest passages are quoted
-word for word, as an answer (`quoted`) or, if that is doubtful, as `closest`. `format` is `markdown`, `html` or
-`plain`; `claim_matcher` compares an answer with passages in another language.
+word for word, as an answer (`quoted`) or, if that is doubtful, as `closest`; with the `document_store` of the children
+it says which names of the question occur nowhere in the library.
 
 It prints:
 

@@ -6,8 +6,7 @@ unsupported, contradicted). After the last attempt, unsupported sentences are re
 is refused (`on_unsupported`). In a loop with `AttemptLoop` the question is first tried again, with what the answer
 lacked.
 
-With a `document_embedder` meaning counts as well as words; with an `answer_grader` a language model decides, in one
-call, about sentences that the local check is unsure of.
+With an `answer_grader` a language model decides, in one call, about sentences that the local check is unsure of.
 
 It prints:
 

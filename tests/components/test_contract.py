@@ -16,7 +16,6 @@ import shiguan
 from shiguan.agent.passage_reader import PassageReader
 from shiguan.agent.tool_agent import ToolAgent
 from shiguan.answer.citation_extractor import CitationExtractor
-from shiguan.claims.nearness import ClaimMatcher
 from shiguan.context.context_builder import ContextBuilder
 from shiguan.grading.answer_grader import AnswerGrader
 from shiguan.grading.hallucination_grader import HallucinationGrader
@@ -99,8 +98,6 @@ def test_the_class_and_its_run_are_documented(cls):
 
 
 STORE, LLM = InMemoryDocumentStore(index="contract"), ConfiguredChatGenerator("m", role="helper")
-WORDS = {"embedding_retriever": InMemoryEmbeddingRetriever(STORE, top_k=3), "text_embedder": E5TextEmbedder()}
-MATCHER = ClaimMatcher(**WORDS, near=0.7)
 CHILDREN = QdrantEdgeDocumentStore("c", path="somewhere", embedding_dim=7, embedding_model="m", bm25_fields=["title"])
 FETCHER = ParentDocumentFetcher(STORE, top_k=3)
 RANKER = {
@@ -111,7 +108,7 @@ GIVEN = {
     "AnswerabilityGate": {"needs_documents": False},
     "BestWindowRanker": {"ranker": RANKER, "top_k": 3},
     "CBDBSearch": {"url": "http://127.0.0.1:9/person"},
-    "CitationExtractor": {"mode": "precise", "claim_matcher": MATCHER, "closest_below": 0.5},
+    "CitationExtractor": {"mode": "precise", "document_store": STORE, "closest_below": 0.5},
     "ConfiguredChatGenerator": {"model": "m", "role": "judge", "generation_kwargs": {"temperature": 0.5}},
     "ContextBuilder": {"token_budget": 1000, "strategy": "summarize", "style": "brackets", "chat_generator": LLM},
     "ConversationReader": {
@@ -124,7 +121,7 @@ GIVEN = {
     "ElasticsearchBM25Retriever": {"document_store": ElasticsearchStore("c"), "top_k": 3},
     "GoalRestater": {"chat_generator": LLM},
     "HallucinationGrader": {
-        "document_embedder": E5DocumentEmbedder(), "answer_grader": AnswerGrader(LLM), "claim_matcher": MATCHER,
+        "answer_grader": AnswerGrader(LLM),
         "on_unsupported": "refuse",
     },
     "HyDEEmbedder": {
@@ -138,7 +135,8 @@ GIVEN = {
     "ParentDocumentFetcher": {"document_store": STORE, "top_k": 3},
     "PassageReader": {"document_store": STORE},
     "PassageRetriever": {
-        "bm25_retriever": InMemoryBM25Retriever(STORE, top_k=3), **WORDS, "joiner": DocumentJoiner("merge"),
+        "bm25_retriever": InMemoryBM25Retriever(STORE, top_k=3), "text_embedder": E5TextEmbedder(),
+        "embedding_retriever": InMemoryEmbeddingRetriever(STORE, top_k=3), "joiner": DocumentJoiner("merge"),
         "parent_fetcher": FETCHER, "language_balancer": LanguageBalancer(STORE),
     },
     "PassageWriter": {"parent_store": STORE, "child_store": STORE},
@@ -178,7 +176,6 @@ REFUSED = [
         {}, {"type": RANKER["type"]}, {**RANKER, "init_parameters": {"model": 7}}, {**RANKER, "type": "os.system"},
     )),
     (CitationExtractor, {"closest_below": 1.1}, "`closest_below` must be 0 to 1, got 1.1"),
-    (ClaimMatcher, {**WORDS, "near": 1.5}, "`near` must be a cosine"),
     (ContextBuilder, {"token_budget": 0}, "token_budget"),
     (ContextBuilder, {"strategy": "all"}, "`strategy` must be one of truncate"),
     (ContextBuilder, {"style": "none"}, "`style` must be one of tags"),

@@ -6,6 +6,7 @@ from typing import Any
 from haystack import Document, GeneratedAnswer, component
 from haystack.core.component.types import GreedyVariadic
 from haystack.dataclasses import ChatMessage
+from haystack.document_stores.types import DocumentStore
 
 from shiguan.answer.answerability import CLOSEST_BELOW
 from shiguan.answer.unwritten import unwritten_answer
@@ -14,7 +15,6 @@ from shiguan.claims.checker import numbered_passages
 from shiguan.claims.citations import citations_of, verdicts_by_sentence
 from shiguan.claims.claim_kinds import claim_kind
 from shiguan.claims.claims import MOST_CHARACTERS, MOST_CLAIMS, split_claims, whole_reply
-from shiguan.claims.nearness import ClaimMatcher
 from shiguan.llm.calls import Outcome, no_answer_error
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.run import check_in_thread, current_run
@@ -64,15 +64,15 @@ class CitationExtractor:
         self,
         *,
         mode: str = "simple",
-        claim_matcher: ClaimMatcher | None = None,
+        document_store: DocumentStore | None = None,
         closest_below: float = CLOSEST_BELOW,
     ) -> None:
         """
-        Set what claims are compared by, and what is doubtful.
+        Set what is said where there is no reply.
 
         :param mode: The mode of `prompts/not_found.yml` whose not-found sentence is used without a reply.
-        :param claim_matcher: Compares claims with passages in another language, and knows the store in which the names
-            of a question are looked up; None to do without.
+        :param document_store: The store of the children, in which the names of a question are looked up; None to do
+            without.
         :param closest_below: The probability, 0 to 1, below which passages are only shown as the closest ones; 0 where
             none was fitted to the embedder, to quote whatever was found.
         :raises ValueError: If `closest_below` is not between 0 and 1.
@@ -81,7 +81,7 @@ class CitationExtractor:
             raise ValueError(f"`closest_below` must be 0 to 1, got {closest_below}.")
         not_found_sentence(mode, "en")
         self.mode = mode
-        self.claim_matcher = claim_matcher
+        self.document_store = document_store
         self.closest_below = closest_below
 
     @component.output_types(answers=list[GeneratedAnswer], warnings=list[str])
@@ -105,7 +105,7 @@ class CitationExtractor:
         :param documents: The numbered passages that it read, in any order. `meta.number` is the number; without it, the
             place in the list is. `meta.cut` says which part of the stored parent the content is.
         :param query: The question.
-        :param filters: The filters that the passages were found under, for the `claim_matcher`.
+        :param filters: The filters that the passages were found under, for the `document_store`.
         :param language: The question's language; None to detect it.
         :param confidence: The probability, 0 to 1, that the passages hold an answer, from `AnswerabilityGate`.
         :returns: `answers`, at least one. Their meta has `status` (`answered`, `quoted`, `closest`, `not_found`, or
@@ -125,11 +125,9 @@ class CitationExtractor:
             ended = ended or Outcome("unanswered", _reason(), documents=tuple(documents))
             answer = unwritten_answer(
                 ended, query, mode=self.mode, language=language, confidence=confidence, filters=filters,
-                closest_below=self.closest_below, store=getattr(self.claim_matcher, "document_store", None),
+                closest_below=self.closest_below, store=self.document_store,
             )  # fmt: skip
             return {"answers": [answer], "warnings": []}
-        if self.claim_matcher is not None and documents:
-            documents = self.claim_matcher.compared(documents, filters)
         numbered, check = numbered_passages(documents), answer_check(documents, query)
         answers, warnings = [], dict[str, None]()
         for reply in messages:

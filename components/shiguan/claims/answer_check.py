@@ -11,7 +11,6 @@ from haystack import Document
 from shiguan.claims.checker import ClaimChecker, checker_of, numbered_passages
 from shiguan.claims.citations import CitedClaim, citations_of, cite_claim, write_cited
 from shiguan.claims.claims import MOST_CHARACTERS, Claim, ClaimedText
-from shiguan.claims.nearness import ComparedDocument
 from shiguan.llm.json_replies import CLOSED_THOUGHT, END_OF_THOUGHT
 from shiguan.llm.run import Run, current_run
 
@@ -42,9 +41,7 @@ def answer_check(documents: Sequence[Document], question: str = "", run: Run | N
     run = run or current_run()
     if run is None:
         return AnswerCheck(documents, question)
-    compared = (isinstance(document, ComparedDocument) for document in documents)
-    about = ((d.id, d.content, d.meta.get("number"), f"{d.meta.get('cut')}") for d in documents)
-    key = (question, *zip(about, compared, strict=True))
+    key = (question, *((d.id, d.content, d.meta.get("number"), f"{d.meta.get('cut')}") for d in documents))
     if key not in run.checks:
         run.checks[key] = AnswerCheck(documents, question)
     check: AnswerCheck = run.checks[key]

@@ -19,13 +19,13 @@ class Weights:
     """What a claim's own score is made of."""
 
     shares: tuple[float, float, float]
-    similarity: float
+    alignment: float
     unrelated: float
     same: float
 
 
-FITTED = Weights(shares=(0.3, 0.3, 0.4), similarity=0.6, unrelated=0.78, same=1.0)
-"""Fitted to multilingual-e5-small by `python -m bench.quality.groundedness --fit` on half A of WiCE and MT-RAG."""
+FITTED = Weights(shares=(0.3, 0.3, 0.4), alignment=0.6, unrelated=0.3, same=1.0)
+"""Fitted by `python -m bench.quality.groundedness --fit` on half A of WiCE and MT-RAG."""
 
 # Deducted for each number and each name that no passage has, at most two of each.
 _NUMBER_COST, _NAME_COST = 0.15, 0.1
@@ -38,9 +38,9 @@ _WORDS_ALONE = (SUPPORTED - 0.01 - _SURE_PARTIAL) / (1 - _SURE_PARTIAL)
 # The share of a claim's words, names and numbers aside, that must occur close together near its names: of a whole
 # claim, of a clause, and where the passages are classical Chinese.
 _LEAST_CONTENT, _LEAST_IN_CLAUSE, _LEAST_CLASSICAL = 0.4, 0.34, 0.22
-# A passage speaks of the same matter in other words from these shares of a claim's words on: all, and without its names
-# and numbers, which an invention about the same persons has too.
-_SAME_MATTER, _OTHER_WORDS = 0.45, 0.25
+# A passage says a claim in other words from this alignment on or, where there is none, from these shares of the claim's
+# words: all, and without its names and numbers, which an invention about the same persons has too.
+_ALIGNED, _SAME_MATTER, _OTHER_WORDS = 0.54, 0.45, 0.25
 # The score of an answer before anything is known about it, and its weight.
 _PRIOR, _PRIOR_WEIGHT = 0.75, 1.0
 # The share of its score that a contradicted claim keeps, so that it stays below one that is supported in part.
@@ -89,18 +89,16 @@ def plain_claim(sentence: str) -> str:
     return _NEXT_ITEM.sub("", _EMPHASIS.sub("", sentence)).strip()
 
 
-def judge(
-    readings: Sequence[Reading], similarities: Sequence[float | None], weights: Weights = FITTED
-) -> list[Support]:
+def judge(readings: Sequence[Reading], alignments: Sequence[float | None], weights: Weights = FITTED) -> list[Support]:
     """Score the claims of one answer; the shorter a claim, the more the mean of all counts for it."""
-    own = [_own(reading, similarity, weights) for reading, similarity in zip(readings, similarities, strict=True)]
+    own = [_own(reading, aligned, weights) for reading, aligned in zip(readings, alignments, strict=True)]
     weight = sum(reading.weight for reading in readings)
     mean = sum(score * reading.weight for score, reading in zip(own, readings, strict=True))
     mean = (mean + _PRIOR * _PRIOR_WEIGHT) / (weight + _PRIOR_WEIGHT)
-    return [_judged(reading, score, mean) for reading, score in zip(readings, own, strict=True)]
+    return [_judged(*one, mean) for one in zip(readings, alignments, own, strict=True)]
 
 
-def _own(reading: Reading, similarity: float | None, weights: Weights) -> float:
+def _own(reading: Reading, aligned: float | None, weights: Weights) -> float:
     if reading.verbatim:
         return 1.0
     if reading.classical:
@@ -108,14 +106,14 @@ def _own(reading: Reading, similarity: float | None, weights: Weights) -> float:
     else:
         shares = (reading.sentence, reading.window, reading.passages)
         words = sum(part * share for part, share in zip(weights.shares, shares, strict=True))
-    if similarity is not None:
-        nearness = (similarity - weights.unrelated) / (weights.same - weights.unrelated)
-        words += weights.similarity * (max(0.0, min(1.0, nearness)) - words)
+    if aligned is not None:
+        nearness = (aligned - weights.unrelated) / (weights.same - weights.unrelated)
+        words += weights.alignment * (max(0.0, min(1.0, nearness)) - words)
     words -= _NUMBER_COST * min(2, len(reading.foreign_numbers)) + _NAME_COST * min(2, len(reading.foreign_names))
     return max(0.0, min(1.0, words))
 
 
-def _judged(reading: Reading, own: float, mean: float) -> Support:
+def _judged(reading: Reading, aligned: float | None, own: float, mean: float) -> Support:
     if not reading.windows:
         return Support(0.0, "unsupported", "there is no passage to compare with")
     best = reading.windows[0]
@@ -133,7 +131,10 @@ def _judged(reading: Reading, own: float, mean: float) -> Support:
         # A number is a fact of its own: where no passage has it, the claim cannot be supported.
         exact = bool(reading.foreign_numbers)
         return Support(min(score, SUPPORTED - 0.01), "unsupported", missing, *span, exact=exact)
-    same_matter = reading.window >= _SAME_MATTER and reading.content >= _OTHER_WORDS and not reading.stray_numbers
+    same_matter = reading.window >= _SAME_MATTER and reading.content >= _OTHER_WORDS
+    if aligned is not None:
+        same_matter = aligned >= _ALIGNED
+    same_matter = same_matter and not reading.stray_numbers
     if missing and not same_matter:
         return Support(_unchecked(score), "unsupported", missing, *span)
     if reading.comparison.differences:

@@ -6,19 +6,15 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from haystack import Document
 from haystack.dataclasses import StreamingChunk
 
-from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.answer.quotations import QUOTING
 from shiguan.claims.answer_check import AnswerCheck, answer_check, end_with_marks
 from shiguan.engine.answer_object import listed
 from shiguan.engine.mode import Mode
 from shiguan.errors import AnswerError
-from shiguan.haystack_compat import AsyncPipeline
 from shiguan.llm.calls import is_available
 from shiguan.llm.run import Run
-from shiguan.tenants import of_tenant
 
 EVENTS: Final = {
     "query_rewritten": "`query` (what is searched for, standing alone), `queries` (all of them) and `method`.",
@@ -63,14 +59,13 @@ class AnswerStream:
     with its true marks, without the model's markup. The finished answer object is authoritative.
     """
 
-    def __init__(self, query: str, mode: Mode, compare: Callable[[list[Document]], list[Document]]) -> None:
+    def __init__(self, query: str, mode: Mode) -> None:
         self._query = query
         self._generator = mode.generator if is_available(mode.writer) else ""
         self._source, _, self._documents = mode.sources.partition(".")
         self._graders = mode.graders
         self._rewriter, _, self._queries = mode.outputs.get("queries", "").partition(".")
         self.stages = {self._rewriter, self._source, *self._graders} - {""}
-        self._compare = compare
         self._queue: asyncio.Queue[AnswerEvent] = asyncio.Queue()
         self._count = 0
         self._attempt = 0
@@ -121,7 +116,7 @@ class AnswerStream:
             self._emit("query_rewritten", {"query": queries[0], "queries": queries, "method": method})
         if stage == self._source:
             documents = outputs.get(self._documents) or []
-            self._check = answer_check(self._compare(documents), self._query, self._run)
+            self._check = answer_check(documents, self._query, self._run)
             # An agent reports its passages only after it has written.
             attempt = self._attempt + (stage != self._generator)
             self._emit("documents_retrieved", {"attempt": attempt, "documents": listed(documents)})
@@ -221,12 +216,3 @@ class AnswerStream:
         self._count += 1
         self._ended = name in TERMINAL
         self._queue.put_nowait(AnswerEvent(name, data, self._count, error))
-
-
-def comparing(pipeline: AsyncPipeline, tenant_id: str) -> Callable[[list[Document]], list[Document]]:
-    """Return a function that prepares documents for the check across languages, as the answer's last stage does."""
-    last = [part for _, part in pipeline.walk() if isinstance(part, CitationExtractor)]
-    matcher = next((part.claim_matcher for part in last if part.claim_matcher is not None), None)
-    if matcher is None:
-        return list
-    return lambda documents: matcher.compared(documents, of_tenant(tenant_id)) if documents else []

@@ -14,7 +14,7 @@ from haystack import Document
 from shiguan.checking.definition import CONVERSATION
 from shiguan.conversations import ConversationStore
 from shiguan.engine.answer_object import answer_object, first_answer, with_sources
-from shiguan.engine.answer_stream import AnswerEvent, AnswerStream, comparing
+from shiguan.engine.answer_stream import AnswerEvent, AnswerStream
 from shiguan.engine.conversations import ConversationKeeper, keep_turn, turn_of
 from shiguan.engine.library import Library
 from shiguan.engine.loading import load_pipeline, pipeline_path
@@ -175,7 +175,7 @@ class Runner:
         :yields: Events (see `shiguan.engine.answer_stream`). The last one, and only that, is terminal:
             `generation_complete` or `error`; nothing is raised.
         """
-        listener = AnswerStream(query, self._mode, comparing(self.pipeline, tenant_id))
+        listener = AnswerStream(query, self._mode)
 
         async def answer() -> dict[str, Any]:
             asked = read_options(options)
@@ -222,8 +222,7 @@ class Runner:
         from shiguan.engine.verification import PASSAGES, verify_text  # noqa: PLC0415
 
         found = partial(self.search, tenant_id=tenant_id, top_k=PASSAGES)
-        compared = comparing(self.pipeline, tenant_id)
-        return verify_text(text, self._library, tenant_id, lambda claim: found(claim)[0], compared, on_item=on_item)
+        return verify_text(text, self._library, tenant_id, lambda claim: found(claim)[0], on_item=on_item)
 
     def trace(self, query: str, *, tenant_id: str, outputs: list[str], **options: Any) -> dict[str, Any]:
         """

@@ -84,7 +84,6 @@ def verify_text(
     library: Library,
     tenant_id: str,
     search: Search,
-    compared: Callable[[list[Document]], list[Document]],
     *,
     on_item: OnItem | None,
 ) -> dict[str, Any]:
@@ -99,16 +98,13 @@ def verify_text(
     quotations = QuotationSearch(library.stores, tenant_id)
 
     def by_words(claim: str) -> list[Document]:
-        return compared(quotations.passages(claim, PASSAGES))
-
-    def by_meaning(claim: str) -> list[Document]:
-        return compared(search(claim))
+        return quotations.passages(claim, PASSAGES)
 
     items: list[dict[str, Any]] = []
     listed = 0
     for own, part in rows:
         if part.kind == "claim":
-            found = check_claim(part.text[:_LONGEST], by_words, by_meaning)
+            found = check_claim(part.text[:_LONGEST], by_words, search)
         else:
             found = quotations.check(part.text, part.named[:1000], in_context=not own)
             found["also"] = found["also"][: max(0, _MOST_LISTED - listed)]

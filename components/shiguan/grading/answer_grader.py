@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from haystack import Document
-from haystack.components.embedders.types import DocumentEmbedder
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.dataclasses import ChatMessage
 
@@ -15,7 +14,6 @@ from shiguan.claims.claim_support import Verdict
 from shiguan.claims.claims import whole_reply
 from shiguan.claims.verbatim import find_verbatim
 from shiguan.grading.attempts import GradedAnswer
-from shiguan.grading.window_similarity import try_similarities
 from shiguan.llm.calls import NO_LLM, ask_llm_async, is_available, warm_up_generator
 from shiguan.llm.json_replies import json_number, json_object
 from shiguan.llm.prompt_rendering import render_prompt
@@ -95,30 +93,20 @@ class AnswerGrader(Serializable):
 
 
 def check_answer(
-    reply: ChatMessage,
-    documents: Sequence[Document],
-    question: str,
-    language: str | None,
-    *,
-    embedder: DocumentEmbedder | None = None,
+    reply: ChatMessage, documents: Sequence[Document], question: str, language: str | None
 ) -> GradedAnswer:
-    """Check a reply by words and, where that does not decide every verdict, by meaning if there is an embedder."""
+    """Check a reply without a model."""
     reply, check = whole_reply(reply), answer_check(documents, question)
     checker = check.checker
     parts = checker.split((reply.text or "").strip())
     read = [] if checker.says_nothing(parts) else checker.read(parts)
-    # All claims or none, because the score of a claim depends on those of the others.
-    wanted = checker.windows(read) if checker.needs_similarities(read) else []
-    similarities, warnings = try_similarities(embedder, wanted)
-    claims = checker.judge(read, similarities)
     return GradedAnswer(
         reply=reply,
         question=question,
         language=language or read_text(question).language,
         parts=parts,
         documents=list(numbered_passages(documents).values()),
-        claims=claims,
-        warnings=tuple(warnings),
+        claims=checker.judge(read),
     )
 
 

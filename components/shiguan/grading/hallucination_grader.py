@@ -5,11 +5,8 @@ from functools import partial
 from typing import Any, get_args
 
 from haystack import Document, component, logging
-from haystack.components.embedders.types import DocumentEmbedder
 from haystack.dataclasses import ChatMessage
 
-from shiguan.claims.nearness import ClaimMatcher
-from shiguan.errors import ModelMissingError
 from shiguan.grading.answer_grader import AnswerGrader, check_answer
 from shiguan.grading.attempts import Attempt
 from shiguan.grading.decision import OnUnsupported, decide, finished
@@ -53,18 +50,14 @@ class HallucinationGrader(Serializable):
 
     def __init__(
         self,
-        document_embedder: DocumentEmbedder | None = None,
         *,
         answer_grader: AnswerGrader | None = None,
-        claim_matcher: ClaimMatcher | None = None,
         on_unsupported: OnUnsupported = "remove",
     ) -> None:
         """
         Set how strict to be.
 
-        :param document_embedder: A document embedder for the similarity of claims and windows; None for words alone.
         :param answer_grader: Grades each attempt; None to check only its claims.
-        :param claim_matcher: Compares claims with passages in another language; None for numbers and names alone.
         :param on_unsupported: What happens after the last attempt to claims without support: `mark` leaves them
             to be marked, `remove` removes them, `refuse` withholds the whole answer. Where nothing is left the answer
             is the not-found sentence of `precise`.
@@ -72,16 +65,10 @@ class HallucinationGrader(Serializable):
         """
         if on_unsupported not in get_args(OnUnsupported):
             raise ValueError(f"`on_unsupported` must be mark, remove or refuse, got `{on_unsupported}`.")
-        self.document_embedder = document_embedder
         self.answer_grader = answer_grader
-        self.claim_matcher = claim_matcher
         self.on_unsupported = on_unsupported
 
     def warm_up(self) -> None:
-        try:
-            warm_up_generator(self.document_embedder)
-        except ModelMissingError as error:  # every check warns that it had no embedder
-            logger.info("Answers are checked by words alone: {error}", error=str(error))
         warm_up_generator(self.answer_grader)
 
     @component.output_types(
@@ -99,7 +86,6 @@ class HallucinationGrader(Serializable):
         query: str = "",
         *,
         attempt: Attempt | None = None,
-        filters: dict[str, Any] | None = None,
         language: str | None = None,
         sent: list[ChatMessage] | None = None,
         confidence: float | None = None,
@@ -111,7 +97,6 @@ class HallucinationGrader(Serializable):
         :param documents: The numbered passages that it read.
         :param query: The user's question; that of the attempt if empty.
         :param attempt: The round of the loop, from `AttemptLoop`; None outside a loop.
-        :param filters: The filters under which the passages were found, for the `claim_matcher`.
         :param language: The question's language; None to detect it.
         :param sent: The messages that the generator was sent; the next round's prompt continues them and the reply.
         :param confidence: The probability that the passages hold an answer, from `AnswerabilityGate`.
@@ -125,9 +110,7 @@ class HallucinationGrader(Serializable):
             return finished(this.best, this, self.on_unsupported)
         if not replies:
             return {"replies": [], "documents": documents, "verdicts": [], "warnings": [], "llm_calls": 0}
-        compared = self.claim_matcher.compared(documents, filters) if self.claim_matcher and documents else documents
-        check = partial(check_answer, replies[0], compared, query or this.question, language)
-        answer = await check_in_thread(partial(check, embedder=self.document_embedder))
+        answer = await check_in_thread(partial(check_answer, replies[0], documents, query or this.question, language))
         if self.answer_grader is not None:
             answer = await self.answer_grader.graded(answer)
         read = bool(answer.grade) and (answer.grade["judge"] == "llm" or answer.grade["judged"] > 0)

@@ -219,13 +219,29 @@ class E5Encoder:
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors
 
+    def token_vectors(self, text: str) -> tuple[list[tuple[int, int]], NDArray[np.float32]]:
+        """Return the place of each token of a text, in code points, and its unit vector. Shape: (tokens, 384)."""
+        pieces = self._tokenizer.pieces(text)
+        prefix = [piece for piece, *_ in self._tokenizer.pieces("passage:")]
+        most = self._weights.positions - 2 - len(prefix)
+        read = [np.zeros((0, DIMENSIONS), np.float32)]
+        for at in range(0, len(pieces), most):
+            window = [piece for piece, *_ in pieces[at : at + most]]
+            read.append(self._read([*prefix, *window])[1 + len(prefix) : -1])
+        vectors = np.concatenate(read)
+        return [(start, end) for _, start, end in pieces], vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
     def _sum(self, window: list[int]) -> NDArray[np.float32]:
         """Return the mean of a window's token vectors, times its tokens without the marks of start and end."""
+        mean: NDArray[np.float32] = self._read(window).mean(0) * len(window)
+        return mean
+
+    def _read(self, window: list[int]) -> NDArray[np.float32]:
         ids = [self._weights.start_id, *window, self._weights.end_id]
         embeddings = unpack_blocks(self._words[ids]) + self._positions[: len(ids)]
         (tokens,) = self._session.run(None, {"embeddings": embeddings[None]})
-        mean: NDArray[np.float32] = tokens[0].mean(0) * len(window)
-        return mean
+        read: NDArray[np.float32] = tokens[0]
+        return read
 
 
 def engine() -> E5Encoder:

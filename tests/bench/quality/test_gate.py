@@ -75,7 +75,10 @@ def measured(tmp_path_factory):
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(unwritten, "NOTHING_BELOW", 0.7)
-        unsure = ("{claim_matcher: *claim_matcher}", "{claim_matcher: *claim_matcher, closest_below: 0.7}")
+        unsure = (
+            "{document_store: *children}}\n# ---- end",
+            "{document_store: *children, closest_below: 0.7}}\n# ---- end",
+        )
         found["refusing too much"] = variant("refusing", unsure)
     close_all_shards()
     return found

@@ -315,15 +315,8 @@ class Store(TermStore):
         return 2
 
 
-class Matcher:
-    document_store = Store()
-
-    def compared(self, documents, filters):
-        return documents
-
-
 def unsure(query, confidence=0.2):
-    extractor = CitationExtractor(claim_matcher=Matcher())
+    extractor = CitationExtractor(document_store=Store())
     return extractor.run([], [passage()], query, filters=TENANT, confidence=confidence)["answers"][0].meta
 
 
@@ -379,14 +372,14 @@ def test_an_unsure_answer_says_how_many_passages_wait_for_their_vectors_and_a_su
 
 
 def test_without_a_tenants_filters_the_library_is_not_read():
-    (answer,) = CitationExtractor(claim_matcher=Matcher()).run([], [passage()], "Who was Nobody?", confidence=0.2)[
+    (answer,) = CitationExtractor(document_store=Store()).run([], [passage()], "Who was Nobody?", confidence=0.2)[
         "answers"
     ]
     assert (answer.meta["absent"], answer.meta["waiting"]) == ([], 0)
 
 
 def test_what_ends_a_question_first_is_answered_with_what_the_library_lacks():
-    extractor = CitationExtractor(mode="precise", claim_matcher=Matcher())
+    extractor = CitationExtractor(mode="precise", document_store=Store())
     ended = Outcome("not_found", "nothing_found")
     (answer,) = extractor.run([ended], query="Who was Zhu Yuanzhang?", filters=TENANT, confidence=0.0)["answers"]
     assert (answer.data, answer.meta["status"]) == ("The sources do not say this.", "not_found")
@@ -396,6 +389,6 @@ def test_what_ends_a_question_first_is_answered_with_what_the_library_lacks():
 
 def test_a_library_in_another_language_may_have_the_name_in_another_form():
     chinese = passage("郭子仪收复长安。", sentence="郭子仪收复长安。", language="zh")
-    extractor = CitationExtractor(claim_matcher=Matcher())
+    extractor = CitationExtractor(document_store=Store())
     (answer,) = extractor.run([], [chinese], "Who was Zhu Yuanzhang?", filters=TENANT, confidence=0.2)["answers"]
     assert (answer.meta["status"], answer.meta["absent"]) == ("closest", [])

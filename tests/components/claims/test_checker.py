@@ -270,34 +270,6 @@ def test_any_claim_and_passage_give_a_valid_span(claim, passage):
     assert 0.0 <= found.similarity <= 1.0 + 1e-9
 
 
-def test_an_embedder_compares_no_claim_that_a_passage_has_word_for_word():
-    checker = ClaimChecker({1: EN})
-    read = checker.read(split_claims("Guo Ziyi did not join the rising [1]. Guo Ziyi kept out of the revolt [1]."))
-    (_, of_verbatim), (_, of_retold) = checker.windows(read)
-    assert of_verbatim == []
-    assert "Guo Ziyi did not join the rising." in " ".join(of_retold)
-    verbatim, _ = checker.judge(read, [None, 0.9])
-    assert (verbatim.support.score, verbatim.support.verdict) == (1.0, "supported")
-
-
-_WORDS = (
-    "An Lushan rose in Fanyang 150,000 men Guo Ziyi did not join rising grain prices fourfold 755 river hill".split()
-)
-
-
-@given(st.lists(st.lists(st.sampled_from(_WORDS), min_size=2, max_size=9), min_size=1, max_size=3), st.data())
-def test_where_similarities_are_not_needed_none_changes_a_verdict(sentences, data):
-    checker = ClaimChecker({1: EN, 2: "郭子仪不从乱。"})
-    read = checker.read(split_claims(" ".join(f"{' '.join(words).capitalize()} [1]." for words in sentences)))
-    if checker.needs_similarities(read):
-        return
-    similarities = [data.draw(st.floats(-1, 1)) for _ in read]
-    by_words, by_meaning = checker.judge(read), checker.judge(read, similarities)
-    assert [one.support.verdict for one in by_words] == [one.support.verdict for one in by_meaning]
-    unsure = [[one.support.exact or one.support.score >= 0.8 for one in some] for some in (by_words, by_meaning)]
-    assert unsure[0] == unsure[1]
-
-
 @pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_untouched_evidence_is_supported_and_a_changed_number_is_not(public_data, language, every):
@@ -348,7 +320,7 @@ def test_a_gap_that_a_passage_admits_in_other_words_is_a_statement_about_it():
 
 
 def test_a_claim_is_no_better_than_the_passage_that_it_cites():
-    (claim,) = split_claims("He had 150,000 men and horse traders financed the rising [5].").claims
+    (claim,) = split_claims("Horse traders financed the rising when grain prices rose [5].").claims
     checker = ClaimChecker(PASSAGES)
     cited = cite_claim(claim, checker, {number: Document(content=text) for number, text in PASSAGES.items()})
     ((_, own),) = cited.found

@@ -128,9 +128,9 @@ async def test_tokens_are_the_checked_sentences_and_claims_come_between_them(run
 async def test_what_was_judged_while_it_was_written_is_not_judged_again(runner, llm, monkeypatch):
     judged, judge = Counter(), ClaimChecker._judged
 
-    def counted(checker, evidence, stated, numbers):
-        judged[stated, tuple(numbers)] += 1
-        return judge(checker, evidence, stated, numbers)
+    def counted(checker, evidence, stated):
+        judged[stated, evidence.texts] += 1
+        return judge(checker, evidence, stated)
 
     monkeypatch.setattr(ClaimChecker, "_judged", counted)
     llm.time_per_token = 0.01

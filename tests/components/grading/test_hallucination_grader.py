@@ -5,7 +5,7 @@ from copy import deepcopy
 from dataclasses import replace
 
 import pytest
-from haystack import Document, component
+from haystack import Document
 from haystack.dataclasses import ChatMessage
 
 from shiguan.errors import AnswerError
@@ -183,59 +183,6 @@ def test_the_inputs_stay_as_they_are():
     assert deepcopy(retry) is retry  # a pipeline copies what it hands on; nothing in an attempt ever changes
     assert reply.text == "Li Bai drowned [1]."
     assert documents == passages(ENGLISH)
-
-
-@component
-class FakeEmbedder:
-    """Puts every text about a rising on one axis and the others on another."""
-
-    @component.output_types(documents=list[Document])
-    def run(self, documents: list[Document]):
-        risings = ["rose" in document.content or "revolt" in document.content for document in documents]
-        vectors = [[1.0, 0.0] if rising else [0.0, 1.0] for rising in risings]
-        return {"documents": [replace(one, embedding=vector) for one, vector in zip(documents, vectors, strict=True)]}
-
-
-class BrokenEmbedder:
-    def run(self, documents):
-        raise RuntimeError("no memory")
-
-
-def test_the_embedder_lifts_what_is_said_in_other_words():
-    claim = ChatMessage.from_assistant("Men took days by clever tricks [1].")
-    words = HallucinationGrader().run([claim], passages(ENGLISH))["verdicts"][0]
-    meaning = HallucinationGrader(FakeEmbedder()).run([claim], passages(ENGLISH))["verdicts"][0]
-    assert meaning["score"] > words["score"] + 0.02
-
-
-@pytest.mark.parametrize(
-    ("text", "embedded"),
-    [
-        ("The village was moved up the hill by its weavers [1].", False),
-        ("His army of 180,000 men took Luoyang within 33 days [1].", False),
-        ("An Lushan rose against the Tang at Fanyang in the winter of 755 [1].", False),
-        ("The army conquered Luoyang in 33 days [1].", False),
-        ("Men took days by clever tricks [1].", True),
-        ("The village was moved up the hill by its weavers [1]. Men took days by clever tricks [1].", True),
-    ],
-)
-def test_nothing_is_embedded_where_no_similarity_can_change_a_verdict(text, embedded):
-    class Counting:
-        texts = 0
-
-        def run(self, documents):
-            self.texts += len(documents)
-            return FakeEmbedder().run(documents)
-
-    embedder = Counting()
-    HallucinationGrader(embedder).run([ChatMessage.from_assistant(text)], passages(ENGLISH))
-    assert bool(embedder.texts) == embedded
-
-
-def test_a_broken_embedder_is_a_warning():
-    reply = [ChatMessage.from_assistant("Men took days by clever tricks [1].")]
-    result = HallucinationGrader(BrokenEmbedder()).run(reply, passages(ENGLISH))
-    assert any("checked by words alone" in warning for warning in result["warnings"])
 
 
 MARKS = {"support": 9, "relevance": 9, "completeness": 8, "clarity": 9}

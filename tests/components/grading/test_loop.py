@@ -164,7 +164,7 @@ def outcomes(generator):
     )
 
 
-def judge_by_first_word(self, read, similarities=None):
+def judge_by_first_word(self, read):
     verdicts = {"Good": ("supported", 0.9), "Half": ("partial", 0.5), "Bad": ("unsupported", 0.1)}
     checked = []
     for one in read:

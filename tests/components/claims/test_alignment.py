@@ -1,0 +1,110 @@
+"""Claims that a passage says in other words or another language, laid beside its sentences by the packaged embedder."""
+
+import numpy as np
+import pytest
+
+from shiguan.claims.alignment import Alignment
+from shiguan.claims.checker import ClaimChecker
+from shiguan.claims.claims import split_claims
+from shiguan.errors import ModelMissingError
+from shiguan.models.engine import engine
+
+ZH = "在天宝十四载的十一月，安禄山在范阳起兵反叛了朝廷。第二年，将军郭子仪已经把长安收复了。"
+RISE, TAKE = ZH[:25], ZH[25:]
+SALT = "唐代的盐由国家专卖，商人须有许可。"
+
+
+def support(claim, *passages):
+    checker = ClaimChecker(dict(enumerate(passages or (ZH,), start=1)))
+    (checked,) = checker.check(split_claims(claim))
+    return checked.support, checked.quote
+
+
+def test_the_share_is_the_mean_of_each_tokens_highest_cosine(monkeypatch):
+    vectors = {"claim": [[1, 0], [0, 1]], "near": [[0, 1], [3 / 5, 4 / 5]], "far": [[-1, 0]], "": np.zeros((0, 2))}
+
+    def read(text):
+        return [(0, 1)] * len(vectors[text]), np.array(vectors[text], np.float16)
+
+    monkeypatch.setattr("shiguan.claims.alignment._token_vectors", read)
+    alignment = Alignment()
+    assert alignment.best("claim", ["far", "near"]) == (pytest.approx(0.8, abs=1e-3), 1)
+    assert alignment.best("claim", ["far"]) == (pytest.approx(-0.5), 0)
+    assert alignment.best("claim", []) == alignment.best("claim", [""]) == alignment.best("", ["near"]) == (0.0, 0)
+
+
+def test_a_text_lies_wholly_beside_itself():
+    assert Alignment().best("The kaghan sent him a horse.", ["The kaghan sent him a horse."])[0] > 0.999
+
+
+def test_names_and_numbers_are_left_to_the_rules_that_compare_them():
+    alignment = Alignment()
+    shares = [
+        alignment.best(claim, [TAKE])[0]
+        for claim in ("郭子仪把女儿卖给了商人。", "郭子仪把女儿卖给了商人，时在763年。")
+    ]
+    assert max(shares) < alignment.best("把长安夺回了。", [TAKE])[0] - 0.2
+
+
+def test_every_token_of_a_long_text_has_a_vector_and_a_place():
+    sentence = "He rode to the city and back again."
+    places, vectors = engine().token_vectors(" ".join([sentence] * 100))
+    once, _ = engine().token_vectors(sentence)
+    assert len(places) == len(vectors) == 100 * len(once)
+    assert places[: len(once)] == once
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1.0)
+    assert len(engine().token_vectors("")[0]) == 0
+
+
+@pytest.mark.parametrize(
+    ("claim", "quote"),
+    [
+        ("An Lushan rebelled in the eleventh month of 755. [1]", RISE),
+        ("The general Guo Ziyi had recovered the city. [1]", TAKE),
+        ("郭子仪次年夺回了京师长安。[1]", TAKE),
+    ],
+)
+def test_what_is_said_in_other_words_or_in_another_language_is_partial_with_its_place(claim, quote):
+    found, place = support(claim)
+    assert (found.verdict, place) == ("partial", quote)
+
+
+@pytest.mark.parametrize(
+    ("claim", "reason"),
+    [
+        ("An Lushan rebelled in the twelfth month of 755. [1]", "twelfth"),
+        ("Guo Ziyi took the city in 763. [1]", "763"),
+        ("Tian Chengsi rebelled in 755. [1]", "no passage has Tian Chengsi"),
+        ("The general sold his daughter to a merchant. [1]", "nothing like it is there"),
+        ("郭子仪把女儿卖给了商人。[1]", "the passages do not say so"),
+    ],
+)
+def test_a_wrong_number_or_name_and_another_matter_stay_unsupported(claim, reason):
+    found, _ = support(claim)
+    assert found.verdict == "unsupported"
+    assert reason in found.reason
+
+
+def test_of_several_passages_in_another_language_the_one_that_says_it_counts():
+    found, place = support("Salt was sold under licence [1][2].", ZH, SALT)
+    assert (found.verdict, found.passage, place) == ("partial", 1, SALT)
+
+
+def test_a_numeral_inside_a_chinese_word_counts_as_said():
+    assert support("He wrote a four-note tune. [1]", "他写了四音符的主题曲。")[0].verdict == "partial"
+    assert support("He wrote a five-note tune. [1]", "他写了四音符的主题曲。")[0].verdict == "unsupported"
+
+
+def test_without_the_model_words_names_and_numbers_decide(monkeypatch):
+    def missing():
+        raise ModelMissingError("no weights")
+
+    monkeypatch.setattr("shiguan.claims.alignment.engine", missing)
+    assert support("Guo Ziyi recovered the capital. [1]")[0].verdict == "partial"
+    assert support("The general rebelled. [1]")[0].verdict == "unsupported"
+    assert support("郭子仪次年夺回了京师长安。[1]")[0].verdict == "unsupported"
+
+
+def test_no_claim_is_laid_beside_what_has_it_word_for_word(monkeypatch):
+    monkeypatch.setattr("shiguan.claims.checker.Alignment.best", lambda *_: pytest.fail("was laid beside"))
+    assert support("安禄山在范阳起兵反叛了朝廷。")[0].verdict == "supported"
