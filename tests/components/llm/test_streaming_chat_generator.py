@@ -284,7 +284,7 @@ async def test_a_whole_reply_to_a_call_of_a_stream_is_read(streamer, kind):
 def test_an_error_in_a_reply_that_began_well_is_told(streamer, error, told):
     streamer.kind, streamer.streams = "application/json", [[json.dumps({"error": error}).encode()]]
     heard = []
-    result = ConfiguredChatGenerator(max_retries=0).run(messages=PROMPT, streaming_callback=heard.append)
+    result = ConfiguredChatGenerator().run(messages=PROMPT, streaming_callback=heard.append)
     assert (result["replies"], heard) == ([], [])
     assert told in result["warnings"][0]
 
