@@ -75,10 +75,10 @@ class E5TextEmbedder:
 def _vector(text: str) -> numpy.ndarray:
     run = current_run()
     if run is None or not run.tenant_id:
-        return engine().embed([text], "query")[0]
+        return numpy.asarray(engine().embed([text], "query")[0])
     with _looking:
         own = _remembered(run.tenant_id, text)
     with own.making:
-        vector = engine().embed([text], "query")[0] if own.vector is None else own.vector
-        own.vector = vector
-    return vector
+        if own.vector is None:
+            own.vector = engine().embed([text], "query")[0]
+    return own.vector
