@@ -295,9 +295,20 @@ class ClaimChecker:
             return support
         text = "\n".join(evidence.texts)
         support = replace(support, verdict="unsupported", foreign=True)
+        places = [
+            Window(at, start, end, 0.0)
+            for at, own in enumerate(evidence.texts)
+            for start, end in read_text(own).sentences
+        ]
+        sentences = [evidence.texts[one.passage][one.start : one.end] for one in places]
+        best = self._alignment.best(reading.claim, sentences)
         names = read_text(reading.claim).names
         strange = _missing_names(names, text)
-        named = bool(names) and not strange
+        if best is not None:
+            strange = self._alignment.unlike(reading.claim, strange, sentences)
+        elif 2 * len(strange) <= len(names):  # without the model nobody knows how another language spells them
+            strange = []
+        named = bool(names) and not _missing_names(names, text)
         # A number may be a part of a word of the passages, such as 四音符.
         present = numerals(text)
         missing = [
@@ -307,27 +318,17 @@ class ClaimChecker:
         ]
         if missing := missing or ([] if named else list(reading.stray_numbers)):
             return replace(support, reason=f"no passage mentions {', '.join(missing[:3])} together with it", exact=True)
-        if 2 * len(strange) > len(names):
+        if strange:
             return replace(support, score=0.0, reason=f"no passage has {', '.join(strange[:3])}")
         score = PARTIAL if named else PARTIAL - 0.01
-        if (best := self._said_across(reading.claim, evidence)) is not None:
-            aligned, place = best
+        if best is not None:
+            aligned, at = best
             score = PARTIAL + aligned - _ALIGNED_ACROSS + (_NAMED if named else 0.0)
-            support = replace(support, passage=place.passage, start=place.start, end=place.end)
+            support = replace(support, passage=places[at].passage, start=places[at].start, end=places[at].end)
         verdict: Verdict = "partial" if score >= PARTIAL else "unsupported"
         like = "something" if verdict == "partial" else "nothing"
         reason = f"the passages are in another language; {like} like it is there"
         return replace(support, score=max(0.0, min(score, SUPPORTED - 0.01)), verdict=verdict, reason=reason)
-
-    def _said_across(self, claim: str, evidence: Evidence) -> tuple[float, Window] | None:
-        """Find the sentence in another language that says most of a claim; None without the model."""
-        places = [
-            Window(at, start, end, 0.0)
-            for at, text in enumerate(evidence.texts)
-            for start, end in read_text(text).sentences
-        ]
-        found = self._alignment.best(claim, [evidence.texts[one.passage][one.start : one.end] for one in places])
-        return (found[0], places[found[1]]) if found and places else None
 
     def _by_marks(self, claim: Claim, stated: str, support: Support) -> Support:
         """Judge by the cited passages what all passages together leave open; across languages a claim has to cite."""

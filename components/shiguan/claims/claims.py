@@ -33,7 +33,7 @@ _SEPARATING = re.compile(r"(?:[\s,，、;；:：—–|-]|\*+(?=\s))*")
 # that touches a word is emphasis.
 _BULLET = re.compile(
     r"(?:(?:`{3,}|~{3,})[^\n]*\n\s*)?(?:>[ \t]?)*"
-    rf"(?:(?:[-*+](?=\s)|-(?=[{HAN}])|[•·]|[(（]?\d{{1,2}}[.)）、]|[a-z][.)]\s|[(（]?[一二三四五六七八九十]{{1,3}}[)）、])\s*)?"
+    rf"(?:(?:[-*+](?=\s)|-(?=[{HAN}])|[•·]|[(（]?\d{{1,2}}(?:[)）、]|\.(?!\d))|[a-z][.)]\s|[(（]?[一二三四五六七八九十]{{1,3}}[)）、])\s*)?"
 )
 _FENCE_BEHIND = re.compile(r"\s*\n[ \t]*(?:`{3,}|~{3,})[`~\s]*\Z")
 # A row of a table, and below the first one the line that makes it the head: only the head's claim begins with `|`.

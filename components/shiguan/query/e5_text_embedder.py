@@ -1,5 +1,8 @@
 """Embeds a question with the packaged embedder."""
 
+from dataclasses import dataclass, field
+from functools import lru_cache
+from threading import Lock
 from typing import Any
 
 import numpy
@@ -7,11 +10,25 @@ from haystack import component, logging
 
 from shiguan.errors import ModelMissingError
 from shiguan.llm.run import current_run
-from shiguan.models.engine import VectorMemory, engine
+from shiguan.models.engine import engine
 
 logger = logging.getLogger(__name__)
 
-_memory = VectorMemory(1_000)
+
+@dataclass
+class _Remembered:
+    """The vector of a question that a tenant asked; who asks for one that is just being made waits for it."""
+
+    making: Lock = field(default_factory=Lock)
+    vector: numpy.ndarray | None = None
+
+
+_looking = Lock()
+
+
+@lru_cache(1_000)
+def _remembered(tenant_id: str, text: str) -> _Remembered:  # noqa: ARG001
+    return _Remembered()
 
 
 @component
@@ -59,4 +76,9 @@ def _vector(text: str) -> numpy.ndarray:
     run = current_run()
     if run is None or not run.tenant_id:
         return numpy.asarray(engine().embed([text], "query")[0])
-    return _memory.vectors(run.tenant_id, "query", [text], lambda texts: list(engine().embed(texts, "query")))[0]
+    with _looking:
+        own = _remembered(run.tenant_id, text)
+    with own.making:
+        if own.vector is None:
+            own.vector = engine().embed([text], "query")[0]
+    return own.vector

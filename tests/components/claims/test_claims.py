@@ -69,3 +69,10 @@ def test_any_answer_is_split_within_its_bounds(answer):
         assert at <= claim.start < claim.end <= len(parts.text)
         at = claim.end
     assert all(0 <= position <= len(parts.text) for position, _ in parts.marks)
+
+
+@pytest.mark.parametrize(
+    "text", ["29.7% of all households were of one person.", "2.5 million people live there.", "3.14是圆周率。"]
+)
+def test_a_number_with_a_decimal_point_is_no_list_number(text):
+    assert [claim.text for claim in split_claims(text).claims] == [text]

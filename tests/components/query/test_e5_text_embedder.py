@@ -7,7 +7,6 @@ import pytest
 from shiguan.llm.run import Run
 from shiguan.models import engine as engine_module
 from shiguan.models import weights
-from shiguan.models.engine import VectorMemory
 from shiguan.query import e5_text_embedder
 from shiguan.query.e5_text_embedder import E5TextEmbedder
 
@@ -57,7 +56,7 @@ class Engine:
 def scripted(monkeypatch):
     scripted = Engine()
     monkeypatch.setattr(e5_text_embedder, "engine", lambda: scripted)
-    monkeypatch.setattr(e5_text_embedder, "_memory", VectorMemory(10))
+    e5_text_embedder._remembered.cache_clear()
     return scripted
 
 
