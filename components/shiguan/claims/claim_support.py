@@ -39,9 +39,9 @@ _WORDS_ALONE = (SUPPORTED - 0.01 - _SURE_PARTIAL) / (1 - _SURE_PARTIAL)
 # The share of a claim's words, names and numbers aside, that must occur close together near its names: of a whole
 # claim, of a clause, and where the passages are classical Chinese.
 _LEAST_CONTENT, _LEAST_IN_CLAUSE, _LEAST_CLASSICAL = 0.4, 0.34, 0.22
-# A passage says a claim in other words from this alignment on, in English and in Han characters, or, where there is none,
-# from these shares of the claim's words: all, and without its names and numbers, which an invention about the same
-# persons has too.
+# A passage says a claim in other words from this alignment on, in English and in Han characters, or, where there is
+# none, from these shares of the claim's words: all, and without its names and numbers, which an invention about the
+# same persons has too.
 _ALIGNED, _ALIGNED_HAN, _SAME_MATTER, _OTHER_WORDS = 0.54, 0.56, 0.45, 0.25
 # The score of an answer before anything is known about it, and its weight.
 _PRIOR, _PRIOR_WEIGHT = 0.75, 1.0
