@@ -89,13 +89,18 @@ def is_raised(element: Element) -> bool:
     return any(_RAISED.search(word) for word in words)
 
 
-def mark_raised(root: Element, sheets: str) -> None:
-    """Give the elements of a page a style of their own whose classes are raised by a style sheet."""
+def raised_classes(sheets: str) -> frozenset[str]:
+    """Find the classes that style sheets raise."""
     raised: set[str] = set()
     for rule in sheets.split("}"):
         selector, _, style = rule.rpartition("{")
         if "vertical-align" in style and _RAISED.search(style):
             raised.update(name.lower() for name in _CLASS.findall(selector))
+    return frozenset(raised)
+
+
+def mark_raised(root: Element, raised: frozenset[str]) -> None:
+    """Give the elements of a page whose classes are raised a style of their own."""
     for element in root.iter("span") if raised else ():
         if tokens(element, "class") & raised:
             element.set("style", f"{element.get('style', '')};vertical-align:super")
