@@ -96,7 +96,7 @@ class Runner:
         if conversations is None and reader is not None:
             self.conversations = ConversationKeeper(reader)
         self._loop = asyncio.Runner(loop_factory=asyncio.new_event_loop)
-        self._turn = threading.Lock()
+        self._turn, self._finding = threading.Lock(), threading.Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -323,10 +323,11 @@ class Runner:
         """Load the part of the mode that finds passages, on the same stores and weights: nothing is written from it."""
         if self._outputs is not None or "documents" not in self._mode.outputs:
             return self
-        if self._found is None:
-            own: dict[str, Any] = {"data_dir": self._data_dir, "conversations": self.conversations}
-            self._found = Runner(self.deployment, self._file, outputs=["documents"], **own)
-        return self._found
+        with self._finding:  # searches come at once
+            if self._found is None:
+                own: dict[str, Any] = {"data_dir": self._data_dir, "conversations": self.conversations}
+                self._found = Runner(self.deployment, self._file, outputs=["documents"], **own)
+            return self._found
 
     @cached_property
     def _library(self) -> Library:

@@ -1,10 +1,12 @@
 import asyncio
 import re
+import threading
 
 import pytest
 from tests.doubles.small_library import TENANT, small_library
 
 from shiguan.engine import loading
+from shiguan.engine import runner as runner_module
 from shiguan.engine.mode_pipeline import checked_question
 from shiguan.engine.runner import Runner
 from shiguan.errors import AnswerError, ConfigurationError, RefusedError
@@ -190,3 +192,28 @@ async def test_a_runner_that_searched_in_a_thread_is_closed_inside_a_running_loo
     assert found[0].meta["source"] == "tax.txt"
     runner.close()
     runner.close()
+
+
+def test_searches_at_once_load_the_part_that_finds_passages_once(tmp_path, monkeypatch):
+    loaded, begun, go = [], threading.Event(), threading.Event()
+    load = runner_module.load_pipeline
+
+    def counted(*args, **kwargs):
+        loaded.append(kwargs["outputs"])
+        begun.set()
+        assert go.wait(30)
+        return load(*args, **kwargs)
+
+    with Runner("embedded", "simple", data_dir=small_library(tmp_path)) as runner:
+        monkeypatch.setattr(runner_module, "load_pipeline", counted)
+        found = []
+        both = [threading.Thread(target=lambda: found.append(runner._finder())) for _ in range(2)]
+        both[0].start()
+        assert begun.wait(30)
+        both[1].start()
+        both[1].join(0.2)  # it waits for the first, or loads one of its own
+        go.set()
+        for one in both:
+            one.join()
+    assert loaded == [["documents"]]
+    assert found[0] is found[1]
