@@ -57,7 +57,7 @@ class Alignment:
         places, vectors = self._read(claim)
         found = []
         for name in names:
-            apart = [match.span() for match in re.finditer(re.escape(name), claim)]
+            apart = _occurrences(name, claim)
             stated = vectors[[at for at, place in enumerate(places) if _is_within(place, apart)]].astype(np.float32)
             if max((self._share(stated, text) for text in texts), default=0.0) < _NAME:
                 found.append(name)
@@ -72,13 +72,17 @@ class Alignment:
 def _compared(claim: str, places: Sequence[tuple[int, int]]) -> list[int]:
     """Return the tokens outside of names and numbers; all where nothing else is left."""
     apart = [(number.start, number.end) for number in quantities(claim)]
-    apart += [match.span() for name in read_text(claim).names for match in re.finditer(re.escape(name), claim)]
+    apart += [place for name in read_text(claim).names for place in _occurrences(name, claim)]
     rest = [
         at
         for at, (start, end) in enumerate(places)
         if any(map(str.isalnum, claim[start:end])) and not _is_within((start, end), apart)
     ]
     return rest or list(range(len(places)))
+
+
+def _occurrences(name: str, claim: str) -> list[tuple[int, int]]:
+    return [match.span() for match in re.finditer(re.escape(name), claim)]
 
 
 def _is_within(place: tuple[int, int], apart: Sequence[tuple[int, int]]) -> bool:

@@ -295,20 +295,9 @@ class ClaimChecker:
             return support
         text = "\n".join(evidence.texts)
         support = replace(support, verdict="unsupported", foreign=True)
-        places = [
-            Window(at, start, end, 0.0)
-            for at, own in enumerate(evidence.texts)
-            for start, end in read_text(own).sentences
-        ]
-        sentences = [evidence.texts[one.passage][one.start : one.end] for one in places]
-        best = self._alignment.best(reading.claim, sentences)
         names = read_text(reading.claim).names
         strange = _missing_names(names, text)
-        if best is not None:
-            strange = self._alignment.unlike(reading.claim, strange, sentences)
-        elif 2 * len(strange) <= len(names):  # without the model nobody knows how another language spells them
-            strange = []
-        named = bool(names) and not _missing_names(names, text)
+        named = bool(names) and not strange
         # A number may be a part of a word of the passages, such as 四音符.
         present = numerals(text)
         missing = [
@@ -318,6 +307,17 @@ class ClaimChecker:
         ]
         if missing := missing or ([] if named else list(reading.stray_numbers)):
             return replace(support, reason=f"no passage mentions {', '.join(missing[:3])} together with it", exact=True)
+        places = [
+            Window(at, start, end, 0.0)
+            for at, own in enumerate(evidence.texts)
+            for start, end in read_text(own).sentences
+        ]
+        sentences = [evidence.texts[one.passage][one.start : one.end] for one in places]
+        best = self._alignment.best(reading.claim, sentences)
+        if best is not None:
+            strange = self._alignment.unlike(reading.claim, strange, sentences)
+        elif 2 * len(strange) <= len(names):  # without the model nobody knows how another language spells them
+            strange = []
         if strange:
             return replace(support, score=0.0, reason=f"no passage has {', '.join(strange[:3])}")
         score = PARTIAL if named else PARTIAL - 0.01

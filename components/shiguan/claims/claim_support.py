@@ -133,8 +133,9 @@ def _judged(reading: Reading, aligned: float | None, own: float, mean: float) ->
         # A number is a fact of its own: where no passage has it, the claim cannot be supported.
         exact = bool(reading.foreign_numbers)
         return Support(min(score, SUPPORTED - 0.01), "unsupported", missing, *span, exact=exact)
-    same_matter = reading.window >= _SAME_MATTER and reading.content >= _OTHER_WORDS
-    if aligned is not None:
+    if aligned is None:
+        same_matter = reading.window >= _SAME_MATTER and reading.content >= _OTHER_WORDS
+    else:
         same_matter = aligned >= (_ALIGNED_HAN if has_han(reading.claim) else _ALIGNED)
     same_matter = same_matter and not reading.stray_numbers
     if missing and not same_matter:

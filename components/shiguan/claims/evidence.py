@@ -20,7 +20,7 @@ _WIDEST = 3
 # A wider window must gain this much per sentence to be preferred; one aligned word by word, this much.
 _LENGTH_COST = 0.04
 _LINED_UP_COST = 0.05
-# How many windows are kept for the embedder, and how many are aligned with the claim.
+# How many windows are kept, and how many are lined up with the claim.
 _KEPT, _LINED_UP = 8, 6
 # Classical books name a day by its place in a cycle of sixty, so that no number of a day can be missing: 丁巳.
 _DAY = re.compile(DAY)
@@ -133,8 +133,8 @@ class Evidence:
             return Reading(claim)
         found = self._verbatim(claim)
         if found is not None:
-            window, exactly = found
-            return Reading(claim, 1.0, 1.0, 1.0, 1.0, (window,), verbatim=True, word_for_word=exactly)
+            exactly = self._is_word_for_word(claim, found)
+            return Reading(claim, 1.0, 1.0, 1.0, 1.0, (found,), verbatim=True, word_for_word=exactly)
         text = read_text(self._all)
         names = tuple(word for name in read_text(claim).names for word in text.lacking(name) if self._is_foreign(word))
         weights = self._weights(asked, names)
@@ -223,16 +223,18 @@ class Evidence:
         """Return whether a passage contains a text word for word."""
         return self._verbatim(text) is not None
 
-    def _verbatim(self, claim: str) -> tuple[Window, bool] | None:
-        """Find a window that says what a claim says, and whether word for word."""
+    def _verbatim(self, claim: str) -> Window | None:
         for index, text in enumerate(self.texts):
             found = restates(claim, text)
             if found:
                 touched = [s for s in self._sentences[index] if s.start < found[1] and found[0] < s.end]
-                span = touched[0].start, touched[-1].end
-                said = map(_letters, (text[slice(*span)], read_text(text).without_notes(*span)))
-                return Window(index, *span, 1.0), any(_letters(claim) in one for one in said)
+                return Window(index, touched[0].start, touched[-1].end, 1.0)
         return None
+
+    def _is_word_for_word(self, claim: str, window: Window) -> bool:
+        text, letters = self.texts[window.passage], _letters(claim)
+        said = (text[window.start : window.end], read_text(text).without_notes(window.start, window.end))
+        return any(letters in _letters(one) for one in said)
 
     def _is_foreign(self, name: str) -> bool:
         if not self.classical:
