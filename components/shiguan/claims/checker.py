@@ -25,7 +25,7 @@ from shiguan.claims.claims import COMMA, Claim, ClaimedText, split_claims, with_
 from shiguan.claims.evidence import Evidence, Reading, Window
 from shiguan.llm.run import raise_if_cancelled
 from shiguan.reading.text import read_text
-from shiguan.text.quantities import numerals, quantities
+from shiguan.text.quantities import quantities, values_in_words
 from shiguan.text.terms import terms
 
 # How many windows with most of a claim's words are laid beside it.
@@ -298,14 +298,7 @@ class ClaimChecker:
         names = read_text(reading.claim).names
         strange = _missing_names(names, text)
         named = bool(names) and not strange
-        # A number may be a part of a word of the passages, such as 四音符.
-        present = numerals(text)
-        missing = [
-            number
-            for number in reading.foreign_numbers
-            if all(found.values.isdisjoint(present) for found in quantities(number))
-        ]
-        if missing := missing or ([] if named else list(reading.stray_numbers)):
+        if missing := _missing_numbers(reading.claim, text):
             return replace(support, reason=f"no passage mentions {', '.join(missing[:3])} together with it", exact=True)
         places = [
             Window(at, start, end, 0.0)
@@ -323,8 +316,13 @@ class ClaimChecker:
         score = PARTIAL if named else PARTIAL - 0.01
         if best is not None:
             aligned, at = best
+            here = places[at]
             score = PARTIAL + aligned - _ALIGNED_ACROSS + (_NAMED if named else 0.0)
-            support = replace(support, passage=places[at].passage, start=places[at].start, end=places[at].end)
+            support = replace(support, passage=here.passage, start=here.start, end=here.end)
+            around = [one for one in places[max(0, at - 1) : at + 2] if one.passage == here.passage]
+            near = evidence.texts[here.passage][around[0].start : around[-1].end]
+            if strays := ", ".join(_missing_numbers(reading.claim, near)[:3]):
+                return replace(support, score=0.0, reason=f"no passage mentions {strays} together with it")
         verdict: Verdict = "partial" if score >= PARTIAL else "unsupported"
         like = "something" if verdict == "partial" else "nothing"
         reason = f"the passages are in another language; {like} like it is there"
@@ -358,3 +356,13 @@ def _missing_names(names: Sequence[str], text: str) -> list[str]:
     """Return the names that a text does not have."""
     read = read_text(text)
     return [name for name in names if not read.has_name(name)]
+
+
+def _missing_numbers(claim: str, text: str) -> list[str]:
+    """Return the numbers of a claim that a text in another language does not have in any form."""
+    held, within = quantities(text), values_in_words(text)
+    return [
+        claim[number.start : number.end].strip()
+        for number in quantities(claim)
+        if number.values.isdisjoint(within) and not any(number.agrees_with(other) for other in held)
+    ]

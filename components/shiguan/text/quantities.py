@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -38,16 +38,21 @@ def _any_of(words: Iterable[str]) -> str:
 _ERA = re.compile(rf"({'|'.join(sorted(_ERAS, key=len, reverse=True))})(元|[{_HAN}]+|\d+)(?=年|载)")
 # The 1970s are 20世纪70年代 and 上世纪七十年代.
 _DECADE = re.compile(rf"(?:上个?|(\d\d|(?<![{_HAN}])[{_HAN}]+))世纪(\d0|[{_HAN}]十)年代")
+_DECADE_ALONE = re.compile(rf"([1-9]0|[{_HAN}]十)年代|(?<!\d)([1-9]0)s\b")
 _ARABIC = re.compile(r"(?<![\w.])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?", re.ASCII)
 _HAN_NUMBER = re.compile(rf"[{_HAN}]+(?:余(?=[万亿百千]))?[{_HAN}]*")
 _SCALE = re.compile(r"[\s-]*(hundred|thousand|million|billion|trillion)s?\b|\s?([百千万亿]+)", re.IGNORECASE)
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _WORDS: dict[str, float] = _TABLE["words"]
+_ROMAN, _ROMAN_NUMBER = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}, re.compile(r"\b[IVXLC]+\b")
 _ORDINALS = {word: value for value, word in enumerate(_TABLE["ordinals"].split(), start=1)}
 _RANKS, _RANKED = re.compile(r"(?:st|nd|rd|th)\b"), re.compile(rf"\b(?:{'|'.join(_ORDINALS)})$", re.IGNORECASE)
 _ORDINAL_MONTH = re.compile(r"(?:st|nd|rd|th)\s+month")
-_NUMBER_WORD = _any_of([*_WORDS, *_SCALES, *_ORDINALS])
-_ENGLISH = re.compile(rf"\b{_NUMBER_WORD}(?:(?:[\s-]+(?:and[\s-]+)?){_NUMBER_WORD})*\b", re.IGNORECASE)
+_CARDINAL, _ORDINAL, _THEN = _any_of([*_WORDS, *_SCALES]), _any_of(_ORDINALS), r"[\s-]+(?:and[\s-]+)?"
+# "The ninth and tenth" and "the first two" are two numbers each, not their sum.
+_ENGLISH = re.compile(
+    rf"\b(?:{_CARDINAL}\b(?:{_THEN}{_CARDINAL}\b)*(?:{_THEN}{_ORDINAL}\b)?|{_ORDINAL}\b)", re.IGNORECASE
+)
 _MONTHS = {name: number for number, names in enumerate(_TABLE["months"], start=1) for name in names.split()}
 FULL_MONTHS = {
     short.capitalize(): full.capitalize() for full, *shorts in map(str.split, _TABLE["months"]) for short in shorts
@@ -113,6 +118,10 @@ def _years(plain: str) -> Iterator[_Reading]:
         century, decade = _value(match[1] or "20"), _value(match[2])
         if century is not None and decade is not None:
             yield match.span(), "year", {100 * (century - 1) + decade}
+    for match in _DECADE_ALONE.finditer(plain):
+        decade = _value(match[1] or match[2])
+        if decade is not None:
+            yield match.span(), "year", {decade, 1900 + decade, 2000 + decade}
 
 
 def _numbers(plain: str) -> Iterator[_Reading]:
@@ -142,6 +151,18 @@ def _numbers(plain: str) -> Iterator[_Reading]:
 def numerals(text: str) -> set[float]:
     """Return the values of all numerals in Han characters, including those that are part of a word, such as 四音符."""
     return {value for match in _HAN_NUMBER.finditer(text.translate(_FOLD)) if (value := _value(match[0])) is not None}
+
+
+def values_in_words(text: str) -> set[float]:
+    """Return the values of what another language may write as a number: months, Roman numerals, parts of Han words."""
+    months = {float(_MONTHS[match[1].lower()]) for match in _MONTH.finditer(text) if match[0][0].isupper()}
+    return months | {float(roman_value(match[0])) for match in _ROMAN_NUMBER.finditer(text)} | numerals(text)
+
+
+def roman_value(numeral: str) -> int:
+    """Return the value of a Roman numeral up to 399."""
+    values = [_ROMAN[letter] for letter in numeral.lower()]
+    return sum(-one if one < after else one for one, after in pairwise([*values, 0]))
 
 
 def _han_value(numeral: str, following: str) -> float | None:
@@ -211,9 +232,6 @@ def _english_value(words: str) -> float | None:
     """Read an English number; None for the vague ones."""
     parts = [part for part in re.split(r"[\s-]+", words) if part != "and"]
     if parts in (["one"], ["first"], ["second"]) or all(part in _SCALES for part in parts):
-        return None
-    # "The ninth and tenth" and "the first two" are two numbers each, not their sum.
-    if any(part in _ORDINALS for part in parts[:-1]):
         return None
     total = current = 0.0
     for part in parts:

@@ -90,9 +90,27 @@ def test_of_several_passages_in_another_language_the_one_that_says_it_counts():
     assert (found.verdict, found.passage, place) == ("partial", 1, SALT)
 
 
-def test_a_numeral_inside_a_chinese_word_counts_as_said():
-    assert support("He wrote a four-note tune. [1]", "他写了四音符的主题曲。")[0].verdict == "partial"
-    assert support("He wrote a five-note tune. [1]", "他写了四音符的主题曲。")[0].verdict == "unsupported"
+@pytest.mark.parametrize(
+    ("claim", "wrong", "passage"),
+    [
+        ("He wrote a four-note tune.", "He wrote a five-note tune.", "他写了四音符的主题曲。"),
+        ("腓力二世下令攻打那座要塞。", "腓力三世下令攻打那座要塞。", "Philip II ordered an attack on the fort."),
+        ("河因在五月发现而得名。", "河因在六月发现而得名。", "The river was named for its discovery in May."),
+        ("头两条公路打开了森林。", "头三条公路打开了森林。", "The first two highways opened the forest."),
+    ],
+)
+def test_a_number_that_the_other_language_writes_in_or_as_a_word_counts_as_said(claim, wrong, passage):
+    assert support(f"{claim} [1]", passage)[0].verdict == "partial"
+    assert support(f"{wrong} [1]", passage)[0].verdict == "unsupported"
+
+
+def test_a_number_of_another_place_of_the_passage_does_not_stand_beside_a_claim_in_another_language():
+    far = "".join(["这座城市有宽阔的街道。", "商人在市场上出售丝绸。", "农民在田里种植小麦。"])
+    passage = f"他写了两部小说。{far}她养了九只猫。"
+    assert support("He wrote two novels. [1]", passage)[0].verdict == "partial"
+    found, _ = support("He wrote nine novels. [1]", passage)
+    assert found.verdict == "unsupported"
+    assert "nine" in found.reason
 
 
 def test_without_the_model_words_names_and_numbers_decide(monkeypatch):
