@@ -176,8 +176,6 @@ def counted(word: str) -> int:
         return 1
     if word.isascii():
         return int(word)
-    if len(word) > 2 and not set(word) & set("十百廿卅"):
-        return int("".join(str("〇一二三四五六七八九".find(c) if c != "零" else 0) for c in word))
     return int(next(iter(numerals(word)), 0))
 
 
