@@ -190,6 +190,7 @@ REFUSED = [
     (ParentChildSplitter, {"child_min_tokens": 150}, "_tokens` must"),
     (ParentChildSplitter, {"child_min_tokens": 100, "child_max_tokens": 900}, "_tokens` must"),
     (ParentDocumentFetcher, {"document_store": STORE, "top_k": 0}, "`top_k` must be positive, got 0"),
+    (ParentDocumentFetcher, {"document_store": STORE, "kind_weights": {"list": -1}}, "must not be negative"),
     (QdrantEdgeBM25Retriever, {"document_store": CHILDREN, "top_k": 0}, "`top_k` must be positive, got 0"),
     (QdrantEdgeBM25Retriever, {"document_store": STORE}, "InMemoryDocumentStore"),
     (QdrantEdgeDocumentStore, {"name": ""}, "name"),

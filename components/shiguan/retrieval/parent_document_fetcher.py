@@ -1,7 +1,7 @@
 """Fetches the passages of the sentences that matched."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from haystack import Document, component, logging
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 _PARENT_ID_FIELDS = ("parent_id", "__parent_id")
 # An index or a table of figures has the words of many questions and the answer of none. A share suits every scale of
 # scores, ranks too.
-_OF_LISTS = 0.5
+_WEIGHTS = {"list": 0.5}
 
 
 @component
@@ -28,7 +28,7 @@ class ParentDocumentFetcher:
     which holds a complete thought. A parent has the score of its best child and the spans that matched, so that later
     stages know which sentences matched. It is fetched under the caller's filters and must belong to the tenant of its
     children: an id of another tenant's library finds nothing. Lists of places in a book (`meta.kind` is `list`, see
-    docs/books.md) count half.
+    docs/books.md) count half, and `kind_weights` sets the share of other kinds, such as `quote`.
 
     Works with the children of `ParentChildSplitter`, of Haystack's `HierarchicalDocumentSplitter`, or any documents
     that name their parent in their meta. Documents without a parent are returned themselves.
@@ -48,18 +48,24 @@ class ParentDocumentFetcher:
         document_store: DocumentStore,
         *,
         top_k: int | None = None,
+        kind_weights: dict[str, float] | None = None,
     ) -> None:
         """
         Set the store of the parents.
 
         :param document_store: Where the parents are; any Haystack document store that filters by `id`.
         :param top_k: How many parents to return at most, counted as they are found; None for all.
-        :raises ValueError: If `top_k` is not positive.
+        :param kind_weights: What share of its score a passage of a kind keeps, 1 where it is not named, more to prefer
+            it: `{"list": 0.5, "quote": 1.2}`; None for half of lists.
+        :raises ValueError: If `top_k` is not positive, or a weight negative.
         """
+        if any(weight < 0 for weight in (kind_weights or {}).values()):
+            raise ValueError(f"`kind_weights` must not be negative, got {kind_weights}.")
         if top_k is not None and top_k < 1:
             raise ValueError(f"`top_k` must be positive, got {top_k}.")
         self.document_store = document_store
         self.top_k = top_k
+        self.kind_weights = kind_weights
 
     @component.output_types(documents=list[Document], warnings=list[str])
     def run(
@@ -99,7 +105,7 @@ class ParentDocumentFetcher:
                 elif parent.meta.get("tenant_id") != children[0].meta.get("tenant_id"):
                     foreign += 1
                 else:
-                    found.append(_with_matches(parent, children))
+                    found.append(_with_matches(parent, children, self.kind_weights or _WEIGHTS))
         warnings = []
         if lost:
             warnings.append(
@@ -140,14 +146,15 @@ class ParentDocumentFetcher:
         return self.document_store.filter_documents(all_of(where("id", "in", ids), filters))
 
 
-def _with_matches(parent: Document, children: Sequence[Document]) -> Document:
+def _with_matches(parent: Document, children: Sequence[Document], weights: Mapping[str, float]) -> Document:
     matches = [
         {"child_id": child.id, "start": child.meta["start"], "end": child.meta["end"], "score": child.score}
         for child in children
         if {"start", "end"} <= child.meta.keys()
     ]
     score = children[0].score
-    if score is not None and parent.meta.get("kind") == "list":
-        score -= abs(score) * (1 - _OF_LISTS)  # scores may be below 0
+    if score is not None:
+        # Scores may be below 0.
+        score -= abs(score) * (1 - weights.get(str(parent.meta.get("kind")), 1.0))
     # Whole passages go through several components; sharing their text avoids a copy at each.
     return SharedDocument(id=parent.id, content=parent.content, score=score, meta={**parent.meta, "matches": matches})

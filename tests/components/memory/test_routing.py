@@ -61,13 +61,16 @@ def test_complete_questions_are_searched_unchanged_after_a_turn_about_something_
 SUIYANG = [ChatMessage.from_user("Who defended Suiyang?"), ChatMessage.from_assistant("Zhang Xun held it in 757 [1].")]
 
 
-@pytest.mark.parametrize(
-    "question",
-    ["What did Zhang Xun do there again?", "Who else met Gao Lishi?", "Who went to Suiyang, and what happened there?",
-     "张巡在那里又做了什么？"],
-)  # fmt: skip
-def test_a_question_that_names_its_subject_is_searched_unchanged(question):
-    assert route_question(question, SUIYANG + UNRELATED["en"]) == ("database", question)
+def test_a_question_that_names_its_subject_takes_words_only_of_the_exchange_about_it():
+    turns = SUIYANG + UNRELATED["en"]
+    source, searched = route_question("What did Zhang Xun do there again?", turns)
+    assert source == "both"
+    assert sorted(searched.split("again? ")[1].split()) == ["757", "Suiyang", "defended", "held"]
+    for question in ("What did Gao Lishi do there again?", "Who else met Gao Lishi?"):
+        assert route_question(question, turns)[1] == question
+    assert route_question("Who went to Suiyang, and what happened there?", turns)[0] == "database"
+    chinese = [ChatMessage.from_user("谁守睢阳？"), ChatMessage.from_assistant("张巡[1]。"), *UNRELATED["zh"]]
+    assert route_question("张巡在那里又做了什么？", chinese)[1] == "张巡在那里又做了什么？ 守睢阳"
 
 
 def test_a_question_about_another_takes_what_was_asked_before():

@@ -138,3 +138,14 @@ def test_a_store_that_keeps_tenants_apart_is_never_read_without_filters(tmp_path
     with pytest.raises(RefusedError, match=r"Connect `TenantFilter\.filters`"):
         ParentDocumentFetcher(store).run(documents=[child("c1", "p1", 0.9)])
     store.close()
+
+
+def test_passages_of_a_kind_may_weigh_more_or_less(store):
+    store.write_documents([Document(id="quoted", content="“Alas!”", meta={"tenant_id": "a", "kind": "quote"})])
+    children = [child("c1", "p1", 0.8), child("c2", "quoted", 0.78)]
+    assert fetched(store, *children)[0] == ["p1", "quoted"]
+    assert fetched(store, *children, kind_weights={"quote": 1.2})[0] == ["quoted", "p1"]
+    below = [child("c1", "p1", -1.0), child("c2", "quoted", -1.1)]
+    assert fetched(store, *below, kind_weights={"quote": 1.2})[0] == ["quoted", "p1"]  # -0.88
+    with pytest.raises(ValueError, match="`kind_weights` must not be negative"):
+        ParentDocumentFetcher(store, kind_weights={"quote": -1})
