@@ -16,16 +16,21 @@ from shiguan.llm.run import check_in_thread
 from shiguan.llm.source_blocks import SOURCE_END, SourceStyle, neutral_text, numbered, render_sources, source_header
 from shiguan.models.token_counter import TokenCounter
 from shiguan.reading.passage import Passage
+from shiguan.reading.question import read_question
 from shiguan.reading.text import Text, read_text
 from shiguan.text.passages import Span, cut_span, joined_spans, similarity, with_gaps
 from shiguan.text.questions import fault_of_goal
+from shiguan.text.terms import covered
 
 logger = logging.getLogger(__name__)
 
-Strategy = Literal["truncate", "hierarchical", "summarize"]
+Strategy = Literal["truncate", "dynamic", "hierarchical", "summarize"]
 # From this similarity of term shingles on, 0 to 1, the lower-ranked of two passages is left out.
 _DUPLICATE = 0.9
 _ANY_NUMBER = 10
+# A passage's share for `dynamic` is at least this many tokens: many tiny pieces say less than a few that can be
+# understood. A passage with none of the question's words weighs the second, one that has all of them one more.
+_LEAST_SHARE, _LEAST_WEIGHT = 120, 0.2
 # The meta fields that say what a model has read of a passage.
 _READ = ("cut", "kept", "summed_up")
 # Summaries may take one token in so many of the budget; each has at most `_SUMMARY` tokens and its header.
@@ -55,6 +60,8 @@ class ContextBuilder:
     are left out. Passages are added while they fit the budget; the strategy decides what is read of each:
 
     - `truncate`: whole passages; the best one is cut around its matched children rather than left out.
+    - `dynamic`: every passage, cut around its matched children to a share that is the larger the more of the question's
+      words it has.
     - `hierarchical`: of each passage its headings and the matched sentences with the one before and after; then, best
       first, the whole passage instead, while it fits.
     - `summarize`: whole passages, and of those that do not fit in two thirds of the budget what they say about the
@@ -97,7 +104,7 @@ class ContextBuilder:
         Set the limits and the form.
 
         :param token_budget: The most tokens in the context, headers included.
-        :param strategy: What is read of each passage: `truncate`, `hierarchical` or `summarize`.
+        :param strategy: What is read of each passage: `truncate`, `dynamic`, `hierarchical` or `summarize`.
         :param style: How a passage begins: `tags`, as above, or `brackets`, `[Source 1] (File: tang.epub, Page: 63)`.
             Passages in earlier messages have tags in any case.
         :param separator: What stands between two passages.
@@ -137,7 +144,7 @@ class ContextBuilder:
 
         :param documents: Parents, best first or with scores; those without text are left out. They are chosen by rank
             and ordered by number: that in their meta or in `shown`, or one after the highest of these.
-        :param query: The question; read by `summarize`.
+        :param query: The question; read by `dynamic` and `summarize`.
         :param shown: The passages that already have a number, as `meta.number`; those with content are in earlier
             messages of the prompt.
         :returns: `documents`, those in the prompt by their numbers, earlier ones too, with `meta.number` from 1 and, if
@@ -148,11 +155,11 @@ class ContextBuilder:
         self.warm_up()
         earlier = {document.id: document for document in shown or [] if document.content is not None}
         costs: dict[str, int] = {}
-        kept, chosen, warnings, wanted = await check_in_thread(partial(self._first, documents, earlier, costs))
+        kept, chosen, warnings, wanted = await check_in_thread(partial(self._first, documents, query, earlier, costs))
         if wanted:
             summaries, faults = await self._summaries(wanted, query)
             if summaries:
-                chosen, warnings = await check_in_thread(partial(self._chosen, kept, costs, summaries))
+                chosen, warnings = await check_in_thread(partial(self._chosen, kept, query, costs, summaries))
             warnings += faults
         given = [each for each in (*(shown or []), *documents) if isinstance(each.meta.get("number"), int)]
         numbers: dict[str, int] = {document.id: document.meta["number"] for document in reversed(given)}
@@ -174,11 +181,11 @@ class ContextBuilder:
     run = blocking(run_async)
 
     def _first(
-        self, documents: Sequence[Document], earlier: Mapping[str, Document], costs: dict[str, int]
+        self, documents: Sequence[Document], query: str, earlier: Mapping[str, Document], costs: dict[str, int]
     ) -> tuple[list[Document], list[_Entry], list[str], list[tuple[Document, Document]]]:
         """Rank and choose passages, and those to be summed up, each with the part of it that the model reads."""
         kept = _without_duplicates(documents)
-        chosen, warnings = self._chosen(kept, costs)
+        chosen, warnings = self._chosen(kept, query, costs)
         if self.strategy != "summarize" or len(chosen) == len(kept):
             return kept, chosen, warnings, []
         share = self.token_budget // _SUMMARIES_SHARE
@@ -229,18 +236,25 @@ class ContextBuilder:
         return line[start:end]
 
     def _chosen(
-        self, kept: Sequence[Document], costs: dict[str, int], summaries: Mapping[str, _Entry] | None = None
+        self, kept: Sequence[Document], query: str, costs: dict[str, int], summaries: Mapping[str, _Entry] | None = None
     ) -> tuple[list[_Entry], list[str]]:
         chosen: list[_Entry] = []
         warnings: list[str] = []
         left = self.token_budget - self._counter.count(render_sources([]))
+        shares: list[float] = []
+        if self.strategy == "dynamic":
+            weights = read_question(query).weights
+            shares = [_LEAST_WEIGHT + covered(weights, read_text(each.content or "").words) for each in kept]
         pieces = dict(summaries or {})
         if self.strategy == "hierarchical":
             pieces = {document.id: _around(document) for document in kept}
         least = [self._cost(pieces[document.id]) if document.id in pieces else 0 for document in kept]
         for rank, document in enumerate(kept, start=1):
             whole = entry = _Entry(document)
-            if pieces and self._whole(document, costs) > left - sum(least[rank:]):
+            if shares:
+                share = max(int(left * shares[rank - 1] / sum(shares[rank - 1 :])), min(_LEAST_SHARE, left))
+                entry = _Entry(self._cut(document, share)) if self._whole(document, costs) > share else entry
+            elif pieces and self._whole(document, costs) > left - sum(least[rank:]):
                 entry = pieces.get(document.id, entry)
             # Only a summary, or the best passage, takes the room of the summaries that follow.
             room = left - sum(least[rank:]) if summaries and entry.text is None else left

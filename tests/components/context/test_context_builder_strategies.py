@@ -13,7 +13,7 @@ from shiguan.errors import ModelMissingError
 from shiguan.models import token_counter
 from shiguan.models.token_counter import TokenCounter
 
-STRATEGIES = ("truncate", "hierarchical")
+STRATEGIES = ("truncate", "dynamic", "hierarchical")
 GOODS = "horses gates grain salt letters silk tea iron boats walls wine carts oxen bells lamps".split()
 
 
@@ -70,6 +70,18 @@ def test_a_citation_across_a_gap_has_the_stored_parents_offsets():
     assert citation["verdict"] == "supported"
 
 
+def test_dynamic_reads_of_every_passage_and_more_of_one_that_has_more_of_the_question():
+    query = "Who counted the iron of house3x7 and the salt of house3x1 in town3?"
+    assert len(ContextBuilder(800).run(parents())["documents"]) == 3
+    built = ContextBuilder(800, strategy="dynamic").run(parents(), query=query)
+    lengths = {one.id: len(one.content) for one in built["documents"]}
+    assert len(lengths) == 5
+    assert max(lengths, key=lengths.get) == parents()[3].id
+    assert all("x7" in one.content for one in built["documents"])  # the matched sentence
+    whole = ContextBuilder(strategy="dynamic").run(parents(), query=query)["documents"]
+    assert [one.content for one in whole] == [one.content for one in parents()]
+
+
 def test_hierarchical_reads_the_matched_sentence_with_its_neighbours_and_the_best_passages_whole():
     documents = [passage("a", 1.0, 6, section=["Part 1", "Towns"]), parents(2)[1]]
     around = ContextBuilder(130, strategy="hierarchical").run(documents[:1])
@@ -84,10 +96,10 @@ def test_hierarchical_reads_the_matched_sentence_with_its_neighbours_and_the_bes
     ]
 
 
-@given(budget=st.integers(60, 1200), count=st.integers(1, 5))
+@given(budget=st.integers(60, 1200), count=st.integers(1, 5), strategy=st.sampled_from(["dynamic", "hierarchical"]))
 @settings(max_examples=25, deadline=None)
-def test_hierarchical_does_not_exceed_its_budget(budget, count):
-    built = ContextBuilder(budget, strategy="hierarchical").run(parents(count))
+def test_no_strategy_exceeds_its_budget(budget, count, strategy):
+    built = ContextBuilder(budget, strategy=strategy).run(parents(count), query="Who counted the iron of house1x7?")
     assert TokenCounter().count(built["context"]) <= budget
 
 
