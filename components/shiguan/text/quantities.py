@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -42,11 +42,12 @@ _ARABIC = re.compile(r"(?<![\w.])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?", re.ASCII
 _HAN_NUMBER = re.compile(rf"[{_HAN}]+(?:余(?=[万亿百千]))?[{_HAN}]*")
 _SCALE = re.compile(r"[\s-]*(hundred|thousand|million|billion|trillion)s?\b|\s?([百千万亿]+)", re.IGNORECASE)
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+_ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _WORDS: dict[str, float] = _TABLE["words"]
-_ORDINALS = {word: value for value, word in enumerate(_TABLE["ordinals"].split(), start=1)}
-_RANKS, _RANKED = re.compile(r"(?:st|nd|rd|th)\b"), re.compile(rf"\b(?:{'|'.join(_ORDINALS)})$", re.IGNORECASE)
+ORDINALS = {word: value for value, word in enumerate(_TABLE["ordinals"].split(), start=1)}
+_RANKS, _RANKED = re.compile(r"(?:st|nd|rd|th)\b"), re.compile(rf"\b(?:{'|'.join(ORDINALS)})$", re.IGNORECASE)
 _ORDINAL_MONTH = re.compile(r"(?:st|nd|rd|th)\s+month")
-_NUMBER_WORD = _any_of([*_WORDS, *_SCALES, *_ORDINALS])
+_NUMBER_WORD = _any_of([*_WORDS, *_SCALES, *ORDINALS])
 _ENGLISH = re.compile(rf"\b{_NUMBER_WORD}(?:(?:[\s-]+(?:and[\s-]+)?){_NUMBER_WORD})*\b", re.IGNORECASE)
 _MONTHS = {name: number for number, names in enumerate(_TABLE["months"], start=1) for name in names.split()}
 FULL_MONTHS = {
@@ -144,6 +145,17 @@ def numerals(text: str) -> set[float]:
     return {value for match in _HAN_NUMBER.finditer(text.translate(_FOLD)) if (value := _value(match[0])) is not None}
 
 
+def numeral(written: str) -> int:
+    """Read a number that stands alone, as of a page or a chapter: 12, XII, 十二; 0 if it is none."""
+    word = written.lower()
+    if word.isdecimal():
+        return int(word[:9])
+    if word and set(word) <= _ROMAN.keys():
+        values = [_ROMAN[letter] for letter in word]
+        return sum(-one if one < after else one for one, after in pairwise([*values, 0]))
+    return int(next(iter(numerals(word)), 0))
+
+
 def _han_value(numeral: str, following: str) -> float | None:
     """Read a numeral in Han characters; None if it is part of a word."""
     word = numeral.replace("余", "")
@@ -213,14 +225,14 @@ def _english_value(words: str) -> float | None:
     if parts in (["one"], ["first"], ["second"]) or all(part in _SCALES for part in parts):
         return None
     # "The ninth and tenth" and "the first two" are two numbers each, not their sum.
-    if any(part in _ORDINALS for part in parts[:-1]):
+    if any(part in ORDINALS for part in parts[:-1]):
         return None
     total = current = 0.0
     for part in parts:
         if part in _WORDS:
             current += _WORDS[part]
-        elif part in _ORDINALS:
-            current += _ORDINALS[part]
+        elif part in ORDINALS:
+            current += ORDINALS[part]
         elif part == "hundred":
             current = (current or 1) * 100
         else:
