@@ -66,7 +66,7 @@ ORDERS: dict[str, Order] = {
 READINGS = {
     f"`{strategy}`, {budget} tokens": {"strategy": strategy, "token_budget": budget}
     for budget in (BUDGET, 500)
-    for strategy in ("truncate", "window")
+    for strategy in ("truncate", "hierarchical")
 }
 
 Values = dict[str, dict[str, list[float]]]

@@ -2,6 +2,7 @@
 
 import math
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
@@ -12,11 +13,11 @@ from haystack import Document
 from shiguan.reading.passage import Passage, highest_cosines
 from shiguan.reading.question import Question, read_question
 from shiguan.reading.text import read_text
-from shiguan.text.dictionary import TRANSLATED
-from shiguan.text.languages import has_han
+from shiguan.text.dictionary import TRANSLATED, dictionary_words
+from shiguan.text.languages import HAN, has_han
 from shiguan.text.names import heard_names, sounds_of_text
 from shiguan.text.passages import ALL_EMBEDDED
-from shiguan.text.terms import covered, terms
+from shiguan.text.terms import covered, fold_text, terms
 
 MOST_QUOTED = 3
 """How many quotations there are at most; as many passages are read to estimate whether they answer."""
@@ -28,14 +29,12 @@ _BETWEEN_LANGUAGES = 0.07
 # How many passages behind the nearest one are what it stands out from; three, or all, tell as much.
 _BEHIND = 5
 
-# Money of today that a question can ask an amount in.
-_MONEY = {
-    r"(?:dollars?\b|美元|美金)": r"\$",
-    r"(?:euros?\b|欧元|歐元)": "€",
-    r"(?:yen\b|日[元圆圓])": "[¥￥円]",
-    r"(?:renminbi|rmb\b|人民[币幣])": "[¥￥元]",
-}
-_ASKED_IN = r"(?:\b(?:in|into|how (?:many|much in))(?: [a-z0-9]+){0,2} |[多几幾]少?[万萬亿億]?|[折合当當]成?)"
+# What a question asks an amount in: "in modern dollars", "how many euros", 折合多少美元.
+_ASKED_IN = re.compile(
+    rf"\b(?:in|into|how many)((?: [a-z0-9]+){{1,3}})|(?:(?:多少|[几幾])[万萬亿億]?|折合?成?)([{HAN}]+)", re.IGNORECASE
+)
+_OTHER_WORDS = 3
+"""Units of money with no more letters than this are other words more often: won."""
 
 # What a question denies, and what a passage says that can answer it.
 _DENIES = re.compile(r"\b(?:not|never|cannot|except)\b|n['’]t\b|\bnon-", re.IGNORECASE)
@@ -223,6 +222,21 @@ def _denies_alone(question: str, documents: Sequence[Document]) -> bool:
 
 def _asks_in_other_money(question: str, documents: Sequence[Document]) -> bool:
     """Return whether a question asks for an amount in money that no passage mentions, so that none can answer it."""
-    asked = [f"{name}|{sign}" for name, sign in _MONEY.items() if re.search(_ASKED_IN + name, question, re.IGNORECASE)]
-    text = "\n".join(document.content or "" for document in documents)
-    return any(not re.search(money, text, re.IGNORECASE) for money in asked)
+    asked = " ".join(map("".join, _ASKED_IN.findall(question))).lower().split()
+    looked_up = ((word, one) for word in asked for one in dictionary_words(word, translated=True))
+    for written, (parts, meanings) in looked_up:
+        forms = ["".join(parts) if has_han(written) else written.removesuffix("s"), *map(str.lower, meanings)]
+        signs = {unit: sign for unit in " ".join(forms).split() if (sign := _money_sign(unit))}
+        if signs:
+            text = "\n".join(fold_text(document.content or "") for document in documents)
+            return not any(form in text for form in (*forms, *signs, *signs.values()))
+    return False
+
+
+def _money_sign(unit: str) -> str:
+    """Return the sign of a unit of money, by Unicode's names; empty if it is none."""
+    try:
+        sign = unicodedata.lookup(f"{unit} sign")
+    except KeyError:
+        return ""
+    return sign if unicodedata.category(sign) == "Sc" and len(unit) > _OTHER_WORDS else ""

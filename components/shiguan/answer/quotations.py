@@ -231,11 +231,11 @@ def _answering(sentences: Sequence[str], touched: Sequence[int], question: str, 
         held = sum(asked.answered_by(sentences[at], one) for one in shapes)
         if not _APART.fullmatch(sentences[at]) and (held or not shapes):
             together = frozenset().union(*map(words, range(max(0, at - 3), at + 1)))
-            own = covered(weights, words(at))
-            if own or (held and at >= closest):  # an answer after the closest sentence need not repeat the question
+            if covered(weights, words(at)) or (
+                held and at >= closest
+            ):  # an answer after the closest sentence need not repeat the question
                 wanted = held / max(1, len(shapes)) + covered(weights, together)
-                # A name that many sentences repeat says less than what is said of it.
-                scores[at] = wanted + own / 2 - _AWAY * abs(at - closest)
+                scores[at] = wanted - _AWAY * abs(at - closest)
     return max(scores, key=lambda at: scores[at])
 
 

@@ -18,20 +18,19 @@ from shiguan.models.token_counter import TokenCounter
 from shiguan.reading.passage import Passage
 from shiguan.reading.question import read_question
 from shiguan.reading.text import Text, read_text
-from shiguan.text.passages import Span, cut_span, joined_spans, similarity, window_spans, with_gaps
+from shiguan.text.passages import Span, cut_span, joined_spans, similarity, with_gaps
 from shiguan.text.questions import fault_of_goal
 from shiguan.text.terms import covered
 
 logger = logging.getLogger(__name__)
 
-Strategy = Literal["truncate", "window", "dynamic", "hierarchical", "summarize"]
+Strategy = Literal["truncate", "dynamic", "hierarchical", "summarize"]
 # From this similarity of term shingles on, 0 to 1, the lower-ranked of two passages is left out.
 _DUPLICATE = 0.9
 _ANY_NUMBER = 10
-# A passage's share is at least this many tokens: many tiny pieces say less than a few that can be understood.
-_LEAST_SHARE = 120
-# The weight for `dynamic` of a passage with none of the question's words; one that has all of them weighs one more.
-_LEAST_WEIGHT = 0.2
+# A passage's share for `dynamic` is at least this many tokens: many tiny pieces say less than a few that can be
+# understood. A passage with none of the question's words weighs the second, one that has all of them one more.
+_LEAST_SHARE, _LEAST_WEIGHT = 120, 0.2
 # The meta fields that say what a model has read of a passage.
 _READ = ("cut", "kept", "summed_up")
 # Summaries may take one token in so many of the budget; each has at most `_SUMMARY` tokens and its header.
@@ -61,8 +60,8 @@ class ContextBuilder:
     are left out. Passages are added while they fit the budget; the strategy decides what is read of each:
 
     - `truncate`: whole passages; the best one is cut around its matched children rather than left out.
-    - `window`: the matched child first, then its neighbours, growing outwards until the passage's share is used.
-    - `dynamic`: like `window`, with a larger share for a passage that has more of the question's words.
+    - `dynamic`: every passage, cut around its matched children to a share that is the larger the more of the question's
+      words it has.
     - `hierarchical`: of each passage its headings and the matched sentences with the one before and after; then, best
       first, the whole passage instead, while it fits.
     - `summarize`: whole passages, and of those that do not fit in two thirds of the budget what they say about the
@@ -105,8 +104,7 @@ class ContextBuilder:
         Set the limits and the form.
 
         :param token_budget: The most tokens in the context, headers included.
-        :param strategy: What is read of each passage: `truncate`, `window`, `dynamic`, `hierarchical` or
-            `summarize`.
+        :param strategy: What is read of each passage: `truncate`, `dynamic`, `hierarchical` or `summarize`.
         :param style: How a passage begins: `tags`, as above, or `brackets`, `[Source 1] (File: tang.epub, Page: 63)`.
             Passages in earlier messages have tags in any case.
         :param separator: What stands between two passages.
@@ -243,7 +241,7 @@ class ContextBuilder:
         chosen: list[_Entry] = []
         warnings: list[str] = []
         left = self.token_budget - self._counter.count(render_sources([]))
-        shares = [1.0] * len(kept)
+        shares: list[float] = []
         if self.strategy == "dynamic":
             weights = read_question(query).weights
             shares = [_LEAST_WEIGHT + covered(weights, read_text(each.content or "").words) for each in kept]
@@ -253,9 +251,9 @@ class ContextBuilder:
         least = [self._cost(pieces[document.id]) if document.id in pieces else 0 for document in kept]
         for rank, document in enumerate(kept, start=1):
             whole = entry = _Entry(document)
-            if self.strategy in ("window", "dynamic"):
-                share = int(left * shares[rank - 1] / sum(shares[rank - 1 :]))
-                entry = self._shortened(entry.document, max(share, min(_LEAST_SHARE, left)))
+            if shares:
+                share = max(int(left * shares[rank - 1] / sum(shares[rank - 1 :])), min(_LEAST_SHARE, left))
+                entry = _Entry(self._cut(document, share)) if self._whole(document, costs) > share else entry
             elif pieces and self._whole(document, costs) > left - sum(least[rank:]):
                 entry = pieces.get(document.id, entry)
             # Only a summary, or the best passage, takes the room of the summaries that follow.
@@ -308,12 +306,6 @@ class ContextBuilder:
         stretch = _stretch(document, start, end)
         # `kept` describes parts of a longer stretch; this one is read whole.
         return replace(stretch, meta={name: value for name, value in stretch.meta.items() if name != "kept"})
-
-    def _shortened(self, document: Document, share: int) -> _Entry:
-        room = max(1, share - self._header(document))
-        return _of_spans(
-            document, window_spans(document.content or "", Passage(document).spans, room, self._counter.counts)
-        )
 
 
 def _of_spans(document: Document, spans: Sequence[Span]) -> _Entry:

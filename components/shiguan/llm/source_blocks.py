@@ -4,13 +4,14 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Literal
 
 from haystack import Document
 
 # Invisible characters, which could hide a delimiter.
-_HIDDEN = r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff]{0,8}"
+_HIDDEN = re.compile(r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff]+")
+_LONGEST_TAG = 200
 # Tags with a meaning in our prompts or in the chat formats of models.
 TAG_NAMES = (
     "source sources background question task system user assistant human developer tool tool_call tool_response "
@@ -21,10 +22,7 @@ TAG_NAMES = (
 ).split()
 
 
-def _loose(word: str) -> str:
-    return _HIDDEN.join(re.escape(letter) for letter in word)
-
-
+_TAG = re.compile(rf"[\s/<]*(?:(?:{'|'.join(TAG_NAMES)})(?![a-z0-9_-])|\|)")
 _TAG_END = re.compile(r"(?<=\|)>")
 _WORD = r"(?:sources?|docs?|documents?|passages?|来源|來源|资料|資料|出处|出處|文档|文檔|文献|引用)"
 _MARK = re.compile(
@@ -38,15 +36,6 @@ _ROLE = re.compile(
     re.MULTILINE,
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-@cache
-def _tag() -> re.Pattern[str]:
-    """Compiled at the first `<`, which few passages have: it takes as long as all other patterns together."""
-    names = "|".join(_loose(name) for name in sorted(TAG_NAMES, key=len, reverse=True))
-    return re.compile(
-        rf"<(?=[\s/<]{{0,4}}{_HIDDEN}[\s/<]{{0,4}}(?:{names}){_HIDDEN}(?![a-z0-9_-])|[\s/<]{{0,4}}{_HIDDEN}\|)"
-    )
 
 
 class _Folding(dict[int, int]):
@@ -72,8 +61,10 @@ def neutral_text(text: str) -> str:
     """
     characters = list(_CONTROL.sub(" ", text))
     shadow = "".join(characters).translate(_FOLDING)
-    for match in _tag().finditer(shadow) if "<" in shadow else ():
-        characters[match.start()] = "‹"
+    for match in re.finditer("<", shadow):
+        inner = shadow[match.end() : match.end() + _LONGEST_TAG]
+        if any(_TAG.match(_HIDDEN.sub(shown, inner)) for shown in ("", " ")):
+            characters[match.start()] = "‹"
     for match in _TAG_END.finditer(shadow):
         characters[match.start()] = "›"
     for pattern in (_MARK, _BRACKETED_ROLE):

@@ -1,4 +1,4 @@
-"""Haystack's chat generator, with a faster way to read streamed replies."""
+"""Haystack's chat generator, with a reading of streams that understands other servers too, and is faster."""
 
 import json
 from collections.abc import AsyncIterator
@@ -27,8 +27,9 @@ class StreamingChatGenerator(OpenAIChatGenerator):
     """
     Gives the client a prompt as it is to be sent, and Haystack the events of the reply as the JSON objects they are.
 
-    The client would look for fields to rename in each message, and build nested Pydantic objects from each token, which
-    takes three times as long. Connections, errors and the reading of events remain the client's.
+    Whole replies to streamed calls, texts in parts with thoughts among them, refusals, messages in the place of deltas
+    and other words for the end are read as OpenAI's are; Haystack's own generator fails on them. And the client would
+    build nested Pydantic objects from each token, which takes three times as long.
     """
 
     @component.output_types(replies=list[ChatMessage])

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shiguan.text.languages import fold_han
-from shiguan.text.quantities import numerals
+from shiguan.text.quantities import ORDINALS, numerals
 from shiguan.text.reigns import (
     LONGEST_NAME,
     Reign,
@@ -51,10 +51,6 @@ _CENTURY_ZH = re.compile(
 _MONTH = rf"(?P<month>{'|'.join(f'{name[:3]}(?:{name[3:]})?' for name in MONTH_NAMES)}|Sept)\.?"
 _ERA = r"(?:\s?(?P<era>B\.?\s?C\.?(?:\s?E\.?)?|A\.?D\.?|C\.?E\.?)(?![A-Za-z]))"
 _DAY_OF_MONTH = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
-_ORDINALS = (
-    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth "
-    "sixteenth seventeenth eighteenth nineteenth twentieth"
-).split()
 # What may precede a year that is not marked as one, and what does not follow a year but a number of things.
 _CUE = (
     r"(?<!\w)(?:in|since|until|by|about|around|circa|c\.|ca\.|from|between|year|after|before|of)\s(?:the\syear\s)?"
@@ -70,7 +66,7 @@ _ENGLISH = [
         rf"{_MONTH}\s(?:{_DAY_OF_MONTH},?\s)?(?P<year>\d{{3,4}}){_ERA}?(?!\d)",
         r"(?<![\d-])(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)(?![\d-])",
         r"(?i)(?<!\w)(?P<century>\d{1,2}(?=st|nd|rd|th)|"
-        rf"{'|'.join(_ORDINALS)})(?:st|nd|rd|th)?[\s-]centur(?:y|ies){_ERA}?",
+        rf"{'|'.join(ORDINALS)})(?:st|nd|rd|th)?[\s-]centur(?:y|ies){_ERA}?",
         r"(?i)(?<!\w)the\s(?P<decade>[12]\d\d0)s(?!\w)",
         rf"(?i)(?<![\d.,-])(?P<year>\d{{1,4}})\s?(?:[-–—]|to|until)\s?(?P<to>\d{{1,4}}){_ERA}",
         rf"(?<![\d.,-])(?:A\.?D\.?\s(?P<ad>\d{{1,4}})(?!\d)|(?P<year>\d{{1,4}}){_ERA})",
@@ -176,8 +172,6 @@ def counted(word: str) -> int:
         return 1
     if word.isascii():
         return int(word)
-    if len(word) > 2 and not set(word) & set("十百廿卅"):
-        return int("".join(str("〇一二三四五六七八九".find(c) if c != "零" else 0) for c in word))
     return int(next(iter(numerals(word)), 0))
 
 
@@ -228,9 +222,7 @@ def _western(plain: str) -> Iterator[Mention]:
             before_christ = (parts["era"] or "").lower().startswith("b")
             if parts.get("century"):
                 word = parts["century"].lower()
-                yield _century(
-                    match, _ORDINALS.index(word) + 1 if word in _ORDINALS else int(word), before_christ, None
-                )
+                yield _century(match, ORDINALS.get(word) or int(word), before_christ, None)
             elif parts.get("decade"):
                 first = int(parts["decade"])
                 when = When(first, first + (99 if first % 100 == 0 else 9), "decade")

@@ -24,11 +24,9 @@ _SHORT_ZH, _ANTECEDENT_ZH = 4, 3
 # An English question without a name says too little by itself if the rarities of its words, each from 0 to 1, add up to
 # no more than this.
 _LITTLE = 0.8
-_SUBJECTS = frozenset({"he", "she", "it", "they", "this", "that", "these", "those"})
 _POSSESSIVES = frozenset({"his", "its", "their"})
 _BOUND = frozenset({"this", "these", "those", "that", "her"})
 _NEXT_WORD = re.compile(r"\s[A-Za-z]")
-_LONGEST_AUXILIARY = 12
 
 
 _CUES = read_patterns(Path(__file__).with_name("follow_ups.yaml"))
@@ -84,7 +82,7 @@ def says_enough(text: str) -> bool:
 
 
 def _depends_en(text: str) -> bool:
-    if any(_CUES[name].search(text) for name in ("openers_en", "missing_en", "bare_side_en")):
+    if any(_CUES[name].search(text) for name in ("openers_en", "missing_en")):
         return True
     asked = re.sub(r"^tell me (?:more )?(?:about )?", "", text, flags=re.IGNORECASE)
     if _CUES["talk_en"].search(asked) or _lacks_antecedent(text):
@@ -97,22 +95,13 @@ def _lacks_antecedent(text: str) -> bool:
     """Return whether an English question has a pronoun that cannot refer to a name or noun before it."""
     # Each cue is looked for once: a question may consist of pronouns.
     named, noun, place = (_first_end(cue, text) for cue in ("name_en", "noun_en", "place_en"))
-    if _CUES["side_of_it_en"].search(text) and named == math.inf:
-        return True
     asks = bool(_CUES["asking_en"].search(text))
     clauses = [match.start() for match in _CUES["clause_en"].finditer(text)]
-    commas = [at for at in clauses if text[at] == ","]
     for pronoun in _CUES["pronoun_en"].finditer(text):
         at, word = pronoun.start(), pronoun[0].lower()
         known = noun <= at
         if named <= at:
             known = word != "there" or place <= at
-        elif _CUES["dummy_en"].match(text, at):
-            known = True
-        elif word in _SUBJECTS and _CUES["auxiliary_en"].search(text, max(0, at - _LONGEST_AUXILIARY), at):
-            # The subject of the question: what is asked for ("which year") is not an antecedent, but a clause before it
-            # may have one.
-            known = noun <= _last_before(commas, at)
         elif word not in _POSSESSIVES and not (word in _BOUND and _NEXT_WORD.match(text, pronoun.end())):
             # Within one clause an object is not its subject, unless the sentence asks nothing until later.
             known = noun <= _last_before(clauses, at) or (known and not asks)

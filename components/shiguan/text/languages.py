@@ -2,10 +2,9 @@
 
 import re
 from collections import Counter
-from functools import cache
 from pathlib import Path
 
-from shiguan.resources import read_table
+from shiguan.resources import read_patterns, read_table
 from shiguan.text.terms import is_wide, terms
 
 _TABLE = read_table(Path(__file__).with_name("languages.yaml"))
@@ -77,6 +76,7 @@ _GRAMMAR = frozenset("".join(_TABLE["grammar"].split()))
 # The weights of a pair, whose characters are searched too, and of a term with modern grammar (docs/decisions/0012).
 _PAIR, _GRAMMAR_TERM = 0.5, 0.3
 _HAN_PAIR = re.compile(f"[{HAN}]{{2}}")
+_CLASSICAL_WORDS = Path(__file__).with_name("classical_words.yaml")
 # A character outside the commonest 3,755 (level one of GB 2312) is mostly a name or an informative word.
 _RARE, _COMMON = 1.6, 1.0
 
@@ -86,10 +86,17 @@ def same_script(language: str, other: str) -> bool:
     return _WRITTEN_IN.get(language) == _WRITTEN_IN.get(other)
 
 
-@cache
-def _folded(character: str) -> str:
-    found = terms(character) if is_wide(character) else []
-    return found[0] if len(found) == 1 and len(found[0]) == 1 else character
+class _Folding(dict[int, str]):
+    """Maps a wide character to its search term, where that is one character."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        found = terms(character) if is_wide(character) else []
+        self[code] = found[0] if len(found) == 1 and len(found[0]) == 1 else character
+        return self[code]
+
+
+_FOLDING = _Folding()
 
 
 def has_han(text: str) -> bool:
@@ -98,7 +105,7 @@ def has_han(text: str) -> bool:
 
 def fold_han(text: str) -> str:
     """Fold traditional Han characters to simplified ones like search terms, one for one, so that offsets stay valid."""
-    return "".join(map(_folded, text))
+    return text.translate(_FOLDING)
 
 
 def is_classical(text: str) -> bool:
@@ -138,14 +145,8 @@ def _classical_words(question: str) -> dict[str, float]:
     if not has_han(question):
         return {}
     text = fold_han(question)
-    found = (classical for modern, classical in _classical_table() if modern.search(text))
+    found = (classical for classical, modern in read_patterns(_CLASSICAL_WORDS).items() if modern.search(text))
     return {term: _search_weight(term) for classical in found for term in terms(classical)}
-
-
-@cache
-def _classical_table() -> list[tuple[re.Pattern[str], str]]:
-    table = read_table(Path(__file__).with_name("classical_words.yaml"))
-    return [(re.compile(modern.replace(" ", "|")), classical) for modern, classical in table.items()]
 
 
 def _search_weight(term: str) -> float:

@@ -10,10 +10,9 @@ from typing import Any, Literal
 
 from shiguan.resources import read_patterns
 from shiguan.text.languages import detect_language, fold_han
-from shiguan.text.quantities import numerals, quantities, roman_value
+from shiguan.text.quantities import ORDINALS, numeral, quantities
 
 _LONGEST = 200
-_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
 # Words for the same level of a book in either language.
 _LEVELS = {
     "chapter": "章", "lecture": "章", "回": "章", "讲": "章", "part": "部", "编": "部", "section": "节",
@@ -104,15 +103,8 @@ def _level(word: str) -> str:
 
 
 def _number(written: str) -> int | None:
-    word = written.lower()
-    if word in _ORDINALS:
-        return _ORDINALS.index(word) + 1
-    if word.isascii() and word.isdigit():
-        return int(word)
-    if word and set(word) <= set("ivxlc"):
-        return roman_value(word)
-    found = numerals(written) or {value for one in quantities(written) for value in one.values}
-    return int(min(found, default=0)) or None
+    in_words = (value for one in quantities(written) for value in one.values)
+    return ORDINALS.get(written.lower()) or numeral(written) or int(min(in_words, default=0)) or None
 
 
 def _letters(text: str) -> str:

@@ -20,7 +20,6 @@ ALL_EMBEDDED = "all_embedded"
 """What the nearest child has in its meta where every passage has its vector, so that others are farther."""
 
 Span = tuple[int, int]
-Count = Callable[[Sequence[str]], list[int]]
 
 GAP = "\n…\n"
 """The mark of left-out text: a line of its own, so that no sentence runs across it."""
@@ -79,36 +78,6 @@ def similarity(first: frozenset[tuple[str, ...]], second: frozenset[tuple[str, .
     return common / together if together else 1.0
 
 
-def window_spans(text: str, matches: Sequence[Span], budget: int, counts: Count) -> list[Span]:
-    """
-    Grow windows around the matched places of a passage until the budget is used.
-
-    Starts from the sentences of the best match and adds those of the others while they fit. Then every window grows by
-    its neighbouring sentences, in turn, the best match's first; windows that meet become one.
-    """
-    sentences = sentence_spans(text)
-    seeds = [found for match in matches if (found := _touched(sentences, match))] or [[0]][: len(sentences)]
-    room = _Room(text, sentences, budget, counts)
-    windows: list[list[int]] = []
-    for seed in seeds:
-        added = [at for at in seed if room.take(at)]
-        if added:
-            windows.append([min(added), max(added)])
-    growing = True
-    while growing:
-        growing = False
-        for window in windows:
-            for side, at in ((1, window[1] + 1), (0, window[0] - 1)):
-                # If another window has the sentence, this window continues after it in the next turn.
-                if at in room.taken or room.take(at):
-                    window[side], growing = at, True
-    if room.taken:
-        return joined_spans(sentences, room.taken)
-    # Not even one whole sentence fits, or none was wanted.
-    start, end = cut_span(text, matches, budget, lambda part: counts([part])[0])
-    return [(start, end)] if end > start else []
-
-
 def with_gaps(text: str, spans: Sequence[Span]) -> str:
     """Write the kept parts of a passage."""
     if not spans:
@@ -116,34 +85,6 @@ def with_gaps(text: str, spans: Sequence[Span]) -> str:
     before = GAP.lstrip() if text[: spans[0][0]].strip() else ""
     after = GAP.rstrip() if text[spans[-1][1] :].strip() else ""
     return before + GAP.join(text[start:end] for start, end in spans) + after
-
-
-class _Room:
-    """The sentences taken so far, and the budget that they and their gaps leave."""
-
-    def __init__(self, text: str, sentences: Sequence[Span], budget: int, counts: Count) -> None:
-        self.taken: set[int] = set()
-        gap, *self._costs = counts([GAP, *(text[start:end] for start, end in sentences)])
-        # The mark of a gap, and its line for a tokenizer that counts line breaks.
-        self._gap = gap + 1
-        self._left = budget
-
-    def take(self, at: int) -> bool:
-        """Take a sentence if it exists, is not taken yet and fits."""
-        if at in self.taken or not 0 <= at < len(self._costs):
-            return False
-        cost = self._costs[at] + self._gap * (self._gaps({*self.taken, at}) - self._gaps(self.taken))
-        if cost > self._left:
-            return False
-        self.taken.add(at)
-        self._left -= cost
-        return True
-
-    def _gaps(self, taken: set[int]) -> int:
-        if not taken:
-            return 0
-        inner = sum(1 for at in taken if at - 1 not in taken and at != min(taken))
-        return inner + (min(taken) > 0) + (max(taken) < len(self._costs) - 1)
 
 
 def joined_spans(sentences: Sequence[Span], taken: set[int]) -> list[Span]:

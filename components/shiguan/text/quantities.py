@@ -43,12 +43,12 @@ _ARABIC = re.compile(r"(?<![\w.])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?", re.ASCII
 _HAN_NUMBER = re.compile(rf"[{_HAN}]+(?:余(?=[万亿百千]))?[{_HAN}]*")
 _SCALE = re.compile(r"[\s-]*(hundred|thousand|million|billion|trillion)s?\b|\s?([百千万亿]+)", re.IGNORECASE)
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
-_WORDS: dict[str, float] = _TABLE["words"]
 _ROMAN, _ROMAN_NUMBER = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}, re.compile(r"\b[IVXLC]+\b")
-_ORDINALS = {word: value for value, word in enumerate(_TABLE["ordinals"].split(), start=1)}
-_RANKS, _RANKED = re.compile(r"(?:st|nd|rd|th)\b"), re.compile(rf"\b(?:{'|'.join(_ORDINALS)})$", re.IGNORECASE)
+_WORDS: dict[str, float] = _TABLE["words"]
+ORDINALS = {word: value for value, word in enumerate(_TABLE["ordinals"].split(), start=1)}
+_RANKS, _RANKED = re.compile(r"(?:st|nd|rd|th)\b"), re.compile(rf"\b(?:{'|'.join(ORDINALS)})$", re.IGNORECASE)
 _ORDINAL_MONTH = re.compile(r"(?:st|nd|rd|th)\s+month")
-_CARDINAL, _ORDINAL, _THEN = _any_of([*_WORDS, *_SCALES]), _any_of(_ORDINALS), r"[\s-]+(?:and[\s-]+)?"
+_CARDINAL, _ORDINAL, _THEN = _any_of([*_WORDS, *_SCALES]), _any_of(ORDINALS), r"[\s-]+(?:and[\s-]+)?"
 # "The ninth and tenth" and "the first two" are two numbers each, not their sum.
 _ENGLISH = re.compile(
     rf"\b(?:{_CARDINAL}\b(?:{_THEN}{_CARDINAL}\b)*(?:{_THEN}{_ORDINAL}\b)?|{_ORDINAL}\b)", re.IGNORECASE
@@ -156,13 +156,18 @@ def numerals(text: str) -> set[float]:
 def values_in_words(text: str) -> set[float]:
     """Return the values of what another language may write as a number: months, Roman numerals, parts of Han words."""
     months = {float(_MONTHS[match[1].lower()]) for match in _MONTH.finditer(text) if match[0][0].isupper()}
-    return months | {float(roman_value(match[0])) for match in _ROMAN_NUMBER.finditer(text)} | numerals(text)
+    return months | {float(numeral(match[0])) for match in _ROMAN_NUMBER.finditer(text)} | numerals(text)
 
 
-def roman_value(numeral: str) -> int:
-    """Return the value of a Roman numeral up to 399."""
-    values = [_ROMAN[letter] for letter in numeral.lower()]
-    return sum(-one if one < after else one for one, after in pairwise([*values, 0]))
+def numeral(written: str) -> int:
+    """Read a number that stands alone, as of a page or a chapter: 12, XII, 十二; 0 if it is none."""
+    word = written.lower()
+    if word.isdecimal():
+        return int(word[:9])
+    if word and set(word) <= _ROMAN.keys():
+        values = [_ROMAN[letter] for letter in word]
+        return sum(-one if one < after else one for one, after in pairwise([*values, 0]))
+    return int(next(iter(numerals(word)), 0))
 
 
 def _han_value(numeral: str, following: str) -> float | None:
@@ -237,8 +242,8 @@ def _english_value(words: str) -> float | None:
     for part in parts:
         if part in _WORDS:
             current += _WORDS[part]
-        elif part in _ORDINALS:
-            current += _ORDINALS[part]
+        elif part in ORDINALS:
+            current += ORDINALS[part]
         elif part == "hundred":
             current = (current or 1) * 100
         else:

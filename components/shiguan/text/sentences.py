@@ -34,9 +34,8 @@ _LAST_WORD = re.compile(r"[^\W_]\S*\s+$")
 _ROMAN_OR_LETTER = re.compile(r"(?:[ivxlcdm]+|[IVXLCDM]+|[A-Z]\d*)(?![^\W_])")
 _NUMBER = re.compile(r"[\d¼-¾⅐-⅞]|[AB]\.?[CD]\b")
 _WORD_OF_A_LETTER = re.compile(r"[IA]\s")
-# "Ph.D", "LL.B", "N.E"; and "Sh", "Wm", "Fr": a capital and then no vowel.
+# "Ph.D", "LL.B", "N.E".
 _DOTTED = re.compile(r"(?=.*\b[^\W\d_]\b)(?:[^\W\d_](?:\.[^\W\d_])+|[A-Z][A-Za-z]{0,3}(?:\.[A-Z][A-Za-z]{0,3})+)")
-_NO_VOWEL = re.compile(r"[B-DF-HJ-NP-TV-XZ][b-df-hj-np-tv-xz]{1,3}")
 _SPACE = re.compile(r"\s*")
 # How far around a stop words are read, in characters: longer than any abbreviation.
 _REACH = 40
@@ -177,8 +176,6 @@ def _is_abbreviated(before: str, after: str, *, closed: bool) -> bool:
         return digit or ((party := _LAST_WORD.search(before)) is not None and party[0][0].isupper())
     if len(word) == 1 and word.islower():
         return digit  # "c. 1200"
-    if lower == "long" and digit:
-        return "°" in after
     if lower not in _OPEN and not _DOTTED.fullmatch(word) and not _is_initial(word, before):
         return False
     next_word = _WORD_AFTER.match(after)
@@ -190,9 +187,9 @@ def _is_abbreviated(before: str, after: str, *, closed: bool) -> bool:
 
 
 def _is_initial(word: str, before: str) -> bool:
-    """Return whether a word stands for a name: one letter, or a capital without a vowel."""
+    """Return whether a letter stands for a name."""
     if len(word) > 1:
-        return bool(_NO_VOWEL.fullmatch(word)) and not before.rstrip()[-1:].isdigit()
+        return False
     if word.isupper():
         return not (word in "CFK" and before.endswith("°"))
     # Letters of scripts that have no capitals: "ח. נ. ביאליק", but not the last one of ארה״ב.

@@ -9,8 +9,9 @@ from functools import cache, lru_cache
 from importlib.util import find_spec
 from operator import add
 from pathlib import Path
-from typing import Any
 from unicodedata import combining, normalize
+
+from snowballstemmer.english_stemmer import EnglishStemmer
 
 from shiguan.errors import ConfigurationError
 from shiguan.resources import read_patterns, read_table
@@ -44,7 +45,9 @@ LONGEST_WORD = 64
 # Distinct words kept with their terms: about 30 MB at most, more than the vocabulary of a large library.
 _CACHED_WORDS = 200_000
 
-_stemming = threading.Lock()
+# Not the factory of `snowballstemmer`, which uses PyStemmer if that is installed: its version, and so the stems, may
+# differ from those of a store.
+_stemmer, _stemming = EnglishStemmer(), threading.Lock()
 
 
 def terms(text: str) -> list[str]:
@@ -94,7 +97,7 @@ def _terms_of_word(token: str) -> tuple[str, ...]:
     plain = (part if part.isascii() else fold_accents(part) for part in parts)
     content = [part for part in plain if part and part not in STOP_WORDS]
     with _stemming:
-        return tuple(_stemmer().stemWord(c) if c.isascii() and not c.isdecimal() else c for c in content)
+        return tuple(_stemmer.stemWord(c) if c.isascii() and not c.isdecimal() else c for c in content)
 
 
 def fold_text(text: str) -> str:
@@ -111,15 +114,6 @@ def fold_accents(text: str) -> str:
 
 def _western_digits(text: str) -> str:
     return text if text.isascii() else "".join(str(int(c)) if c.isdecimal() else c for c in text)
-
-
-@cache
-def _stemmer() -> Any:
-    # Not the factory of `snowballstemmer`, which uses PyStemmer if that is installed: its version, and so the stems,
-    # may differ from those of a store.
-    from snowballstemmer.english_stemmer import EnglishStemmer  # noqa: PLC0415
-
-    return EnglishStemmer()
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import Any
 from shiguan.llm.run import raise_if_cancelled
 from shiguan.reading.edges import NUMERALS
 from shiguan.reading.text import read_text
-from shiguan.text.quantities import numerals
+from shiguan.text.quantities import numeral
 from shiguan.text.terms import fold_text, size_of
 from shiguan.verify.folded import Folded, fold
 
@@ -21,7 +21,6 @@ _REFERENCES = {
     "part": re.compile(rf"\bpart\s*{_WORD_NUMBER}|第?{_NUMBER}(?:部|编)"),
     "page": re.compile(rf"\b(?:page|pages|p\.|pp\.)\s*{_WORD_NUMBER}|第?{_NUMBER}页"),
 }
-_ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _TITLE = re.compile(r"《([^《》]+)》")
 _ASIDE = re.compile(r"[(（\[［【][^()（）\[\]［］【】]*[)）\]］】]|\s+(?:et al\.?|等)$|[;:；：].*")
 # Of more names than this in one text all are meant, also the shorter ones in longer ones.
@@ -105,10 +104,5 @@ class Attribution:
 def _numbers(text: str, kind: str) -> set[float]:
     found: set[float] = set()
     for match in _REFERENCES[kind].finditer(fold_text(text)):
-        number = next(group for group in match.groups() if group)
-        if number[0] in _ROMAN:
-            values = [_ROMAN[letter] for letter in number]
-            found.add(sum(-a if a < b else a for a, b in zip(values, [*values[1:], 0], strict=True)))
-        else:
-            found |= {float(number)} if number.isdecimal() else numerals(number)
+        found.add(numeral(next(group for group in match.groups() if group)))
     return found

@@ -99,7 +99,7 @@ def test_the_prompt_around_the_sources_stays_the_same(attack):
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
 def test_reading_in_part_does_not_help_an_attack(attack):
-    built, messages = chain("precise", attack, strategy="window")
+    built, messages = chain("precise", attack, strategy="hierarchical")
     assert skeleton(messages) == skeleton(chain("precise", PLAIN)[1])
     assert [block.number for block in parse_sources(messages[-1].text)] == [1, 2, 3]
     assert [document.meta["number"] for document in built["documents"]] == [1, 2, 3]

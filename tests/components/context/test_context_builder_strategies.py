@@ -13,7 +13,7 @@ from shiguan.errors import ModelMissingError
 from shiguan.models import token_counter
 from shiguan.models.token_counter import TokenCounter
 
-STRATEGIES = ("truncate", "window", "dynamic", "hierarchical")
+STRATEGIES = ("truncate", "dynamic", "hierarchical")
 GOODS = "horses gates grain salt letters silk tea iron boats walls wine carts oxen bells lamps".split()
 
 
@@ -54,91 +54,32 @@ def without_weights():
     raise ModelMissingError("The weights are not installed.")
 
 
-# -- window ------------------------------------------------------------------------------------------------------------
-
-
-def test_window_grows_from_the_match_to_its_neighbours():
-    result = ContextBuilder(86, strategy="window").run([passage("a", 1.0, 6)])
-    assert read(result) == f"…\n{sentence(5)} {sentence(6)} {sentence(7)}\n…"
-    assert result["documents"][0].meta["cut"] == [TEXT.index(sentence(5)), TEXT.index(sentence(7)) + len(sentence(7))]
-    assert result["documents"][0].meta["kept"] == [result["documents"][0].meta["cut"]]
-
-
-def test_two_windows_that_meet_become_one():
-    result = ContextBuilder(108, strategy="window").run([passage("a", 1.0, 6, 8)])
-    assert read(result) == f"…\n{' '.join(sentence(at) for at in (5, 6, 7, 8))}\n…"
-
-
-def test_two_windows_that_do_not_meet_are_one_stretch_that_says_what_was_read_of_it():
-    result = ContextBuilder(75, strategy="window").run([passage("a", 1.0, 6, 13)])
-    (document,) = result["documents"]
-    assert read(result) == f"…\n{sentence(6)}\n…\n{sentence(13)}\n…"
+def test_a_citation_across_a_gap_has_the_stored_parents_offsets():
+    built = ContextBuilder(200, strategy="hierarchical").run([passage("a", 1.0, 2, 13)])
+    (document,) = built["documents"]
+    assert read(built) == f"…\n{' '.join(map(sentence, (1, 2, 3)))}\n…\n{' '.join(map(sentence, (12, 13, 14)))}"
     start, end = document.meta["cut"]
     assert TEXT[start:end] == document.content
-    assert [TEXT[a:b] for a, b in document.meta["kept"]] == [sentence(6), sentence(13)]
-
-
-def test_a_citation_across_a_gap_has_the_stored_parents_offsets():
-    built = ContextBuilder(75, strategy="window").run([passage("a", 1.0, 6, 13)])
+    assert [TEXT[a:b] for a, b in document.meta["kept"]] == [
+        " ".join(map(sentence, (1, 2, 3))),
+        " ".join(map(sentence, (12, 13, 14))),
+    ]
     replies = [ChatMessage.from_assistant("Sentence 13 tells of the governor of town13 and his bells [1].")]
     (citation,) = CitationExtractor().run(replies, documents=built["documents"])["answers"][0].meta["citations"]
     assert TEXT[citation["start"] : citation["end"]] == citation["quote"] == sentence(13)
     assert citation["verdict"] == "supported"
 
 
-def test_window_at_the_end_grows_to_the_other_side():
-    result = ContextBuilder(102, strategy="window").run([passage("a", 1.0, 14)])
-    assert read(result) == f"…\n{' '.join(sentence(at) for at in (11, 12, 13, 14))}"
-
-
-@pytest.mark.parametrize("strategy", ["window"])
-def test_a_passage_that_fits_its_share_is_read_whole(strategy):
-    document = ContextBuilder(strategy=strategy).run([passage("a", 1.0, 6)])["documents"][0]
-    assert document.content == TEXT
-    assert "cut" not in document.meta
-
-
-def test_window_gives_every_passage_a_share():
-    truncated = ContextBuilder(800).run(parents())
-    shared = ContextBuilder(800, strategy="window").run(parents())
-    assert len(truncated["documents"]) == 3
-    assert len(shared["documents"]) == 5
-    assert all("house" in document.content for document in shared["documents"])
-    assert TokenCounter().count(shared["context"]) <= 800
-
-
-def test_what_a_short_passage_leaves_goes_to_the_next():
-    short = Document(id="s", content="Salt was dear in the year of the flood.", score=2.0)
-    alone = ContextBuilder(300, strategy="window").run([passage("a", 1.0, 6), passage("b", 0.5, text="Grain.")])
-    after = ContextBuilder(300, strategy="window").run([short, passage("a", 1.0, 6)])
-    assert len(after["documents"][1].content) > len(alone["documents"][0].content)
-
-
-def test_a_sentence_longer_than_its_share_is_cut_hard():
-    text = "word " * 400
-    result = ContextBuilder(100, strategy="window").run([Document(content=text, score=1.0)])
-    assert TokenCounter().count(result["context"]) <= 100
-    assert text.startswith(result["documents"][0].content)
-
-
-# -- dynamic and hierarchical ------------------------------------------------------------------------------------------
-
-
-def test_dynamic_reads_more_of_the_passage_that_has_more_of_the_question():
+def test_dynamic_reads_of_every_passage_and_more_of_one_that_has_more_of_the_question():
     query = "Who counted the iron of house3x7 and the salt of house3x1 in town3?"
-    even = ContextBuilder(800, strategy="window").run(parents(), query=query)["documents"]
-    shared = ContextBuilder(800, strategy="dynamic").run(parents(), query=query)["documents"]
-    assert [one.id for one in shared] == [one.id for one in even]
-    longer = [len(one.content) - len(other.content) for one, other in zip(shared, even, strict=True)]
-    assert shared[longer.index(max(longer))].id == parents()[3].id
-    assert min(longer) < 0 < max(longer)
-
-
-def test_dynamic_without_a_question_shares_as_window_does():
-    assert (
-        ContextBuilder(800, strategy="dynamic").run(parents())["context"]
-        == (ContextBuilder(800, strategy="window").run(parents())["context"])
-    )
+    assert len(ContextBuilder(800).run(parents())["documents"]) == 3
+    built = ContextBuilder(800, strategy="dynamic").run(parents(), query=query)
+    lengths = {one.id: len(one.content) for one in built["documents"]}
+    assert len(lengths) == 5
+    assert max(lengths, key=lengths.get) == parents()[3].id
+    assert all("x7" in one.content for one in built["documents"])  # the matched sentence
+    whole = ContextBuilder(strategy="dynamic").run(parents(), query=query)["documents"]
+    assert [one.content for one in whole] == [one.content for one in parents()]
 
 
 def test_hierarchical_reads_the_matched_sentence_with_its_neighbours_and_the_best_passages_whole():

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from shiguan.ingest.pdf.lines import INITIAL, Line
 from shiguan.text.places import page_label
-from shiguan.text.quantities import numerals
+from shiguan.text.quantities import numeral
 
 _NUMBER = "\0"  # stands for every number where lines are compared
 # So many rows at the top and at the bottom of a page may be running heads or feet, and no more lines than this.
@@ -19,7 +19,6 @@ _EDGE_ROWS, _MOST_LINES = 3, 24
 _PAGES_APART, _PAGES_NEAR, _FEWEST_NEAR, _HEAD_LINES = 2, 4, 3, 4
 _HAN = "〇零一二三四五六七八九十百"
 _NUMERAL = re.compile(rf"\d+|^\W*[ivxlc]+(?=\W|$)|(?<=\W)[ivxlc]+\W*$|^\W*第?[{_HAN}]+[页頁]?\W*$")
-_ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _WORD = re.compile(r"[^\W\d_]+")
 _ENDED = re.compile(r"[.!?…。！？；:：]['\"”’」』）)\]]*(?:\[\d+\])*$")
 _CAPTION = re.compile(r"(?:Fig|Tab|Plate|Map|Abb|图|圖|表|図)\w*\.?\s*\d")
@@ -242,14 +241,8 @@ def _body(page: Sequence[Line], heads: list[bool]) -> list[Line]:
     ]
 
 
-def _value(numeral: str) -> int:
-    bare = re.sub(r"\W", "", numeral)
-    if bare.isdecimal():
-        return int(bare[:9])
-    if bare[0] not in _ROMAN:
-        return int(next(iter(numerals(bare)), 0))
-    values = [_ROMAN[letter] for letter in bare]
-    return sum(-one if one < after else one for one, after in pairwise([*values, 0]))
+def _value(written: str) -> int:
+    return numeral(re.sub(r"\W", "", written))
 
 
 def _neighbours(edges: list[_Edge]) -> Iterator[tuple[_Edge, _Edge]]:
