@@ -151,28 +151,48 @@ def _runs(text_page: Any, count: int, *, vertical: bool) -> list[_Run]:
     unicode, origin, loose = pdfium.FPDFText_GetUnicode, pdfium.FPDFText_GetCharOrigin, pdfium.FPDFText_GetLooseCharBox
     runs: list[_Run] = []
     run, spaced = _Run(0, 0, math.inf, 0, 0, spaced=False), False
+    bottoms: set[float] = set()
     for index in range(count):
         unit = unicode(text_page, index)
         if unit in _SPACES:
             spaced = True
             continue
-        origin(text_page, index, at_x, at_y)
         loose(text_page, index, at_box)
-        place = _turned(run.turn, x.value, y.value, box)
-        if not _goes_on(run, unit, place):
-            turns = pdfium.FPDFText_GetCharAngle(text_page, index) / (math.pi / 2)
-            turn = _VERTICAL if vertical else round(turns) % 4 if abs(turns - round(turns)) < _ASLANT else _DIAGONAL
-            place = _turned(turn, x.value, y.value, box)
-            run = _Run(*place, turn, spaced)
-            runs.append(run)
-        elif spaced:
+        left, right, bottom = box.left, box.right, box.bottom
+        size = box.top - bottom
+        # Characters that reach down as far as one before have its base line: most need no further question.
+        if (
+            bottom not in bottoms
+            or left < run.last - _BACK * size
+            or left - run.right > _COLUMN_GAP * size
+            or abs(size - run.size) > _RISE * run.size
+            or run.turn
+            or unit in _RIGHT_TO_LEFT
+        ):
+            origin(text_page, index, at_x, at_y)
+            place = _turned(run.turn, x.value, y.value, box)
+            if not _goes_on(run, unit, place):
+                turns = pdfium.FPDFText_GetCharAngle(text_page, index) / (math.pi / 2)
+                turn = _VERTICAL if vertical else round(turns) % 4 if abs(turns - round(turns)) < _ASLANT else _DIAGONAL
+                place = _turned(turn, x.value, y.value, box)
+                run = _Run(*place, turn, spaced)
+                runs.append(run)
+                spaced = False
+                bottoms.clear()
+            bottoms.add(bottom)
+            left, right, _, _ = place
+            if unit in _RIGHT_TO_LEFT and not spaced and left > run.last + _NO_WIDTH and _rises(run.units, unit):
+                run.rising.append(len(run.units))
+        if spaced:
             run.units.append(0x20)
-        if unit in _RIGHT_TO_LEFT and place[0] > run.last + _NO_WIDTH and _rises(run.units, unit):
-            run.rising.append(len(run.units))
-        run.left, run.right, run.last = min(run.left, place[0]), max(run.right, place[1]), place[0]
+            spaced = False
+        run.last = left
+        if left < run.left:
+            run.left = left
+        if right > run.right:
+            run.right = right
         hyphen = unit == _LINE_HYPHEN and pdfium.FPDFText_IsHyphen(text_page, index) == 1
         run.units.append(0x2D if hyphen else unit)
-        spaced = False
     return runs
 
 
@@ -234,7 +254,7 @@ def _lines(runs: list[_Run]) -> list[Line]:
     # Where most lines begin and end: a head may be wider, a last line is shorter.
     begin = sorted(line.left for line in lines)[len(lines) // 4]
     end = sorted(line.right for line in lines)[3 * len(lines) // 4]
-    return [line._replace(begin=begin, end=end) for line in lines]
+    return [Line(*line[:-2], begin, end) for line in lines]
 
 
 def _on_line(line: list[_Run], run: _Run) -> bool:
@@ -345,22 +365,26 @@ def _gutters(rows: list[list[_Run]], gaps: _Gaps) -> list[float]:
     gutters = [end for begin, end in gaps[1:-1] if end - begin >= least]
     if not gutters:
         return []
-    columns: list[list[tuple[float, float, int]]] = [[] for _ in range(len(gutters) + 1)]
+    columns: list[list[list[_Run]]] = [[] for _ in range(len(gutters) + 1)]
     for row in rows:
         for number, group in groupby(
             sorted(row, key=lambda run: run.left), lambda run: bisect_right(gutters, run.left)
         ):
-            parts = list(group)
-            characters = sum(len(run.units) + len(WIDE.findall(run.text)) for run in parts)
-            columns[number].append((parts[0].left, max(run.right for run in parts), characters))
+            columns[number].append(list(group))
     # The last column of a text may have one line.
     return gutters if max(map(len, columns)) >= _LINES and all(map(_is_text, columns)) else []
 
 
-def _is_text(column: list[tuple[float, float, int]]) -> bool:
+def _is_text(column: list[list[_Run]]) -> bool:
     if not column:
         return False
-    begin, end = min(left for left, _, _ in column), max(right for _, right, _ in column)
-    aligned = median(left for left, _, _ in column) - begin <= _ALIGNED * (end - begin)
-    filled = median(right - left for left, right, _ in column) >= _FILLED * (end - begin)
-    return aligned and filled and median(count for _, _, count in column) >= _CHARACTERS
+    edges = [(parts[0].left, max(run.right for run in parts)) for parts in column]
+    begin = min(left for left, _ in edges)
+    width = max(right for _, right in edges) - begin
+    if (
+        median(left for left, _ in edges) - begin > _ALIGNED * width
+        or median(right - left for left, right in edges) < _FILLED * width
+    ):
+        return False
+    characters = (sum(len(run.units) + len(WIDE.findall(run.text)) for run in parts) for parts in column)
+    return median(characters) >= _CHARACTERS
