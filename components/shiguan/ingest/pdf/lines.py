@@ -187,10 +187,8 @@ def _runs(text_page: Any, count: int, *, vertical: bool) -> list[_Run]:
             run.units.append(0x20)
             spaced = False
         run.last = left
-        if left < run.left:
-            run.left = left
-        if right > run.right:
-            run.right = right
+        run.left = min(run.left, left)
+        run.right = max(run.right, right)
         hyphen = unit == _LINE_HYPHEN and pdfium.FPDFText_IsHyphen(text_page, index) == 1
         run.units.append(0x2D if hyphen else unit)
     return runs
