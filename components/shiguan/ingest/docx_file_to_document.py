@@ -4,6 +4,7 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 from haystack import Document, component
@@ -97,7 +98,7 @@ class _DocxReader:
         # Characters of text elements that were met, in the text and the notes, and that were read or left out.
         self._all = self._done = 0
         self._definitions = {_value(s, "styleId"): s for s in self._children(_STYLES, "style")}
-        self._styles: dict[str, _Style] = {}
+        self._style = cache(self._defined)
         self._notes = {
             (kind, _value(note, "id")): note for kind, name in _NOTES.items() for note in self._children(name, kind)
         }
@@ -168,13 +169,7 @@ class _DocxReader:
             if name == "p":
                 self._paragraph(child, out)
             elif name == "tbl":
-                self._open = None
-                table = etree.SubElement(out, "table")
-                for row in self._rows(child, "tr"):
-                    cells = etree.SubElement(table, "tr")
-                    for cell in self._rows(row, "tc"):
-                        self._blocks(cell, etree.SubElement(cells, "td"))
-                        self._open = None
+                self._table(child, etree.SubElement(out, "table"))
             elif name == "o_AlternateContent":
                 self._blocks(self._chosen(child), out)
             elif name in _EQUATIONS or name == "r":
@@ -183,6 +178,22 @@ class _DocxReader:
                 self._skip(child)
             else:  # content controls, insertions, moves, smart tags, custom XML
                 self._blocks(child, out)
+
+    def _table(self, table: Element, out: Element) -> None:
+        """Write a table; a cell that is merged with those below it stands for them as in a page."""
+        self._open, above = None, dict[int, Element]()
+        for row in self._rows(table, "tr"):
+            cells, column = etree.SubElement(out, "tr"), 0
+            for cell in self._rows(row, "tc"):
+                width, merge = _value_at(cell, "tcPr/gridSpan"), cell.find("tcPr/vMerge")
+                goes_on = merge is not None and _value(merge, "val") != "restart"
+                if goes_on and column in above and not _length(cell):
+                    above[column].set("rowspan", str(int(above[column].get("rowspan", "1")) + 1))
+                else:
+                    above[column] = etree.SubElement(cells, "td", {"colspan": width} if width else {})
+                    self._blocks(cell, above[column])
+                    self._open = None
+                column += int(width[:4]) if width.isdecimal() else 1
 
     def _rows(self, node: Element, wanted: str) -> Iterator[Element]:
         """Yield the rows of a table or the cells of a row, whatever they are wrapped in."""
@@ -216,7 +227,7 @@ class _DocxReader:
         style = self._style(_value_at(paragraph, "pPr/pStyle"))
         outline = _value_at(paragraph, "pPr/outlineLvl")
         level = min(int(outline) + 1, _DEEPEST_HEADING) if re.fullmatch("[0-8]", outline) else style.level
-        if level and any((text.text or "").strip() for text in paragraph.iter("t")):
+        if level and _length(paragraph, "t"):
             return etree.SubElement(out, f"h{level}")
         if style.kind == "contents":
             if len(out) == 0 or out[-1].tag != "ul":
@@ -305,21 +316,16 @@ class _DocxReader:
             self._fill(self._add(out, "sup"), run, boxes)
 
     def _mark(self, kind: str, note_id: str, out: Element) -> None:
-        key = kind, note_id
-        if key not in self._notes:
+        if (kind, note_id) not in self._notes:
             self._lost_notes += 1
             return
-        element_id = self._marked.setdefault(key, f"note-{len(self._marked) + 1}")
+        element_id = self._marked.setdefault((kind, note_id), f"note-{len(self._marked) + 1}")
         link = etree.SubElement(self._add(out, "sup"), "a", href=f"#{element_id}", role="doc-noteref")
         link.text = "*"
 
     def _drawing(self, drawing: Element, out: Element, boxes: list[Element]) -> None:
-        found = [
-            box
-            for box in drawing.iter("txbxContent")
-            if next(box.iterancestors("txbxContent", "o_Fallback", *_DRAWINGS), None) is drawing
-        ]
-        boxes += found
+        nearest = ("txbxContent", "o_Fallback", *_DRAWINGS)
+        boxes += (b for b in drawing.iter("txbxContent") if next(b.iterancestors(*nearest), None) is drawing)
         for text in drawing.iter("o_t"):
             self._say(text, f"{text.text or ''} ")
         self._words += [f"{node.get('string', '')} " for node in drawing.iter("o_textpath")]
@@ -359,11 +365,6 @@ class _DocxReader:
     def _skip(self, element: Element, kind: str = "") -> None:
         self._done += _length(element)
         self._left_out[kind or _SKIPPED[str(element.tag)]] += _length(element, *_TEXTS, "delText")
-
-    def _style(self, style_id: str) -> _Style:
-        if style_id not in self._styles:
-            self._styles[style_id] = self._defined(style_id)
-        return self._styles[style_id]
 
     def _defined(self, style_id: str) -> _Style:
         """Read a style by itself and the styles that it is based on, of which the nearest counts."""

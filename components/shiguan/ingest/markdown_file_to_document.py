@@ -33,6 +33,11 @@ _ATTRIBUTES = re.compile(rf"(?:[ \t](?=\{{[^{{}}]*\}}[ \t]*$)|(?<=[\])`])){_BRAC
 _SPAN = re.compile(rf"(?<!\])\[([^\[\]\n]+)\]{_BRACES}")
 # Comments in lines of their own, the name of a block at its end, the strokes before the lines of a poem.
 _UNSEEN = re.compile(r"^%%[^%]*^%%[ \t]*$|[ \t]\^[A-Za-z0-9-]{3,}\s*\Z", re.M)
+# Changes that wait for approval (CriticMarkup): read as if they were accepted; code comes first, and stays.
+_CHANGES = re.compile(
+    r"(`+[^`]*`+)|\{(\+\+|==)(?P<kept>[^{}]*)\2\}|\{--[^{}]*--\}|\{>>[^{}]*<<\}|\{~~(?:[^{}~]|~(?!>))*~>(?P<new>[^{}]*)~~\}"
+)
+_LABEL = re.compile(r"(?<=\[\^)[^\[\]\s]+(?=\])")
 _LINES = re.compile(r"^\|[ \t]+(?!.*\|[ \t]*$)", re.M)
 _WIDE = r"[\u2018-\u201d\u3000-\u9fff\uff00-\uffef]"
 # What programs for notes and books add: links [[to|shown]] and embedded files, ==marked== words, comments, the kind of
@@ -103,10 +108,16 @@ def _markdown() -> MarkdownIt:
 
 
 def _plain(state: StateCore) -> None:
-    """Leave out attributes; two lines of text above a rule are no heading."""
+    """Leave out attributes and what was deleted; two lines of text above a rule are no heading."""
+    notes = state.env.get("footnotes", {}).get("refs", {})
+    labels = {label[1:].casefold(): label[1:] for label in reversed(notes)}
     for at, token in enumerate(state.tokens):
         if token.type == "inline":
-            text = _ATTRIBUTES.sub("", _SPAN.sub(r"\1", _UNSEEN.sub("", token.content)))
+            text = _CHANGES.sub(lambda found: found[1] or found["kept"] or found["new"] or "", token.content)
+            text = _ATTRIBUTES.sub("", _SPAN.sub(r"\1", _UNSEEN.sub("", text)))
+            text = _LABEL.sub(
+                lambda found: found[0] if f":{found[0]}" in notes else labels.get(found[0].casefold(), found[0]), text
+            )
             poem = len(_LINES.findall(text)) == text.count("\n") + 1
             token.content = _LINES.sub("", text) if poem else text
         elif token.type == "heading_open" and "\n" in state.tokens[at + 1].content:

@@ -217,6 +217,21 @@ def test_headings_quotations_captions_and_contents_are_known_by_their_styles():
     ]
 
 
+def test_a_cell_that_is_merged_with_those_below_it_is_in_each_row():
+    start, below = '<w:tcPr><w:vMerge w:val="restart"/></w:tcPr>', "<w:tcPr><w:vMerge/></w:tcPr><w:p/>"
+    wide = '<w:tcPr><w:gridSpan w:val="2"/></w:tcPr>'
+    rows = (
+        f"<w:tc>{wide}{paragraph('Rising')}</w:tc><w:tc>{start}{paragraph('East')}</w:tc>",
+        f"<w:tc>{start}{paragraph('755')}</w:tc><w:tc>{paragraph('Fanyang')}</w:tc><w:tc>{below}</w:tc>",
+        f"<w:tc>{below}</w:tc><w:tc>{paragraph('Luoyang')}</w:tc><w:tc>{below}</w:tc>",
+        f"<w:tc>{below}</w:tc><w:tc>{paragraph('Tong Pass')}</w:tc><w:tc>{paragraph('West')}</w:tc>",
+    )
+    result = convert(DocxBuilder(f"<w:tbl>{''.join(f'<w:tr>{row}</w:tr>' for row in rows)}</w:tbl>").build())
+    assert [document.content for document in result["documents"]] == [
+        "Rising | East\n755 | Fanyang | East\n755 | Luoyang | East\n755 | Tong Pass | West"
+    ]
+
+
 def test_a_table_of_contents_is_a_list():
     lines = [
         paragraph(f'<w:hyperlink w:anchor="_Toc{n}">{run(f"The siege of the {n}th gate")}{run(str(n * 10))}</w:hyperlink>', style="toc1")

@@ -158,6 +158,11 @@ def test_front_matter_is_no_text_and_harmless(written, title, text):
             "::: tip 提示\n内容\n:::\n\n[TOC]\n\n{% include a.md %}{{< fig src='a' >}}See {{ x }}.",
             ["提示\n内容", "See {{ x }}."],
         ),
+        # Changes that wait for approval.
+        ("The {++old ++}city {--never --}fell in {~~754~>755~~}.{>>Check!<<}", ["The old city fell in 755."]),
+        ("{==All==}{>>who?<<} fled. {~~*him*~>**her**~~}, `{++a++}`, {++b", ["All fled. her, {++a++}, {++b"]),
+        ("- {--gone--}\n- 城{++已++}陷\n\n{--all gone--}", ["城已陷"]),
+        ("A[^Note] b[^NOTE].\n\n[^note]: One.\n\n[^NOTE]: Two.", ["A [Note: One.] b [Note: Two.]."]),
     ],
 )
 def test_what_a_reader_does_not_see_is_left_out(written, seen):
@@ -187,6 +192,10 @@ PIECES = [
     "**“",
     "!!! a ",
     "| a\n",
+    "{++a",
+    "{~~a~>",
+    "{>>",
+    "`{--",
 ]
 
 

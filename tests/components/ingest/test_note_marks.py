@@ -89,9 +89,24 @@ def test_a_small_number_never_joins_the_number_before_it(small):
     assert text(page(f"<p>It cost 48{small} coins, a<small>2</small>.</p>")) == "It cost 48 2 coins, a2."
 
 
-def test_numbers_of_notes_that_were_left_out_are_counted():
-    assert page("<p>In 755<sup>1</sup> and 756<sup>2</sup>.</p>")["warnings"] == [
-        "a.html: 2 raised numbers of notes lead to no note; they were left out."
+@pytest.mark.parametrize(
+    ("body", "seen"),
+    [
+        ("In 755<sup>*</sup> with 150,000 men<sup>†</sup>.", "In 755 with 150,000 men."),
+        ('In 755<a href="#gone">*</a> he rose.<sup>[**]</sup> Then', "In 755 he rose. Then"),
+        ("于755年<sup>※</sup>起兵，众十五万<span style='vertical-align:super'>＊</span>人", "于755年起兵，众十五万人"),
+        # What is raised behind a letter of a formula belongs to it, and a note begins with its own mark.
+        ("The space V<sup>*</sup> is dual.", "The space V* is dual."),
+        ("<sup>*</sup> At Fanyang.", "* At Fanyang."),
+    ],
+)
+def test_stars_and_daggers_that_are_raised_are_marks_of_notes(body, seen):
+    assert text(page(f"<p>{body}</p>")) == seen
+
+
+def test_marks_of_notes_that_were_left_out_are_counted():
+    assert page("<p>In 755<sup>1</sup> and 756<sup>2</sup>, 757<sup>*</sup>.</p>")["warnings"] == [
+        "a.html: 3 raised marks of notes lead to no note; they were left out."
     ]
 
 

@@ -33,14 +33,13 @@ _LISTS = frozenset("ul ol dl menu dir list".split())
 _NO_HEADINGS = frozenset("blockquote figure table".split())
 _HEADING = re.compile(r"h[1-6]$")
 _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
-
-
 # Lists, verse and tables are kept together up to this many characters.
 _MAX_LINES = 2000
 _CELLS = frozenset(("td", "th"))
 _SHORT_ALT = 2
 # A number that may be that of a note or an exponent; and what an exponent may follow: 10², km², x².
 _RAISED = re.compile(r"[\[(（]?\s*([-−–+]?\d{1,4})(?:\s*[,，、;–-]\s*(\d{1,4}))*\s*[\])）]?")
+_STAR = re.compile(r"[\[(（]?\s*[*†‡§¶※＊∗]{1,4}\s*[\])）]?")
 _BASE = re.compile(r"(?<![^\W\d_])[A-Za-z]{1,2}$|(?<![\d.,])10$")
 _SMALL = frozenset(("small", "font"))
 _QUOTE_MARKS = frozenset("\"'“”‘’«»‹›„「」『』")
@@ -165,13 +164,14 @@ class ChapterReader:
             self._put(tex, frame)
 
     def _number(self, element: Element, frame: Frame, *, raised: bool) -> None:
-        """Keep a raised or linked number apart from what it follows: a note's goes, an exponent is written as one."""
-        found = _RAISED.fullmatch(element_text(element))
-        if found is None:
+        """Keep a raised or linked number or star apart from what it follows: a note's goes, an exponent is written."""
+        text = element_text(element)
+        found, is_star = _RAISED.fullmatch(text), _STAR.fullmatch(text)
+        if not (found or is_star):
             return
-        number = int(found[1]) if found[1].isdecimal() else 0
-        follows = number == 1 or self._last_number <= number <= self._last_number + 1
-        if number and follows and (raised or element in self.notes.marks):
+        number = int(found[1]) if found and found[1].isdecimal() else 0
+        follows = number == 1 or (number > 0 and self._last_number <= number <= self._last_number + 1)
+        if found and follows and (raised or element in self.notes.marks):
             self._last_number = int(found[2] or number)
         ending = "" if self._block is None or self._gap else self._block.ending
         if not ending.strip() or not frame.shown:
@@ -179,10 +179,10 @@ class ChapterReader:
         power = raised and number != 1 and _BASE.search(ending)
         # After a full stop it may be the number of the verse that follows.
         attached = ending[-1].isalnum() or not (element.tail or "")[:1].isalnum()
-        if follows and number and not power and attached:
+        if (follows or is_star) and not power and attached:
             self.lost_marks += not says_mark(element)
             frame.muted = True
-        elif ending[-1].isalnum() or ending[-1] in ")]}":
+        elif found and (ending[-1].isalnum() or ending[-1] in ")]}"):
             self._gap = "^" if raised else " "
 
     def _enter_block(self, element: Element, frame: Frame, parent: Frame) -> None:

@@ -131,7 +131,7 @@ def _read(package: Package, files: list[BookFile], *, include: bool) -> tuple[li
         reader.read(file)
     if reader.lost_marks and not include:
         package.warnings.append(
-            f"{package.source}: {reader.lost_marks:,} raised numbers of notes lead to no note; they were left out."
+            f"{package.source}: {reader.lost_marks:,} raised marks of notes lead to no note; they were left out."
         )
     blocks = [*reader.blocks, *_unplaced(notes, package.language)]
     mark_lists(blocks)
