@@ -15,6 +15,7 @@ from shiguan.errors import SourceError
 from shiguan.ingest.file_types import (
     HTML,
     JSONL,
+    MARKDOWN,
     TABLE,
     TEXT,
     FileType,
@@ -161,7 +162,7 @@ def _as_utf8(data: bytes, name: str, kind: FileType, warnings: list[str]) -> tup
         warnings.append(f"{name}: {places}, the first in line {line:,}.")
     if decoded.encoding != "utf-8":
         warnings.append(f"{name}: read as {decoded.encoding}, which was guessed; save it as UTF-8 if words look wrong.")
-    if kind is TEXT:
+    if kind in (TEXT, MARKDOWN):
         text, left_out = _without_aozora(text)
         warnings.extend([left_out_sentence(name, left_out)] if left_out else [])
     return text.encode("utf-8", "replace"), left_out
