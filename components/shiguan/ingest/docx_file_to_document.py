@@ -35,11 +35,8 @@ _OTHER_PARTS = {
 _LINKS = re.compile(r"word/_rels/document\d*\.xml\.rels", re.IGNORECASE)
 _HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
 _QUOTES = frozenset(("quote", "intense quote", "block text"))
-_DEEPEST_HEADING = 6
-# Half points; less only puts a line straight.
-_RAISED = 4
-# A style is based on another; in a broken file these may form a circle.
-_MOST_BASES = 12
+_DEEPEST_HEADING, _MOST_BASES = 6, 12  # styles that are based on one another may form a circle
+_RAISED = 4  # half points; less only puts a line straight
 # Names in the trees of `parse_part`: those of WordprocessingML are bare, others have a prefix.
 _TEXTS = ("t", "m_t", "o_t")
 _SKIPPED = {"del": "deleted text", "moveFrom": "deleted text", "rt": "ruby readings"}
@@ -86,6 +83,7 @@ class _Style(NamedTuple):
     level: int = 0
     kind: str = ""
     raised: bool = False
+    hidden: bool = False
 
 
 class _DocxReader:
@@ -152,10 +150,9 @@ class _DocxReader:
                 root = parse_part(self._archive.read(name, _MOST_BYTES))
                 left_out[kind] += 0 if root is None else _length(root, *_TEXTS, "o_v")
         for link in self._children(_LINKS, "o_Relationship"):
-            if link.get("Type", "").endswith("/aFChunk"):
-                name = posixpath.normpath(posixpath.join("word", link.get("Target", "")).lstrip("/"))
-                known = name in self._archive.names
-                left_out["inserted files"] += len(self._archive.read(name, _MOST_BYTES)) if known else 0
+            name = posixpath.normpath(posixpath.join("word", link.get("Target", "")).lstrip("/"))
+            if link.get("Type", "").endswith("/aFChunk") and name in self._archive.names:
+                left_out["inserted files"] += len(self._archive.read(name, _MOST_BYTES))
         left_out["elements that are not known"] += self._all - self._done
         return +left_out
 
@@ -214,11 +211,8 @@ class _DocxReader:
         boxes: list[Element] = []
         self._fields = [None]  # an instruction that does not end hides no text
         self._fill(element, paragraph, boxes)
-        initial = paragraph.find("pPr/framePr")
-        goes_on = paragraph.find("pPr/rPr/del") is not None or (
-            initial is not None and _value(initial, "dropCap") in ("drop", "margin")
-        )
-        self._open = element if goes_on else None
+        initial = any(_value(frame, "dropCap") in ("drop", "margin") for frame in paragraph.iterfind("pPr/framePr"))
+        self._open = element if initial or paragraph.find("pPr/rPr/del") is not None else None
         for box in boxes:
             self._blocks(box, out)
 
@@ -300,12 +294,12 @@ class _DocxReader:
         (self._words if self._fields[-1] is None else self._fields[-1]).append(text)
 
     def _run(self, run: Element, out: Element, boxes: list[Element]) -> None:
-        hidden = run.find("rPr/vanish")
-        if hidden is not None and _value(hidden, "val") not in ("0", "false", "off"):
+        style = self._style(_value_at(run, "rPr/rStyle"))
+        if style.hidden if (own := _is_hidden(run)) is None else own:
             self._skip(run, "hidden text")
             return
         stated = _value_at(run, "rPr/vertAlign")
-        raised = stated == "superscript" if stated else self._style(_value_at(run, "rPr/rStyle")).raised
+        raised = stated == "superscript" if stated else style.raised
         height = _value_at(run, "rPr/position")
         raised = raised or (height.isdecimal() and int(height[:4]) >= _RAISED)
         if not raised:
@@ -380,20 +374,25 @@ class _DocxReader:
             kind = "quote" if name in _QUOTES else "caption" if name == "caption" else ""
             kind = "contents" if name.startswith(("toc ", "table of ")) and name != "toc heading" else kind
             raised = _value_at(definition, "rPr/vertAlign") == "superscript"
-            style = _Style(style.level or min(level, _DEEPEST_HEADING), style.kind or kind, style.raised or raised)
+            level, hidden = style.level or min(level, _DEEPEST_HEADING), style.hidden or bool(_is_hidden(definition))
+            style = _Style(level, style.kind or kind, style.raised or raised, hidden)
             style_id = _value_at(definition, "basedOn")
         return style._replace(level=0) if style.kind else style
 
 
 def _value(element: Element, name: str) -> str:
     """Return an attribute, whatever its namespace."""
-    found = next((key for key in element.attrib if str(key).rpartition("}")[2] == name), None)
-    return "" if found is None else element.get(found, "")
+    return next((element.get(key, "") for key in element.attrib if str(key).rpartition("}")[2] == name), "")
 
 
 def _value_at(element: Element, path: str) -> str:
     found = element.find(path)
     return "" if found is None else _value(found, "val")
+
+
+def _is_hidden(element: Element) -> bool | None:
+    hidden = element.find("rPr/vanish")
+    return None if hidden is None else _value(hidden, "val") not in ("0", "false", "off")
 
 
 def _length(element: Element, *names: str) -> int:

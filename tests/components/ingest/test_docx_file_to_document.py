@@ -232,6 +232,18 @@ def test_a_cell_that_is_merged_with_those_below_it_is_in_each_row():
     ]
 
 
+def test_words_that_a_style_hides_are_no_text():
+    styles = (
+        '<w:style w:type="character" w:styleId="Unseen"><w:rPr><w:vanish/></w:rPr></w:style>'
+        '<w:style w:type="character" w:styleId="Below"><w:basedOn w:val="Unseen"/></w:style>'
+    )
+    hidden, shown = '<w:rStyle w:val="Below"/>', '<w:rStyle w:val="Below"/><w:vanish w:val="0"/>'
+    body = paragraph(run("He rose"), run(" in secret", hidden), run(" then.", shown))
+    result = convert(DocxBuilder(body, styles=styles).build())
+    assert result["documents"][0].content == "He rose then."
+    assert result["documents"][0].meta["left_out"] == {"hidden text": 9}
+
+
 def test_a_table_of_contents_is_a_list():
     lines = [
         paragraph(f'<w:hyperlink w:anchor="_Toc{n}">{run(f"The siege of the {n}th gate")}{run(str(n * 10))}</w:hyperlink>', style="toc1")

@@ -178,7 +178,8 @@ class ChapterReader:
         power = raised and number != 1 and _BASE.search(ending)
         # After a full stop it may be the number of the verse that follows.
         attached = ending[-1].isalnum() or not (element.tail or "")[:1].isalnum()
-        if (follows or is_star) and not power and attached:
+        no_power = raised and (ending[-1] > "\u2e80" or text[0] in "[(（")  # behind a Han character or in brackets
+        if (follows or is_star or no_power) and not power and attached:
             self.lost_marks += not (says_mark(element) or frame.heading)
             frame.muted = True
         elif found and (ending[-1].isalnum() or ending[-1] in ")]}"):
@@ -263,14 +264,13 @@ class ChapterReader:
         if not raw or frame.uncounted:
             return
         text = visible(raw)
-        words = text.split()
+        line = " ".join(text.split())
         if text[:1].isspace():
             self._space = True
             if frame.shown and not self._gap:
                 self._gap = " "
-        if not words:
+        if not line:
             return
-        line = " ".join(words)
         start = self._next_position()
         self._position = start + len(line)
         self._space = text[-1].isspace()

@@ -23,8 +23,7 @@ _AROUND_MARK = "[]()（）【】〔〕 ."
 _INLINE_WRAPPERS = frozenset("sup span small b i em".split())
 _SHORT = 12
 _PLAIN_NOTES = frozenset("p li dd div aside td tr blockquote section article text note".split())
-_TOO_BIG = frozenset("html body main nav table ol ul dl".split())
-_HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
+_TOO_BIG, _HEADINGS = frozenset("html body main nav table ol ul dl".split()), frozenset("h1 h2 h3 h4 h5 h6".split())
 _MAX_PLAIN_NOTE, _MAX_NESTING = 8000, 3
 # More links than this into one block come from a table of contents or the like, not from notes.
 _MAX_BACK_LINKS = 100
@@ -93,7 +92,7 @@ def raised_classes(sheets: str) -> frozenset[str]:
     raised: set[str] = set()
     for rule in sheets.split("}"):
         selector, _, style = rule.rpartition("{")
-        if "vertical-align" in style and _RAISED.search(style):
+        if _RAISED.search(style):
             raised.update(name.lower() for name in _CLASS.findall(selector))
     return frozenset(raised)
 
@@ -343,7 +342,8 @@ class NoteIndex:
         if not says_so and element not in self.notes and not self._is_plain_note(link, element, bool(backs)):
             return
         note = self._add(element, typed=False)
-        self._back_links.update(map(_with_wrapper, backs))
+        whole = element_text(element)  # is the link in some books
+        self._back_links.update(_with_wrapper(back) for back in backs if is_mark(back) or element_text(back) != whole)
         self.marks[_with_wrapper(link) if is_mark(link) else link] = note
 
     def _note_element(self, target: Element) -> Element | None:
