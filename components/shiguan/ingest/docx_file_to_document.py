@@ -14,6 +14,7 @@ from lxml import etree
 from shiguan.errors import SourceError
 from shiguan.ingest.archives import SafeArchive
 from shiguan.ingest.docx_equations import equation_text, field_text, symbol_text
+from shiguan.ingest.docx_labels import Labels, list_of, value, value_at
 from shiguan.ingest.epub.reader import page_documents
 from shiguan.ingest.epub.trees import Element, parse_part
 from shiguan.ingest.file_types import Converter, Reports, left_out_sentence
@@ -25,6 +26,7 @@ _MOST_BYTES = 256 * 1024 * 1024
 _MAIN = re.compile(r"word/document\d*\.xml", re.IGNORECASE)
 _NOTES = {kind: re.compile(rf"word/{kind}s\d*\.xml", re.IGNORECASE) for kind in ("footnote", "endnote")}
 _STYLES = re.compile(r"word/styles\d*\.xml", re.IGNORECASE)
+_NUMBERING = re.compile(r"word/numbering\d*\.xml", re.IGNORECASE)
 _CORE = re.compile(r"docProps/core\.xml", re.IGNORECASE)
 # Parts of the file with text of their own that is not read.
 _OTHER_PARTS = {
@@ -84,6 +86,7 @@ class _Style(NamedTuple):
     kind: str = ""
     raised: bool = False
     hidden: bool = False
+    numbered: tuple[str, str] = ("", "")
 
 
 class _DocxReader:
@@ -95,10 +98,11 @@ class _DocxReader:
         self._lost_notes = 0
         # Characters of text elements that were met, in the text and the notes, and that were read or left out.
         self._all = self._done = 0
-        self._definitions = {_value(s, "styleId"): s for s in self._children(_STYLES, "style")}
+        self._definitions = {value(s, "styleId"): s for s in self._children(_STYLES, "style")}
         self._style = cache(self._defined)
+        self._labels = Labels(self._children(_NUMBERING))
         self._notes = {
-            (kind, _value(note, "id")): note for kind, name in _NOTES.items() for note in self._children(name, kind)
+            (kind, value(note, "id")): note for kind, name in _NOTES.items() for note in self._children(name, kind)
         }
         self._marked: dict[tuple[str, str], str] = {}
         # Words that wait to be written into the element that is open.
@@ -182,8 +186,8 @@ class _DocxReader:
         for row in self._rows(table, "tr"):
             cells, column = etree.SubElement(out, "tr"), 0
             for cell in self._rows(row, "tc"):
-                width, merge = _value_at(cell, "tcPr/gridSpan"), cell.find("tcPr/vMerge")
-                goes_on = merge is not None and _value(merge, "val") != "restart"
+                width, merge = value_at(cell, "tcPr/gridSpan"), cell.find("tcPr/vMerge")
+                goes_on = merge is not None and value(merge, "val") != "restart"
                 if goes_on and column in above and not _length(cell):
                     above[column].set("rowspan", str(int(above[column].get("rowspan", "1")) + 1))
                 else:
@@ -208,18 +212,22 @@ class _DocxReader:
         element = self._open
         if element is None or element.getparent() is not out:
             element = self._begin(paragraph, out)
+            style = value_at(paragraph, "pPr/pStyle")
+            of_style, own = self._style(style).numbered, list_of(paragraph)
+            label = self._labels.label(own[0] or of_style[0], own[1] or of_style[1], style)
+            self._words += [f"{label} "] if label else []
         boxes: list[Element] = []
         self._fields = [None]  # an instruction that does not end hides no text
         self._fill(element, paragraph, boxes)
-        initial = any(_value(frame, "dropCap") in ("drop", "margin") for frame in paragraph.iterfind("pPr/framePr"))
+        initial = any(value(frame, "dropCap") in ("drop", "margin") for frame in paragraph.iterfind("pPr/framePr"))
         self._open = element if initial or paragraph.find("pPr/rPr/del") is not None else None
         for box in boxes:
             self._blocks(box, out)
 
     def _begin(self, paragraph: Element, out: Element) -> Element:
         """Add the element that a paragraph is, by its style."""
-        style = self._style(_value_at(paragraph, "pPr/pStyle"))
-        outline = _value_at(paragraph, "pPr/outlineLvl")
+        style = self._style(value_at(paragraph, "pPr/pStyle"))
+        outline = value_at(paragraph, "pPr/outlineLvl")
         level = min(int(outline) + 1, _DEEPEST_HEADING) if re.fullmatch("[0-8]", outline) else style.level
         if level and _length(paragraph, "t"):
             return etree.SubElement(out, f"h{level}")
@@ -243,7 +251,7 @@ class _DocxReader:
                 self._inline(self._chosen(child), out, boxes)
             elif name in _DRAWINGS:
                 self._drawing(child, out, boxes)
-            elif name == "hyperlink" and (anchor := _value(child, "anchor")):
+            elif name == "hyperlink" and (anchor := value(child, "anchor")):
                 self._fill(self._add(out, "a", href=f"#{anchor}"), child, boxes)
             elif name in _SKIPPED:
                 self._skip(child)
@@ -259,21 +267,21 @@ class _DocxReader:
         elif name in _CHARACTERS:
             self._words.append(_CHARACTERS[name])
         elif name == "sym":
-            symbol = symbol_text(_value(child, "char"), _value(child, "font"))
+            symbol = symbol_text(value(child, "char"), value(child, "font"))
             self._put(symbol)
             self._left_out["symbols of fonts"] += not symbol
         elif name in ("br", "cr"):
             self._add(out, "br")
         elif name == "bookmarkStart":
-            self._add(out, "a", id=_value(child, "name"))
+            self._add(out, "a", id=value(child, "name"))
         elif name in ("footnoteReference", "endnoteReference"):
-            self._mark(name.removesuffix("Reference"), _value(child, "id"), out)
-            own = [*child.itersiblings("t")] if _value(child, "customMarkFollows") in ("1", "true", "on") else []
+            self._mark(name.removesuffix("Reference"), value(child, "id"), out)
+            own = [*child.itersiblings("t")] if value(child, "customMarkFollows") in ("1", "true", "on") else []
             for mark in own:
                 self._done += _length(mark)
                 mark.text = ""
         elif name == "fldChar":
-            self._field(_value(child, "fldCharType"))
+            self._field(value(child, "fldCharType"))
         elif name == "instrText":
             self._put(child.text or "" if len(self._fields) > 1 else "")
         else:
@@ -294,13 +302,13 @@ class _DocxReader:
         (self._words if self._fields[-1] is None else self._fields[-1]).append(text)
 
     def _run(self, run: Element, out: Element, boxes: list[Element]) -> None:
-        style = self._style(_value_at(run, "rPr/rStyle"))
+        style = self._style(value_at(run, "rPr/rStyle"))
         if style.hidden if (own := _is_hidden(run)) is None else own:
             self._skip(run, "hidden text")
             return
-        stated = _value_at(run, "rPr/vertAlign")
+        stated = value_at(run, "rPr/vertAlign")
         raised = stated == "superscript" if stated else style.raised
-        height = _value_at(run, "rPr/position")
+        height = value_at(run, "rPr/position")
         raised = raised or (height.isdecimal() and int(height[:4]) >= _RAISED)
         if not raised:
             self._inline(run, out, boxes)
@@ -367,32 +375,23 @@ class _DocxReader:
             definition = self._definitions.get(style_id)
             if definition is None:
                 break
-            name = _value_at(definition, "name").lower()
-            heading, outline = _HEADING.fullmatch(name), _value_at(definition, "pPr/outlineLvl")
+            name = value_at(definition, "name").lower()
+            heading, outline = _HEADING.fullmatch(name), value_at(definition, "pPr/outlineLvl")
             level = int(heading[1]) if heading else 1 if name == "title" else 0
             level = level or (int(outline) + 1 if re.fullmatch("[0-8]", outline) else 0)
             kind = "quote" if name in _QUOTES else "caption" if name == "caption" else ""
             kind = "contents" if name.startswith(("toc ", "table of ")) and name != "toc heading" else kind
-            raised = _value_at(definition, "rPr/vertAlign") == "superscript"
+            raised = value_at(definition, "rPr/vertAlign") == "superscript"
             level, hidden = style.level or min(level, _DEEPEST_HEADING), style.hidden or bool(_is_hidden(definition))
-            style = _Style(level, style.kind or kind, style.raised or raised, hidden)
-            style_id = _value_at(definition, "basedOn")
+            numbered = style.numbered if style.numbered[0] else list_of(definition)
+            style = _Style(level, style.kind or kind, style.raised or raised, hidden, numbered)
+            style_id = value_at(definition, "basedOn")
         return style._replace(level=0) if style.kind else style
-
-
-def _value(element: Element, name: str) -> str:
-    """Return an attribute, whatever its namespace."""
-    return next((element.get(key, "") for key in element.attrib if str(key).rpartition("}")[2] == name), "")
-
-
-def _value_at(element: Element, path: str) -> str:
-    found = element.find(path)
-    return "" if found is None else _value(found, "val")
 
 
 def _is_hidden(element: Element) -> bool | None:
     hidden = element.find("rPr/vanish")
-    return None if hidden is None else _value(hidden, "val") not in ("0", "false", "off")
+    return None if hidden is None else value(hidden, "val") not in ("0", "false", "off")
 
 
 def _length(element: Element, *names: str) -> int:

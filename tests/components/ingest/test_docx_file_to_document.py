@@ -232,6 +232,41 @@ def test_a_cell_that_is_merged_with_those_below_it_is_in_each_row():
     ]
 
 
+NUMBERING = """<w:numbering xmlns:w="{w}"><w:abstractNum w:abstractNumId="7">
+<w:lvl w:ilvl="0"><w:start w:val="1"/><w:numFmt w:val="chineseCountingThousand"/><w:lvlText w:val="第%1章"/></w:lvl>
+<w:lvl w:ilvl="1"><w:start w:val="9"/><w:numFmt w:val="decimal"/><w:pStyle w:val="Article"/><w:lvlText w:val="Article %2"/></w:lvl>
+<w:lvl w:ilvl="2"><w:start w:val="1"/><w:numFmt w:val="upperRoman"/><w:lvlText w:val="%2-%3."/></w:lvl>
+<w:lvl w:ilvl="3"><w:numFmt w:val="lowerRoman"/><w:lvlText w:val="Rule %2(%4)"/></w:lvl></w:abstractNum>
+<w:num w:numId="2"><w:abstractNumId w:val="7"/></w:num>
+<w:num w:numId="3"><w:abstractNumId w:val="7"/><w:lvlOverride w:ilvl="0"><w:startOverride w:val="20"/></w:lvlOverride></w:num>
+</w:numbering>"""
+
+
+def test_labels_that_word_counts_are_read_where_they_are_words():
+    def numbered(text, level, number=2):
+        return paragraph(text, properties=f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{number}"/></w:numPr>')
+
+    styles = '<w:style w:styleId="Article"><w:pPr><w:numPr><w:numId w:val="2"/></w:numPr></w:pPr></w:style>'
+    body = [
+        numbered("围城", 0),
+        paragraph("It fell.", style="Article"),
+        numbered("Alone.", 2),
+        numbered("In it.", 3),
+        paragraph("Again.", style="Article"),
+        numbered("再围", 0),
+        paragraph("Anew.", style="Article"),
+        numbered("末章", 0, 3),
+        numbered("后记", 0, 3),
+        numbered("No list.", 0, 0),
+    ]
+    parts = {"word/numbering.xml": NUMBERING.format(**TRANSITIONAL)}
+    result = convert(DocxBuilder("".join(body), styles=styles, parts=parts).build())
+    assert [document.content for document in result["documents"]] == [
+        "第一章 围城", "Article 9 It fell.", "Alone.", "Rule 9(i) In it.", "Article 10 Again.", "第二章 再围",
+        "Article 9 Anew.", "第二十章 末章", "第二十一章 后记", "No list.",
+    ]  # fmt: skip
+
+
 def test_words_that_a_style_hides_are_no_text():
     styles = (
         '<w:style w:type="character" w:styleId="Unseen"><w:rPr><w:vanish/></w:rPr></w:style>'
