@@ -144,8 +144,7 @@ def _is_inline_note(element: Element, given: dict[str, str]) -> bool:
     if parent is None or element.tag not in _WRAPPERS or element.tag in BLOCK_ELEMENTS or is_mark(element):
         return False
     # Not by the whole text around it, which would be read again for every note in it.
-    around = (element.getprevious() is not None, (parent.text or "").strip(), (element.tail or "").strip())
-    return any(around)
+    return element.getprevious() is not None or bool(f"{parent.text or ''}{element.tail or ''}".strip())
 
 
 def _block_of(element: Element) -> Element:

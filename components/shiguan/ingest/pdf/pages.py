@@ -91,8 +91,7 @@ def _recurring(pages: Sequence[Sequence[Line]]) -> tuple[set[tuple[int, int]], d
         words = _NUMERAL.sub(_NUMBER, edge.line.text.casefold())
         if edge.line.size <= largest or not _WORD.search(words):
             by_words[words].append(edge)
-    heads: set[tuple[int, int]] = set()
-    printed: dict[int, tuple[str, int]] = {}
+    heads, printed = set[tuple[int, int]](), dict[int, tuple[str, int]]()
     for words, edges in by_words.items():
         for one, other in _neighbours(edges):
             same = [after == before for before, after in zip(one.numbers, other.numbers, strict=True)]
@@ -218,15 +217,12 @@ def _edges(number: int, page: Sequence[Line]) -> Iterator[_Edge]:
     for base, size in sorted((line.base, line.size) for line in page):
         if not rows or base - rows[-1] > size / 2:
             rows.append(base)
-    for place, line in islice(
-        (
-            (place, line)
-            for place, line in enumerate(page)
-            if line.base < rows[:_EDGE_ROWS][-1] + line.size / 2 or line.base >= rows[-_EDGE_ROWS:][0]
-        ),
-        _MOST_LINES,
-    ):
-        yield _Edge(number, place, line, _numbers(line))
+    edges = (
+        _Edge(number, place, line, _numbers(line))
+        for place, line in enumerate(page)
+        if line.base < rows[:_EDGE_ROWS][-1] + line.size / 2 or line.base >= rows[-_EDGE_ROWS:][0]
+    )
+    yield from islice(edges, _MOST_LINES)
 
 
 def _numbers(line: Line) -> list[str]:
@@ -238,10 +234,8 @@ def _body(page: Sequence[Line], heads: list[bool]) -> list[Line]:
     rest = [line for line, head in zip(page, heads, strict=True) if not head] or [
         line for line in page if _WORD.search(_NUMERAL.sub("", line.text.casefold()))
     ]
-    low, high = (
-        min((line.base for line in rest), default=math.inf),
-        max((line.base for line in rest), default=-math.inf),
-    )
+    bases = [line.base for line in rest]
+    low, high = min(bases, default=math.inf), max(bases, default=-math.inf)
     return [
         line
         for line, head in zip(page, heads, strict=True)

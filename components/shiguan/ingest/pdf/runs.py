@@ -157,18 +157,15 @@ def _line_numbers(rows: list[list[Run]]) -> Iterator[Run]:
     found = ((at, run) for at, row in enumerate(rows) for run in _numbers_apart(row))
     right = -math.inf
     for at, run in sorted(found, key=lambda each: each[1].left):
-        if run.left > right:
-            margins.append([])
+        margins += [[]] if run.left > right else []
+        right = max(right, run.right) if margins[-1] else run.right
         margins[-1].append((at, run))
-        right = max(right, run.right) if len(margins[-1]) > 1 else run.right
-    for numbers in islice(filter(_count_lines, margins), _MOST_MARGINS):
-        numbers.sort(key=lambda each: each[0])
+    for numbers in islice(filter(_step, margins), _MOST_MARGINS):
         own = {id(run) for _, run in numbers}
         left, right = min(run.left for _, run in numbers), max(run.right for _, run in numbers)
         between = chain.from_iterable(rows[numbers[0][0] : numbers[-1][0] + 1])
-        if not any(run.left < right and run.right > left and id(run) not in own for run in between) and (
-            _step(numbers) > 1 or _is_beside_text([rows[at] for at, _ in numbers], right)
-        ):
+        alone = not any(run.left < right and run.right > left and id(run) not in own for run in between)
+        if alone and (_step(numbers) > 1 or _is_beside_text([rows[at] for at, _ in numbers], right)):
             yield from (run for _, run in numbers)
 
 
@@ -186,14 +183,11 @@ def _numbers_apart(row: list[Run]) -> Iterator[Run]:
 
 def _step(numbers: list[tuple[int, Run]]) -> int:
     """Return by how much most numbers are larger than those above, if that is the number of lines between; else 0."""
+    numbers.sort(key=lambda each: each[0])
     pairs = [(below - above, int(own.text) - int(one.text)) for (above, one), (below, own) in pairwise(numbers)]
     counted = [step for lines, step in pairs if lines == step]
-    return median_low(counted) if 2 * len(counted) >= len(pairs) > 0 and counted else 0
-
-
-def _count_lines(numbers: list[tuple[int, Run]]) -> bool:
-    numbers.sort(key=lambda each: each[0])
-    return len(numbers) >= (_SOME_LINES if (step := _step(numbers)) >= _APART else _EVERY_LINE) and step > 0
+    step = median_low(counted) if counted and 2 * len(counted) >= len(pairs) else 0
+    return step if len(numbers) >= (_SOME_LINES if step >= _APART else _EVERY_LINE) else 0
 
 
 def _is_beside_text(rows: list[list[Run]], edge: float) -> bool:
