@@ -4,6 +4,7 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 from haystack import Document, component
@@ -13,6 +14,7 @@ from lxml import etree
 from shiguan.errors import SourceError
 from shiguan.ingest.archives import SafeArchive
 from shiguan.ingest.docx_equations import equation_text, field_text, symbol_text
+from shiguan.ingest.docx_labels import Labels, list_of, value, value_at
 from shiguan.ingest.epub.reader import page_documents
 from shiguan.ingest.epub.trees import Element, parse_part
 from shiguan.ingest.file_types import Converter, Reports, left_out_sentence
@@ -24,6 +26,7 @@ _MOST_BYTES = 256 * 1024 * 1024
 _MAIN = re.compile(r"word/document\d*\.xml", re.IGNORECASE)
 _NOTES = {kind: re.compile(rf"word/{kind}s\d*\.xml", re.IGNORECASE) for kind in ("footnote", "endnote")}
 _STYLES = re.compile(r"word/styles\d*\.xml", re.IGNORECASE)
+_NUMBERING = re.compile(r"word/numbering\d*\.xml", re.IGNORECASE)
 _CORE = re.compile(r"docProps/core\.xml", re.IGNORECASE)
 # Parts of the file with text of their own that is not read.
 _OTHER_PARTS = {
@@ -34,11 +37,8 @@ _OTHER_PARTS = {
 _LINKS = re.compile(r"word/_rels/document\d*\.xml\.rels", re.IGNORECASE)
 _HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
 _QUOTES = frozenset(("quote", "intense quote", "block text"))
-_DEEPEST_HEADING = 6
-# Half points; less only puts a line straight.
-_RAISED = 4
-# A style is based on another; in a broken file these may form a circle.
-_MOST_BASES = 12
+_DEEPEST_HEADING, _MOST_BASES = 6, 12  # styles that are based on one another may form a circle
+_RAISED = 4  # half points; less only puts a line straight
 # Names in the trees of `parse_part`: those of WordprocessingML are bare, others have a prefix.
 _TEXTS = ("t", "m_t", "o_t")
 _SKIPPED = {"del": "deleted text", "moveFrom": "deleted text", "rt": "ruby readings"}
@@ -85,6 +85,8 @@ class _Style(NamedTuple):
     level: int = 0
     kind: str = ""
     raised: bool = False
+    hidden: bool = False
+    numbered: tuple[str, str] = ("", "")
 
 
 class _DocxReader:
@@ -96,10 +98,11 @@ class _DocxReader:
         self._lost_notes = 0
         # Characters of text elements that were met, in the text and the notes, and that were read or left out.
         self._all = self._done = 0
-        self._definitions = {_value(s, "styleId"): s for s in self._children(_STYLES, "style")}
-        self._styles: dict[str, _Style] = {}
+        self._definitions = {value(s, "styleId"): s for s in self._children(_STYLES, "style")}
+        self._style = cache(self._defined)
+        self._labels = Labels(self._children(_NUMBERING))
         self._notes = {
-            (kind, _value(note, "id")): note for kind, name in _NOTES.items() for note in self._children(name, kind)
+            (kind, value(note, "id")): note for kind, name in _NOTES.items() for note in self._children(name, kind)
         }
         self._marked: dict[tuple[str, str], str] = {}
         # Words that wait to be written into the element that is open.
@@ -151,10 +154,9 @@ class _DocxReader:
                 root = parse_part(self._archive.read(name, _MOST_BYTES))
                 left_out[kind] += 0 if root is None else _length(root, *_TEXTS, "o_v")
         for link in self._children(_LINKS, "o_Relationship"):
-            if link.get("Type", "").endswith("/aFChunk"):
-                name = posixpath.normpath(posixpath.join("word", link.get("Target", "")).lstrip("/"))
-                known = name in self._archive.names
-                left_out["inserted files"] += len(self._archive.read(name, _MOST_BYTES)) if known else 0
+            name = posixpath.normpath(posixpath.join("word", link.get("Target", "")).lstrip("/"))
+            if link.get("Type", "").endswith("/aFChunk") and name in self._archive.names:
+                left_out["inserted files"] += len(self._archive.read(name, _MOST_BYTES))
         left_out["elements that are not known"] += self._all - self._done
         return +left_out
 
@@ -168,13 +170,7 @@ class _DocxReader:
             if name == "p":
                 self._paragraph(child, out)
             elif name == "tbl":
-                self._open = None
-                table = etree.SubElement(out, "table")
-                for row in self._rows(child, "tr"):
-                    cells = etree.SubElement(table, "tr")
-                    for cell in self._rows(row, "tc"):
-                        self._blocks(cell, etree.SubElement(cells, "td"))
-                        self._open = None
+                self._table(child, etree.SubElement(out, "table"))
             elif name == "o_AlternateContent":
                 self._blocks(self._chosen(child), out)
             elif name in _EQUATIONS or name == "r":
@@ -183,6 +179,22 @@ class _DocxReader:
                 self._skip(child)
             else:  # content controls, insertions, moves, smart tags, custom XML
                 self._blocks(child, out)
+
+    def _table(self, table: Element, out: Element) -> None:
+        """Write a table; a cell that is merged with those below it stands for them as in a page."""
+        self._open, above = None, dict[int, Element]()
+        for row in self._rows(table, "tr"):
+            cells, column = etree.SubElement(out, "tr"), 0
+            for cell in self._rows(row, "tc"):
+                width, merge = value_at(cell, "tcPr/gridSpan"), cell.find("tcPr/vMerge")
+                goes_on = merge is not None and value(merge, "val") != "restart"
+                if goes_on and column in above and not _length(cell):
+                    above[column].set("rowspan", str(int(above[column].get("rowspan", "1")) + 1))
+                else:
+                    above[column] = etree.SubElement(cells, "td", {"colspan": width} if width else {})
+                    self._blocks(cell, above[column])
+                    self._open = None
+                column += int(width[:4]) if width.isdecimal() else 1
 
     def _rows(self, node: Element, wanted: str) -> Iterator[Element]:
         """Yield the rows of a table or the cells of a row, whatever they are wrapped in."""
@@ -200,23 +212,24 @@ class _DocxReader:
         element = self._open
         if element is None or element.getparent() is not out:
             element = self._begin(paragraph, out)
+            style = value_at(paragraph, "pPr/pStyle")
+            of_style, own = self._style(style).numbered, list_of(paragraph)
+            label = self._labels.label(own[0] or of_style[0], own[1] or of_style[1], style)
+            self._words += [f"{label} "] if label else []
         boxes: list[Element] = []
         self._fields = [None]  # an instruction that does not end hides no text
         self._fill(element, paragraph, boxes)
-        initial = paragraph.find("pPr/framePr")
-        goes_on = paragraph.find("pPr/rPr/del") is not None or (
-            initial is not None and _value(initial, "dropCap") in ("drop", "margin")
-        )
-        self._open = element if goes_on else None
+        initial = any(value(frame, "dropCap") in ("drop", "margin") for frame in paragraph.iterfind("pPr/framePr"))
+        self._open = element if initial or paragraph.find("pPr/rPr/del") is not None else None
         for box in boxes:
             self._blocks(box, out)
 
     def _begin(self, paragraph: Element, out: Element) -> Element:
         """Add the element that a paragraph is, by its style."""
-        style = self._style(_value_at(paragraph, "pPr/pStyle"))
-        outline = _value_at(paragraph, "pPr/outlineLvl")
+        style = self._style(value_at(paragraph, "pPr/pStyle"))
+        outline = value_at(paragraph, "pPr/outlineLvl")
         level = min(int(outline) + 1, _DEEPEST_HEADING) if re.fullmatch("[0-8]", outline) else style.level
-        if level and any((text.text or "").strip() for text in paragraph.iter("t")):
+        if level and _length(paragraph, "t"):
             return etree.SubElement(out, f"h{level}")
         if style.kind == "contents":
             if len(out) == 0 or out[-1].tag != "ul":
@@ -238,7 +251,7 @@ class _DocxReader:
                 self._inline(self._chosen(child), out, boxes)
             elif name in _DRAWINGS:
                 self._drawing(child, out, boxes)
-            elif name == "hyperlink" and (anchor := _value(child, "anchor")):
+            elif name == "hyperlink" and (anchor := value(child, "anchor")):
                 self._fill(self._add(out, "a", href=f"#{anchor}"), child, boxes)
             elif name in _SKIPPED:
                 self._skip(child)
@@ -254,21 +267,21 @@ class _DocxReader:
         elif name in _CHARACTERS:
             self._words.append(_CHARACTERS[name])
         elif name == "sym":
-            symbol = symbol_text(_value(child, "char"), _value(child, "font"))
+            symbol = symbol_text(value(child, "char"), value(child, "font"))
             self._put(symbol)
             self._left_out["symbols of fonts"] += not symbol
         elif name in ("br", "cr"):
             self._add(out, "br")
         elif name == "bookmarkStart":
-            self._add(out, "a", id=_value(child, "name"))
+            self._add(out, "a", id=value(child, "name"))
         elif name in ("footnoteReference", "endnoteReference"):
-            self._mark(name.removesuffix("Reference"), _value(child, "id"), out)
-            own = [*child.itersiblings("t")] if _value(child, "customMarkFollows") in ("1", "true", "on") else []
+            self._mark(name.removesuffix("Reference"), value(child, "id"), out)
+            own = [*child.itersiblings("t")] if value(child, "customMarkFollows") in ("1", "true", "on") else []
             for mark in own:
                 self._done += _length(mark)
                 mark.text = ""
         elif name == "fldChar":
-            self._field(_value(child, "fldCharType"))
+            self._field(value(child, "fldCharType"))
         elif name == "instrText":
             self._put(child.text or "" if len(self._fields) > 1 else "")
         else:
@@ -289,13 +302,13 @@ class _DocxReader:
         (self._words if self._fields[-1] is None else self._fields[-1]).append(text)
 
     def _run(self, run: Element, out: Element, boxes: list[Element]) -> None:
-        hidden = run.find("rPr/vanish")
-        if hidden is not None and _value(hidden, "val") not in ("0", "false", "off"):
+        style = self._style(value_at(run, "rPr/rStyle"))
+        if style.hidden if (own := _is_hidden(run)) is None else own:
             self._skip(run, "hidden text")
             return
-        stated = _value_at(run, "rPr/vertAlign")
-        raised = stated == "superscript" if stated else self._style(_value_at(run, "rPr/rStyle")).raised
-        height = _value_at(run, "rPr/position")
+        stated = value_at(run, "rPr/vertAlign")
+        raised = stated == "superscript" if stated else style.raised
+        height = value_at(run, "rPr/position")
         raised = raised or (height.isdecimal() and int(height[:4]) >= _RAISED)
         if not raised:
             self._inline(run, out, boxes)
@@ -305,21 +318,16 @@ class _DocxReader:
             self._fill(self._add(out, "sup"), run, boxes)
 
     def _mark(self, kind: str, note_id: str, out: Element) -> None:
-        key = kind, note_id
-        if key not in self._notes:
+        if (kind, note_id) not in self._notes:
             self._lost_notes += 1
             return
-        element_id = self._marked.setdefault(key, f"note-{len(self._marked) + 1}")
+        element_id = self._marked.setdefault((kind, note_id), f"note-{len(self._marked) + 1}")
         link = etree.SubElement(self._add(out, "sup"), "a", href=f"#{element_id}", role="doc-noteref")
         link.text = "*"
 
     def _drawing(self, drawing: Element, out: Element, boxes: list[Element]) -> None:
-        found = [
-            box
-            for box in drawing.iter("txbxContent")
-            if next(box.iterancestors("txbxContent", "o_Fallback", *_DRAWINGS), None) is drawing
-        ]
-        boxes += found
+        nearest = ("txbxContent", "o_Fallback", *_DRAWINGS)
+        boxes += (b for b in drawing.iter("txbxContent") if next(b.iterancestors(*nearest), None) is drawing)
         for text in drawing.iter("o_t"):
             self._say(text, f"{text.text or ''} ")
         self._words += [f"{node.get('string', '')} " for node in drawing.iter("o_textpath")]
@@ -360,11 +368,6 @@ class _DocxReader:
         self._done += _length(element)
         self._left_out[kind or _SKIPPED[str(element.tag)]] += _length(element, *_TEXTS, "delText")
 
-    def _style(self, style_id: str) -> _Style:
-        if style_id not in self._styles:
-            self._styles[style_id] = self._defined(style_id)
-        return self._styles[style_id]
-
     def _defined(self, style_id: str) -> _Style:
         """Read a style by itself and the styles that it is based on, of which the nearest counts."""
         style = _Style()
@@ -372,27 +375,23 @@ class _DocxReader:
             definition = self._definitions.get(style_id)
             if definition is None:
                 break
-            name = _value_at(definition, "name").lower()
-            heading, outline = _HEADING.fullmatch(name), _value_at(definition, "pPr/outlineLvl")
+            name = value_at(definition, "name").lower()
+            heading, outline = _HEADING.fullmatch(name), value_at(definition, "pPr/outlineLvl")
             level = int(heading[1]) if heading else 1 if name == "title" else 0
             level = level or (int(outline) + 1 if re.fullmatch("[0-8]", outline) else 0)
             kind = "quote" if name in _QUOTES else "caption" if name == "caption" else ""
             kind = "contents" if name.startswith(("toc ", "table of ")) and name != "toc heading" else kind
-            raised = _value_at(definition, "rPr/vertAlign") == "superscript"
-            style = _Style(style.level or min(level, _DEEPEST_HEADING), style.kind or kind, style.raised or raised)
-            style_id = _value_at(definition, "basedOn")
+            raised = value_at(definition, "rPr/vertAlign") == "superscript"
+            level, hidden = style.level or min(level, _DEEPEST_HEADING), style.hidden or bool(_is_hidden(definition))
+            numbered = style.numbered if style.numbered[0] else list_of(definition)
+            style = _Style(level, style.kind or kind, style.raised or raised, hidden, numbered)
+            style_id = value_at(definition, "basedOn")
         return style._replace(level=0) if style.kind else style
 
 
-def _value(element: Element, name: str) -> str:
-    """Return an attribute, whatever its namespace."""
-    found = next((key for key in element.attrib if str(key).rpartition("}")[2] == name), None)
-    return "" if found is None else element.get(found, "")
-
-
-def _value_at(element: Element, path: str) -> str:
-    found = element.find(path)
-    return "" if found is None else _value(found, "val")
+def _is_hidden(element: Element) -> bool | None:
+    hidden = element.find("rPr/vanish")
+    return None if hidden is None else value(hidden, "val") not in ("0", "false", "off")
 
 
 def _length(element: Element, *names: str) -> int:

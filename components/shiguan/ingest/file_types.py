@@ -192,7 +192,7 @@ def decode_text(data: bytes, declared: str = "") -> DecodedText | None:
     damaged = _lenient(data, "utf-8")
     if damaged and sum(char > "\x7f" for char in damaged.text) > (_LEAST_UTF8 + 1) * damaged.damaged:
         return damaged
-    return _east_asian(data, _strict) or _east_asian(data, _lenient) or _detected(data)
+    return _east_asian(data, _strict) or _east_asian(data, _lenient) or _detected(data) or _wide(data)
 
 
 def _lenient(data: bytes, encoding: str) -> DecodedText | None:

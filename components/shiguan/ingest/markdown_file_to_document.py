@@ -1,5 +1,6 @@
 """Converts Markdown files to documents, one per paragraph, quotation, list, table or note."""
 
+import json
 import re
 import tomllib
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.footnote import footnote_plugin
+from mdit_py_plugins.tasklists import tasklists_plugin
 
 from shiguan.ingest.epub.reader import page_documents
 from shiguan.ingest.epub.trees import parse_xhtml
@@ -22,7 +24,7 @@ from shiguan.text.works import work_of
 
 _FRONT_MATTER = re.compile(
     r"\A(?:---[ \t]*\r?\n(?P<yaml>.*?)^(?:---|\.\.\.)|\+\+\+[ \t]*\r?\n(?P<toml>.*?)^\+\+\+)[ \t]*\r?$\n?"
-    r"|\A(?P<pandoc>(?:%[ \t][^\n]*\n){1,3})(?=\s*\n)",
+    r"|\A(?P<pandoc>(?:%[ \t][^\n]*\n){1,3})(?=\s*\n)|\A(?P<json>\{[ \t]*\r?\n.*?^\})[ \t]*\r?$\n?",
     re.S | re.M,
 )
 _LONGEST_FRONT_MATTER = 16 * 1024
@@ -31,8 +33,25 @@ _ATTRIBUTE = r"(?:[#.][\w:.-]+|[\w-]+=(?:\"[^\"\n]*\"|[^\s\"}]+))"
 _BRACES = rf"\{{:?[ \t]*(?:{_ATTRIBUTE}|-)(?:[ \t]+{_ATTRIBUTE})*[ \t]*\}}"
 _ATTRIBUTES = re.compile(rf"(?:[ \t](?=\{{[^{{}}]*\}}[ \t]*$)|(?<=[\])`])){_BRACES}", re.M)
 _SPAN = re.compile(rf"(?<!\])\[([^\[\]\n]+)\]{_BRACES}")
-# Comments in lines of their own, the name of a block at its end, the strokes before the lines of a poem.
-_UNSEEN = re.compile(r"^%%[^%]*^%%[ \t]*$|[ \t]\^[A-Za-z0-9-]{3,}\s*\Z", re.M)
+# Whole lines that are no text: comments, attributes, targets and properties, breaks, abbreviations, imports, snippets,
+# the name of a block at its end, the mark of a table's caption, options of directives.
+_UNSEEN = re.compile(
+    r"^%%[^%]*^%%[ \t]*$|[ \t]\^[A-Za-z0-9-]{3,}\s*\Z|\A(?:%[ \t][^\n]*(?:\n|\Z))+\Z|\A:[ \t]+"
+    r"|^\{::comment\}[^{}]*\{:/\w*\}|^\*\[[^\[\]\n]+\]:[^\n]*$|^-+8<-+[^\n]*$"
+    r"|^[ \t]*(?:\{:[^{}\n]*\}|\([\w-]+\)=|\+\+\+(?:[ \t]*\{[^\n]*\})?|id:: [\w-]{5,}|collapsed:: \w+)[ \t]*$"
+    r"|^import [^\n]+ from ['\"][^'\"\n]+['\"];?[ \t]*$",
+    re.M,
+)
+_OPTIONS = re.compile(r"\A(:{3,}[^\n]*\n|)(?::[a-z-]+:[^\n]*(?:\n|\Z))+")
+# What is written for others than readers, in the order in which it counts: raw code, roles and readings, code itself,
+# which stays; changes that wait for approval (CriticMarkup), read as accepted; comments; raised and lowered numbers.
+_WRITTEN = re.compile(
+    r"`[^`]*`\{=\w+\}|\{[a-z][a-z:-]*\}`(?P<role>[^`<]*)(?:<[^`]*)?`|(?P<code>`+[^`]*`+)|\{(\+\+|==)(?P<kept>[^{}]*)\3\}"
+    r"|\{--[^{}]*--\}|\{>>[^{}]*<<\}|\{~~(?:[^{}~]|~(?!>))*~>(?P<new>[^{}]*)~~\}|\{/\*[^{}]*\*/\}"
+    r"|\{(?P<base>[\u3005\u3400-\u9fff]+)\|[\u3040-\u30ff|]+\}|\^(?P<sup>\d{1,4}|st|nd|rd|th)\^(?!\w)|(?<=[A-Za-z])~(?P<sub>\d\d?)~(?!\d)"
+)
+_LABEL = re.compile(r"(?<=\[\^)[^\[\]\s]+(?=\])")
+# The strokes before the lines of a poem.
 _LINES = re.compile(r"^\|[ \t]+(?!.*\|[ \t]*$)", re.M)
 _WIDE = r"[\u2018-\u201d\u3000-\u9fff\uff00-\uffef]"
 # What programs for notes and books add: links [[to|shown]] and embedded files, ==marked== words, comments, the kind of
@@ -93,7 +112,7 @@ class MarkdownFileToDocument(Converter):
 @lru_cache(maxsize=1)
 def _markdown() -> MarkdownIt:
     reader = MarkdownIt("commonmark", {"breaks": True, "maxNesting": _DEEPEST}).enable(["table", "strikethrough"])
-    reader.use(footnote_plugin, move_to_end=False).use(deflist_plugin)
+    reader.use(footnote_plugin, move_to_end=False).use(deflist_plugin).use(tasklists_plugin)
     reader.core.ruler.before("inline", "plain", _plain)
     reader.core.ruler.push("shown", _shown)
     reader.add_render_rule("footnote_ref", _mark)
@@ -103,14 +122,30 @@ def _markdown() -> MarkdownIt:
 
 
 def _plain(state: StateCore) -> None:
-    """Leave out attributes; two lines of text above a rule are no heading."""
+    """Leave out attributes and what is not written for readers; two lines of text above a rule are no heading."""
+    notes = state.env.get("footnotes", {}).get("refs", {})
+    labels = {label[1:].casefold(): label[1:] for label in reversed(notes)}
     for at, token in enumerate(state.tokens):
-        if token.type == "inline":
-            text = _ATTRIBUTES.sub("", _SPAN.sub(r"\1", _UNSEEN.sub("", token.content)))
+        if token.type == "fence" and token.info.startswith("{"):
+            raw = token.info.startswith("{=")
+            token.content = "" if raw and "html" not in token.info else _OPTIONS.sub("", token.content)
+            token.type = "html_block" if raw else token.type
+        elif token.type == "inline":
+            text = _UNSEEN.sub("", _OPTIONS.sub(r"\1", token.content))
+            text = _ATTRIBUTES.sub("", _SPAN.sub(r"\1", _WRITTEN.sub(_as_shown, text)))
+            text = _LABEL.sub(
+                lambda found: found[0] if f":{found[0]}" in notes else labels.get(found[0].casefold(), found[0]), text
+            )
             poem = len(_LINES.findall(text)) == text.count("\n") + 1
             token.content = _LINES.sub("", text) if poem else text
         elif token.type == "heading_open" and "\n" in state.tokens[at + 1].content:
             token.tag = state.tokens[at + 2].tag = "p"
+
+
+def _as_shown(written: re.Match[str]) -> str:
+    shown = next((text for text in written.group("role", "code", "kept", "new", "base") if text is not None), "")
+    sup, sub = written.group("sup", "sub")
+    return f"<sup>{sup}</sup>" if sup else f"<sub>{sub}</sub>" if sub else shown.rstrip() if written["role"] else shown
 
 
 def _shown(state: StateCore) -> None:
@@ -135,13 +170,14 @@ def _stated(front: re.Match[str]) -> dict[str, Any] | None:
     if front["pandoc"]:
         title, people, *_ = [line[1:].strip() for line in front["pandoc"].splitlines()] + ["", ""]
         return work_of({"title": title, "author": re.split(r"\s*;\s*", people)})
-    written, is_toml = front["yaml"] or front["toml"] or "", front["toml"] is not None
+    written, is_toml = front["yaml"] or front["toml"] or front["json"] or "", front["toml"] is not None
     try:
         if len(written) > _LONGEST_FRONT_MATTER:
             return {}
-        given = tomllib.loads(written.replace("\r", "")) if is_toml else yaml.safe_load(written)
+        load = tomllib.loads if is_toml else json.loads if front["json"] else yaml.safe_load
+        given = load(written.replace("\r", ""))
     except (yaml.YAMLError, ValueError, RecursionError, TypeError):
-        return {}
+        return None if front["json"] else {}
     if not isinstance(given, dict):
         return None if isinstance(given, str) else {}
     return work_of({_NAMES[key]: _texts(value) for key, value in given.items() if key in _NAMES})

@@ -109,10 +109,17 @@ def _page(file: pypdfium2.PdfDocument, number: int) -> PageLines:
         page = file[number]
     except pypdfium2.PdfiumError:
         return PageLines([], 0)
-    if pdfium.FPDFPage_GetAnnotCount(page) > 0:
+    if any(_is_drawn(page, index) for index in range(pdfium.FPDFPage_GetAnnotCount(page))):
         # What is filled into forms and typed over a page becomes part of it.
         with closing(page):
             pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY)
         page = file[number]
     with closing(page):
         return read_lines(page)
+
+
+def _is_drawn(page: pypdfium2.PdfPage, index: int) -> bool:
+    annotation = pdfium.FPDFPage_GetAnnot(page, index)
+    subtype = pdfium.FPDFAnnot_GetSubtype(annotation)
+    pdfium.FPDFPage_CloseAnnot(annotation)
+    return subtype not in (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP)

@@ -15,6 +15,7 @@ from shiguan.errors import SourceError
 from shiguan.ingest.file_types import (
     HTML,
     JSONL,
+    MARKDOWN,
     TABLE,
     TEXT,
     FileType,
@@ -40,6 +41,7 @@ _AOZORA = {
     "notation of the text": re.compile(
         r"^-{20,}\r?\n【テキスト中に現れる記号について】.{0,4000}?^-{20,}\r?\n()", re.M | re.S
     ),
+    "codes of terminals": re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]()"),
     "remarks on type": re.compile(r"［＃[^］\n]{0,200}］()"),
     "ruby readings": re.compile(
         r"(?:[｜|](?=[^《》｜|\n]{1,40}《))?((?<=[｜|])[^《》｜|\n]{1,40}|[\u3400-\u9fff々〆ヶ\uf900-\ufaff])《[\u3040-\u30ff\u30fc・]{1,30}》"
@@ -161,7 +163,7 @@ def _as_utf8(data: bytes, name: str, kind: FileType, warnings: list[str]) -> tup
         warnings.append(f"{name}: {places}, the first in line {line:,}.")
     if decoded.encoding != "utf-8":
         warnings.append(f"{name}: read as {decoded.encoding}, which was guessed; save it as UTF-8 if words look wrong.")
-    if kind is TEXT:
+    if kind in (TEXT, MARKDOWN):
         text, left_out = _without_aozora(text)
         warnings.extend([left_out_sentence(name, left_out)] if left_out else [])
     return text.encode("utf-8", "replace"), left_out

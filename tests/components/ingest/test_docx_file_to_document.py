@@ -217,6 +217,68 @@ def test_headings_quotations_captions_and_contents_are_known_by_their_styles():
     ]
 
 
+def test_a_cell_that_is_merged_with_those_below_it_is_in_each_row():
+    start, below = '<w:tcPr><w:vMerge w:val="restart"/></w:tcPr>', "<w:tcPr><w:vMerge/></w:tcPr><w:p/>"
+    wide = '<w:tcPr><w:gridSpan w:val="2"/></w:tcPr>'
+    rows = (
+        f"<w:tc>{wide}{paragraph('Rising')}</w:tc><w:tc>{start}{paragraph('East')}</w:tc>",
+        f"<w:tc>{start}{paragraph('755')}</w:tc><w:tc>{paragraph('Fanyang')}</w:tc><w:tc>{below}</w:tc>",
+        f"<w:tc>{below}</w:tc><w:tc>{paragraph('Luoyang')}</w:tc><w:tc>{below}</w:tc>",
+        f"<w:tc>{below}</w:tc><w:tc>{paragraph('Tong Pass')}</w:tc><w:tc>{paragraph('West')}</w:tc>",
+    )
+    result = convert(DocxBuilder(f"<w:tbl>{''.join(f'<w:tr>{row}</w:tr>' for row in rows)}</w:tbl>").build())
+    assert [document.content for document in result["documents"]] == [
+        "Rising | East\n755 | Fanyang | East\n755 | Luoyang | East\n755 | Tong Pass | West"
+    ]
+
+
+NUMBERING = """<w:numbering xmlns:w="{w}"><w:abstractNum w:abstractNumId="7">
+<w:lvl w:ilvl="0"><w:start w:val="1"/><w:numFmt w:val="chineseCountingThousand"/><w:lvlText w:val="第%1章"/></w:lvl>
+<w:lvl w:ilvl="1"><w:start w:val="9"/><w:numFmt w:val="decimal"/><w:pStyle w:val="Article"/><w:lvlText w:val="Article %2"/></w:lvl>
+<w:lvl w:ilvl="2"><w:start w:val="1"/><w:numFmt w:val="upperRoman"/><w:lvlText w:val="%2-%3."/></w:lvl>
+<w:lvl w:ilvl="3"><w:numFmt w:val="lowerRoman"/><w:lvlText w:val="Rule %2(%4)"/></w:lvl></w:abstractNum>
+<w:num w:numId="2"><w:abstractNumId w:val="7"/></w:num>
+<w:num w:numId="3"><w:abstractNumId w:val="7"/><w:lvlOverride w:ilvl="0"><w:startOverride w:val="20"/></w:lvlOverride></w:num>
+</w:numbering>"""
+
+
+def test_labels_that_word_counts_are_read_where_they_are_words():
+    def numbered(text, level, number=2):
+        return paragraph(text, properties=f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{number}"/></w:numPr>')
+
+    styles = '<w:style w:styleId="Article"><w:pPr><w:numPr><w:numId w:val="2"/></w:numPr></w:pPr></w:style>'
+    body = [
+        numbered("围城", 0),
+        paragraph("It fell.", style="Article"),
+        numbered("Alone.", 2),
+        numbered("In it.", 3),
+        paragraph("Again.", style="Article"),
+        numbered("再围", 0),
+        paragraph("Anew.", style="Article"),
+        numbered("末章", 0, 3),
+        numbered("后记", 0, 3),
+        numbered("No list.", 0, 0),
+    ]
+    parts = {"word/numbering.xml": NUMBERING.format(**TRANSITIONAL)}
+    result = convert(DocxBuilder("".join(body), styles=styles, parts=parts).build())
+    assert [document.content for document in result["documents"]] == [
+        "第一章 围城", "Article 9 It fell.", "Alone.", "Rule 9(i) In it.", "Article 10 Again.", "第二章 再围",
+        "Article 9 Anew.", "第二十章 末章", "第二十一章 后记", "No list.",
+    ]  # fmt: skip
+
+
+def test_words_that_a_style_hides_are_no_text():
+    styles = (
+        '<w:style w:type="character" w:styleId="Unseen"><w:rPr><w:vanish/></w:rPr></w:style>'
+        '<w:style w:type="character" w:styleId="Below"><w:basedOn w:val="Unseen"/></w:style>'
+    )
+    hidden, shown = '<w:rStyle w:val="Below"/>', '<w:rStyle w:val="Below"/><w:vanish w:val="0"/>'
+    body = paragraph(run("He rose"), run(" in secret", hidden), run(" then.", shown))
+    result = convert(DocxBuilder(body, styles=styles).build())
+    assert result["documents"][0].content == "He rose then."
+    assert result["documents"][0].meta["left_out"] == {"hidden text": 9}
+
+
 def test_a_table_of_contents_is_a_list():
     lines = [
         paragraph(f'<w:hyperlink w:anchor="_Toc{n}">{run(f"The siege of the {n}th gate")}{run(str(n * 10))}</w:hyperlink>', style="toc1")

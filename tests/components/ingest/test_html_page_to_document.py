@@ -27,6 +27,32 @@ def test_headings_quotes_and_bold_words_are_kept_and_menus_left_out():
     assert result["documents"][0].meta["file_path"] == "a.html"
 
 
+@pytest.mark.parametrize(
+    ("body", "seen", "left_out"),
+    [
+        ('<p>He rose<span style="DISPLAY : none">hidden</span> then.</p>', "He rose then.", {"hidden text": 6}),
+        (
+            '<p>Here<span class="sr-only"> (a new window)</span>, <i class="Visually-Hidden">skip</i>.</p>',
+            "Here, .",
+            None,
+        ),
+        ('<p>He rose.<sup class="noprint Inline-Template">[<i>by whom?</i>]</sup></p>', "He rose.", None),
+        ('<div role="navigation"><h3>More</h3><p>Index</p></div><p>He rose.</p>', "He rose.", {"menu": 9}),
+    ],
+)
+def test_what_a_browser_does_not_show_as_text_is_left_out(body, seen, left_out):
+    (document,) = read(f"<html><body>{body}</body></html>")["documents"]
+    assert (document.content, document.meta.get("left_out")) == (seen, left_out)
+
+
+def test_the_links_to_headings_are_no_part_of_them():
+    links = '<a class="headerlink" href="#a">¶</a>', '<a class="anchor" aria-hidden="true" href="#a">#</a>'
+    for link in links:
+        result = read(f'<html><body><h1 id="a">The siege{link}</h1><p>It fell.</p></body></html>')
+        assert result["documents"][0].meta["section"] == ["The siege"]
+        assert not [warning for warning in result["warnings"] if "marks" in warning]
+
+
 def test_the_words_below_more_levels_than_a_parser_reads_are_kept_and_told_of():
     deep = "<div>" * 3_000 + "<p>deep</p>" + "</div>" * 3_000
     result = read(f"<html><body><p>first</p>{deep}<p>last</p></body></html>")

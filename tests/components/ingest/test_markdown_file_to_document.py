@@ -158,6 +158,24 @@ def test_front_matter_is_no_text_and_harmless(written, title, text):
             "::: tip 提示\n内容\n:::\n\n[TOC]\n\n{% include a.md %}{{< fig src='a' >}}See {{ x }}.",
             ["提示\n内容", "See {{ x }}."],
         ),
+        # Of Pandoc and Quarto, MyST and Sphinx, MkDocs, Jekyll, Hugo, Docusaurus, Logseq, Japanese writers.
+        ("In `\\noindent`{=latex} 755 he rose.\n\n```{=html}\n<b>Hear</b>\n```", ["In 755 he rose.", "Hear"]),
+        ("| A | B |\n|---|---|\n| 1 | 2 |\n\n: What fell {#tbl-a}", ["A | B\n1 | 2", "What fell"]),
+        ("H~2~O, 10^6^ men, the 3^rd^; 5~10~20, x^2+y^2, `a^2^`", ["H2O, 10^6 men, the 3rd; 5~10~20, x^2+y^2, a^2^"]),
+        ("See {ref}`the siege <siege>`, {term}`fanzhen`.\n\n(siege)=\n\n% unseen\n\n+++", ["See the siege, fanzhen."]),
+        ("```{note}\n:class: tip\nMind.\n```\n\n:::{tip} Hear\n:class: a\nme\n:::", ["Mind.", "Hear\nme"]),
+        ('The TLD.\n\n*[TLD]: Tang Liudian\n\n--8<-- "inc.md"\n\n50\n% of them', ["The TLD.", "50\n% of them"]),
+        ("- TOC\n{:toc}\n\nA.\n{: .lead}\n\n{::comment}\nunseen\n{:/comment}\n\nB.", ["TOC", "A.", "B."]),
+        ('{\n  "title": "T"\n}\n\nText.', ["Text."]),
+        ("{\nno front matter\n}", ["{\nno front matter\n}"]),
+        ("import A from '@a/b';\n\n{/* unseen */}\n\nText.", ["Text."]),
+        ("- It fell.\n  id:: 64af-12\n  collapsed:: true\n- [x] Read\n- [ ] Cite", ["It fell.\nRead\nCite"]),
+        ("これは{漢字|かんじ}です。{a|b}", ["これは漢字です。{a|b}"]),
+        # Changes that wait for approval.
+        ("The {++old ++}city {--never --}fell in {~~754~>755~~}.{>>Check!<<}", ["The old city fell in 755."]),
+        ("{==All==}{>>who?<<} fled. {~~*him*~>**her**~~}, `{++a++}`, {++b", ["All fled. her, {++a++}, {++b"]),
+        ("- {--gone--}\n- 城{++已++}陷\n\n{--all gone--}", ["城已陷"]),
+        ("A[^Note] b[^NOTE].\n\n[^note]: One.\n\n[^NOTE]: Two.", ["A [Note: One.] b [Note: Two.]."]),
     ],
 )
 def test_what_a_reader_does_not_see_is_left_out(written, seen):
@@ -187,6 +205,15 @@ PIECES = [
     "**“",
     "!!! a ",
     "| a\n",
+    "{++a",
+    "{~~a~>",
+    "{>>",
+    "`{--",
+    "{::comment}\n",
+    "{ref}`a<",
+    "% a\n",
+    ":::a\n:b: c\n",
+    "{漢|",
 ]
 
 

@@ -84,14 +84,69 @@ def test_a_number_raised_by_a_style_sheet_is_a_raised_number():
     assert text(result) == "In 755 with 7."
 
 
+@pytest.mark.parametrize(
+    "style", ["vertical-align: 0.4em", "vertical-align:35%", "vertical-align: 4pt", "position:relative; top: -.5em"]
+)
+def test_a_number_that_stands_higher_is_a_raised_number(style):
+    assert text(page(f'<p>In 755<span style="{style}">1</span> he rose.</p>')) == "In 755 he rose."
+    assert text(page('<p>In 755<span style="vertical-align: 1px; top: 0">1</span>.</p>')) == "In 7551."
+
+
+def test_a_raised_number_that_cannot_be_an_exponent_is_that_of_a_note():
+    body = "<p>安禄山<sup>12</sup>起兵<sup>[20]</sup>。In 755<sup>[31]</sup> f<sup>(2)</sup> and 7<sup>8</sup>.</p>"
+    assert text(page(body)) == "安禄山起兵。In 755 f^(2) and 7^8."
+
+
 @pytest.mark.parametrize("small", ["<small>2</small>", '<font size="1">2</font>'])
 def test_a_small_number_never_joins_the_number_before_it(small):
     assert text(page(f"<p>It cost 48{small} coins, a<small>2</small>.</p>")) == "It cost 48 2 coins, a2."
 
 
-def test_numbers_of_notes_that_were_left_out_are_counted():
-    assert page("<p>In 755<sup>1</sup> and 756<sup>2</sup>.</p>")["warnings"] == [
-        "a.html: 2 raised numbers of notes lead to no note; they were left out."
+@pytest.mark.parametrize(
+    ("body", "seen"),
+    [
+        ("In 755<sup>*</sup> with 150,000 men<sup>†</sup>.", "In 755 with 150,000 men."),
+        ('In 755<a href="#gone">*</a> he rose.<sup>[**]</sup> Then', "In 755 he rose. Then"),
+        ("于755年<sup>※</sup>起兵，众十五万<span style='vertical-align:super'>＊</span>人", "于755年起兵，众十五万人"),
+        # What is raised behind a letter of a formula belongs to it, and a note begins with its own mark.
+        ("The space V<sup>*</sup> is dual.", "The space V* is dual."),
+        ("<sup>*</sup> At Fanyang.", "* At Fanyang."),
+    ],
+)
+def test_stars_and_daggers_that_are_raised_are_marks_of_notes(body, seen):
+    assert text(page(f"<p>{body}</p>")) == seen
+
+
+PROGRAMS = {
+    "Wikipedia": '<sup id="r0"><a href="#n">[1]</a></sup>|<ol class="references"><li id="n"><span>^ <a href="#r0"><sup><i>a</i>'
+    "</sup></a></span> <span>At Fanyang, says Liu.</span></li></ol>",
+    "LaTeXML": '<span class="ltx_note ltx_role_footnote"><sup class="ltx_note_mark">1</sup><span class="ltx_note_outer"><span>'
+    '<sup class="ltx_note_mark">1</sup><span class="ltx_tag ltx_tag_note">1</span>At Fanyang, says Liu.</span></span></span>|',
+    "whole note a link": '<a href="#n" id="a1">[1]</a>|<ol class="footnotes"><li id="n"><a href="#a1">At Fanyang, says Liu.'
+    "</a></li></ol>",
+    "Tufte": '<label class="margin-toggle">⊕</label><span class="marginnote">At Fanyang, says Liu.</span>|',
+    "Substack": '<a data-component-name="FootnoteAnchorToDOM" id="a1" class="footnote-anchor" href="https://x.org/p#n">1</a>|'
+    '<div class="footnote"><a id="n" href="https://x.org/p#a1">1</a><div><p>At Fanyang, says Liu.</p></div></div>',
+    "Zhihu": '<sup data-text="At Fanyang, says Liu." data-draft-type="reference">[1]</sup>|',
+    "Asciidoctor": '<sup class="footnote">[<a id="a1" class="footnote" href="#n" title="View footnote.">1</a>]</sup>|'
+    '<div class="footnote" id="n"><a href="#a1">1</a>. At Fanyang, says Liu.</div>',
+    "Org": '<sup><a id="a1" class="footref" href="#n" role="doc-backlink">1</a></sup>|<h2>Footnotes:</h2><div><sup>'
+    '<a id="n" href="#a1" role="doc-backlink">1</a></sup> <div role="doc-footnote"><p>At Fanyang, says Liu.</p></div></div>',
+    "WordPress": '<sup class="fn"><a href="#n" id="a1">1</a></sup>|<ol class="wp-block-footnotes"><li id="n">At Fanyang, says '
+    'Liu. <a href="#a1">↩︎</a></li></ol>',
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_notes_stand_at_their_marks_whatever_program_wrote_the_page(program):
+    mark, _, notes = PROGRAMS[program].partition("|")
+    result = page(f"<p>He rose in 755{mark} with 150,000 men.</p>{notes}")
+    assert text(result) == "He rose in 755 [Note: At Fanyang, says Liu.] with 150,000 men."
+
+
+def test_marks_of_notes_that_were_left_out_are_counted():
+    assert page("<p>In 755<sup>1</sup> and 756<sup>2</sup>, 757<sup>*</sup>.</p>")["warnings"] == [
+        "a.html: 3 raised marks of notes lead to no note; they were left out."
     ]
 
 
@@ -169,6 +224,7 @@ STATED = {
     # A title of other things is no note.
     '<a href="http://x.org" title="Go to the site">1</a>': "1",
     '<abbr title="anno Domini">AD</abbr>': "AD",
+    '<span class="pagenum" title="Page:Old Book.djvu/12"><span>[12]</span></span>': "",
     '<img class="note" alt="note" src="note.png"/>': "",
 }
 

@@ -177,6 +177,57 @@ def test_columns_below_a_title_in_larger_letters_are_read_one_after_the_other():
     assert " ".join(read([title + rows]).content.split()) == f"On Horses {' '.join(columns[0] + columns[1])}"
 
 
+def in_margin(x, step, start=1, on_page=13):
+    """Numbers of the lines of `pages`, every `step`th of which has one."""
+    return lambda page: b"".join(
+        place(str(number), x - 4 * len(str(number)), 700 - 14 * (number - first), size=7, font="N")
+        for first in [page * on_page + start]
+        for number in range(first, first + on_page)
+        if number % step == 0
+    )
+
+
+@pytest.mark.parametrize(("x", "step"), [(45, 1), (45, 5), (455, 5), (450, 4), (40, 3)], ids=str)
+def test_numbers_of_lines_in_a_margin_are_no_text(x, step):
+    document = read(pages(in_margin(x, step), head(lambda page: f"Roads {page}")))
+    assert " ".join(document.content.split()) == STORY
+
+
+def test_numbers_of_lines_between_two_columns_are_no_text():
+    lines = textwrap.wrap(STORY, 30)
+    rows = [[lines[row], lines[row + 30], row + 1] for row in range(30)]
+    page = b"".join(
+        justified(left, 700 - 12 * row, width=30, size=9)
+        + (place(str(number), 238, 700 - 12 * row, size=7, font="N") if number % 5 == 0 else b"")
+        + justified(right, 700 - 12 * row, x=260, width=30, size=9)
+        for row, (left, right, number) in enumerate(rows)
+    )
+    assert " ".join(read([page]).content.split()) == " ".join(lines[:60])
+
+
+CELLS = {
+    "rows of a table": [f"{number}|{name}|{number * 117}" for number, name in enumerate(NAMES, 1)],
+    "contents": [
+        f"{number}|The road to the well of {name} {'.' * 20} {number * 9}" for number, name in enumerate(NAMES)
+    ],
+    "every fifth year": [
+        f"{year}|In the winter a flood reached {name}." for year, name in zip(range(640, 700, 5), NAMES, strict=True)
+    ],
+    "items": [f"{number}|{name * number}, of which nothing is left" for number, name in enumerate(NAMES[:6], 1)],
+}
+
+
+@pytest.mark.parametrize("kind", CELLS)
+def test_numbers_that_count_no_lines_are_kept(kind):
+    page = b"".join(
+        place(cell, (40, 70, 300)[column], 700 - 14 * row, font="N")
+        for row, cells in enumerate(CELLS[kind])
+        for column, cell in enumerate(cells.split("|"))
+    )
+    read_words = read([page]).content.split()
+    assert read_words == " ".join(CELLS[kind]).replace("|", " ").split()
+
+
 def test_what_is_filled_into_a_form_is_read():
     field = b"/Annots[<</Type/Annot/Subtype/Widget/FT/Tx/T(envoy)/V(Gao Xianzhi)/Rect[200 690 400 710]/DA(/Helv 10 Tf 0 g)>>]"
     form = b"/AcroForm<</Fields[]/NeedAppearances true/DA(/Helv 10 Tf 0 g)/DR<</Font<</Helv %s>>>>>>" % HELVETICA

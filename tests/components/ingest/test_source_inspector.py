@@ -231,6 +231,15 @@ def test_the_notation_of_japanese_texts_stands_between_no_words(written, read):
     assert bool(result["warnings"]) == (written != read)
 
 
+def test_codes_of_terminals_are_no_text_and_wide_characters_need_no_mark():
+    log = b"\x1b[1mHe rose\x1b[0m in 755.\x1b[2K"
+    result = inspect(ByteStream(log, meta={"file_name": "a.txt"}))
+    assert result["sources"][0].data == b"He rose in 755."
+    han = "安禄山者营州柳城胡也本姓康母阿史德为觋居突厥中祷子于轧荦山虏所谓斗战神者"
+    result = inspect(ByteStream(han.encode("utf-16-le"), meta={"file_name": "a.txt"}))
+    assert result["sources"][0].data.decode() == han
+
+
 def test_what_aozora_says_of_its_notation_is_left_out():
     line = "-" * 55
     text = f"吾輩は猫である\n夏目漱石\n\n{line}\n【テキスト中に現れる記号について】\n\n《》：ルビ\n{line}\n\n　吾輩《わがはい》は猫である。"

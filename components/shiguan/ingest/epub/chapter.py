@@ -33,19 +33,19 @@ _LISTS = frozenset("ul ol dl menu dir list".split())
 _NO_HEADINGS = frozenset("blockquote figure table".split())
 _HEADING = re.compile(r"h[1-6]$")
 _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
-
-
-# Lists, verse and tables are kept together up to this many characters.
-_MAX_LINES = 2000
-_CELLS = frozenset(("td", "th"))
-_SHORT_ALT = 2
+_MAX_LINES = 2000  # up to so many characters lists, verse and tables are kept together
+_CELLS, _SMALL, _SHORT_ALT = frozenset(("td", "th")), frozenset(("small", "font")), 2
 # A number that may be that of a note or an exponent; and what an exponent may follow: 10², km², x².
 _RAISED = re.compile(r"[\[(（]?\s*([-−–+]?\d{1,4})(?:\s*[,，、;–-]\s*(\d{1,4}))*\s*[\])）]?")
+_STAR = re.compile(r"[\[(（]?\s*[*†‡§¶#※＊∗]{1,4}\s*[\])）]?")
 _BASE = re.compile(r"(?<![^\W\d_])[A-Za-z]{1,2}$|(?<![\d.,])10$")
-_SMALL = frozenset(("small", "font"))
 _QUOTE_MARKS = frozenset("\"'“”‘’«»‹›„「」『』")
-# What a wiki or a program for formulas adds to the text of a page.
-_ADDED = frozenset(("mw-editsection", "mathjax_preview"))
+# What a wiki, a program for formulas or one that reads aloud adds to the text of a page.
+_ADDED = frozenset(
+    "mw-editsection inline-template noprint mathjax_preview margin-toggle sr-only visually-hidden visuallyhidden "
+    "screen-reader-text".split()
+)
+_UNSHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 _TEX_SCRIPT, _BRACES = re.compile(r"math/tex\b"), re.compile(r"[{}\s]+")
 
 
@@ -83,9 +83,7 @@ class ChapterReader:
         """Read a file; one that is not text of the book is only counted."""
         self._file = file
         self._link_lists = link_lists(file.root)
-        self._position = 0
-        self._space = False
-        self._last_number = 0
+        self._position, self._space, self._last_number = 0, False, 0
         self.sections.start_file(file.href)
         frames = [Frame(file.root, left_out=self.roles.leaves_out_file(file), language=self.language)]
         for event, element, path, cfi in walk(file.root, file.cfi):
@@ -165,24 +163,26 @@ class ChapterReader:
             self._put(tex, frame)
 
     def _number(self, element: Element, frame: Frame, *, raised: bool) -> None:
-        """Keep a raised or linked number apart from what it follows: a note's goes, an exponent is written as one."""
-        found = _RAISED.fullmatch(element_text(element))
-        if found is None:
+        """Keep a raised or linked number or star apart from what it follows: a note's goes, an exponent is written."""
+        text = element_text(element)
+        found, is_star = _RAISED.fullmatch(text), _STAR.fullmatch(text)
+        if not (found or is_star):
             return
-        number = int(found[1]) if found[1].isdecimal() else 0
-        follows = number == 1 or self._last_number <= number <= self._last_number + 1
-        if number and follows and (raised or element in self.notes.marks):
+        number = int(found[1]) if found and found[1].isdecimal() else 0
+        follows = number == 1 or (number > 0 and self._last_number <= number <= self._last_number + 1)
+        if found and follows and (raised or element in self.notes.marks):
             self._last_number = int(found[2] or number)
-        ending = "" if self._block is None or self._gap else self._block.ending
-        if not ending.strip() or not frame.shown:
+        ending = "" if self._block is None or self._gap or not frame.shown else self._block.ending
+        if not ending.strip():
             return
         power = raised and number != 1 and _BASE.search(ending)
         # After a full stop it may be the number of the verse that follows.
         attached = ending[-1].isalnum() or not (element.tail or "")[:1].isalnum()
-        if follows and number and not power and attached:
-            self.lost_marks += not says_mark(element)
+        no_power = raised and (ending[-1] > "\u2e80" or text[0] in "[(（")  # behind a Han character or in brackets
+        if (follows or is_star or no_power) and not power and attached:
+            self.lost_marks += not (says_mark(element) or frame.heading)
             frame.muted = True
-        elif ending[-1].isalnum() or ending[-1] in ")]}":
+        elif found and (ending[-1].isalnum() or ending[-1] in ")]}"):
             self._gap = "^" if raised else " "
 
     def _enter_block(self, element: Element, frame: Frame, parent: Frame) -> None:
@@ -242,6 +242,8 @@ class ChapterReader:
             frame.left_out = ""
         elif kind := self.roles.leaves_out(element, self._file.href):
             frame.left_out = kind
+        elif _UNSHOWN.search(element.get("style", "")):
+            frame.left_out = frame.left_out or "hidden text"
 
     def _close(self, element: Element, frame: Frame, parent: Frame) -> None:
         note = self.notes.marks.get(element)
@@ -262,14 +264,13 @@ class ChapterReader:
         if not raw or frame.uncounted:
             return
         text = visible(raw)
-        words = text.split()
+        line = " ".join(text.split())
         if text[:1].isspace():
             self._space = True
             if frame.shown and not self._gap:
                 self._gap = " "
-        if not words:
+        if not line:
             return
-        line = " ".join(words)
         start = self._next_position()
         self._position = start + len(line)
         self._space = text[-1].isspace()
@@ -334,12 +335,11 @@ class ChapterReader:
 
     def _image(self, element: Element, frame: Frame) -> None:
         running = self._block is not None and self._block.length > 0
-        begins_word = (element.tail or "")[:1].isalnum()
-        inline = running or begins_word or frame.heading
         if formula := picture_formula(element):
             if element.get("alt", "").strip() != self._formula_words:
                 self._put(formula, frame)
             return
+        inline = running or (element.tail or "")[:1].isalnum() or frame.heading
         alt = alternative_text(element, inline=inline, repeated=self.repeated)
         if not alt or alt == self._formula_words:
             return

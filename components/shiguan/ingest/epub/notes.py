@@ -18,16 +18,13 @@ NOTE_LISTS = frozenset("footnotes endnotes rearnotes notes doc-endnotes doc-foot
 _MARK, _BACK, _NOTE_CLASS, _LEADING, _TITLE, _RAISED, _MARK_CLASS = read_patterns(
     Path(__file__).with_name("notes.yaml")
 ).values()
-_BACK_ROLES = frozenset("backlink doc-backlink".split())
-_MARK_ROLES = frozenset("noteref doc-noteref".split())
+_BACK_ROLES, _MARK_ROLES = frozenset(("backlink", "doc-backlink")), frozenset(("noteref", "doc-noteref"))
 _AROUND_MARK = "[]()（）【】〔〕 ."
 _INLINE_WRAPPERS = frozenset("sup span small b i em".split())
 _SHORT = 12
 _PLAIN_NOTES = frozenset("p li dd div aside td tr blockquote section article text note".split())
-_TOO_BIG = frozenset("html body main nav table ol ul dl".split())
-_HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
-_MAX_PLAIN_NOTE = 8000
-_MAX_NESTING = 3
+_TOO_BIG, _HEADINGS = frozenset("html body main nav table ol ul dl".split()), frozenset("h1 h2 h3 h4 h5 h6".split())
+_MAX_PLAIN_NOTE, _MAX_NESTING = 8000, 3
 # More links than this into one block come from a table of contents or the like, not from notes.
 _MAX_BACK_LINKS = 100
 # Blocks that may hold several notes one after the other.
@@ -37,11 +34,12 @@ _WRAPPERS = frozenset("span small font em i div".split())
 _TEXT_ATTRIBUTE = re.compile(r"data-note|(?:data-)?(?:\w+-)*(?:foot|footer|end)-?note(?:-(?:text|content))?")
 _OWN = re.compile(r"data-|aria-label$")
 _INLINE = frozenset("a span sup i abbr".split())
-_INLINE_NOTE = re.compile(r"(?:foot|end|side|margin)[-_]?note(?:[-_]?(?:text|body|content))?")
+_INLINE_NOTE = re.compile(r"(?:foot|end|side|margin)[-_]?note(?:[-_]?(?:text|body|content))?|ltx_note_outer")
+_OWN_MARKS = frozenset(("ltx_note_mark", "ltx_tag"))  # within a note that stands in the sentence
 # Han characters count thrice.
 _LEAST_STATED = 8
 _TITLES = frozenset(
-    "title data-tooltip data-original-title data-content data-tip data-bs-content data-bs-title "
+    "title data-text data-tooltip data-original-title data-content data-tip data-bs-content data-bs-title "
     "data-tippy-content".split()
 )
 _CLASS = re.compile(r"\.(-?[A-Za-z_][\w-]*)")
@@ -94,7 +92,7 @@ def raised_classes(sheets: str) -> frozenset[str]:
     raised: set[str] = set()
     for rule in sheets.split("}"):
         selector, _, style = rule.rpartition("{")
-        if "vertical-align" in style and _RAISED.search(style):
+        if _RAISED.search(style):
             raised.update(name.lower() for name in _CLASS.findall(selector))
     return frozenset(raised)
 
@@ -121,13 +119,15 @@ def stated_note(element: Element) -> str:
     if not texts and element.tag == "img" and says_note:
         texts = [given[name] for name in ("alt", "title") if name in given]
     elif not texts and _is_inline_note(element, given):
-        texts = [element_text(element)]
+        texts = [element_text(element, lambda node: "" if tokens(node, "class") & _OWN_MARKS else None)]
     elif not texts and element.tag in _INLINE and is_mark(element) and (says_note or not _leads(given)):
+        given = {} if any("page" in word for word in words) else given
         texts = [given[name] for name in given if name in _TITLES or (says_note and _OWN.match(name))]
     texts.sort(key=len, reverse=True)
     text = " ".join(visible(_MARKUP.sub(" ", str(texts[0]))).split()) if texts else ""
     wide = sum(1 for char in text if ord(char) > 0x2E80)
-    return text if len(text) + 2 * wide >= _LEAST_STATED and not is_placeholder(text) else ""
+    is_text = len(text) + 2 * wide >= _LEAST_STATED and (" " in text or wide)
+    return text if is_text and not is_placeholder(text) else ""
 
 
 def _leads(given: dict[str, str]) -> bool:
@@ -144,8 +144,7 @@ def _is_inline_note(element: Element, given: dict[str, str]) -> bool:
     if parent is None or element.tag not in _WRAPPERS or element.tag in BLOCK_ELEMENTS or is_mark(element):
         return False
     # Not by the whole text around it, which would be read again for every note in it.
-    around = (element.getprevious() is not None, (parent.text or "").strip(), (element.tail or "").strip())
-    return any(around)
+    return element.getprevious() is not None or bool(f"{parent.text or ''}{element.tail or ''}".strip())
 
 
 def _block_of(element: Element) -> Element:
@@ -325,7 +324,9 @@ class NoteIndex:
         if target is None:
             self.dangling += says_so
             return
-        if _says_back(link) or (not says_so and not is_mark(link)):
+        # A number that leads on is the mark of a note, even if it says that it leads back.
+        forward = is_mark(link) and self._places[link][3] < self._places[target][3]
+        if (_says_back(link) and not forward) or (not says_so and not is_mark(link)):
             return
         element = self._note_element(target)
         if element is None or element in (link, *link.iterancestors()):
@@ -340,7 +341,8 @@ class NoteIndex:
         if not says_so and element not in self.notes and not self._is_plain_note(link, element, bool(backs)):
             return
         note = self._add(element, typed=False)
-        self._back_links.update(map(_with_wrapper, backs))
+        whole = element_text(element)  # is the link in some books
+        self._back_links.update(_with_wrapper(back) for back in backs if is_mark(back) or element_text(back) != whole)
         self.marks[_with_wrapper(link) if is_mark(link) else link] = note
 
     def _note_element(self, target: Element) -> Element | None:
@@ -387,7 +389,7 @@ class NoteIndex:
             tokens(node, "type", "role") & (NOTE_LISTS | _NOTES)
             or any(_NOTE_CLASS.search(word) for word in tokens(node, "class"))
             for node in (element, *element.iterancestors())
-            if node.tag != "a"
+            if node.tag not in _INLINE
         )
 
     def _has_number(self, link: Element, element: Element) -> bool:

@@ -99,9 +99,8 @@ class Package:
 def _read_nav(root: Element, base: str, package: Package) -> None:
     """Read an EPUB 3 navigation document."""
     navs = list(root.iter("nav"))
-    toc = next((nav for nav in navs if "toc" in tokens(nav, "type", "role")), None)
-    if toc is None:
-        toc = next((nav for nav in navs if not tokens(nav, "type")), None)
+    named = [nav for nav in navs if "toc" in tokens(nav, "type", "role")]
+    toc = next(iter([*named, *(nav for nav in navs if not tokens(nav, "type"))]), None)
     for nav in navs:
         links = (
             Entry(element_text(link), _target(package, base, link.get("href", "")), tokens(link, "type"))
@@ -130,8 +129,7 @@ def _target(package: Package, base: str, link: str) -> Target:
 def _contents(root: Element | None, base: str, package: Package) -> list[Entry]:
     """Read the lines of a table of contents; the lines below one without words belong to the line above it."""
     entries: list[Entry] = []
-    pending: list[tuple[Element, Entry | None]] = []
-    pending += [(line, None) for line in reversed(_lines(root))] if root is not None else []
+    pending: list[tuple[Element, Entry | None]] = [(line, None) for line in reversed(_lines(root))]
     while pending and len(entries) < _MAX_ENTRIES:
         line, entry = pending.pop()
         if words := _words(line):
@@ -142,8 +140,10 @@ def _contents(root: Element | None, base: str, package: Package) -> list[Entry]:
     return entries
 
 
-def _lines(node: Element) -> list[Element]:
+def _lines(node: Element | None) -> list[Element]:
     """Return the lines right below a table of contents, or below a line of it."""
+    if node is None:
+        return []
     items = [item for child in node if child.tag in _LISTS for item in child if item.tag == "li"]
     return items or [child for child in node if child.tag == "navpoint"]
 
@@ -336,9 +336,7 @@ def _read_navigation(
             if root is not None:
                 _read_nav(root, found[0], package)
             break
-    spine = next(opf.iter("spine"), None)
-    ncx_id = spine.get("toc", "") if spine is not None else ""
-    ncx = manifest.get(ncx_id)
+    ncx = manifest.get(next((spine.get("toc", "") for spine in opf.iter("spine")), ""))
     if ncx is None:
         ncx = next((i for i in manifest.values() if i.get("media-type", "").strip().lower() == _NCX_TYPE), None)
     if not (package.nav and package.pages) and ncx is not None and (found := read(ncx)):

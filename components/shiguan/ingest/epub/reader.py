@@ -44,7 +44,8 @@ def page_documents(
     root, problems = page, list[str]()
     if isinstance(page, bytes):
         root, problems = parse_xhtml(page) if len(page) <= _MAX_CHAPTER_BYTES else (None, [])
-    package = Package(name, lambda base, href: Target(base, unquote(href[1:])) if href.startswith("#") else None)
+    # Browsers that save a page write its own address before the places within it.
+    package = Package(name, lambda base, href: Target(base, unquote(href.partition("#")[2])))
     package.warnings += [f"{name}: the page was mended: {'; '.join(problems)}."] if problems else []
     try:
         if not isinstance(root, Element):
@@ -131,7 +132,7 @@ def _read(package: Package, files: list[BookFile], *, include: bool) -> tuple[li
         reader.read(file)
     if reader.lost_marks and not include:
         package.warnings.append(
-            f"{package.source}: {reader.lost_marks:,} raised numbers of notes lead to no note; they were left out."
+            f"{package.source}: {reader.lost_marks:,} raised marks of notes lead to no note; they were left out."
         )
     blocks = [*reader.blocks, *_unplaced(notes, package.language)]
     mark_lists(blocks)

@@ -53,8 +53,7 @@ class SectionTracker:
     def start_file(self, href: str) -> None:
         self._href = href
         self._headings, self._orphans = [], []
-        self._text_since_heading = True
-        self._awaits_heading = False
+        self._text_since_heading, self._awaits_heading = True, False
         self._arrive(self._targets.get((href, "")))
 
     def start_element(self, element_id: str) -> None:
@@ -98,20 +97,14 @@ class SectionTracker:
 
     def path(self) -> list[str]:
         """Return the section path of a passage at the current place."""
-        if self._orphans:
-            self._headings += self._orphans
-            self._orphans = []
-        self._text_since_heading = True
-        self._awaits_heading = False
+        self._headings, self._orphans = [*self._headings, *self._orphans], []
+        self._text_since_heading, self._awaits_heading = True, False
         return self._combine()
 
     def _arrive(self, entry: Entry | None) -> None:
-        if entry is None or entry is self._entry:
-            return
-        self._entry = entry
-        self._entry_href = self._href
-        # The target may be the heading, before it, or inside it.
-        self._awaits_heading = True
+        if entry is not None and entry is not self._entry:
+            # The target may be the heading, before it, or inside it.
+            self._entry, self._entry_href, self._awaits_heading = entry, self._href, True
 
     def _pop_above(self, depth: int, level: int, keep: _Heading | None = None) -> None:
         self._headings = [h for h in self._headings if h is keep or (h.depth, h.level) < (depth, level)]

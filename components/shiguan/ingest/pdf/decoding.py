@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from shiguan.ingest.file_types import decode_text, has_common_characters
-from shiguan.ingest.pdf.lines import WIDE, Line, PageLines
+from shiguan.ingest.pdf.lines import Line, PageLines
+from shiguan.ingest.pdf.runs import WIDE
 from shiguan.text.languages import function_word_share
 
 # Half of a pair, private use, control, no character at all.

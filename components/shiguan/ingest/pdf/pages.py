@@ -68,12 +68,17 @@ def remove_heads(pages: Sequence[Sequence[Line]]) -> tuple[list[list[Line]], lis
     known: defaultdict[int, list[float]] = defaultdict(list)
     for page, place in heads:
         known[page].append(pages[page][place].base)
+    gaps, idle = [_line_gap(page) for page in bodies], 0
     # The number may stand above or below the words.
     for at in (0, -1) * 3:
-        found = _interruptions(bodies, at, known)
+        found = _interruptions(bodies, at, known, _LARGER_GAP * median(gaps or [0.0]))
         shift = _remove(found, bodies, printed, shift)
         for edge in found:
             known[edge.page].append(edge.line.base)
+            gaps[edge.page] = _line_gap(bodies[edge.page])
+        idle = 0 if found else idle + 1
+        if idle == 2:
+            break
     return bodies, _labels(len(pages), printed, shift or 0)
 
 
@@ -85,8 +90,7 @@ def _recurring(pages: Sequence[Sequence[Line]]) -> tuple[set[tuple[int, int]], d
         words = _NUMERAL.sub(_NUMBER, edge.line.text.casefold())
         if edge.line.size <= largest or not _WORD.search(words):
             by_words[words].append(edge)
-    heads: set[tuple[int, int]] = set()
-    printed: dict[int, tuple[str, int]] = {}
+    heads, printed = set[tuple[int, int]](), dict[int, tuple[str, int]]()
     for words, edges in by_words.items():
         for one, other in _neighbours(edges):
             same = [after == before for before, after in zip(one.numbers, other.numbers, strict=True)]
@@ -122,16 +126,13 @@ def _remove(
     return shift
 
 
-def _interruptions(pages: list[list[Line]], at: int, known: dict[int, list[float]]) -> list[_Edge]:
+def _interruptions(pages: list[list[Line]], at: int, known: dict[int, list[float]], gap: float) -> list[_Edge]:
     """Find the first or last lines of pages that are heads by their place, though no other has their words."""
-    gap = _LARGER_GAP * median([_line_gap(page) for page in pages] or [0.0])
-    apart: dict[int, _Edge] = {}
-    bodies: list[list[float]] = []
-    for number, page in enumerate(pages):
-        first, last = (_lines_apart(page, end, gap) for end in (0, -1))
-        bodies.append([line.base for line in page[first : len(page) - last]])
-        if last if at else first:
-            apart[number] = _Edge(number, at, page[at], _numbers(page[at]))
+    apart = {
+        number: _Edge(number, at, page[at], _numbers(page[at]))
+        for number, page in enumerate(pages)
+        if _lines_apart(page, at, gap)
+    }
     found = []
     for number, edge in apart.items():
         near = range(max(number - _PAGES_NEAR, 0), min(number + _PAGES_NEAR + 1, len(pages)))
@@ -142,7 +143,7 @@ def _interruptions(pages: list[list[Line]], at: int, known: dict[int, list[float
         elif len(same) >= _FEWEST_NEAR and 3 * sum(_interrupts(pages, each, gap) for each in same) > len(same):
             # Notes and captions also stand apart.
             text, base = edge.line.text, edge.line.base
-            around = [own for own in bodies[near[0] : near[-1] + 1] if own]
+            around = [own for page in near if (own := _bases_inside(pages[page], gap))]
             outside = all(max(own) < base for own in around) or (
                 all(base < min(own) for own in around) and not _MARK.match(text)
             )
@@ -150,6 +151,11 @@ def _interruptions(pages: list[list[Line]], at: int, known: dict[int, list[float
             if alike or (outside and not (_CAPTION.match(text) or _ENDED.search(text[-40:]))):
                 found.append(edge)
     return found
+
+
+def _bases_inside(page: Sequence[Line], gap: float) -> list[float]:
+    first, last = (_lines_apart(page, end, gap) for end in (0, -1))
+    return [line.base for line in page[first : len(page) - last]]
 
 
 def _lines_apart(page: Sequence[Line], at: int, gap: float) -> int:
@@ -210,15 +216,12 @@ def _edges(number: int, page: Sequence[Line]) -> Iterator[_Edge]:
     for base, size in sorted((line.base, line.size) for line in page):
         if not rows or base - rows[-1] > size / 2:
             rows.append(base)
-    for place, line in islice(
-        (
-            (place, line)
-            for place, line in enumerate(page)
-            if line.base < rows[:_EDGE_ROWS][-1] + line.size / 2 or line.base >= rows[-_EDGE_ROWS:][0]
-        ),
-        _MOST_LINES,
-    ):
-        yield _Edge(number, place, line, _numbers(line))
+    edges = (
+        _Edge(number, place, line, _numbers(line))
+        for place, line in enumerate(page)
+        if line.base < rows[:_EDGE_ROWS][-1] + line.size / 2 or line.base >= rows[-_EDGE_ROWS:][0]
+    )
+    yield from islice(edges, _MOST_LINES)
 
 
 def _numbers(line: Line) -> list[str]:
@@ -230,10 +233,8 @@ def _body(page: Sequence[Line], heads: list[bool]) -> list[Line]:
     rest = [line for line, head in zip(page, heads, strict=True) if not head] or [
         line for line in page if _WORD.search(_NUMERAL.sub("", line.text.casefold()))
     ]
-    low, high = (
-        min((line.base for line in rest), default=math.inf),
-        max((line.base for line in rest), default=-math.inf),
-    )
+    bases = [line.base for line in rest]
+    low, high = min(bases, default=math.inf), max(bases, default=-math.inf)
     return [
         line
         for line, head in zip(page, heads, strict=True)
