@@ -7,7 +7,15 @@ from dataclasses import dataclass
 
 from shiguan.claims.restatement import restates
 from shiguan.claims.verbatim import cut_denial, cut_number
-from shiguan.claims.word_differences import NOT_COMPARED, Comparison, Difference, compare, leaves_room, may_repeat, unit_of
+from shiguan.claims.word_differences import (
+    NOT_COMPARED,
+    Comparison,
+    Difference,
+    compare,
+    leaves_room,
+    may_repeat,
+    unit_of,
+)
 from shiguan.reading.text import read_text
 from shiguan.text.content_words import ContentWord
 from shiguan.text.languages import character_weight, is_classical

@@ -167,7 +167,8 @@ class Statement:
         found, before = [False], Token("", "", 0, 0, None, "", True, False)
         for at, token in enumerate(self.tokens):
             is_that = "that" in self.text[before.end : token.start]
-            said = (before.key in _REPORTS and (token.breaks or is_that)) or (before.key in WORDS["that"] and is_that)
+            leads = is_that or (token.breaks and token.key not in ("and", "but"))
+            said = (before.key in _REPORTS and leads) or (before.key in WORDS["that"] and is_that)
             if token.stops:
                 found[at] = token.key in _INVERTED
             elif said and not _OPENS_QUOTE.search(token.breaks):

@@ -50,6 +50,8 @@ STATED = [
     ("Joe Hale came to Acre. Hale was raised as a monk.", "Joe Hale was raised as a monk."),
     ("Guatemala and Honduras joined the union in 1990.", "In 1990 Guatemala and Honduras joined the union."),
     ("Otto wrote ten books, and Karl burned nine of them.", "Karl burned nine of them."),
+    ("“I am ill,” said Otto, and the queen left Acre.", "The queen left Acre."),
+    ("帝曰：“善。”乃以王渊为洛阳令。", "以王渊为洛阳令。"),
     ("The “iron king” of Parma fled to Acre.", "The iron king of Parma fled to Acre."),
     ("The king, known as Otto, fled to Acre.", "The king fled to Acre."),
     ("魏以李崇为刺史。崇，显祖之舅子也。", "李崇，显祖之舅子也。"),
