@@ -5,7 +5,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from shiguan.claims.asides import behind_aside, is_finite
+from shiguan.claims.asides import CHANGES, behind_aside, is_finite
 from shiguan.claims.statement import WORDS, Span, Statement, Token, is_enough, read_statement, says_any
 from shiguan.reading.text import read_text
 from shiguan.text.name_forms import han_names
@@ -14,9 +14,9 @@ from shiguan.text.terms import fold_text, is_wide
 
 _HARMLESS, _BEFORE, _UNREAL, _BE = (WORDS[name] for name in ("harmless", "before", "unreal", "be"))
 _PARTS_OF_DATE = (WORDS["units_of_date"] | WORDS["dated"] | {"of"}) - {"since", "自"}
+_ADDS = frozenset({"and", "but", "while", "而", "但", "且", "却"})
 _IS, _OWNS = frozenset({"is", "was", "are", "were"}), Token("'s", "", 0, 0, None, "", False, False)
 _HAVE, _DENIES = frozenset({"have", "having"}), WORDS["quantifiers"] | (_UNREAL - {"to"})
-_DOUBTS = WORDS["supposed"] | _UNREAL | WORDS["reported"]
 # What stands in brackets, but not behind a number: 5 (thousand).
 _ASIDE = re.compile(r"(?<![\d零〇一二三四五六七八九十百千万亿])(?<!\d )[(（]([^()（）\n]{1,200})[)）]")
 # A date stands so near to its clause, in tokens.
@@ -65,7 +65,7 @@ def _blank_asides(passage: str) -> str:
     """Put spaces in the place of what stands in brackets, unless it doubts or denies what it stands in."""
 
     def doubts(aside: str) -> bool:
-        return says_any(read_statement(aside).tokens, _DOUBTS)
+        return says_any(read_statement(aside).tokens, CHANGES)
 
     return _ASIDE.sub(lambda match: match[0] if doubts(match[1]) else " " * len(match[0]), passage)
 
@@ -310,7 +310,8 @@ def _clause_by_clause(wanted: Sequence[Token], there: Statement) -> Span | None:
     """Find a claim of several clauses, each of which names its own subject and opens a sentence of the passage."""
     cuts = [0, *(at for at, token in enumerate(wanted) if at and token.breaks), len(wanted)]
     clauses = [wanted[start:end] for start, end in pairwise(cuts)]
-    clauses = [clause[1:] if clause[0].key in _BEFORE else clause for clause in clauses]
+    # Not because, so or when: that one thing made or met the other is a claim of its own.
+    clauses = [clause[1:] if clause[0].key in _ADDS else clause for clause in clauses]
     if len(clauses) < 2 or not all(map(is_enough, clauses)):
         return None
     found: list[Span] = []

@@ -120,6 +120,11 @@ CHANGED = [
     ("In 1950 North Korea invaded South Korea.", "In 1950 North Korea invaded Korea."),
     ("In 1950 Vice President Hale signed the treaty.", "In 1950 President Hale signed the treaty."),
     ("He met Otto. Karl fled from Acre with him.", "Otto Karl fled from Acre with him."),
+    ("Otto (or Karl) fled to Acre in May.", "Otto fled to Acre in May."),
+    ("All (but two) of the ships sank in May.", "All of the ships sank in May."),
+    # That one thing made the other is a claim of its own.
+    ("Otto fled to Acre in May. Karl ruled Tyre.", "Otto fled to Acre in May, because Karl ruled Tyre."),
+    ("王渊守潼关三年。李信降于突厥。", "王渊守潼关三年，故李信降于突厥。"),
     # A date of another clause, a duration, a beginning.
     ("In 1556 the duke ruled Parma.", "Since 1556 the duke ruled Parma."),
     ("The duke was crowned in 1556 and died in Parma.", "The duke was crowned and died in Parma in 1556."),
