@@ -25,6 +25,7 @@ PARTICIPLES = frozenset(form for _, _, form in _FORMS)
 """Those that do not end in -ed."""
 _TENSES = frozenset(frozenset(pair.split()) for pair in _TABLE["tenses"].split(","))
 _LIMITS, _LONGEST_LEAD = WORDS["limits"] - {"first"}, 12
+_DENIES = frozenset({"not", "never", "no", "neither", "none", "nobody", "few"})
 _REPORTS, _INVERTED = WORDS["reported"] | WORDS["doubts"], frozenset({"had", "were", "should"})
 _OPENS_QUOTE = re.compile(r"[“「『«\"]")
 _IN_DATE, _OPENS_DATE = WORDS["units_of_date"] | WORDS["when"] | {"of"}, WORDS["dated"] | WORDS["when"]
@@ -201,21 +202,30 @@ class Statement:
         if self.tokens[at].breaks or not at:
             return True
         before = self.tokens[at - 1]
-        # Between 300 and 500 men died there.
-        is_range = before.key == "and" and self.tokens[at].number and at > 1 and self.tokens[at - 2].number
-        return (before.key in _BEFORE and not is_range) or at in self._ends_of_dates
+        return (before.key in _BEFORE and not self._is_second_of_two(at)) or at in self._ends_of_dates
+
+    def _is_second_of_two(self, at: int) -> bool:
+        """Return whether what begins there is bound to what `and` joins: between 300 and 500, no captain and sailor."""
+        token = self.tokens[at]
+        if self.tokens[at - 1].key != "and" or token.is_capital or token.key in WORDS["subjects"]:
+            return False
+        clause = next((to for to in range(at - 1, max(-1, at - _LONGEST_LEAD), -1) if self.tokens[to].breaks), at)
+        is_range = bool(token.number and at > 1 and self.tokens[at - 2].number)
+        return is_range or says_any(self.tokens[clause:at], _DENIES)
 
     def _is_led_by_limit(self, at: int) -> bool:
         """Return whether a phrase before a comma limits what follows: apart from Otto, in a dream, 除王渊外."""
         if at == len(self.tokens) or not self.tokens[at].breaks or self.tokens[at].stops:
             return False
         first = next((to for to in range(at - 1, max(-1, at - 1 - _LONGEST_LEAD), -1) if self.tokens[to].breaks), at)
-        return first < at and self.tokens[first].key in WORDS["adverbial"] and says_any(self.tokens[first:at], _LIMITS)
+        leads = self.tokens[first].key in WORDS["adverbial"] or self.tokens[at - 1].key in WORDS["within"]
+        return first < at and leads and says_any(self.tokens[first:at], _LIMITS)
 
     def ends_alone(self, end: int) -> bool:
         """Return whether what ends there can be cut out of what stands behind it."""
+        behind = self.text[self.tokens[end - 1].end :] if end == len(self.tokens) else self.tokens[end].breaks
         if end == len(self.tokens) or self.tokens[end].stops:
-            return True
+            return behind.strip()[:1] not in ("?", "？")
         after = self.tokens[end]
         if not after.breaks and (after.key not in WORDS["after"] or self._is_limited(end)):
             return False

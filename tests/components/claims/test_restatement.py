@@ -114,6 +114,13 @@ CHANGED = [
     ("假使当日出兵，赵军必败于长平。", "赵军必败于长平。"),
     ("诸将皆降突厥，唯王渊不降。", "诸将皆降突厥。"),
     ("除王渊外，诸将皆降突厥。", "诸将皆降突厥。"),
+    ("No captain and sailor saw the coast of Acre.", "Sailor saw the coast of Acre."),
+    ("Otto did not sell and burn the town of Acre.", "Burn the town of Acre."),
+    ("Did Otto build the wall? He did not.", "Did Otto build the wall."),
+    ("Otto built the wall of Acre in a film.", "Otto built the wall of Acre."),
+    ("小说里，王渊守潼关三年。", "王渊守潼关三年。"),
+    ("王渊守潼关三年，此说不可信。", "王渊守潼关三年。"),
+    ("王渊恐李信死，张成降突厥，乃还。", "张成降突厥。"),
     # Another one of the name, another country, two sentences as one.
     ("Hale was born in Acre, the son of Joe Hale. Hale fled.", "Joe Hale was born in Acre."),
     ("Joe Hale came with Kim Hale. Later Hale fled to Acre.", "Later Joe Hale fled to Acre."),
