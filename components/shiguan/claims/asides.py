@@ -8,7 +8,7 @@ from shiguan.reading.text import read_text
 from shiguan.text.terms import is_wide
 
 _SIGNS, _JOINS = frozenset(",，—–"), frozenset({"and", "or", "nor", "but"})
-CHANGES = WORDS["limits"] | WORDS["doubts"] | WORDS["reported"] | WORDS["supposed"] | (WORDS["unreal"] - {"to"})
+_CHANGES = WORDS["limits"] | WORDS["doubts"] | WORDS["reported"] | WORDS["supposed"] | (WORDS["unreal"] - {"to"})
 _BE = WORDS["be"] | {"have", "has", "had"}
 _RANKS = frozenset("most first last second third fourth fifth sole largest".split())
 # How long an aside may be, in tokens, and how far in it the word stands that makes it a relative clause.
@@ -37,7 +37,7 @@ def behind_aside(wanted: Sequence[Token], at: int, there: Statement, found: Span
 
 def _changes_nothing(wanted: Sequence[Token], there: Statement, start: int, span: tuple[int, int]) -> bool:
     head, aside, after = there.tokens[start : span[0]], there.tokens[slice(*span)], there.tokens[span[1]]
-    if says_any(aside, CHANGES) or any(token.key in WORDS["quantifiers"] for token in head) or after.key in _JOINS:
+    if says_any(aside, _CHANGES) or any(token.key in WORDS["quantifiers"] for token in head) or after.key in _JOINS:
         return False
     if any(is_wide(token.key[:1] or "0") for token in head):
         return _is_han_name(there, start, span[0]) and all(map(_describes_in_han, _pieces(aside)))

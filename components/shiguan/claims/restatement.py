@@ -5,7 +5,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from shiguan.claims.asides import CHANGES, behind_aside, is_finite
+from shiguan.claims.asides import behind_aside, is_finite
 from shiguan.claims.statement import WORDS, Span, Statement, Token, is_enough, read_statement, says_any
 from shiguan.reading.text import read_text
 from shiguan.text.name_forms import han_names
@@ -14,6 +14,7 @@ from shiguan.text.terms import fold_text, is_wide
 
 _HARMLESS, _BEFORE, _UNREAL, _BE = (WORDS[name] for name in ("harmless", "before", "unreal", "be"))
 _PARTS_OF_DATE = (WORDS["units_of_date"] | WORDS["dated"] | {"of"}) - {"since", "自"}
+_DOUBTS = WORDS["supposed"] | WORDS["doubts"] | WORDS["reported"] | _UNREAL
 _ADDS = frozenset({"and", "but", "while", "而", "但", "且", "却"})
 _IS, _OWNS = frozenset({"is", "was", "are", "were"}), Token("'s", "", 0, 0, None, "", False, False)
 _HAVE, _DENIES = frozenset({"have", "having"}), WORDS["quantifiers"] | (_UNREAL - {"to"})
@@ -65,7 +66,8 @@ def _blank_asides(passage: str) -> str:
     """Put spaces in the place of what stands in brackets, unless it doubts or denies what it stands in."""
 
     def doubts(aside: str) -> bool:
-        return says_any(read_statement(aside).tokens, CHANGES)
+        tokens = read_statement(aside).tokens
+        return says_any(tokens, _DOUBTS) or says_any(tokens[:1], WORDS["limits"])
 
     return _ASIDE.sub(lambda match: match[0] if doubts(match[1]) else " " * len(match[0]), passage)
 

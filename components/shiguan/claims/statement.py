@@ -71,9 +71,10 @@ class Token:
     is_capital: bool
 
     def same(self, other: "Token") -> bool:
+        if self.number and other.number:
+            return self.number.comparable_with(other.number) and self.number.agrees_with(other.number)
         if self.number or other.number:
-            both = self.number and other.number and self.number.comparable_with(other.number)
-            return bool(both and self.number.agrees_with(other.number))
+            return False
         if self.key == other.key or frozenset((self.key, other.key)) in _TENSES:
             return True
         short, long = sorted((self.key, other.key), key=len)
