@@ -37,6 +37,7 @@ _TOKEN = re.compile(
 _POSSESSIVE, _PERCENT = "'s", frozenset({"%", "percent", "per", "cent"})
 # A hyphen or an apostrophe between two words is no break; the end of a sentence is a hard one.
 _BREAK, _STOP = re.compile(r"[^\w\s'’\-‐‑·•]|\n"), re.compile(r"[.!?](?=\s|$)|[。！？；\n]")
+_AND_MORE = re.compile("[余馀餘]")
 _ENDINGS = ("ing", "ies", "ied", "es", "ed", "s", "d")
 _SHORTEST_WORD = 3
 # A claim of fewer words stands anywhere by chance; a Han character tells three quarters of a word.
@@ -72,7 +73,8 @@ class Token:
 
     def same(self, other: "Token") -> bool:
         if self.number and other.number:
-            return self.number.comparable_with(other.number) and self.number.agrees_with(other.number)
+            alike = self.number.comparable_with(other.number) and self.key == other.key
+            return alike and self.number.agrees_with(other.number)
         if self.number or other.number:
             return False
         if self.key == other.key or frozenset((self.key, other.key)) in _TENSES:
@@ -274,7 +276,8 @@ def read_statement(text: str) -> Statement:
     for (word, start, at, number), folded in zip(found, keys, strict=False):
         between = text[end:start]
         breaks, stops, end = breaks + "".join(_BREAK.findall(between)), stops or bool(_STOP.search(between)), at
-        key = "" if number else folded.replace("’", "'")
+        # 十余万 is more than 十万.
+        key = ("余" if _AND_MORE.search(text, start, at) else "") if number else folded.replace("’", "'")
         capital = word[0].isupper()
         if tokens and tokens[-1].number and tokens[-1].number.kind == "percent" and key in _PERCENT:
             continue

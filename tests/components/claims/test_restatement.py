@@ -54,6 +54,7 @@ STATED = [
     ("帝曰：“善。”乃以王渊为洛阳令。", "以王渊为洛阳令。"),
     ("The “iron king” of Parma fled to Acre.", "The iron king of Parma fled to Acre."),
     ("The king, known as Otto, fled to Acre.", "The king fled to Acre."),
+    ("高车有部落十馀万，役属柔然。", "高车有部落十余万。"),
     ("魏以李崇为刺史。崇，显祖之舅子也。", "李崇，显祖之舅子也。"),
 ]
 CHANGED = [
@@ -95,6 +96,8 @@ CHANGED = [
     ("None of the 20 ships reached the harbour.", "Ships reached the harbour."),
     ("Between 300 and 500 men died in Acre.", "500 men died in Acre."),
     ("He was third in line for the throne.", "He was three in line for the throne."),
+    ("高车有部落十馀万，役属柔然。", "高车有部落十万。"),
+    ("高车有部落十万，役属柔然。", "高车有部落十余万。"),
     ("The duke burned the towns near Acre.", "The duke burned the town near Acre."),
     ("Otto would have taken the town but for Karl.", "Otto would have taken the town."),
     ("Otto was king of Parma until 1310.", "Otto was king of Parma."),
