@@ -18,6 +18,7 @@ _DATE_FIRST = re.compile(
 _DATE_LAST = re.compile(
     r"^(?P<r>[A-Z][^,;]{15,110}) (?P<d>(?:in|on|by|since|during) (?:[A-Z][a-z]+ )?(?:\d{1,2},? )?\d{4})\.$"
 )
+_YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)")
 _HAN_DATE_INNER = re.compile(
     r"^(?P<a>[^，。在于於]{2,10})(?:于|於|在)(?P<d>\d{4}年(?:\d{1,2}月)?(?:\d{1,2}日)?)(?=[\u4e00-\u9fff])"
 )
@@ -40,7 +41,9 @@ def drop_clause(text: str) -> str:
 
 
 def move_date(text: str) -> str:
-    """Put the date from the end to the front, or back."""
+    """Put the date from the end to the front, or back; of two dates none is moved past what the other dates."""
+    if len(_YEAR.findall(text)) > 1:
+        return text
     if match := _DATE_FIRST.match(text):
         rest = match["r"]
         return f"{rest[0].upper()}{rest[1:]} {match['d'][0].lower()}{match['d'][1:]}."

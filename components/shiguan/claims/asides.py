@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from shiguan.claims.statement import WORDS, Span, Statement, Token, says_any
+from shiguan.claims.statement import PARTICIPLES, WORDS, Span, Statement, Token, says_any
 from shiguan.reading.text import read_text
 from shiguan.text.terms import is_wide
 
@@ -47,7 +47,7 @@ def _changes_nothing(wanted: Sequence[Token], there: Statement, start: int, span
     if any(token.key in WORDS["relative"] for token in aside[:_LEAD]):
         tells_past = goes_on and after.key not in WORDS["present"]
         return goes_on if is_clause else tells_past or _is_definite(there, start, span[0])
-    if opens in WORDS["adverbial"] or (opens.endswith(("ing", "ed")) and not is_clause):
+    if opens in WORDS["adverbial"] or ((opens.endswith(("ing", "ed")) or opens in PARTICIPLES) and not is_clause):
         ranks = any(token.key in _RANKS or token.key.endswith("est") for token in wanted)
         return goes_on and not ranks and not (is_clause and any(map(is_finite, aside)))
     named = dict(there.dates).get(start, start)

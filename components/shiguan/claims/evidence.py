@@ -7,7 +7,15 @@ from dataclasses import dataclass
 
 from shiguan.claims.restatement import restates
 from shiguan.claims.verbatim import cut_denial, cut_number
-from shiguan.claims.word_differences import NOT_COMPARED, Comparison, Difference, compare, may_repeat, unit_of
+from shiguan.claims.word_differences import (
+    NOT_COMPARED,
+    Comparison,
+    Difference,
+    compare,
+    leaves_room,
+    may_repeat,
+    unit_of,
+)
 from shiguan.reading.text import read_text
 from shiguan.text.content_words import ContentWord
 from shiguan.text.languages import character_weight, is_classical
@@ -309,7 +317,7 @@ class Evidence:
             if _has(near, number) or matter < (_SAME_SENTENCE if _has(self._numbers, number) else _SAME_MATTER):
                 continue
             for other in others:
-                if _are_rivals((claim, number), (text, other)):
+                if _are_rivals((claim, number), (text, other)) and not leaves_room((claim, number), (text, other)):
                     return f"another number: {text[other.start : other.end]}", claim[number.start : number.end]
         return "", ""
 

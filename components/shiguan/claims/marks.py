@@ -12,7 +12,7 @@ from shiguan.resources import read_patterns
 
 # A prompt never has this many sources; a longer range is a mistake, such as years in brackets.
 _LONGEST_RANGE, _MOST_SOURCES = 50, 1000
-_DIGITS = re.compile(r"\d+|[¹²³⁰⁴-⁹]+")
+_DIGITS = re.compile(r"\d+|[¹²³⁰⁴-⁹]+|[①-⑳]")
 _ROUND = str.maketrans("[]【】［］〔〕", "()（）（）（）")
 
 
@@ -55,10 +55,10 @@ def uniform_marks(text: str) -> str:
         return patterns["broken"].sub("", text)
     text = patterns["closing"].sub(lambda found: _written(_numbers(found[0])), text)
     text = patterns["mark"].sub(lambda found: _one_form(text, found), text)
-    for name in ("round", "named"):
-        text = patterns[name].sub(lambda found: _written(_numbers(found[0])), text)
     for _ in range(3):
         text = patterns["joined"].sub("", patterns["wrapped"].sub(r"\1", text))
+    for name in ("round", "named"):
+        text = patterns[name].sub(lambda found: _written(_numbers(found[0])), text)
     text = patterns["definition"].sub(r"\1 ", patterns["sources"].sub(r"\1", text))
     text = patterns["subject"].sub(lambda found: _noun(found, "The source" if found.start() == 0 else ""), text)
     text = patterns["noun"].sub(lambda found: _noun(found, f"{found['before']} the source"), text)

@@ -13,9 +13,11 @@ from shiguan.text.names import SURNAMES
 from shiguan.text.terms import fold_text, is_wide
 
 _HARMLESS, _BEFORE, _UNREAL, _BE = (WORDS[name] for name in ("harmless", "before", "unreal", "be"))
-_PARTS_OF_DATE = WORDS["units_of_date"] | WORDS["dated"] | {"of"}
+_PARTS_OF_DATE = (WORDS["units_of_date"] | WORDS["dated"] | {"of"}) - {"since", "自"}
+_DOUBTS = WORDS["supposed"] | WORDS["doubts"] | WORDS["reported"] | _UNREAL
+_ADDS = frozenset({"and", "but", "while", "而", "但", "且", "却"})
 _IS, _OWNS = frozenset({"is", "was", "are", "were"}), Token("'s", "", 0, 0, None, "", False, False)
-_DOUBTS = WORDS["supposed"] | _UNREAL | WORDS["reported"]
+_HAVE, _DENIES = frozenset({"have", "having"}), WORDS["quantifiers"] | (_UNREAL - {"to"})
 # What stands in brackets, but not behind a number: 5 (thousand).
 _ASIDE = re.compile(r"(?<![\d零〇一二三四五六七八九十百千万亿])(?<!\d )[(（]([^()（）\n]{1,200})[)）]")
 # A date stands so near to its clause, in tokens.
@@ -64,7 +66,8 @@ def _blank_asides(passage: str) -> str:
     """Put spaces in the place of what stands in brackets, unless it doubts or denies what it stands in."""
 
     def doubts(aside: str) -> bool:
-        return says_any(read_statement(aside).tokens, _DOUBTS)
+        tokens = read_statement(aside).tokens
+        return says_any(tokens, _DOUBTS) or says_any(tokens[:1], WORDS["limits"])
 
     return _ASIDE.sub(lambda match: match[0] if doubts(match[1]) else " " * len(match[0]), passage)
 
@@ -78,7 +81,8 @@ def _matches(wanted: Sequence[Token], there: Statement) -> Iterator[Span]:
     """Yield where the tokens of a claim stand one after the other; work grows with the length of both."""
     left = _MOST_PASSES * (len(wanted) + len(there.tokens))
     for start, token in enumerate(there.tokens):
-        if wanted[0].same(token) or (len(wanted) > 1 and wanted[1].same(token) and _is_name_part(wanted, 0, there)):
+        named = len(wanted) > 1 and wanted[1].same(token) and _is_name_part(wanted, 0, there, start)
+        if wanted[0].same(token) or named:
             compared, end = _compared(wanted, there, start)
             if end:
                 yield start, end
@@ -92,13 +96,16 @@ def _compared(wanted: Sequence[Token], there: Statement, start: int) -> tuple[in
     at, place, tokens = 0, start, there.tokens
     while at < len(wanted) and place < len(tokens):
         if wanted[at].same(tokens[place]):
+            if place > start and tokens[place].stops and not wanted[at].breaks and wanted[at].is_capital:
+                break
             at, place = at + 1, place + 1
-        elif at + 1 < len(wanted) and wanted[at + 1].same(tokens[place]) and _is_name_part(wanted, at, there):
+        elif at + 1 < len(wanted) and wanted[at + 1].same(tokens[place]) and _is_name_part(wanted, at, there, place):
             at += 1
         elif place > start and (behind := behind_aside(wanted, at, there, (start, place))):
             place = behind
         elif place > start and place + 1 < len(tokens) and wanted[at].same(tokens[place + 1]):
-            if tokens[place].key not in _HARMLESS and not _is_first_name(tokens, place, there):
+            is_name = tokens[place].key not in WORDS["of_another"] and _is_first_name(tokens, place, there)
+            if tokens[place].key not in _HARMLESS and not is_name:
                 break
             place += 1
         else:
@@ -106,12 +113,14 @@ def _compared(wanted: Sequence[Token], there: Statement, start: int) -> tuple[in
     return at, place if at == len(wanted) else 0
 
 
-def _is_name_part(wanted: Sequence[Token], at: int, there: Statement) -> bool:
-    """Return whether a token and the next one are a name that the passage has in full elsewhere: 郭 of 郭子仪."""
-    if not _is_first_name(wanted, at, there):
+def _is_name_part(wanted: Sequence[Token], at: int, there: Statement, place: int) -> bool:
+    """Return whether a token and the next one are a name that the passage has in full before: 郭 of 郭子仪."""
+    if not _is_first_name(wanted, at, there) or wanted[at + 1].key in there.namesakes:
         return False
-    size = 3 if wanted[at].key in SURNAMES and len(wanted) > at + 2 else 2
-    return tuple(token.key for token in wanted[at : at + size]) in there.runs
+    size = 3 if wanted[at].key in SURNAMES and len(wanted) > at + 2 and not wanted[at + 2].breaks else 2
+    full = there.runs.get(tuple(token.key for token in wanted[at : at + size]), place)
+    # Who has been named before by his last name alone is another one.
+    return full < place and (is_wide(wanted[at].key[:1]) or there.runs[(wanted[at + 1].key,)] > full)
 
 
 def _is_first_name(tokens: Sequence[Token], at: int, there: Statement) -> bool:
@@ -135,7 +144,7 @@ def _with_date(wanted: Sequence[Token], there: Statement) -> Span | None:
         return None
     (first, last), known = dates[0], there.dates
     rest = [*wanted[:first], *wanted[last:]]
-    if not is_enough(rest) or not known:
+    if not is_enough(rest) or not known or _is_duration(wanted, dates[0]):
         return None
     inside = {place for start, end in known for place in range(start, end)}
     kept = [place for place in range(len(there.tokens)) if place not in inside]
@@ -143,10 +152,14 @@ def _with_date(wanted: Sequence[Token], there: Statement) -> Span | None:
     for start, end in _matches(rest, Statement([there.tokens[place] for place in kept], there.text)):
         span = kept[start], kept[end - 1] + 1
         near = known[bisect_left(starts, span[0] - _NEAR) : bisect_right(starts, span[1])]
+        place = span[0] if not first else span[1] if last == len(wanted) else kept[min(start + first, end - 1)]
         for date in near:
             whole = min(span[0], date[0]), max(span[1], date[1])
-            said = _same_date(wanted[first:last], there.tokens[slice(*date)])
-            if said and _belongs(date, span, there) and there.begins_alone(whole[0]) and there.ends_alone(whole[1]):
+            said = _same_date(wanted[first:last], there.tokens[slice(*date)]) and not _is_duration(there.tokens, date)
+            # What else is dated there may be what the claim dates so.
+            said = said and not any(_belongs(other, span, there) for other in near if other != date)
+            said = said and _belongs(date, span, there) and not _crosses_clause(there, span, date, place)
+            if said and there.begins_alone(whole[0]) and there.ends_alone(whole[1]):
                 return whole
     return None
 
@@ -170,6 +183,21 @@ def _belongs(date: Span, span: Span, there: Statement) -> bool:
     leads = date[1] == span[0] and opens
     follows = date[0] == span[1] and not there.tokens[date[0]].breaks
     return leads or follows or (span[0] < date[0] and date[1] < span[1])
+
+
+def _crosses_clause(there: Statement, span: Span, date: Span, place: int) -> bool:
+    """Return whether a date inside two joined clauses would go to the other one: he won in 1970 and died in Rome."""
+    verbs = [at for at in range(*span) if is_finite(there.tokens[at]) or is_wide(there.tokens[at].key[:1] or "0")]
+    between = range(max(span[0], min(date[0], place)), min(span[1], max(date[1], place))) if verbs else ()
+    joins = (at for at in between if there.tokens[at].breaks or there.tokens[at].key in ("and", "but"))
+    return date[1] > span[0] and any(verbs[0] < at <= verbs[-1] for at in joins)
+
+
+def _is_duration(tokens: Sequence[Token], date: Span) -> bool:
+    """Return whether a Chinese number of years or months ends its clause, where no date stands: 守潼关三年."""
+    first, last = date
+    ends = last == len(tokens) or tokens[last].breaks
+    return bool(ends and tokens[first].number and not tokens[first].breaks and is_wide(tokens[last - 1].key[:1] or "0"))
 
 
 def _same_date(claimed: Sequence[Token], found: Sequence[Token]) -> bool:
@@ -206,8 +234,11 @@ def _actives(clause: Sequence[Token]) -> Iterator[list[Token]]:
         return
     for at, token in enumerate(clause[1:-1], start=1):
         done, rest = clause[:at], clause[at + 1 :]
-        if token.key in _BE and len(rest) > 2 and rest[1].key == "by" and _is_certain(done) and _is_name(rest[2:]):
-            yield [*rest[2:], rest[0], *done]
+        by = next((by for by, word in enumerate(rest[:-1]) if word.key == "by"), 0) if token.key in _BE else 0
+        end = next((end for end in range(by + 1, len(rest)) if not rest[end].is_capital), len(rest))
+        goes_on = end == len(rest) or (not rest[end].breaks and rest[end].key in WORDS["after"])
+        if 0 < by < end - 1 and goes_on and _is_certain(done) and not says_any(rest[1:by], _DENIES | _BE | {"be"}):
+            yield [*rest[by + 1 : end], rest[0], *done, *rest[1:by], *rest[end:]]
         if (token.key == "被" or (token.key == "为" and any(word.key == "所" for word in rest))) and _is_certain(done):
             yield [*(word for word in rest if word.key != "所"), *done]
 
@@ -218,7 +249,12 @@ def _without_doer(wanted: Sequence[Token], there: Statement) -> Span | None:
     if not at or not _is_name(wanted[:at]):
         return None
     for start, end in _matches([wanted[at + 1], *wanted[:at], *wanted[at + 2 :]], there):
-        if not start or there.tokens[start].breaks or there.tokens[start - 1].key in _UNREAL | _BE | WORDS["after"]:
+        verb, before = there.tokens[start], there.tokens[start - 1].key
+        if not start or verb.breaks or verb.key.endswith("ing") or before in _UNREAL | _BE | WORDS["after"] | _HAVE:
+            continue
+        head = range(start - 1, max(-1, start - _LONGEST_CLAUSE), -1)
+        clause = next((at for at in head if there.tokens[at].breaks), 0)
+        if says_any(there.tokens[clause:start], _DENIES):
             continue
         if there.ends_alone(end) and not there.is_supposed(start):
             return start, end
@@ -276,7 +312,8 @@ def _clause_by_clause(wanted: Sequence[Token], there: Statement) -> Span | None:
     """Find a claim of several clauses, each of which names its own subject and opens a sentence of the passage."""
     cuts = [0, *(at for at, token in enumerate(wanted) if at and token.breaks), len(wanted)]
     clauses = [wanted[start:end] for start, end in pairwise(cuts)]
-    clauses = [clause[1:] if clause[0].key in _BEFORE else clause for clause in clauses]
+    # Not because, so or when: that one thing made or met the other is a claim of its own.
+    clauses = [clause[1:] if clause[0].key in _ADDS else clause for clause in clauses]
     if len(clauses) < 2 or not all(map(is_enough, clauses)):
         return None
     found: list[Span] = []

@@ -1,6 +1,8 @@
 """A text as the words that matter to what it states: those that may be added or left out anywhere are not in it."""
 
 import re
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,21 +21,34 @@ WORDS = {name: frozenset(fold_text(words).split()) for name, words in _TABLE.ite
 _FORMS = [verb.split() for verb in _TABLE["irregular"].split(",")]
 _IRREGULAR = {form: verb for verb, *forms in _FORMS for form in forms}
 WORDS["finite"] |= {past for _, past, _ in _FORMS}
+PARTICIPLES = frozenset(form for _, _, form in _FORMS)
+"""Those that do not end in -ed."""
 _TENSES = frozenset(frozenset(pair.split()) for pair in _TABLE["tenses"].split(","))
+_LIMITS, _LONGEST_LEAD = WORDS["limits"] - {"first"}, 12
+_DENIES = frozenset({"not", "never", "no", "neither", "none", "nobody", "few"})
+_REPORTS, _INVERTED = WORDS["reported"] | WORDS["doubts"], frozenset({"had", "were", "should"})
+_OPENS_QUOTE = re.compile(r"[“「『«\"]")
 _IN_DATE, _OPENS_DATE = WORDS["units_of_date"] | WORDS["when"] | {"of"}, WORDS["dated"] | WORDS["when"]
 _BEFORE = WORDS["before"] | WORDS["units_of_date"] | WORDS["when"]
 _LETTERS = f"[^\\W_{UNSPACED}]+"
 _TOKEN = re.compile(
     rf"[{HAN}]|(?:(?![{HAN}])[{UNSPACED}])+|{_LETTERS}(?:['’](?!s\b){_LETTERS})*|['’]s\b|[$€£+-](?=\d)|(?<=\d)[%‰°]"
 )
-_POSSESSIVE = "'s"
+_POSSESSIVE, _PERCENT = "'s", frozenset({"%", "percent", "per", "cent"})
 # A hyphen or an apostrophe between two words is no break; the end of a sentence is a hard one.
 _BREAK, _STOP = re.compile(r"[^\w\s'’\-‐‑·•]|\n"), re.compile(r"[.!?](?=\s|$)|[。！？；\n]")
+_AND_MORE = re.compile("[余馀餘]")
 _ENDINGS = ("ing", "ies", "ied", "es", "ed", "s", "d")
 _SHORTEST_WORD = 3
 # A claim of fewer words stands anywhere by chance; a Han character tells three quarters of a word.
 _FEWEST, _HAN_SHARE = 3, 0.75
 _LONGEST_DATE = 10
+# What somebody says: in quotation marks behind a verb of saying, or there and a sentence.
+_SAYS = r"\b(?:sa(?:id|ys)|wrote|writes|replied|answered|asked|cried|added|told\s\w+)\b|[曰云言道说說称稱谓謂问問答]"
+_SPEECH = re.compile(
+    rf"(?:(?:{_SAYS})(?:\sthat)?[\s:：,，]*[“「『\"]|[“「『](?=[^“”「」『』\n]{{9,}}[,.!?，。！？…][”」』]))[^”」』\"\n]*",
+    re.IGNORECASE,
+)
 # So many words behind a comma may only say who says so: he claimed.
 _LONGEST_REMARK = 5
 
@@ -57,11 +72,16 @@ class Token:
     is_capital: bool
 
     def same(self, other: "Token") -> bool:
+        if self.number and other.number:
+            alike = self.number.comparable_with(other.number) and self.key == other.key
+            return alike and self.number.agrees_with(other.number)
         if self.number or other.number:
-            return bool(self.number and other.number and self.number.agrees_with(other.number))
-        if self.key == other.key or (self.base and self.base == other.base):
+            return False
+        if self.key == other.key or frozenset((self.key, other.key)) in _TENSES:
             return True
-        return frozenset((self.key, other.key)) in _TENSES
+        short, long = sorted((self.key, other.key), key=len)
+        is_plural = long in (short + "s", short + "es", short.removesuffix("y") + "ies")
+        return bool(self.base) and self.base == other.base and not is_plural
 
 
 class Statement:
@@ -71,10 +91,25 @@ class Statement:
         self.tokens, self.text = tokens, text
 
     @cached_property
-    def runs(self) -> frozenset[tuple[str, ...]]:
-        """All runs of two and three tokens, among which are its names."""
-        keys = [token.key for token in self.tokens]
-        return frozenset([*pairwise(keys), *zip(keys, keys[1:], keys[2:], strict=False)])
+    def runs(self) -> dict[tuple[str, ...], int]:
+        """Where all runs of up to three tokens without a break, among which are its names, stand first."""
+        found: dict[tuple[str, ...], int] = {}
+        for at in range(len(self.tokens)):
+            run: tuple[str, ...] = ()
+            for token in self.tokens[at : at + 3]:
+                if run and token.breaks:
+                    break
+                run = (*run, token.key)
+                found.setdefault(run, at)
+        return found
+
+    @cached_property
+    def namesakes(self) -> frozenset[str]:
+        """The names before which two different ones stand: Joe Bryant and Kobe Bryant."""
+        opens = WORDS["adverbial"] | WORDS["before"] | WORDS["subjects"] | WORDS["pronouns"]
+        named = (pair for pair in pairwise(self.tokens) if all(one.is_capital for one in pair) and not pair[1].breaks)
+        counts = Counter(second for _, second in {(a.key, b.key) for a, b in named if a.key not in opens})
+        return frozenset(name for name, count in counts.items() if count > 1)
 
     @cached_property
     def dates(self) -> list[Span]:
@@ -87,6 +122,10 @@ class Statement:
                 found.append((at, end))
             at = end or at + 1
         return found
+
+    @cached_property
+    def _ends_of_dates(self) -> frozenset[int]:
+        return frozenset(end for _, end in self.dates)
 
     @cached_property
     def dates_first(self) -> "Statement":
@@ -128,34 +167,68 @@ class Statement:
 
     @cached_property
     def _supposed(self) -> list[bool]:
-        """For each place and the end: whether a condition or a doubt stands before it in its sentence."""
-        found, before = [False], ""
+        """For each place and the end: whether a condition, a doubt or who says so stands before it in its sentence."""
+        found, before = [False], Token("", "", 0, 0, None, "", True, False)
         for at, token in enumerate(self.tokens):
+            is_that = "that" in self.text[before.end : token.start]
+            leads = is_that or (token.breaks and token.key not in ("and", "but"))
+            said = (before.key in _REPORTS and leads) or (before.key in WORDS["that"] and is_that)
             if token.stops:
-                found[at], before = False, ""
+                found[at] = token.key in _INVERTED
+            elif said and not _OPENS_QUOTE.search(token.breaks):
+                found[at] = True
             # A Han character is a token: 如果 is two.
-            found.append(found[at] or not WORDS["supposed"].isdisjoint((token.key, before + token.key)))
-            before = token.key
+            keys = (token.key, ("" if token.stops else before.key) + token.key)
+            found.append(found[at] or not WORDS["supposed"].isdisjoint(keys))
+            before = token
         return found
 
+    @cached_property
+    def _spoken(self) -> list[Span]:
+        return [match.span() for match in _SPEECH.finditer(self.text)]
+
+    def _is_spoken(self, at: int) -> bool:
+        """Return whether a token stands in what somebody says."""
+        place = self.tokens[at].start if at < len(self.tokens) else len(self.text)
+        before = bisect_right(self._spoken, (place, len(self.text)))
+        return before > 0 and place < self._spoken[before - 1][1]
+
     def is_supposed(self, at: int) -> bool:
-        return self._supposed[at]
+        return self._supposed[at] or self._is_spoken(at)
 
     def begins_alone(self, at: int) -> bool:
         """Return whether what begins there can be cut out of what stands before it."""
-        if self.is_supposed(at):
+        if self.is_supposed(at) or self._is_led_by_limit(at):
             return False
         while at and not self.tokens[at].breaks and self.tokens[at - 1].key in WORDS["harmless"]:
             at -= 1
         if self.tokens[at].breaks or not at:
             return True
         before = self.tokens[at - 1]
-        return before.key in _BEFORE or before.number is not None
+        return (before.key in _BEFORE and not self._is_second_of_two(at)) or at in self._ends_of_dates
+
+    def _is_second_of_two(self, at: int) -> bool:
+        """Return whether what begins there is bound to what `and` joins: between 300 and 500, no captain and sailor."""
+        token = self.tokens[at]
+        if self.tokens[at - 1].key != "and" or token.is_capital or token.key in WORDS["subjects"]:
+            return False
+        clause = next((to for to in range(at - 1, max(-1, at - _LONGEST_LEAD), -1) if self.tokens[to].breaks), at)
+        is_range = bool(token.number and at > 1 and self.tokens[at - 2].number)
+        return is_range or says_any(self.tokens[clause:at], _DENIES)
+
+    def _is_led_by_limit(self, at: int) -> bool:
+        """Return whether a phrase before a comma limits what follows: apart from Otto, in a dream, 除王渊外."""
+        if at == len(self.tokens) or not self.tokens[at].breaks or self.tokens[at].stops:
+            return False
+        first = next((to for to in range(at - 1, max(-1, at - 1 - _LONGEST_LEAD), -1) if self.tokens[to].breaks), at)
+        leads = self.tokens[first].key in WORDS["adverbial"] or self.tokens[at - 1].key in WORDS["within"]
+        return first < at and leads and says_any(self.tokens[first:at], _LIMITS)
 
     def ends_alone(self, end: int) -> bool:
         """Return whether what ends there can be cut out of what stands behind it."""
+        behind = self.text[self.tokens[end - 1].end :] if end == len(self.tokens) else self.tokens[end].breaks
         if end == len(self.tokens) or self.tokens[end].stops:
-            return True
+            return behind.strip()[:1] not in ("?", "？")
         after = self.tokens[end]
         if not after.breaks and (after.key not in WORDS["after"] or self._is_limited(end)):
             return False
@@ -164,7 +237,7 @@ class Statement:
     def _is_limited(self, end: int) -> bool:
         """Return whether the words behind a phrase take most of it away: all but two, king in name only."""
         following = {token.key for token in self.tokens[end : end + 2]}
-        but = "but" in following and self.tokens[end - 1].key in WORDS["amounts"]
+        but = "but" in following and ("for" in following or self.tokens[end - 1].key in WORDS["amounts"])
         return but or not following.isdisjoint(WORDS["unreal_places"])
 
     def _is_taken_back(self, end: int) -> bool:
@@ -203,13 +276,18 @@ def read_statement(text: str) -> Statement:
     for (word, start, at, number), folded in zip(found, keys, strict=False):
         between = text[end:start]
         breaks, stops, end = breaks + "".join(_BREAK.findall(between)), stops or bool(_STOP.search(between)), at
-        key = "" if number else folded.replace("’", "'")
+        # 十余万 is more than 十万.
+        key = ("余" if _AND_MORE.search(text, start, at) else "") if number else folded.replace("’", "'")
         capital = word[0].isupper()
+        if tokens and tokens[-1].number and tokens[-1].number.kind == "percent" and key in _PERCENT:
+            continue
         # The An of An Lushan is no article.
         if key not in WORDS["harmless"] or (capital and key in ("a", "an") and text[at + 1 : at + 2].isupper()):
             # Not so the 's of a word that was left out: That's what he said.
             owns = key == _POSSESSIVE and not (between == "" and tokens and tokens[-1].end < start)
-            tokens.append(Token(key, _base(key), start, at, number, "" if owns else breaks, stops, capital))
+            # A man who was burying is not a man who was buried.
+            base = "" if key.endswith("ing") and tokens and tokens[-1].key in WORDS["be"] else _base(key)
+            tokens.append(Token(key, base, start, at, number, "" if owns else breaks, stops, capital))
             breaks, stops = "", False
     return Statement(tokens, text)
 

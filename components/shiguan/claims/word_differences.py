@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -32,6 +32,15 @@ _SAME_LENGTH, _DENIAL = 1.25, 2
 _LONGEST = 1200
 # The characters around a number that show what it counts.
 _NEAR = 16
+# Smaller numbers are no years; a number that is only about right may be off by this share.
+_FIRST_YEAR, _ROUGHLY = 100, 0.1
+_BOUND = re.compile(
+    r"(?:(?P<least>\b(?:more than|over|at least|above)|超[过過]|[多高]于|至少|逾)"
+    r"|(?P<most>\b(?:(?:less|fewer) than|under|up to|at most|below)|不足|不到|至多|[少低]于)"
+    r"|\b(?:about|around|some|roughly|approximately|nearly|almost)|[约約近])\s*$",
+    re.IGNORECASE,
+)
+_DIFFERENCE = re.compile(r"\s*(?:\w+\s+)?(?:\w+er|more|less)\b[^.]{0,40}\bthan\b")
 _TOKEN = re.compile(rf"\d[\d,]*(?:\.\d+)?|[{HAN}]|[^\W\d_]+(?:['’][^\W\d_]+)*")
 _OPENS = re.compile(r"(?:^|[.!?:;*#\n\"“(])[\s*#\"“(]*$")
 _NO_NAMES = frozenset("I Yes No However Additionally Also Moreover Furthermore Therefore Thus Overall Note".split())
@@ -101,13 +110,21 @@ def compare(claim: str, span: str, passage: str = "") -> Comparison:
                 nearly = repeated >= _NEARLY_VERBATIM or same >= _REST_VERBATIM * (len(first) - len(left))
                 difference = _replaced((claim, left), (span, right), passage, repeated, verbatim=nearly)
                 found += [difference] if difference else []
+    aligned = {at for block in blocks for at in range(block.a, block.a + block.size)}
+    there = {token.key for token in second}
+    moved = any(t.key in there and _has_content([t]) for at, t in enumerate(first) if at not in aligned)
     begin, end = blocks[0].b, blocks[-1].b + blocks[-1].size
     inside = span[second[begin].start : second[end - 1].end]
     claimed, stated = negations(claim), negations(inside)
     # Denying words on one side only make that side longer.
     room = _DENIAL if not claimed or not stated else 0
+    denies = claimed % 2 != stated % 2
+    # To deny one thing does not contradict another (two did not sink, three sank), nor does an opposite the other way
+    # round: A lies east of B, B lies west of A.
+    found = [replace(one, kind="word") if denies or (moved and one.kind == "opposite") else one for one in found]
     if (
-        claimed % 2 != stated % 2
+        denies
+        and not found
         and same >= _SAME_STATEMENT * (len(first) - (room if claimed else 0))
         and end - begin <= _SAME_LENGTH * len(first) + room
     ):
@@ -201,6 +218,7 @@ def _other_number(claim: str, span: str, left: Sequence[_Token], right: Sequence
     found = [q for q in quantities(span) if right[0].start < q.end and q.start < right[-1].end]
     for number in claimed:
         rivals = [r for r in found if number.comparable_with(r) and _count_alike((claim, number), (span, r))]
+        rivals = [rival for rival in rivals if not leaves_room((claim, number), (span, rival))]
         if rivals and not any(number.agrees_with(rival) for rival in rivals):
             return Difference("number", claim[number.start : number.end], span[rivals[0].start : rivals[0].end])
     return None
@@ -208,10 +226,27 @@ def _other_number(claim: str, span: str, left: Sequence[_Token], right: Sequence
 
 def _count_alike(first: tuple[str, Quantity], second: tuple[str, Quantity]) -> bool:
     """Return whether two numbers count the same: dates do, and numbers next to the same word."""
-    if {first[1].kind, second[1].kind} != {"number"} or unit_of(*first) == unit_of(*second):
+    kinds = {first[1].kind, second[1].kind}
+    if kinds == {"number", "year"}:
+        return all(value >= _FIRST_YEAR for _, one in (first, second) for value in one.values)
+    if kinds != {"number"} or unit_of(*first) == unit_of(*second):
         return True
     before = [_tokens(text[max(0, number.start - _NEAR) : number.start])[-1:] for text, number in (first, second)]
     return [token.key for token in before[0]] == [token.key for token in before[1]]
+
+
+def leaves_room(first: tuple[str, Quantity], second: tuple[str, Quantity]) -> bool:
+    """Return whether a claim's number is a bound that another one keeps, or a difference where that is none."""
+    (claim, number), (span, other) = first, second
+    bound = _BOUND.search(claim[max(0, number.start - _NEAR) : number.start])
+    value, found = max(number.values), max(other.values)
+    if bound and (found >= value if bound["least"] else found <= value if bound["most"] else _is_near(value, found)):
+        return True
+    return bool(_DIFFERENCE.match(claim, number.end) and not _DIFFERENCE.match(span, other.end))
+
+
+def _is_near(value: float, found: float) -> bool:
+    return abs(value - found) <= _ROUGHLY * value
 
 
 def unit_of(text: str, number: Quantity) -> str:

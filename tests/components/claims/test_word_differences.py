@@ -66,3 +66,35 @@ def test_opposites_are_found_whatever_their_inflection():
     assert are_opposites("大的胜利", "大的失败") is False
     assert are_opposites("胜利", "失败")
     assert not are_opposites("rose", "lost")
+
+
+@pytest.mark.parametrize(
+    ("claim", "span"),
+    [
+        # A bound that the number keeps, and a difference of two numbers.
+        ("The army had over 2,500 men before the battle.", "The army had 3,000 men before the battle."),
+        ("The army had about 3,100 men before the battle.", "The army had 3,000 men before the battle."),
+        ("The Snake is 150 miles longer than the Columbia.", "The Snake is longer than the Columbia: 1,078 miles."),
+        # An age is no year.
+        ("王渊五十岁时死于洛阳城。", "王渊1340年时死于洛阳城。"),
+        # One denies what the other does not say.
+        ("Two of the five ships did not sink near Acre.", "Three of the five ships sank near Acre."),
+        ("He had to leave the town of Acre in May.", "He had no choice but to leave the town of Acre in May."),
+        # The other way round.
+        ("潼关在洛阳以西三百里。", "洛阳在潼关以东三百里。"),
+    ],
+)
+def test_what_may_be_true_of_both_is_no_contradiction(claim, span):
+    assert {difference.kind for difference in compare(claim, span).differences} <= {"word"}
+
+
+@pytest.mark.parametrize(
+    ("claim", "span"),
+    [
+        ("The army had over 3,500 men before the battle.", "The army had 3,000 men before the battle."),
+        ("The army had about 4,000 men before the battle.", "The army had 3,000 men before the battle."),
+        ("The army had fewer than 3,000 men before the battle.", "The army had 3,500 men before the battle."),
+    ],
+)
+def test_a_bound_that_the_number_breaks_is_a_contradiction(claim, span):
+    assert [difference.kind for difference in compare(claim, span).differences] == ["number"]
