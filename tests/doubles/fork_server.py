@@ -6,6 +6,7 @@ What it becomes is a child of whoever asked for it, with that one's pipes, envir
 
 import atexit
 import ctypes
+import importlib
 import json
 import os
 import random
@@ -20,6 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 _ADOPTS = 36
 """`PR_SET_CHILD_SUBREAPER`: a process that loses its parent becomes a child of the one that has this set."""
+_ONE_AT_A_TIME = threading.Lock()
 
 
 class Forked(subprocess.Popen):
@@ -45,14 +47,21 @@ def _server():
     return ours
 
 
-def start(arguments, environment):
-    """Start Python with arguments of its command line: `-c` with a text, `-m` with a module, or a file."""
-    server, adopts = _server(), ctypes.CDLL(None).prctl
+def start(arguments, environment, imported=()):
+    """
+    Start Python with arguments of its command line: `-c` with a text, `-m` with a module, or a file.
+
+    :param imported: Further modules that the process finds imported; none may read the environment meanwhile.
+    """
+    adopts = ctypes.CDLL(None).prctl
     (stdin, to), (out, stdout), (err, stderr) = (os.pipe() for _ in range(3))
-    adopts(_ADOPTS, 1)
-    socket.send_fds(server, [json.dumps([arguments, environment, str(Path.cwd())]).encode()], [stdin, stdout, stderr])
-    pid = int(server.recv(100))
-    adopts(_ADOPTS, 0)
+    asked = json.dumps([arguments, environment, str(Path.cwd()), imported]).encode()
+    with _ONE_AT_A_TIME:
+        server = _server()
+        adopts(_ADOPTS, 1)
+        socket.send_fds(server, [asked], [stdin, stdout, stderr])
+        pid = int(server.recv(100))
+        adopts(_ADOPTS, 0)
     for end in (stdin, stdout, stderr):
         os.close(end)
     return Forked(pid, arguments, to, out, err)
@@ -64,6 +73,9 @@ def _asked(server):
         given, pipes, *_ = socket.recv_fds(server, 1_000_000, 3)
         if not given:
             os._exit(0)
+        *asked, imported = json.loads(given)
+        for name in imported:
+            importlib.import_module(name)
         told, telling = os.pipe()
         between = os.fork()
         if not between:
@@ -82,7 +94,7 @@ def _asked(server):
     for place, pipe in enumerate(pipes):
         os.dup2(pipe, place)
         os.close(pipe)
-    return json.loads(given)
+    return asked
 
 
 def _become(arguments, environment, folder):
