@@ -1,5 +1,6 @@
 """What every test gets: no network, a clean environment, and the folder of public data where there is one."""
 
+import gc
 import hashlib
 import ipaddress
 import os
@@ -35,6 +36,15 @@ if (memory := Path("/dev/shm")).is_dir() and shutil.disk_usage(memory).free > 4 
 _CLEARED = ("OPENAI_", "SHIGUAN_", "HAYSTACK_UNSAFE", "TIKTOKEN_")
 _real_connect = socket.socket.connect
 _real_getaddrinfo = socket.getaddrinfo
+
+
+# What is collected stays until the end: nine thousand tests need not be looked through each time garbage is.
+gc.disable()
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 def _is_local(host: object) -> bool:
