@@ -36,10 +36,10 @@ class Forked(subprocess.Popen):
 
 
 @cache
-def _server():
+def _server(*imported):
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     path = os.pathsep.join([str(ROOT / "components"), str(ROOT)])
-    command = [sys.executable, "-m", __name__, str(theirs.fileno())]
+    command = [sys.executable, "-m", __name__, str(theirs.fileno()), *imported]
     server = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, pass_fds=[theirs.fileno()])
     theirs.close()
     atexit.register(server.wait)
@@ -51,13 +51,14 @@ def start(arguments, environment, imported=()):
     """
     Start Python with arguments of its command line: `-c` with a text, `-m` with a module, or a file.
 
-    :param imported: Further modules that the process finds imported; none may read the environment meanwhile.
+    :param imported: Further modules that the process finds imported. It is made by a server of its own: some of these
+        modules read the environment when they are imported.
     """
     adopts = ctypes.CDLL(None).prctl
     (stdin, to), (out, stdout), (err, stderr) = (os.pipe() for _ in range(3))
-    asked = json.dumps([arguments, environment, str(Path.cwd()), imported]).encode()
+    asked = json.dumps([arguments, environment, str(Path.cwd())]).encode()
     with _ONE_AT_A_TIME:
-        server = _server()
+        server = _server(*imported)
         adopts(_ADOPTS, 1)
         socket.send_fds(server, [asked], [stdin, stdout, stderr])
         pid = int(server.recv(100))
@@ -73,9 +74,6 @@ def _asked(server):
         given, pipes, *_ = socket.recv_fds(server, 1_000_000, 3)
         if not given:
             os._exit(0)
-        *asked, imported = json.loads(given)
-        for name in imported:
-            importlib.import_module(name)
         told, telling = os.pipe()
         between = os.fork()
         if not between:
@@ -94,7 +92,7 @@ def _asked(server):
     for place, pipe in enumerate(pipes):
         os.dup2(pipe, place)
         os.close(pipe)
-    return asked
+    return json.loads(given)
 
 
 def _become(arguments, environment, folder):
@@ -119,6 +117,8 @@ if __name__ == "__main__":
     from shiguan.ingest import vector_writer  # noqa: F401
     from shiguan.stores.embedded import qdrant_edge_document_store  # noqa: F401
 
+    for name in sys.argv[2:]:
+        importlib.import_module(name)
     with socket.socket(fileno=int(sys.argv[1])) as asking:
         asked_for = _asked(asking)
     _become(*asked_for)
