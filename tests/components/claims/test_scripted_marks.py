@@ -96,10 +96,10 @@ def test_no_mark_of_thirty_answers_about_the_sample_is_false(language):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_no_mark_of_four_hundred_answers_about_real_passages_is_false(language, public_data):
+def test_no_mark_of_two_hundred_answers_about_real_passages_is_false(language, public_data):
     chance, marks, passages = random.Random(757), 0, passages_of(language, public_data)
-    for _ in range(400):
+    for _ in range(200):
         wrong, shown = false_marks(*scripted(passages, chance))
         assert wrong == []
         marks += shown
-    assert marks > 400
+    assert marks > 200
