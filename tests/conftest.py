@@ -1,10 +1,13 @@
 """What every test gets: no network, a clean environment, and the folder of public data where there is one."""
 
+import gc
+import hashlib
 import ipaddress
 import os
 import shutil
 import socket
 import ssl
+import threading
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -33,6 +36,15 @@ if (memory := Path("/dev/shm")).is_dir() and shutil.disk_usage(memory).free > 4 
 _CLEARED = ("OPENAI_", "SHIGUAN_", "HAYSTACK_UNSAFE", "TIKTOKEN_")
 _real_connect = socket.socket.connect
 _real_getaddrinfo = socket.getaddrinfo
+
+
+# What is collected stays until the end: nine thousand tests need not be looked through each time garbage is.
+gc.disable()
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 def _is_local(host: object) -> bool:
@@ -115,6 +127,36 @@ def public_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no public data at {folder}; see bench/quality/README.md")
     return folder
+
+
+@pytest.fixture(scope="module")
+def kept_vectors(tmp_path_factory):
+    """Embed each text once for all processes of a run of the tests: the sample book takes the embedder eight seconds."""
+    import numpy as np
+
+    from shiguan.models.engine import E5Encoder
+    from shiguan.models.weights import DIMENSIONS
+
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "vectors"
+    folder.mkdir(exist_ok=True)
+    embed = E5Encoder.embed
+
+    def kept(encoder, texts, kind):
+        vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
+        for at, text in enumerate(texts):
+            name = hashlib.sha256(f"{kind}: {text}".encode("utf-8", "surrogatepass")).hexdigest()
+            place = folder / name
+            if not place.exists():
+                made = folder / f"{name}-{os.getpid()}-{threading.get_ident()}"
+                made.write_bytes(embed(encoder, [text], kind).tobytes())
+                made.replace(place)
+            vectors[at] = np.frombuffer(place.read_bytes(), np.float32)
+        return vectors
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(E5Encoder, "embed", kept)
+        yield
 
 
 @pytest.fixture

@@ -3,15 +3,16 @@
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from examples.build_book import build_book
 from tests.docs.test_serving import _programs
 from tests.doubles.small_library import copy_library
 
 from shiguan.cli import main
+from shiguan.stores.embedded.shards import close_all_shards
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -48,7 +49,7 @@ def test_the_eye_of_this_test_sees_commands(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def stranger(tmp_path_factory):
+def stranger(tmp_path_factory, kept_vectors):
     """What somebody has who cloned the project and ingested its sample book: a home, a library, files of their own."""
     home = tmp_path_factory.mktemp("home")
     # What this test run has set would answer for the page.
@@ -61,10 +62,9 @@ def stranger(tmp_path_factory):
         "OMP_NUM_THREADS": "1",
     }
     (home / "books").mkdir()
-    build = [sys.executable, ROOT / "examples" / "build_book.py", home / "books" / "an-lushan-rebellion.epub"]
-    subprocess.run(build, env=environment, check=True, capture_output=True)
-    ingest = ["shiguan", "ingest", home / "books"]
-    subprocess.run(ingest, env=environment, check=True, capture_output=True, timeout=SECONDS)
+    build_book(home / "books" / "an-lushan-rebellion.epub")
+    assert main(["ingest", str(home / "books"), "--data-dir", str(home / "library")]) == 0
+    close_all_shards()
     return home, environment
 
 

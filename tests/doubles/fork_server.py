@@ -6,6 +6,7 @@ What it becomes is a child of whoever asked for it, with that one's pipes, envir
 
 import atexit
 import ctypes
+import importlib
 import json
 import os
 import random
@@ -20,6 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 _ADOPTS = 36
 """`PR_SET_CHILD_SUBREAPER`: a process that loses its parent becomes a child of the one that has this set."""
+_ONE_AT_A_TIME = threading.Lock()
 
 
 class Forked(subprocess.Popen):
@@ -34,10 +36,10 @@ class Forked(subprocess.Popen):
 
 
 @cache
-def _server():
+def _server(*imported):
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     path = os.pathsep.join([str(ROOT / "components"), str(ROOT)])
-    command = [sys.executable, "-m", __name__, str(theirs.fileno())]
+    command = [sys.executable, "-m", __name__, str(theirs.fileno()), *imported]
     server = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, pass_fds=[theirs.fileno()])
     theirs.close()
     atexit.register(server.wait)
@@ -45,14 +47,22 @@ def _server():
     return ours
 
 
-def start(arguments, environment):
-    """Start Python with arguments of its command line: `-c` with a text, `-m` with a module, or a file."""
-    server, adopts = _server(), ctypes.CDLL(None).prctl
+def start(arguments, environment, imported=()):
+    """
+    Start Python with arguments of its command line: `-c` with a text, `-m` with a module, or a file.
+
+    :param imported: Further modules that the process finds imported. It is made by a server of its own: some of these
+        modules read the environment when they are imported.
+    """
+    adopts = ctypes.CDLL(None).prctl
     (stdin, to), (out, stdout), (err, stderr) = (os.pipe() for _ in range(3))
-    adopts(_ADOPTS, 1)
-    socket.send_fds(server, [json.dumps([arguments, environment, str(Path.cwd())]).encode()], [stdin, stdout, stderr])
-    pid = int(server.recv(100))
-    adopts(_ADOPTS, 0)
+    asked = json.dumps([arguments, environment, str(Path.cwd())]).encode()
+    with _ONE_AT_A_TIME:
+        server = _server(*imported)
+        adopts(_ADOPTS, 1)
+        socket.send_fds(server, [asked], [stdin, stdout, stderr])
+        pid = int(server.recv(100))
+        adopts(_ADOPTS, 0)
     for end in (stdin, stdout, stderr):
         os.close(end)
     return Forked(pid, arguments, to, out, err)
@@ -107,6 +117,8 @@ if __name__ == "__main__":
     from shiguan.ingest import vector_writer  # noqa: F401
     from shiguan.stores.embedded import qdrant_edge_document_store  # noqa: F401
 
+    for name in sys.argv[2:]:
+        importlib.import_module(name)
     with socket.socket(fileno=int(sys.argv[1])) as asking:
         asked_for = _asked(asking)
     _become(*asked_for)

@@ -6,15 +6,17 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 from collections import deque
 from pathlib import Path
 from typing import Any, Self
 
 import httpx
+from tests.doubles.started import python
 
 ROOT = Path(__file__).resolve().parents[2]
+IMPORTED = ("shiguan.commands.serve", "shiguan.serving.mcp_tools", "tests.doubles.loaded_modes")
+"""What takes a server half of its start; Hayhooks is not among it, which reads its settings when it is imported."""
 
 
 class ServerProcess:
@@ -52,17 +54,21 @@ class ServerProcess:
     def start(self) -> Self:
         """Start and wait until it answers."""
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "SHIGUAN_", "HAYHOOKS_"))}
-        command = [sys.executable, "-m", "shiguan.cli", "serve", "--port", str(self.port), "--json"]
+        environment = {
+            **inherited, "PYTHONPATH": str(ROOT / "components"), "SHIGUAN_DATA_DIR": str(self.data_dir),
+            "OMP_NUM_THREADS": "1", "HAYSTACK_TELEMETRY_ENABLED": "False", **self.environment,
+        }  # fmt: skip
         if self.command:
             with socket.create_server(("127.0.0.1", 0)) as free:
                 port = free.getsockname()[1]
             command = [part.format(port=port) for part in self.command]
             self.url = f"http://127.0.0.1:{port}"
-        self.process = subprocess.Popen(
-            command, cwd=ROOT, stdout=subprocess.DEVNULL if self.command else subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env={**inherited, "PYTHONPATH": str(ROOT / "components"), "SHIGUAN_DATA_DIR": str(self.data_dir),
-                 "OMP_NUM_THREADS": "1", "HAYSTACK_TELEMETRY_ENABLED": "False", **self.environment},
-        )  # fmt: skip
+            self.process = subprocess.Popen(
+                command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment
+            )
+        else:
+            command = ["-m", "shiguan.cli", "serve", "--port", str(self.port), "--json"]
+            self.process = python(*command, environment=environment, imported=IMPORTED)
         self._reader = threading.Thread(target=self._read_log, daemon=True)
         self._reader.start()
         started = self._answers() if self.command else self._says_where()
@@ -121,9 +127,9 @@ class ServerProcess:
     def _end(self) -> None:
         self.process.wait()
         self._reader.join(5)
-        if self.process.stdout:
-            self.process.stdout.close()
-        self.process.stderr.close()
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if pipe:
+                pipe.close()
         self.client.close()
 
     def __enter__(self) -> Self:

@@ -10,17 +10,21 @@ from tests.doubles import fork_server
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def python(*command, environment=os.environ, fresh=False, imported=()):
+    """Start Python; it has imported much already unless it is `fresh`."""
+    environment = {**environment, "PYTHONPATH": os.pathsep.join([str(ROOT / "components"), str(ROOT)])}
+    command = [*map(str, command)]
+    if not fresh and sys.platform == "linux":
+        return fork_server.start(command, environment, imported)
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    return subprocess.Popen([sys.executable, *command], env=environment, text=True, **pipes)
+
+
 class Started:
     """A process that ends with the block; `fresh` where it may have imported nothing."""
 
-    def __init__(self, *command, fresh=sys.platform != "linux", environment=os.environ):
-        environment = {**environment, "PYTHONPATH": os.pathsep.join([str(ROOT / "components"), str(ROOT)])}
-        command = [*map(str, command)]
-        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        if fresh:
-            self.process = subprocess.Popen([sys.executable, *command], env=environment, text=True, **pipes)
-        else:
-            self.process = fork_server.start(command, environment)
+    def __init__(self, *command, **how):
+        self.process = python(*command, **how)
 
     def __enter__(self):
         return self

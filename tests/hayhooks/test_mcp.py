@@ -1,10 +1,7 @@
 """The official MCP client against the real thing: `shiguan mcp` over stdio, and /mcp of a server process."""
 
-import json
 import os
-import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 import httpx
@@ -16,35 +13,12 @@ pytest.importorskip("mcp")
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
+from shiguan.serving.keys import KeyFile
+
 pytestmark = pytest.mark.slow
 
 TOOLS = {"ask", "search", "verify", "read_passage", "list_sources"}
-SECRET = "The two-tax reform of tenant b was proposed by Li Mi in 779."
 QUESTION = "Who proposed the two-tax reform?"
-
-
-def ingested(folder):
-    """Ingest the texts for the tenant `a` and one for `b`, by a process that ends: a library is open in one at a time."""
-    for tenant, texts in (("a", TEXTS), ("b", {"secret.txt": SECRET})):
-        (folder / tenant).mkdir()
-        for name, text in texts.items():
-            (folder / tenant / name).write_text(text, encoding="utf-8")
-        run_command("ingest", str(folder / tenant), "--tenant", tenant, data_dir=folder / "data")
-    return folder / "data"
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    return ingested(tmp_path_factory.mktemp("library"))
-
-
-def run_command(*arguments, data_dir):
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "SHIGUAN_"))}
-    return subprocess.run(
-        [sys.executable, "-m", "shiguan.cli", *arguments],
-        env={**inherited, "PYTHONPATH": str(ROOT / "components"), "SHIGUAN_DATA_DIR": str(data_dir)},
-        check=True, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
 
 
 def data(result):
@@ -80,19 +54,11 @@ async def test_a_program_asks_searches_reads_and_lists_over_stdio(library):
 
 @pytest.fixture(scope="module")
 def served(library):
-    def start():
-        keys = {}
-        for tenant, role in (("a", "read"), ("b", "read"), (None, "metrics")):
-            named = ["--tenant", tenant] if tenant else []
-            told = run_command("keys", "add", *named, "--role", role, "--json", data_dir=library)
-            keys[tenant] = json.loads(told.stdout)["key"]
-        return ServerProcess(library).start(), keys
-
-    # In a thread, since a fixture of an asynchronous test is set up inside its event loop.
-    with ThreadPoolExecutor(1) as pool:
-        server, keys = pool.submit(start).result()
+    file = KeyFile(library / "keys.json")
+    roles = {"a": "read", "b": "read", "": "metrics"}
+    keys = {tenant: file.add(tenant, role)[0] for tenant, role in roles.items()}
+    with ServerProcess(library, SHIGUAN_KEYS_FILE=str(file.path)) as server:
         yield server, keys
-        pool.submit(server.stop).result()
 
 
 @asynccontextmanager
@@ -127,7 +93,7 @@ async def test_the_key_says_whose_library_a_call_over_http_sees(served):
 
 
 @pytest.mark.parametrize(
-    ("tenant", "status"), [("nobody", 401), (None, 403)], ids=["no key", "a key that reads metrics alone"]
+    ("tenant", "status"), [("nobody", 401), ("", 403)], ids=["no key", "a key that reads metrics alone"]
 )
 def test_a_call_without_a_key_that_may_read_is_refused(served, tenant, status):
     server, keys = served

@@ -99,23 +99,24 @@ def own_library(library, tmp_path):
     return copy_library(library, tmp_path / "data")
 
 
-@pytest.mark.parametrize("body", [{"query": QUESTION}, {"stream": True}])
-def test_a_caller_who_hangs_up_ends_the_call_of_the_model(own_library, tmp_path, body):
+def test_a_caller_who_hangs_up_ends_the_call_of_the_model(own_library, tmp_path):
     shutil.copytree(ROOT / "hayhooks" / "pipelines" / "simple", tmp_path / "own" / "simple")
     command = [HAYHOOKS, "run", "--host", "127.0.0.1", "--port", "{port}", "--pipelines-dir", str(tmp_path / "own")]
+    asked = [{"role": "user", "content": QUESTION}]
+    bodies = {
+        "/simple/run": {"query": QUESTION},
+        "/v1/chat/completions": {"model": "simple", "messages": asked, "stream": True},
+    }
     with StandInLlm(time_to_first_token=60) as llm:
         model = {"OPENAI_BASE_URL": llm.url, "OPENAI_API_KEY": "sk-x"}
         with ServerProcess(own_library, command=command, ready="/status", SHIGUAN_TENANT="a", **model) as server:
-            path = "/simple/run"
-            if "stream" in body:
-                path = "/v1/chat/completions"
-                body = {"model": "simple", "messages": [{"role": "user", "content": QUESTION}], **body}
-            place, data = urlsplit(server.url), json.dumps(body).encode()
-            with socket.create_connection((place.hostname, place.port)) as connection:
-                head = f"POST {path} HTTP/1.1\r\nHost: {place.netloc}\r\nContent-Type: application/json\r\n"
-                connection.sendall(f"{head}Content-Length: {len(data)}\r\n\r\n".encode() + data)
-                assert llm.wait_for(lambda llm: llm.calls == 1, 30)
-            assert llm.wait_for(lambda llm: llm.disconnects == 1, 20)
+            for number, (path, body) in enumerate(bodies.items(), start=1):
+                place, data = urlsplit(server.url), json.dumps(body).encode()
+                with socket.create_connection((place.hostname, place.port)) as connection:
+                    head = f"POST {path} HTTP/1.1\r\nHost: {place.netloc}\r\nContent-Type: application/json\r\n"
+                    connection.sendall(f"{head}Content-Length: {len(data)}\r\n\r\n".encode() + data)
+                    assert llm.wait_for(lambda llm, calls=number: llm.calls == calls, 30)
+                assert llm.wait_for(lambda llm, calls=number: llm.disconnects == calls, 20)
 
 
 @pytest.mark.skipif(version("mcp").startswith("2"), reason="Hayhooks 2.1 serves MCP with mcp<2 alone")

