@@ -309,8 +309,6 @@ class ClaimChecker:
         best = self._alignment.best(reading.claim, sentences)
         if best is not None:
             strange = self._alignment.unlike(reading.claim, strange, sentences)
-        elif 2 * len(strange) <= len(names):  # without the model nobody knows how another language spells them
-            strange = []
         if strange:
             return replace(support, score=0.0, reason=f"no passage has {', '.join(strange[:3])}")
         score = PARTIAL if named else PARTIAL - 0.01
