@@ -231,9 +231,8 @@ def _answering(sentences: Sequence[str], touched: Sequence[int], question: str, 
         held = sum(asked.answered_by(sentences[at], one) for one in shapes)
         if not _APART.fullmatch(sentences[at]) and (held or not shapes):
             together = frozenset().union(*map(words, range(max(0, at - 3), at + 1)))
-            if covered(weights, words(at)) or (
-                held and at >= closest
-            ):  # an answer after the closest sentence need not repeat the question
+            # An answer after the closest sentence need not repeat the question.
+            if covered(weights, words(at)) or (held and at >= closest):
                 wanted = held / max(1, len(shapes)) + covered(weights, together)
                 scores[at] = wanted - _AWAY * abs(at - closest)
     return max(scores, key=lambda at: scores[at])
