@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from shiguan.claims.asides import behind_aside, is_finite
-from shiguan.claims.statement import WORDS, Span, Statement, Token, is_enough, read_statement, says_any
+from shiguan.claims.statement import OPENS_QUOTE, WORDS, Span, Statement, Token, is_enough, read_statement, says_any
 from shiguan.reading.text import read_text
 from shiguan.text.name_forms import han_names
 from shiguan.text.names import SURNAMES
@@ -73,8 +73,11 @@ def _blank_asides(passage: str) -> str:
 
 
 def _stretch(wanted: Sequence[Token], there: Statement) -> Span | None:
-    spans = _matches(wanted, there)
-    return next((span for span in spans if there.begins_alone(span[0]) and there.ends_alone(span[1])), None)
+    quoted = bool(OPENS_QUOTE.search(wanted[0].breaks))
+    for start, end in _matches(wanted, there):
+        if there.begins_alone(start, quoted=quoted) and there.ends_alone(end):
+            return start, end
+    return None
 
 
 def _matches(wanted: Sequence[Token], there: Statement) -> Iterator[Span]:

@@ -27,7 +27,7 @@ _TENSES = frozenset(frozenset(pair.split()) for pair in _TABLE["tenses"].split("
 _LIMITS, _LONGEST_LEAD = WORDS["limits"] - {"first"}, 12
 _DENIES = frozenset({"not", "never", "no", "neither", "none", "nobody", "few"})
 _REPORTS, _INVERTED = WORDS["reported"] | WORDS["doubts"], frozenset({"had", "were", "should"})
-_OPENS_QUOTE = re.compile(r"[“「『«\"]")
+OPENS_QUOTE = re.compile(r"[“「『«\"]")
 _IN_DATE, _OPENS_DATE = WORDS["units_of_date"] | WORDS["when"] | {"of"}, WORDS["dated"] | WORDS["when"]
 _BEFORE = WORDS["before"] | WORDS["units_of_date"] | WORDS["when"]
 _LETTERS = f"[^\\W_{UNSPACED}]+"
@@ -175,7 +175,7 @@ class Statement:
             said = (before.key in _REPORTS and leads) or (before.key in WORDS["that"] and is_that)
             if token.stops:
                 found[at] = token.key in _INVERTED
-            elif said and not _OPENS_QUOTE.search(token.breaks):
+            elif said and not OPENS_QUOTE.search(token.breaks):
                 found[at] = True
             # A Han character is a token: 如果 is two.
             keys = (token.key, ("" if token.stops else before.key) + token.key)
@@ -196,9 +196,9 @@ class Statement:
     def is_supposed(self, at: int) -> bool:
         return self._supposed[at] or self._is_spoken(at)
 
-    def begins_alone(self, at: int) -> bool:
-        """Return whether what begins there can be cut out of what stands before it."""
-        if self.is_supposed(at) or self._is_led_by_limit(at):
+    def begins_alone(self, at: int, *, quoted: bool = False) -> bool:
+        """Return whether what begins there can be cut out of what stands before it; speech only in quotation marks."""
+        if (self.is_supposed(at) and not (quoted and self._is_spoken(at))) or self._is_led_by_limit(at):
             return False
         while at and not self.tokens[at].breaks and self.tokens[at - 1].key in WORDS["harmless"]:
             at -= 1

@@ -52,12 +52,17 @@ STATED = [
     ("Otto wrote ten books, and Karl burned nine of them.", "Karl burned nine of them."),
     ("“I am ill,” said Otto, and the queen left Acre.", "The queen left Acre."),
     ("帝曰：“善。”乃以王渊为洛阳令。", "以王渊为洛阳令。"),
+    ("渊抽刀而言曰：“上以谢君父，下以示三军。”遂死。", "“上以谢君父，下以示三军”。"),
+    ("Otto claimed: “Karl burned nine books in Acre.”", "“Karl burned nine books in Acre.”"),
     ("The “iron king” of Parma fled to Acre.", "The iron king of Parma fled to Acre."),
     ("The king, known as Otto, fled to Acre.", "The king fled to Acre."),
     ("高车有部落十馀万，役属柔然。", "高车有部落十余万。"),
     ("魏以李崇为刺史。崇，显祖之舅子也。", "李崇，显祖之舅子也。"),
 ]
 CHANGED = [
+    ("渊抽刀而言曰：“上以谢君父，下以示三军。”遂死。", "上以谢君父，下以示三军。"),
+    ("Otto claimed: “Karl burned nine books in Acre.”", "Karl burned nine books in Acre."),
+    ("Otto claimed: “Karl burned nine books in Acre.”", "“Otto burned nine books in Acre.”"),
     (WAR, "An Lushan murdered An Qingxu."),
     (WAR, "An Qingxu murdered An Lushan in 755."),
     (WAR, "Helan Jinming gave Nan Jiyun soldiers."),
