@@ -293,15 +293,20 @@ def _has_name(text: str, tokens: Sequence[_Token], context: str) -> bool:
 @cache
 def _pairs() -> frozenset[tuple[str, str]]:
     pairs = [pair.split() for pair in read_table(_WORDS)["opposites"].split(",")]
-    folded = [(" ".join(terms(a)) or a, " ".join(terms(b)) or b) for a, b in pairs]
+    folded = [(_folded(a), _folded(b)) for a, b in pairs]
     return frozenset([*folded, *((b, a) for a, b in folded)])
+
+
+def _folded(words: str) -> str:
+    """Join the terms of some words; what is no term, such as before and after, stays as it is."""
+    return " ".join(terms(words)) or words.lower()
 
 
 def are_opposites(first: str, second: str) -> bool:
     """Return whether two short runs of words are opposites, whatever their inflection."""
-    words = terms(first), terms(second)
-    if (" ".join(words[0]), " ".join(words[1])) in _pairs():
+    if (_folded(first), _folded(second)) in _pairs():
         return True
+    words = terms(first), terms(second)
     left, right = set(words[0]) - set(words[1]), set(words[1]) - set(words[0])
     return len(left) == len(right) == 1 and (left.pop(), right.pop()) in _pairs()
 

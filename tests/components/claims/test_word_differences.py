@@ -27,6 +27,13 @@ SOURCE = "Temüjin's mother Hoelun taught him many lessons in 1171, when the cam
         ("张三是一位西班牙的插画家和作者。", "张三是一位意大利的插画家和作者。", "name", "西班牙", "意大利"),
         ("此战之后唐军收复了洛阳与长安。", "此战之前唐军收复了洛阳与长安。", "opposite", "后唐", "前唐"),
         (
+            "The army arrived three days before the fall.",
+            "The army arrived three days after the fall.",
+            "opposite",
+            "before",
+            "after",
+        ),
+        (
             "The committee accepted the plan at once and built lodges.",
             "The committee accepted the plan at once and built houses.",
             "word",
@@ -65,6 +72,7 @@ def test_opposites_are_found_whatever_their_inflection():
     assert are_opposites("increased", "decreases")
     assert are_opposites("大的胜利", "大的失败") is False
     assert are_opposites("胜利", "失败")
+    assert are_opposites("Before", "after")
     assert not are_opposites("rose", "lost")
 
 
