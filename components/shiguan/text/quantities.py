@@ -38,7 +38,7 @@ def _any_of(words: Iterable[str]) -> str:
 _ERA = re.compile(rf"({'|'.join(sorted(_ERAS, key=len, reverse=True))})(元|[{_HAN}]+|\d+)(?=年|载)")
 # The 1970s are 20世纪70年代 and 上世纪七十年代.
 _DECADE = re.compile(rf"(?:上个?|(\d\d|(?<![{_HAN}])[{_HAN}]+))世纪(\d0|[{_HAN}]十)年代")
-_DECADE_ALONE = re.compile(rf"([1-9]0|[{_HAN}]十)年代|(?<!\d)([1-9]0)s\b")
+_DECADE_ALONE = re.compile(rf"(?<!\d)([1-9]0|[12]\d\d0)年代|([{_HAN}]十)年代|(?<!\d)([1-9]0)s\b")
 _ARABIC = re.compile(r"(?<![\w.])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?", re.ASCII)
 _HAN_NUMBER = re.compile(rf"[{_HAN}]+(?:余(?=[万亿百千]))?[{_HAN}]*")
 _SCALE = re.compile(r"[\s-]*(hundred|thousand|million|billion|trillion)s?\b|\s?([百千万亿]+)", re.IGNORECASE)
@@ -78,7 +78,11 @@ class Quantity:
 
     def agrees_with(self, other: "Quantity") -> bool:
         """Return whether two quantities may be the same."""
-        if self.values.isdisjoint(other.values):
+        shared = self.values & other.values
+        if len(self.values) > 1 and len(other.values) > 1:
+            # The second years of two eras are not the same: 显庆二年, 咸亨二年.
+            shared -= {min(self.values)}
+        if not shared:
             return False
         return self.comparable_with(other) or {self.kind, other.kind} == {"number", "ordinal"}
 
@@ -119,9 +123,9 @@ def _years(plain: str) -> Iterator[_Reading]:
         if century is not None and decade is not None:
             yield match.span(), "year", {100 * (century - 1) + decade}
     for match in _DECADE_ALONE.finditer(plain):
-        decade = _value(match[1] or match[2])
+        decade = _value(match[1] or match[2] or match[3])
         if decade is not None:
-            yield match.span(), "year", {decade, 1900 + decade, 2000 + decade}
+            yield match.span(), "year", {decade, 1900 + decade, 2000 + decade} if decade < 100 else {decade}
 
 
 def _numbers(plain: str) -> Iterator[_Reading]:
@@ -173,7 +177,10 @@ def numeral(written: str) -> int:
 def _han_value(numeral: str, following: str) -> float | None:
     """Read a numeral in Han characters; None if it is part of a word."""
     word = numeral.replace("余", "")
-    if len(word) == 1 and (not following or following not in COUNTED or word in "百千万亿"):
+    if len(word) == 1 and (not following or following not in COUNTED or (word in "百千万亿" and following != "余")):
+        return None
+    # 三五人 and 六七人 are no certain number; 九八年 is a year.
+    if len(word) == 2 and all(_DIGIT.get(character) for character in word) and following != "年":
         return None
     if numeral == "万一" or (word == "一" and following not in "年月日"):
         return None

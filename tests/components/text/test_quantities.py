@@ -35,6 +35,9 @@ from shiguan.text.quantities import quantities
         ("第七位皇帝", [({7}, "ordinal")]),
         ("20世纪70年代", [({1970}, "year")]),
         ("上世紀五十年代", [({1950}, "year")]),
+        ("1820年代", [({1820}, "year")]),
+        ("萬餘人", [({10_000}, "number")]),
+        ("九八年", [({98}, "year")]),
         ("in the eleventh month", [({11}, "month")]),
         ("in the 12th month", [({12}, "month")]),
         ("for two months", [({2}, "number")]),
@@ -61,6 +64,7 @@ def test_numbers_have_their_values_and_kinds(text, expected):
         "May he rest",
         "hundreds",
         "三思",
+        "三五人",
     ],
 )
 def test_vague_words_are_no_numbers(text):
@@ -77,6 +81,8 @@ def test_vague_words_are_no_numbers(text):
         ("11月", "11日", False),
         ("11月", "十一月", True),
         ("5%", "5人", False),
+        ("显庆二年", "咸亨二年", False),
+        ("显庆二年", "二年", True),
         ("the 1970s", "20世纪70年代", True),
         ("the eleventh month", "十一月", True),
     ],
