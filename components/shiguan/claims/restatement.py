@@ -17,6 +17,8 @@ _PARTS_OF_DATE = (WORDS["units_of_date"] | WORDS["dated"] | {"of"}) - {"since", 
 _DOUBTS = WORDS["supposed"] | WORDS["doubts"] | WORDS["reported"] | _UNREAL
 _ADDS = frozenset({"and", "but", "while", "而", "但", "且", "却"})
 _IS, _OWNS = frozenset({"is", "was", "are", "were"}), Token("'s", "", 0, 0, None, "", False, False)
+_IN_LIST = frozenset({"", "、"})
+_ALL, _WHERE = frozenset("并皆俱咸悉都均"), frozenset("于在")
 _HAVE, _DENIES = frozenset({"have", "having"}), WORDS["quantifiers"] | (_UNREAL - {"to"})
 # What stands in brackets, but not behind a number: 5 (thousand).
 _ASIDE = re.compile(r"(?<![\d零〇一二三四五六七八九十百千万亿])(?<!\d )[(（]([^()（）\n]{1,200})[)）]")
@@ -108,7 +110,9 @@ def _compared(wanted: Sequence[Token], there: Statement, start: int) -> tuple[in
             place = behind
         elif place > start and place + 1 < len(tokens) and wanted[at].same(tokens[place + 1]):
             is_name = tokens[place].key not in WORDS["of_another"] and _is_first_name(tokens, place, there)
-            if tokens[place].key not in _HARMLESS and not is_name:
+            # 敬业之叔父 is 敬业的叔父; behind a verb 之 is whom it is done to: 诛之.
+            is_of = tokens[place].key == "之" and not tokens[place + 1].breaks
+            if tokens[place].key not in _HARMLESS and not is_name and not is_of:
                 break
             place += 1
         else:
@@ -210,11 +214,13 @@ def _same_date(claimed: Sequence[Token], found: Sequence[Token]) -> bool:
 
 def _other_voice(wanted: Sequence[Token], there: Statement) -> Span | None:
     """Find a claim in the other voice: A killed B, B was killed by A; 甲杀乙, 乙为甲所杀."""
+    turned = list(_actives(wanted))
     for start, end in _own_clauses(there):
         for active in _actives(there.tokens[start:end]):
-            if len(active) == len(wanted) and all(map(Token.same, wanted, active)):
-                return start, end
-    for active in _actives(wanted):
+            for form in (wanted, *turned):
+                if len(active) == len(form) and all(map(Token.same, form, active)):
+                    return start, end
+    for active in turned:
         if (found := _stretch(active, there)) is not None:
             return found
     return _without_doer(wanted, there)
@@ -223,7 +229,7 @@ def _other_voice(wanted: Sequence[Token], there: Statement) -> Span | None:
 def _own_clauses(there: Statement) -> Iterator[Span]:
     """Cut a text into clauses that stand alone, without the date that leads one."""
     dates, tokens = dict(there.dates), there.tokens
-    starts = [at for at, token in enumerate(tokens) if token.breaks or token.key in _BEFORE]
+    starts = [at for at, token in enumerate(tokens) if token.breaks not in _IN_LIST or token.key in _BEFORE]
     for start, end in pairwise([*starts, len(tokens)]):
         begin = start if tokens[start].breaks else start + 1
         begin = dates.get(begin, begin)
@@ -242,8 +248,16 @@ def _actives(clause: Sequence[Token]) -> Iterator[list[Token]]:
         goes_on = end == len(rest) or (not rest[end].breaks and rest[end].key in WORDS["after"])
         if 0 < by < end - 1 and goes_on and _is_certain(done) and not says_any(rest[1:by], _DENIES | _BE | {"be"}):
             yield [*rest[by + 1 : end], rest[0], *done, *rest[1:by], *rest[end:]]
-        if (token.key == "被" or (token.key == "为" and any(word.key == "所" for word in rest))) and _is_certain(done):
-            yield [*(word for word in rest if word.key != "所"), *done]
+        if (
+            token.key in ("被", "由") or (token.key == "为" and any(word.key == "所" for word in rest))
+        ) and _is_certain(done):
+            # What is done may stand before where: 斩裴炎于都亭.
+            lead = next((to for to in range(at - 1, 0, -1) if done[to].breaks not in _IN_LIST), 0)
+            who = done[lead:-1] if done[-1].key in _ALL else done[lead:]
+            doing = [word for word in rest if word.key != "所"]
+            where = next((to for to, word in enumerate(doing) if to and word.key in _WHERE), len(doing))
+            yield [*doing, *done]
+            yield [*done[:lead], *doing[:where], *who, *doing[where:]]
 
 
 def _without_doer(wanted: Sequence[Token], there: Statement) -> Span | None:

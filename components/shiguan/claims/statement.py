@@ -37,7 +37,8 @@ _TOKEN = re.compile(
 _POSSESSIVE, _PERCENT = "'s", frozenset({"%", "percent", "per", "cent"})
 # A hyphen or an apostrophe between two words is no break; the end of a sentence is a hard one.
 _BREAK, _STOP = re.compile(r"[^\w\s'’\-‐‑·•]|\n"), re.compile(r"[.!?](?=\s|$)|[。！？；\n]")
-_AND_MORE = re.compile("[余馀餘]")
+# 十余万 is more than 十万, 二三万 and 十五六 are no certain number.
+_ABOUT = re.compile(r"[余馀餘]|[一二两三四五六七八九]{2}(?=[十百千万亿])|(?<=十)[一二两三四五六七八九]{2}\Z")
 _ENDINGS = ("ing", "ies", "ied", "es", "ed", "s", "d")
 _SHORTEST_WORD = 3
 # A claim of fewer words stands anywhere by chance; a Han character tells three quarters of a word.
@@ -74,7 +75,10 @@ class Token:
     def same(self, other: "Token") -> bool:
         if self.number and other.number:
             alike = self.number.comparable_with(other.number) and self.key == other.key
-            return alike and self.number.agrees_with(other.number)
+            # That it was the second year of an era is more than that it was the second.
+            shared, mine = self.number.values & other.number.values, self.number.values
+            names_era = len(mine) > 1 and shared == {min(mine)}
+            return alike and not names_era and self.number.agrees_with(other.number)
         if self.number or other.number:
             return False
         if self.key == other.key or frozenset((self.key, other.key)) in _TENSES:
@@ -105,11 +109,12 @@ class Statement:
 
     @cached_property
     def namesakes(self) -> frozenset[str]:
-        """The names before which two different ones stand: Joe Bryant and Kobe Bryant."""
+        """The names before which two different ones stand: Joe Bryant and Kobe Bryant; 光 for 李光进 and 朱光进."""
         opens = WORDS["adverbial"] | WORDS["before"] | WORDS["subjects"] | WORDS["pronouns"]
         named = (pair for pair in pairwise(self.tokens) if all(one.is_capital for one in pair) and not pair[1].breaks)
         counts = Counter(second for _, second in {(a.key, b.key) for a, b in named if a.key not in opens})
-        return frozenset(name for name, count in counts.items() if count > 1)
+        counts.update(name[1:] for name in {fold_text(name) for name in read_text(self.text).names} if is_wide(name[0]))
+        return frozenset(name[0] if is_wide(name[0]) else name for name, count in counts.items() if count > 1)
 
     @cached_property
     def dates(self) -> list[Span]:
@@ -171,15 +176,16 @@ class Statement:
         found, before = [False], Token("", "", 0, 0, None, "", True, False)
         for at, token in enumerate(self.tokens):
             is_that = "that" in self.text[before.end : token.start]
-            leads = is_that or (token.breaks and token.key not in ("and", "but"))
-            said = (before.key in _REPORTS and leads) or (before.key in WORDS["that"] and is_that)
+            leads = is_that or (token.breaks not in ("", "、") and token.key not in ("and", "but"))
+            said = (before.key in _REPORTS | WORDS["agreed"] and leads) or (before.key in WORDS["that"] and is_that)
             if token.stops:
                 found[at] = token.key in _INVERTED
             elif said and not OPENS_QUOTE.search(token.breaks):
                 found[at] = True
             # A Han character is a token: 如果 is two.
             keys = (token.key, ("" if token.stops else before.key) + token.key)
-            found.append(found[at] or not WORDS["supposed"].isdisjoint(keys))
+            is_condition = token.breaks and token.key in WORDS["conditions"]
+            found.append(found[at] or bool(is_condition) or not WORDS["supposed"].isdisjoint(keys))
             before = token
         return found
 
@@ -205,7 +211,10 @@ class Statement:
         if self.tokens[at].breaks or not at:
             return True
         before = self.tokens[at - 1]
-        return (before.key in _BEFORE and not self._is_second_of_two(at)) or at in self._ends_of_dates
+        joined = {before.key, "" if before.breaks else self.tokens[at - 2].key + before.key}
+        if before.key == "后" and self.tokens[at].key in WORDS["later"]:
+            return False
+        return (not joined.isdisjoint(_BEFORE) and not self._is_second_of_two(at)) or at in self._ends_of_dates
 
     def _is_second_of_two(self, at: int) -> bool:
         """Return whether what begins there is bound to what `and` joins: between 300 and 500, no captain and sailor."""
@@ -247,7 +256,7 @@ class Statement:
             if token.breaks:
                 break
             remark.append(token)
-        if says_any(remark[:2], WORDS["takes_back"]) or says_any(remark, WORDS["doubts"]):
+        if says_any(remark[:2], WORDS["takes_back"]) or says_any(remark, WORDS["doubts"] | WORDS["undone"]):
             return True
         # In Chinese the same characters tell what somebody is called; a verb in front is one more deed of the subject.
         joined = remark[0].key in WORDS["before"] or len(remark) > _LONGEST_REMARK or is_wide(remark[0].key[:1] or "0")
@@ -276,8 +285,10 @@ def read_statement(text: str) -> Statement:
     for (word, start, at, number), folded in zip(found, keys, strict=False):
         between = text[end:start]
         breaks, stops, end = breaks + "".join(_BREAK.findall(between)), stops or bool(_STOP.search(between)), at
-        # 十余万 is more than 十万.
-        key = ("余" if _AND_MORE.search(text, start, at) else "") if number else folded.replace("’", "'")
+        about = _ABOUT.search(text, start, at) if number else None
+        key = (
+            (about[0].replace("馀", "余").replace("餘", "余") if about else "") if number else folded.replace("’", "'")
+        )
         capital = word[0].isupper()
         if tokens and tokens[-1].number and tokens[-1].number.kind == "percent" and key in _PERCENT:
             continue
