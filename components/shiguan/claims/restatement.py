@@ -77,7 +77,9 @@ def _blank_asides(passage: str) -> str:
 def _stretch(wanted: Sequence[Token], there: Statement) -> Span | None:
     quoted = bool(OPENS_QUOTE.search(wanted[0].breaks))
     for start, end in _matches(wanted, there):
-        if there.begins_alone(start, quoted=quoted) and there.ends_alone(end):
+        # The last of a list may end its clause, and be no subject of the next: 破甲、乙，杀丙.
+        is_member = there.tokens[start].breaks == "、" and any(one.breaks for one in there.tokens[start + 1 : end])
+        if not is_member and there.begins_alone(start, quoted=quoted) and there.ends_alone(end):
             return start, end
     return None
 

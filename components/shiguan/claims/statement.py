@@ -1,5 +1,6 @@
 """A text as the words that matter to what it states: those that may be added or left out anywhere are not in it."""
 
+import operator
 import re
 from bisect import bisect_right
 from collections import Counter
@@ -50,6 +51,8 @@ _SPEECH = re.compile(
     rf"(?:(?:{_SAYS})(?:\sthat)?[\s:：,，]*[“「『\"]|[“「『](?=[^“”「」『』\n]{{9,}}[,.!?，。！？…][”」』]))[^”」』\"\n]*",
     re.IGNORECASE,
 )
+# What somebody does upon it begins so, and says within so many characters that he does not.
+_THEN, _LONGEST_REPLY = re.compile("[乃遂]"), 4
 # So many words behind a comma may only say who says so: he claimed.
 _LONGEST_REMARK = 5
 
@@ -174,20 +177,28 @@ class Statement:
     def _supposed(self) -> list[bool]:
         """For each place and the end: whether a condition, a doubt or who says so stands before it in its sentence."""
         found, before = [False], Token("", "", 0, 0, None, "", True, False)
+        wished, is_wish = list[bool](), False
         for at, token in enumerate(self.tokens):
-            is_that = "that" in self.text[before.end : token.start]
+            is_that = "that" in (between := self.text[before.end : token.start])
             leads = is_that or (token.breaks not in ("", "、") and token.key not in ("and", "but"))
             said = (before.key in _REPORTS | WORDS["agreed"] and leads) or (before.key in WORDS["that"] and is_that)
+            said = said or (before.key in WORDS["sources"] and "《" in token.breaks)
             if token.stops:
-                found[at] = token.key in _INVERTED
+                found[at], is_wish = token.key in _INVERTED, False
             elif said and not OPENS_QUOTE.search(token.breaks):
                 found[at] = True
+            elif is_wish and token.breaks:
+                start = self.tokens[at : at + _LONGEST_REPLY]
+                pairs = {token.key, *(a.key + b.key for a, b in pairwise(start))}
+                is_wish = WORDS["answers"].isdisjoint(pairs) and not _THEN.search(between)
             # A Han character is a token: 如果 is two.
             keys = (token.key, ("" if token.stops else before.key) + token.key)
             is_condition = token.breaks and token.key in WORDS["conditions"]
             found.append(found[at] or bool(is_condition) or not WORDS["supposed"].isdisjoint(keys))
+            wished.append(is_wish)
+            is_wish = is_wish or not WORDS["wished"].isdisjoint(keys)
             before = token
-        return found
+        return list(map(operator.or_, found, [*wished, is_wish]))
 
     @cached_property
     def _spoken(self) -> list[Span]:
@@ -211,10 +222,11 @@ class Statement:
         if self.tokens[at].breaks or not at:
             return True
         before = self.tokens[at - 1]
-        joined = {before.key, "" if before.breaks else self.tokens[at - 2].key + before.key}
+        opening = next((back for back in (at - 1, at - 2) if back >= 0 and self.tokens[back].breaks), at)
         if before.key == "后" and self.tokens[at].key in WORDS["later"]:
             return False
-        return (not joined.isdisjoint(_BEFORE) and not self._is_second_of_two(at)) or at in self._ends_of_dates
+        is_left_out = before.key in _BEFORE or "".join(token.key for token in self.tokens[opening:at]) in WORDS["leads"]
+        return (is_left_out and not self._is_second_of_two(at)) or at in self._ends_of_dates
 
     def _is_second_of_two(self, at: int) -> bool:
         """Return whether what begins there is bound to what `and` joins: between 300 and 500, no captain and sailor."""
@@ -240,6 +252,8 @@ class Statement:
             return behind.strip()[:1] not in ("?", "？")
         after = self.tokens[end]
         if not after.breaks and (after.key not in WORDS["after"] or self._is_limited(end)):
+            return False
+        if after.key == "后" and self.tokens[end - 1].key in WORDS["royal"]:  # 王后 is no 王
             return False
         return not (after.breaks and self._is_taken_back(end))
 

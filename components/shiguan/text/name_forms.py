@@ -28,7 +28,7 @@ CLEAR_SURNAMES = frozenset(SURNAMES) - frozenset("于安常任从方高时何全
 _PLACE_ENDS, _NO_PLACE = "州县郡阳原陵京津", NEVER_GIVEN.union("诸列远近首本邻别属他各府州县郡")
 _STATES = "英倭齐楚燕赵韩魏秦晋吴越蜀鲁宋卫郑陈蔡曹梁"
 _VERBS = frozenset("于任从全应会成连和向")
-_TITLES = frozenset("陛下 殿下 阁下 上帝 皇上 大人".split())
+_NEVER_NAMES = frozenset("陛下 殿下 阁下 上帝 皇上 大人 公元 公元前 西元 西元前".split())
 _SHORTEST_FOREIGN, _MOST_GIVEN = 3, 2
 _FEWEST_CONSONANTS = 2
 # One in three consonants may differ in the other script.
@@ -107,7 +107,7 @@ def han_names(text: str) -> tuple[Span, ...]:
 def _is_name(word: str, meanings: list[str]) -> bool:
     """Return whether a word of the dictionary is a name, and all it means: Rome, capital of Italy."""
     named = any((_IS_NAME.fullmatch(one) or _IS_PLACE.match(one)) and one not in NO_NAMES for one in meanings)
-    return named and word not in _TITLES | LONG_SURNAMES and all(map(_CAPITAL.search, meanings))
+    return named and word not in _NEVER_NAMES | LONG_SURNAMES and all(map(_CAPITAL.search, meanings))
 
 
 def _in_singles(text: str, start: int, end: int) -> Iterator[Span]:
