@@ -77,11 +77,18 @@ def _blank_asides(passage: str) -> str:
 def _stretch(wanted: Sequence[Token], there: Statement) -> Span | None:
     quoted = bool(OPENS_QUOTE.search(wanted[0].breaks))
     for start, end in _matches(wanted, there):
-        # The last of a list may end its clause, and be no subject of the next: 破甲、乙，杀丙.
-        is_member = there.tokens[start].breaks == "、" and any(one.breaks for one in there.tokens[start + 1 : end])
-        if not is_member and there.begins_alone(start, quoted=quoted) and there.ends_alone(end):
+        if not _is_member(there, start, end) and there.begins_alone(start, quoted=quoted) and there.ends_alone(end):
             return start, end
     return None
+
+
+def _is_member(there: Statement, start: int, end: int) -> bool:
+    """Return whether a stretch begins within a list that may not be its subject: 破甲、乙，杀丙; 非甲、乙杀丙."""
+    if there.tokens[start].breaks != "、":
+        return False
+    heads = (at for at in range(start, max(-1, start - _LONGEST_CLAUSE), -1) if there.tokens[at].breaks not in _IN_LIST)
+    head = there.tokens[next(heads, start) : start]
+    return any(one.breaks for one in there.tokens[start + 1 : end]) or says_any(head, _UNREAL | WORDS["limits"])
 
 
 def _matches(wanted: Sequence[Token], there: Statement) -> Iterator[Span]:
@@ -112,8 +119,8 @@ def _compared(wanted: Sequence[Token], there: Statement, start: int) -> tuple[in
             place = behind
         elif place > start and place + 1 < len(tokens) and wanted[at].same(tokens[place + 1]):
             is_name = tokens[place].key not in WORDS["of_another"] and _is_first_name(tokens, place, there)
-            # 敬业之叔父 is 敬业的叔父; behind a verb 之 is whom it is done to: 诛之.
-            is_of = tokens[place].key == "之" and not tokens[place + 1].breaks
+            # 敬业之叔父 is 敬业的叔父; else 之 may be whom something is done to, or of a name: 诛之, 李之芳.
+            is_of = tokens[place].key == "之" and not tokens[place + 1].breaks and tokens[place + 1].key in WORDS["kin"]
             if tokens[place].key not in _HARMLESS and not is_name and not is_of:
                 break
             place += 1
