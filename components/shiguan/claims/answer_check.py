@@ -92,7 +92,7 @@ class AnswerCheck:
         with self._lock:
             self._looked_at, self.pieces = len(self._text), []
             text = self._text if self._closed else _OPEN_MARK.sub("", self._text)
-            parts = self.checker.split(text.strip() if self._closed else text)
+            parts = self.checker.split(text.strip() if self._closed else text, is_open=not self._closed)
             # A sentence that goes on may still be split into other clauses.
             complete = [one for one in parts.claims if self._closed or one.sentence != parts.claims[-1].sentence]
             if len(complete) <= self._reported or (self._closed and self.checker.says_nothing(parts)):
