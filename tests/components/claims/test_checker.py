@@ -325,3 +325,18 @@ def test_a_claim_is_no_better_than_the_passage_that_it_cites():
     cited = cite_claim(claim, checker, {number: Document(content=text) for number, text in PASSAGES.items()})
     ((_, own),) = cited.found
     assert cited.support.score == own.score < checker.verdict(claim, checker.stated(claim)).score
+
+
+def test_a_sentence_that_never_ends_is_not_looked_for():
+    long = "He had 150,000 men under him and " * 61
+    passages = {1: f"{long}he won.", 2: f"{long[:1900]}he won."}
+    checked = [ClaimChecker(passages).check(split_claims(f"{text}he won.")) for text in (long, long[:1900])]
+    assert [found.support.verdict for (found,) in checked] == [NO, YES]
+
+
+def test_of_an_endless_answer_the_last_sentences_stay_whole():
+    answer = "".join(f"他在范陽第{at}次起兵，郭子儀不從他的命令，史思明第{at}次不肯降。" for at in range(140))
+    claims = ClaimChecker(PASSAGES).split(answer).claims
+    assert len({claim.sentence for claim in claims}) == 140
+    assert claims[0].text != answer[: answer.index("。") + 1]
+    assert claims[-1].text == answer[answer.rindex("他在") :]
