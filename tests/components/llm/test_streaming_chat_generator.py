@@ -326,12 +326,17 @@ UNFIT = {
 }
 
 
-EARLY = [[], [ROLE, TEXT[0]], [ROLE, TEXT[0], DONE], [ROLE, TEXT[0], CUT], [CUT]]
+EARLY = {
+    "nothing": [],
+    "no_end": [ROLE, TEXT[0]],
+    "no_reason_to_end": [ROLE, TEXT[0], DONE],
+    "cut": [ROLE, TEXT[0], CUT],
+    "cut_at_once": [CUT],
+    **{name: [ROLE, unfit] for name, unfit in UNFIT.items()},
+}
 
 
-@pytest.mark.parametrize(
-    "parts", [*EARLY, *([ROLE, unfit] for unfit in UNFIT.values())], ids=[*map(str, EARLY), *UNFIT]
-)
+@pytest.mark.parametrize("parts", EARLY.values(), ids=EARLY)
 def test_a_stream_that_ends_too_early_or_cannot_be_read_is_asked_for_again(streamer, parts):
     streamer.streams = [parts, WHOLE]
     assert ConfiguredChatGenerator().run(messages=PROMPT)["replies"][0].text == "Li Su took it."
