@@ -4,19 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.doubles.page_site import CUT, WAIT, PageSite, Script, passage, source
+from tests.doubles.page_site import CUT, WAIT, PageSite, Script, ask, passage, source
 
 from shiguan.serving.error_replies import ApiError
 
 pytestmark = pytest.mark.browser
 UI = Path(__file__).resolve().parents[2] / "hayhooks" / "ui"
-
-
-def ask(page, text="Who rose?", done=True):
-    page.fill("#question", text)
-    page.press("#question", "Enter")
-    if done:
-        page.wait_for_selector(".turn:last-of-type .more")
 
 
 def no_sideways(page):

@@ -3,20 +3,13 @@
 import re
 
 import pytest
-from tests.doubles.page_site import WAIT, Script, passage, source
+from tests.doubles.page_site import WAIT, Script, ask, passage, source
 
 from shiguan.serving.error_replies import ApiError
 
 pytestmark = pytest.mark.browser
 SENTENCES = ["An Lushan rose in 755.", "He took Luoyang."]
 HEBREW = "הקברניט ציווה לקפל את המפרש. הרוח התחזקה."
-
-
-def ask(page, text="Who rose?", done=True):
-    page.fill("#question", text)
-    page.press("#question", "Enter")
-    if done:
-        page.wait_for_selector(".turn:last-of-type .more")
 
 
 def written(page):

@@ -1,17 +1,12 @@
 """The first screen, and where a question and its answer stand when several have been asked."""
 
 import pytest
-from tests.doubles.page_site import WAIT, Script, passage, source
+from tests.doubles.page_site import WAIT, Script, ask, passage, source
 
 from shiguan.serving.error_replies import ApiError
 
 pytestmark = pytest.mark.browser
 SIZES = [(1440, 900), (1180, 700), (390, 844)]
-
-
-def ask(page, text):
-    page.fill("#question", text)
-    page.press("#question", "Enter")
 
 
 def box(page, selector):
@@ -25,18 +20,18 @@ def test_every_question_begins_at_the_top_and_an_error_is_in_sight(site, opened,
     page = opened(site.url + "/", width=width, height=height)
     for number in range(10):
         site.script = long if number % 3 == 1 else short
-        ask(page, f"Who rose, {number}?")
+        ask(page, f"Who rose, {number}?", done=False)
         page.wait_for_selector(f".turn:nth-of-type({number + 1}) .more", state="attached")
         top, bottom = box(page, ".turn:last-of-type .query")
         assert (0 <= top < 100) if number else (0 <= top < height / 4)
         assert bottom < box(page, ".turn:last-of-type .sentence >> nth=0")[1] < box(page, ".composer")[0]
     site.script = [*long[:-1], ("error", ApiError("upstream_unavailable").body())]
-    ask(page, "And then?")
+    ask(page, "And then?", done=False)
     page.wait_for_selector(".failure")
     top, bottom = box(page, ".failure")
     assert 0 <= top < bottom <= box(page, ".composer")[0]
     site.script = [*short[:3], (WAIT, None), *short[3:]]
-    ask(page, "Is it read?")
+    ask(page, "Is it read?", done=False)
     page.wait_for_selector(".turn:last-of-type .state >> text=Writing")
     assert 0 <= box(page, ".turn:last-of-type .query")[0] < 100
     site.go.set()

@@ -4,7 +4,7 @@ import pytest
 from haystack import Document
 from haystack.dataclasses import ChatMessage
 from tests.browser.test_page_hostile import HOSTILE, quiet
-from tests.doubles.page_site import WAIT, Script
+from tests.doubles.page_site import WAIT, Script, ask
 
 from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.claims.answer_check import AnswerCheck
@@ -57,11 +57,6 @@ def tokens(piece, claim):
     return [("token", {"text": piece}), ("claim", claim)]
 
 
-def ask(page):
-    page.fill("#question", "Who held the town?")
-    page.press("#question", "Enter")
-
-
 def shape(page):
     """The elements of the answer, without what a sentence is wrapped in, and the text of each leaf."""
     return page.locator(".answer").evaluate(
@@ -75,7 +70,7 @@ def shape(page):
 def test_eight_kinds_of_markdown_are_elements_around_whole_sentences(site, opened):
     site.script = told(MARKDOWN)
     page = opened(site.url + "/")
-    ask(page)
+    ask(page, done=False)
     page.wait_for_selector(".more")
     assert shape(page) == (
         "<h3>Zhang Xun</h3>"
@@ -95,7 +90,7 @@ def test_it_has_the_same_form_while_it_is_written(site, opened):
     *events, complete = told(MARKDOWN)
     site.script = [*events, (WAIT, None), complete]
     page = opened(site.url + "/")
-    ask(page)
+    ask(page, done=False)
     page.locator(".sentence >> text=2*3").last.wait_for()
     written = shape(page)
     site.go.set()
@@ -110,6 +105,6 @@ def test_nothing_hostile_runs_in_any_of_them(site, opened):
     answer = Script([]).answer() | {"answer": text + "\n\n" + "> " * 2000 + "- " * 2000 + "*" * 2000 + "|" * 2000}
     site.script = [("generation_complete", answer)]
     page = opened(site.url + "/", width=390)
-    ask(page)
+    ask(page, done=False)
     page.wait_for_selector(".more")
     quiet(page)

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.doubles.page_site import ask
 from tests.doubles.server_process import ROOT, ServerProcess
 from tests.doubles.stand_in_llm import StandInLlm
 
@@ -69,12 +70,6 @@ def picture(page, name, tmp_path):
         # 64 shades are enough for ink on paper, and a third of the bytes.
         Image.open(path).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
         assert path.stat().st_size < MOST_BYTES
-
-
-def ask(page, question):
-    page.fill("#question", question)
-    page.press("#question", "Enter")
-    page.wait_for_selector(".turn:last-of-type .more", timeout=30_000)
 
 
 def test_an_answer_of_a_model_stands_beside_its_passages_in_the_book(server, opened, tmp_path):

@@ -8,6 +8,7 @@ from haystack import Document, component
 from haystack.dataclasses import ChatMessage
 from haystack.utils.filters import document_matches_filter
 
+from shiguan.claims.answer_check import AnswerCheck
 from shiguan.claims.checker import checker_of
 from shiguan.claims.claim_kinds import clauses, is_not_found
 from shiguan.claims.claims import split_claims
@@ -130,6 +131,15 @@ def restated(text):
     checker.check(split_claims("Guo Ziyi retook it [1]."))
 
 
+def streamed(text):
+    """Check an answer in pieces, as a model writes it."""
+    check = AnswerCheck([Document(content="Guo Ziyi retook it.")])
+    for at in range(0, len(text), 8):
+        if check.add(text[at : at + 8]):
+            check.finished()
+    check.close()
+
+
 def conversation(text):
     export_markdown(Conversation("c", text, 0.0, 0.0, 1, "b"), [Turn(text, text, number=1)])
 
@@ -190,9 +200,10 @@ CASES = {
         f"check {make(22)!r}": (lambda text: checker_of({1: Document(content="Guo Ziyi retook it.")}).check(split_claims(text)), make, 4_000)
         for make in (text("Guo retook it in 757. "), text("郭子仪收复长安，"), text("not "), within(" "), within("("))
     },
+    **{f"streamed {unit!r}": (streamed, text(unit), 2_000) for unit in ("e.g. x, ", "3.1，", "安。", "a\n")},
     **{f"title {unit!r}": (plain_line, text(unit), 100_000) for unit in ("\u200b", "\n", "\u202e", "a ")},
-    **{f"summaries {unit!r}": (summed_up, text(unit), 3_000) for unit in ("哈", "Guo retook it in 757. ", "a ")},
-    **{f"brackets {unit!r}": (restated, text(unit), 20_000) for unit in ("(", "(a) ", "（哈）", "(not ", ")(")},
+    **{f"summaries {unit!r}": (summed_up, text(unit), 1_500) for unit in ("哈", "Guo retook it in 757. ", "a ")},
+    **{f"brackets {unit!r}": (restated, text(unit), 8_000) for unit in ("(", "(a) ", "（哈）", "(not ", ")(")},
     **{f"rulers {unit!r}": (find_dates, text(unit), 10_000) for unit in ("世祖武皇帝", "晋世祖武皇帝泰始二年", "文帝元年", "侯", "宋太祖")},
     "conversation": (conversation, text("[a](b) "), 20_000),
     "notes": (notes, text("a [1] "), 6_000),

@@ -301,3 +301,11 @@ def source(name: str, title: str | None, **more: Any) -> dict[str, Any]:
         "source": name, "title": title, "language": "en", "records": 1, "passages": 3, "units": 10, "words": 10,
         "vectors": 10, "complete": True, "left_out": {}, **more,
     }  # fmt: skip
+
+
+def ask(page: Any, text: str = "Who rose?", *, done: bool = True) -> None:
+    """Ask on an open page and, unless told otherwise, wait until the answer is done."""
+    page.fill("#question", text)
+    page.press("#question", "Enter")
+    if done:
+        page.wait_for_selector(".turn:last-of-type .more", timeout=30_000)

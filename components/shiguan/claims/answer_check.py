@@ -90,9 +90,10 @@ class AnswerCheck:
     def finished(self) -> list[dict[str, Any]]:
         """Return the claims that have been finished since the last call; once it is closed, all that are left."""
         with self._lock:
-            self._looked_at, self.pieces = len(self._text), []
             text = self._text if self._closed else _OPEN_MARK.sub("", self._text)
-            parts = self.checker.split(text.strip() if self._closed else text)
+            parts = self.checker.split(text.strip() if self._closed else text, is_open=not self._closed)
+            # What follows the last sentence that is read is not looked at.
+            self._looked_at, self.pieces = MOST_CHARACTERS if parts.is_cut else len(self._text), []
             # A sentence that goes on may still be split into other clauses.
             complete = [one for one in parts.claims if self._closed or one.sentence != parts.claims[-1].sentence]
             if len(complete) <= self._reported or (self._closed and self.checker.says_nothing(parts)):

@@ -22,7 +22,7 @@ from shiguan.claims.claim_kinds import (
 )
 from shiguan.claims.claim_support import PARTIAL, SUPPORTED, Support, Verdict, judge, missing_content, plain_claim
 from shiguan.claims.claims import COMMA, Claim, ClaimedText, split_claims, with_clauses
-from shiguan.claims.evidence import Evidence, Reading, Window
+from shiguan.claims.evidence import LONGEST_CLAIM, Evidence, Reading, Window
 from shiguan.llm.run import raise_if_cancelled
 from shiguan.reading.text import read_text
 from shiguan.text.quantities import quantities, values_in_words
@@ -41,6 +41,8 @@ _LONGEST_TITLE = 4
 _EMPHASISED_LABEL = re.compile(r"[*_]{1,3}([^*_:：]{1,40})(?:[:：][*_]|[*_]{1,3}[:：])")
 # A place that names what a claim names may have this share of the words that the best place has.
 _NEARLY = 0.75
+# So many clauses of an answer are judged by themselves; the sentences after them stay whole.
+_MOST_CLAUSES = 400
 
 
 @dataclass(frozen=True)
@@ -97,20 +99,33 @@ class ClaimChecker:
         self.numbers = tuple(passages)
         self._texts = tuple(passages.values())
         self._evidence = Evidence(self._texts)
-        self._alone = [self._evidence] if len(self._texts) == 1 else [Evidence([text]) for text in self._texts]
+        alone = (Evidence([text], within=self._evidence) for text in self._texts)
+        self._alone = [self._evidence] if len(self._texts) == 1 else list(alone)
         # What each claim was found to be, by each passage alone and, under the number 0, by all of them.
         self._table: dict[tuple[str, int], Support] = {}
 
-    def split(self, answer: str) -> ClaimedText:
-        """Split an answer into sentences, and a sentence into clauses where the passages support only some of them."""
+    def split(self, answer: str, *, is_open: bool = False) -> ClaimedText:
+        """
+        Split an answer into sentences, and a sentence into clauses where the passages support only some of them.
+
+        :param is_open: Whether its last sentence may go on: that one is not looked at yet.
+        """
         parts = split_claims(answer, self.question)
         found = {index: clauses(claim.text) for index, claim in enumerate(parts.claims)}
         parts = with_clauses(parts, {index: [span[:2] for span in spans] for index, spans in found.items()})
-        return with_clauses(parts, {index: self._cut_at_gaps(claim, COMMA) for index, claim in enumerate(parts.claims)})
+        cuts, left = dict[int, list[tuple[int, int]]](), _MOST_CLAUSES
+        for index, claim in enumerate(parts.claims):
+            if left < 0 or (is_open and claim.sentence == parts.claims[-1].sentence):
+                break
+            spans = _clauses_of(claim, COMMA)
+            left -= len(spans)
+            cuts[index] = self._cut_at_gaps(claim, spans)
+        return with_clauses(parts, cuts)
 
-    def _cut_at_gaps(self, claim: Claim, *between: re.Pattern[str]) -> list[tuple[int, int]]:
+    def _cut_at_gaps(
+        self, claim: Claim, spans: Sequence[tuple[int, int]], *, at_commas: bool = True
+    ) -> list[tuple[int, int]]:
         """Cut a sentence where supported clauses meet unsupported ones; nothing where all clauses are alike."""
-        spans = [] if claim_kind(claim.text) == "heading" else whole_clauses(claim.text, *between)
         stated = self.stated(claim) if len(spans) > 1 else ""
         if not stated:
             return []
@@ -136,8 +151,9 @@ class ClaimChecker:
         label = _EMPHASISED_LABEL.match(claim.text) if len(runs) > 1 and runs[0][1] == spans[0][1] else None
         if label and len(subject_words(label[1], translated=False)) < 2 and not quantities(label[1]):
             runs[:2] = [(runs[0][0], *runs[1][1:])]
-        if whole.verdict == "contradicted" and between and not runs[0][2]:
-            return self._cut_at_gaps(claim)  # the part before the comma says who or when, which the rest is about
+        if whole.verdict == "contradicted" and at_commas and not runs[0][2]:
+            # The part before the comma says who or when, which the rest is about.
+            return self._cut_at_gaps(claim, _clauses_of(claim), at_commas=False)
         return [(start, end) for start, end, _ in runs] if len(runs) > 1 else []
 
     def _cut_by_passages(self, claim: Claim, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -156,6 +172,8 @@ class ClaimChecker:
 
     def stated(self, claim: Claim) -> str:
         """Return what of a sentence needs a source; a heading, courtesy, question or gap only if it adds something."""
+        if len(claim.text) > LONGEST_CLAIM:
+            return claim.text
         kind, plain = claim_kind(claim.text), plain_claim(claim.text)
         if is_not_found_sentence(plain) or is_table_head(claim.text):
             return ""
@@ -348,6 +366,13 @@ class ClaimChecker:
             reason = "it cites none of the passages, which are in another language"
             return replace(support, verdict="unsupported", reason=reason)
         return support
+
+
+def _clauses_of(claim: Claim, *between: re.Pattern[str]) -> list[tuple[int, int]]:
+    """Return the clauses of a claim that may be judged by themselves; those of a heading may not."""
+    if len(claim.text) > LONGEST_CLAIM or claim_kind(claim.text) == "heading":
+        return []
+    return whole_clauses(claim.text, *between)
 
 
 def _missing_names(names: Sequence[str], text: str) -> list[str]:

@@ -12,7 +12,7 @@ from shiguan.reading.text import read_text
 from shiguan.resources import read_patterns
 from shiguan.text.content_words import ContentWord
 from shiguan.text.languages import fold_han
-from shiguan.text.quantities import quantities
+from shiguan.text.quantities import Quantity, quantities
 from shiguan.text.terms import terms
 
 ClaimKind = Literal["statement", "silence", "talk", "question", "heading"]
@@ -83,11 +83,14 @@ def whole_clauses(sentence: str, *between: re.Pattern[str]) -> list[tuple[int, i
     spans = clause_spans(sentence, *between)
     size = -(-len(spans) // _MOST_CLAUSES)
     spans = [(spans[at][0], spans[at : at + size][-1][1]) for at in range(0, len(spans), size or 1)]
+    words, numbers = set[str](), list[Quantity]()
     for first, end in spans:
         start = found.pop()[0] if is_open else first
-        words, numbers = read_text(sentence[start:end]).content_words(), quantities(sentence[start:end])
+        words, numbers = (words, numbers) if is_open else (set(), [])
+        words.update(word.text for word in read_text(sentence[first:end]).content_words())
+        numbers += quantities(sentence[first:end])
         is_small = len(words) + len(numbers) < _FEWEST_WORDS and not is_label(sentence, end)
-        is_date = {number.kind for number in numbers} <= _DATES and all(len(word.text) == 1 for word in words)
+        is_date = {number.kind for number in numbers} <= _DATES and all(len(word) == 1 for word in words)
         is_open = bool(numbers) and is_date and end != spans[-1][1]
         if is_small and found and not is_open:
             start = found.pop()[0]

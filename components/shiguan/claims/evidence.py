@@ -54,6 +54,8 @@ _FEW_CHARACTERS, _WITH_NAMES = 2, 0.6
 _NAMED = 10
 # This share of a claim's words must occur near each of its numbers.
 _LEAST_NEAR = 0.2
+# A sentence of more characters is none; it is not looked for, so that nothing supports it.
+LONGEST_CLAIM = 2000
 
 
 @dataclass(frozen=True)
@@ -110,9 +112,11 @@ class _Passage:
 class Evidence:
     """Some passages, with which any number of claims can be compared."""
 
-    def __init__(self, passages: Sequence[str], *, widest: int = _WIDEST) -> None:
+    def __init__(self, passages: Sequence[str], *, within: "Evidence | None" = None) -> None:
+        """Read some passages; `within` is the evidence that they are part of, whose search need not be repeated."""
+        self._within = within
+        self._restated: dict[str, Window | None] = {}
         self.texts = tuple(passages)
-        self._widest = widest
         self._passages = [read_text(text).once(_split) for text in self.texts]
         self._sentences = [passage.sentences for passage in self._passages]
         sentences = [sentence for passage in self._sentences for sentence in passage]
@@ -134,6 +138,8 @@ class Evidence:
         return known
 
     def _compared(self, claim: str, question: str) -> Reading:
+        if len(claim) > LONGEST_CLAIM:
+            return Reading(claim)
         claimed = quantities(claim)
         # Numbers are compared by value and not by spelling, so they are left out of the terms.
         asked = list(dict.fromkeys(terms(_without(claim, claimed))))
@@ -194,8 +200,8 @@ class Evidence:
             passage, there = read.sentences, [w for w in words if w.said_by(read.words, by_characters=by_characters)]
             found = [[word.said_by(s.words, by_characters=by_characters) for word in there] for s in passage]
             for first in range(len(passage)):
-                near = passage[first : first + self._widest]
-                shares = map(max, zip(*found[first : first + self._widest], strict=True))
+                near = passage[first : first + _WIDEST]
+                shares = map(max, zip(*found[first : first + _WIDEST], strict=True))
                 share = sum(word.weight * part for word, part in zip(there, shares, strict=True)) / total
                 best = max(best, share)
                 for at, number in enumerate(claimed):
@@ -210,7 +216,7 @@ class Evidence:
 
     def has_together(self, words: Sequence[ContentWord], numbers: Sequence[Quantity]) -> bool:
         """Return whether neighbouring sentences have all these words or, with numbers, one sentence has everything."""
-        width = 1 if numbers else self._widest
+        width = 1 if numbers else _WIDEST
         return not (words or numbers) or any(
             all(any(word.said_by(sentence.words) for sentence in near) for word in words)
             and all(any(_has(sentence.numbers, number) for sentence in near) for number in numbers)
@@ -232,6 +238,12 @@ class Evidence:
         return self._verbatim(text) is not None
 
     def _verbatim(self, claim: str) -> Window | None:
+        if claim not in self._restated:
+            nowhere = self._within is not None and self._within._verbatim(claim) is None
+            self._restated[claim] = None if nowhere else self._found(claim)
+        return self._restated[claim]
+
+    def _found(self, claim: str) -> Window | None:
         for index, text in enumerate(self.texts):
             found = restates(claim, text)
             if found:
@@ -275,7 +287,7 @@ class Evidence:
     ) -> tuple[list[float], list[Window]]:
         """Return the best share for one, two and three sentences, and the windows, best first."""
         asked = frozenset(weights)
-        shares = [0.0] * self._widest
+        shares = [0.0] * _WIDEST
         ranked: list[tuple[float, Window]] = []
         for index, passage in enumerate(self._sentences):
             shared = [asked & sentence.words for sentence in passage]
@@ -286,7 +298,7 @@ class Evidence:
                 words: set[str] = set()
                 held: set[int] = set()
                 covered = 0.0
-                for width in range(min(self._widest, len(passage) - first)):
+                for width in range(min(_WIDEST, len(passage) - first)):
                     place = first + width
                     if not (shared[place] <= words and agreeing[place] <= held):
                         words |= shared[place]

@@ -224,15 +224,19 @@ def _same_date(claimed: Sequence[Token], found: Sequence[Token]) -> bool:
 def _other_voice(wanted: Sequence[Token], there: Statement) -> Span | None:
     """Find a claim in the other voice: A killed B, B was killed by A; 甲杀乙, 乙为甲所杀."""
     turned = list(_actives(wanted))
-    for start, end in _own_clauses(there):
-        for active in _actives(there.tokens[start:end]):
-            for form in (wanted, *turned):
-                if len(active) == len(form) and all(map(Token.same, form, active)):
-                    return start, end
+    for span, active in read_text(there.text).once(_turned_round):
+        if any(len(active) == len(form) and all(map(Token.same, form, active)) for form in (wanted, *turned)):
+            return span
     for active in turned:
         if (found := _stretch(active, there)) is not None:
             return found
     return _without_doer(wanted, there)
+
+
+def _turned_round(text: str) -> list[tuple[Span, list[Token]]]:
+    """Return the passive clauses of a text with their places, turned round."""
+    there = read_text(text).once(read_statement)
+    return [(span, active) for span in _own_clauses(there) for active in _actives(there.tokens[slice(*span)])]
 
 
 def _own_clauses(there: Statement) -> Iterator[Span]:

@@ -11,12 +11,15 @@ import yaml
 from haystack import Document, component
 from haystack.dataclasses import ByteStream
 from markdown_it import MarkdownIt
+from markdown_it.common.utils import escapeHtml
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from mdit_py_plugins.deflist import deflist_plugin
+from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
+from shiguan.ingest.epub.pictures import readable_tex
 from shiguan.ingest.epub.reader import page_documents
 from shiguan.ingest.epub.trees import parse_xhtml
 from shiguan.ingest.file_types import Converter, Reports
@@ -28,6 +31,8 @@ _FRONT_MATTER = re.compile(
     re.S | re.M,
 )
 _LONGEST_FRONT_MATTER = 16 * 1024
+# Pandoc takes its block of names at the end, too.
+_BACK_MATTER = re.compile(r"\n\r?\n(---[ \t]*\r?\n(?:(?!---|\.\.\.)[^\n]*\n)+(?:---|\.\.\.))\s*\Z")
 # `{#id .class key=value}` at the end of a line, or after a link or a code.
 _ATTRIBUTE = r"(?:[#.][\w:.-]+|[\w-]+=(?:\"[^\"\n]*\"|[^\s\"}]+))"
 _BRACES = rf"\{{:?[ \t]*(?:{_ATTRIBUTE}|-)(?:[ \t]+{_ATTRIBUTE})*[ \t]*\}}"
@@ -96,6 +101,9 @@ class MarkdownFileToDocument(Converter):
             text = text[front.end() :]
         else:
             work = {}
+        back = _BACK_MATTER.search(text, max(0, len(text) - _LONGEST_FRONT_MATTER))
+        if back and (block := _FRONT_MATTER.match(back[1])) and (stated := _stated(block)):
+            text, work = text[: back.start()], stated | work
         # A comment that never ends is none: without the space that nobody sees it would hide the rest.
         last = text.rfind("-->") + 1
         text = text[:last] + text[last:].replace("<!--", "<\u200b!--")
@@ -113,6 +121,11 @@ class MarkdownFileToDocument(Converter):
 def _markdown() -> MarkdownIt:
     reader = MarkdownIt("commonmark", {"breaks": True, "maxNesting": _DEEPEST}).enable(["table", "strikethrough"])
     reader.use(footnote_plugin, move_to_end=False).use(deflist_plugin).use(tasklists_plugin)
+    # Not where a digit touches a dollar outside or a space does inside: that is money.
+    reader.use(
+        dollarmath_plugin, allow_labels=False, allow_space=False, allow_digits=False, allow_blank_lines=False,
+        double_inline=True, renderer=lambda tex, _: escapeHtml(readable_tex(tex)),
+    )  # fmt: skip
     reader.core.ruler.before("inline", "plain", _plain)
     reader.core.ruler.push("shown", _shown)
     reader.add_render_rule("footnote_ref", _mark)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shiguan.text.languages import fold_han
-from shiguan.text.quantities import ORDINALS, numerals
+from shiguan.text.quantities import ORDINALS, numeral
 from shiguan.text.reigns import (
     LONGEST_NAME,
     Reign,
@@ -168,11 +168,7 @@ def _no_year(named: Sequence[Reign], number: int) -> str:
 
 def counted(word: str) -> int:
     """Read the number of a year, a month or a day."""
-    if word == "元":
-        return 1
-    if word.isascii():
-        return int(word)
-    return int(next(iter(numerals(word)), 0))
+    return 1 if word == "元" else numeral(word)
 
 
 def within_year(year: When, parts: Mapping[str, str | None]) -> tuple[When | None, str]:

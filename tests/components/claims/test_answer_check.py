@@ -133,3 +133,14 @@ def test_a_reply_cut_at_its_limit_is_streamed_without_its_unfinished_sentence():
     claims += stream.finished()
     assert shown + "".join(stream.pieces) == found.data == "An Lushan rose at Fanyang in 755 [1]."
     assert len(claims) == len(found.meta["claims"]) == 1
+
+
+def test_a_sentence_that_is_not_finished_is_not_judged(monkeypatch):
+    stream, judged = AnswerCheck(PASSAGES), []
+    read = stream.checker.verdict
+    monkeypatch.setattr(stream.checker, "verdict", lambda claim, stated: judged.append(stated) or read(claim, stated))
+    assert stream.add("No. 3, which rose at Fanyang in 755, vs. it, took Luoyang") is True
+    stream.finished()
+    assert not judged
+    stream.close()
+    assert judged

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shiguan.answer.citation_extractor import CitationExtractor
+from shiguan.claims import checker as checker_module
 from shiguan.claims.answer_check import AnswerCheck
 from shiguan.claims.checker import ClaimChecker
 from shiguan.claims.citations import cite_claim
@@ -111,7 +112,8 @@ def test_all_modes_agree_on_the_claim_and_on_each_mark(text, verdict, marks):
     stream.add(text)
     stream.close()
     streamed = stream.finished()
-    checked = ClaimChecker(PASSAGES).check(split_claims(text))
+    checker = ClaimChecker(PASSAGES)
+    checked = checker.check(split_claims(text))
     verdicts = {
         "checker": [one.support.verdict for one in checked],
         "grader": [one["verdict"] for one in graded],
@@ -121,7 +123,7 @@ def test_all_modes_agree_on_the_claim_and_on_each_mark(text, verdict, marks):
     }
     assert verdicts == {name: [verdict] for name in verdicts}
     (claim,) = split_claims(text).claims
-    relations = {number: ClaimChecker(PASSAGES).relation(claim.text, number).verdict for number in marks}
+    relations = {number: checker.relation(claim.text, number).verdict for number in marks}
     assert relations == marks
     shown = SHOWN.get(text) or {number: one for number, one in marks.items() if one == YES}
     for name, found in (("simple", simple), ("stream", streamed[0])):
@@ -325,3 +327,18 @@ def test_a_claim_is_no_better_than_the_passage_that_it_cites():
     cited = cite_claim(claim, checker, {number: Document(content=text) for number, text in PASSAGES.items()})
     ((_, own),) = cited.found
     assert cited.support.score == own.score < checker.verdict(claim, checker.stated(claim)).score
+
+
+def test_a_sentence_that_never_ends_is_not_looked_for():
+    long = "He had 150,000 men under him and " * 61
+    passages = {1: f"{long}he won.", 2: f"{long[:1900]}he won."}
+    checked = [ClaimChecker(passages).check(split_claims(f"{text}he won.")) for text in (long, long[:1900])]
+    assert [found.support.verdict for (found,) in checked] == [NO, YES]
+
+
+def test_of_an_endless_answer_the_last_sentences_stay_whole(monkeypatch):
+    monkeypatch.setattr(checker_module, "_MOST_CLAUSES", 5)
+    sentences = [f"他在范陽第{at}次起兵，郭子儀不從他的命令，史思明第{at}次不肯降。" for at in range(4)]
+    claims = ClaimChecker(PASSAGES).split("".join(sentences)).claims
+    whole = [claim.text for claim in claims if claim.text in sentences]
+    assert whole == sentences[2:]

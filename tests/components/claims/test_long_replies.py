@@ -62,7 +62,7 @@ def test_the_same_reply_three_times_as_long_is_split_no_more_often():
                 stream.finished()
         return count
 
-    assert looks(700) <= looks(350)
+    assert looks(500) <= looks(250)
 
 
 async def test_a_cancelled_check_stops_at_its_next_claim():

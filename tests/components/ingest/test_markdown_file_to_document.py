@@ -214,6 +214,10 @@ PIECES = [
     "% a\n",
     ":::a\n:b: c\n",
     "{漢|",
+    "a $b",
+    "$a ",
+    "\n\n$$\na",
+    "\n\n---\na: b",
 ]
 
 
@@ -225,3 +229,30 @@ def test_time_grows_with_the_length_of_the_text(piece):
         read(piece * count)
         seconds.append(time.thread_time() - started + 0.01)
     assert seconds[1] < 10 * seconds[0]  # 16 where it grows with the square
+
+
+@pytest.mark.parametrize(
+    ("written", "content"),
+    [
+        (r"Let $x_1^2$ and $y_1$ be $\text{even}$.", "Let x_1^2 and y_1 be even."),
+        ("So $a < b$ in `$x$`.", "So a < b in $x$."),
+        ("$$\nE = mc^2\n$$", "E = mc^2"),
+        ("It cost $5 and $6, or $20,000 and $30,000.", "It cost $5 and $6, or $20,000 and $30,000."),
+        ("See $5-$6, `echo $HOME` and $PATH.", "See $5-$6, echo $HOME and $PATH."),
+    ],
+)
+def test_dollars_around_formulas_are_markup_and_dollars_of_money_are_not(written, content):
+    assert [d.content for d in read(written)] == [content]
+
+
+@pytest.mark.parametrize("end", ["---", "..."])
+def test_a_block_of_names_at_the_end_is_no_text(end):
+    (found,) = read(f"In 755.\n\n---\ntitle: Tang\nauthor: Du You\n{end}\n")
+    assert (found.content, found.meta["work"]) == ("In 755.", {"title": "Tang", "author": ["Du You"]})
+    (found,) = read("---\ntitle: Song\n---\nIn 755.\n\n---\ntitle: Tang\n---\n")
+    assert (found.content, found.meta["title"]) == ("In 755.", "Song")
+
+
+def test_text_between_rules_at_the_end_stays():
+    text = "In 755.\n\n---\nThe end: he fled.\n\n---\n"
+    assert [d.content for d in read(text)] == ["In 755.", "The end: he fled."]

@@ -61,7 +61,7 @@ def test_a_small_section_is_one_parent_with_its_meta():
     result = split(block("玄宗幸蜀。郭子儀收復兩京。", title="唐", section=["卷一"], language="zh", author="劉昫"))
     (parent,) = result["parents"]
     (child,) = result["children"]
-    assert parent.meta == {
+    of_both = {
         "tenant_id": "t",
         "source_id": "s",
         "source": "a.txt",
@@ -71,28 +71,17 @@ def test_a_small_section_is_one_parent_with_its_meta():
         "author": "劉昫",
         "kind": "text",
         "position": 0,
+        "start": 0,
+        "end": 13,
+    }
+    assert parent.meta == of_both | {
         "anchor": {"offset": 0},
         "tokens": 13,
         "units": 1,
-        "start": 0,
-        "end": 13,
         "paragraph": 1,
         "blocks": [{"start": 0, "end": 13, "kind": "text", "anchor": {"offset": 0}}],
     }
-    assert child.meta == {
-        "parent_id": parent.id,
-        "tenant_id": "t",
-        "source_id": "s",
-        "source": "a.txt",
-        "title": "唐",
-        "section": ["卷一"],
-        "language": "zh",
-        "author": "劉昫",
-        "kind": "text",
-        "position": 0,
-        "start": 0,
-        "end": 13,
-    }
+    assert child.meta == of_both | {"parent_id": parent.id}
     assert result["warnings"] == []
 
 

@@ -11,6 +11,8 @@ from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.endpoint import _whole_characters
 from shiguan.llm.model_settings import DEFAULT_MODEL
 
+pytestmark = pytest.mark.usefixtures("waits")
+
 PROMPT = [
     ChatMessage.from_system("Cite."),
     ChatMessage.from_user("Who took Caizhou?", meta={"prompt": "simple", "prompt_hash": "0123456789ab"}),
@@ -22,11 +24,6 @@ KEY = "sk-test-0123456789abcdef"
 def endpoint(endpoint):
     endpoint.default = "Li Su took it [1]."
     return endpoint
-
-
-@pytest.fixture(autouse=True)
-def _without_waiting(waits):
-    pass
 
 
 async def unanswered(component, warning, **more):

@@ -13,12 +13,9 @@ from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.failures import asked_to_wait, is_worth_retrying, reason_of
 from shiguan.llm.run import Run
 
+pytestmark = pytest.mark.usefixtures("waits")
+
 PROMPT = [ChatMessage.from_user("Who took Caizhou?")]
-
-
-@pytest.fixture(autouse=True)
-def _without_waiting(waits):
-    pass
 
 
 @pytest.fixture

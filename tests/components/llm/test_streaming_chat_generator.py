@@ -18,6 +18,8 @@ from shiguan.errors import AnswerError
 from shiguan.llm.configured_chat_generator import ConfiguredChatGenerator
 from shiguan.llm.streaming_chat_generator import StreamingChatGenerator
 
+pytestmark = pytest.mark.usefixtures("waits")
+
 PROMPT = [ChatMessage.from_user("Who took Caizhou?")]
 USAGE = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
 DONE = b"data: [DONE]\n\n"
@@ -100,11 +102,6 @@ def streamer(monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", serving.url)
     yield serving
     serving.stop()
-
-
-@pytest.fixture(autouse=True)
-def _without_waiting(waits):
-    pass
 
 
 async def read(kind, url, prompt=PROMPT, **more):
@@ -234,6 +231,10 @@ async def test_a_stream_that_a_tracer_has_wrapped_is_read_through_the_tracer(str
     assert (reply.text, len(seen)) == ("Li Su took it.", 5)
 
 
+THOUGHT_AND_TEXT = [
+    {"type": "thinking", "thinking": [{"type": "text", "text": "Was it Li Su?"}]},
+    {"type": "text", "text": "Li Su took it."},
+]
 OTHER_WORDS = {
     "ends_with_eos": [ROLE, *TEXT, event(finish="eos"), DONE],
     "a_message_in_place_of_a_delta": [
@@ -246,8 +247,18 @@ OTHER_WORDS = {
     "events_of_other_kinds": [b'event: ping\ndata: {"type": "ping"}\n\n', ROLE, *TEXT, END, event(choices=None), DONE],
     "a_second_reply": [ROLE, *TEXT, event(choices=[{"index": 1, "delta": {"content": "No."}}]), END, DONE],
     "a_refusal": [ROLE, event({"content": None, "refusal": "Li Su took it."}), END, DONE],
+    "parts_of_thought_and_text": [
+        ROLE, event({"content": THOUGHT_AND_TEXT[:1]}), event({"content": THOUGHT_AND_TEXT[1:]}), END, DONE,
+    ],
     "no_delta_at_the_end": [ROLE, *TEXT, event(choices=[{"index": "0", "delta": None, "finish_reason": "STOP"}])],
-}
+}  # fmt: skip
+
+
+def whole(content):
+    """A reply that is no stream."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": "stop"}
+    body = {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice], "usage": USAGE}
+    return [json.dumps(body).encode()]
 
 
 @pytest.mark.parametrize("name", OTHER_WORDS)
@@ -266,9 +277,7 @@ async def test_an_end_at_the_limit_is_told_in_one_word(streamer):
 
 @pytest.mark.parametrize("kind", ["application/json", "application/json; charset=utf-8"])
 async def test_a_whole_reply_to_a_call_of_a_stream_is_read(streamer, kind):
-    choice = {"index": 0, "message": {"role": "assistant", "content": "Li Su took it."}, "finish_reason": "stop"}
-    body = {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice], "usage": USAGE}
-    streamer.kind, streamer.streams = kind, [[json.dumps(body).encode()]]
+    streamer.kind, streamer.streams = kind, [whole("Li Su took it.")]
     reply, chunks = await read(StreamingChatGenerator, streamer.url)
     assert (reply.text, reply.meta["finish_reason"]) == ("Li Su took it.", "stop")
     assert [chunk.content for chunk in chunks] == ["Li Su took it."]
@@ -317,15 +326,18 @@ UNFIT = {
 }
 
 
-@pytest.mark.parametrize("name", UNFIT)
-def test_an_event_that_cannot_be_read_is_asked_for_again(streamer, name):
-    streamer.streams = [[ROLE, UNFIT[name]], WHOLE]
-    assert ConfiguredChatGenerator().run(messages=PROMPT)["replies"][0].text == "Li Su took it."
-    assert streamer.calls == 2
+EARLY = {
+    "nothing": [],
+    "no_end": [ROLE, TEXT[0]],
+    "no_reason_to_end": [ROLE, TEXT[0], DONE],
+    "cut": [ROLE, TEXT[0], CUT],
+    "cut_at_once": [CUT],
+    **{name: [ROLE, unfit] for name, unfit in UNFIT.items()},
+}
 
 
-@pytest.mark.parametrize("parts", [[], [ROLE, TEXT[0]], [ROLE, TEXT[0], DONE], [ROLE, TEXT[0], CUT], [CUT]])
-def test_a_stream_that_ends_too_early_is_asked_for_again(streamer, parts):
+@pytest.mark.parametrize("parts", EARLY.values(), ids=EARLY)
+def test_a_stream_that_ends_too_early_or_cannot_be_read_is_asked_for_again(streamer, parts):
     streamer.streams = [parts, WHOLE]
     assert ConfiguredChatGenerator().run(messages=PROMPT)["replies"][0].text == "Li Su took it."
     assert streamer.calls == 2
@@ -399,27 +411,9 @@ async def test_one_connection_serves_one_call_after_the_other(streamer, monkeypa
     assert (len(opened), streamer.calls) == (1, 3)
 
 
-THOUGHT_AND_TEXT = [
-    {"type": "thinking", "thinking": [{"type": "text", "text": "Was it Li Su?"}]},
-    {"type": "text", "text": "Li Su took it."},
-]
-
-
-async def test_the_text_of_a_reply_in_parts_is_read_without_its_thoughts(streamer):
-    streamer.streams = [
-        [ROLE, event({"content": THOUGHT_AND_TEXT[:1]}), event({"content": THOUGHT_AND_TEXT[1:]}), END, DONE]
-    ]
-    reply, chunks = await read(StreamingChatGenerator, streamer.url)
-    assert reply.text == "Li Su took it."
-    assert "".join(chunk.content for chunk in chunks) == "Li Su took it."
-
-
 @pytest.mark.parametrize("content", ["Li Su took it.", THOUGHT_AND_TEXT])
 async def test_a_whole_reply_in_parts_is_read_alike(streamer, content):
-    message = {"role": "assistant", "content": content}
-    choice = {"index": 0, "message": message, "finish_reason": "stop"}
-    body = {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice], "usage": USAGE}
-    streamer.kind, streamer.streams = "application/json", [[json.dumps(body).encode()]]
+    streamer.kind, streamer.streams = "application/json", [whole(content)]
     generator = ConfiguredChatGenerator(generation_kwargs={"stream": False})
     (reply,) = (await generator.run_async(PROMPT))["replies"]
     assert reply.text == "Li Su took it."
