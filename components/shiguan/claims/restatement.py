@@ -12,11 +12,15 @@ from shiguan.text.name_forms import han_names
 from shiguan.text.names import SURNAMES
 from shiguan.text.terms import fold_text, is_wide
 
-_HARMLESS, _BEFORE, _UNREAL, _BE = (WORDS[name] for name in ("harmless", "before", "unreal", "be"))
-_PARTS_OF_DATE = (WORDS["units_of_date"] | WORDS["dated"] | {"of"}) - {"since", "自"}
+_BEFORE, _UNREAL, _BE = (WORDS[name] for name in ("before", "unreal", "be"))
+# A passage may have them, but a claim that has `then` says that one thing came after the other.
+_HARMLESS = WORDS["harmless"] | {"then"}
+_SINCE = frozenset({"since", "自"})
+_PARTS_OF_DATE = (WORDS["units_of_date"] | WORDS["dated"] | {"of"}) - _SINCE
 _DOUBTS = WORDS["supposed"] | WORDS["doubts"] | WORDS["reported"] | _UNREAL
 _ADDS = frozenset({"and", "but", "while", "而", "但", "且", "却"})
 _IS, _OWNS = frozenset({"is", "was", "are", "were"}), Token("'s", "", 0, 0, None, "", False, False)
+_BEHIND_DOER = WORDS["after"] - WORDS["relative"] - {"and"}
 _HAVE, _DENIES = frozenset({"have", "having"}), WORDS["quantifiers"] | (_UNREAL - {"to"})
 # What stands in brackets, but not behind a number: 5 (thousand).
 _ASIDE = re.compile(r"(?<![\d零〇一二三四五六七八九十百千万亿])(?<!\d )[(（]([^()（）\n]{1,200})[)）]")
@@ -132,7 +136,7 @@ def _is_first_name(tokens: Sequence[Token], at: int, there: Statement) -> bool:
         return False
     if tokens[at].key and tokens[at].key in SURNAMES:
         return tokens[at].key + tokens[at + 1].key in read_text(there.text).once(_surnamed)
-    return tokens[at].is_capital and tokens[at + 1].is_capital
+    return tokens[at].is_capital and tokens[at + 1].is_capital and tokens[at].key not in WORDS["eras"]
 
 
 def _surnamed(text: str) -> frozenset[str]:
@@ -205,7 +209,8 @@ def _is_duration(tokens: Sequence[Token], date: Span) -> bool:
 
 def _same_date(claimed: Sequence[Token], found: Sequence[Token]) -> bool:
     """Return whether a date says all that another one says: 755 and the winter of 755, but not the other way round."""
-    return all(token.key in _PARTS_OF_DATE or any(token.same(other) for other in found) for token in claimed)
+    since = any(token.key in _SINCE for token in found) and not any(token.key in _SINCE for token in claimed)
+    return not since and all(t.key in _PARTS_OF_DATE or any(map(t.same, found)) for t in claimed)
 
 
 def _other_voice(wanted: Sequence[Token], there: Statement) -> Span | None:
@@ -239,7 +244,8 @@ def _actives(clause: Sequence[Token]) -> Iterator[list[Token]]:
         done, rest = clause[:at], clause[at + 1 :]
         by = next((by for by, word in enumerate(rest[:-1]) if word.key == "by"), 0) if token.key in _BE else 0
         end = next((end for end in range(by + 1, len(rest)) if not rest[end].is_capital), len(rest))
-        goes_on = end == len(rest) or (not rest[end].breaks and rest[end].key in WORDS["after"])
+        # Behind `and` there may be another one who did it: killed by Otto and Hale.
+        goes_on = end == len(rest) or (not rest[end].breaks and rest[end].key in _BEHIND_DOER)
         if 0 < by < end - 1 and goes_on and _is_certain(done) and not says_any(rest[1:by], _DENIES | _BE | {"be"}):
             yield [*rest[by + 1 : end], rest[0], *done, *rest[1:by], *rest[end:]]
         if (token.key == "被" or (token.key == "为" and any(word.key == "所" for word in rest))) and _is_certain(done):
@@ -253,7 +259,7 @@ def _without_doer(wanted: Sequence[Token], there: Statement) -> Span | None:
         return None
     for start, end in _matches([wanted[at + 1], *wanted[:at], *wanted[at + 2 :]], there):
         verb, before = there.tokens[start], there.tokens[start - 1].key
-        if not start or verb.breaks or verb.key.endswith("ing") or before in _UNREAL | _BE | WORDS["after"] | _HAVE:
+        if not start or verb.breaks or before in _UNREAL | _BE | WORDS["after"] | _HAVE:
             continue
         head = range(start - 1, max(-1, start - _LONGEST_CLAUSE), -1)
         clause = next((at for at in head if there.tokens[at].breaks), 0)
@@ -286,12 +292,13 @@ def _in_passing(wanted: Sequence[Token], there: Statement) -> Span | None:
 def _is_apposition(there: Statement, start: int, cut: int, end: int) -> bool:
     """Return whether a phrase behind a name says who that is: it ends the sentence, or the subject before its verb."""
     tokens = there.tokens
-    if tokens[cut].breaks not in (",", "，") or any(token.breaks for token in tokens[cut + 1 : end]):
+    if tokens[cut].breaks not in (",", "，", "),") or any(token.breaks for token in tokens[cut + 1 : end]):
         return False
     if not _is_whole_name(there, start, cut):
         return False
     if end == len(tokens) or tokens[end].stops:
-        return True
+        # In `the wife of Otto, a singer` it may say who she is.
+        return not start or tokens[start - 1].key not in ("of", _OWNS.key)
     return tokens[end].breaks == tokens[cut].breaks and there.begins_alone(start) and is_finite(tokens[end])
 
 
