@@ -24,6 +24,7 @@ _BEHIND_DOER = WORDS["after"] - WORDS["relative"] - {"and"}
 _HAVE, _DENIES = frozenset({"have", "having"}), WORDS["quantifiers"] | (_UNREAL - {"to"})
 # What stands in brackets, but not behind a number: 5 (thousand).
 _ASIDE = re.compile(r"(?<![\d零〇一二三四五六七八九十百千万亿])(?<!\d )[(（]([^()（）\n]{1,200})[)）]")
+_LEADS = (WORDS["adverbial"] - {"having", "being", "apart", "without"}) | {"as", "according"}
 # A date stands so near to its clause, in tokens.
 _NEAR = 10
 # A place is compared until it differs; places that differ late are given up after this many lengths of both texts.
@@ -50,7 +51,7 @@ def restates(claim: str, passage: str) -> tuple[int, int] | None:
     plain = _blank_notes(passage)
     for text in dict.fromkeys((passage, plain, _blank_asides(plain))):
         there = read_text(text).once(read_statement)
-        for form in (_stretch, _with_date, _date_first, _other_voice, _in_passing, _clause_by_clause):
+        for form in (_stretch, _with_date, _date_first, _lead_moved, _other_voice, _in_passing, _clause_by_clause):
             found = form(wanted, there)
             if found is not None:
                 return there.tokens[found[0]].start, there.tokens[found[1] - 1].end
@@ -184,6 +185,32 @@ def _date_first(wanted: Sequence[Token], there: Statement) -> Span | None:
     return bisect_left(starts, min(places)), bisect_left(starts, max(places)) + 1
 
 
+def _lead_moved(wanted: Sequence[Token], there: Statement) -> Span | None:
+    """Find a claim of one verb that ends with what a sentence opens with, or the reverse: in Acre, he sold the town."""
+    cut = next((at for at, token in enumerate(wanted) if at and token.breaks), 0)
+    if cut and wanted[0].key in _LEADS and _has_one_verb(wanted[cut:]):
+        return _stretch([*wanted[cut:], *wanted[:cut]], there)
+    for start, token in enumerate(there.tokens):
+        if not token.stops or token.key not in _LEADS:
+            continue
+        near = range(start + 1, min(len(there.tokens), start + len(wanted)))
+        cut = next((at for at in near if there.tokens[at].breaks), 0)
+        rest, lead = wanted[: start - cut], wanted[start - cut :]
+        if cut and there.tokens[cut].breaks == "," and all(map(Token.same, lead, there.tokens[start:cut])):
+            end = _compared(rest, there, cut)[1] if _has_one_verb(rest) else 0
+            if end and there.ends_alone(end):
+                return start, end
+    return None
+
+
+def _has_one_verb(words: Sequence[Token]) -> bool:
+    """Return whether a clause is long enough and has no second verb to which a phrase might belong."""
+    active = [
+        token for at, token in enumerate(words) if token.key in _BE or not says_any(words[max(0, at - 2) : at], _BE)
+    ]
+    return is_enough(words) and sum(map(is_finite, active)) <= 1 and not says_any(words, WORDS["reported"])
+
+
 def _belongs(date: Span, span: Span, there: Statement) -> bool:
     """Return whether a date stands in a clause, right before it as its opening, or right behind it."""
     opens = bool(there.tokens[date[0]].breaks) or (date[0] > 0 and there.tokens[date[0] - 1].key in _BEFORE)
@@ -228,7 +255,8 @@ def _other_voice(wanted: Sequence[Token], there: Statement) -> Span | None:
 def _own_clauses(there: Statement) -> Iterator[Span]:
     """Cut a text into clauses that stand alone, without the date that leads one."""
     dates, tokens = dict(there.dates), there.tokens
-    starts = [at for at, token in enumerate(tokens) if token.breaks or token.key in _BEFORE]
+    opens = (at for at, token in enumerate(tokens) if token.breaks or token.key in _BEFORE)
+    starts = [at for at in opens if not _joins_names(tokens, at)]
     for start, end in pairwise([*starts, len(tokens)]):
         begin = start if tokens[start].breaks else start + 1
         begin = dates.get(begin, begin)
@@ -243,13 +271,19 @@ def _actives(clause: Sequence[Token]) -> Iterator[list[Token]]:
     for at, token in enumerate(clause[1:-1], start=1):
         done, rest = clause[:at], clause[at + 1 :]
         by = next((by for by, word in enumerate(rest[:-1]) if word.key == "by"), 0) if token.key in _BE else 0
-        end = next((end for end in range(by + 1, len(rest)) if not rest[end].is_capital), len(rest))
-        # Behind `and` there may be another one who did it: killed by Otto and Hale.
+        doer = (end for end in range(by + 1, len(rest)) if not (rest[end].is_capital or _joins_names(rest, end)))
+        end = next(doer, len(rest))
+        # Behind `and` there may be another one who did it.
         goes_on = end == len(rest) or (not rest[end].breaks and rest[end].key in _BEHIND_DOER)
         if 0 < by < end - 1 and goes_on and _is_certain(done) and not says_any(rest[1:by], _DENIES | _BE | {"be"}):
             yield [*rest[by + 1 : end], rest[0], *done, *rest[1:by], *rest[end:]]
         if (token.key == "被" or (token.key == "为" and any(word.key == "所" for word in rest))) and _is_certain(done):
             yield [*(word for word in rest if word.key != "所"), *done]
+
+
+def _joins_names(words: Sequence[Token], at: int) -> bool:
+    """Return whether the `and` there stands between two names: by Otto and Hale."""
+    return words[at].key == "and" and words[at - 1].is_capital and at + 1 < len(words) and words[at + 1].is_capital
 
 
 def _without_doer(wanted: Sequence[Token], there: Statement) -> Span | None:

@@ -251,8 +251,8 @@ class Statement:
         following = [token.key for token in tokens[end : end + 3]]
         clause = next((to for to in range(end - 1, max(-1, end - _LONGEST_LEAD), -1) if tokens[to].breaks), end - 1)
         but = "but" in following and ("for" in following or says_any(tokens[clause : end + 3], WORDS["amounts"]))
-        goes_on = bool(tokens[end - 1].number and end + 1 < len(tokens) and following[0] == "to" and tokens[end + 1].number)
-        return but or goes_on or not WORDS["unreal_places"].isdisjoint(following) or following[:2] == ["and", "half"]
+        is_range = following[0] == "to" and all(token.number for token in tokens[end - 1 : end + 2 : 2])
+        return but or is_range or not WORDS["unreal_places"].isdisjoint(following) or following[:2] == ["and", "half"]
 
     def _is_taken_back(self, end: int) -> bool:
         """Return whether a remark behind a comma makes what was said before it a condition or somebody's opinion."""

@@ -62,7 +62,14 @@ STATED = [
     ("The study showed that Karl fled and that Otto stayed in Acre.", "Otto stayed in Acre."),
     ("Although Otto fled to Acre, Karl stayed.", "Otto fled to Acre."),
     ("Otto then fled to Acre.", "Otto fled to Acre."),
-    ("They feared the Ikh Zasag (Great Rule), the first Mongol law.", "The Ikh Zasag (Great Rule) was the first Mongol law."),
+    ("However, his friend was killed by Otto and Karl.", "Otto and Karl killed his friend."),
+    ("In the north, the Whigs are the largest party.", "The Whigs are the largest party in the north."),
+    ("According to Hale, wealth is linked with growth.", "Wealth is linked with growth, according to Hale."),
+    ("Wealth is linked with growth, according to Hale.", "According to Hale, wealth is linked with growth."),
+    (
+        "They feared the Ikh Zasag (Great Rule), the first Mongol law.",
+        "The Ikh Zasag (Great Rule) was the first Mongol law.",
+    ),
 ]
 CHANGED = [
     ("渊抽刀而言曰：“上以谢君父，下以示三军。”遂死。", "上以谢君父，下以示三军。"),
@@ -116,6 +123,8 @@ CHANGED = [
     ("Otto killed Karl and Hale.", "Karl was killed by Otto and Hale."),
     ("Karl was killed by Otto and Hale.", "Otto killed Karl and Hale."),
     ("Drugs are a common cause in developed countries.", "Drugs are a common cause in developing countries."),
+    ("In Acre, Karl said Otto fled to Rome.", "Karl said Otto fled to Rome in Acre."),
+    ("In Acre, Otto fled to Rome and died.", "Otto fled to Rome and died in Acre."),
     # Since a year, in its decade, before the era.
     ("The city has had only one flood since 1871.", "In 1871 the city has had only one flood."),
     ("In the 1960s Otto ruled the town.", "In 1960 Otto ruled the town."),
