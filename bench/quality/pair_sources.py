@@ -15,6 +15,7 @@ from bench.quality.pair_rules import han_names
 
 SAMPLE, SAMPLE_TEXT = "sample", ROOT / "examples" / "book" / "EPUB" / "text"
 SETS = {"en_squad2": "en", "en_multihop": "en", "zh_cmrc2018": "zh", "zh_drcd": "zh"}
+WRITTEN_SETS = ("en_squad2", "en_multihop", "conv_rag_mtrag", "expmrc-en")
 BOOKS = {"moby-dick": "en", "childrens-literature": "en", "jiutangshu_dev": "zh"}
 TANG = "tang_modern2classical"
 LEAST = {"zh": 250, "en": 700}
@@ -93,19 +94,20 @@ def read_sample(language: str) -> Book:
     return Book(SAMPLE, language, {name: [*_paragraphs([page], language)] for name, page in pages.items()})
 
 
+def read_set(folder: Path, name: str, language: str) -> Book:
+    """Read the passages of a public set."""
+    evidence = name.startswith("expmrc")
+    file = Path("evidence_expmrc", f"{language}.jsonl.gz") if evidence else Path(name, "corpus.jsonl.gz")
+    articles = defaultdict(list)
+    for row in read(folder / file):
+        articles[row["title"]].append(row["source" if evidence else "text"])
+    return Book(name, language, {title: [*dict.fromkeys(texts)] for title, texts in articles.items()})
+
+
 def read_books(folder: Path) -> list[Book]:
     """Read the public sets and books."""
-    found = []
-    for name, language in [*SETS.items(), (TANG, "zh")]:
-        articles = defaultdict(list)
-        for row in read(folder / name / "corpus.jsonl.gz"):
-            articles[row["title"]].append(row["text"])
-        found.append(Book(name, language, articles))
-    for language in ("en", "zh"):
-        articles = defaultdict(list)
-        for row in read(folder / "evidence_expmrc" / f"{language}.jsonl.gz"):
-            articles[row["title"]] = [*dict.fromkeys([*articles[row["title"]], row["source"]])]
-        found.append(Book(f"expmrc-{language}", language, articles))
+    sets = [*SETS.items(), (TANG, "zh"), ("expmrc-en", "en"), ("expmrc-zh", "zh")]
+    found = [read_set(folder, name, language) for name, language in sets]
     return [*found, *(read_epub(folder / "epub" / f"{name}.epub", language) for name, language in BOOKS.items())]
 
 

@@ -12,16 +12,21 @@ from shiguan.text.name_forms import han_names
 from shiguan.text.names import SURNAMES
 from shiguan.text.terms import fold_text, is_wide
 
-_HARMLESS, _BEFORE, _UNREAL, _BE = (WORDS[name] for name in ("harmless", "before", "unreal", "be"))
-_PARTS_OF_DATE = (WORDS["units_of_date"] | WORDS["dated"] | {"of"}) - {"since", "自"}
+_BEFORE, _UNREAL, _BE = (WORDS[name] for name in ("before", "unreal", "be"))
+# A passage may have them, but a claim that has `then` says that one thing came after the other.
+_HARMLESS = WORDS["harmless"] | {"then"}
+_SINCE = frozenset({"since", "自"})
+_PARTS_OF_DATE = (WORDS["units_of_date"] | WORDS["dated"] | {"of"}) - _SINCE
 _DOUBTS = WORDS["supposed"] | WORDS["doubts"] | WORDS["reported"] | _UNREAL
 _ADDS = frozenset({"and", "but", "while", "而", "但", "且", "却"})
 _IS, _OWNS = frozenset({"is", "was", "are", "were"}), Token("'s", "", 0, 0, None, "", False, False)
 _IN_LIST = frozenset({"", "、"})
 _ALL, _WHERE = frozenset("并皆俱咸悉都均"), frozenset("于在")
+_BEHIND_DOER = WORDS["after"] - WORDS["relative"] - {"and"}
 _HAVE, _DENIES = frozenset({"have", "having"}), WORDS["quantifiers"] | (_UNREAL - {"to"})
 # What stands in brackets, but not behind a number: 5 (thousand).
 _ASIDE = re.compile(r"(?<![\d零〇一二三四五六七八九十百千万亿])(?<!\d )[(（]([^()（）\n]{1,200})[)）]")
+_LEADS = (WORDS["adverbial"] - {"having", "being", "apart", "without"}) | {"as", "according"}
 # A date stands so near to its clause, in tokens.
 _NEAR = 10
 # A place is compared until it differs; places that differ late are given up after this many lengths of both texts.
@@ -48,7 +53,7 @@ def restates(claim: str, passage: str) -> tuple[int, int] | None:
     plain = _blank_notes(passage)
     for text in dict.fromkeys((passage, plain, _blank_asides(plain))):
         there = read_text(text).once(read_statement)
-        for form in (_stretch, _with_date, _date_first, _other_voice, _in_passing, _clause_by_clause):
+        for form in (_stretch, _with_date, _date_first, _lead_moved, _other_voice, _in_passing, _clause_by_clause):
             found = form(wanted, there)
             if found is not None:
                 return there.tokens[found[0]].start, there.tokens[found[1] - 1].end
@@ -145,7 +150,7 @@ def _is_first_name(tokens: Sequence[Token], at: int, there: Statement) -> bool:
         return False
     if tokens[at].key and tokens[at].key in SURNAMES:
         return tokens[at].key + tokens[at + 1].key in read_text(there.text).once(_surnamed)
-    return tokens[at].is_capital and tokens[at + 1].is_capital
+    return tokens[at].is_capital and tokens[at + 1].is_capital and tokens[at].key not in WORDS["eras"]
 
 
 def _surnamed(text: str) -> frozenset[str]:
@@ -193,6 +198,32 @@ def _date_first(wanted: Sequence[Token], there: Statement) -> Span | None:
     return bisect_left(starts, min(places)), bisect_left(starts, max(places)) + 1
 
 
+def _lead_moved(wanted: Sequence[Token], there: Statement) -> Span | None:
+    """Find a claim of one verb that ends with what a sentence opens with, or the reverse: in Acre, he sold the town."""
+    cut = next((at for at, token in enumerate(wanted) if at and token.breaks), 0)
+    if cut and wanted[0].key in _LEADS and _has_one_verb(wanted[cut:]):
+        return _stretch([*wanted[cut:], *wanted[:cut]], there)
+    for start, token in enumerate(there.tokens):
+        if not token.stops or token.key not in _LEADS:
+            continue
+        near = range(start + 1, min(len(there.tokens), start + len(wanted)))
+        cut = next((at for at in near if there.tokens[at].breaks), 0)
+        rest, lead = wanted[: start - cut], wanted[start - cut :]
+        if cut and there.tokens[cut].breaks == "," and all(map(Token.same, lead, there.tokens[start:cut])):
+            end = _compared(rest, there, cut)[1] if _has_one_verb(rest) else 0
+            if end and there.ends_alone(end):
+                return start, end
+    return None
+
+
+def _has_one_verb(words: Sequence[Token]) -> bool:
+    """Return whether a clause is long enough and has no second verb to which a phrase might belong."""
+    active = [
+        token for at, token in enumerate(words) if token.key in _BE or not says_any(words[max(0, at - 2) : at], _BE)
+    ]
+    return is_enough(words) and sum(map(is_finite, active)) <= 1 and not says_any(words, WORDS["reported"])
+
+
 def _belongs(date: Span, span: Span, there: Statement) -> bool:
     """Return whether a date stands in a clause, right before it as its opening, or right behind it."""
     opens = bool(there.tokens[date[0]].breaks) or (date[0] > 0 and there.tokens[date[0] - 1].key in _BEFORE)
@@ -218,7 +249,8 @@ def _is_duration(tokens: Sequence[Token], date: Span) -> bool:
 
 def _same_date(claimed: Sequence[Token], found: Sequence[Token]) -> bool:
     """Return whether a date says all that another one says: 755 and the winter of 755, but not the other way round."""
-    return all(token.key in _PARTS_OF_DATE or any(token.same(other) for other in found) for token in claimed)
+    since = any(token.key in _SINCE for token in found) and not any(token.key in _SINCE for token in claimed)
+    return not since and all(t.key in _PARTS_OF_DATE or any(map(t.same, found)) for t in claimed)
 
 
 def _other_voice(wanted: Sequence[Token], there: Statement) -> Span | None:
@@ -242,7 +274,8 @@ def _turned_round(text: str) -> list[tuple[Span, list[Token]]]:
 def _own_clauses(there: Statement) -> Iterator[Span]:
     """Cut a text into clauses that stand alone, without the date that leads one."""
     dates, tokens = dict(there.dates), there.tokens
-    starts = [at for at, token in enumerate(tokens) if token.breaks not in _IN_LIST or token.key in _BEFORE]
+    opens = (at for at, token in enumerate(tokens) if token.breaks not in _IN_LIST or token.key in _BEFORE)
+    starts = [at for at in opens if not _joins_names(tokens, at)]
     for start, end in pairwise([*starts, len(tokens)]):
         begin = start if tokens[start].breaks else start + 1
         begin = dates.get(begin, begin)
@@ -257,8 +290,10 @@ def _actives(clause: Sequence[Token]) -> Iterator[list[Token]]:
     for at, token in enumerate(clause[1:-1], start=1):
         done, rest = clause[:at], clause[at + 1 :]
         by = next((by for by, word in enumerate(rest[:-1]) if word.key == "by"), 0) if token.key in _BE else 0
-        end = next((end for end in range(by + 1, len(rest)) if not rest[end].is_capital), len(rest))
-        goes_on = end == len(rest) or (not rest[end].breaks and rest[end].key in WORDS["after"])
+        doer = (end for end in range(by + 1, len(rest)) if not (rest[end].is_capital or _joins_names(rest, end)))
+        end = next(doer, len(rest))
+        # Behind `and` there may be another one who did it.
+        goes_on = end == len(rest) or (not rest[end].breaks and rest[end].key in _BEHIND_DOER)
         if 0 < by < end - 1 and goes_on and _is_certain(done) and not says_any(rest[1:by], _DENIES | _BE | {"be"}):
             yield [*rest[by + 1 : end], rest[0], *done, *rest[1:by], *rest[end:]]
         if (
@@ -273,6 +308,11 @@ def _actives(clause: Sequence[Token]) -> Iterator[list[Token]]:
             yield [*done[:lead], *doing[:where], *who, *doing[where:]]
 
 
+def _joins_names(words: Sequence[Token], at: int) -> bool:
+    """Return whether the `and` there stands between two names: by Otto and Hale."""
+    return words[at].key == "and" and words[at - 1].is_capital and at + 1 < len(words) and words[at + 1].is_capital
+
+
 def _without_doer(wanted: Sequence[Token], there: Statement) -> Span | None:
     """Find a passive claim that names no doer in an active clause that does: B was killed, A killed B."""
     at = next((at for at, token in enumerate(wanted[:-1]) if token.key in _BE), 0)
@@ -280,7 +320,7 @@ def _without_doer(wanted: Sequence[Token], there: Statement) -> Span | None:
         return None
     for start, end in _matches([wanted[at + 1], *wanted[:at], *wanted[at + 2 :]], there):
         verb, before = there.tokens[start], there.tokens[start - 1].key
-        if not start or verb.breaks or verb.key.endswith("ing") or before in _UNREAL | _BE | WORDS["after"] | _HAVE:
+        if not start or verb.breaks or before in _UNREAL | _BE | WORDS["after"] | _HAVE:
             continue
         head = range(start - 1, max(-1, start - _LONGEST_CLAUSE), -1)
         clause = next((at for at in head if there.tokens[at].breaks), 0)
@@ -313,12 +353,13 @@ def _in_passing(wanted: Sequence[Token], there: Statement) -> Span | None:
 def _is_apposition(there: Statement, start: int, cut: int, end: int) -> bool:
     """Return whether a phrase behind a name says who that is: it ends the sentence, or the subject before its verb."""
     tokens = there.tokens
-    if tokens[cut].breaks not in (",", "，") or any(token.breaks for token in tokens[cut + 1 : end]):
+    if tokens[cut].breaks not in (",", "，", "),") or any(token.breaks for token in tokens[cut + 1 : end]):
         return False
     if not _is_whole_name(there, start, cut):
         return False
     if end == len(tokens) or tokens[end].stops:
-        return True
+        # In `the wife of Otto, a singer` it may say who she is.
+        return not start or tokens[start - 1].key not in ("of", _OWNS.key)
     return tokens[end].breaks == tokens[cut].breaks and there.begins_alone(start) and is_finite(tokens[end])
 
 

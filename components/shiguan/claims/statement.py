@@ -27,6 +27,8 @@ PARTICIPLES = frozenset(form for _, _, form in _FORMS)
 _TENSES = frozenset(frozenset(pair.split()) for pair in _TABLE["tenses"].split(","))
 _LIMITS, _LONGEST_LEAD = WORDS["limits"] - {"first"}, 12
 _DENIES = frozenset({"not", "never", "no", "neither", "none", "nobody", "few"})
+_LEAVES_OPEN = (WORDS["unreal"] - {"to"}) | {"only", "even"}
+_OF_TIME_OR_CAUSE = frozenset({"when", "where", "while", "because", "since", "as"})
 _REPORTS, _INVERTED = WORDS["reported"] | WORDS["doubts"], frozenset({"had", "were", "should"})
 OPENS_QUOTE = re.compile(r"[“「『«\"]")
 _IN_DATE, _OPENS_DATE = WORDS["units_of_date"] | WORDS["when"] | {"of"}, WORDS["dated"] | WORDS["when"]
@@ -40,7 +42,7 @@ _POSSESSIVE, _PERCENT = "'s", frozenset({"%", "percent", "per", "cent"})
 _BREAK, _STOP = re.compile(r"[^\w\s'’\-‐‑·•]|\n"), re.compile(r"[.!?](?=\s|$)|[。！？；\n]")
 # 十余万 is more than 十万, 二三万 and 十五六 are no certain number.
 _ABOUT = re.compile(r"[余馀餘]|[一二两三四五六七八九]{2}(?=[十百千万亿])|(?<=十)[一二两三四五六七八九]{2}\Z")
-_ENDINGS = ("ing", "ies", "ied", "es", "ed", "s", "d")
+_ENDINGS = ("ies", "ied", "es", "ed", "s", "d")
 _SHORTEST_WORD = 3
 # A claim of fewer words stands anywhere by chance; a Han character tells three quarters of a word.
 _FEWEST, _HAN_SHARE = 3, 0.75
@@ -181,7 +183,7 @@ class Statement:
         for at, token in enumerate(self.tokens):
             is_that = "that" in (between := self.text[before.end : token.start])
             leads = is_that or (token.breaks not in ("", "、") and token.key not in ("and", "but"))
-            said = (before.key in _REPORTS | WORDS["agreed"] and leads) or (before.key in WORDS["that"] and is_that)
+            said = (before.key in _REPORTS | WORDS["agreed"] and leads) or (is_that and before.key not in WORDS["known"])
             said = said or (before.key in WORDS["sources"] and "《" in token.breaks)
             if token.stops:
                 found[at], is_wish = token.key in _INVERTED, False
@@ -199,6 +201,14 @@ class Statement:
             is_wish = is_wish or not WORDS["wished"].isdisjoint(keys)
             before = token
         return list(map(operator.or_, found, [*wished, is_wish]))
+
+    @cached_property
+    def _asks(self) -> list[bool]:
+        """For each place and the end: whether the sentence that goes on or ends there is a question."""
+        found = [bool(self.tokens) and self.text[self.tokens[-1].end :].strip()[:1] in ("?", "？")]
+        for token in reversed(self.tokens):
+            found.append(token.breaks[:1] in ("?", "？") if token.stops else found[-1])
+        return found[::-1]
 
     @cached_property
     def _spoken(self) -> list[Span]:
@@ -226,14 +236,16 @@ class Statement:
         if before.key == "后" and self.tokens[at].key in WORDS["later"]:
             return False
         is_left_out = before.key in _BEFORE or "".join(token.key for token in self.tokens[opening:at]) in WORDS["leads"]
-        return (is_left_out and not self._is_second_of_two(at)) or at in self._ends_of_dates
+        return (is_left_out and not self._is_bound(at)) or at in self._ends_of_dates
 
-    def _is_second_of_two(self, at: int) -> bool:
-        """Return whether what begins there is bound to what `and` joins: between 300 and 500, no captain and sailor."""
-        token = self.tokens[at]
-        if self.tokens[at - 1].key != "and" or token.is_capital or token.key in WORDS["subjects"]:
-            return False
+    def _is_bound(self, at: int) -> bool:
+        """Return whether what stands before it may take from it: no captain and sailor, not because, will go when."""
+        token, joint = self.tokens[at], self.tokens[at - 1].key
         clause = next((to for to in range(at - 1, max(-1, at - _LONGEST_LEAD), -1) if self.tokens[to].breaks), at)
+        if joint in _OF_TIME_OR_CAUSE:
+            return says_any(self.tokens[clause:at], _LEAVES_OPEN)
+        if joint != "and" or token.is_capital or token.key in WORDS["subjects"]:
+            return False
         is_range = bool(token.number and at > 1 and self.tokens[at - 2].number)
         return is_range or says_any(self.tokens[clause:at], _DENIES)
 
@@ -247,9 +259,8 @@ class Statement:
 
     def ends_alone(self, end: int) -> bool:
         """Return whether what ends there can be cut out of what stands behind it."""
-        behind = self.text[self.tokens[end - 1].end :] if end == len(self.tokens) else self.tokens[end].breaks
-        if end == len(self.tokens) or self.tokens[end].stops:
-            return behind.strip()[:1] not in ("?", "？")
+        if end == len(self.tokens) or self.tokens[end].stops or self._asks[end]:
+            return not self._asks[end]
         after = self.tokens[end]
         if not after.breaks and (after.key not in WORDS["after"] or self._is_limited(end)):
             return False
@@ -258,10 +269,13 @@ class Statement:
         return not (after.breaks and self._is_taken_back(end))
 
     def _is_limited(self, end: int) -> bool:
-        """Return whether the words behind a phrase take most of it away: all but two, king in name only."""
-        following = {token.key for token in self.tokens[end : end + 2]}
-        but = "but" in following and ("for" in following or self.tokens[end - 1].key in WORDS["amounts"])
-        return but or not following.isdisjoint(WORDS["unreal_places"])
+        """Return whether the words behind a phrase change it: all sank but two, king in name only, 5 to 10."""
+        tokens = self.tokens
+        following = [token.key for token in tokens[end : end + 3]]
+        clause = next((to for to in range(end - 1, max(-1, end - _LONGEST_LEAD), -1) if tokens[to].breaks), end - 1)
+        but = "but" in following and ("for" in following or says_any(tokens[clause : end + 3], WORDS["amounts"]))
+        is_range = following[0] == "to" and all(token.number for token in tokens[end - 1 : end + 2 : 2])
+        return but or is_range or not WORDS["unreal_places"].isdisjoint(following) or following[:2] == ["and", "half"]
 
     def _is_taken_back(self, end: int) -> bool:
         """Return whether a remark behind a comma makes what was said before it a condition or somebody's opinion."""
@@ -299,10 +313,10 @@ def read_statement(text: str) -> Statement:
     for (word, start, at, number), folded in zip(found, keys, strict=False):
         between = text[end:start]
         breaks, stops, end = breaks + "".join(_BREAK.findall(between)), stops or bool(_STOP.search(between)), at
+        # The 1960s are more than 1960.
         about = _ABOUT.search(text, start, at) if number else None
-        key = (
-            (about[0].replace("馀", "余").replace("餘", "余") if about else "") if number else folded.replace("’", "'")
-        )
+        more = re.sub("[馀餘]", "余", about[0]) if about else "s" if word.endswith("0s") else ""
+        key = more if number else folded.replace("’", "'")
         capital = word[0].isupper()
         if tokens and tokens[-1].number and tokens[-1].number.kind == "percent" and key in _PERCENT:
             continue
@@ -310,9 +324,7 @@ def read_statement(text: str) -> Statement:
         if key not in WORDS["harmless"] or (capital and key in ("a", "an") and text[at + 1 : at + 2].isupper()):
             # Not so the 's of a word that was left out: That's what he said.
             owns = key == _POSSESSIVE and not (between == "" and tokens and tokens[-1].end < start)
-            # A man who was burying is not a man who was buried.
-            base = "" if key.endswith("ing") and tokens and tokens[-1].key in WORDS["be"] else _base(key)
-            tokens.append(Token(key, base, start, at, number, "" if owns else breaks, stops, capital))
+            tokens.append(Token(key, _base(key), start, at, number, "" if owns else breaks, stops, capital))
             breaks, stops = "", False
     return Statement(tokens, text)
 
@@ -331,4 +343,4 @@ def _base(word: str) -> str:
     base = word.removesuffix(ending)
     base = base + "y" if ending in ("ies", "ied") else base.removesuffix("e")
     doubled = len(base) > _SHORTEST_WORD and base[-1] == base[-2] and base[-1] not in "ls"
-    return base[:-1] if doubled and ending in ("ing", "ed") else base
+    return base[:-1] if doubled and ending == "ed" else base

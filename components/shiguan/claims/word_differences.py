@@ -109,6 +109,8 @@ def compare(claim: str, span: str, passage: str = "") -> Comparison:
             if right and len(right) <= len(left) + _LONGER_BY:
                 nearly = repeated >= _NEARLY_VERBATIM or same >= _REST_VERBATIM * (len(first) - len(left))
                 difference = _replaced((claim, left), (span, right), passage, repeated, verbatim=nearly)
+                if difference and difference.kind == "name" and _stands_elsewhere(first, left, second):
+                    difference = replace(difference, kind="word")
                 found += [difference] if difference else []
     aligned = {at for block in blocks for at in range(block.a, block.a + block.size)}
     there = {token.key for token in second}
@@ -131,6 +133,14 @@ def compare(claim: str, span: str, passage: str = "") -> Comparison:
         found.append(Difference("negation", claim, inside))
     order = ("number", "name", "opposite", "negation", "word")
     return Comparison(repeated, tuple(sorted(found, key=lambda difference: order.index(difference.kind))))
+
+
+def _stands_elsewhere(first: Sequence[_Token], left: Sequence[_Token], second: Sequence[_Token]) -> bool:
+    """Return whether a span has a part of a claim behind the same word, in another place: in the course of the war."""
+    at = first.index(left[0])
+    begin = next((place for place in range(at - 1, -1, -1) if _has_content([first[place]])), at)
+    keys = [" ".join(["", *(token.key for token in part), ""]) for part in (first[begin : at + len(left)], second)]
+    return begin < at and keys[0] in keys[1]
 
 
 def _replacing(

@@ -58,6 +58,18 @@ STATED = [
     ("The king, known as Otto, fled to Acre.", "The king fled to Acre."),
     ("高车有部落十馀万，役属柔然。", "高车有部落十余万。"),
     ("魏以李崇为刺史。崇，显祖之舅子也。", "李崇，显祖之舅子也。"),
+    ("He left because Karl had burned the town of Acre.", "Karl had burned the town of Acre."),
+    ("The study showed that Karl fled and that Otto stayed in Acre.", "Otto stayed in Acre."),
+    ("Although Otto fled to Acre, Karl stayed.", "Otto fled to Acre."),
+    ("Otto then fled to Acre.", "Otto fled to Acre."),
+    ("However, his friend was killed by Otto and Karl.", "Otto and Karl killed his friend."),
+    ("In the north, the Whigs are the largest party.", "The Whigs are the largest party in the north."),
+    ("According to Hale, wealth is linked with growth.", "Wealth is linked with growth, according to Hale."),
+    ("Wealth is linked with growth, according to Hale.", "According to Hale, wealth is linked with growth."),
+    (
+        "They feared the Ikh Zasag (Great Rule), the first Mongol law.",
+        "The Ikh Zasag (Great Rule) was the first Mongol law.",
+    ),
 ]
 CHANGED = [
     ("渊抽刀而言曰：“上以谢君父，下以示三军。”遂死。", "上以谢君父，下以示三军。"),
@@ -107,6 +119,37 @@ CHANGED = [
     ("Otto would have taken the town but for Karl.", "Otto would have taken the town."),
     ("Otto was king of Parma until 1310.", "Otto was king of Parma."),
     ("Otto led all of them, before Karl came.", "Otto led all of them."),
+    # Active and passive: who else did it, whom it hit.
+    ("Otto killed Karl and Hale.", "Karl was killed by Otto and Hale."),
+    ("Karl was killed by Otto and Hale.", "Otto killed Karl and Hale."),
+    ("Drugs are a common cause in developed countries.", "Drugs are a common cause in developing countries."),
+    ("In Acre, Karl said Otto fled to Rome.", "Karl said Otto fled to Rome in Acre."),
+    ("In Acre, Otto fled to Rome and died.", "Otto fled to Rome and died in Acre."),
+    # Since a year, in its decade, before the era.
+    ("The city has had only one flood since 1871.", "In 1871 the city has had only one flood."),
+    ("In the 1960s Otto ruled the town.", "In 1960 Otto ruled the town."),
+    ("In 44 BC Otto took the town.", "In 44 Otto took the town."),
+    ("The wall was built at a cost of 5 to 10 million.", "The wall was built at a cost of 5."),
+    ("The war lasted a year and a half in Acre.", "The war lasted a year."),
+    # Another place of nearly the same name.
+    ("The ship reached Equatorial Guinea in May.", "The ship reached Guinea in May."),
+    ("They settled in British Columbia in May.", "They settled in Columbia in May."),
+    ("He met the wife of Karl Hale, a singer.", "Karl Hale was a singer."),
+    # What came after what, and what is not said to be so.
+    ("Otto burned Acre in May. Karl fled to Rome in June.", "Karl fled to Rome in June, then Otto burned Acre in May."),
+    ("He fled not because Karl had burned the town but from fear.", "Karl had burned the town."),
+    ("He will leave when Karl comes to Acre with his men.", "Karl comes to Acre with his men."),
+    ("They demanded that Otto leave and Karl burn the town.", "Karl burned the town."),
+    ("Rumours spread that Karl was dead and his son had fled to Acre.", "His son had fled to Acre."),
+    ("The story goes that, in 1300, Otto killed the dragon.", "Otto killed the dragon."),
+    ("Otto died in Acre in 1300, it is assumed.", "Otto died in Acre in 1300."),
+    ("In Hale's view, the duke lost the town of Acre.", "The duke lost the town of Acre."),
+    ("The men fled to Acre with Karl?", "The men fled to Acre."),
+    # What follows takes from it.
+    ("Otto was king of Acre in all but name.", "Otto was king of Acre."),
+    ("All ships sank in the storm with one exception.", "All ships sank in the storm."),
+    ("Karl lost all his sons in the war but one.", "Karl lost all his sons in the war."),
+    ("The duke rules the town in the event of war.", "The duke rules the town."),
     # Opinions, quoted speech, conditions, limits.
     ("He said that Karl was rich and that Otto had stolen the relics.", "Otto had stolen the relics."),
     ("It is possible that Otto died and Karl fled to Acre.", "Karl fled to Acre."),

@@ -88,6 +88,12 @@ def test_opposites_are_found_whatever_their_inflection():
         # One denies what the other does not say.
         ("Two of the five ships did not sink near Acre.", "Three of the five ships sank near Acre."),
         ("He had to leave the town of Acre in May.", "He had no choice but to leave the town of Acre in May."),
+        # In another place of the sentence.
+        (
+            "The nobles of the town often called themselves English in the course of the Franco War.",
+            "In the course of the Franco War, the nobles of the town often called themselves English. "
+            "It helped in the development of Middle English.",
+        ),
         # The other way round.
         ("潼关在洛阳以西三百里。", "洛阳在潼关以东三百里。"),
     ],
