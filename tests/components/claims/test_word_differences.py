@@ -83,6 +83,7 @@ def test_opposites_are_found_whatever_their_inflection():
         ("The army had over 2,500 men before the battle.", "The army had 3,000 men before the battle."),
         ("The army had about 3,100 men before the battle.", "The army had 3,000 men before the battle."),
         ("The Snake is 150 miles longer than the Columbia.", "The Snake is longer than the Columbia: 1,078 miles."),
+        ("列车时速不超过50公里。", "列车最高时速50公里。"),
         # An age is no year.
         ("王渊五十岁时死于洛阳城。", "王渊1340年时死于洛阳城。"),
         # One denies what the other does not say.

@@ -18,6 +18,7 @@ from shiguan.text.terms import terms
         ("贼陷镇州、汲县，诸州皆降，英國来使", ("镇州", "汲县", "英國")),
         ("自太原攻洛阳", ("太原", "洛阳")),
         ("每逢星期一上课", ()),
+        ("约在公元前7000年", ()),
     ],
 )
 def test_names_are_found(sentence, names):
