@@ -210,8 +210,8 @@ def _lead_moved(wanted: Sequence[Token], there: Statement) -> Span | None:
         cut = next((at for at in near if there.tokens[at].breaks), 0)
         rest, lead = wanted[: start - cut], wanted[start - cut :]
         if cut and there.tokens[cut].breaks == "," and all(map(Token.same, lead, there.tokens[start:cut])):
-            end = _compared(rest, there, cut)[1] if _has_one_verb(rest) else 0
-            if end and there.ends_alone(end):
+            end = _compared(rest, there, cut)[1] if rest else 0
+            if end and there.ends_alone(end) and _has_one_verb(rest):
                 return start, end
     return None
 
