@@ -15,7 +15,8 @@ from bench.quality.pair_rules import han_names
 
 SAMPLE, SAMPLE_TEXT = "sample", ROOT / "examples" / "book" / "EPUB" / "text"
 SETS = {"en_squad2": "en", "en_multihop": "en", "zh_cmrc2018": "zh", "zh_drcd": "zh"}
-WRITTEN_SETS = ("en_squad2", "en_multihop", "conv_rag_mtrag", "expmrc-en")
+WRITTEN_SETS = ("conv_rag_mtrag",)
+"""Sets of which there are only pairs written by hand."""
 BOOKS = {"moby-dick": "en", "childrens-literature": "en", "jiutangshu_dev": "zh"}
 TANG = "tang_modern2classical"
 LEAST = {"zh": 250, "en": 700}
