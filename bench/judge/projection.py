@@ -1,11 +1,11 @@
 """
-Train what the alignment of claims lays over token vectors where Chinese characters are involved.
+Train what the alignment of claims lays over token vectors in Chinese and across languages.
 
     python -m bench.judge.projection --data DIR --out components/shiguan/claims/token_projection.npz
 
 The vectors of a claim's tokens and those of a text's get a low-rank projection each, and a claim's tokens a weight
-(Khattab and Zaharia 2020, ColBERT, section 3, https://arxiv.org/abs/2004.12832, with the encoder as it is). Each example
-is a question or a claim beside up to six sentences of the passage that answers or says it, and one of another passage;
+(Khattab and Zaharia 2020, ColBERT, section 3, https://arxiv.org/abs/2004.12832, with the encoder as it is). Each
+example is a question or a claim beside up to six sentences of the passage that answers or says it, and one of another;
 the loss is the cross-entropy of each sentence and of the choice between them. Seeded; nothing kept out is read.
 """
 

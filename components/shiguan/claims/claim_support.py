@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from shiguan.claims.evidence import Reading
-from shiguan.text.languages import has_han
 from shiguan.text.terms import STOP_WORDS
 
 Verdict = Literal["supported", "partial", "unsupported", "contradicted"]
@@ -39,10 +38,9 @@ _WORDS_ALONE = (SUPPORTED - 0.01 - _SURE_PARTIAL) / (1 - _SURE_PARTIAL)
 # The share of a claim's words, names and numbers aside, that must occur close together near its names: of a whole
 # claim, of a clause, and where the passages are classical Chinese.
 _LEAST_CONTENT, _LEAST_IN_CLAUSE, _LEAST_CLASSICAL = 0.4, 0.34, 0.22
-# A passage says a claim in other words from this alignment on, in English and in Han characters, or, where there is
-# none, from these shares of the claim's words: all, and without its names and numbers, which an invention about the
-# same persons has too.
-_ALIGNED, _ALIGNED_HAN, _SAME_MATTER, _OTHER_WORDS = 0.54, 0.56, 0.45, 0.25
+# A passage says a claim in other words from this alignment on or, where there is none, from these shares of the
+# claim's words: all, and without its names and numbers, which an invention about the same persons has too.
+_ALIGNED, _SAME_MATTER, _OTHER_WORDS = 0.54, 0.45, 0.25
 # The score of an answer before anything is known about it, and its weight.
 _PRIOR, _PRIOR_WEIGHT = 0.75, 1.0
 # The share of its score that a contradicted claim keeps, so that it stays below one that is supported in part.
@@ -136,7 +134,7 @@ def _judged(reading: Reading, aligned: float | None, own: float, mean: float) ->
     if aligned is None:
         same_matter = reading.window >= _SAME_MATTER and reading.content >= _OTHER_WORDS
     else:
-        same_matter = aligned >= (_ALIGNED_HAN if has_han(reading.claim) else _ALIGNED)
+        same_matter = aligned >= _ALIGNED
     same_matter = same_matter and not reading.stray_numbers
     if missing and not same_matter:
         return Support(_unchecked(score), "unsupported", missing, *span)

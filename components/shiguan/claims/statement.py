@@ -118,8 +118,8 @@ class Statement:
         opens = WORDS["adverbial"] | WORDS["before"] | WORDS["subjects"] | WORDS["pronouns"]
         named = (pair for pair in pairwise(self.tokens) if all(one.is_capital for one in pair) and not pair[1].breaks)
         counts = Counter(second for _, second in {(a.key, b.key) for a, b in named if a.key not in opens})
-        counts.update(name[1:] for name in {fold_text(name) for name in read_text(self.text).names} if is_wide(name[0]))
-        return frozenset(name[0] if is_wide(name[0]) else name for name, count in counts.items() if count > 1)
+        counts.update(name[1:] for name in {fold_text(name) for name in read_text(self.text).names} if is_wide(name[1:2]))
+        return frozenset(name[0] if is_wide(name[:1]) else name for name, count in counts.items() if count > 1)
 
     @cached_property
     def dates(self) -> list[Span]:
@@ -183,7 +183,8 @@ class Statement:
         for at, token in enumerate(self.tokens):
             is_that = "that" in (between := self.text[before.end : token.start])
             leads = is_that or (token.breaks not in ("", "、") and token.key not in ("and", "but"))
-            said = (before.key in _REPORTS | WORDS["agreed"] and leads) or (is_that and before.key not in WORDS["known"])
+            said = before.key in _REPORTS | WORDS["agreed"] and leads
+            said = said or (is_that and before.key not in WORDS["known"])
             said = said or (before.key in WORDS["sources"] and "《" in token.breaks)
             if token.stops:
                 found[at], is_wish = token.key in _INVERTED, False
