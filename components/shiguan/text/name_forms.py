@@ -19,7 +19,7 @@ from shiguan.text.terms import fold_accents, fold_text, terms
 
 _HAN_RUN = re.compile(f"[{HAN}]+")
 _CAPITAL = re.compile("[A-Z]")
-_DIGIT, _CAPITALISED = re.compile(r"\d"), re.compile(r"[^\W\d_][\w'’.-]*")
+_DIGIT, _CAPITALISED = re.compile(r"\d"), re.compile(rf"[^\W\d_{HAN}](?:[^\W{HAN}]|['’.-])*")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;]\s|[\n\"“(])\s*$")
 _IS_NAME = re.compile(r"(?:[A-Z][\w'’.-]*(?: (?:of|the|and|de|von) | |$))+")
 _IS_PLACE = re.compile(r"[A-Z][\w'’-]* (?:[\w-]+ ){0,3}(?:city|county|district|prefecture|province)\b")
