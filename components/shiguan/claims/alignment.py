@@ -93,8 +93,13 @@ class Alignment:
 
 
 def _projected(vectors: NDArray[np.float32], side: str) -> NDArray[np.float32]:
-    moved = vectors + vectors @ _LEARNED[f"{side}_in"] @ _LEARNED[f"{side}_out"]
-    return moved / np.linalg.norm(moved, axis=1, keepdims=True)
+    moved: NDArray[np.float32] = vectors + vectors @ _LEARNED[f"{side}_in"] @ _LEARNED[f"{side}_out"]
+    return _unit(moved)
+
+
+def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    lengths: NDArray[np.float32] = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / lengths
 
 
 def compared_tokens(claim: str, places: Sequence[tuple[int, int]]) -> list[int]:
@@ -120,4 +125,4 @@ def _is_within(place: tuple[int, int], apart: Sequence[tuple[int, int]]) -> bool
 def _token_vectors(text: str) -> tuple[list[tuple[int, int]], NDArray[np.float16]]:
     places, vectors = engine().token_vectors(text)
     vectors -= _COMMON
-    return places, (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
+    return places, _unit(vectors).astype(np.float16)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from shiguan.claims.statement import PARTICIPLES, WORDS, Span, Statement, Token, says_any
+from shiguan.claims.statement import PARTICIPLES, WORDS, Span, Statement, Token, is_enough, says_any
 from shiguan.reading.text import read_text
 from shiguan.text.terms import is_wide
 
@@ -63,6 +63,16 @@ def _changes_nothing(wanted: Sequence[Token], there: Statement, start: int, span
 def is_finite(token: Token) -> bool:
     """Return whether a word may be the verb of an English clause."""
     return token.key in WORDS["finite"] or (len(token.key) > 4 and token.key.endswith("ed"))
+
+
+def has_one_verb(words: Sequence[Token]) -> bool:
+    """Return whether a clause is long enough and has no second verb to which a phrase might belong."""
+    active = [
+        token
+        for at, token in enumerate(words)
+        if token.key in WORDS["be"] or not says_any(words[max(0, at - 2) : at], WORDS["be"])
+    ]
+    return is_enough(words) and sum(map(is_finite, active)) <= 1 and not says_any(words, WORDS["reported"])
 
 
 def _is_definite(there: Statement, start: int, end: int) -> bool:

@@ -121,7 +121,6 @@ class Evidence:
         self._sentences = [passage.sentences for passage in self._passages]
         sentences = [sentence for passage in self._sentences for sentence in passage]
         self._words = [sentence.words for sentence in sentences]
-        self._total = len(sentences)
         self._numbers = [number for sentence in sentences for number in sentence.numbers]
         self._all = "\n".join(self.texts)
         self.language_of = [passage.language for passage in self._passages]
@@ -143,7 +142,7 @@ class Evidence:
         claimed = quantities(claim)
         # Numbers are compared by value and not by spelling, so they are left out of the terms.
         asked = list(dict.fromkeys(terms(_without(claim, claimed))))
-        if not self._total or not (asked or claimed):
+        if not self._words or not (asked or claimed):
             return Reading(claim)
         found = self._verbatim(claim)
         if found is not None:
@@ -267,7 +266,7 @@ class Evidence:
 
     def _weights(self, asked: Sequence[str], names: Sequence[str]) -> dict[str, float]:
         named = {word for name in names for word in terms(name)}
-        most = math.log((self._total + 2) / 0.5)
+        most = math.log((len(self._words) + 2) / 0.5)
         weights = {}
         for word in asked:
             if self.classical and is_wide(word[0]):
@@ -275,7 +274,7 @@ class Evidence:
                 continue
             general = rarity(word)
             frequency = sum(word in words for words in self._words)
-            here = math.log((self._total + 2) / (frequency + 0.5)) / most
+            here = math.log((len(self._words) + 2) / (frequency + 0.5)) / most
             # The table knows only the shape of Han characters, so their local rarity is scaled by it.
             local = here * min(general, 1.0) if is_wide(word[0]) else here
             weight = _LOCAL * local + (1 - _LOCAL) * general

@@ -5,8 +5,18 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from shiguan.claims.asides import behind_aside, is_finite
-from shiguan.claims.statement import OPENS_QUOTE, WORDS, Span, Statement, Token, is_enough, read_statement, says_any
+from shiguan.claims.asides import behind_aside, has_one_verb, is_finite
+from shiguan.claims.statement import (
+    OPENS_QUOTE,
+    WORDS,
+    Span,
+    Statement,
+    Token,
+    is_enough,
+    joins_names,
+    read_statement,
+    says_any,
+)
 from shiguan.reading.text import read_text
 from shiguan.text.name_forms import han_names
 from shiguan.text.names import SURNAMES
@@ -201,7 +211,7 @@ def _date_first(wanted: Sequence[Token], there: Statement) -> Span | None:
 def _lead_moved(wanted: Sequence[Token], there: Statement) -> Span | None:
     """Find a claim of one verb that ends with what a sentence opens with, or the reverse: in Acre, he sold the town."""
     cut = next((at for at, token in enumerate(wanted) if at and token.breaks), 0)
-    if cut and wanted[0].key in _LEADS and _has_one_verb(wanted[cut:]):
+    if cut and wanted[0].key in _LEADS and has_one_verb(wanted[cut:]):
         return _stretch([*wanted[cut:], *wanted[:cut]], there)
     for start, token in enumerate(there.tokens):
         if not token.stops or token.key not in _LEADS:
@@ -211,17 +221,9 @@ def _lead_moved(wanted: Sequence[Token], there: Statement) -> Span | None:
         rest, lead = wanted[: start - cut], wanted[start - cut :]
         if cut and there.tokens[cut].breaks == "," and all(map(Token.same, lead, there.tokens[start:cut])):
             end = _compared(rest, there, cut)[1] if rest else 0
-            if end and there.ends_alone(end) and _has_one_verb(rest):
+            if end and there.ends_alone(end) and has_one_verb(rest):
                 return start, end
     return None
-
-
-def _has_one_verb(words: Sequence[Token]) -> bool:
-    """Return whether a clause is long enough and has no second verb to which a phrase might belong."""
-    active = [
-        token for at, token in enumerate(words) if token.key in _BE or not says_any(words[max(0, at - 2) : at], _BE)
-    ]
-    return is_enough(words) and sum(map(is_finite, active)) <= 1 and not says_any(words, WORDS["reported"])
 
 
 def _belongs(date: Span, span: Span, there: Statement) -> bool:
@@ -275,7 +277,7 @@ def _own_clauses(there: Statement) -> Iterator[Span]:
     """Cut a text into clauses that stand alone, without the date that leads one."""
     dates, tokens = dict(there.dates), there.tokens
     opens = (at for at, token in enumerate(tokens) if token.breaks not in _IN_LIST or token.key in _BEFORE)
-    starts = [at for at in opens if not _joins_names(tokens, at)]
+    starts = [at for at in opens if not joins_names(tokens, at)]
     for start, end in pairwise([*starts, len(tokens)]):
         begin = start if tokens[start].breaks else start + 1
         begin = dates.get(begin, begin)
@@ -290,7 +292,7 @@ def _actives(clause: Sequence[Token]) -> Iterator[list[Token]]:
     for at, token in enumerate(clause[1:-1], start=1):
         done, rest = clause[:at], clause[at + 1 :]
         by = next((by for by, word in enumerate(rest[:-1]) if word.key == "by"), 0) if token.key in _BE else 0
-        doer = (end for end in range(by + 1, len(rest)) if not (rest[end].is_capital or _joins_names(rest, end)))
+        doer = (end for end in range(by + 1, len(rest)) if not (rest[end].is_capital or joins_names(rest, end)))
         end = next(doer, len(rest))
         # Behind `and` there may be another one who did it.
         goes_on = end == len(rest) or (not rest[end].breaks and rest[end].key in _BEHIND_DOER)
@@ -306,11 +308,6 @@ def _actives(clause: Sequence[Token]) -> Iterator[list[Token]]:
             where = next((to for to, word in enumerate(doing) if to and word.key in _WHERE), len(doing))
             yield [*doing, *done]
             yield [*done[:lead], *doing[:where], *who, *doing[where:]]
-
-
-def _joins_names(words: Sequence[Token], at: int) -> bool:
-    """Return whether the `and` there stands between two names: by Otto and Hale."""
-    return words[at].key == "and" and words[at - 1].is_capital and at + 1 < len(words) and words[at + 1].is_capital
 
 
 def _without_doer(wanted: Sequence[Token], there: Statement) -> Span | None:

@@ -118,7 +118,8 @@ class Statement:
         opens = WORDS["adverbial"] | WORDS["before"] | WORDS["subjects"] | WORDS["pronouns"]
         named = (pair for pair in pairwise(self.tokens) if all(one.is_capital for one in pair) and not pair[1].breaks)
         counts = Counter(second for _, second in {(a.key, b.key) for a, b in named if a.key not in opens})
-        counts.update(name[1:] for name in {fold_text(name) for name in read_text(self.text).names} if is_wide(name[1:2]))
+        whole = {fold_text(name) for name in read_text(self.text).names}
+        counts.update(name[1:] for name in whole if is_wide(name[1:2]))
         return frozenset(name[0] if is_wide(name[:1]) else name for name, count in counts.items() if count > 1)
 
     @cached_property
@@ -290,6 +291,11 @@ class Statement:
         # In Chinese the same characters tell what somebody is called; a verb in front is one more deed of the subject.
         joined = remark[0].key in WORDS["before"] or len(remark) > _LONGEST_REMARK or is_wide(remark[0].key[:1] or "0")
         return not joined and (remark[0].key in ("said", "says") or says_any(remark[1:], WORDS["reported"]))
+
+
+def joins_names(words: Sequence[Token], at: int) -> bool:
+    """Return whether the `and` there stands between two names: by Otto and Hale."""
+    return words[at].key == "and" and words[at - 1].is_capital and at + 1 < len(words) and words[at + 1].is_capital
 
 
 def says_any(tokens: Sequence[Token], words: frozenset[str]) -> bool:
