@@ -106,7 +106,9 @@ def compare(claim: str, span: str, passage: str = "") -> Comparison:
     for tag, *place in matcher.get_opcodes():
         if tag == "replace":
             left, right = _replacing(claim, span, first, second, place)
-            if right and len(right) <= len(left) + _LONGER_BY:
+            # A part of a compound (Season-on-the-Line) is no word in place of another.
+            alike = bool(right) and _is_bound(claim, left[0]) == _is_bound(span, right[0])
+            if alike and len(right) <= len(left) + _LONGER_BY:
                 nearly = repeated >= _NEARLY_VERBATIM or same >= _REST_VERBATIM * (len(first) - len(left))
                 difference = _replaced((claim, left), (span, right), passage, repeated, verbatim=nearly)
                 if difference and difference.kind == "name" and _stands_elsewhere(first, left, second):
@@ -133,6 +135,11 @@ def compare(claim: str, span: str, passage: str = "") -> Comparison:
         found.append(Difference("negation", claim, inside))
     order = ("number", "name", "opposite", "negation", "word")
     return Comparison(repeated, tuple(sorted(found, key=lambda difference: order.index(difference.kind))))
+
+
+def _is_bound(text: str, token: _Token) -> bool:
+    """Return whether a hyphen binds a word to the one before it."""
+    return token.start > 0 and text[token.start - 1] in "-‐‑"
 
 
 def _stands_elsewhere(first: Sequence[_Token], left: Sequence[_Token], second: Sequence[_Token]) -> bool:

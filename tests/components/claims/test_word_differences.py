@@ -27,6 +27,13 @@ SOURCE = "Temüjin's mother Hoelun taught him many lessons in 1171, when the cam
         ("张三是一位西班牙的插画家和作者。", "张三是一位意大利的插画家和作者。", "name", "西班牙", "意大利"),
         ("此战之后唐军收复了洛阳与长安。", "此战之前唐军收复了洛阳与长安。", "opposite", "后唐", "前唐"),
         (
+            "The Anglo-French fleet won the battle that year.",
+            "The Anglo-Dutch fleet won the battle that year.",
+            "name",
+            "French",
+            "Dutch",
+        ),
+        (
             "The army arrived three days before the fall.",
             "The army arrived three days after the fall.",
             "opposite",
@@ -57,6 +64,10 @@ def test_the_difference_is_named(claim, span, kind, claimed, found):
         ("安禄山於范陽起兵反唐朝廷。", "安禄山于范阳起兵反唐朝廷。"),
         ("It cost two thousand strings of cash that year.", "It cost 2,000 strings of cash that year."),
         ("Something else altogether is said here.", SOURCE),
+        (
+            "The Pequod sailed from Nantucket on Christmas.",
+            "The Pequod had sailed from Nantucket at the beginning of the Season-on-the-Line.",
+        ),
     ],
 )
 def test_the_same_said_otherwise_is_no_difference(claim, span):
