@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bench.judge import sets
-from shiguan.claims.alignment import compared_tokens
+from shiguan.claims.alignment import COMMON, compared_tokens
 from shiguan.models.engine import DIMENSIONS, engine
 from shiguan.text.sentences import sentence_spans
 
@@ -66,8 +66,8 @@ def examples(folder: Path, chance: random.Random) -> Iterator[Example]:
             if asked in rows and read_in in rows and chance.random() < 0.5:  # half are enough
                 other = rows[read_in]
                 yield from _example(_asked(rows[asked]), other.passage, (other.start, other.end), chance)
-    for claim, passage, *place in sets.across_sentences(folder, kept_out=False):
-        yield from _example(claim, passage, (place[0], place[1]), chance)
+    for claim, passage, start, end in sets.across_sentences(folder, kept_out=False):
+        yield from _example(claim, passage, (start, end), chance)
     for claim, passage, place in sets.tang_sentences(folder, kept_out=False):
         yield from _example(claim, passage, place, chance)
 
@@ -182,11 +182,12 @@ def main() -> int:
     chance = random.Random(7)
     some = list(examples(chosen.data, chance))
     print(f"{len(some)} examples", flush=True)
-    centre = np.load(Path(sys.modules["shiguan.claims"].__path__[0]) / "token_centre.npy")
-    model = Projection(centre)
+    model = Projection(COMMON)
     train(some, model, Vectors(some), chance)
-    learned: dict[str, Any] = {name: value.detach().numpy() for name, value in model.named_parameters()}
-    np.savez(chosen.out, **{name: value.astype(np.float16) for name, value in learned.items()})
+    learned: dict[str, Any] = {
+        name: value.detach().numpy().astype(np.float16) for name, value in model.named_parameters()
+    }
+    np.savez(chosen.out, **learned)
     return 0
 
 

@@ -23,7 +23,7 @@ _REMEMBERED = 200
 _NAME = 0.41
 # What the vectors of all tokens have in common, the mean of those of 280 passages in four languages: without it the
 # cosines of any two tokens are near 1 (`python -m bench.quality.groundedness --centre` writes it).
-_COMMON = np.load(Path(__file__).with_name("token_centre.npy"))
+COMMON = np.load(Path(__file__).with_name("token_centre.npy"))
 # Learned by `python -m bench.judge.projection`, and used where it tells claims apart better: in Chinese and across
 # languages. What it finds of a true claim of half A of the Tang histories is lower by so much.
 _LEARNED = {
@@ -57,9 +57,11 @@ class Alignment:
         try:
             places, vectors = self._read(claim)
             compared = compared_tokens(claim, places)
-            stated = vectors[compared].astype(np.float32)
-            share = self._learned_share if across or has_han(claim) else self._share
-            found = [(share(stated, text), -at) for at, text in enumerate(texts)]
+            stated, weights = vectors[compared].astype(np.float32), None
+            if across or has_han(claim):
+                weights = np.logaddexp(0, stated @ _LEARNED["weight"] + _LEARNED["bias"])
+                stated = _projected(stated, "claim")
+            found = [(self._share(stated, text, weights), -at) for at, text in enumerate(texts)]
         except ModelMissingError as error:
             logger.info("Answers are checked by words alone: {error}", error=str(error))
             return None
@@ -77,19 +79,15 @@ class Alignment:
                 found.append(name)
         return found
 
-    def _share(self, stated: NDArray[np.float32], text: str) -> float:
-        raise_if_cancelled()
-        said = self._read(text)[1].astype(np.float32)
-        return float((stated @ said.T).max(1).mean()) if len(stated) and len(said) else 0.0
-
-    def _learned_share(self, stated: NDArray[np.float32], text: str) -> float:
+    def _share(self, stated: NDArray[np.float32], text: str, weights: NDArray[np.float32] | None = None) -> float:
+        """Return how much of a claim a text says; a claim that has weights is projected already, and so is the text."""
         raise_if_cancelled()
         said = self._read(text)[1].astype(np.float32)
         if not len(stated) or not len(said):
             return 0.0
-        weights = np.logaddexp(0, stated @ _LEARNED["weight"] + _LEARNED["bias"])
-        nearest = (_projected(stated, "claim") @ _projected(said, "text").T).max(1)
-        return float(nearest @ weights / weights.sum()) + _LOWER
+        if weights is None:
+            return float((stated @ said.T).max(1).mean())
+        return float(np.average((stated @ _projected(said, "text").T).max(1), weights=weights)) + _LOWER
 
 
 def _projected(vectors: NDArray[np.float32], side: str) -> NDArray[np.float32]:
@@ -124,5 +122,5 @@ def _is_within(place: tuple[int, int], apart: Sequence[tuple[int, int]]) -> bool
 
 def _token_vectors(text: str) -> tuple[list[tuple[int, int]], NDArray[np.float16]]:
     places, vectors = engine().token_vectors(text)
-    vectors -= _COMMON
+    vectors -= COMMON
     return places, _unit(vectors).astype(np.float16)
