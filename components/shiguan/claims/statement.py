@@ -1,6 +1,5 @@
 """A text as the words that matter to what it states: those that may be added or left out anywhere are not in it."""
 
-import operator
 import re
 from bisect import bisect_right
 from collections import Counter
@@ -179,8 +178,8 @@ class Statement:
     @cached_property
     def _supposed(self) -> list[bool]:
         """For each place and the end: whether a condition, a doubt or who says so stands before it in its sentence."""
-        found, before = [False], Token("", "", 0, 0, None, "", True, False)
-        wished, is_wish = list[bool](), False
+        found, before = list[bool](), Token("", "", 0, 0, None, "", True, False)
+        is_supposed = is_wish = False
         for at, token in enumerate(self.tokens):
             is_that = "that" in (between := self.text[before.end : token.start])
             leads = is_that or (token.breaks not in ("", "、") and token.key not in ("and", "but"))
@@ -188,21 +187,21 @@ class Statement:
             said = said or (is_that and before.key not in WORDS["known"])
             said = said or (before.key in WORDS["sources"] and "《" in token.breaks)
             if token.stops:
-                found[at], is_wish = token.key in _INVERTED, False
+                is_supposed, is_wish = token.key in _INVERTED, False
             elif said and not OPENS_QUOTE.search(token.breaks):
-                found[at] = True
+                is_supposed = True
             elif is_wish and token.breaks:
                 start = self.tokens[at : at + _LONGEST_REPLY]
                 pairs = {token.key, *(a.key + b.key for a, b in pairwise(start))}
                 is_wish = WORDS["answers"].isdisjoint(pairs) and not _THEN.search(between)
+            found.append(is_supposed or is_wish)
             # A Han character is a token: 如果 is two.
             keys = (token.key, ("" if token.stops else before.key) + token.key)
-            is_condition = token.breaks and token.key in WORDS["conditions"]
-            found.append(found[at] or bool(is_condition) or not WORDS["supposed"].isdisjoint(keys))
-            wished.append(is_wish)
+            opens_condition = bool(token.breaks) and token.key in WORDS["conditions"]
+            is_supposed = is_supposed or opens_condition or not WORDS["supposed"].isdisjoint(keys)
             is_wish = is_wish or not WORDS["wished"].isdisjoint(keys)
             before = token
-        return list(map(operator.or_, found, [*wished, is_wish]))
+        return [*found, is_supposed or is_wish]
 
     @cached_property
     def _asks(self) -> list[bool]:
@@ -295,7 +294,7 @@ class Statement:
 
 def joins_names(words: Sequence[Token], at: int) -> bool:
     """Return whether the `and` there stands between two names: by Otto and Hale."""
-    return words[at].key == "and" and words[at - 1].is_capital and at + 1 < len(words) and words[at + 1].is_capital
+    return 0 < at < len(words) - 1 and words[at].key == "and" and words[at - 1].is_capital and words[at + 1].is_capital
 
 
 def says_any(tokens: Sequence[Token], words: frozenset[str]) -> bool:
