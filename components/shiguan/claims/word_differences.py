@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cache, lru_cache, partial
+from itertools import dropwhile
 from pathlib import Path
 from typing import Literal
 
 from shiguan.reading.text import read_text
 from shiguan.resources import read_patterns, read_table
+from shiguan.text.dictionary import dictionary_words
 from shiguan.text.languages import HAN
 from shiguan.text.name_forms import Span, han_names
 from shiguan.text.quantities import FULL_MONTHS, Quantity, quantities
@@ -42,6 +44,7 @@ _BOUND = re.compile(
 )
 _DIFFERENCE = re.compile(r"\s*(?:\w+\s+)?(?:\w+er|more|less)\b[^.]{0,40}\bthan\b")
 _TOKEN = re.compile(rf"\d[\d,]*(?:\.\d+)?|[{HAN}]|[^\W\d_]+(?:['’][^\W\d_]+)*")
+_HAN_RUN = re.compile(f"[{HAN}]+")
 _OPENS = re.compile(r"(?:^|[.!?:;*#\n\"“(])[\s*#\"“(]*$")
 _NO_NAMES = frozenset("I Yes No However Additionally Also Moreover Furthermore Therefore Thus Overall Note".split())
 _BREAK = re.compile(r"[.!?]\s|[。！？\n]")
@@ -208,7 +211,9 @@ def _replaced(claimed: _Part, found: _Part, passage: str, repeated: float, *, ve
     number = _other_number(claim, span, left, right)
     if number:
         return number
-    if are_opposites(*words) or _opposite_cores(left, right):
+    opposite = are_opposites(*words) or _opposite_cores(left, right)
+    words = _in_whole_words(claimed, found)
+    if opposite:
         return Difference("opposite", *words)
     if not _has_content(left) or not _has_content(right) or _moved(claim, span, left, right):
         return None
@@ -221,6 +226,38 @@ def _replaced(claimed: _Part, found: _Part, passage: str, repeated: float, *, ve
         # In a sentence repeated nearly word for word, another word is hardly chance; it may still be a synonym.
         other = repeated >= _SAME_STATEMENT and len(left) == len(right) == 1
     return Difference("word", *words) if other else None
+
+
+def _in_whole_words(claimed: _Part, found: _Part) -> tuple[str, str]:
+    """Return the words, and in Chinese whole ones, that differ: without those with which both begin or end."""
+    first, second = (_whole_words(*part) for part in (claimed, found))
+    while len(first) > 1 < len(second) and first[0] == second[0]:
+        first, second = first[1:], second[1:]
+    while len(first) > 1 < len(second) and first[-1] == second[-1]:
+        first, second = first[:-1], second[:-1]
+    return "".join(first), "".join(second)
+
+
+def _whole_words(text: str, tokens: Sequence[_Token]) -> list[str]:
+    """Return the words and names that some Han characters are parts of, up to the end of their clause."""
+    start, end = tokens[0].start, tokens[-1].end
+    run = _HAN_RUN.match(text, start, end)
+    if run is None or not all(token.is_han for token in tokens):
+        return [text[start:end]]
+    words = [text[at:to] for at, to in read_text(text).once(_han_words) if at < run.end() and to > start]
+    return list(dropwhile(_PARTICLES.__contains__, words)) or words
+
+
+def _han_words(text: str) -> tuple[Span, ...]:
+    """Cut the Han characters of a text into names and words of the dictionary."""
+    names = {at: name for name in read_text(text).once(han_names) for at in range(*name)}
+    found: list[Span] = []
+    for run in _HAN_RUN.finditer(text):
+        at = run.start()
+        for parts, _ in dictionary_words(run[0], translated=False):
+            found.append(names.get(at, (at, at + len(parts))))
+            at += len(parts)
+    return tuple(dict.fromkeys(found))
 
 
 def _opposite_cores(left: Sequence[_Token], right: Sequence[_Token]) -> bool:
