@@ -13,9 +13,9 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 
 from shiguan.engine.exports import FORMS, export_answer
 from shiguan.engine.receipts import Receipt, ShownAnswer
+from shiguan.serving.current_request import in_request
 from shiguan.serving.error_replies import ApiError, error_response
 from shiguan.serving.page_routes import router as page_router
-from shiguan.serving.telemetry import in_request
 
 WAIT = "wait"
 CUT = "cut"

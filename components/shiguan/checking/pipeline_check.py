@@ -11,10 +11,10 @@ from shiguan.checking.parameters import (
     SETTING,
     check_allowed_types,
     check_code_in_parameters,
-    check_reachable_parameters,
     check_templates,
     extensions,
 )
+from shiguan.checking.reachable import check_reachable_parameters
 from shiguan.checking.reading import Finding, PipelineFile, UnreadableFile, check_structure, read_pipeline_file
 from shiguan.checking.tenants import check_tenants
 from shiguan.errors import ConfigurationError, UnsafePipelineError

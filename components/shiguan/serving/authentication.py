@@ -2,7 +2,6 @@
 
 import ipaddress
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -12,22 +11,13 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from shiguan.errors import ConfigurationError
+from shiguan.serving.current_request import Principal, current_request, in_request
 from shiguan.serving.error_replies import ApiError, counted, error_response
 from shiguan.serving.keys import KeyFile, KeyRecord, hash_of
 from shiguan.serving.settings import ServingSettings
-from shiguan.serving.telemetry import current_request, in_request
 
 DEFAULT_TENANT = "default"
 """The tenant of all requests if no keys are configured."""
-
-
-@dataclass(frozen=True, slots=True)
-class Principal:
-    """The caller of a request."""
-
-    tenant_id: str
-    role: str
-    key_id: str
 
 
 def current_principal() -> Principal:

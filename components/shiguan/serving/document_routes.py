@@ -15,12 +15,12 @@ from shiguan.engine.library import MOST_NEIGHBOURS, SUFFIXES, Library, shown_pas
 from shiguan.engine.mode_pipeline import MAX_QUESTION
 from shiguan.engine.timeline import matched
 from shiguan.engine.timeline import timeline as list_times
-from shiguan.serving.authentication import Principal, Reader, Writer, check_tenant
+from shiguan.serving.authentication import Reader, Writer, check_tenant
+from shiguan.serving.current_request import Principal, current_request
 from shiguan.serving.engine import current_engine
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.ingest_jobs import IngestJobs
 from shiguan.serving.keys import audit
-from shiguan.serving.telemetry import current_request
 
 router = APIRouter(prefix="/api/v1")
 

@@ -27,6 +27,7 @@ from shiguan.errors import RefusedError
 from shiguan.llm.run import TimeLimits
 from shiguan.resources import check_free_space, write_json
 from shiguan.serving import telemetry
+from shiguan.serving.current_request import current_request
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields
 from shiguan.serving.long_work import LongWork
 from shiguan.serving.settings import ServingSettings
@@ -262,7 +263,7 @@ class Engine:
     def limits(self) -> TimeLimits:
         """Return the limits of a question that is asked now."""
         whole = left = self.settings.request_timeout
-        if (deadline := telemetry.current_request().deadline) is not None:
+        if (deadline := current_request().deadline) is not None:
             left = deadline - asyncio.get_running_loop().time()
         return TimeLimits(
             request=max(left - _AHEAD, _LEAST),

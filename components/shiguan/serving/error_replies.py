@@ -26,7 +26,7 @@ from shiguan.errors import (
 )
 from shiguan.resources import read_table
 from shiguan.serving import telemetry
-from shiguan.serving.telemetry import current_request
+from shiguan.serving.current_request import current_request
 
 logger = logging.getLogger(__name__)
 

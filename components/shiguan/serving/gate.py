@@ -14,10 +14,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from shiguan.serving import telemetry
 from shiguan.serving.authentication import Authentication, KeyRing
+from shiguan.serving.current_request import in_request
 from shiguan.serving.error_replies import ApiError, error_response, install_error_replies, log_failure
 from shiguan.serving.request_lifetime import Admission, RequestLifetime
 from shiguan.serving.settings import ServingSettings
-from shiguan.serving.telemetry import in_request
 
 MOST_HEAD_BYTES = 16 * 1024
 """The most bytes of a request's address and headers together; the address has half of it."""

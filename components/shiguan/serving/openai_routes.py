@@ -14,10 +14,10 @@ from shiguan.engine.answer_stream import AnswerEvent
 from shiguan.engine.mode_pipeline import MAX_QUESTION
 from shiguan.engine.options import AskOptions
 from shiguan.serving.authentication import Reader
+from shiguan.serving.current_request import current_request
 from shiguan.serving.engine import LONGEST_TURN, MOST_TURNS, AnswerRequest, HistoryMessage, current_engine, read_request
 from shiguan.serving.error_replies import ApiError, counted, invalid_fields
 from shiguan.serving.event_stream import STREAMED, EventStreamResponse, ServerEvent
-from shiguan.serving.telemetry import current_request
 
 MODEL_PREFIX = "shiguan-"
 _SPEAKERS = ("user", "assistant")

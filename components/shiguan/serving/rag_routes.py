@@ -10,10 +10,10 @@ from starlette.responses import JSONResponse
 
 from shiguan.engine.answer_stream import EVENTS, AnswerEvent
 from shiguan.serving.authentication import Reader, check_tenant
+from shiguan.serving.current_request import current_request
 from shiguan.serving.engine import AnswerRequest, BatchRequest, current_engine
 from shiguan.serving.error_replies import counted
 from shiguan.serving.event_stream import EventStreamResponse, ServerEvent
-from shiguan.serving.telemetry import current_request
 
 router = APIRouter(tags=["rag"])
 

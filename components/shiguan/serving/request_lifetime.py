@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shiguan.serving import telemetry
 from shiguan.serving.authentication import METRICS_PATH, UPLOAD_PATH, current_principal, is_open
+from shiguan.serving.current_request import in_request
 from shiguan.serving.error_replies import ApiError, counted, error_response
 from shiguan.serving.settings import ServingSettings
 from shiguan.tenants import odd_value
@@ -243,7 +244,7 @@ class RequestLifetime:
                 await error_response(error)(scope, receive, send)
 
     async def _work(self, scope: Scope, body: RequestBody, reply: _Reply, seconds: float, *, whole: bool) -> None:
-        with telemetry.in_request(deadline=asyncio.get_running_loop().time() + seconds):
+        with in_request(deadline=asyncio.get_running_loop().time() + seconds):
             if await body.start(whole=whole):
                 async with self.admission.turn():
                     await self.app(scope, body, reply)

@@ -2,20 +2,14 @@
 
 import logging
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
+from shiguan.serving.current_request import current_request
 from shiguan.text.terminal import printable
-
-if TYPE_CHECKING:
-    from shiguan.serving.authentication import Principal
 
 REGISTRY = CollectorRegistry()
 """The server's own registry: metrics of libraries are not exported by accident."""
@@ -93,34 +87,6 @@ def record_answer(answer: dict[str, Any], *, first_token_seconds: float | None =
         FALLBACKS.labels(mode).inc()
     for verdict in (claim.get("verdict") for claim in metadata.get("claims", [])):
         VERDICTS.labels(mode, verdict).inc()
-
-
-@dataclass(frozen=True)
-class CurrentRequest:
-    """What is known of the request that is being served: its id, its caller, and when it is given up (loop time)."""
-
-    id: str | None = None
-    principal: "Principal | None" = None
-    deadline: float | None = None
-
-
-_NO_REQUEST = CurrentRequest()
-_request: ContextVar[CurrentRequest] = ContextVar("shiguan_request", default=_NO_REQUEST)
-
-
-def current_request() -> CurrentRequest:
-    """Return what is known here of the current request, for code without a request object."""
-    return _request.get()
-
-
-@contextmanager
-def in_request(**known: Any) -> Iterator[None]:
-    """Add to what is known of the current request, for the code inside the block."""
-    token = _request.set(replace(_request.get(), **known))
-    try:
-        yield
-    finally:
-        _request.reset(token)
 
 
 class _LogLines(logging.Formatter):

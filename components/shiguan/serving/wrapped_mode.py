@@ -14,13 +14,13 @@ from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 
 from shiguan.haystack_compat import AsyncPipeline
-from shiguan.serving.authentication import Principal, check_tenant, current_principal
+from shiguan.serving.authentication import check_tenant, current_principal
+from shiguan.serving.current_request import Principal, in_request
 from shiguan.serving.engine import AnswerRequest, Engine, current_engine, is_serving, read_request
 from shiguan.serving.error_replies import ApiError, counted
 from shiguan.serving.openai_routes import Completion, completion_chunks, read_chat
 from shiguan.serving.request_lifetime import Admission, RequestLifetime
 from shiguan.serving.settings import ServingSettings
-from shiguan.serving.telemetry import in_request
 
 _loading = Lock()
 

@@ -12,17 +12,16 @@ from tests.doubles.asgi_caller import AsgiCall
 from shiguan.errors import AnswerError, RefusedError, StoreLockedError
 from shiguan.serving.authentication import (
     KeyRing,
-    Principal,
     check_tenant,
     reading_principal,
     writing_principal,
 )
+from shiguan.serving.current_request import Principal, current_request
 from shiguan.serving.event_stream import EventStreamResponse, ServerEvent
 from shiguan.serving.gate import install_gate
 from shiguan.serving.keys import KeyFile
 from shiguan.serving.request_lifetime import Admission
 from shiguan.serving.settings import ServingSettings
-from shiguan.serving.telemetry import current_request
 
 
 class Question(BaseModel):

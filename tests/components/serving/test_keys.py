@@ -9,7 +9,8 @@ import pytest
 from shiguan.cli import main
 from shiguan.errors import ConfigurationError, RefusedError
 from shiguan.serving import keys as keys_module
-from shiguan.serving.authentication import KeyRing, Principal
+from shiguan.serving.authentication import KeyRing
+from shiguan.serving.current_request import Principal
 from shiguan.serving.error_replies import ApiError
 from shiguan.serving.keys import KeyFile, audit, hash_of
 from shiguan.serving.settings import ServingSettings

@@ -11,8 +11,9 @@ from tests.doubles.small_library import TENANT, TEXTS, small_library
 from shiguan.engine.runner import Runner
 from shiguan.errors import ConfigurationError
 from shiguan.resources import resource_folder
+from shiguan.serving.current_request import current_request, in_request
 from shiguan.serving.settings import ServingSettings
-from shiguan.serving.telemetry import current_request, in_request, write_logs
+from shiguan.serving.telemetry import write_logs
 from shiguan.stores.embedded.shards import close_all_shards
 
 
