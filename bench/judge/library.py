@@ -22,8 +22,9 @@ from pathlib import Path
 import numpy as np
 from bench.judge.reader import ADAPTER, Judge
 from bench.quality.answer_bench import NEAREST, READ, Bench, Case
-from bench.quality.groundedness import auroc
-from bench.quality.retrieval_bars import BOOKS, DATA
+from bench.quality.public_sets import DATA
+from bench.quality.retrieval_bars import BOOKS
+from bench.quality.rows import auroc
 from haystack import Document
 
 from bench.judge import sets

@@ -9,7 +9,6 @@ what one small change makes of it stand beside each other, so that only the chan
 """
 
 import argparse
-import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,13 +32,13 @@ from bench.judge.changes import (
 )
 from bench.judge.questions import asked, of_clauses, of_retellings, with_gaps
 from bench.judge.retellings import retold
+from bench.quality.public_sets import DATA
 
 from bench.judge import sets
 from shiguan.models.token_counter import tokenizer
 from shiguan.models.weights import Weights, weights_file
 from shiguan.text.sentences import sentence_spans
 
-DATA = Path(os.environ.get("SHIGUAN_PUBLIC_DATA", "../shared/data"))
 MOST_CLAIMS = 6
 PASSAGE_TOKENS, CLAIM_TOKENS = 200, 64
 UNKNOWN = 2

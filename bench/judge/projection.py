@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812 - its usual name
-from bench.quality.retrieval_bars import DATA
+from bench.quality.public_sets import DATA
 from numpy.typing import NDArray
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """Reads the public sets that the judge is trained on, and says what of them is kept out."""
 
-import gzip
-import json
 import random
 import re
 import zipfile
@@ -12,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.judge.changes import CONTRADICTED, HAN, NOT_SAID, SUPPORTED, frequent_han_names, latin_names
+from bench.quality.public_sets import read
 from lxml import etree
 
 from shiguan.text.names import SURNAMES
@@ -27,12 +26,6 @@ BOOKS = {
 HELD_OUT_BOOK = "moby-dick"
 CHAPTERS = "jiutangshu_dev"
 """The book of which half the chapters are kept out."""
-
-
-def read(path: Path) -> list[dict[str, Any]]:
-    """Read a set: gzipped lines of JSON."""
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in file if line.strip()]
 
 
 def is_kept_out(name: str) -> bool:

@@ -22,8 +22,8 @@ from typing import Any
 
 from bench.quality.book_questions import ACROSS, BookQuestion, contains_quote, read_book_questions
 from bench.quality.differences import compare_metric
-from bench.quality.groundedness import Row, auroc, read
-from bench.quality.retrieval_bars import DATA
+from bench.quality.public_sets import DATA, read
+from bench.quality.rows import Row, auroc
 from bench.quality.swaps import swaps
 from haystack import component
 from haystack.dataclasses import ChatMessage

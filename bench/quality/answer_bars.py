@@ -37,7 +37,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from bench.quality.answer_bench import Bench, Observation, in_half
 from bench.quality.book_questions import ACROSS, FOLLOW_UPS, OWN
 from bench.quality.differences import Difference, compare_metric
-from bench.quality.retrieval_bars import BOOKS, DATA, is_missing
+from bench.quality.public_sets import DATA, is_missing
+from bench.quality.retrieval_bars import BOOKS
 
 from shiguan.conversations import Turn
 from shiguan.engine.conversations import ConversationKeeper

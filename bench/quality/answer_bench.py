@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.quality.book_questions import BOOK_FILES, BookQuestion, contains_quote, read_book_questions
-from bench.quality.retrieval_bars import BOOKS, DATA, is_missing, stamped_folder
+from bench.quality.public_sets import DATA, is_missing
+from bench.quality.retrieval_bars import BOOKS, stamped_folder
 from haystack import Document
 
 from shiguan.answer.answerability import Signals, highest_probability, signals_of

@@ -29,7 +29,8 @@ from unittest.mock import patch
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from bench.quality.retrieval_bars import BM25, DATA, DEPTH, FUSED, VECTORS, is_missing, retrieval_of
+from bench.quality.public_sets import DATA, is_missing
+from bench.quality.retrieval_bars import BM25, DEPTH, FUSED, VECTORS, retrieval_of
 
 from shiguan.evaluation.json_lines import read_json_lines
 from shiguan.evaluation.questions import read_retrieval_set

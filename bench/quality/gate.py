@@ -32,6 +32,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench.quality.public_sets import ROOT
+from bench.quality.sample_library import prepare
+
 if TYPE_CHECKING:
     from haystack import Document
 
@@ -46,7 +49,6 @@ os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 # A second torch thread on one question only spins.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "bench" / "quality" / "golden" / "sample_book.jsonl"
 BASELINE = ROOT / "bench" / "quality" / "gate"
 DEPLOYMENT = "embedded"
@@ -66,8 +68,6 @@ CLAIMS_STEP = 29
 """One in so many scripted replies is shown to `simple`."""
 READERS_STEP, READERS_WORDINGS, READERS_LOSS = 3, ("none", "keywords"), 0.02
 """Every third question that one sentence answers, without a rewording and with one; what may be lost of them."""
-NEIGHBOUR = "neighbour"
-"""Another tenant with the same documents: what shows up of them has leaked."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -171,23 +171,6 @@ def pairs_gate(library: Path) -> int:
     rows = rows_of(verified(written_pairs(None), library))
     print(f"pairs: sentences about the sample book\n{table(rows)}")
     return int(not all(row.holds for row in rows if row.at_most is not None))
-
-
-def prepare(folder: Path) -> Path:
-    """Build the sample book and ingest it for the asking tenant and for a neighbour, whose passages must never show."""
-    from examples.build_book import build_book
-
-    from shiguan.engine.library import Library
-    from shiguan.errors import RefusedError
-    from shiguan.evaluation.provenance import TENANT
-
-    book = build_book(folder / "an-lushan-rebellion.epub")
-    library = Library(DEPLOYMENT, data_dir=folder / "library")
-    for tenant in (TENANT, NEIGHBOUR):
-        for result in library.ingest([book], tenant_id=tenant):
-            if not result.parents:
-                raise RefusedError(f"{result.file} gave no passage: {result.skipped or result.warnings}. Check it.")
-    return folder / "library"
 
 
 def measured(questions: "QuestionSet", mode: str | Path, library: Path) -> "Results":

@@ -26,7 +26,6 @@ gives half B by itself. The exit code is 1 if a bar is missed, 2 if there are no
 """
 
 import argparse
-import gzip
 import itertools
 import json
 import os
@@ -43,6 +42,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from bench.quality.public_sets import DATA, read
+from bench.quality.rows import Row, auroc, table
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
@@ -53,8 +54,6 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # A second thread on short texts only spins.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-ROOT = Path(__file__).resolve().parents[2]
-DATA = Path(os.environ.get("SHIGUAN_PUBLIC_DATA", ROOT.parent / "shared" / "data"))
 _WORD = re.compile(r"\w+")
 ALIGNMENTS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 UNRELATED = (0.1, 0.2, 0.3, 0.4)
@@ -88,51 +87,6 @@ class Case:
         return "AB"[zlib.crc32(self.id.encode()) % 2]
 
 
-@dataclass(frozen=True)
-class Row:
-    """One line of the table; `at_least` or `at_most` is its bar."""
-
-    name: str
-    value: float
-    at_least: float | None = None
-    at_most: float | None = None
-    half_b: float | None = None
-    overlap: float | None = None
-    cases: int = 0
-
-    @property
-    def holds(self) -> bool:
-        """Whether the bar is kept."""
-        low = self.at_least is None or self.value >= self.at_least
-        return low and (self.at_most is None or self.value <= self.at_most)
-
-
-def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
-    """
-    Give the area under the ROC curve.
-
-    :param positive: Scores that should be high.
-    :param negative: Scores that should be low.
-    :returns: The chance that one of the first is above one of the second, ties counting half; 0.5 without either.
-    """
-    if not positive or not negative:
-        return 0.5
-    ranked = sorted([(score, 1) for score in positive] + [(score, 0) for score in negative])
-    wins = below = 0.0
-    at = 0
-    while at < len(ranked):
-        end = at
-        while end < len(ranked) and ranked[end][0] == ranked[at][0]:
-            end += 1
-        equal = ranked[at:end]
-        ups = sum(label for _, label in equal)
-        downs = len(equal) - ups
-        wins += ups * (below + downs / 2)
-        below += downs
-        at = end
-    return wins / (len(positive) * len(negative))
-
-
 def token_overlap(answer: str, passages: Iterable[str]) -> float:
     """
     Give the share of an answer's words that its passages have.
@@ -144,17 +98,6 @@ def token_overlap(answer: str, passages: Iterable[str]) -> float:
     said = set(_WORD.findall(" ".join(passages).lower()))
     words = set(_WORD.findall(answer.lower()))
     return len(words & said) / len(words) if words else 1.0
-
-
-def read(path: Path) -> list[dict[str, Any]]:
-    """
-    Read a set.
-
-    :param path: A gzipped JSONL file.
-    :returns: Its rows.
-    """
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
 
 
 def wice_cases(folder: Path) -> list[Case]:
@@ -353,22 +296,6 @@ def classical_row(check: LocalCheck, folder: Path) -> list[Row]:
 
 def _character_overlap(text: str, passages: Iterable[str]) -> float:
     return token_overlap(" ".join(text), [" ".join(passage) for passage in passages])
-
-
-def table(rows: Iterable[Row]) -> str:
-    """
-    Write the table in Markdown.
-
-    :param rows: Its rows.
-    :returns: The table.
-    """
-    lines = ["| what | cases | value | bar | half B | token overlap |", "|---|---:|---:|---:|---:|---:|"]
-    for row in rows:
-        bar = f"≥ {row.at_least:g}" if row.at_least is not None else f"≤ {row.at_most:g}" if row.at_most else ""
-        rest = [f"{value:.3f}" if value is not None else "" for value in (row.half_b, row.overlap)]
-        missed = "" if row.holds else " (missed)"
-        lines.append(f"| {row.name} | {row.cases} | {row.value:.3f}{missed} | {bar} | {rest[0]} | {rest[1]} |")
-    return "\n".join(lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

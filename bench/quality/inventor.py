@@ -38,8 +38,7 @@ import yaml
 from haystack import Document, GeneratedAnswer
 from haystack.dataclasses import ChatMessage
 
-ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "bench" / "quality" / "golden" / "inventor.yml"
+SCRIPT = Path(__file__).with_name("golden") / "inventor.yml"
 TENANT = "evaluation"
 MODES = ("simple", "precise")
 _SOURCE = re.compile(r'<source number="(\d+)"[^\n]*>\n(.*?)\n</source>', re.DOTALL)

@@ -27,7 +27,6 @@ from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 
-from bench.quality.groundedness import DATA
 from bench.quality.pair_forms import FORMS
 from bench.quality.pair_rules import RULES
 from bench.quality.pair_sources import (
@@ -40,6 +39,8 @@ from bench.quality.pair_sources import (
     read_set,
     retellings,
 )
+from bench.quality.public_sets import DATA
+from bench.quality.rows import Row
 
 _SPACE = re.compile(r"\s+")
 WRITTEN = Path(__file__).parent / "golden"
@@ -77,23 +78,6 @@ class Outcome:
     why_true: str
     why_false: str
     in_place: bool
-
-
-@dataclass(frozen=True)
-class Row:
-    """A line of the table: a share of some cases, and its bar."""
-
-    name: str
-    cases: int
-    value: float
-    at_most: float | None = None
-    at_least: float | None = None
-
-    @property
-    def holds(self) -> bool:
-        """Whether the bar is kept."""
-        low = self.at_least is None or self.value >= self.at_least
-        return low and (self.at_most is None or self.value <= self.at_most)
 
 
 def half_of(text: str) -> str:
@@ -304,7 +288,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the outcomes here too")
     options = parser.parse_args(arguments)
     if options.verify:
-        from bench.quality.gate import prepare
+        from bench.quality.sample_library import prepare
 
         with tempfile.TemporaryDirectory(prefix="shiguan-pairs-") as folder:
             return _report(verified(written_pairs(None), prepare(Path(folder))), options)

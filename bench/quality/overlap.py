@@ -16,7 +16,8 @@ from collections import defaultdict
 from pathlib import Path
 
 from bench.quality.book_questions import BOOK_FILES, FOLLOW_UPS, read_book_questions
-from bench.quality.quality import DATA, Retrieval, Values, table
+from bench.quality.public_sets import DATA
+from bench.quality.quality import Retrieval, Values, table
 from bench.quality.quality_cuts import DEFAULT_CUT, OVERLAPPING_CUT, Cut, library_of
 from bench.quality.quality_orders import weighted_sum
 

@@ -10,8 +10,8 @@ from functools import cached_property
 from html import unescape
 from pathlib import Path
 
-from bench.quality.groundedness import ROOT, read
 from bench.quality.pair_rules import han_names
+from bench.quality.public_sets import ROOT, read
 
 SAMPLE, SAMPLE_TEXT = "sample", ROOT / "examples" / "book" / "EPUB" / "text"
 SETS = {"en_squad2": "en", "en_multihop": "en", "zh_cmrc2018": "zh", "zh_drcd": "zh"}

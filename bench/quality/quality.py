@@ -34,6 +34,7 @@ os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 
 from bench.quality.book_questions import BOOK_FILES, read_book_questions
 from bench.quality.differences import Difference, compare_metric
+from bench.quality.public_sets import DATA
 from bench.quality.quality_cuts import CUTS, DEFAULT_CUT, library_of
 from bench.quality.quality_orders import Order, only, reciprocal_rank, weighted_sum
 from haystack import Document
@@ -47,7 +48,6 @@ from shiguan.evaluation.questions import Question as GoldenQuestion
 from shiguan.evaluation.scoring import context_metrics, judged, ndcg
 
 HERE = Path(__file__).resolve().parent
-DATA = Path(os.environ.get("SHIGUAN_PUBLIC_DATA", HERE.parents[2] / "shared" / "data"))
 SETS = ("en_squad2", "en_multihop", "zh_cmrc2018", "zh_drcd", "tang_modern2classical")
 BUDGET = 1000
 DEPTH = 50

@@ -41,6 +41,7 @@ from bench.quality.book_questions import (
     read_book_questions,
     share_within,
 )
+from bench.quality.public_sets import DATA, is_missing
 from haystack import Document
 
 from shiguan.engine.runner import Runner
@@ -57,7 +58,6 @@ FUSION_LOSS = 0.01
 
 R5, R10, NDCG = "recall@5", "recall@10", "ndcg@10"
 FUSED, BM25, VECTORS = "fused", "bm25", "vectors"
-DATA = Path(os.environ.get("SHIGUAN_PUBLIC_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 BOOKS = "books_qa"
 
 
@@ -148,13 +148,6 @@ class Retrieval:
         self._runner.close()
         for holder in (self._bm25, self._parents):
             holder.document_store.close()
-
-
-def is_missing(folder: Path) -> bool:
-    """Return whether a folder of the public sets is not there, and print that."""
-    if missing := not folder.is_dir():
-        print(f"{folder} is missing; see bench/quality/README.md on how to get it.", file=sys.stderr)
-    return missing
 
 
 def retrieval_of(files: list[Path], keep: Path) -> Retrieval:

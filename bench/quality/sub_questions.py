@@ -30,7 +30,7 @@ from typing import Any
 
 from bench.quality.answer_bench import Bench
 from bench.quality.differences import compare_metric
-from bench.quality.retrieval_bars import DATA, is_missing
+from bench.quality.public_sets import DATA, is_missing
 from haystack import Document, component
 from haystack.dataclasses import ChatMessage
 

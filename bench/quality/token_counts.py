@@ -13,7 +13,7 @@ import sys
 import zlib
 from pathlib import Path
 
-from bench.quality.retrieval_bars import DATA, is_missing
+from bench.quality.public_sets import DATA, is_missing
 
 from shiguan.evaluation.json_lines import read_json_lines
 from shiguan.models.token_counter import TokenCounter, estimated_tokens

@@ -21,12 +21,12 @@ from bench.quality.gate import (
     by_words_alone,
     other_answers,
     placed,
-    prepare,
     recorded_plan,
     told_missing,
 )
 from bench.quality.gate import measured as measured_by_the_gate
 from bench.quality.recording import CHANGED, OTHER_PASSAGES, RecordedModel
+from bench.quality.sample_library import prepare
 from bench.quality.small_model import MODEL
 from haystack import Document
 
