@@ -13,11 +13,13 @@ from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from loky import reusable_executor
 
 from shiguan import limited_process
+from shiguan.models.engine import E5Encoder
 
 # How long an example takes is the machine's matter and no property.
 settings.register_profile("any machine", deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
@@ -129,34 +131,41 @@ def public_data() -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def kept_vectors(tmp_path_factory):
-    """Embed each text once for all processes of a run of the tests: the sample book takes the embedder eight seconds."""
-    import numpy as np
+@pytest.fixture(scope="module", autouse=True)
+def model_reads_once(tmp_path_factory):
+    """
+    Let the embedder read each window once: the tests check and embed the same passages again and again.
 
-    from shiguan.models.engine import E5Encoder
-    from shiguan.models.weights import DIMENSIONS
-
+    Vectors of windows are kept for all processes of a run, those of their tokens, which take more, for this one. A
+    module that looks at the embedder's work itself has a fixture of this name that does nothing.
+    """
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "vectors"
     folder.mkdir(exist_ok=True)
-    embed = E5Encoder.embed
+    read, add_up = E5Encoder._read, E5Encoder._sum
 
-    def kept(encoder, texts, kind):
-        vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
-        for at, text in enumerate(texts):
-            name = hashlib.sha256(f"{kind}: {text}".encode("utf-8", "surrogatepass")).hexdigest()
-            place = folder / name
-            if not place.exists():
-                made = folder / f"{name}-{os.getpid()}-{threading.get_ident()}"
-                made.write_bytes(embed(encoder, [text], kind).tobytes())
-                made.replace(place)
-            vectors[at] = np.frombuffer(place.read_bytes(), np.float32)
-        return vectors
+    def kept_tokens(encoder, window):
+        name = tuple(window)
+        if name not in _read_windows:
+            _read_windows[name] = read(encoder, window)
+            _read_windows[name].setflags(write=False)
+        return _read_windows[name]
+
+    def kept_sum(encoder, window):
+        place = folder / hashlib.sha256(repr(window).encode()).hexdigest()
+        if not place.exists():
+            made = folder / f"{place.name}-{os.getpid()}-{threading.get_ident()}"
+            made.write_bytes(add_up(encoder, window).tobytes())
+            made.replace(place)
+        return np.frombuffer(place.read_bytes(), np.float32)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(E5Encoder, "embed", kept)
+        patch.setattr(E5Encoder, "_read", kept_tokens)
+        patch.setattr(E5Encoder, "_sum", kept_sum)
         yield
+
+
+_read_windows: dict[tuple[int, ...], np.ndarray] = {}
 
 
 @pytest.fixture

