@@ -172,7 +172,7 @@ CASES = {
     },
     **{f"context {unit!r}": (needs_context, text(unit), 2_000) for unit in ("「", "“", "《", "a", "it takes ", "the dogs, it ", "他")},
     **{
-        f"{name} {unit!r}": (function, text(unit), 30_000)
+        f"{name} {unit!r}": (function, text(unit), 16_000)
         for name, function in {
             "reply": clean_reply, "marks": uniform_marks, "claims": split_claims, "object": lambda one: json_object(one, "a"),
             "refusal": is_not_found, "earlier answer": lambda one: neutral_answer(one, {1}), "neutral": neutral_text,
@@ -182,10 +182,10 @@ CASES = {
     },
     **{f"forms of marks {unit!r}": (split_claims, text(unit), 16_000) for unit in ("9", "[^1", "^1", "```\n", "Sources:\n", "(Source: ", "a [1]\n[1] b\n", "来源")},
     **{
-        f"reply {unit!r}": (clean_reply, text(unit), 30_000)
+        f"reply {unit!r}": (clean_reply, text(unit), 16_000)
         for unit in ("<think></think>", "<|channel|>analysis", "[THINK]", "【1†a", "[@1, p. 2")
     },
-    **{f"field {unit!r}": (lambda one: field_text(f"EQ {one}"), text(unit), 30_000) for unit in ("\\o(", "\\o\\ad \\s\\up 9 ", "\\* ")},
+    **{f"field {unit!r}": (lambda one: field_text(f"EQ {one}"), text(unit), 16_000) for unit in ("\\o(", "\\o\\ad \\s\\up 9 ", "\\* ")},
     # One sentence of a reply, of a turn, of a text to check.
     **{
         f"{name} within {unit!r}": (function, within(unit), 8_000)
