@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.doubles.asgi_caller import AsgiCall
 
-from shiguan.errors import ConfigurationError, UnsafePipelineError
+from shiguan.errors import ConfigurationError
 from shiguan.haystack_compat import AsyncPipeline
 from shiguan.serving import service
 from shiguan.serving.engine import AnswerRequest
@@ -224,14 +224,3 @@ def test_a_mode_whose_name_is_no_part_of_an_address_is_refused(app_module, setti
 def test_the_routes_of_the_modes_take_the_same_options():
     taken = set(signature(WrappedMode.run_api_async).parameters)
     assert taken - {"headers"} == {"self", *AnswerRequest.model_fields} - {"mode"}
-
-
-def test_unsafe_deserialisation_is_refused(app_module, settings, monkeypatch):
-    monkeypatch.setenv("HAYSTACK_UNSAFE_DESERIALIZATION", "1")
-    with pytest.raises(UnsafePipelineError, match="HAYSTACK_UNSAFE_DESERIALIZATION"):
-        app_module.create(settings)
-
-
-def test_an_unknown_deployment_is_refused_with_the_known_ones(app_module, tmp_path):
-    with pytest.raises(ConfigurationError, match="embedded"):
-        app_module.create(ServingSettings(data_dir=tmp_path, deployment="nowhere"))

@@ -3,9 +3,11 @@
 import json
 
 import pytest
+from examples.build_book import build_book
 from tests.doubles.small_library import TENANT
 
 from shiguan.cli import main
+from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
 from shiguan.text.languages import detect_language
 
@@ -39,6 +41,16 @@ SENTENCES = {
     "refused_key": ("The language model refused its API key", "语言模型不接受所设的 API 密钥"),
     "budget": ("budget was spent before the language model could answer", "本题的预算已经用完"),
 }
+
+
+@pytest.fixture(scope="module")
+def sample_book(tmp_path_factory):
+    """The library of the sample book."""
+    folder = tmp_path_factory.mktemp("sample-book")
+    book = build_book(folder / "an-lushan-rebellion.epub")
+    (result,) = Library(data_dir=folder / "library").ingest([book], tenant_id=TENANT)
+    assert result.parents > 60
+    return folder / "library"
 
 
 @pytest.mark.slow
