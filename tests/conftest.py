@@ -10,7 +10,7 @@ import ssl
 import threading
 from copy import deepcopy
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -170,30 +170,29 @@ def model_reads_once(tmp_path_factory):
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "vectors"
     folder.mkdir(exist_ok=True)
-    read, add_up = E5Encoder._read, E5Encoder._sum
-
-    def kept_tokens(encoder, window):
-        name = tuple(window)
-        if name not in _read_windows:
-            _read_windows[name] = read(encoder, window)
-            _read_windows[name].setflags(write=False)
-        return _read_windows[name]
 
     def kept_sum(encoder, window):
         place = folder / hashlib.sha256(repr(window).encode()).hexdigest()
         if not place.exists():
             made = folder / f"{place.name}-{os.getpid()}-{threading.get_ident()}"
-            made.write_bytes(add_up(encoder, window).tobytes())
+            made.write_bytes(_add_up(encoder, window).tobytes())
             made.replace(place)
         return np.frombuffer(place.read_bytes(), np.float32)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(E5Encoder, "_read", kept_tokens)
+        patch.setattr(E5Encoder, "_read", lambda encoder, window: _read_once(encoder, tuple(window)))
         patch.setattr(E5Encoder, "_sum", kept_sum)
         yield
 
 
-_read_windows: dict[tuple[int, ...], np.ndarray] = {}
+_read, _add_up = E5Encoder._read, E5Encoder._sum
+
+
+@lru_cache(1_000)
+def _read_once(encoder, window):
+    tokens = _read(encoder, list(window))
+    tokens.setflags(write=False)
+    return tokens
 
 
 @pytest.fixture
