@@ -8,16 +8,21 @@ import shutil
 import socket
 import ssl
 import threading
-from functools import cache
+from copy import deepcopy
+from dataclasses import replace
+from functools import cache, lru_cache
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from loky import reusable_executor
 
 from shiguan import limited_process
+from shiguan.engine import loading
+from shiguan.models.engine import E5Encoder
 
 # How long an example takes is the machine's matter and no property.
 settings.register_profile("any machine", deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
@@ -33,6 +38,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # Stores flush what they write to the disk, which takes no time where that is memory: if the machine has enough of it.
 if (memory := Path("/dev/shm")).is_dir() and shutil.disk_usage(memory).free > 4 << 30:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
+_PLACES = ("SHIGUAN_DATA_DIR", "SHIGUAN_ELASTICSEARCH_URL", "SHIGUAN_QDRANT_URL")
 _CLEARED = ("OPENAI_", "SHIGUAN_", "HAYSTACK_UNSAFE", "TIKTOKEN_")
 _real_connect = socket.socket.connect
 _real_getaddrinfo = socket.getaddrinfo
@@ -103,6 +109,30 @@ def certificates_read_once():
 
 
 @pytest.fixture(scope="session", autouse=True)
+def shipped_files_checked_once():
+    """Let the loader check the files of a deployment once, half of what opening a mode takes."""
+    check, fine = loading.check_pipeline, {}
+
+    def checked(path, name, **options):
+        if path.parent.name not in ("embedded", "elasticsearch_qdrant"):
+            return check(path, name, **options)
+        # Only whether there is a model counts, not the port of its stand-in.
+        given = {one: value if one.startswith("SHIGUAN_") else "" for one, value in os.environ.items()}
+        given = {one: value for one, value in given.items() if one.startswith(_CLEARED) and one not in _PLACES}
+        key = (path.read_bytes(), name, *options.items(), *sorted(given.items()))
+        if key not in fine:
+            report = check(path, name, **options)
+            if report.findings:
+                return report
+            fine[key] = report
+        return replace(fine[key], content=deepcopy(fine[key].content))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loading, "check_pipeline", checked)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def one_process_reads_files():
     """Let all threads of the tests read files in the same process: to start one takes a second or two."""
     with pytest.MonkeyPatch.context() as patch:
@@ -129,34 +159,40 @@ def public_data() -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def kept_vectors(tmp_path_factory):
-    """Embed each text once for all processes of a run of the tests: the sample book takes the embedder eight seconds."""
-    import numpy as np
+@pytest.fixture(scope="module", autouse=True)
+def model_reads_once(tmp_path_factory):
+    """
+    Let the embedder read each window once: the tests check and embed the same passages again and again.
 
-    from shiguan.models.engine import E5Encoder
-    from shiguan.models.weights import DIMENSIONS
-
+    Vectors of windows are kept for all processes of a run, those of their tokens, which take more, for this one. A
+    module that looks at the embedder's work itself has a fixture of this name that does nothing.
+    """
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "vectors"
     folder.mkdir(exist_ok=True)
-    embed = E5Encoder.embed
 
-    def kept(encoder, texts, kind):
-        vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
-        for at, text in enumerate(texts):
-            name = hashlib.sha256(f"{kind}: {text}".encode("utf-8", "surrogatepass")).hexdigest()
-            place = folder / name
-            if not place.exists():
-                made = folder / f"{name}-{os.getpid()}-{threading.get_ident()}"
-                made.write_bytes(embed(encoder, [text], kind).tobytes())
-                made.replace(place)
-            vectors[at] = np.frombuffer(place.read_bytes(), np.float32)
-        return vectors
+    def kept_sum(encoder, window):
+        place = folder / hashlib.sha256(repr(window).encode()).hexdigest()
+        if not place.exists():
+            made = folder / f"{place.name}-{os.getpid()}-{threading.get_ident()}"
+            made.write_bytes(_add_up(encoder, window).tobytes())
+            made.replace(place)
+        return np.frombuffer(place.read_bytes(), np.float32)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(E5Encoder, "embed", kept)
+        patch.setattr(E5Encoder, "_read", lambda encoder, window: _read_once(encoder, tuple(window)))
+        patch.setattr(E5Encoder, "_sum", kept_sum)
         yield
+
+
+_read, _add_up = E5Encoder._read, E5Encoder._sum
+
+
+@lru_cache(1_000)
+def _read_once(encoder, window):
+    tokens = _read(encoder, list(window))
+    tokens.setflags(write=False)
+    return tokens
 
 
 @pytest.fixture

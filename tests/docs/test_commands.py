@@ -49,7 +49,7 @@ def test_the_eye_of_this_test_sees_commands(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def stranger(tmp_path_factory, kept_vectors):
+def stranger(tmp_path_factory):
     """What somebody has who cloned the project and ingested its sample book: a home, a library, files of their own."""
     home = tmp_path_factory.mktemp("home")
     # What this test run has set would answer for the page.

@@ -4,7 +4,10 @@ import inspect
 import shutil
 import time
 from contextlib import contextmanager
+from functools import cache
 from itertools import takewhile
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import yaml
@@ -73,11 +76,18 @@ def _with_small_model(name, node):
         node["init_parameters"] |= {"embedding_dim": 384, "embedding_model": "intfloat/multilingual-e5-small"}
 
 
+@cache
+def _small_model_files():
+    files = TemporaryDirectory(prefix="small-models-")
+    shutil.copytree(resource_folder("pipelines"), files.name, dirs_exist_ok=True)
+    change_components(Path(files.name, "elasticsearch_qdrant"), _with_small_model)
+    return files
+
+
 def with_small_models(folder, monkeypatch):
     """Let `load_pipeline` read copies of the deployments' files that need no weights: their embedder is packaged."""
     pipelines = folder / "pipelines"
-    shutil.copytree(resource_folder("pipelines"), pipelines)
-    change_components(pipelines / "elasticsearch_qdrant", _with_small_model)
+    shutil.copytree(_small_model_files().name, pipelines)
     monkeypatch.setattr(
         loading, "resource_folder", lambda name: pipelines if name == "pipelines" else resource_folder(name)
     )

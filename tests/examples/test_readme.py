@@ -35,7 +35,7 @@ def book(folder):
 
 
 @pytest.mark.slow
-def test_every_sample_is_what_its_command_prints(tmp_path, monkeypatch, capsys, kept_vectors):
+def test_every_sample_is_what_its_command_prints(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     book(tmp_path / ".data")
     found = list(samples(README.read_text(encoding="utf-8")))

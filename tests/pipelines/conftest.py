@@ -1,28 +1,11 @@
 """What the tests of whole pipelines share."""
 
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
-from examples.build_book import build_book
-from tests.doubles.small_library import TENANT
 from tests.doubles.waiting import waits  # noqa: F401  a fixture
 
-from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
-
-
-@pytest.fixture(scope="session")
-def sample_book(tmp_path_factory):
-    """The library of the sample book, for the tenant of `small_library`."""
-    folder = tmp_path_factory.mktemp("sample-book")
-    book = build_book(folder / "an-lushan-rebellion.epub")
-    # In a thread, since a fixture of an asynchronous test is set up inside its event loop.
-    with ThreadPoolExecutor(1) as pool:
-        ingest = Library(data_dir=folder / "library").ingest
-        (result,) = pool.submit(lambda: list(ingest([book], tenant_id=TENANT))).result()
-    assert result.parents > 60
-    return folder / "library"
 
 
 @pytest.fixture

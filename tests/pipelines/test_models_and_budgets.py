@@ -184,7 +184,7 @@ def random_budget(chance):
     return {unit: limits[unit] for unit in chance.sample(sorted(limits), chance.randint(1, 2))}
 
 
-@pytest.mark.parametrize("times", [30, pytest.param(300, marks=pytest.mark.slow)], ids=["a few", "many"])
+@pytest.mark.parametrize("times", [20, pytest.param(300, marks=pytest.mark.slow)], ids=["a few", "many"])
 async def test_no_call_begins_beyond_the_budget_whatever_fails(llm, runner_of, now, times, monkeypatch):
     """Every request takes some seconds of a clock that only requests move."""
     runners = [await asyncio.to_thread(runner_of, mode) for mode in ("simple", "advanced", "precise")]

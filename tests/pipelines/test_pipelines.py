@@ -1,7 +1,5 @@
 """Every pipeline file is loaded, is what it says, and keeps the tenant's documents apart."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -86,20 +84,6 @@ def test_plain_haystack_reads_the_file_of_a_mode_itself(deployment, request):
         pipeline = AsyncPipeline.loads(text)
         assert set(pipeline.graph.nodes) == set(yaml.safe_load(text)["components"])
         assert AsyncPipeline.loads(pipeline.dumps()).to_dict()["components"] == pipeline.to_dict()["components"]
-
-
-def test_the_modes_of_the_base_installation_are_built_without_torch():
-    modes = [path.stem for path in MODES if path.parent.name == "embedded"]
-    program = (
-        "import sys\n"
-        "sys.modules.update(torch=None, transformers=None, accelerate=None, sentence_transformers=None)\n"
-        "from shiguan.engine.loading import load_pipeline\n"
-        f"for mode in {modes}:\n"
-        "    pipeline = load_pipeline('embedded', mode)\n"
-        "    if 'ranker' in pipeline.graph: pipeline.get_component('ranker').warm_up()\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 @component

@@ -20,12 +20,14 @@ def page_of_notes(count):
 
 def hostile_sources():
     """Each file by its name."""
-    many = " ".join(f'a{number}="v"' for number in range(30_000))
-    yield "attributes.epub", _book(f"<p {many}>{TEXT}</p>")
+    attributes = [f'a{number}="v"' for number in range(80_000)]
+    many = " ".join(attributes[:30_000])
+    yield "attributes.epub", _book(f"<p {' '.join(attributes)}>{TEXT}</p>")
     yield (
         "attributes_of_namespaces.epub",
         _book("<p " + " ".join(f'xmlns:n{n}="u:{n}" n{n}:type="footnote"' for n in range(5_000)) + f">{TEXT}</p>"),
     )
+    # The parser looks each of them up among those before it.
     yield "attributes_of_tag_soup.epub", _book(f"<p {many}>{TEXT}</b>")
     yield "classes.epub", _book('<p class="' + "fn " * 200_000 + f'">{TEXT}</p>')
     yield "nested.epub", _book("<div>" * 5_000 + f"<p>{TEXT}</p>" + "</div>" * 5_000)

@@ -103,7 +103,13 @@ def test_what_is_rendered_has_a_limit_in_the_engine_too(tmp_path, kind, monkeypa
         pipeline.run({"query": "longer than ten"})
 
 
-@pytest.mark.parametrize(("what", "reason"), [("time", "2 seconds of the processor"), ("memory", "268 MB of memory")])
+@pytest.fixture
+def less_time(monkeypatch):
+    monkeypatch.setattr("shiguan.checking.pipeline_check._SECONDS", 0.8)
+
+
+@pytest.mark.usefixtures("less_time")
+@pytest.mark.parametrize(("what", "reason"), [("time", "1 seconds of the processor"), ("memory", "268 MB of memory")])
 def test_a_class_that_takes_more_than_a_check_may_is_ended(tmp_path, capsys, what, reason):
     path = write(tmp_path / "mine.yml", evil=part(f"{__name__}.Grows", what=what))
     assert main(["check", str(path), "--allow-type", __name__, "--json"]) == 2
@@ -113,6 +119,7 @@ def test_a_class_that_takes_more_than_a_check_may_is_ended(tmp_path, capsys, wha
     assert (finding["check"], finding["unsafe"]) == ("building", True)
 
 
+@pytest.mark.usefixtures("less_time")
 def test_what_an_import_takes_does_not_count(tmp_path, capsys):
     path = write(tmp_path / "mine.yml", evil=part("tests.doubles.slow_to_import.Passes"))
     main(["check", str(path), "--allow-type", "tests.doubles.slow_to_import", "--json"])

@@ -13,8 +13,17 @@ def test_the_file_itself_is_fine(file, tmp_path):
     assert checked(load(file), tmp_path).findings == []
 
 
-# The files of the other deployment are the same outside of their seam (tests/pipelines/test_drift.py).
-@pytest.mark.parametrize("file", [path for path in FILES if path.parent.name == "embedded"], ids=lambda path: path.stem)
+# The files of the other deployment are the same outside of their seam (tests/pipelines/test_drift.py), and what
+# `simple` and `precise` have the other modes have, too.
+OURS = [path for path in FILES if path.parent.name == "embedded"]
+AGAIN = [path for path in OURS if path.stem in ("simple", "precise")]
+
+
+@pytest.mark.parametrize(
+    "file",
+    [*(path for path in OURS if path not in AGAIN), *(pytest.param(path, marks=pytest.mark.slow) for path in AGAIN)],
+    ids=lambda path: path.stem,
+)
 def test_a_mutant_is_refused_for_what_was_done_to_it(file, tmp_path):
     tried = list(mutants(file))
     assert len(tried) == len({name for name, _ in tried}) >= 15

@@ -257,7 +257,7 @@ class PromptFileBuilder:
         if not given.get("working") and analysis.get("type") in _WORKED_OUT:
             layers["working"] = "brief"
         for kind in self._use.kinds:
-            _check_once(kind, layers[kind])
+            check_layer(kind, layers[kind])
         return {kind: layers[kind] for kind in self._use.kinds}
 
     def _layer_hashes(self, layers: dict[str, str], profile: str | dict[str, Any] | None) -> dict[str, str]:
@@ -269,10 +269,6 @@ class PromptFileBuilder:
             elif given is not None:
                 hashes[folder] = prompt_hash(json.dumps(given, ensure_ascii=False, sort_keys=True))
         return hashes
-
-
-# Files do not change under a running process; checking them for every prompt takes longer than rendering it.
-_check_once = cache(check_layer)
 
 
 @cache

@@ -65,9 +65,12 @@ def load_prompt(name: str, *, shipped: bool = False) -> str:
 
 def list_layers(kind: str | None = None) -> list[str]:
     """List the layers of a kind (`shiguan` of `persona`), or all by their paths (`persona/shiguan`), sorted."""
-    folder = resource_folder("prompts") / "layers"
-    if kind is not None:
-        return sorted(path.stem for path in (folder / kind).glob("*.jinja"))
+    layers = _layers_in(resource_folder("prompts") / "layers")
+    return [name.removeprefix(f"{kind}/") for name in layers if kind is None or name.startswith(f"{kind}/")]
+
+
+@cache  # what ships does not change under a running process, and every prompt asks for it a dozen times
+def _layers_in(folder: Path) -> list[str]:
     return sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.jinja"))
 
 

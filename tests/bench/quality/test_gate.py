@@ -38,14 +38,13 @@ from shiguan.evaluation.results import read_results
 from shiguan.models.engine import engine
 from shiguan.stores.embedded.shards import close_all_shards
 
-pytestmark = pytest.mark.usefixtures("kept_vectors")
 SEEDS = range(20)
 SHARE = 0.8
 """Of the questions, drawn anew for every seed."""
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory, kept_vectors):
+def library(tmp_path_factory):
     yield prepare(tmp_path_factory.mktemp("gate"))
     close_all_shards()
 

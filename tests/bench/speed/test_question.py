@@ -8,7 +8,7 @@ from bench.speed import question
 
 
 @pytest.mark.slow
-def test_every_row_is_measured_on_the_sample_book(capsys, monkeypatch, kept_vectors):
+def test_every_row_is_measured_on_the_sample_book(capsys, monkeypatch):
     monkeypatch.setattr(question, "WARM_UP", 1)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

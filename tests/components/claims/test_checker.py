@@ -272,11 +272,11 @@ def test_any_claim_and_passage_give_a_valid_span(claim, passage):
     assert 0.0 <= found.similarity <= 1.0 + 1e-9
 
 
-@pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_untouched_evidence_is_supported_and_a_changed_number_is_not(public_data, language, every):
+def test_untouched_evidence_is_supported_and_a_changed_number_is_not(public_data, language):
     with gzip.open(public_data / "evidence_expmrc" / f"{language}.jsonl.gz", "rt", encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines][::every]
+        rows = [json.loads(line) for line in lines]
 
     def is_supported(claim, source):
         return all(one.support.verdict == YES for one in ClaimChecker({1: source}).check(split_claims(claim)))
@@ -291,7 +291,7 @@ def test_untouched_evidence_is_supported_and_a_changed_number_is_not(public_data
             at = digits[0]
             other = claim[:at] + str(int(claim[at]) + 1) + claim[at + 1 :]
             changed.append(not is_supported(other, row["source"]))
-    assert len(changed) > 50 / every
+    assert len(changed) > 50
     assert sum(changed) >= 0.95 * len(changed)
 
 

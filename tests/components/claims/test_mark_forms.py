@@ -80,7 +80,7 @@ def test_every_form_is_shown_alike_and_brings_in_no_passage(form):
 
 @pytest.mark.parametrize("form", FORMS)
 @given(data=st.data())
-@settings(max_examples=10)
+@settings(max_examples=5)
 def test_the_stream_gives_what_the_whole_reply_gives(form, data):
     reply = FORMS[form]
     cuts = sorted(data.draw(st.sets(st.integers(1, len(reply) - 1), max_size=20)))

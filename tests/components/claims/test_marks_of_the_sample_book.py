@@ -40,10 +40,10 @@ def sentences(text):
     return [" ".join(text[start:end].split()) for start, end in sentence_spans(text) if 20 < end - start < 300]
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
-def test_no_claim_is_better_than_its_citations(book, seed):
-    chance, seen = random.Random(seed), 0
-    for _ in range(12):
+@pytest.mark.parametrize("replies", [5, pytest.param(25, marks=pytest.mark.slow)])
+def test_no_claim_is_better_than_its_citations(book, replies):
+    chance, seen = random.Random(0), 0
+    for _ in range(replies):
         texts = chance.sample(book, 6)
         numbered = numbered_passages([Document(content=text, meta={"number": at}) for at, text in enumerate(texts, 1)])
         told = [sentence for text in texts for sentence in sentences(text)]
@@ -61,4 +61,4 @@ def test_no_claim_is_better_than_its_citations(book, seed):
                 assert max(map(RANK.index, verdicts)) >= RANK.index(cited.support.verdict)
                 assert cited.support.score <= max(own.score for _, own in cited.found)
                 seen += 1
-    assert seen > 12
+    assert seen > replies

@@ -7,7 +7,7 @@ from haystack import Document, component
 from haystack.core.pipeline.utils import _deepcopy_with_exceptions
 from haystack.dataclasses import ByteStream, ChatMessage, GeneratedAnswer
 from haystack.tools import Tool
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shiguan.engine.mode_pipeline import ModePipeline, _copied
@@ -23,7 +23,6 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=40)
 @given(VALUES)
 def test_a_copy_is_the_one_that_haystack_makes(value):
     assert _copied(value) == _deepcopy_with_exceptions(value) == value

@@ -10,7 +10,7 @@ import pytest
 from shiguan.cli import main
 from shiguan.engine.receipts import read_receipt
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("kept_vectors")]
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[3]
 QUESTION = "Who shot Yin Ziqi in the left eye?"
 WORDS = "his officer Nan Jiyun shot Yin Ziqi in the left eye"

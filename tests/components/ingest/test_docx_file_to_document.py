@@ -395,7 +395,7 @@ def test_the_main_part_may_have_a_number():
 
 def test_time_grows_with_the_number_of_notes():
     seconds = []
-    for count in (1_000, 8_000):
+    for count in (400, 3_200):
         marks = "".join(paragraph(f"Line {n}", f'<w:r><w:footnoteReference w:id="{n}"/></w:r>') for n in range(count))
         notes = {n: paragraph(f"Note {n}.") for n in range(count)}
         data, started = DocxBuilder(marks, footnotes=notes).build(), time.thread_time()

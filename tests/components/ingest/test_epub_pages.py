@@ -242,12 +242,12 @@ def test_every_page_of_a_page_list_is_told(public_data):
     assert not any("list of pages" in text for text in warnings)
     places = [(match.start(), listed[match[1]]) for match in re.finditer(r'id="(Page_\d+)"', raw)]
     checked = 0
-    for parent in parents:
+    for parent in parents[::3]:
         for word in re.finditer(r"\w{9,}", parent.content):
             if raw.count(word[0]) == 1:
                 where = raw.index(word[0])
                 expected = [label for at, label in places if at < where][-1]
                 assert cited_place(parent, word.span())["page"] == expected
                 checked += 1
-    assert checked > 700
+    assert checked > 200
     assert {label for _, label in places} == set(listed.values())

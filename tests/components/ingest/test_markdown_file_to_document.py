@@ -224,10 +224,10 @@ PIECES = [
 @pytest.mark.parametrize("piece", PIECES)
 def test_time_grows_with_the_length_of_the_text(piece):
     seconds = []
-    for count in (1_000, 4_000):
+    for count in (500, 2_000):
         started = time.thread_time()
         read(piece * count)
-        seconds.append(time.thread_time() - started + 0.01)
+        seconds.append(time.thread_time() - started + 0.005)
     assert seconds[1] < 10 * seconds[0]  # 16 where it grows with the square
 
 

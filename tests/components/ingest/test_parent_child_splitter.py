@@ -265,7 +265,7 @@ def test_sizes_lie_in_their_ranges_wherever_sentences_are_short(lengths):
 @pytest.mark.parametrize("name", ["zh_drcd", "en_squad2"])
 def test_records_of_real_corpora_are_split_into_exact_slices(public_data, name):
     with gzip.open(public_data / name / "corpus.jsonl.gz", "rt", encoding="utf-8") as file:
-        rows = [json.loads(line) for line in file]
+        rows = [json.loads(line) for line in file][::4]
     blocks = {row["id"]: block(row["text"], source=row["id"]) for row in rows}
     result = split(*blocks.values())
     found = {}

@@ -238,7 +238,7 @@ def test_what_is_filled_into_a_form_is_read():
 
 def test_time_grows_with_what_stands_around_the_text():
     seconds = []
-    for count in (100, 400):
+    for count in (40, 160):
         built = [b"".join(place("x", 60 + at, 800 - at, font="N") for at in range(40)) + page for page in pages()] * (
             count // 10
         )

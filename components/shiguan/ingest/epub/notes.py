@@ -10,7 +10,7 @@ from lxml import etree
 
 from shiguan.ingest.epub.package import Resolve
 from shiguan.ingest.epub.pictures import formula_text, is_placeholder
-from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element, element_text, local_name, tokens, visible, walk
+from shiguan.ingest.epub.trees import BLOCK_ELEMENTS, Element, attributes, element_text, tokens, visible, walk
 from shiguan.resources import read_patterns
 
 _NOTES = frozenset("footnote endnote rearnote note doc-footnote doc-endnote".split())
@@ -108,8 +108,7 @@ def stated_note(element: Element) -> str:
     """Return the note that an element has in an attribute, if it is the mark of one."""
     if len(element.attrib) == 0:
         return ""
-    # Looking up a value searches all attributes before it.
-    given = {local_name(str(name)): element.get(name, "") for name in element.attrib}
+    given = attributes(element)
     texts = [given[name] for name in given if _TEXT_ATTRIBUTE.fullmatch(name)]
     words = tokens(element, "class")
     if element.tag == "img" and (parent := element.getparent()) is not None and parent.tag in _INLINE:

@@ -3,6 +3,7 @@
 import html.entities
 import re
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from lxml import etree
 
@@ -100,6 +101,15 @@ def parse_xhtml(data: bytes) -> tuple[Element | None, list[str]]:
 def local_name(tag: str) -> str:
     """Strip namespace and prefix from a tag or attribute name."""
     return tag.rpartition("}")[2].rpartition(":")[2]
+
+
+_ATTRIBUTES = etree.XPath("@*")
+
+
+def attributes(element: Element) -> dict[str, str]:
+    """Read all attributes by their local names, at once: looking one up searches all before it."""
+    values: Any = _ATTRIBUTES(element)
+    return {local_name(value.attrname): str(value) for value in values}
 
 
 def tokens(element: Element, *names: str) -> frozenset[str]:
