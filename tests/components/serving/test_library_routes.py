@@ -204,6 +204,7 @@ async def test_the_timeline_takes_years_and_a_question(server):
     assert await years(when="756..800") == [763]
     assert await years(when="天宝十四载") == [755]
     assert await years(query="Fanyang", when="755") == [755]
+    assert await years(query="the peace") == [763]
     for route in ("timeline", "search"):
         status, body = await server(f"{PLACE}/{route}", query="war", when="763..755")
         assert status in (400, 422)
