@@ -52,6 +52,9 @@ const SENTENCES = [
   [/^There is no such conversation\..*$/u, "没有这段谈话。"],
   [/^The question has ([\d,]+) characters, the limit is ([\d,]+).*$/u, "问题有$1个字，至多$2个字。"],
   [/^The question is empty.*$/u, "问题是空的。"],
+  [/^The question `(.+)` has no words\..*$/u, "“$1”里没有字词，请用一句话来问。"],
+  // times
+  [/^(?:(\d+) ([A-Z][a-z]+) )?(\d+)(?:–(\d+))?( BC)?$/u, (_, day, month, year, last, before) => `${before ? "公元前" : ""}${year}${last ? `–${last}` : ""}年${day ? `${1 + new Date(`1 ${month} 2000`).getMonth()}月${day}日` : ""}`],
   // where a passage was lost
   [/^It is among the passages that are read\.$/u, "它在读到的段落之中。"],
   [/^The answer cites it\.$/u, "答案引用了它。"],
