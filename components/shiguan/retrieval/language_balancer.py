@@ -23,6 +23,7 @@ _FALL = 4
 # Passages that have so much of a question's words may well answer it, whatever those in another language have. Below
 # it a language counts less, e times for so much that another one has more.
 _ENOUGH, _STEP = 0.8, 0.3
+_EMPTY = "Nothing was searched: the library is empty, or nothing in it is within the limits of the question."
 
 
 @component
@@ -69,7 +70,7 @@ class LanguageBalancer:
             `meta.raw_score`; without it no language is nearer than another.
         :param filters: What may be found, from `TenantFilter`.
         :returns: `documents`, copies with their new scores, the best first, equal scores by id; `warnings` that say
-            by which other names the library was searched.
+            by which other names the library was searched, or that nothing was there to be found.
         :raises RefusedError: If `filters` name no tenant.
         """
         best: dict[str, float] = {}
@@ -86,13 +87,14 @@ class LanguageBalancer:
         scores = [(each.score or 0.0) * weights[own] for each, own in zip(documents, languages, strict=True)]
         weighted = rescored(documents, scores)
         weighted.sort(key=lambda document: (-(document.score or 0.0), document.id))
-        return {
-            "documents": prefer_dates(query, weighted, self.document_store, filters),
-            "warnings": [
-                f"Also searched for “{other}”: the library says that it is another name of “{name}”."
-                for name, other in names_in_library(query, self.document_store, filters)
-            ],
-        }
+        warnings = [
+            f"Also searched for “{other}”: the library says that it is another name of “{name}”."
+            for name, other in names_in_library(query, self.document_store, filters)
+        ]
+        if not documents and isinstance(self.document_store, TermStore):
+            empty = not self.document_store.count_languages(require_filters(filters, type(self).__name__))
+            warnings += [_EMPTY] if empty else []
+        return {"documents": prefer_dates(query, weighted, self.document_store, filters), "warnings": warnings}
 
     def _lacking(self, question: Question, filters: dict[str, Any] | None) -> dict[str, float]:
         """Return for each language how much larger a share of a question's words another one knows, at least 0."""

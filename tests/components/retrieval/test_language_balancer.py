@@ -108,6 +108,12 @@ def test_what_came_in_is_not_changed(bilingual):
     assert LanguageBalancer(bilingual).run("Who?", documents=[], filters=TENANT) == {"documents": [], "warnings": []}
 
 
+def test_it_says_where_nothing_could_be_found(bilingual):
+    other = {**TENANT, "value": "two"}
+    [told] = LanguageBalancer(bilingual).run("Who?", documents=[], filters=other)["warnings"]
+    assert told.startswith("Nothing was searched: the library is empty")
+
+
 def test_it_says_by_which_other_names_the_library_was_searched(bilingual):
     write(bilingual, z2="杜甫，字子美。")
     warnings = LanguageBalancer(bilingual).run("子美是谁？", documents=FOUND, filters=TENANT)["warnings"]
