@@ -119,8 +119,8 @@ class Library:
                 deleted = sum(self.stores[store].delete_by_filter(others) for store in ("children", "parents"))
                 return replace(done, removed=done.removed + deleted)
             if self.stores["parents"].count_documents_by_filter(others):
-                twins = f"{name}: the library has another source of this name, from another place. Both are kept; "
-                return replace(done, warnings=[*done.warnings, f"{twins}`shiguan delete {name}` deletes both."])
+                twins = f"{name}: the library has another source of this name, from another place. Both are kept, "
+                return replace(done, warnings=[*done.warnings, f"{twins}and `shiguan delete` deletes both."])
         return done
 
     def resume(self, *, tenant_id: str, progress: Progress | None = None) -> IngestedFile:

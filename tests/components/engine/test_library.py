@@ -92,8 +92,8 @@ def test_a_byte_stream_is_known_again_by_its_tenant_and_name(library, tmp_path):
     # Files on disk that share a name are sources of their own, and the one that came later says so.
     twin = ingest(library, touch(tmp_path / "upload.txt", "Silk was woven in Suzhou."), "streams")
     assert twin.warnings == [
-        "upload.txt: the library has another source of this name, from another place. Both are kept; "
-        "`shiguan delete upload.txt` deletes both."
+        "upload.txt: the library has another source of this name, from another place. Both are kept, "
+        "and `shiguan delete` deletes both."
     ]
     assert library.sources(tenant_id="streams")[0]["records"] == 2
     # An upload replaces whatever goes by its name.
