@@ -12,11 +12,11 @@ from typing import Any
 from shiguan import __version__
 from shiguan.commands.arguments import add_commands, describe
 from shiguan.commands.options import print_error
-from shiguan.errors import ConfigurationError, RefusedError, ShiguanError
+from shiguan.errors import ConfigurationError, RefusedError, ShiguanError, SourceError
 from shiguan.text.terminal import printable
 
 # What the person has to change before it can work; whatever else went wrong ends with 1.
-_REFUSALS = (RefusedError, ConfigurationError)
+_REFUSALS = (RefusedError, ConfigurationError, SourceError)
 
 
 def main(arguments: list[str] | None = None) -> int:

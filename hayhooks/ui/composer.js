@@ -2,13 +2,14 @@
 
 import { add, h, kept } from "./dom.js";
 import { scope, unlimited } from "./scope.js";
-import { t } from "./words.js";
+import { number, t } from "./words.js";
 
+const LONGEST = 2000; // characters of a question
 const ORDER = ["simple", "advanced", "precise", "agent"]; // from the quickest on
 
 /** The form; `send(body)` asks. */
 export function composed(server, send) {
-  const field = h("textarea", { rows: 1, maxlength: 2000, id: "question", enterkeyhint: "send" });
+  const field = h("textarea", { rows: 1, id: "question", enterkeyhint: "send" });
   const label = h("label.hidden", { for: "question" }, t("question"));
   const rank = (mode) => (ORDER.indexOf(mode) + 1 || ORDER.length + 1);
   const costs = (mode) => (t(`promise.${mode}`) === mode ? "" : `: ${t(`promise.${mode}`)}`);
@@ -20,7 +21,7 @@ export function composed(server, send) {
   const form = h("form.composer", { submit }, limit, h("div.line", label, field, go), h("div.line.small", h("label", { for: "mode" }, t("mode")), modes, server.model === false && h("span.promise", { id: "alike" }, t("alike")), fresh));
   let stopping = null;
   modes.value = server.modes.includes(kept("mode")) ? kept("mode") : modes.options[0].value;
-  field.addEventListener("input", grow);
+  field.addEventListener("input", () => { field.setCustomValidity(""); grow(); });
   field.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event);
   });
@@ -55,6 +56,9 @@ export function composed(server, send) {
     }
     const query = field.value.trim();
     if (!query) return;
+    const length = [...query].length; // a limit of the field itself would cut what is pasted, without a word
+    if (length > LONGEST) field.setCustomValidity(t("tooLong", number(length), number(LONGEST)));
+    if (!field.reportValidity()) return;
     field.value = "";
     grow();
     send({ query, mode: modes.value });

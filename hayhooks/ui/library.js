@@ -6,6 +6,7 @@ import { add, h, toast } from "./dom.js";
 import { failed } from "./failure.js";
 import { written } from "./passage.js";
 import { limitTo } from "./scope.js";
+import { said } from "./server.js";
 import { bar, isAtWork, uploads } from "./uploads.js";
 import { language, number, t } from "./words.js";
 
@@ -96,7 +97,7 @@ export async function libraryView(main, server) {
         const query = Object.fromEntries(Object.entries({ query: field.value.trim(), when: years.value.trim() }).filter(([, value]) => value));
         const { lines, count } = await call("/api/v1/library/timeline", { query });
         found.replaceChildren(h("p.hint", lines.length < count ? t("of", number(lines.length), number(count)) : lines.length ? t("found", lines.length) : t("nothing")), ...lines.map((one) => h("section.hit",
-          h("h3.when", one.how === "carried" ? `[${one.as}]` : one.as, one.western && h("span.hint", ` = ${one.western}`)),
+          h("h3.when", one.how === "carried" ? `[${one.as}]` : one.as, one.western && h("span.hint", ` = ${said(one.western)}`)),
           whereabouts(one),
           h("blockquote", { dir: "auto" }, one.text),
           h("p.actions", h("a.link", { href: bookAt({ ...one, parent_id: one.passage }) }, t("openBook"))))));

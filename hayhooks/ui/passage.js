@@ -95,8 +95,9 @@ export function written(passage, { mark = null, words = [], notes = new Notes() 
   }
 }
 
-/** Name a place: the headings above a passage, and its page where it has one. */
+/** Name a place: the headings above a passage below the title, and its page where it has one. */
 export function place(of) {
   const page = of.page ?? of.anchor?.page;
-  return [...(of.section ?? []), ...(page ? [t("page", page)] : [])];
+  const headings = of.section ?? [];
+  return [...headings.slice(headings[0] === of.title ? 1 : 0), ...(page ? [t("page", page)] : [])];
 }

@@ -37,6 +37,7 @@ const SENTENCES = [
   [/^The answer was withheld after .+$/u, "几次草稿都站不住，故不作答。"],
   [/^.+ removed from the answer: the sources do not support them\.$/u, "有的句子没有依据，已删去。"],
   [/^.+ marked ⚠: the sources do not support them\.$/u, "有的句子没有依据，已标出。"],
+  [/^Nothing was searched: .+$/u, "没有可检索的：书库是空的，或所限范围内没有原文。"],
   [/^Searched by words alone, not by meaning\..*$/u, "只按字词检索，没有按意义检索。"],
   [/^(\d[\d,]*) of ([\d,]+) retrieval units have no vector yet .*$/u, "$2个检索单位中有$1个还没有向量，只能按字词检得；服务空闲时会补上。"],
   [/^The LLM sent no usable queries: .+$/u, "模型没有给出可用的改写，按原问检索。"],
@@ -52,6 +53,9 @@ const SENTENCES = [
   [/^There is no such conversation\..*$/u, "没有这段谈话。"],
   [/^The question has ([\d,]+) characters, the limit is ([\d,]+).*$/u, "问题有$1个字，至多$2个字。"],
   [/^The question is empty.*$/u, "问题是空的。"],
+  [/^The question `(.+)` has no words\..*$/u, "“$1”里没有字词，请用一句话来问。"],
+  // times
+  [/^(?:(\d+) ([A-Z][a-z]+) )?(\d+)(?:–(\d+))?( BC)?$/u, (_, day, month, year, last, before) => `${before ? "公元前" : ""}${year}${last ? `–${last}` : ""}年${day ? `${1 + new Date(`1 ${month} 2000`).getMonth()}月${day}日` : ""}`],
   // where a passage was lost
   [/^It is among the passages that are read\.$/u, "它在读到的段落之中。"],
   [/^The answer cites it\.$/u, "答案引用了它。"],

@@ -71,6 +71,7 @@ const EN = {
     offline: "The server is not responding. Is it running?", broken: "The connection was lost before the answer was complete. What arrived is shown above.", too_many_requests: "Too many questions at once.", stopped: "Stopped.",
     upstream_unavailable: "The language model could not be reached. Try again in a few seconds.", answer_failed: "The answer could not be completed. Try again.", timeout: "The answer took too long. Ask a smaller question, or try again.",
   },
+  tooLong: "The question has {0} characters, the limit is {1}.",
   again: "Try again", waitFor: "Try again in {0} s.", reference: "Request number in the server's log: {0}", themeNames: { "": "same as system", light: "light", dark: "dark" },
 };
 
@@ -131,6 +132,7 @@ const ZH = {
     head_too_large: "请求头太大。", payload_too_large: "内容太大，请分次发送。", internal: "服务器内部出错，请重试。", not_ready: "服务器还没有准备好，请稍候。", overloaded: "服务器太忙，请稍后再试。", shutting_down: "服务器正在关闭。",
     store_unavailable: "书库暂时不可用，请重试。", storage_full: "服务器磁盘已满。",
   },
+  tooLong: "问题有{0}个字，至多{1}个字。",
   again: "重试", waitFor: "{0}秒后重试。", reference: "请求编号：{0}", themeNames: { "": "随系统", light: "明", dark: "暗" },
 };
 

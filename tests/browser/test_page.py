@@ -122,6 +122,18 @@ def test_a_refusal_says_what_to_do(site, opened):
     assert "r-3" in page.locator(".failure").inner_text()
 
 
+@pytest.mark.parametrize(("locale", "said"), [("en-US", "has 2,001 characters"), ("zh-CN", "问题有2,001个字")])
+def test_a_question_that_is_too_long_is_neither_cut_nor_sent(site, opened, locale, said):
+    page = opened(site.url + "/", locale=locale)
+    page.fill("#question", "😀" * 2001)
+    page.press("#question", "Enter")
+    assert said in page.evaluate("document.querySelector('#question').validationMessage")
+    assert (page.locator(".turn").count(), page.input_value("#question")) == (0, "😀" * 2001)
+    page.fill("#question", "Who rose?")
+    page.press("#question", "Enter")
+    page.wait_for_selector(".turn")
+
+
 def test_an_error_in_the_stream_is_told_in_its_own_words(site, opened):
     site.script = [("error", ApiError("upstream_unavailable").body())]
     page = opened(site.url + "/")
@@ -366,11 +378,14 @@ def test_without_a_model_quotations_look_like_quotations(site, opened):
     answer["status"], answer["metadata"]["claims"] = "quoted", []
     answer["citations"] = [
         {**answer["citations"][0], "verdict": "quoted", "quote": "He rose. In 755 he fell. So.", "start": 0, "end": 28,
-         "sentence": [9, 24], "words": [[12, 15]]}
+         "sentence": [9, 24], "words": [[12, 15]], "title": "Tang", "section": ["Tang", "Fall"]}
     ]  # fmt: skip
-    site.script = [("generation_complete", answer)]
-    page = opened(site.url + "/")
+    site.script, site.model = [("generation_complete", answer)], False
+    page = opened(site.url + "/", width=390)
     ask(page)
+    # A title is not repeated as the first heading, and beside what says so the modes can still be read.
+    assert page.locator("figcaption span").first.inner_text().startswith("Tang › Fall")
+    assert page.locator("#mode").bounding_box()["width"] > 120
     assert page.locator("blockquote.quotation p").all_inner_texts() == ["In 755 he fell.", "He rose. […] So."]
     assert page.locator(".notice strong").inner_text() == "Closest passages, word for word"
 

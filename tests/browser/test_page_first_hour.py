@@ -80,9 +80,14 @@ def test_the_library_is_listed_by_year_with_conversions_as_such(site, opened):
     page.fill("#years", "755..763")
     page.press("#years", "Enter")
     page.wait_for_selector(".found .when")
-    assert page.inner_text(".found .when") == "[天寶十四載] = 755"
+    assert page.inner_text(".found .when") == "[天寶十四載] = 16 December 755"
     assert "755..763" in page.inner_text(".found blockquote")
     assert page.get_attribute(".found a.link", "href").startswith("#/book?")
+    chinese = opened(site.url + "/#/library", locale="zh-CN")
+    chinese.fill("#years", "755")
+    chinese.press("#years", "Enter")
+    chinese.wait_for_selector(".found .when")
+    assert chinese.inner_text(".found .when") == "[天寶十四載] = 755年12月16日"
     page.fill("#years", "")
     page.fill("#search", "fanyang ROSE 755")
     page.press("#search", "Enter")

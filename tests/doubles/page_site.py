@@ -225,7 +225,14 @@ class PageSite:
 
         @app.get("/api/v1/library/timeline")
         async def timeline(query: str = "", when: str = "") -> Any:
-            line = {"from": 755, "to": 755, "as": "天寶十四載", "western": "755", "precision": "year", "how": "carried"}
+            line = {
+                "from": 755,
+                "to": 755,
+                "as": "天寶十四載",
+                "western": "16 December 755",
+                "precision": "year",
+                "how": "carried",
+            }
             first = self.passages[0]
             place = {name: first.get(name) for name in ("source", "title", "section", "page")}
             text = {"text": f"{query} {when} {first['text']}", "passage": first["id"], "start": 0, "end": 4}

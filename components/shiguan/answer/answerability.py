@@ -4,7 +4,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 from typing import Final
 
@@ -141,7 +141,9 @@ def probability(question: str, documents: Sequence[Document], nearest: Sequence[
         fitted = FITTED_BY_WORDS.probability(signals_of(question, documents, []))
     else:
         across = {read_text(question).language, Passage(documents[0]).language} == TRANSLATED
-        fitted = (FITTED_ACROSS if across else FITTED).probability(signals_of(question, documents, nearest))
+        signals = signals_of(question, documents, nearest)
+        # Of other pairs of languages nothing was learned, so that being in another language speaks for no passage.
+        fitted = FITTED_ACROSS.probability(signals) if across else FITTED.probability(replace(signals, same_language=1))
     return min(fitted, highest_probability(question, documents))
 
 

@@ -28,7 +28,7 @@ from shiguan.engine.conversations import export_markdown, head_of, shown_convers
 from shiguan.engine.loading import load_stores
 from shiguan.engine.options import read_options
 from shiguan.engine.runner import Runner
-from shiguan.engine.timeline import matched, time_words
+from shiguan.engine.timeline import SEARCH, matched, time_words
 from shiguan.engine.timeline import timeline as list_times
 from shiguan.errors import AnswerError, RefusedError
 from shiguan.resources import write_json
@@ -139,7 +139,7 @@ def timeline(options: argparse.Namespace) -> int:
     if options.question:
         question = typed_question(options)
         with open_runner(options, outputs=["documents"]) as runner:
-            asked = read_options({"when": options.when, "sources": options.source, "top_k": 50}).given()
+            asked = read_options({"when": options.when, "sources": options.source, **SEARCH}).given()
             found, _ = runner.search(question, tenant_id=tenant(options), **asked)
         children = matched(found)
     known = {"when": options.when, "sources": options.source, "children": children}

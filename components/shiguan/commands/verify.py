@@ -40,7 +40,8 @@ def verify(options: argparse.Namespace) -> int:
     if options.json and options.quotes is None:
         print_json(found)
     elif options.quotes is None:
-        console_for_people().print(_counts(found), *found["warnings"], sep="\n", markup=False)
+        counts = _counts(found) or "There is no sentence and no quotation in it."
+        console_for_people().print(counts, *found["warnings"], sep="\n", markup=False)
     if options.report is not None:
         _write(found, options.report)
     return 0

@@ -131,7 +131,8 @@ def _place(citation: CitedSpan) -> str:
     data = citation.model_dump()
     number = page_words(data) or (f"para. {data['paragraph']}" if data.get("paragraph") else "")
     page = (citation.other("anchor", dict) or {}).get("page")
-    parts = [*citation.section, number or (f"p. {page}" if page else "")]
+    repeated = citation.section[:1] == [data.get("title")]
+    parts = [*citation.section[repeated:], number or (f"p. {page}" if page else "")]
     return ", ".join(filter(None, map(plain_line, parts))) or "(no place)"
 
 

@@ -4,7 +4,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from itertools import groupby
 from pathlib import Path
@@ -77,8 +77,8 @@ class Library:
         """
         Ingest files one after the other; each is completely in the library before the next begins.
 
-        A file on disk is recognized by its path, a byte stream by its name: what the tenant has under the same path or
-        name is replaced.
+        A file on disk is recognized by its path and replaces what came from there; a byte stream replaces whatever the
+        tenant has under its name. Files on disk of the same name are kept apart, with a warning.
 
         :param files: Files on disk, or byte streams with `file_name` in their meta.
         :param progress: A function called with how far the current file is, and which process it waits for.
@@ -102,10 +102,26 @@ class Library:
             try:
                 with self._turn(tenant_id, _file_name(file), progress):
                     results = {"conversion": answer, **pipeline.run(data, include_outputs_from=stages)}
+                    done = _ingested_file(file, results, outputs)
+                    done = self._of_one_name(file, done, value_at(results, outputs["parents"]) or [])
             except PipelineRuntimeError as error:
                 yield IngestedFile(file=_file_name(file), skipped=[_failure_of(file, error)])
                 continue
-            yield _ingested_file(file, results, outputs)
+            yield done
+
+    def _of_one_name(self, file: Path | ByteStream, done: IngestedFile, parents: list[Document]) -> IngestedFile:
+        """Delete what a byte stream replaces, or warn that files from several places go by one name."""
+        for meta in (parent.meta for parent in parents[:1]):
+            name = meta["source"]
+            own = where("meta.file_id", "!=", meta["file_id"])
+            others = of_tenant(meta["tenant_id"], where("meta.source", "==", name), own)
+            if isinstance(file, ByteStream):
+                deleted = sum(self.stores[store].delete_by_filter(others) for store in ("children", "parents"))
+                return replace(done, removed=done.removed + deleted)
+            if self.stores["parents"].count_documents_by_filter(others):
+                twins = f"{name}: the library has another source of this name, from another place. Both are kept, "
+                return replace(done, warnings=[*done.warnings, f"{twins}and `shiguan delete` deletes both."])
+        return done
 
     def resume(self, *, tenant_id: str, progress: Progress | None = None) -> IngestedFile:
         """
@@ -147,8 +163,8 @@ class Library:
         :returns: For each source file, sorted by name, `source`, `title`, `language`, `records` (sources in it),
             `passages`, `units` (children that the file has), `words` and `vectors` (how many of these are found by
             their words and by their vectors), `complete`, and `left_out`: what is not body text, in characters by
-            kind. With fewer words than units an ingest was interrupted:
-            ingest the file again. With fewer vectors than units, that or `resume` makes them.
+            kind. With fewer words than units an ingest was interrupted: ingest the file again. With fewer vectors than
+            units, that or `resume` makes them.
         """
         owned = of_tenant(tenant_id)
         counts = self.stores["children"].count_by_file(owned)
@@ -179,12 +195,9 @@ class Library:
 
     def passages(self, source_id: str, *, tenant_id: str, first: int = 0, last: int = 0) -> list[dict[str, Any]]:
         """Read the passages of a work from one position to another, in order, each as `passage` returns it."""
-        conditions = [
-            where("meta.source_id", "==", source_id),
-            where("meta.position", ">=", first),
-            where("meta.position", "<=", last),
-        ]
-        found = self.stores["parents"].filter_documents(of_tenant(tenant_id, *conditions))
+        within = where("meta.position", ">=", first), where("meta.position", "<=", last)
+        of_work = of_tenant(tenant_id, where("meta.source_id", "==", source_id), *within)
+        found = self.stores["parents"].filter_documents(of_work)
         return [shown_passage(parent) for parent in sorted(found, key=lambda parent: int(parent.meta["position"]))]
 
     def contents(self, source: str, *, tenant_id: str) -> list[dict[str, Any]]:
@@ -232,16 +245,13 @@ class Library:
         if sections:
             wanted = {_heading(name): name for name in sections}
             found = self.stores["parents"].list_meta(of_tenant(tenant_id, *conditions), ["section"])
-            headings = {
-                heading for meta in found for heading in meta.get("section") or () if _heading(heading) in wanted
-            }
-            missing = wanted.keys() - set(map(_heading, headings))
-            if missing:
-                raise RefusedError(
-                    f"There is no section `{wanted[min(missing)][:80]}` in the sources that are asked. Give a heading "
-                    "as /api/v1/library/contents has it."
-                )
-            conditions.append(where("meta.section", "in", sorted(headings)))
+            headings = dict.fromkeys(heading for meta in found for heading in meta.get("section") or ())
+            if missing := wanted.keys() - set(map(_heading, headings)):
+                name = wanted[min(missing)][:80]
+                near = "; ".join(get_close_matches(name, headings, n=5, cutoff=0))
+                others = f"Name a heading, such as: {near}" if near else "They have no headings"
+                raise RefusedError(f"There is no section `{name}` in the sources that are asked. {others}.")
+            conditions.append(where("meta.section", "in", sorted(one for one in headings if _heading(one) in wanted)))
         return {"operator": "AND", "conditions": conditions} if conditions else None
 
     def find_chapter(

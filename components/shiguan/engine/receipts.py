@@ -145,7 +145,9 @@ def read_receipt(path: Path) -> Receipt:
     """Read a receipt from a file, which may be a server's reply, and check its content against its id."""
     what = "Expected a file that `shiguan ask --receipt FILE` wrote, or the reply of GET /api/v1/receipts/{id}."
     try:
-        if not path.is_file() or path.stat().st_size > _LARGEST:
+        if not path.is_file():
+            raise RefusedError(f"There is no file {path}. {what}")
+        if path.stat().st_size > _LARGEST:
             raise RefusedError(f"{path} is not a file of at most {_LARGEST // 1024 // 1024} MiB. {what}")
         data = json.loads(path.read_bytes())
         receipt = Receipt.model_validate(data["receipt"] if isinstance(data, dict) and "receipt" in data else data)

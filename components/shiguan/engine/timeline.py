@@ -13,6 +13,8 @@ from shiguan.text.places import place_of
 from shiguan.text.times import When, day_number, times_in, western_of
 
 MOST_LINES = 200
+SEARCH = {"top_k": 50, "retrieval": "words"}
+"""How a question limits the lines: sorted by year, whatever is merely near to it would stand before what it names."""
 _EVER = (-9999, 9999)
 # Times known only to the month or the year are sorted after more exact ones.
 _AFTER_DAYS, _AFTER_MONTHS = 10**8, 13

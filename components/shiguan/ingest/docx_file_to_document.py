@@ -37,7 +37,7 @@ _OTHER_PARTS = {
 _LINKS = re.compile(r"word/_rels/document\d*\.xml\.rels", re.IGNORECASE)
 _HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
 _QUOTES = frozenset(("quote", "intense quote", "block text"))
-_DEEPEST_HEADING, _MOST_BASES = 6, 12  # styles that are based on one another may form a circle
+_TITLE, _DEEPEST_HEADING, _MOST_BASES = -1, 6, 12  # styles that are based on one another may form a circle
 _RAISED = 4  # half points; less only puts a line straight
 # Names in the trees of `parse_part`: those of WordprocessingML are bare, others have a prefix.
 _TEXTS = ("t", "m_t", "o_t")
@@ -111,6 +111,7 @@ class _DocxReader:
         self._fields: list[list[str] | None] = [None]
         # The paragraph that goes on: the mark between it and the next was deleted, or it is the next one's initial.
         self._open: Element | None = None
+        self._titled = False  # headings after a title stand below it
 
     def part(self, name: str) -> Element:
         root = parse_part(self._archive.read(name, _MOST_BYTES))
@@ -230,7 +231,8 @@ class _DocxReader:
         outline = value_at(paragraph, "pPr/outlineLvl")
         level = min(int(outline) + 1, _DEEPEST_HEADING) if re.fullmatch("[0-8]", outline) else style.level
         if level and _length(paragraph, "t"):
-            return etree.SubElement(out, f"h{level}")
+            self._titled = self._titled or level == _TITLE
+            return etree.SubElement(out, f"h{min(max(level, 0) + self._titled, _DEEPEST_HEADING)}")
         if style.kind == "contents":
             if len(out) == 0 or out[-1].tag != "ul":
                 etree.SubElement(out, "ul")
@@ -377,7 +379,7 @@ class _DocxReader:
                 break
             name = value_at(definition, "name").lower()
             heading, outline = _HEADING.fullmatch(name), value_at(definition, "pPr/outlineLvl")
-            level = int(heading[1]) if heading else 1 if name == "title" else 0
+            level = int(heading[1]) if heading else _TITLE if name == "title" else 0
             level = level or (int(outline) + 1 if re.fullmatch("[0-8]", outline) else 0)
             kind = "quote" if name in _QUOTES else "caption" if name == "caption" else ""
             kind = "contents" if name.startswith(("toc ", "table of ")) and name != "toc heading" else kind

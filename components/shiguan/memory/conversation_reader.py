@@ -36,7 +36,7 @@ from shiguan.reading.text import read_text
 from shiguan.resources import read_patterns
 from shiguan.serialization import Serializable
 from shiguan.tenants import all_of, require_filters, tenant_of, where
-from shiguan.text.follow_ups import needs_context, salient_terms, says_enough
+from shiguan.text.follow_ups import asked_of_another, needs_context, salient_terms, says_enough
 from shiguan.text.library_questions import asks_for_books
 
 _TURNS = 10
@@ -289,7 +289,7 @@ def route_question(question: str, turns: Sequence[ChatMessage]) -> tuple[Literal
     found -= {"checked", *(("short",) if says_enough(text) else ())}
     if not found and not needs_context(text):
         return "database", question
-    return "both", " ".join([question, *salient_terms(question, turns)])
+    return "both", asked_of_another(question, turns) or " ".join([question, *salient_terms(question, turns)])
 
 
 def _headings_in(filters: dict[str, Any]) -> list[str]:

@@ -18,7 +18,7 @@ from shiguan.query.query_analyzer import analyse_question
 from shiguan.query.sub_questions import MOST, read_plan
 from shiguan.reading.text import read_text
 from shiguan.tenants import LibraryStore, require_filters
-from shiguan.text.follow_ups import needs_context, salient_terms
+from shiguan.text.follow_ups import asked_of_another, needs_context, salient_terms
 from shiguan.text.languages import DETECTED
 from shiguan.text.questions import (
     cleaned_question,
@@ -253,7 +253,9 @@ class _Rewriting:
     def unchanged(self, reason: str) -> dict[str, Any]:
         """Return the question as it is, a follow-up with words of the conversation, and a warning."""
         question, done = self.query, "it was searched as it is"
-        if words := salient_terms(self.query, self.turns):
+        if other := asked_of_another(self.query, self.turns):
+            question, done = other, f"it was searched as `{other}`"
+        elif words := salient_terms(self.query, self.turns):
             question = f"{self.query} {' '.join(words)}"
             done = f"it was searched together with words of the conversation ({', '.join(words)})"
         else:

@@ -21,8 +21,9 @@ from shiguan.text.times import When, times_in
 # How steeply a language counts less whose nearest passage is farther from the question.
 _FALL = 4
 # Passages that have so much of a question's words may well answer it, whatever those in another language have. Below
-# it the question's language counts less, e times for so much that another one has more.
+# it a language counts less, e times for so much that another one has more.
 _ENOUGH, _STEP = 0.8, 0.3
+_EMPTY = "Nothing was searched: the library is empty, or nothing in it is within the limits of the question."
 
 
 @component
@@ -31,10 +32,10 @@ class LanguageBalancer:
     Lets a language count less in which a library hardly has what a question asks for, and a time more that it names.
 
     It comes after the joiner, whose scores are scaled within each language and cannot be compared between languages. A
-    language counts less, by the fourth power, the farther its nearest passage is; and the question's own language
-    counts less the more of the question's words are known only in another one: a question about Ahab is not about a
-    Chinese chronicle in the same library. Otherwise the best of every language would rank equally. The numbers are in
-    docs/decisions/0012. Passages of the time that a question names then come before others: see docs/dates.md.
+    language counts less, by the fourth power, the farther its nearest passage is, and the more of the question's words
+    are known only in another one: a question about Ahab is not about a Chinese chronicle in the same library, and one
+    about Huang Chao not about a Japanese novel. Otherwise the best of every language would rank equally. The numbers
+    are in docs/decisions/0012. Passages of the time that a question names then come before others: see docs/dates.md.
 
     Example:
     ```python
@@ -69,7 +70,7 @@ class LanguageBalancer:
             `meta.raw_score`; without it no language is nearer than another.
         :param filters: What may be found, from `TenantFilter`.
         :returns: `documents`, copies with their new scores, the best first, equal scores by id; `warnings` that say
-            by which other names the library was searched.
+            by which other names the library was searched, or that nothing was there to be found.
         :raises RefusedError: If `filters` name no tenant.
         """
         best: dict[str, float] = {}
@@ -77,35 +78,36 @@ class LanguageBalancer:
             best[language] = max(best.get(language, 0.0), cosine)
         most = max(best.values(), default=0.0)
         languages = [str(document.meta.get("language")) for document in documents]
+        lacking = self._lacking(read_question(query), filters)
         weights = {
-            language: (best.get(language, most) / most) ** _FALL if most > 0 else 1.0 for language in set(languages)
+            language: math.exp(-lacking.get(language, 0.0) / _STEP)
+            * ((best.get(language, most) / most) ** _FALL if most > 0 else 1.0)
+            for language in set(languages)
         }
-        asked = read_question(query)
-        if asked.language in weights:
-            weights[asked.language] *= math.exp(-self._lacking(asked, filters) / _STEP)
         scores = [(each.score or 0.0) * weights[own] for each, own in zip(documents, languages, strict=True)]
         weighted = rescored(documents, scores)
         weighted.sort(key=lambda document: (-(document.score or 0.0), document.id))
-        return {
-            "documents": prefer_dates(query, weighted, self.document_store, filters),
-            "warnings": [
-                f"Also searched for “{other}”: the library says that it is another name of “{name}”."
-                for name, other in names_in_library(query, self.document_store, filters)
-            ],
-        }
+        warnings = [
+            f"Also searched for “{other}”: the library says that it is another name of “{name}”."
+            for name, other in names_in_library(query, self.document_store, filters)
+        ]
+        if not documents and isinstance(self.document_store, TermStore):
+            empty = not self.document_store.count_languages(require_filters(filters, type(self).__name__))
+            warnings += [_EMPTY] if empty else []
+        return {"documents": prefer_dates(query, weighted, self.document_store, filters), "warnings": warnings}
 
-    def _lacking(self, question: Question, filters: dict[str, Any] | None) -> float:
-        """Return how much larger a share of a question's words another language knows than its own, at least 0."""
+    def _lacking(self, question: Question, filters: dict[str, Any] | None) -> dict[str, float]:
+        """Return for each language how much larger a share of a question's words another one knows, at least 0."""
         store = self.document_store
         if not isinstance(store, TermStore):
-            return 0.0
+            return {}
         filters = require_filters(filters, type(self).__name__)
-        others = store.count_languages(filters).keys() - {question.language}
-        known = _known(store, question, question.language, filters) if others else 1.0
-        if known >= _ENOUGH:
-            return 0.0
-        most = max(_known(store, question, into, filters) for into in others)
-        return max(0.0, min(most, _ENOUGH) - known)
+        languages = store.count_languages(filters)
+        if len(languages) < 2:  # with one there is nothing to balance
+            return {}
+        known = {language: _known(store, question, language, filters) for language in languages}
+        most = min(max(known.values()), _ENOUGH)
+        return {language: max(0.0, most - share) for language, share in known.items()}
 
 
 def _known(store: TermStore, question: Question, into: str, filters: dict[str, Any]) -> float:

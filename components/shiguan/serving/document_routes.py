@@ -13,7 +13,7 @@ from starlette.formparsers import MultiPartException
 
 from shiguan.engine.library import MOST_NEIGHBOURS, SUFFIXES, Library, shown_passage
 from shiguan.engine.mode_pipeline import MAX_QUESTION
-from shiguan.engine.timeline import matched
+from shiguan.engine.timeline import SEARCH, matched
 from shiguan.engine.timeline import timeline as list_times
 from shiguan.serving.authentication import Reader, Writer, check_tenant
 from shiguan.serving.current_request import Principal, current_request
@@ -196,8 +196,8 @@ async def timeline(
     """
     children = None
     if query:
-        options = {"top_k": 50, "when": when, "sources": source}
-        found, _ = await current_engine().search(query, reader.tenant_id, **options)
+        options = {"when": when, "sources": source}
+        found, _ = await current_engine().search(query, reader.tenant_id, **SEARCH, **options)
         children = matched(found)
     known: dict[str, Any] = {"when": when, "sources": source, "children": children}
     work = partial(list_times, library, tenant_id=reader.tenant_id, **known)

@@ -182,13 +182,22 @@ def invalid_fields(error: ValidationError | RequestValidationError) -> ApiError:
         return ApiError("bad_request", message="The body is not valid JSON.")
     # FastAPI puts the place of the field first: body, path or query.
     outer = 1 if isinstance(error, RequestValidationError) else 0
-    # `msg` says what was expected; `input` would repeat the caller's text.
     fields = [
-        {"field": ".".join(map(str, problem["loc"][outer:])) or "body", "problem": problem["msg"]}
+        {"field": ".".join(map(str, problem["loc"][outer:])) or "body", "problem": _expected(problem)}
         for problem in problems[:_MOST_FIELDS]
     ]
     named = ", ".join(dict.fromkeys(f"`{entry['field']}` ({entry['problem']})" for entry in fields))
-    return ApiError("invalid_request", message=f"Fields are missing or wrong: {named}.", fields=fields)
+    message = f"Fields are missing or wrong: {named}."
+    if len(problems) == 1 and problems[0]["type"] == "value_error":
+        message = fields[0]["problem"]  # a sentence of its own
+    return ApiError("invalid_request", message=message, fields=fields)
+
+
+def _expected(problem: Mapping[str, Any]) -> str:
+    """Say what was expected of a field; `input` would repeat the caller's text."""
+    if problem["type"] == "extra_forbidden":
+        return "there is no such field; /openapi.json lists them"
+    return str(problem["ctx"]["error"] if problem["type"] == "value_error" else problem["msg"])
 
 
 def install_error_replies(app: FastAPI) -> None:

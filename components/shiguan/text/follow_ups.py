@@ -12,6 +12,7 @@ from shiguan.resources import read_patterns
 from shiguan.text.dictionary import dictionary_words
 from shiguan.text.languages import HAN, detect_language, has_han
 from shiguan.text.name_forms import names_of
+from shiguan.text.quantities import quantities
 from shiguan.text.terms import has_subject, question_subject, rarity, terms
 
 # From one mark to the next of its kind, so that a question of opening marks alone is read once.
@@ -21,6 +22,8 @@ _NAMED_ZH = re.compile(rf"[{HAN}]|[A-Za-z0-9]+")
 _LATIN = re.compile(r"[A-Za-z]{3}")
 # A Chinese question of up to this many characters says too little by itself; after this many a pronoun has its noun.
 _SHORT_ZH, _ANTECEDENT_ZH = 4, 3
+_LONGEST_NAME = 3  # characters of a Chinese name that no dictionary has
+_CAPITAL = re.compile("[A-Z]")
 # An English question without a name says too little by itself if the rarities of its words, each from 0 to 1, add up to
 # no more than this.
 _LITTLE = 0.8
@@ -118,6 +121,43 @@ def _first_end(cue: str, text: str) -> float:
 def _last_before(places: list[int], at: int) -> int:
     after = bisect_left(places, at)
     return places[after - 1] if after else 0
+
+
+def asked_of_another(question: str, turns: Sequence[ChatMessage]) -> str:
+    """
+    Return the last question with its one name replaced by the name that this one consists of; "" for any other.
+
+    "Where was Queequeg born?" and then "And Tashtego?" asks where Tashtego was born, and not about Queequeg.
+    """
+    name = _another(question)
+    asked = (turn.text or "" for turn in reversed(turns) if turn.role.value == "user")
+    last = next((text for text in asked if not _another(text)), "") if name else ""
+    names = _names_in(last)
+    if len(names) != 1 or has_han(name) != has_han(last):
+        return ""
+    return re.sub(rf"(?:\b(?:an?|the)\s+)?{re.escape(names[0])}", lambda _: name, last, flags=re.IGNORECASE)
+
+
+def _another(question: str) -> str:
+    """Return the name that a question consists of behind "And", "What about", 那 or before 呢; "" if there is none."""
+    found = _CUES["another"].search(" ".join(question.split()))
+    name = (found["en"] or found["zh"]) if found else ""
+    return name if name and _names_in(f"- {name}")[-1:] == [name] else ""
+
+
+def _names_in(text: str) -> list[str]:
+    """Return the names of a text, Chinese ones also by the dictionary, or if they are single characters to it."""
+    names = list(names_of(text))
+    for run in re.finditer(f"[{HAN}]+", text):
+        words, at = list(dictionary_words(run[0], translated=False)), run.start()
+        for parts, meanings in words:
+            word = text[at : at + len(parts)]
+            at += len(parts)
+            if len(word) > 1 and meanings and _CAPITAL.search(meanings[0]) and not any(word in one for one in names):
+                names.append(word)
+        if not names and 1 < len(run[0]) == len(words) <= _LONGEST_NAME and not quantities(run[0]):
+            names.append(run[0])
+    return names
 
 
 # Words of the assistant count less than the user's; each exchange counts less than the one after it.

@@ -92,6 +92,16 @@ def test_what_cannot_be_read_is_refused(receipt, tmp_path, shiguan):
     assert (code, "another tenant" in err) == (2, True)
     code, _, err = shiguan("export", broken)
     assert (code, "is not a receipt" in err) == (2, True)
+    code, _, err = shiguan("export", "absent.json")
+    assert (code, "There is no file absent.json." in err) == (2, True)
+    code, _, err = shiguan("verify", "absent.md")
+    assert (code, "absent.md: there is no such file" in err) == (2, True)
+
+
+def test_a_text_without_sentences_is_not_passed_over(receipt, tmp_path, shiguan):
+    (tmp_path / "empty.md").write_text("", encoding="utf-8")
+    code, out, _ = shiguan("verify", tmp_path / "empty.md")
+    assert (code, "There is no sentence and no quotation in it." in out) == (0, True)
 
 
 WRITING = {

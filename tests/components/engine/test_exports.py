@@ -14,11 +14,12 @@ from docx.opc.constants import RELATIONSHIP_TYPE
 from lxml import etree
 from markdown_it import MarkdownIt
 from pylatexenc.latex2text import LatexNodes2Text, MacroTextSpec, get_default_latex_context_db
-from tests.doubles.receipts import Parents, hostile_receipt
+from tests.doubles.receipts import Parents, hostile_receipt, receipt
 
 from shiguan.engine.docx_notes import docx_with_footnotes
 from shiguan.engine.exports import FORMS, cited_entries, export_answer, read_sources
 from shiguan.engine.places import locate
+from shiguan.engine.receipts import CitedSpan
 from shiguan.errors import RefusedError
 from shiguan.text.works import WORK_FIELDS, isbn_of, plain_line
 
@@ -48,6 +49,17 @@ def identifiers_of(entry, isbns, *others, lines):
     rest = [line.removeprefix("Identifier: ") for line in lines if line.startswith("Identifier: ")]
     read = [*isbns, *(one for one in others if one), *rest]
     assert sorted(read) == sorted(one.removeprefix("doi:") for one in entry.work.get("identifier", []))
+
+
+@pytest.mark.parametrize(
+    ("section", "place"), [(["Notes", "Spring"], "Spring"), (["Spring"], "Spring"), (["Notes"], "(no place)")]
+)
+def test_a_place_does_not_begin_with_the_title_of_its_work(section, place):
+    found = receipt(quotes=["It rained."])
+    found.answer.citations[0] = CitedSpan(
+        number=1, parent_id="p", source="notes.md", title="Notes", section=section, start=0, end=1, quote="It rained."
+    )
+    assert cited_entries(found, Parents([]), {})[0].quotes == [(1, place, "It rained.")]
 
 
 @pytest.mark.parametrize("number", ANSWERS)

@@ -89,9 +89,18 @@ def test_a_byte_stream_is_known_again_by_its_tenant_and_name(library, tmp_path):
     second = put("Tea was sold in bricks.", "streams")
     assert (second.new, second.removed) == (1, 2)
     assert [source["source"] for source in library.sources(tenant_id="streams")] == ["upload.txt"]
-    # A file of the same name on disk is another source.
-    ingest(library, touch(tmp_path / "upload.txt", "Silk was woven in Suzhou."), "streams")
+    # Files on disk that share a name are sources of their own, and the one that came later says so.
+    twin = ingest(library, touch(tmp_path / "upload.txt", "Silk was woven in Suzhou."), "streams")
+    assert twin.warnings == [
+        "upload.txt: the library has another source of this name, from another place. Both are kept, "
+        "and `shiguan delete` deletes both."
+    ]
     assert library.sources(tenant_id="streams")[0]["records"] == 2
+    # An upload replaces whatever goes by its name.
+    third = put("Tea was sold in cakes.", "streams")
+    assert (third.new, third.removed, third.warnings) == (1, 4, [])
+    assert library.sources(tenant_id="streams")[0]["records"] == 1
+    assert library.sources(tenant_id="other")[0]["passages"] == 1
 
 
 def test_one_record_can_be_taken_out_by_its_id(library, tmp_path):

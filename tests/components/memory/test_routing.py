@@ -77,6 +77,39 @@ def test_a_question_about_another_takes_what_was_asked_before():
     assert "defended" in route_question("What about Gao Lishi?", SUIYANG)[1]
 
 
+@pytest.mark.parametrize(
+    ("asked", "then", "searched"),
+    [
+        ("Where was the harpooneer Queequeg born?", "And Tashtego?", "Where was the harpooneer Tashtego born?"),
+        ("When did An Lushan die?", "what about Guo Ziyi?", "When did Guo Ziyi die?"),
+        ("薛仁贵是哪里人？", "那高仙芝呢？", "高仙芝是哪里人？"),
+        ("长安有多少人口？", "吐蕃呢？", "吐蕃有多少人口？"),  # names that only the dictionary tells
+        ("魏徵什么时候死的？", "那张公谨呢？", "张公谨什么时候死的？"),  # one that it does not have
+    ],
+)
+def test_a_question_of_nothing_but_a_name_is_the_last_one_asked_of_another(asked, then, searched):
+    turns = [ChatMessage.from_user(asked), ChatMessage.from_assistant("Kokovoko. 绛州龙门人[1]。")]
+    assert route_question(then, turns) == ("both", searched)
+    again = [*turns, ChatMessage.from_user("And Pip?" if asked.isascii() else "那狄仁杰呢？"), *turns[1:]]
+    assert route_question(then, again) == ("both", searched)
+
+
+@pytest.mark.parametrize(
+    ("asked", "then"),
+    [
+        ("What did Starbuck say to Ahab?", "And Stubb?"),  # instead of whom?
+        ("Where was Queequeg born?", "And his wife?"),
+        ("Where was Queequeg born?", "And the result?"),
+        ("薛仁贵是哪里人？", "那结果呢？"),
+        ("薛仁贵是哪里人？", "那三年呢？"),
+        ("薛仁贵是哪里人？", "他呢？"),
+    ],
+)
+def test_any_other_follow_up_keeps_its_words_and_takes_some_of_the_conversation(asked, then):
+    source, searched = route_question(then, [ChatMessage.from_user(asked), ChatMessage.from_assistant("Yes.")])
+    assert (source, searched.startswith(f"{then} ")) == ("both", True)
+
+
 @pytest.mark.parametrize("question", [QUESTION, "Where were we?", "他后来怎么样了？", "", " "])
 def test_without_turns_everything_is_a_question_to_the_library(question):
     assert route_question(" \n", HISTORY) == ("database", " \n")

@@ -60,18 +60,18 @@ def test_a_language_that_nearest_does_not_have_counts_whole():
 
 
 @pytest.mark.parametrize(
-    ("query", "lacking"),
+    ("query", "english", "chinese"),
     [
-        ("Nantucket", 0.0),  # known
-        ("Queequeg", 0.0),  # known nowhere
-        ("Nanhai", 0.8),  # known by sound in the other language alone, counted up to .8
-        ("Nanhai Nantucket", 0.0),  # each knows one of two names
-        ("...", 0.0),
+        ("Nantucket", 0.0, 0.8),  # known in English alone, counted up to .8
+        ("Queequeg", 0.0, 0.0),  # known nowhere
+        ("Nanhai", 0.8, 0.0),  # known by sound in Chinese alone
+        ("Nanhai Nantucket", 0.0, 0.0),  # each knows one of two names
+        ("...", 0.0, 0.0),
     ],
 )
-def test_the_questions_language_counts_less_that_lacks_its_words(bilingual, query, lacking):
-    weight = math.exp(-lacking / 0.3)
-    assert scores(query, bilingual) == pytest.approx({"a": 2 * weight, "x": 1.0, "b": 0.5 * weight})
+def test_a_language_counts_less_that_lacks_words_of_the_question(bilingual, query, english, chinese):
+    en, zh = (math.exp(-lacking / 0.3) for lacking in (english, chinese))
+    assert scores(query, bilingual) == pytest.approx({"a": 2 * en, "x": zh, "b": 0.5 * en})
 
 
 def test_words_are_known_in_translation(bilingual):
@@ -106,6 +106,12 @@ def test_what_came_in_is_not_changed(bilingual):
     scores("Nanhai", bilingual)
     assert [document.score for document in FOUND] == [2.0, 1.0, 0.5]
     assert LanguageBalancer(bilingual).run("Who?", documents=[], filters=TENANT) == {"documents": [], "warnings": []}
+
+
+def test_it_says_where_nothing_could_be_found(bilingual):
+    other = {**TENANT, "value": "two"}
+    [told] = LanguageBalancer(bilingual).run("Who?", documents=[], filters=other)["warnings"]
+    assert told.startswith("Nothing was searched: the library is empty")
 
 
 def test_it_says_by_which_other_names_the_library_was_searched(bilingual):

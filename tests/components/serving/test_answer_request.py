@@ -59,6 +59,19 @@ def test_a_wrong_field_is_named_and_its_value_is_not_repeated(field, value):
     assert told.fields[0]["field"].split(".")[0] == field
 
 
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({"query": "？？？"}, "The question `？？？` has no words. Ask in a sentence"),
+        ({"query": "Who?", "topk": 1}, "Fields are missing or wrong: `topk` (there is no such field; /openapi.json"),
+    ],
+)
+def test_a_rule_is_told_in_its_own_sentence_and_an_unknown_field_as_such(body, told):
+    with pytest.raises(ValidationError) as raised:
+        AnswerRequest.model_validate(body)
+    assert invalid_fields(raised.value).message.startswith(told)
+
+
 @pytest.mark.parametrize("given", [{"top_k": 1}, {"top_k": 50}, {"temperature": 0.0}, {"temperature": 2.0}])
 def test_the_ends_of_a_range_are_in_it(given):
     assert AnswerRequest.model_validate({"query": "问" * 2000, **given}).given() == given

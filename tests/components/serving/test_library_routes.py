@@ -110,7 +110,7 @@ async def test_a_search_can_be_limited_to_a_source_and_a_section(server):
     assert {one["position"] for one in chapter["passages"]} <= {0, 1, 2}
     status, body = await server(f"{PLACE}/search", query="Who?", section="The Plague")
     assert status == 400
-    assert "There is no section `The Plague`" in body
+    assert "There is no section `The Plague` in the sources that are asked. Name a heading, such as: The " in body
 
 
 async def test_a_text_is_checked_at_once_and_as_a_stream(server):
@@ -204,6 +204,7 @@ async def test_the_timeline_takes_years_and_a_question(server):
     assert await years(when="756..800") == [763]
     assert await years(when="天宝十四载") == [755]
     assert await years(query="Fanyang", when="755") == [755]
+    assert await years(query="the peace") == [763]
     for route in ("timeline", "search"):
         status, body = await server(f"{PLACE}/{route}", query="war", when="763..755")
         assert status in (400, 422)
