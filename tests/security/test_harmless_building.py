@@ -1,8 +1,11 @@
 """The check builds what it judges; building reads and decides, and does nothing else."""
 
+import logging
 import socket
 import subprocess
 import sys
+import threading
+import warnings
 from pathlib import Path
 
 import pytest
@@ -51,6 +54,39 @@ def test_a_class_that_does_more_is_stopped_and_judged_by_what_it_says_of_itself(
     data["inputs"]["text"] = ["eager.nothing"]
     problems = [finding.problem for finding in checked(data, tmp_path, allow_types=[__name__]).findings]
     assert "`eager` has no input `nothing`." in problems
+
+
+ENTERED, LEAVE = ({name: threading.Event() for name in ("first", "second")} for _ in range(2))
+
+
+@component
+class Waits:
+    """Is made in its own time."""
+
+    def __init__(self, name: str) -> None:
+        ENTERED[name].set()
+        LEAVE[name].wait(10)
+
+    @component.output_types(text=str)
+    def run(self, text: str):
+        return {"text": text}
+
+
+def test_checks_in_several_threads_leave_the_log_and_the_warnings_as_they_were(tmp_path):
+    def check(name):
+        (tmp_path / name).mkdir()
+        data = {"components": {"waits": part(f"{__name__}.Waits", name=name)}, "inputs": {"text": ["waits.text"]}}
+        checked({**data, "outputs": {"text": "waits.text"}}, tmp_path / name, allow_types=[__name__])
+
+    before = logging.getLogger("haystack").level, list(warnings.filters)
+    threads = {name: threading.Thread(target=check, args=(name,)) for name in ENTERED}
+    for name, thread in threads.items():
+        thread.start()
+        assert ENTERED[name].wait(10)
+    for name, thread in threads.items():  # the first is done while the second is still at work
+        LEAVE[name].set()
+        thread.join()
+    assert (logging.getLogger("haystack").level, list(warnings.filters)) == before
 
 
 def test_the_watch_is_silent_when_python_ends_and_modules_have_lost_their_names():

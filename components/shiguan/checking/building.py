@@ -3,10 +3,11 @@
 import inspect
 import logging
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar, Token
 from copy import deepcopy
 from importlib import import_module
 from typing import Any
@@ -210,16 +211,36 @@ sys.addaudithook(_refuse_work)  # cannot be removed; does nothing while nothing 
 @contextmanager
 def _harmless() -> Iterator[None]:
     """Refuse network, processes and writing files in the block, by Python's audit events."""
-    # Haystack logs the same when the pipeline is built to be run.
+    token = _building.set(True)
+    with _counting:
+        if not _inside:
+            _muting.enter_context(_muted())
+        _inside.append(token)
+    try:
+        yield
+    finally:
+        _building.reset(token)
+        with _counting:
+            _inside.remove(token)
+            if not _inside:
+                _muting.close()
+
+
+# Log and warnings are the process's: of checks in several threads the last one lets Haystack speak again.
+_counting, _muting, _inside = threading.Lock(), ExitStack(), list[Token[bool]]()
+
+
+@contextmanager
+def _muted() -> Iterator[None]:
+    """Keep Haystack quiet, which says the same when the pipeline is built to be run."""
     logger = logging.getLogger("haystack")
-    token, level = _building.set(True), logger.level
+    level = logger.level
     logger.setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        _building.reset(token)
         logger.setLevel(level)
 
 
