@@ -32,7 +32,7 @@ from shiguan.reading.question import Question
 from shiguan.text.dates import find_dates
 from shiguan.text.follow_ups import needs_context, salient_terms
 from shiguan.text.languages import detect_language
-from shiguan.text.library_questions import asked_chapter, asks_for_books
+from shiguan.text.library_questions import asked_chapter, asked_work, asks_for_books
 from shiguan.text.name_forms import names_of
 from shiguan.text.names import names_in_pinyin
 from shiguan.text.quantities import quantities
@@ -166,7 +166,7 @@ CASES = {
         for name, function in {
             "question": checked_question, "analysis": analyse_question, "route": lambda one: route_question(one, TURNS),
             "unsearched": lambda one: unsearched_answer(one, "en"), "times": lambda one: Question(one).times, "quantities": quantities,
-            "library": lambda one: (asks_for_books(one), asked_chapter(one)), "names": names_of, "pinyin": names_in_pinyin,
+            "library": lambda one: (asks_for_books(one), asked_work(one), asked_chapter(one)), "names": names_of, "pinyin": names_in_pinyin,
         }.items()
         for unit in ("哈", "一", "第一章", "chapter 1 ", "what we ", "in a ", "who was the brother of the ", "G. ", "1,", "755年", "and how ", "what did we ", "remind me ")
     },

@@ -9,7 +9,11 @@ from shiguan.engine.library import Library
 from shiguan.engine.runner import Runner
 
 MODES = ["simple", "advanced", "precise", "agent"]
-BOOK = """# The Salt War
+BOOK = """---
+title: The Salt War
+author: Li Xi
+---
+# The Salt War
 
 ## Chapter 1. The monopoly
 
@@ -40,7 +44,8 @@ def ingested(tmp_path_factory):
     (folder / "salt.md").write_text(BOOK, encoding="utf-8")
     (folder / "poems.txt").write_text("The moon is bright. The frost is white.", encoding="utf-8")
     (folder / "secret.md").write_text(
-        "# Secret\n\n## Chapter 2. Of tenant b\n\nNobody else reads this.", encoding="utf-8"
+        "---\ntitle: Secret\nauthor: Wei Zheng\n---\n# Secret\n\n## Chapter 2. Of tenant b\n\nNobody else reads this.",
+        encoding="utf-8",
     )
 
     def ingest():
@@ -75,6 +80,15 @@ def test_the_books_are_listed_without_a_search_in_every_mode(ask, mode):
     assert "salt.md" in answer["answer"]
     assert "poems.txt" in answer["answer"]
     assert "secret" not in answer["answer"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_who_wrote_a_book_is_what_its_file_says_of_the_asking_tenants_books(ask, mode):
+    answer = ask(mode, "Who wrote The Salt War?")
+    assert (answer["status"], answer["citations"], answer["metadata"]["llm_calls"]) == ("unsearched", [], 0)
+    assert answer["answer"] == "The Salt War (salt.md) names Li Xi as its author. Nothing was looked up in its text."
+    for question in ("Who wrote Secret?", "Who wrote poems?", "Who wrote The Salt War to the end?"):
+        assert ask(mode, question)["status"] != "unsearched"
 
 
 @pytest.mark.parametrize("mode", MODES)

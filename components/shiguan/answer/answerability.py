@@ -183,16 +183,16 @@ def signals_of(question: str, documents: Sequence[Document], nearest: Sequence[D
         chinese=float(has_han(question)),
         same_language=float(bool(shown) and not across),
         language_gap=highest - within.get(first, highest),
-        matched_coverage=_matched_coverage(asked, shown[0], first) if across else 0.0,
+        matched_coverage=matched_coverage(asked, shown[0], first) if across else 0.0,
         lead=_lead(in_first.values()),
     )
 
 
-def _matched_coverage(question: Question, passage: Passage, other: str) -> float:
-    """Return the share of a question's words that the matched places of a passage in another language have."""
+def matched_coverage(question: Question, passage: Passage, language: str) -> float:
+    """Return the share of a question's words that the matched places of a passage in a language have."""
     text = _matched_text(passage)
     heard = heard_names(question.string, frozenset(sounds_of_text(text)))
-    known = question.with_translated({*terms(text), *(term for name in heard for term in terms(name))}, other)
+    known = question.with_translated({*terms(text), *(term for name in heard for term in terms(name))}, language)
     return covered(question.weights, known)
 
 

@@ -141,13 +141,13 @@ def timeline(options: argparse.Namespace) -> int:
         with open_runner(options, outputs=["documents"]) as runner:
             asked = read_options({"when": options.when, "sources": options.source, **SEARCH}).given()
             found, _ = runner.search(question, tenant_id=tenant(options), **asked)
-        children = matched(found)
+        children = matched(question, found)
     known = {"when": options.when, "sources": options.source, "children": children}
     times = list_times(open_library(options), tenant_id=tenant(options), **known)
     lines = [f"{time_words(line)}\n  {' '.join(line['text'].split())}\n  {place_line(line)}" for line in times["lines"]]
     if times["count"] > len(lines):
         lines.append(f"These are the first {len(lines)} of {times['count']:,}; narrow them with --when or a question.")
-    print_result(options, times, *(lines or ["Nothing in the library has a date that was asked for."]))
+    print_result(options, times, *(lines or ["Nothing that was asked for has a date in the library."]))
     return 0 if lines else 1
 
 

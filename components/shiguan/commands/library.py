@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from shiguan.commands.options import open_library, print_error, print_json, print_result, tenant
-from shiguan.commands.terminal import IngestProgress, print_ingest_summary, source_lines
+from shiguan.commands.terminal import IngestProgress, counted, print_ingest_summary, source_lines
 from shiguan.engine.library import SUFFIXES, IngestedFile, Library
 from shiguan.errors import RefusedError
 
@@ -80,10 +80,9 @@ class _Run:
         if self.options.resume:
             message = f"Stopped by {name}: the vectors made so far are kept, and the same command makes the rest."
         else:
-            files = f"{len(self.results):,} file{'' if len(self.results) == 1 else 's'}"
             message = (
-                f"Stopped by {name}: {files} finished; the part of the next that was stored is kept, and the same "
-                "command continues from there."
+                f"Stopped by {name}: {counted(len(self.results), 'file')} finished; the part of the next that was "
+                "stored is kept, and the same command continues from there."
             )
         print_error(message, as_json=self.options.json)
         release_all()
@@ -140,7 +139,7 @@ def delete(options: argparse.Namespace) -> int:
     deleted = open_library(options).delete(options.source, tenant_id=tenant(options))
     if not deleted:
         raise RefusedError(f"There is no source `{options.source}` in the library. `shiguan sources` lists them.")
-    line = f"Removed {options.source} from the library: {deleted:,} passage{'' if deleted == 1 else 's'}."
+    line = f"Removed {options.source} from the library: {counted(deleted, 'passage')}."
     print_result(options, {"source": options.source, "deleted": deleted}, line)
     return 0
 

@@ -84,10 +84,15 @@ def print_ingest_summary(summary: dict[str, Any], *, resumed: bool = False) -> N
     removed = f", {summary['removed']:,} of older versions removed" if summary["removed"] else ""
     skipped = f", {len(summary['skipped']):,} skipped" if summary["skipped"] else ""
     console.print(
-        f"{summary['sources']:,} source{'' if summary['sources'] == 1 else 's'}: {summary['parents']:,} passages in "
-        f"{summary['children']:,} retrieval units{unchanged}{vectors}{missing}{removed}{skipped} · "
+        f"{counted(summary['sources'], 'source')}: {counted(summary['parents'], 'passage')} in "
+        f"{counted(summary['children'], 'retrieval unit')}{unchanged}{vectors}{missing}{removed}{skipped} · "
         f"{summary['seconds']:.1f} s"
     )
+
+
+def counted(count: int, noun: str) -> str:
+    """Write a number with its noun."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def track(items: Iterable[Item], description: str, total: int | None = None) -> Iterator[Item]:
@@ -141,8 +146,8 @@ class IngestProgress:
         self.bar.reset(self._passage_task, description="words", total=None)
         if self.show and not self.console.is_terminal:
             missing = f", {result.missing:,} units without a vector" if result.missing else ""
-            line = f"{done}/{len(self.files)} {Path(result.file).name}: {result.parents:,} passages{missing}"
-            self.console.print(escape(line), style="dim")
+            line = f"{done}/{len(self.files)} {Path(result.file).name}: {counted(result.parents, 'passage')}{missing}"
+            self.console.print(escape(one_line(line)), style="dim")
 
     def _file(self, done: int) -> str:
         return self.files[done].name if done < len(self.files) else "the library"

@@ -190,7 +190,7 @@ def checked_question(query: str) -> str:
         raise RefusedError("The question is empty. Type a question of 1 to 2,000 characters.")
     if not any(map(str.isalnum, clean)):
         raise RefusedError(
-            f"The question `{clean[:40]}` has no words. Ask in a sentence, such as: What are these books about?"
+            f"The question `{clean[:40]}` has no words. Ask in a sentence, such as: What books do you have?"
         )
     if len(clean) > MAX_QUESTION:
         raise RefusedError(

@@ -1,12 +1,15 @@
 """Lists what a library says by year: a line for each passage and time, with its place and its converted date."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from haystack import Document
 
+from shiguan.answer.answerability import matched_coverage
 from shiguan.engine.library import Library
 from shiguan.llm.run import raise_if_cancelled
+from shiguan.reading.passage import Passage
+from shiguan.reading.question import read_question
 from shiguan.tenants import during, of_tenant, where
 from shiguan.text.asked_times import years_between
 from shiguan.text.places import place_of
@@ -15,6 +18,8 @@ from shiguan.text.times import When, day_number, times_in, western_of
 MOST_LINES = 200
 SEARCH = {"top_k": 50, "retrieval": "words"}
 """How a question limits the lines: sorted by year, whatever is merely near to it would stand before what it names."""
+_AS_MANY = 0.5
+"""The share of the words of the passage with most of them that others need: one character of a name is not enough."""
 _EVER = (-9999, 9999)
 # Times known only to the month or the year are sorted after more exact ones.
 _AFTER_DAYS, _AFTER_MONTHS = 10**8, 13
@@ -71,9 +76,13 @@ def _order(found: tuple[When, dict[str, Any]]) -> tuple[Any, ...]:
     return *exactly, str(row["source_id"]), row["position"], row["id"]
 
 
-def matched(parents: Iterable[Document]) -> set[str]:
-    """Return the ids of the children by which a search found passages."""
-    return {match["child_id"] for parent in parents for match in parent.meta.get("matches", [])}
+def matched(question: str, parents: Sequence[Document]) -> set[str]:
+    """Return the ids of the children by which a search found passages, if they have enough of the question's words."""
+    asked = read_question(question)
+    shares = [matched_coverage(asked, passage, passage.language) for passage in map(Passage, parents)]
+    least = _AS_MANY * max(shares, default=0.0)
+    kept = (parent for parent, share in zip(parents, shares, strict=True) if share >= least)
+    return {match["child_id"] for parent in kept for match in parent.meta.get("matches", [])}
 
 
 def time_words(line: Mapping[str, Any]) -> str:

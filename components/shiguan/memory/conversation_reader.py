@@ -29,7 +29,7 @@ from shiguan.memory.earlier_turns import (
 )
 from shiguan.memory.recollection import LAST_TURNS, fragments
 from shiguan.memory.summary_tree import SummaryTree
-from shiguan.memory.unsearched import book_list, unsearched_answer
+from shiguan.memory.unsearched import authors, book_list, unsearched_answer
 from shiguan.models.token_counter import TokenCounter
 from shiguan.reading.question import read_question
 from shiguan.reading.text import read_text
@@ -37,7 +37,7 @@ from shiguan.resources import read_patterns
 from shiguan.serialization import Serializable
 from shiguan.tenants import all_of, require_filters, tenant_of, where
 from shiguan.text.follow_ups import asked_of_another, needs_context, salient_terms, says_enough
-from shiguan.text.library_questions import asks_for_books
+from shiguan.text.library_questions import asked_work, asks_for_books, is_titled
 
 _TURNS = 10
 _HIGHEST_NUMBER = 900
@@ -185,6 +185,8 @@ class ConversationReader(Serializable):
             outcome = Outcome("unsearched", texts=(ready,))
         elif asks_for_books(query):
             outcome = Outcome("unsearched", texts=(book_list(self.document_store.list_files(filters), spoken),))
+        elif ready := self._authors(query, filters, spoken):
+            outcome = Outcome("unsearched", texts=(ready,))
         elif source == "history":
             found = fragments(query, [], conversation.turns, conversation.nodes)
             outcome = Outcome("recalled", texts=tuple(fragment.text for fragment in found))
@@ -235,6 +237,14 @@ class ConversationReader(Serializable):
         except StoreError as error:
             return _Conversation(warnings=[f"The conversation could not be read. {error}"])
         return _Conversation(turns, turns_in_prompts(prompted), nodes, clean_history(as_messages(turns))[0])
+
+    def _authors(self, question: str, filters: dict[str, Any], language: str) -> str:
+        """Answer who wrote a book of the library, from what its file states; "" for any other question."""
+        store, work = self.document_store, asked_work(question)
+        files = store.list_files(filters) if work else []
+        named = [file["source"] for file in files if is_titled(file.get("title") or "", work)]
+        first = all_of(where("meta.source", "in", named), where("meta.position", "==", 0), filters)
+        return authors((passage.meta for passage in store.filter_documents(first)), language) if named else ""
 
     def _earlier(self, conversation: _Conversation, filters: dict[str, Any]) -> tuple[EarlierTurns, list[str]]:
         """Return the earlier turns, and a warning if the messages start over."""

@@ -50,6 +50,15 @@ def book_list(files: Iterable[Mapping[str, Any]], language: str) -> str:
     return "\n\n".join(filter(None, (sentences["books"].format(count=len(lines)), shown, more)))
 
 
+def authors(files: Iterable[Mapping[str, Any]], language: str) -> str:
+    """Say who wrote some files, as each states itself; those that do not are left out."""
+    sentence = _sentences(language)["author"]
+    stated = ((file, file.get("author") or ", ".join((file.get("work") or {}).get("author", ()))) for file in files)
+    return "\n\n".join(
+        sentence.format(name=_book(file, "{name}"), author=neutral_attribute(by)) for file, by in stated if by
+    )
+
+
 def _sentences(language: str) -> dict[str, str]:
     sentences: dict[str, dict[str, str]] = read_texts("unsearched")
     return sentences.get(language, sentences["en"])
@@ -58,7 +67,7 @@ def _sentences(language: str) -> dict[str, str]:
 def _book(file: Mapping[str, Any], sentence: str) -> str:
     name, title = file["source"], file.get("title") if file.get("records", 1) == 1 else None
     named = f"{title} ({name})" if title and title != name else name
-    return sentence.format(name=neutral_attribute(named), passages=file["passages"])
+    return sentence.format(name=neutral_attribute(named), passages=file.get("passages"))
 
 
 def _value(written: str) -> Fraction | None:

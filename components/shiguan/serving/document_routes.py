@@ -198,7 +198,7 @@ async def timeline(
     if query:
         options = {"when": when, "sources": source}
         found, _ = await current_engine().search(query, reader.tenant_id, **SEARCH, **options)
-        children = matched(found)
+        children = matched(query, found)
     known: dict[str, Any] = {"when": when, "sources": source, "children": children}
     work = partial(list_times, library, tenant_id=reader.tenant_id, **known)
     return await current_engine().long_work.run(reader.tenant_id, "timeline", work)

@@ -188,8 +188,8 @@ def invalid_fields(error: ValidationError | RequestValidationError) -> ApiError:
     ]
     named = ", ".join(dict.fromkeys(f"`{entry['field']}` ({entry['problem']})" for entry in fields))
     message = f"Fields are missing or wrong: {named}."
-    if len(problems) == 1 and problems[0]["type"] == "value_error":
-        message = fields[0]["problem"]  # a sentence of its own
+    if len(problems) == 1 and problems[0]["type"] == "value_error" and fields[0]["field"] == "query":
+        message = fields[0]["problem"]  # a sentence about the question, which a person typed
     return ApiError("invalid_request", message=message, fields=fields)
 
 

@@ -1,6 +1,7 @@
 """Reads the time that a question or a filter asks for."""
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -69,7 +70,7 @@ def years_between(text: str) -> tuple[int, int]:
     :raises RefusedError: If an end is not a date, does not exist or may be of several dynasties, if the ends are of two
         calendars, or the first is later than the last.
     """
-    ends = [end.strip() for end in text.split("..")]
+    ends = [end.strip() for end in unicodedata.normalize("NFKC", text).split("..")]
     try:
         if len(ends) > 2 or not all(ends):
             raise ValueError("it is not a year or two with `..` between them")
@@ -87,8 +88,8 @@ def years_between(text: str) -> tuple[int, int]:
 
 
 def _read_end(end: str) -> When:
-    if re.fullmatch(r"\d{1,4}", end, re.ASCII):
-        end = f"{end}年" if len(end) > 2 else f"公元{end}年"
+    if year := re.fullmatch(r"(?:公元)?(前?\d{1,4})", end, re.ASCII):
+        end = f"公元{year[1]}年"
     elif re.fullmatch(r"-\d+", end):
         raise ValueError(f"`{end}` may be two different years")
     mentions: list[Mention] = find_dates(end)

@@ -1,4 +1,4 @@
-"""Recognises questions about the library itself: which books it has, and what a chapter is about."""
+"""Recognises questions about the library itself: which books it has, who wrote one, what a chapter is about."""
 
 import re
 import unicodedata
@@ -73,6 +73,21 @@ class AskedChapter:
 def asks_for_books(question: str) -> bool:
     """Return whether a question asks which books the library has, and nothing else."""
     return _matched("books", question) is not None
+
+
+def asked_work(question: str) -> str:
+    """Return the title of the work of which a question asks who wrote it, and nothing else; "" for any other."""
+    found = _matched("author", question)
+    return _without_article(next(filter(None, found.groups()), "")) if found else ""
+
+
+def is_titled(title: str, work: str) -> bool:
+    """Return whether a title, with or without what stands in brackets or behind a colon, is that of `asked_work`."""
+    return bool(work) and work in map(_without_article, (title, re.split(r"[（(:：]", title)[0]))
+
+
+def _without_article(title: str) -> str:
+    return _letters(re.sub(r"^(?:the|a|an) ", "", title.strip().casefold()))
 
 
 def asked_chapter(question: str) -> AskedChapter | None:

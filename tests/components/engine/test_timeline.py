@@ -1,10 +1,11 @@
 import json
 
 import pytest
+from haystack import Document
 
 from shiguan.cli import main
 from shiguan.engine.library import Library
-from shiguan.engine.timeline import MOST_LINES, time_words, timeline
+from shiguan.engine.timeline import MOST_LINES, matched, time_words, timeline
 from shiguan.errors import RefusedError
 
 ROWS = [
@@ -71,3 +72,18 @@ def test_a_filter_by_years_holds_for_answers(folder, capsys):
     for when, found in (("480", True), ("481..500", False)):
         assert main(["search", "大赦", "--when", when, "--json", "--data-dir", str(folder)]) == (0 if found else 1)
         assert ("戊戌朔，大赦" in capsys.readouterr().out) is found
+
+
+def found(name, text, language="zh"):
+    return Document(
+        content=text, meta={"language": language, "matches": [{"child_id": name, "start": 0, "end": len(text)}]}
+    )
+
+
+def test_a_question_finds_what_has_half_as_many_of_its_words_as_the_best():
+    same, like = found("a", "贞观初，玄奘往西域。"), found("b", "炀帝使玄感于黎阳。")
+    assert matched("玄奘", [like, same]) == {"a"}
+    assert matched("玄感", [like, same]) == {"b"}
+    assert matched("Who was Xuanzang?", [like, same, found("c", "The pilgrim Xuanzang.", "en")]) == {"a", "c"}
+    assert matched("鲸", [like, same]) == {"a", "b"}  # none has a word, so that nothing tells them apart
+    assert matched("玄奘", []) == set()

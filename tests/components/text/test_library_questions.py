@@ -2,7 +2,7 @@
 
 import pytest
 
-from shiguan.text.library_questions import asked_chapter, asks_for_books
+from shiguan.text.library_questions import asked_chapter, asked_work, asks_for_books, is_titled
 
 BOOKS = [
     "What books do you have?", "which sources are there", "List all books.", "what is in the library", "What's in your library?",
@@ -108,3 +108,35 @@ def test_a_book_is_meant_by_a_part_of_its_title():
     chapter = asked_chapter("what does chapter 4 of the Moby Dick say?")
     assert chapter.names("Moby-Dick; or, The Whale")
     assert not chapter.names("The Waste Land")
+
+
+@pytest.mark.parametrize(
+    ("question", "title"),
+    [
+        ("Who wrote Moby-Dick?", "Moby-Dick"),
+        ("who is the author of the waste land", "The Waste Land"),
+        ("Please, who was the writer of “Walden”?", "Walden"),
+        ("旧唐书的作者是谁？", "旧唐书（选卷）"),
+        ("请问《舊唐書》是谁写的？", "旧唐书"),
+        ("谁写了《荒原》？", "荒原"),
+        ("Who wrote Emma?", "Emma: A Novel"),
+    ],
+)
+def test_a_question_who_wrote_a_work_names_it_as_its_title_does(question, title):
+    assert is_titled(title, asked_work(question))
+    assert not is_titled("Another", asked_work(question))
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who wrote to Ahab about the whale, and why?",
+        "谁是作者？",
+        "Who wrote?",
+        "作者是谁",
+        "",
+        "谁写的信最长，送到了哪里？",
+    ],
+)
+def test_any_other_question_names_no_title(question):
+    assert not any(is_titled(title, asked_work(question)) for title in ("", "Ahab", "whale", "信"))
