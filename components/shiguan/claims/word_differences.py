@@ -234,6 +234,9 @@ def _other_number(claim: str, span: str, left: Sequence[_Token], right: Sequence
     claimed = [q for q in quantities(claim) if left[0].start < q.end and q.start < left[-1].end]
     found = [q for q in quantities(span) if right[0].start < q.end and q.start < right[-1].end]
     for number in claimed:
+        # A date that the span has elsewhere is that of something else, or of this in another order.
+        if number.kind in ("year", "month", "day") and any(map(number.agrees_with, quantities(span))):
+            continue
         rivals = [r for r in found if number.comparable_with(r) and _count_alike((claim, number), (span, r))]
         rivals = [rival for rival in rivals if not leaves_room((claim, number), (span, rival))]
         if rivals and not any(number.agrees_with(rival) for rival in rivals):
