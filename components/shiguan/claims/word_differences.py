@@ -234,9 +234,6 @@ def _other_number(claim: str, span: str, left: Sequence[_Token], right: Sequence
     claimed = [q for q in quantities(claim) if left[0].start < q.end and q.start < left[-1].end]
     found = [q for q in quantities(span) if right[0].start < q.end and q.start < right[-1].end]
     for number in claimed:
-        # A date that the span has elsewhere is that of something else, or of this in another order.
-        if number.kind in ("year", "month", "day") and any(map(number.agrees_with, quantities(span))):
-            continue
         rivals = [r for r in found if number.comparable_with(r) and _count_alike((claim, number), (span, r))]
         rivals = [rival for rival in rivals if not leaves_room((claim, number), (span, rival))]
         if rivals and not any(number.agrees_with(rival) for rival in rivals):
@@ -245,7 +242,9 @@ def _other_number(claim: str, span: str, left: Sequence[_Token], right: Sequence
 
 
 def _count_alike(first: tuple[str, Quantity], second: tuple[str, Quantity]) -> bool:
-    """Return whether two numbers count the same: dates do, and numbers next to the same word."""
+    """Return whether two numbers count the same: dates do, but for decades, and numbers next to the same word."""
+    if len({text[number.start : number.end].endswith("年代") for text, number in (first, second)}) > 1:
+        return False
     kinds = {first[1].kind, second[1].kind}
     if kinds == {"number", "year"}:
         return all(value >= _FIRST_YEAR for _, one in (first, second) for value in one.values)
