@@ -26,8 +26,8 @@ from shiguan.text.terms import fold_text, is_wide
 
 One = TypeVar("One")
 _BEFORE, _UNREAL, _BE = (WORDS[name] for name in ("before", "unreal", "be"))
-# A passage may have them, but a claim that has `then` says that one thing came after the other.
-_HARMLESS = WORDS["harmless"] | {"then"}
+# A passage may have them, but a claim that has `then` or 又 says that something else came before.
+_HARMLESS = WORDS["harmless"] | {"then", "又"}
 _SINCE = frozenset({"since", "from", "to", "until", "自"})
 _PARTS_OF_DATE = (WORDS["units_of_date"] | WORDS["dated"] | {"of"}) - _SINCE
 _DOUBTS = WORDS["supposed"] | WORDS["doubts"] | WORDS["reported"] | _UNREAL
