@@ -10,6 +10,7 @@ from shiguan.text.terms import is_wide
 _SIGNS, _JOINS = frozenset(",，—–"), frozenset({"and", "or", "nor", "but"})
 _CHANGES = WORDS["limits"] | WORDS["doubts"] | WORDS["reported"] | WORDS["supposed"] | (WORDS["unreal"] - {"to"})
 _BE = WORDS["be"] | {"have", "has", "had"}
+LEADS = (WORDS["adverbial"] - {"having", "being", "apart", "without"}) | {"as", "according"}
 _RANKS = frozenset("most first last second third fourth fifth sole largest".split())
 # How long an aside may be, in tokens, and how far in it the word stands that makes it a relative clause.
 _LONGEST, _LEAD = 40, 3

@@ -5,12 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from shiguan.claims.asides import is_finite
+from shiguan.claims.asides import LEADS, has_one_verb, is_finite
 from shiguan.claims.statement import PARTICIPLES, WORDS, Span, Statement, Token, joins_names, says_any
 
 _ARTICLES, _OWN = frozenset({"the", "a", "an"}), frozenset({"his", "her", "its", "their"})
 _IS, _HE, _WHO = frozenset({"is", "was"}), frozenset({"he", "she", "it"}), frozenset({"who", "which"})
 _PERSONS, _IN = _HE - {"it"} | {"his", "her", "him", "who"}, frozenset({"in", "at", "from", "near", "on"})
+_PRONOUNS = _PERSONS | _HE | {"its", "they", "their", "them"}
 _JOINS, _LINKS = frozenset({"and", "but"}), WORDS["after"] | WORDS["adverbial"] | {"of", "as", "or", "'s"}
 _SETS_OFF = frozenset({",", "),", "—", "–"})
 _DENIES = (WORDS["unreal"] - {"to"}) | WORDS["quantifiers"]
@@ -26,20 +27,25 @@ Implied = Iterator[tuple[Sequence[Token], Span]]
 def implied(there: Statement) -> Statement:
     """Return the sentences that a text implies: what it says of somebody whom it names elsewhere."""
     found, tokens, topic, meant = list[Token](), there.tokens, (0, 0), ""
-    firsts = {token.key: at for at, token in reversed(list(enumerate(tokens))) if token.key in _PERSONS | _HE}
+    pronouns = [at for at, token in enumerate(tokens) if token.key in _PRONOUNS]
+    has_persons = any(tokens[at].key in _PERSONS for at in pronouns)
     names = [at for at in range(len(tokens)) if _may_be_meant(tokens, at)]
     starts = [at for at, token in enumerate(tokens) if token.stops]
     for start, end in pairwise([*starts, len(tokens)]):
-        near = range(start + 1, min(end, start + _LONGEST_LEAD) if tokens[start].key in WORDS["adverbial"] else start)
+        near = range(start + 1, min(end, start + _LONGEST_LEAD) if tokens[start].key in LEADS else start)
         at = next((at for at in near if tokens[at].breaks), start)
-        if not there.begins_alone(at):
+        alone = there.begins_alone(at) and there.ends_alone(end)
+        leads = start < at and tokens[at].breaks == "," and (alone or tokens[start].key == "according")
+        if leads and has_one_verb(tokens[at:end]):
+            found += _sentence(there, tokens[at:end], (start, at))
+        if not alone:
             topic = (0, 0)
             continue
         verb, key, read = _verb(there, at, end), tokens[at].key, list[tuple[Sequence[Token], Span]]()
         names_no_other = bisect_right(names, verb) == bisect_left(names, end)
         # Who is meant is certain where nobody was named before, and what is meant where the text has no persons.
-        is_certain = _PERSONS.isdisjoint(firsts) if key == "it" else names[:1] == [topic[0]]
-        if key in _HE and topic[1] and is_certain and firsts[key] > topic[0] and meant in ("", key):
+        is_certain = not has_persons if key == "it" else names[:1] == [topic[0]]
+        if key in _HE and topic[1] and is_certain and pronouns[0] > topic[0] and meant in ("", key):
             name = [replace(tokens[topic[0]], breaks=tokens[at].breaks), *tokens[topic[0] + 1 : topic[1]]]
             read.append(([*tokens[start:at], *name], (at + 1, end)))
             topic, meant = topic if names_no_other else (0, 0), key
@@ -116,8 +122,8 @@ def _joined(there: Statement, start: int, verb: int, end: int) -> Implied:
 
 def _relatives(there: Statement, start: int, end: int) -> Implied:
     """Yield what is said of the phrase before a comma: Karl met Otto, who died."""
-    tokens = there.tokens
-    for at in range(start + 1, end - 1):
+    tokens, told = there.tokens, WORDS["reported"] | WORDS["doubts"]
+    for at in range(start + 1, next((at for at in range(start, end - 1) if tokens[at].key in told), end - 1)):
         goes_on = tokens[at + 1].is_capital or tokens[at + 1].key in WORDS["subjects"] | WORDS["pronouns"]
         opens = tokens[at].key in _WHO and tokens[at].breaks in _SETS_OFF and not goes_on
         if opens and (first := _phrase(there, start, at)) < at:

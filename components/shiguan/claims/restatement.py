@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 from typing import TypeVar
 
-from shiguan.claims.asides import behind_aside, has_one_verb, is_finite
+from shiguan.claims.asides import LEADS, behind_aside, has_one_verb, is_finite
 from shiguan.claims.implied import implied
 from shiguan.claims.statement import (
     OPENS_QUOTE,
@@ -35,10 +35,9 @@ _ADDS = frozenset({"and", "but", "while", "而", "但", "且", "却"})
 _IN_LIST = frozenset({"", "、"})
 _ALL, _WHERE = frozenset("并皆俱咸悉都均"), frozenset("于在")
 _BEHIND_DOER = WORDS["after"] - WORDS["relative"] - {"and"}
-_HAVE, _DENIES = frozenset({"have", "having"}), WORDS["quantifiers"] | (_UNREAL - {"to"})
+_NO_DOER, _DENIES = _UNREAL | _BE | WORDS["after"] | {"have", "having"}, WORDS["quantifiers"] | (_UNREAL - {"to"})
 # What stands in brackets, but not behind a number: 5 (thousand).
 _ASIDE = re.compile(r"(?<![\d零〇一二三四五六七八九十百千万亿])(?<!\d )[(（]([^()（）\n]{1,200})[)）]")
-_LEADS = (WORDS["adverbial"] - {"having", "being", "apart", "without"}) | {"as", "according"}
 # A date stands so near to its clause, in tokens.
 _NEAR = 10
 _OPENS_LEAD = WORDS["adverbial"] | {"as", "when", "while"}
@@ -224,21 +223,10 @@ def _undated(places: Sequence[One], dates: Sequence[Span]) -> list[One]:
 
 
 def _lead_moved(wanted: Sequence[Token], there: Statement) -> Span | None:
-    """Find a claim of one verb that ends with what a sentence opens with, or the reverse: in Acre, he sold the town."""
+    """Find a claim of one verb that opens with what ends a sentence: in Acre, he sold the town."""
     cut = next((at for at, token in enumerate(wanted) if at and token.breaks), 0)
-    if cut and wanted[0].key in _LEADS and has_one_verb(wanted[cut:]):
-        return _stretch([*wanted[cut:], *wanted[:cut]], there)
-    for start, token in enumerate(there.tokens):
-        if not token.stops or token.key not in _LEADS:
-            continue
-        near = range(start + 1, min(len(there.tokens), start + len(wanted)))
-        cut = next((at for at in near if there.tokens[at].breaks), 0)
-        rest, lead = wanted[: start - cut], wanted[start - cut :]
-        if cut and there.tokens[cut].breaks == "," and all(map(Token.same, lead, there.tokens[start:cut])):
-            end = _compared(rest, there, cut)[1] if rest else 0
-            if end and there.ends_alone(end) and has_one_verb(rest):
-                return start, end
-    return None
+    moves = cut and wanted[0].key in LEADS and has_one_verb(wanted[cut:])
+    return _stretch([*wanted[cut:], *wanted[:cut]], there) if moves else None
 
 
 def _belongs(date: Span, span: Span, there: Statement) -> bool:
@@ -339,17 +327,13 @@ def _actives(clause: Sequence[Token], *, in_cell: bool = False) -> Iterator[list
 def _without_doer(wanted: Sequence[Token], there: Statement) -> Span | None:
     """Find a passive claim that names no doer in an active clause that does: B was killed, A killed B."""
     at = next((at for at, token in enumerate(wanted[:-1]) if token.key in _BE), 0)
-    if not at or not _is_name(wanted[:at]):
-        return None
-    for start, end in _matches([wanted[at + 1], *wanted[:at], *wanted[at + 2 :]], there):
-        verb, before = there.tokens[start], there.tokens[start - 1].key
-        if not start or verb.breaks or before in _UNREAL | _BE | WORDS["after"] | _HAVE:
-            continue
-        head = range(start - 1, max(-1, start - _LONGEST_CLAUSE), -1)
-        clause = next((at for at in head if there.tokens[at].breaks), 0)
-        if says_any(there.tokens[clause:start], _DENIES):
-            continue
-        if there.ends_alone(end) and not there.is_supposed(start):
+    is_named = at > 0 and _is_name(wanted[:at])
+    for start, end in _matches([wanted[at + 1], *wanted[:at], *wanted[at + 2 :]], there) if is_named else ():
+        head = there.tokens[max(0, start - _LONGEST_CLAUSE) : start]
+        clause = head[next((at for at in range(len(head) - 1, -1, -1) if head[at].breaks), 0) :]
+        is_active = clause and not there.tokens[start].breaks and clause[-1].key not in _NO_DOER
+        certain = is_active and not says_any(clause, _DENIES) and not there.is_supposed(start)
+        if certain and there.ends_alone(end):
             return start, end
     return None
 
@@ -366,24 +350,18 @@ def _is_name(words: Sequence[Token]) -> bool:
 def _clause_by_clause(wanted: Sequence[Token], there: Statement) -> Span | None:
     """Find a claim of several clauses, each of which names its own subject and opens a sentence of the passage."""
     cuts = [0, *(at for at, token in enumerate(wanted) if at and token.breaks), len(wanted)]
-    clauses = [wanted[start:end] for start, end in pairwise(cuts)]
     # Not because, so or when: that one thing made or met the other is a claim of its own.
-    clauses = [clause[1:] if clause[0].key in _ADDS else clause for clause in clauses]
+    clauses = [wanted[start + (wanted[start].key in _ADDS) : end] for start, end in pairwise(cuts)]
     if len(clauses) < 2 or not all(map(is_enough, clauses)):
         return None
-    found: list[Span] = []
-    for clause in clauses:
-        span = _stretch(clause, there) or _with_date(clause, there)
-        if span is None or (found and not _names_subject(clause, span[0], there)):
-            return None
-        found.append(span)
-    return found[0]
-
-
-def _names_subject(clause: Sequence[Token], start: int, there: Statement) -> bool:
-    """Return whether a clause begins with what it is about, as Chinese need not: with a name there."""
-    is_named = _is_first_name(clause, 0, there) if is_wide(clause[0].key[:1] or "0") else True
-    return there.tokens[start].stops and is_named and clause[0].key not in WORDS["pronouns"]
+    found = [_stretch(clause, there) or _with_date(clause, there) for clause in clauses]
+    # In Chinese a clause need not begin with what it is about: there has to be a name.
+    named = (
+        span and there.tokens[span[0]].stops and clause[0].key not in WORDS["pronouns"]
+        and (not is_wide(clause[0].key[:1] or "0") or _is_first_name(clause, 0, there))
+        for span, clause in zip(found[1:], clauses[1:], strict=True)
+    )  # fmt: skip
+    return found[0] if all(named) else None
 
 
 _FORMS = (_stretch, _with_date, _lead_moved, _other_voice, _clause_by_clause)

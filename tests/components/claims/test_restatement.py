@@ -227,6 +227,9 @@ CHANGED = [
     ("Otto came. Acre was a town. He took it in May.", "Acre took it in May."),
     ("Otto was a singer. His son died. It was a sad day.", "Otto was a sad day."),
     ("He left. Karl was a king. He died in Acre.", "Karl died in Acre."),
+    ("His brother was ill. Karl was a king. He died in Acre.", "Karl died in Acre."),
+    ("He said he met Otto, who had burned the town.", "Otto had burned the town."),
+    ("Was Karl killed by Otto, who had burned the town?", "Otto had burned the town."),
     ("Starbuck was a mate of the Pequod.", "The mate of the Pequod was Starbuck."),
     ("| 757 | An Lushan murdered by An Qingxu |", "An Lushan murdered An Qingxu."),
     ("Karl Hale stopped by Acre.", "Acre stopped Karl Hale."),
@@ -351,7 +354,7 @@ def test_any_texts_give_a_place_or_none(claim, passage):
     assert found is None or 0 <= found[0] < found[1] <= len(passage)
 
 
-@pytest.mark.parametrize("unit", ["哈", "in 1778 ", "An An ", "a b ", "被", "安禄山", "x, who a, ", "李愬，字元直，"])
+@pytest.mark.parametrize("unit", ["哈", "in 1778 ", "An An ", "a b ", "被", "安禄山", "x, who a, ", "An's An, b; ", "李愬，字元直，"])
 def test_work_grows_with_the_length(unit, monkeypatch):
     from shiguan.claims.statement import Token
 
