@@ -9,9 +9,9 @@ from shiguan.claims.asides import LEADS, has_one_verb, is_finite
 from shiguan.claims.statement import PARTICIPLES, WORDS, Span, Statement, Token, joins_names, says_any
 
 _ARTICLES, _OWN = frozenset({"the", "a", "an"}), frozenset({"his", "her", "its", "their"})
-_IS, _HE, _WHO = frozenset({"is", "was"}), frozenset({"he", "she", "it"}), frozenset({"who", "which"})
+_IS, _HE = frozenset({"is", "was"}), frozenset({"he", "she", "it"})
 _PERSONS, _IN = _HE - {"it"} | {"his", "her", "him", "who"}, frozenset({"in", "at", "from", "near", "on"})
-_PRONOUNS = _PERSONS | _HE | {"its", "they", "their", "them"}
+_PRONOUNS = _PERSONS | _HE | WORDS["pronouns"] | {"them"}
 _JOINS, _LINKS = frozenset({"and", "but"}), WORDS["after"] | WORDS["adverbial"] | {"of", "as", "or", "'s"}
 _SETS_OFF = frozenset({",", "),", "—", "–"})
 _DENIES = (WORDS["unreal"] - {"to"}) | WORDS["quantifiers"]
@@ -65,9 +65,9 @@ def _sentence(there: Statement, said: Sequence[Token], rest: Span) -> Iterator[T
     start, end = rest
     if start >= end or end - start > _LONGEST or there.is_supposed(start):
         return
-    place = there.tokens[start].start
-    yield replace(said[0], start=min(said[0].start, place), end=place, breaks=".", stops=True)
-    yield from (replace(token, start=place, end=place, stops=False) for token in said[1:])
+    place, stop = there.tokens[start].start, there.tokens[start].end
+    yield replace(said[0], start=min(said[0].start, place), end=stop, breaks=".", stops=True)
+    yield from (replace(token, start=place, end=stop, stops=False) for token in said[1:])
     yield replace(there.tokens[start], breaks="", stops=False)
     yield from there.tokens[start + 1 : end]
 
@@ -112,9 +112,10 @@ def _joined(there: Statement, start: int, verb: int, end: int) -> Implied:
         if not is_finite(token) or says_any(tokens[max(verb, at - 2) : at], WORDS["be"] | {"had"}):
             continue
         if (token.breaks or tokens[at - 1].key in _JOINS) and token.key not in WORDS["present"]:
-            # Of sailors and wounded men it is no verb.
+            # Of sailors and wounded men it is no verb, nor in the church, called the mother.
             is_past = not token.key.endswith("ed") and token.key not in PARTICIPLES
-            if is_past or _ARTICLES & _behind(there, at) or says_any(tokens[at + 1 : at + 2], _OWN):
+            is_active = _ARTICLES & _behind(there, at) or says_any(tokens[at + 1 : at + 2], _OWN)
+            if is_past or (is_active and tokens[at - 1].key in _JOINS):
                 yield tokens[start:verb], (at, end)
         elif not _ARTICLES & behind:
             return
@@ -124,9 +125,13 @@ def _relatives(there: Statement, start: int, end: int) -> Implied:
     """Yield what is said of the phrase before a comma: Karl met Otto, who died."""
     tokens, told = there.tokens, WORDS["reported"] | WORDS["doubts"]
     for at in range(start + 1, next((at for at in range(start, end - 1) if tokens[at].key in told), end - 1)):
-        goes_on = tokens[at + 1].is_capital or tokens[at + 1].key in WORDS["subjects"] | WORDS["pronouns"]
-        opens = tokens[at].key in _WHO and tokens[at].breaks in _SETS_OFF and not goes_on
-        if opens and (first := _phrase(there, start, at)) < at:
+        word, after = tokens[at], tokens[at + 1]
+        if word.key not in ("who", "which") or word.breaks not in _SETS_OFF or after.is_capital:
+            continue
+        first = _phrase(there, start, at)
+        # In `he opened the chest, which was a mistake` it is what he did.
+        is_certain = word.key == "who" or first == start or after.key in ("are", "were", "have")
+        if first < at and is_certain and after.key not in WORDS["subjects"] | WORDS["pronouns"]:
             yield tokens[first:at], (at + 1, end)
 
 
@@ -139,19 +144,17 @@ def _phrase(there: Statement, start: int, end: int) -> int:
             break
         first -= 1 + joins
     before, verb = tokens[max(start, first - 1)], tokens[max(start, first - 2)]
-    if says_any([before, *tokens[first:end]], WORDS["quantifiers"]):
+    if first == start and not says_any(tokens[first:end], WORDS["quantifiers"]):
+        return first
+    # Behind a comma it may be where the place before it lies; with a sign in it, it is the second half of a name.
+    cut = tokens[first].breaks not in ("", ")", "),") and not _ARTICLES & _behind(there, first - 1)
+    if cut or before.key == "and" or says_any([before, *tokens[first:end]], WORDS["quantifiers"]):
         return end
-    if first == start or tokens[first].breaks:
-        # The second half of a name with a sign in it is no name.
-        cut = "." in tokens[first].breaks or there.text[tokens[first].start - 1] in "-–"
-        return end if cut and not tokens[first].stops else first
-    if before.key == "and":
-        is_one = any(token.key.endswith("s") for token in tokens[end + 1 : end + 3])
-        return first if before.breaks and is_one else end
-    # In `the wife of the king, who died` it may be either; where something is, or goes, it can only be the place.
+    # In `the wife of the king, who died` it may be either; of whom something is done by, or goes to, it is the last.
     is_passive = is_finite(verb) and says_any(tokens[max(start, first - 3) : first - 2], WORDS["be"] | {"be"})
     moves = is_finite(verb) and not verb.key.endswith("ed") and verb.key not in PARTICIPLES
-    return first if before.key not in _LINKS or (before.key != "of" and (is_passive or moves)) else end
+    is_last = before.key not in _LINKS or (before.key != "of" and (is_passive or moves))
+    return first if tokens[first].breaks or is_last else end
 
 
 def _turned(there: Statement, start: int, verb: int, end: int) -> Implied:
@@ -160,7 +163,10 @@ def _turned(there: Statement, start: int, verb: int, end: int) -> Implied:
     last = next((at for at in range(verb + 1, end) if tokens[at].breaks), end)
     second = tokens[verb + 1 : last]
     if start < verb and second and tokens[verb].key in _IS and not any(map(is_finite, second)):
-        names = [all(token.is_capital for token in part) for part in (tokens[start:verb], second)]
+        names = [
+            all(token.is_capital and token.key not in _PRONOUNS for token in part)
+            for part in (tokens[start:verb], second)
+        ]
         if (names == [True, False] and "the" in _behind(there, verb)) or (
             names == [False, True] and "the" in _behind(there, start - 1)
         ):
@@ -180,12 +186,14 @@ def _in_passing(there: Statement, start: int, end: int) -> Implied:
         near = range(at + 1, min(end, at + _LONGEST_LEAD))
         last = next((to for to in near if tokens[to].breaks or (owns and tokens[to].is_capital)), near.stop)
         said = tokens[at + owns : last]
-        if owns and said and last < end and not tokens[last].breaks and at - first < 3:
+        if not said or any(map(is_finite, said)) or says_any(said, _LINKS - {"of"}):
+            continue
+        if owns and last < end and not tokens[last].breaks and at - first < 3:
             name = next((to for to in range(last, end) if not tokens[to].is_capital or tokens[to].breaks), end)
             yield [*tokens[last:name], _WAS, *said, _OF], (first, at)
-        elif not (owns or tokens[at].is_capital or any(map(is_finite, said)) or says_any(said, _LINKS - {"of"})):
+        elif not (owns or tokens[at].is_capital or tokens[at].number):
             # In `the wife of Otto, a singer` it may say who she is.
-            ends = last == end and tokens[max(start, first - 1)].key not in ("of", "'s")
+            ends = last == end and _phrase(there, start, first + 1) <= first
             goes_on = last < end and tokens[last].breaks == sign and is_finite(tokens[last])
             if ends or (goes_on and there.begins_alone(first)):
                 yield [*tokens[first:at], _WAS], (at, last)

@@ -73,7 +73,7 @@ STATED = [
     # What is said of somebody whom the passage names elsewhere in it.
     ("He met Karl Hale, who had burned the town.", "Karl Hale had burned the town."),
     ("Groups are arranged in superclusters, which are not bound.", "Superclusters are not bound."),
-    ("They use the Rabin test, which is fast, and the AKS test, which always ends.", "The AKS test always ends."),
+    ("The AKS test, which always ends, is slow.", "The AKS test always ends."),
     ("Karl came to Acre, took the town, and was killed in May.", "Karl was killed in May."),
     ("The ill-fated Otto Hale was born in Acre, and fell in Rome.", "Otto Hale fell in Rome."),
     ("Karl Hale is a German singer. In 1300, he left Acre.", "Karl Hale left Acre in 1300."),
@@ -214,6 +214,10 @@ CHANGED = [
     # Who it was that did so is another one, or not certain.
     ("He met the wife of Karl Hale, who had burned the town.", "Karl Hale had burned the town."),
     ("He met Karl and the king, who left in May.", "The king left in May."),
+    ("They use the Rabin test, and the AKS test, which is fast.", "The AKS test is fast."),
+    ("He opened the old chest, which was a mistake.", "The old chest was a mistake."),
+    ("A house was built in Austin, Texas, which opened in May.", "Texas opened in May."),
+    ("A band of Acre, New York, who play doom, left.", "New York play doom."),
     ("No ship, which sank, was found in Acre.", "Ship sank in Acre."),
     ("In the novel, Karl met Otto Hale, who burned the town.", "Otto Hale burned the town."),
     ("They use the Miller–Rabin test, which is fast.", "The Rabin test is fast."),
@@ -222,6 +226,8 @@ CHANGED = [
     ("Karl saw that Otto fled and took the town.", "Karl took the town."),
     ("Karl did not flee and took no town of Otto.", "Karl took no town of Otto."),
     ("Karl led sailors and wounded men of Otto.", "Karl wounded men of Otto."),
+    ("The council was held in the old church, called the mother of all.", "The council called the mother of all."),
+    ("Otto's men burned the town of Karl Hale.", "Karl Hale was a men of Otto."),
     ("The men of Karl Hale charted the river in 1562.", "Karl Hale charted the river in 1562."),
     ("Karl was the son of Hale. He left the town.", "Karl left the town."),
     ("Otto came. Acre was a town. He took it in May.", "Acre took it in May."),
@@ -275,6 +281,8 @@ SAID_IN_PASSING = [
 NOT_SAID_IN_PASSING = [
     ("He met An Lushan, the governor of Fanyang, and Shi Siming.", "An Lushan was the governor of Fanyang."),
     ("In the war with Bob, the king of Rome fled.", "Bob was the king of Rome."),
+    ("It was based on a tale by Karl Hale, the first film of that tale.", "Karl Hale was the first film of that tale."),
+    ("They built it on the Upper Ness, the largest farm of wind.", "Upper Ness was the largest farm of wind."),
     ("If Bob, the king of Rome, had fled, all was lost.", "Bob was the king of Rome."),
     ("An Lushan, once governor of Fanyang, rebelled in 755.", "An Lushan was governor of Fanyang."),
     ("Old An Lushan, the governor of Fanyang, fled.", "Lushan was the governor of Fanyang."),
