@@ -62,8 +62,9 @@ def _changes_nothing(wanted: Sequence[Token], there: Statement, start: int, span
 
 
 def is_finite(token: Token) -> bool:
-    """Return whether a word may be the verb of an English clause."""
-    return token.key in WORDS["finite"] or (len(token.key) > 4 and token.key.endswith("ed"))
+    """Return whether a word may be the verb of an English clause, and no name: United."""
+    is_past = len(token.key) > 4 and token.key.endswith("ed") and (token.stops or not token.is_capital)
+    return is_past or token.key in WORDS["finite"]
 
 
 def has_one_verb(words: Sequence[Token]) -> bool:

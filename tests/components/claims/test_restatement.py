@@ -217,6 +217,7 @@ CHANGED = [
     ("They use the Rabin test, and the AKS test, which is fast.", "The AKS test is fast."),
     ("He opened the old chest, which was a mistake.", "The old chest was a mistake."),
     ("A house was built in Austin, Texas, which opened in May.", "Texas opened in May."),
+    ("He met a man from the United States, who left in May.", "States left in May."),
     ("A band of Acre, New York, who play doom, left.", "New York play doom."),
     ("No ship, which sank, was found in Acre.", "Ship sank in Acre."),
     ("In the novel, Karl met Otto Hale, who burned the town.", "Otto Hale burned the town."),
