@@ -1,6 +1,5 @@
 """Reads what a passage implies by its grammar: `Otto, who was ill, fled and died. He was old.` tells four things."""
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -26,10 +25,8 @@ Implied = Iterator[tuple[Sequence[Token], Span]]
 
 def implied(there: Statement) -> Statement:
     """Return the sentences that a text implies: what it says of somebody whom it names elsewhere."""
-    found, tokens, topic, meant = list[Token](), there.tokens, (0, 0), ""
-    pronouns = [at for at, token in enumerate(tokens) if token.key in _PRONOUNS]
-    has_persons = any(tokens[at].key in _PERSONS for at in pronouns)
-    names = [at for at in range(len(tokens)) if _may_be_meant(tokens, at)]
+    found, tokens, topic, meant = list[Token](), there.tokens, list[Token](), ""
+    has_persons = any(token.key in _PERSONS for token in tokens)
     starts = [at for at, token in enumerate(tokens) if token.stops]
     for start, end in pairwise([*starts, len(tokens)]):
         near = range(start + 1, min(end, start + _LONGEST_LEAD) if tokens[start].key in LEADS else start)
@@ -39,20 +36,19 @@ def implied(there: Statement) -> Statement:
         if leads and has_one_verb(tokens[at:end]):
             found += _sentence(there, tokens[at:end], (start, at))
         if not alone:
-            topic = (0, 0)
+            topic = []
             continue
         verb, key, read = _verb(there, at, end), tokens[at].key, list[tuple[Sequence[Token], Span]]()
-        names_no_other = bisect_right(names, verb) == bisect_left(names, end)
-        # Who is meant is certain where nobody was named before, and what is meant where the text has no persons.
-        is_certain = not has_persons if key == "it" else names[:1] == [topic[0]]
-        if key in _HE and topic[1] and is_certain and pronouns[0] > topic[0] and meant in ("", key):
-            name = [replace(tokens[topic[0]], breaks=tokens[at].breaks), *tokens[topic[0] + 1 : topic[1]]]
+        names_other = any(_may_be_meant(tokens, other) for other in range(verb + 1, end))
+        says_what = at == 0 < verb and tokens[verb].key in _IS and _ARTICLES & _behind(there, verb)
+        # A pronoun certainly means whom or what the text begins with, if it names no other; it, no person.
+        if topic and key in _HE and meant in ("", key) and not (key == "it" and has_persons):
+            name = [replace(topic[0], breaks=tokens[at].breaks), *topic[1:]]
             read.append(([*tokens[start:at], *name], (at + 1, end)))
-            topic, meant = topic if names_no_other else (0, 0), key
+            topic, meant = [] if names_other else topic, key
         else:
-            is_one = at < verb and tokens[verb].key in _IS and bool(_ARTICLES & _behind(there, verb))
-            is_topic = is_one and names_no_other and all(token.is_capital for token in tokens[at:verb])
-            topic, meant = (at, verb) if is_topic else (0, 0), ""
+            topic = list(tokens[: verb if says_what and not names_other else 0])
+            topic = topic if all(token.is_capital for token in topic) else []
         read += [*_joined(there, at, verb, end), *_relatives(there, at, end)]
         read += [*_turned(there, at, verb, end), *_in_passing(there, start, end)]
         for said, rest in read:

@@ -4,7 +4,6 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
-from typing import TypeVar
 
 from shiguan.claims.asides import LEADS, behind_aside, has_one_verb, is_finite
 from shiguan.claims.implied import implied
@@ -24,7 +23,6 @@ from shiguan.text.name_forms import han_names
 from shiguan.text.names import SURNAMES
 from shiguan.text.terms import fold_text, is_wide
 
-One = TypeVar("One")
 _BEFORE, _UNREAL, _BE = (WORDS[name] for name in ("before", "unreal", "be"))
 # A passage may have them, but a claim that has `then` or 又 says that something else came before.
 _HARMLESS = WORDS["harmless"] | {"then", "又"}
@@ -55,9 +53,9 @@ def restates(claim: str, passage: str) -> tuple[int, int] | None:
 
     Case, width, script, punctuation, articles, tense and the spelling of numbers may differ, inserted notes, asides and
     what stands in brackets may be left out, a name may be as the passage has it elsewhere (子仪 for 郭子仪), a date
-    may stand at the other end, a clause may be active or passive, and clauses with subjects of their own may stand
-    apart. A stretch of a sentence counts only if it can stand alone: not cut inside a name, a number or a phrase,
-    nor out of a denial or a condition.
+    may stand at the other end, a clause may be active or passive, its subject may be named before it (`implied.py`),
+    and clauses with subjects of their own may stand apart. A stretch of a sentence counts only if it can stand alone:
+    not cut inside a name, a number or a phrase, nor out of a denial or a condition.
     """
     wanted = read_text(claim).once(read_statement).tokens
     if len(wanted) > 1 and wanted[0].key in WORDS["replies"] and wanted[1].breaks:  # Yes, he rose in 755.
@@ -185,7 +183,7 @@ def _surnamed(text: str) -> frozenset[str]:
 def _with_date(wanted: Sequence[Token], there: Statement) -> Span | None:
     """Find a claim whose dates stand elsewhere in their clauses: in 1778 they seized it, they seized it in 1778."""
     dates, known = Statement(wanted, "").dates, there.dates
-    rest, kept = _undated(wanted, dates), _undated(range(len(there.tokens)), known)
+    rest, kept = [wanted[at] for at in _undated(wanted, dates)], _undated(there.tokens, known)
     if not dates or not known or not is_enough(rest) or any(_is_duration(wanted, date) for date in dates):
         return None
     starts = [start for start, _ in known]
@@ -216,10 +214,10 @@ def _with_date(wanted: Sequence[Token], there: Statement) -> Span | None:
     return None
 
 
-def _undated(places: Sequence[One], dates: Sequence[Span]) -> list[One]:
-    """Leave the dates out of a sequence."""
-    edges = [0, *(edge for date in dates for edge in date), len(places)]
-    return [one for start, end in zip(edges[::2], edges[1::2], strict=True) for one in places[start:end]]
+def _undated(tokens: Sequence[Token], dates: Sequence[Span]) -> list[int]:
+    """Return the places of the tokens that are in no date."""
+    inside = {place for start, end in dates for place in range(start, end)}
+    return [place for place in range(len(tokens)) if place not in inside]
 
 
 def _lead_moved(wanted: Sequence[Token], there: Statement) -> Span | None:
