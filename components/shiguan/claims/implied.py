@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from shiguan.claims.asides import LEADS, has_one_verb, is_finite
+from shiguan.claims.asides import LEADS, is_finite
 from shiguan.claims.statement import PARTICIPLES, WORDS, Span, Statement, Token, joins_names, says_any
 
 _ARTICLES, _OWN = frozenset({"the", "a", "an"}), frozenset({"his", "her", "its", "their"})
@@ -31,11 +31,7 @@ def implied(there: Statement) -> Statement:
     for start, end in pairwise([*starts, len(tokens)]):
         near = range(start + 1, min(end, start + _LONGEST_LEAD) if tokens[start].key in LEADS else start)
         at = next((at for at in near if tokens[at].breaks), start)
-        alone = there.begins_alone(at) and there.ends_alone(end)
-        leads = start < at and tokens[at].breaks == "," and (alone or tokens[start].key == "according")
-        if leads and has_one_verb(tokens[at:end]):
-            found += _sentence(there, tokens[at:end], (start, at))
-        if not alone:
+        if not (there.begins_alone(at) and there.ends_alone(end)):
             topic = []
             continue
         verb, key, read = _verb(there, at, end), tokens[at].key, list[tuple[Sequence[Token], Span]]()
@@ -158,7 +154,8 @@ def _turned(there: Statement, start: int, verb: int, end: int) -> Implied:
     tokens = there.tokens
     last = next((at for at in range(verb + 1, end) if tokens[at].breaks), end)
     second = tokens[verb + 1 : last]
-    if start < verb and second and tokens[verb].key in _IS and not any(map(is_finite, second)):
+    says_who = start < verb and second and tokens[verb].key in _IS and not any(map(is_finite, second))
+    if says_who and there.ends_alone(last):
         names = [
             all(token.is_capital and token.key not in _PRONOUNS for token in part)
             for part in (tokens[start:verb], second)

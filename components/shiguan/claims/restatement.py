@@ -221,10 +221,19 @@ def _undated(tokens: Sequence[Token], dates: Sequence[Span]) -> list[int]:
 
 
 def _lead_moved(wanted: Sequence[Token], there: Statement) -> Span | None:
-    """Find a claim of one verb that opens with what ends a sentence: in Acre, he sold the town."""
+    """Find a claim of one verb that ends with what a sentence opens with, or the reverse: in Acre, he sold the town."""
     cut = next((at for at, token in enumerate(wanted) if at and token.breaks), 0)
-    moves = cut and wanted[0].key in LEADS and has_one_verb(wanted[cut:])
-    return _stretch([*wanted[cut:], *wanted[:cut]], there) if moves else None
+    if cut and wanted[0].key in LEADS and has_one_verb(wanted[cut:]):
+        return _stretch([*wanted[cut:], *wanted[:cut]], there)
+    for start in (at for at, token in enumerate(there.tokens) if token.stops and token.key in LEADS):
+        near = range(start + 1, min(len(there.tokens), start + len(wanted)))
+        cut = next((at for at in near if there.tokens[at].breaks), 0)
+        rest, lead = wanted[: start - cut], wanted[start - cut :]
+        if cut and there.tokens[cut].breaks == "," and all(map(Token.same, lead, there.tokens[start:cut])):
+            end = _compared(rest, there, cut)[1] if rest else 0
+            if end and there.ends_alone(end) and has_one_verb(rest):
+                return start, end
+    return None
 
 
 def _belongs(date: Span, span: Span, there: Statement) -> bool:

@@ -55,6 +55,7 @@ _ENGLISH = re.compile(
 )
 # 2/3, 三分之二, two-thirds, a third of them, the poorest fifth; 百分之 is read as a number of per cent.
 _PARTS = {"quarter": 4, **{word: value for word, value in ORDINALS.items() if 2 < value < 11}}
+_MOST_PARTS = 20
 _FRACTION = re.compile(
     rf"(?<![\d/.,])(\d{{1,3}}) ?[/⁄] ?(\d{{1,3}})(?![\d/])|(?<![{_HAN}])(?!百分)([{_HAN}]+)分之([{_HAN}]+)"
     rf"|\b({_CARDINAL}|a(?=\W\w+ of)|\w{{3,}}est|top|bottom)[\s-]({'|'.join(_PARTS)})s?\b",
@@ -140,7 +141,8 @@ def _fractions(plain: str) -> Iterator[_Reading]:
         arabic, below, han_below, han, word, part = match.groups()
         whole = _PARTS[part.lower()] if part else _value(below or han_below)
         of_it = _WORDS.get(word.lower(), 1) if word else _value(arabic or han)
-        if whole and of_it and of_it < whole:
+        # Resolution 43/53 is no share.
+        if whole and of_it and of_it < whole and not (arabic and whole > _MOST_PARTS):
             share = 100 * of_it / whole
             yield match.span(), "percent", {share, round(share, 1), round(share)}
 

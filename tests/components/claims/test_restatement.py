@@ -145,6 +145,7 @@ CHANGED = [
     ("Karl was killed by Otto and Hale.", "Otto killed Karl and Hale."),
     ("Drugs are a common cause in developed countries.", "Drugs are a common cause in developing countries."),
     ("In Acre, Karl said Otto fled to Rome.", "Karl said Otto fled to Rome in Acre."),
+    ("According to Hale, wealth is linked with growth (not its rate).", "Wealth is linked with growth."),
     ("In Acre, Otto fled to Rome and died.", "Otto fled to Rome and died in Acre."),
     # Since a year, in its decade, before the era.
     ("The city has had only one flood since 1871.", "In 1871 the city has had only one flood."),
@@ -237,6 +238,7 @@ CHANGED = [
     ("His brother was ill. Karl was a king. He died in Acre.", "Karl died in Acre."),
     ("He said he met Otto, who had burned the town.", "Otto had burned the town."),
     ("Was Karl killed by Otto, who had burned the town?", "Otto had burned the town."),
+    ("The mate of the Pequod was Starbuck, it is said.", "Starbuck was the mate of the Pequod."),
     ("Starbuck was a mate of the Pequod.", "The mate of the Pequod was Starbuck."),
     ("| 757 | An Lushan murdered by An Qingxu |", "An Lushan murdered An Qingxu."),
     ("Karl Hale stopped by Acre.", "Acre stopped Karl Hale."),

@@ -89,6 +89,7 @@ def test_vague_words_are_no_numbers(text):
         ("a third of them", "三分之一", True),
         ("two-thirds of them", "三分之一", False),
         ("the third man", "三分之一", False),
+        ("Resolution 43/53", "43 men", True),
         ("显庆二年", "二年", True),
         ("the 1970s", "20世纪70年代", True),
         ("the eleventh month", "十一月", True),
