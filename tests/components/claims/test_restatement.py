@@ -365,7 +365,9 @@ def test_any_texts_give_a_place_or_none(claim, passage):
     assert found is None or 0 <= found[0] < found[1] <= len(passage)
 
 
-@pytest.mark.parametrize("unit", ["哈", "in 1778 ", "An An ", "a b ", "被", "安禄山", "x, who a, ", "An's An, b; ", "李愬，字元直，"])
+@pytest.mark.parametrize(
+    "unit", ["哈", "in 1778 ", "An An ", "a b ", "被", "安禄山", "x, who a, ", "An's An, b; ", "李愬，字元直，"]
+)
 def test_work_grows_with_the_length(unit, monkeypatch):
     from shiguan.claims.statement import Token
 
