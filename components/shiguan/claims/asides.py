@@ -10,6 +10,7 @@ from shiguan.text.terms import is_wide
 _SIGNS, _JOINS = frozenset(",，—–"), frozenset({"and", "or", "nor", "but"})
 _CHANGES = WORDS["limits"] | WORDS["doubts"] | WORDS["reported"] | WORDS["supposed"] | (WORDS["unreal"] - {"to"})
 _BE = WORDS["be"] | {"have", "has", "had"}
+LEADS = (WORDS["adverbial"] - {"having", "being", "apart", "without"}) | {"as", "according"}
 _RANKS = frozenset("most first last second third fourth fifth sole largest".split())
 # How long an aside may be, in tokens, and how far in it the word stands that makes it a relative clause.
 _LONGEST, _LEAD = 40, 3
@@ -61,8 +62,9 @@ def _changes_nothing(wanted: Sequence[Token], there: Statement, start: int, span
 
 
 def is_finite(token: Token) -> bool:
-    """Return whether a word may be the verb of an English clause."""
-    return token.key in WORDS["finite"] or (len(token.key) > 4 and token.key.endswith("ed"))
+    """Return whether a word may be the verb of an English clause, and no name: United."""
+    is_past = len(token.key) > 4 and token.key.endswith("ed") and (token.stops or not token.is_capital)
+    return is_past or token.key in WORDS["finite"]
 
 
 def has_one_verb(words: Sequence[Token]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from shiguan.claims.restatement import restates
-from shiguan.claims.verbatim import cut_denial, cut_number
+from shiguan.claims.verbatim import cut_denial, cut_number, find_verbatim
 from shiguan.claims.word_differences import (
     NOT_COMPARED,
     Comparison,
@@ -146,7 +146,7 @@ class Evidence:
             return Reading(claim)
         found = self._verbatim(claim)
         if found is not None:
-            exactly = self._is_word_for_word(claim, found)
+            exactly = find_verbatim(claim, self.texts[found.passage]) is not None
             return Reading(claim, 1.0, 1.0, 1.0, 1.0, (found,), verbatim=True, word_for_word=exactly)
         text = read_text(self._all)
         names = tuple(word for name in read_text(claim).names for word in text.lacking(name) if self._is_foreign(word))
@@ -249,11 +249,6 @@ class Evidence:
                 touched = [s for s in self._sentences[index] if s.start < found[1] and found[0] < s.end]
                 return Window(index, touched[0].start, touched[-1].end, 1.0)
         return None
-
-    def _is_word_for_word(self, claim: str, window: Window) -> bool:
-        text, letters = self.texts[window.passage], _letters(claim)
-        said = (text[window.start : window.end], read_text(text).without_notes(window.start, window.end))
-        return any(letters in _letters(one) for one in said)
 
     def _is_foreign(self, name: str) -> bool:
         if not self.classical:
@@ -360,10 +355,6 @@ def _split(text: str) -> _Passage:
     words = frozenset[str]().union(*(sentence.words for sentence in sentences))
     language = read_text(text).language
     return _Passage(tuple(sentences), words, language, language == "zh" and is_classical(text))
-
-
-def _letters(text: str) -> str:
-    return "".join(filter(str.isalnum, fold_text(text)))
 
 
 def _has(numbers: Iterable[Quantity], wanted: Quantity) -> bool:

@@ -3,9 +3,10 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 
-from shiguan.claims.asides import behind_aside, has_one_verb, is_finite
+from shiguan.claims.asides import LEADS, behind_aside, has_one_verb, is_finite
+from shiguan.claims.implied import implied
 from shiguan.claims.statement import (
     OPENS_QUOTE,
     WORDS,
@@ -23,26 +24,27 @@ from shiguan.text.names import SURNAMES
 from shiguan.text.terms import fold_text, is_wide
 
 _BEFORE, _UNREAL, _BE = (WORDS[name] for name in ("before", "unreal", "be"))
-# A passage may have them, but a claim that has `then` says that one thing came after the other.
-_HARMLESS = WORDS["harmless"] | {"then"}
-_SINCE = frozenset({"since", "自"})
+# A passage may have them, but a claim that has `then` or 又 says that something else came before.
+_HARMLESS = WORDS["harmless"] | {"then", "又"}
+_SINCE = frozenset({"since", "from", "to", "until", "自"})
 _PARTS_OF_DATE = (WORDS["units_of_date"] | WORDS["dated"] | {"of"}) - _SINCE
 _DOUBTS = WORDS["supposed"] | WORDS["doubts"] | WORDS["reported"] | _UNREAL
 _ADDS = frozenset({"and", "but", "while", "而", "但", "且", "却"})
-_IS, _OWNS = frozenset({"is", "was", "are", "were"}), Token("'s", "", 0, 0, None, "", False, False)
 _IN_LIST = frozenset({"", "、"})
 _ALL, _WHERE = frozenset("并皆俱咸悉都均"), frozenset("于在")
 _BEHIND_DOER = WORDS["after"] - WORDS["relative"] - {"and"}
-_HAVE, _DENIES = frozenset({"have", "having"}), WORDS["quantifiers"] | (_UNREAL - {"to"})
+_NO_DOER, _DENIES = _UNREAL | _BE | WORDS["after"] | {"have", "having"}, WORDS["quantifiers"] | (_UNREAL - {"to"})
 # What stands in brackets, but not behind a number: 5 (thousand).
 _ASIDE = re.compile(r"(?<![\d零〇一二三四五六七八九十百千万亿])(?<!\d )[(（]([^()（）\n]{1,200})[)）]")
-_LEADS = (WORDS["adverbial"] - {"having", "being", "apart", "without"}) | {"as", "according"}
 # A date stands so near to its clause, in tokens.
 _NEAR = 10
+_OPENS_LEAD = WORDS["adverbial"] | {"as", "when", "while"}
 # A place is compared until it differs; places that differ late are given up after this many lengths of both texts.
 _MOST_PASSES = 32
 # A longer clause is not turned round.
 _LONGEST_CLAUSE = 80
+# The letters of a unit in brackets: km, ha, °C.
+_UNIT = 3
 
 
 def restates(claim: str, passage: str) -> tuple[int, int] | None:
@@ -51,9 +53,9 @@ def restates(claim: str, passage: str) -> tuple[int, int] | None:
 
     Case, width, script, punctuation, articles, tense and the spelling of numbers may differ, inserted notes, asides and
     what stands in brackets may be left out, a name may be as the passage has it elsewhere (子仪 for 郭子仪), a date
-    may stand at the other end, a clause may be active or passive, and clauses with subjects of their own may stand
-    apart. A stretch of a sentence counts only if it can stand alone: not cut inside a name, a number or a phrase,
-    nor out of a denial or a condition.
+    may stand at the other end, a clause may be active or passive, its subject may be named before it (`implied.py`),
+    and clauses with subjects of their own may stand apart. A stretch of a sentence counts only if it can stand alone:
+    not cut inside a name, a number or a phrase, nor out of a denial or a condition.
     """
     wanted = read_text(claim).once(read_statement).tokens
     if len(wanted) > 1 and wanted[0].key in WORDS["replies"] and wanted[1].breaks:  # Yes, he rose in 755.
@@ -62,9 +64,9 @@ def restates(claim: str, passage: str) -> tuple[int, int] | None:
         return None
     plain = _blank_notes(passage)
     for text in dict.fromkeys((passage, plain, _blank_asides(plain))):
-        there = read_text(text).once(read_statement)
-        for form in (_stretch, _with_date, _date_first, _lead_moved, _other_voice, _in_passing, _clause_by_clause):
-            found = form(wanted, there)
+        said = read_text(text).once(read_statement)
+        for there, form in product((said, said.once(implied)), _FORMS):
+            found = form(wanted, there) if there.tokens else None
             if found is not None:
                 return there.tokens[found[0]].start, there.tokens[found[1] - 1].end
     return None
@@ -130,7 +132,7 @@ def _compared(wanted: Sequence[Token], there: Statement, start: int) -> tuple[in
             at, place = at + 1, place + 1
         elif at + 1 < len(wanted) and wanted[at + 1].same(tokens[place]) and _is_name_part(wanted, at, there, place):
             at += 1
-        elif place > start and (behind := behind_aside(wanted, at, there, (start, place))):
+        elif place > start and (behind := _behind(wanted, at, there, (start, place))):
             place = behind
         elif place > start and place + 1 < len(tokens) and wanted[at].same(tokens[place + 1]):
             is_name = tokens[place].key not in WORDS["of_another"] and _is_first_name(tokens, place, there)
@@ -142,6 +144,16 @@ def _compared(wanted: Sequence[Token], there: Statement, start: int) -> tuple[in
         else:
             break
     return at, place if at == len(wanted) else 0
+
+
+def _behind(wanted: Sequence[Token], at: int, there: Statement, found: Span) -> int:
+    """Return where a passage goes on behind an aside, or a number in or behind its other unit: 170 miles (270 km)."""
+    near = there.tokens[found[1] : found[1] + 5]
+    unit = 2 * (near[0].breaks != "(")
+    in_brackets = [token.breaks[:1] for token in near[unit : unit + 3]] == ["(", "", ")"]
+    if in_brackets and near[0].number and near[unit].number and len(near[unit + 1].key) <= _UNIT:
+        return found[1] + 2 if wanted[at].same(near[2]) else 0
+    return behind_aside(wanted, at, there, found)
 
 
 def _is_name_part(wanted: Sequence[Token], at: int, there: Statement, place: int) -> bool:
@@ -169,53 +181,51 @@ def _surnamed(text: str) -> frozenset[str]:
 
 
 def _with_date(wanted: Sequence[Token], there: Statement) -> Span | None:
-    """Find a claim whose date stands elsewhere in its clause: in 1778 the British seized it, they seized it in 1778."""
-    dates = Statement(wanted, "").dates
-    if len(dates) != 1:
+    """Find a claim whose dates stand elsewhere in their clauses: in 1778 they seized it, they seized it in 1778."""
+    dates, known = Statement(wanted, "").dates, there.dates
+    rest, kept = [wanted[at] for at in _undated(wanted, dates)], _undated(there.tokens, known)
+    if not dates or not known or not is_enough(rest) or any(_is_duration(wanted, date) for date in dates):
         return None
-    (first, last), known = dates[0], there.dates
-    rest = [*wanted[:first], *wanted[last:]]
-    if not is_enough(rest) or not known or _is_duration(wanted, dates[0]):
-        return None
-    inside = {place for start, end in known for place in range(start, end)}
-    kept = [place for place in range(len(there.tokens)) if place not in inside]
     starts = [start for start, _ in known]
     for start, end in _matches(rest, Statement([there.tokens[place] for place in kept], there.text)):
-        span = kept[start], kept[end - 1] + 1
+        span, taken, left_out = (kept[start], kept[end - 1] + 1), list[Span](), 0
         near = known[bisect_left(starts, span[0] - _NEAR) : bisect_right(starts, span[1])]
-        place = span[0] if not first else span[1] if last == len(wanted) else kept[min(start + first, end - 1)]
-        for date in near:
-            whole = min(span[0], date[0]), max(span[1], date[1])
-            said = _same_date(wanted[first:last], there.tokens[slice(*date)]) and not _is_duration(there.tokens, date)
-            # What else is dated there may be what the claim dates so.
-            said = said and not any(_belongs(other, span, there) for other in near if other != date)
-            said = said and _belongs(date, span, there) and not _crosses_clause(there, span, date, place)
-            if said and there.begins_alone(whole[0]) and there.ends_alone(whole[1]):
-                return whole
+        for first, last in dates:
+            at, left_out = first - left_out, left_out + last - first
+            place = span[0] if not at else span[1] if at == len(rest) else kept[min(start + at, end - 1)]
+            taken += [
+                date
+                for date in near
+                if date not in taken
+                and _same_date(wanted[first:last], there.tokens[slice(*date)])
+                and not _is_duration(there.tokens, date)
+                and _belongs(date, span, there)
+                and not _crosses_clause(there, span, date, place)
+            ][:1]
+        # What else is dated there may be what the claim dates so.
+        if len(taken) < len(dates) or any(_belongs(other, span, there) for other in near if other not in taken):
+            continue
+        whole = min(span[0], *(first for first, _ in taken)), max(span[1], *(last for _, last in taken))
+        # What happened in 1962, when it did, happened then whatever stands before: until 1962, when he left.
+        is_when = there.tokens[max(0, span[0] - 1)].key == "when"
+        edges = {span[0] if is_when else whole[0], *(span[:1] if there.tokens[span[0]].breaks else ())}
+        if all(map(there.begins_alone, edges)) and there.ends_alone(whole[1]):
+            return whole
     return None
 
 
-def _date_first(wanted: Sequence[Token], there: Statement) -> Span | None:
-    """Find a Chinese claim that has dates in front of its clauses where a passage has them inside, or the reverse."""
-    claim, passage = Statement(wanted, "").dates_first, there.dates_first
-    if len(claim.tokens) == len(wanted) and len(passage.tokens) == len(there.tokens):
-        return None
-    found = _stretch(claim.tokens, passage)
-    if found is None:
-        return None
-    places = [token.start for token in passage.tokens[slice(*found)]]
-    starts = [token.start for token in there.tokens]
-    return bisect_left(starts, min(places)), bisect_left(starts, max(places)) + 1
+def _undated(tokens: Sequence[Token], dates: Sequence[Span]) -> list[int]:
+    """Return the places of the tokens that are in no date."""
+    inside = {place for start, end in dates for place in range(start, end)}
+    return [place for place in range(len(tokens)) if place not in inside]
 
 
 def _lead_moved(wanted: Sequence[Token], there: Statement) -> Span | None:
     """Find a claim of one verb that ends with what a sentence opens with, or the reverse: in Acre, he sold the town."""
     cut = next((at for at, token in enumerate(wanted) if at and token.breaks), 0)
-    if cut and wanted[0].key in _LEADS and has_one_verb(wanted[cut:]):
+    if cut and wanted[0].key in LEADS and has_one_verb(wanted[cut:]):
         return _stretch([*wanted[cut:], *wanted[:cut]], there)
-    for start, token in enumerate(there.tokens):
-        if not token.stops or token.key not in _LEADS:
-            continue
+    for start in (at for at, token in enumerate(there.tokens) if token.stops and token.key in LEADS):
         near = range(start + 1, min(len(there.tokens), start + len(wanted)))
         cut = next((at for at in near if there.tokens[at].breaks), 0)
         rest, lead = wanted[: start - cut], wanted[start - cut :]
@@ -229,15 +239,20 @@ def _lead_moved(wanted: Sequence[Token], there: Statement) -> Span | None:
 def _belongs(date: Span, span: Span, there: Statement) -> bool:
     """Return whether a date stands in a clause, right before it as its opening, or right behind it."""
     opens = bool(there.tokens[date[0]].breaks) or (date[0] > 0 and there.tokens[date[0] - 1].key in _BEFORE)
-    leads = date[1] == span[0] and opens
+    leads = (date[1] == span[0] and opens) or (date[1] + 1 == span[0] and there.tokens[date[1]].key == "when")
+    # In 1949, as troops advanced, they moved it.
+    lead = there.tokens[date[1] : span[0]]
+    is_first = there.tokens[date[0]].stops and bool(there.tokens[span[0]].breaks) and 0 < len(lead) <= _NEAR
+    opens_on = is_first and lead[0].key in _OPENS_LEAD and not any(token.breaks for token in lead[1:])
     follows = date[0] == span[1] and not there.tokens[date[0]].breaks
-    return leads or follows or (span[0] < date[0] and date[1] < span[1])
+    return leads or opens_on or follows or (span[0] < date[0] and date[1] < span[1])
 
 
 def _crosses_clause(there: Statement, span: Span, date: Span, place: int) -> bool:
     """Return whether a date inside two joined clauses would go to the other one: he won in 1970 and died in Rome."""
     verbs = [at for at in range(*span) if is_finite(there.tokens[at]) or is_wide(there.tokens[at].key[:1] or "0")]
-    between = range(max(span[0], min(date[0], place)), min(span[1], max(date[1], place))) if verbs else ()
+    near = (date[1], place) if place >= date[1] else (place, date[1])
+    between = range(max(span[0], near[0]), min(span[1], near[1])) if verbs else ()
     joins = (at for at in between if there.tokens[at].breaks or there.tokens[at].key in ("and", "but"))
     return date[1] > span[0] and any(verbs[0] < at <= verbs[-1] for at in joins)
 
@@ -258,7 +273,7 @@ def _same_date(claimed: Sequence[Token], found: Sequence[Token]) -> bool:
 def _other_voice(wanted: Sequence[Token], there: Statement) -> Span | None:
     """Find a claim in the other voice: A killed B, B was killed by A; 甲杀乙, 乙为甲所杀."""
     turned = list(_actives(wanted))
-    for span, active in read_text(there.text).once(_turned_round):
+    for span, active in there.once(_turned_round):
         if any(len(active) == len(form) and all(map(Token.same, form, active)) for form in (wanted, *turned)):
             return span
     for active in turned:
@@ -267,10 +282,14 @@ def _other_voice(wanted: Sequence[Token], there: Statement) -> Span | None:
     return _without_doer(wanted, there)
 
 
-def _turned_round(text: str) -> list[tuple[Span, list[Token]]]:
+def _turned_round(there: Statement) -> list[tuple[Span, list[Token]]]:
     """Return the passive clauses of a text with their places, turned round."""
-    there = read_text(text).once(read_statement)
-    return [(span, active) for span in _own_clauses(there) for active in _actives(there.tokens[slice(*span)])]
+    found = list[tuple[Span, list[Token]]]()
+    for start, end in _own_clauses(there):
+        # A cell of a table may leave out `was`; in a sentence without it, Karl stopped by Acre.
+        in_cell = there.text[(stop := there.tokens[end - 1].end) : stop + 2].strip()[:1] == "|"
+        found += [((start, end), active) for active in _actives(there.tokens[start:end], in_cell=in_cell)]
+    return found
 
 
 def _own_clauses(there: Statement) -> Iterator[Span]:
@@ -285,13 +304,15 @@ def _own_clauses(there: Statement) -> Iterator[Span]:
             yield begin, end
 
 
-def _actives(clause: Sequence[Token]) -> Iterator[list[Token]]:
+def _actives(clause: Sequence[Token], *, in_cell: bool = False) -> Iterator[list[Token]]:
     """Turn a passive clause round, so that its doer comes first."""
     if len(clause) > _LONGEST_CLAUSE:
         return
     for at, token in enumerate(clause[1:-1], start=1):
-        done, rest = clause[:at], clause[at + 1 :]
-        by = next((by for by, word in enumerate(rest[:-1]) if word.key == "by"), 0) if token.key in _BE else 0
+        is_bare = in_cell and is_finite(token) and clause[at + 1].key == "by" and _is_name(clause[:at])
+        done, rest = clause[:at], clause[at + (not is_bare) :]
+        is_passive = is_bare or token.key in _BE
+        by = next((by for by, word in enumerate(rest[:-1]) if word.key == "by"), 0) if is_passive else 0
         doer = (end for end in range(by + 1, len(rest)) if not (rest[end].is_capital or joins_names(rest, end)))
         end = next(doer, len(rest))
         # Behind `and` there may be another one who did it.
@@ -313,58 +334,15 @@ def _actives(clause: Sequence[Token]) -> Iterator[list[Token]]:
 def _without_doer(wanted: Sequence[Token], there: Statement) -> Span | None:
     """Find a passive claim that names no doer in an active clause that does: B was killed, A killed B."""
     at = next((at for at, token in enumerate(wanted[:-1]) if token.key in _BE), 0)
-    if not at or not _is_name(wanted[:at]):
-        return None
-    for start, end in _matches([wanted[at + 1], *wanted[:at], *wanted[at + 2 :]], there):
-        verb, before = there.tokens[start], there.tokens[start - 1].key
-        if not start or verb.breaks or before in _UNREAL | _BE | WORDS["after"] | _HAVE:
-            continue
-        head = range(start - 1, max(-1, start - _LONGEST_CLAUSE), -1)
-        clause = next((at for at in head if there.tokens[at].breaks), 0)
-        if says_any(there.tokens[clause:start], _DENIES):
-            continue
-        if there.ends_alone(end) and not there.is_supposed(start):
+    is_named = at > 0 and _is_name(wanted[:at])
+    for start, end in _matches([wanted[at + 1], *wanted[:at], *wanted[at + 2 :]], there) if is_named else ():
+        head = there.tokens[max(0, start - _LONGEST_CLAUSE) : start]
+        clause = head[next((at for at in range(len(head) - 1, -1, -1) if head[at].breaks), 0) :]
+        is_active = clause and not there.tokens[start].breaks and clause[-1].key not in _NO_DOER
+        certain = is_active and not says_any(clause, _DENIES) and not there.is_supposed(start)
+        if certain and there.ends_alone(end):
             return start, end
     return None
-
-
-def _in_passing(wanted: Sequence[Token], there: Statement) -> Span | None:
-    """Find what a claim says that somebody is where it is said in passing: Y, governor of Z, rebelled; X's son Y."""
-    at = next((at for at, token in enumerate(wanted[:-1]) if token.key in _IS), 0)
-    name, said = wanted[:at], wanted[at + 1 :]
-    if not at or said[0].is_capital or not _is_name(name):
-        return None
-    for start, end in _matches([*name, *said], there):
-        if end - start == len(wanted) - 1 and _is_apposition(there, start, start + at, end):
-            return start, end
-    of = next((of for of, token in enumerate(said) if token.key == "of"), 0)
-    if not of or not _is_name(said[of + 1 :]):
-        return None
-    for start, end in _matches([*said[of + 1 :], _OWNS, *said[:of], *name], there):
-        inside = any(token.breaks for token in there.tokens[start + 1 : end])
-        if end - start == len(wanted) - 1 and not inside and _is_whole_name(there, start, end):
-            return start, end
-    return None
-
-
-def _is_apposition(there: Statement, start: int, cut: int, end: int) -> bool:
-    """Return whether a phrase behind a name says who that is: it ends the sentence, or the subject before its verb."""
-    tokens = there.tokens
-    if tokens[cut].breaks not in (",", "，", "),") or any(token.breaks for token in tokens[cut + 1 : end]):
-        return False
-    if not _is_whole_name(there, start, cut):
-        return False
-    if end == len(tokens) or tokens[end].stops:
-        # In `the wife of Otto, a singer` it may say who she is.
-        return not start or tokens[start - 1].key not in ("of", _OWNS.key)
-    return tokens[end].breaks == tokens[cut].breaks and there.begins_alone(start) and is_finite(tokens[end])
-
-
-def _is_whole_name(there: Statement, start: int, end: int) -> bool:
-    """Return whether a stretch is not cut out of a longer name, nor supposed."""
-    before, after = there.tokens[max(0, start - 1) : start], there.tokens[end : end + 1]
-    cut = any(token.is_capital for token in before) and not there.tokens[start].breaks
-    return not (cut or there.is_supposed(start) or any(token.is_capital and not token.breaks for token in after))
 
 
 def _is_certain(done: Sequence[Token]) -> bool:
@@ -379,21 +357,18 @@ def _is_name(words: Sequence[Token]) -> bool:
 def _clause_by_clause(wanted: Sequence[Token], there: Statement) -> Span | None:
     """Find a claim of several clauses, each of which names its own subject and opens a sentence of the passage."""
     cuts = [0, *(at for at, token in enumerate(wanted) if at and token.breaks), len(wanted)]
-    clauses = [wanted[start:end] for start, end in pairwise(cuts)]
     # Not because, so or when: that one thing made or met the other is a claim of its own.
-    clauses = [clause[1:] if clause[0].key in _ADDS else clause for clause in clauses]
+    clauses = [wanted[start + (wanted[start].key in _ADDS) : end] for start, end in pairwise(cuts)]
     if len(clauses) < 2 or not all(map(is_enough, clauses)):
         return None
-    found: list[Span] = []
-    for clause in clauses:
-        span = _stretch(clause, there) or _with_date(clause, there)
-        if span is None or (found and not _names_subject(clause, span[0], there)):
-            return None
-        found.append(span)
-    return found[0]
+    found = [_stretch(clause, there) or _with_date(clause, there) for clause in clauses]
+    # In Chinese a clause need not begin with what it is about: there has to be a name.
+    named = (
+        span and there.tokens[span[0]].stops and clause[0].key not in WORDS["pronouns"]
+        and (not is_wide(clause[0].key[:1] or "0") or _is_first_name(clause, 0, there))
+        for span, clause in zip(found[1:], clauses[1:], strict=True)
+    )  # fmt: skip
+    return found[0] if all(named) else None
 
 
-def _names_subject(clause: Sequence[Token], start: int, there: Statement) -> bool:
-    """Return whether a clause begins with what it is about, as Chinese need not: with a name there."""
-    is_named = _is_first_name(clause, 0, there) if is_wide(clause[0].key[:1] or "0") else True
-    return there.tokens[start].stops and is_named and clause[0].key not in WORDS["pronouns"]
+_FORMS = (_stretch, _with_date, _lead_moved, _other_voice, _clause_by_clause)

@@ -3,15 +3,17 @@
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
-from shiguan.reading.text import read_text
+from shiguan.reading.text import Result, read_text
 from shiguan.resources import read_table
 from shiguan.text.languages import HAN
+from shiguan.text.name_forms import han_names
 from shiguan.text.quantities import Quantity
 from shiguan.text.terms import UNSPACED, fold_text, is_wide
 
@@ -34,11 +36,11 @@ _IN_DATE, _OPENS_DATE = WORDS["units_of_date"] | WORDS["when"] | {"of"}, WORDS["
 _BEFORE = WORDS["before"] | WORDS["units_of_date"] | WORDS["when"]
 _LETTERS = f"[^\\W_{UNSPACED}]+"
 _TOKEN = re.compile(
-    rf"[{HAN}]|(?:(?![{HAN}])[{UNSPACED}])+|{_LETTERS}(?:['’](?!s\b){_LETTERS})*|['’]s\b|[$€£+-](?=\d)|(?<=\d)[%‰°]"
+    rf"[公西]元(?=[\d〇一二三四五六七八九十])|[{HAN}]|(?:(?![{HAN}])[{UNSPACED}])+|{_LETTERS}(?:['’](?!s\b){_LETTERS})*|['’]s\b|[$€£+-](?=\d)|(?<=\d)[%‰°]"
 )
 _POSSESSIVE, _PERCENT = "'s", frozenset({"%", "percent", "per", "cent"})
 # A hyphen or an apostrophe between two words is no break; the end of a sentence is a hard one.
-_BREAK, _STOP = re.compile(r"[^\w\s'’\-‐‑·•]|\n"), re.compile(r"[.!?](?=\s|$)|[。！？；\n]")
+_BREAK, _STOP = re.compile(r"[^\w\s'’\-‐‑·•]|\n"), re.compile(r"[。！？；\n]")
 # 十余万 is more than 十万, 二三万 and 十五六 are no certain number.
 _ABOUT = re.compile(r"[余馀餘]|[一二两三四五六七八九]{2}(?=[十百千万亿])|(?<=十)[一二两三四五六七八九]{2}\Z")
 _ENDINGS = ("ies", "ied", "es", "ed", "s", "d")
@@ -97,6 +99,14 @@ class Statement:
 
     def __init__(self, tokens: Sequence[Token], text: str) -> None:
         self.tokens, self.text = tokens, text
+        self._kept: dict[Callable[[Any], Any], Any] = {}
+
+    def once(self, function: "Callable[[Statement], Result]") -> Result:
+        """Return what a function makes of the statement: it is called once."""
+        if function not in self._kept:
+            self._kept[function] = function(self)
+        found: Result = self._kept[function]
+        return found
 
     @cached_property
     def runs(self) -> dict[tuple[str, ...], int]:
@@ -137,30 +147,14 @@ class Statement:
     def _ends_of_dates(self) -> frozenset[int]:
         return frozenset(end for _, end in self.dates)
 
-    @cached_property
-    def dates_first(self) -> "Statement":
-        """The same with the date inside a Chinese clause in front of it: 他于1986年退役 becomes 1986年他退役."""
-        tokens, moved, done = self.tokens, list[Token](), 0
-        leads = {start for start, _ in self.dates}
-        for start, end in self.dates:
-            nearest = range(start, max(done, start - _LONGEST_DATE) - 1, -1)
-            first = next((at for at in nearest if tokens[at].breaks), start)
-            if tokens[start].key not in ("于", "在") or first == start or end - start < 2 or first in leads:
-                continue
-            opening = tokens[first]
-            moved += tokens[done:first]
-            moved.append(replace(tokens[start + 1], breaks=opening.breaks, stops=opening.stops))
-            moved += [*tokens[start + 2 : end], replace(opening, breaks="", stops=False), *tokens[first + 1 : start]]
-            done = end
-        return Statement([*moved, *tokens[done:]], self.text)
-
     def _end_of_date(self, at: int) -> int:
         end, is_date, tokens = at, False, self.tokens
         while end < min(len(tokens), at + _LONGEST_DATE):
             token = tokens[end]
             if token.breaks and end > at and not token.number:
                 break
-            if token.number is None and token.key not in (_IN_DATE if end > at else _OPENS_DATE):
+            is_span = token.key in ("to", "until") and tokens[at].key == "from"
+            if token.number is None and not is_span and token.key not in (_IN_DATE if end > at else _OPENS_DATE):
                 break
             is_date = is_date or self._is_date(end)
             end += 1
@@ -176,6 +170,10 @@ class Statement:
         return counted or number.kind in ("year", "month", "day") or (likely and led)
 
     @cached_property
+    def _names(self) -> frozenset[int]:
+        return frozenset(start for start, _ in read_text(self.text).once(han_names))
+
+    @cached_property
     def _supposed(self) -> list[bool]:
         """For each place and the end: whether a condition, a doubt or who says so stands before it in its sentence."""
         found, before = list[bool](), Token("", "", 0, 0, None, "", True, False)
@@ -184,8 +182,11 @@ class Statement:
             is_that = "that" in (between := self.text[before.end : token.start])
             leads = is_that or (token.breaks not in ("", "、") and token.key not in ("and", "but"))
             said = before.key in _REPORTS | WORDS["agreed"] and leads
-            said = said or (is_that and before.key not in WORDS["known"])
+            # In `a raid that overthrew Karl` it tells of the raid.
+            is_relative = token.key in WORDS["finite"] and token.key not in PARTICIPLES
+            said = said or (is_that and before.key not in WORDS["known"] and not is_relative)
             said = said or (before.key in WORDS["sources"] and "《" in token.breaks)
+            said = said or (before.key in WORDS["quoting"] and token.start in self._names)
             if token.stops:
                 is_supposed, is_wish = token.key in _INVERTED, False
             elif said and not OPENS_QUOTE.search(token.breaks):
@@ -195,8 +196,9 @@ class Statement:
                 pairs = {token.key, *(a.key + b.key for a, b in pairwise(start))}
                 is_wish = WORDS["answers"].isdisjoint(pairs) and not _THEN.search(between)
             found.append(is_supposed or is_wish)
-            # A Han character is a token: 如果 is two.
-            keys = (token.key, ("" if token.stops else before.key) + token.key)
+            # A Han character is a token: 如果 is two, of 即便 and 就算 one may be left out.
+            lead = "" if token.stops else before.key
+            keys = (token.key, lead + token.key, lead + between, between + token.key)
             opens_condition = bool(token.breaks) and token.key in WORDS["conditions"]
             is_supposed = is_supposed or opens_condition or not WORDS["supposed"].isdisjoint(keys)
             is_wish = is_wish or not WORDS["wished"].isdisjoint(keys)
@@ -236,8 +238,14 @@ class Statement:
         opening = next((back for back in (at - 1, at - 2) if back >= 0 and self.tokens[back].breaks), at)
         if before.key == "后" and self.tokens[at].key in WORDS["later"]:
             return False
-        is_left_out = before.key in _BEFORE or "".join(token.key for token in self.tokens[opening:at]) in WORDS["leads"]
+        lead = "".join(token.key for token in self.tokens[opening:at])
+        is_left_out = before.key in _BEFORE or lead in WORDS["leads"] or self._is_known(at)
         return (is_left_out and not self._is_bound(at)) or at in self._ends_of_dates
+
+    def _is_known(self, at: int) -> bool:
+        """Return whether what begins there is said to be known or shown: they saw that Karl fled."""
+        before = self.tokens[at - 1]
+        return before.key in WORDS["known"] and "that" in self.text[before.end : self.tokens[at].start].split()
 
     def _is_bound(self, at: int) -> bool:
         """Return whether what stands before it may take from it: no captain and sailor, not because, will go when."""
@@ -245,6 +253,8 @@ class Statement:
         clause = next((to for to in range(at - 1, max(-1, at - _LONGEST_LEAD), -1) if self.tokens[to].breaks), at)
         if joint in _OF_TIME_OR_CAUSE:
             return says_any(self.tokens[clause:at], _LEAVES_OPEN)
+        if self._is_known(at):
+            return says_any(self.tokens[clause:at], _LEAVES_OPEN | _DENIES | _REPORTS | {"to"})
         if joint != "and" or token.is_capital or token.key in WORDS["subjects"]:
             return False
         is_range = bool(token.number and at > 1 and self.tokens[at - 2].number)
@@ -276,7 +286,8 @@ class Statement:
         clause = next((to for to in range(end - 1, max(-1, end - _LONGEST_LEAD), -1) if tokens[to].breaks), end - 1)
         but = "but" in following and ("for" in following or says_any(tokens[clause : end + 3], WORDS["amounts"]))
         is_range = following[0] == "to" and all(token.number for token in tokens[end - 1 : end + 2 : 2])
-        return but or is_range or not WORDS["unreal_places"].isdisjoint(following) or following[:2] == ["and", "half"]
+        is_unreal = says_any(tokens[end : end + 3], WORDS["unreal_places"])
+        return but or is_range or is_unreal or following[:2] == ["and", "half"]
 
     def _is_taken_back(self, end: int) -> bool:
         """Return whether a remark behind a comma makes what was said before it a condition or somebody's opinion."""
@@ -293,8 +304,9 @@ class Statement:
 
 
 def joins_names(words: Sequence[Token], at: int) -> bool:
-    """Return whether the `and` there stands between two names: by Otto and Hale."""
-    return 0 < at < len(words) - 1 and words[at].key == "and" and words[at - 1].is_capital and words[at + 1].is_capital
+    """Return whether the word there joins two names: by Otto and Hale, by Otto of Parma."""
+    joins = words[at].key in ("and", "of")
+    return joins and 0 < at < len(words) - 1 and words[at - 1].is_capital and words[at + 1].is_capital
 
 
 def says_any(tokens: Sequence[Token], words: frozenset[str]) -> bool:
@@ -313,12 +325,15 @@ def read_statement(text: str) -> Statement:
         at = max(match.end(), number.end if number else 0)
         found.append((match[0], match.start(), at, number))
     tokens: list[Token] = []
-    breaks, stops = ".", True
+    breaks, stops, begun = ".", True, 0
+    sentences = [start for start, _ in read_text(text).sentences]
     # All words are folded at once, each as if it stood alone.
     keys = fold_text("\n".join(one[0] for one in found)).split("\n")
     for (word, start, at, number), folded in zip(found, keys, strict=False):
         between = text[end:start]
-        breaks, stops, end = breaks + "".join(_BREAK.findall(between)), stops or bool(_STOP.search(between)), at
+        before, begun, end = begun, bisect_right(sentences, start), at
+        breaks += "".join(_BREAK.findall(between))
+        stops = stops or begun > before or bool(_STOP.search(between))
         # The 1960s are more than 1960.
         about = _ABOUT.search(text, start, at) if number else None
         more = re.sub("[馀餘]", "余", about[0]) if about else "s" if word.endswith("0s") else ""

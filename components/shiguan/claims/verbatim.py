@@ -1,16 +1,15 @@
 """Finds a claim in a passage word for word."""
 
 import re
-import unicodedata
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import islice
 
-from shiguan.reading.edges import hidden_denial, number_around, splits_number
+from shiguan.reading.edges import hidden_denial, number_around
 from shiguan.reading.text import read_text
 from shiguan.text.languages import HAN
 from shiguan.text.quantities import quantities
 from shiguan.text.terms import is_wide
+from shiguan.verify.folded import Folded, fold
 
 # Shorter claims are found word for word by chance.
 _SHORTEST = 8
@@ -25,8 +24,14 @@ def find_verbatim(claim: str, passage: str) -> tuple[int, int] | None:
 
     What begins or ends inside a word or a number of the passage, or behind a word that denies it, is not found.
     """
-    places = islice(_places(claim, passage), _MOST_PLACES)
-    return next((span for span in places if not _cut(passage, span)), None)
+    wanted = fold(claim)
+    spans = (
+        there.span(at, at + len(wanted.key))
+        for there in _readings(wanted, passage)
+        for at in islice(wanted.find(there), _MOST_PLACES)
+        if not there.hides_denial(at)
+    )
+    return next(spans, None)
 
 
 def cut_number(claim: str, passage: str) -> tuple[str, str] | None:
@@ -53,54 +58,22 @@ def _same_number(claimed: str, found: str) -> bool:
     return any(one.agrees_with(other) for one in quantities(claimed) for other in numbers)
 
 
-def _cut(passage: str, span: tuple[int, int]) -> bool:
-    edges = any(_splits_word(passage, at) or splits_number(passage, at) for at in span)
-    return edges or bool(hidden_denial(passage, span[0]))
+def _readings(wanted: Folded, passage: str) -> Iterator[Folded]:
+    """Yield a passage with its notes and without them, if a claim is long enough to be looked for."""
+    if len(wanted.key) >= _SHORTEST or (len(wanted.key) >= _SHORTEST // 2 and _HAN_PAIR.search(wanted.key)):
+        yield fold(passage)
+        if read_text(passage).notes:
+            yield fold(passage, noted=False)
 
 
 def _places(claim: str, passage: str) -> Iterator[tuple[int, int]]:
-    """Yield where a passage has the letters of a claim, with its notes and without them."""
-    asked, text = read_text(claim), read_text(passage)
-    wanted, _ = asked.once(_bare)
-    if len(wanted) < _SHORTEST and not (len(wanted) >= _SHORTEST // 2 and _HAN_PAIR.search(wanted)):
-        return
-    for left_out in ((), text.notes) if text.notes else ((),):
-        shown = read_text(text.without_notes()) if left_out else text
-        if asked.once(_letters) not in shown.once(_letters):
-            continue
-        letters, places = text.once(_bare, left_out) if left_out else text.once(_bare)
-        at = letters.find(wanted)
+    """Yield where a passage has the letters of a claim, even within its words and numbers."""
+    wanted = fold(claim)
+    for there in _readings(wanted, passage):
+        at = there.key.find(wanted.key)
         while at >= 0:
-            yield places[at], places[at + len(wanted) - 1] + 1
-            at = letters.find(wanted, at + 1)
-
-
-def _letters(text: str) -> str:
-    """Fold a text to its letters and digits; every claim is searched for in the same ones, and few are there."""
-    return "".join(filter(str.isalnum, "".join(map(_folded, text))))
-
-
-def _bare(text: str, left_out: tuple[tuple[int, int], ...] = ()) -> tuple[str, list[int]]:
-    """Fold a text, some stretches left out, to its letters, digits and the signs of numbers, each with its place."""
-    letters: list[str] = []
-    places: list[int] = []
-    at = 0
-    for start, end in (*left_out, (len(text), len(text))):
-        for place, character in enumerate(text[at:start], start=at):
-            for folded in _folded(character):
-                if folded.isalnum() or (folded in ".%+-" and letters and letters[-1].isdigit()):
-                    letters.append(folded)
-                    places.append(place)
-        at = end
-    while letters and letters[-1] in ".-":
-        letters.pop()
-        places.pop()
-    return "".join(letters), places
-
-
-@lru_cache(maxsize=16_384)
-def _folded(character: str) -> str:
-    return "" if character.isspace() else unicodedata.normalize("NFKC", character).lower()
+            yield there.span(at, at + len(wanted.key))
+            at = there.key.find(wanted.key, at + 1)
 
 
 def _splits_word(text: str, at: int) -> bool:

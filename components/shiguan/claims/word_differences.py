@@ -279,7 +279,9 @@ def _other_number(claim: str, span: str, left: Sequence[_Token], right: Sequence
 
 
 def _count_alike(first: tuple[str, Quantity], second: tuple[str, Quantity]) -> bool:
-    """Return whether two numbers count the same: dates do, and numbers next to the same word."""
+    """Return whether two numbers count the same: dates do, but for decades, and numbers next to the same word."""
+    if len({text[number.start : number.end].endswith("年代") for text, number in (first, second)}) > 1:
+        return False
     kinds = {first[1].kind, second[1].kind}
     if kinds == {"number", "year"}:
         return all(value >= _FIRST_YEAR for _, one in (first, second) for value in one.values)

@@ -31,6 +31,7 @@ from shiguan.text.terms import fold_accents, fold_text, terms
 Result = TypeVar("Result")
 More = ParamSpec("More")
 # The endings of adjectives of places: American, Libyan, Chinese.
+_COUNTRY = re.compile(r"(..+?)(?:[人语文]|(?<=国))$")
 _OF_PLACE = re.compile(r"(?:ian|ean|ese|ish|ans?|ns?|ic|i)$")
 
 
@@ -84,6 +85,10 @@ class Text:
     _capitalised = kept(capitalised_consonants)
 
     @cached_property
+    def _places(self) -> frozenset[str]:
+        return frozenset(word for name in self.names for word in _translations(name))
+
+    @cached_property
     def words(self) -> frozenset[str]:
         """Its terms, each once."""
         return frozenset(self.terms)
@@ -119,6 +124,7 @@ class Text:
         if has_han(name[:1]):
             return [] if self._has_han_name(name) else [name]
         words = [word for word in name.split() if terms(word) and not self._has_word(word)]
+        words = [word for word in words if not self._has_home(word)]
         if not words or not self._has_han:
             return words
         return [word for word in words if not self._hears(word, alone=" " not in name)]
@@ -132,6 +138,11 @@ class Text:
             return True
         letters = plain.replace(".", "")
         return word.isupper() and 1 < len(letters) < 6 and letters in self._initials
+
+    def _has_home(self, word: str) -> bool:
+        """Find the country of a people or a language: Americans are 美国人, United States 美国 in the dictionary."""
+        countries = (_COUNTRY.search(meaning) for meaning in _translations(word))
+        return any(found and found[1] in self._places for found in countries)
 
     def _hears(self, word: str, *, alone: bool) -> bool:
         """Find a Latin word in Han characters."""
@@ -162,6 +173,11 @@ class Text:
         own = consonants_of_han(name) if TRANSLITERATED.issuperset(folded) else ""
         fewest = sum(map(str.isupper, own)) - 1
         return bool(own) and any(sounds_within(other, own) for other in self._capitalised if len(other) >= fewest)
+
+
+def _translations(name: str) -> set[str]:
+    """Return the Chinese words of a Latin name."""
+    return {meaning for _, some in dictionary_words(name, translated=True) for meaning in some}
 
 
 Kind = TypeVar("Kind", bound=Text)

@@ -53,6 +53,14 @@ _CARDINAL, _ORDINAL, _THEN = _any_of([*_WORDS, *_SCALES]), _any_of(ORDINALS), r"
 _ENGLISH = re.compile(
     rf"\b(?:{_CARDINAL}\b(?:{_THEN}{_CARDINAL}\b)*(?:{_THEN}{_ORDINAL}\b)?|{_ORDINAL}\b)", re.IGNORECASE
 )
+# 2/3, 三分之二, two-thirds, a third of them, the poorest fifth; 百分之 is read as a number of per cent.
+_PARTS = {"quarter": 4, **{word: value for word, value in ORDINALS.items() if 2 < value < 11}}
+_MOST_PARTS = 20
+_FRACTION = re.compile(
+    rf"(?<![\d/.,])(\d{{1,3}}) ?[/⁄] ?(\d{{1,3}})(?![\d/])|(?<![{_HAN}])(?!百分)([{_HAN}]+)分之([{_HAN}]+)"
+    rf"|\b({_CARDINAL}|a(?=\W\w+ of)|\w{{3,}}est|top|bottom)[\s-]({'|'.join(_PARTS)})s?\b",
+    re.IGNORECASE,
+)
 _MONTHS = {name: number for number, names in enumerate(_TABLE["months"], start=1) for name in names.split()}
 FULL_MONTHS = {
     short.capitalize(): full.capitalize() for full, *shorts in map(str.split, _TABLE["months"]) for short in shorts
@@ -102,7 +110,7 @@ def quantities(text: str) -> list[Quantity]:
     plain = text.translate(_FOLD)
     taken = [False] * len(plain)
     found: list[Quantity] = []
-    for (start, end), kind, values in chain(_years(plain), _numbers(plain)):
+    for (start, end), kind, values in chain(_years(plain), _fractions(plain), _numbers(plain)):
         if not any(taken[start:end]):
             taken[start:end] = [True] * (end - start)
             found.append(Quantity(frozenset(map(float, values)), kind, start, end))
@@ -126,6 +134,17 @@ def _years(plain: str) -> Iterator[_Reading]:
         decade = _value(match[1] or match[2] or match[3])
         if decade is not None:
             yield match.span(), "year", {decade, 1900 + decade, 2000 + decade} if decade < 100 else {decade}
+
+
+def _fractions(plain: str) -> Iterator[_Reading]:
+    for match in _FRACTION.finditer(plain):
+        arabic, below, han_below, han, word, part = match.groups()
+        whole = _PARTS[part.lower()] if part else _value(below or han_below)
+        of_it = _WORDS.get(word.lower(), 1) if word else _value(arabic or han)
+        # Resolution 43/53 is no share.
+        if whole and of_it and of_it < whole and not (arabic and whole > _MOST_PARTS):
+            share = 100 * of_it / whole
+            yield match.span(), "percent", {share, round(share, 1), round(share)}
 
 
 def _numbers(plain: str) -> Iterator[_Reading]:

@@ -70,6 +70,27 @@ STATED = [
         "They feared the Ikh Zasag (Great Rule), the first Mongol law.",
         "The Ikh Zasag (Great Rule) was the first Mongol law.",
     ),
+    # What is said of somebody whom the passage names elsewhere in it.
+    ("He met Karl Hale, who had burned the town.", "Karl Hale had burned the town."),
+    ("Groups are arranged in superclusters, which are not bound.", "Superclusters are not bound."),
+    ("The AKS test, which always ends, is slow.", "The AKS test always ends."),
+    ("Karl came to Acre, took the town, and was killed in May.", "Karl was killed in May."),
+    ("The ill-fated Otto Hale was born in Acre, and fell in Rome.", "Otto Hale fell in Rome."),
+    ("Karl Hale is a German singer. In 1300, he left Acre.", "Karl Hale left Acre in 1300."),
+    ("Acre is a town in Syria. It lies near Tyre. It has a wall of stone.", "Acre has a wall of stone."),
+    ("The French explorer Karl Hale charted the river in 1562.", "Karl Hale charted the river in 1562."),
+    ("The chief mate of the Pequod was Starbuck.", "Starbuck was the chief mate of the Pequod."),
+    ("Starbuck was the chief mate of the Pequod.", "The chief mate of the Pequod was Starbuck."),
+    ("| 757 | An Lushan murdered by An Qingxu |", "An Qingxu murdered An Lushan."),
+    ("Philip II of Spain ordered Otto Hale to go home.", "Otto Hale was ordered by Philip II of Spain to go home."),
+    ("He was made aware that the French were massing in Acre.", "The French were massing in Acre."),
+    ("After a raid that overthrew Karl, Otto and Hale received Acre.", "Otto and Hale received Acre."),
+    # Dates at the other end of a clause, and numbers in another unit.
+    ("From 1893 to 1938 Acre was the site of the home.", "Acre was the site of the home from 1893 to 1938."),
+    ("There was unrest in 1962, when Karl's men took Acre.", "In 1962 Karl's men took Acre."),
+    ("In 1949, as the troops advanced, Karl moved it to Acre.", "Karl moved it to Acre in 1949."),
+    ("It uses approx. 4 kg (8.8 lb) of steam.", "It uses about 4 kg (8.8 lb) of steam."),
+    ("Its 209-acre (85 ha) yard is 3 miles (5 km) west of Acre.", "Its 209-acre yard is 5 km west of Acre."),
 ]
 CHANGED = [
     ("渊抽刀而言曰：“上以谢君父，下以示三军。”遂死。", "上以谢君父，下以示三军。"),
@@ -124,6 +145,7 @@ CHANGED = [
     ("Karl was killed by Otto and Hale.", "Otto killed Karl and Hale."),
     ("Drugs are a common cause in developed countries.", "Drugs are a common cause in developing countries."),
     ("In Acre, Karl said Otto fled to Rome.", "Karl said Otto fled to Rome in Acre."),
+    ("According to Hale, wealth is linked with growth (not its rate).", "Wealth is linked with growth."),
     ("In Acre, Otto fled to Rome and died.", "Otto fled to Rome and died in Acre."),
     # Since a year, in its decade, before the era.
     ("The city has had only one flood since 1871.", "In 1871 the city has had only one flood."),
@@ -190,6 +212,45 @@ CHANGED = [
     ("王渊攻洛阳三月，克之。", "王渊三月攻洛阳，克之。"),
     ("元和三年，王渊守潼关。", "王渊守潼关三年。"),
     ("王渊于1368年入洛阳，李信于1399年死。", "王渊入洛阳，李信于1368年死。"),
+    # Who it was that did so is another one, or not certain.
+    ("He met the wife of Karl Hale, who had burned the town.", "Karl Hale had burned the town."),
+    ("He met Karl and the king, who left in May.", "The king left in May."),
+    ("They use the Rabin test, and the AKS test, which is fast.", "The AKS test is fast."),
+    ("He opened the old chest, which was a mistake.", "The old chest was a mistake."),
+    ("A house was built in Austin, Texas, which opened in May.", "Texas opened in May."),
+    ("He met a man from the United States, who left in May.", "States left in May."),
+    ("A band of Acre, New York, who play doom, left.", "New York play doom."),
+    ("No ship, which sank, was found in Acre.", "Ship sank in Acre."),
+    ("In the novel, Karl met Otto Hale, who burned the town.", "Otto Hale burned the town."),
+    ("They use the Miller–Rabin test, which is fast.", "The Rabin test is fast."),
+    ("It was named after M. Theo Hale, which lies in Acre.", "Theo Hale lies in Acre."),
+    ("Karl fled, Otto took the town, and was killed in May.", "Karl was killed in May."),
+    ("Karl saw that Otto fled and took the town.", "Karl took the town."),
+    ("Karl did not flee and took no town of Otto.", "Karl took no town of Otto."),
+    ("Karl led sailors and wounded men of Otto.", "Karl wounded men of Otto."),
+    ("The council was held in the old church, called the mother of all.", "The council called the mother of all."),
+    ("Otto's men burned the town of Karl Hale.", "Karl Hale was a men of Otto."),
+    ("The men of Karl Hale charted the river in 1562.", "Karl Hale charted the river in 1562."),
+    ("Karl was the son of Hale. He left the town.", "Karl left the town."),
+    ("Otto came. Acre was a town. He took it in May.", "Acre took it in May."),
+    ("Otto was a singer. His son died. It was a sad day.", "Otto was a sad day."),
+    ("He left. Karl was a king. He died in Acre.", "Karl died in Acre."),
+    ("His brother was ill. Karl was a king. He died in Acre.", "Karl died in Acre."),
+    ("He said he met Otto, who had burned the town.", "Otto had burned the town."),
+    ("Was Karl killed by Otto, who had burned the town?", "Otto had burned the town."),
+    ("The mate of the Pequod was Starbuck, it is said.", "Starbuck was the mate of the Pequod."),
+    ("Starbuck was a mate of the Pequod.", "The mate of the Pequod was Starbuck."),
+    ("| 757 | An Lushan murdered by An Qingxu |", "An Lushan murdered An Qingxu."),
+    ("Karl Hale stopped by Acre.", "Acre stopped Karl Hale."),
+    ("He was not aware that the French were massing in Acre.", "The French were massing in Acre."),
+    ("They tried to prove that Karl fled to Acre.", "Karl fled to Acre."),
+    ("Otto ruled the town of Acre at first.", "Otto ruled the town of Acre."),
+    ("At first, Otto ruled the town of Acre.", "Otto ruled the town of Acre."),
+    ("From 1893 to 1938 Acre was the site of the home.", "Acre was the site of the home in 1938."),
+    ("In 1893 Acre was the site of the home.", "Acre was the site of the home from 1893."),
+    ("In 1968 Otto fled, and Karl Hale took the town.", "Karl Hale took the town in 1968."),
+    ("In 1949, after the fall of 1945, Karl moved it to Acre.", "Karl moved it to Acre in 1945."),
+    ("The river flows 109 miles (175 km) south.", "The river flows 175 miles south."),
 ]
 
 # A passage that says the claim with something between commas, which the claim leaves out.
@@ -223,6 +284,8 @@ SAID_IN_PASSING = [
 NOT_SAID_IN_PASSING = [
     ("He met An Lushan, the governor of Fanyang, and Shi Siming.", "An Lushan was the governor of Fanyang."),
     ("In the war with Bob, the king of Rome fled.", "Bob was the king of Rome."),
+    ("It was based on a tale by Karl Hale, the first film of that tale.", "Karl Hale was the first film of that tale."),
+    ("They built it on the Upper Ness, the largest farm of wind.", "Upper Ness was the largest farm of wind."),
     ("If Bob, the king of Rome, had fled, all was lost.", "Bob was the king of Rome."),
     ("An Lushan, once governor of Fanyang, rebelled in 755.", "An Lushan was governor of Fanyang."),
     ("Old An Lushan, the governor of Fanyang, fled.", "Lushan was the governor of Fanyang."),
@@ -302,7 +365,9 @@ def test_any_texts_give_a_place_or_none(claim, passage):
     assert found is None or 0 <= found[0] < found[1] <= len(passage)
 
 
-@pytest.mark.parametrize("unit", ["哈", "in 1778 ", "An An ", "a b ", "被", "安禄山", "x, who a, ", "李愬，字元直，"])
+@pytest.mark.parametrize(
+    "unit", ["哈", "in 1778 ", "An An ", "a b ", "被", "安禄山", "x, who a, ", "An's An, b; ", "李愬，字元直，"]
+)
 def test_work_grows_with_the_length(unit, monkeypatch):
     from shiguan.claims.statement import Token
 

@@ -109,6 +109,12 @@ def test_opposites_are_found_whatever_their_inflection():
             "In the course of the Franco War, the nobles of the town often called themselves English. "
             "It helped in the development of Middle English.",
         ),
+        # A year and a decade.
+        (
+            "2006年广州队被白云山制药厂所属的广州医药集团收购。",
+            "20世纪80年代末期，白云山制药厂资助的广州白云足球队曾是中国一支足坛劲旅，而这支广州队之后经历了"
+            "多个不同的赞助商时期，2006年被白云山制药厂所属的广州医药集团收购。",
+        ),
         # The other way round.
         ("潼关在洛阳以西三百里。", "洛阳在潼关以东三百里。"),
     ],

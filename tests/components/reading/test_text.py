@@ -68,3 +68,9 @@ def test_threads_share_one_memory_within_its_bound():
         found = list(pool.map(lambda string: memory.read(Text, string), strings))
     assert [text.string for text in found] == strings
     assert memory.size == 500
+
+
+def test_a_people_is_no_strange_name_where_its_country_is_named():
+    text = Text("It was reported in the United States, in Spain, in France and in the Netherlands.")
+    assert [text.lacking(name) for name in ("Americans", "Spaniards", "French", "Dutch")] == [[], [], [], []]
+    assert [text.lacking(name) for name in ("Russians", "Toledo", "Hale")] == [["Russians"], ["Toledo"], ["Hale"]]
