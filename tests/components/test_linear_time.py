@@ -28,6 +28,7 @@ from shiguan.memory.conversation_reader import route_question
 from shiguan.memory.unsearched import unsearched_answer
 from shiguan.query.query_analyzer import analyse_question
 from shiguan.query.sub_questions import read_plan
+from shiguan.reading.folded import fold
 from shiguan.reading.question import Question
 from shiguan.text.dates import find_dates
 from shiguan.text.follow_ups import needs_context, salient_terms
@@ -40,7 +41,6 @@ from shiguan.text.terminal import printable
 from shiguan.text.terms import question_weights, terms
 from shiguan.text.works import plain_line
 from shiguan.verify.attribution import Attribution
-from shiguan.verify.folded import fold
 from shiguan.verify.quotations import QuotationSearch
 from shiguan.verify.reading import read_text
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from itertools import islice
 
 from shiguan.reading.edges import hidden_denial, number_around
+from shiguan.reading.folded import Folded, fold
 from shiguan.reading.text import read_text
 from shiguan.text.languages import HAN
 from shiguan.text.quantities import quantities
 from shiguan.text.terms import is_wide
-from shiguan.verify.folded import Folded, fold
 
 # Shorter claims are found word for word by chance.
 _SHORTEST = 8

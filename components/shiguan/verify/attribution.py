@@ -8,10 +8,10 @@ from typing import Any
 
 from shiguan.llm.run import raise_if_cancelled
 from shiguan.reading.edges import NUMERALS
+from shiguan.reading.folded import Folded, fold
 from shiguan.reading.text import read_text
 from shiguan.text.quantities import numeral
 from shiguan.text.terms import fold_text, size_of
-from shiguan.verify.folded import Folded, fold
 
 _WORD_NUMBER = r"(\d+|[ivxlc]+)\b"
 _NUMBER = rf"(\d+|[{''.join(NUMERALS)}]+)"

@@ -13,11 +13,11 @@ from rapidfuzz.distance import Levenshtein, Prefix
 from shiguan.claims.word_differences import negations
 from shiguan.llm.run import raise_if_cancelled
 from shiguan.reading.edges import NUMERALS, hidden_denial, number_around
+from shiguan.reading.folded import Folded, fold
 from shiguan.reading.text import read_text
 from shiguan.tenants import of_tenant, where
 from shiguan.text.terms import is_wide, size_of
 from shiguan.verify.attribution import Attribution
-from shiguan.verify.folded import Folded, fold
 from shiguan.verify.stretches import Span, Stretch, bare_of, position_of, stretches_of
 
 # Sizes are those of `size_of`.

@@ -10,7 +10,7 @@ from typing import Any
 from haystack import Document
 
 from shiguan.claims.citations import cited_place
-from shiguan.verify.folded import Folded, fold, joined
+from shiguan.reading.folded import Folded, fold, joined
 
 # What an ingest puts between two cells of a row.
 _BETWEEN = " | "

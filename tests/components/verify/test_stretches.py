@@ -2,7 +2,7 @@
 
 from haystack import Document
 
-from shiguan.verify.folded import fold
+from shiguan.reading.folded import fold
 from shiguan.verify.stretches import table_columns
 
 ROWS = "日登山望烽火 | By day we climb\n黄昏饮马 | At dusk | we water\n\n行人刁斗"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shiguan.verify.folded import fold
+from shiguan.reading.folded import fold
 
 SAME = [
     ("Call me Ishmael", "“Call  me\nIsh-\nmael,” he said"),
