@@ -73,7 +73,7 @@ STATED = [
     # What is said of somebody whom the passage names elsewhere in it.
     ("He met Karl Hale, who had burned the town.", "Karl Hale had burned the town."),
     ("Groups are arranged in superclusters, which are not bound.", "Superclusters are not bound."),
-    ("The KGB test, which always ends, is slow.", "The KGB test always ends."),
+    ("The Lucas test, which always ends, is slow.", "The Lucas test always ends."),
     ("Karl came to Acre, took the town, and was killed in May.", "Karl was killed in May."),
     ("The ill-fated Otto Hale was born in Acre, and fell in Rome.", "Otto Hale fell in Rome."),
     ("Karl Hale is a German singer. In 1300, he left Acre.", "Karl Hale left Acre in 1300."),
@@ -215,7 +215,7 @@ CHANGED = [
     # Who it was that did so is another one, or not certain.
     ("He met the wife of Karl Hale, who had burned the town.", "Karl Hale had burned the town."),
     ("He met Karl and the king, who left in May.", "The king left in May."),
-    ("They use the Rabin test, and the KGB test, which is fast.", "The KGB test is fast."),
+    ("They use the Rabin test, and the Lucas test, which is fast.", "The Lucas test is fast."),
     ("He opened the old chest, which was a mistake.", "The old chest was a mistake."),
     ("A house was built in Austin, Texas, which opened in May.", "Texas opened in May."),
     ("He met a man from the United States, who left in May.", "States left in May."),
