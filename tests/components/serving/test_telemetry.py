@@ -18,11 +18,11 @@ from shiguan.stores.embedded.shards import close_all_shards
 
 
 @pytest.fixture
-def server_log(monkeypatch):
+def server_log(monkeypatch, caplog):
     """Let all parts log as the server does, and keep what is written."""
     root, kept = logging.getLogger(), io.StringIO()
     monkeypatch.setattr(root, "handlers", [logging.StreamHandler(kept)])  # as the command line does
-    monkeypatch.setattr(root, "level", logging.INFO)
+    caplog.set_level(logging.INFO)  # set as an attribute, loggers that were asked before would not notice
     write_logs()
     return kept
 
