@@ -218,7 +218,7 @@ def rows_of(outcomes: Sequence[Outcome]) -> list[Row]:
         at_least: float | None = None,
     ) -> None:
         if of:
-            rows.append(Row(name, len(of), sum(hit) / len(of), at_most, at_least))
+            rows.append(Row(name, sum(hit) / len(of), at_least, at_most, cases=len(of)))
 
     for language in sorted({one.pair.language for one in outcomes}):
         mine = [one for one in outcomes if one.pair.language == language]
