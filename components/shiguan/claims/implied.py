@@ -97,17 +97,21 @@ def _joined(there: Statement, start: int, verb: int, end: int) -> Implied:
     if start < name < verb and not says_any(tokens[start:name], _LINKS | _JOINS):
         start = name
         yield tokens[start:verb], (verb, end)
+    has_other = False
     for at in range(verb + 1, end):
         token, behind = tokens[at], _behind(there, at - 1)
-        if token.key in _CUTS or "that" in behind:
+        joined = tokens[at - 1].key in _JOINS
+        # In `Otto fled, and his heir, Karl, took Acre` it may be another one's.
+        if token.key in _CUTS or "that" in behind or (has_other and token.breaks and not joined and is_finite(token)):
             return
+        has_other = has_other or bool((token.breaks or joined) and token.key not in _JOINS and not is_finite(token))
         if not is_finite(token) or says_any(tokens[max(verb, at - 2) : at], WORDS["be"] | {"had"}):
             continue
-        if (token.breaks or tokens[at - 1].key in _JOINS) and token.key not in WORDS["present"]:
+        if (token.breaks or joined) and token.key not in WORDS["present"]:
             # Of sailors and wounded men it is no verb, nor in the church, called the mother.
             is_past = not token.key.endswith("ed") and token.key not in PARTICIPLES
             is_active = _ARTICLES & _behind(there, at) or says_any(tokens[at + 1 : at + 2], _OWN)
-            if is_past or (is_active and tokens[at - 1].key in _JOINS):
+            if is_past or (is_active and joined):
                 yield tokens[start:verb], (at, end)
         elif not _ARTICLES & behind:
             return
