@@ -51,7 +51,7 @@ def _changes_nothing(wanted: Sequence[Token], there: Statement, start: int, span
     if opens in WORDS["adverbial"] or ((opens.endswith(("ing", "ed")) or opens in PARTICIPLES) and not is_clause):
         ranks = any(token.key in _RANKS or token.key.endswith("est") for token in wanted)
         # In `Otto, the heir, resigned, and his son, Karl, took over` it was the son.
-        is_clause = is_clause or any(token.breaks and token.key in _JOINS for token in aside)
+        is_clause = is_clause or any(token.breaks and (token.key in _JOINS or is_finite(token)) for token in aside[1:])
         return goes_on and not ranks and not (is_clause and any(map(is_finite, aside)))
     named = dict(there.dates).get(start, start)
     is_subject = named < span[0] and there.tokens[named].key not in WORDS["adverbial"]

@@ -227,6 +227,7 @@ CHANGED = [
     ("Karl fled, Otto took the town, and was killed in May.", "Karl was killed in May."),
     ("Karl saw that Otto fled and took the town.", "Karl took the town."),
     ("Karl Hale resigned, and his deputy, Ann Low, took over.", "Karl Hale took over."),
+    ("Karl, helped by his wife, Ann, fled, while Otto, her brother, agreed to sign.", "Karl agreed to sign."),
     ("The chairman, Karl Hale, resigned, and his deputy, Ann Low, took over.", "Karl Hale took over."),
     ("Karl Hale fled, and Otto, his heir, took the town and was killed.", "Karl Hale took the town."),
     ("Karl did not flee and took no town of Otto.", "Karl took no town of Otto."),
