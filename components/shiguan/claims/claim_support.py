@@ -140,7 +140,8 @@ def _judged(reading: Reading, aligned: float | None, own: float, mean: float) ->
         return Support(_unchecked(score), "unsupported", missing, *span)
     if reading.comparison.differences:
         difference = reading.comparison.differences[0]
-        doubt = f"the passage has “{difference.found}” where the answer has “{difference.claimed}”"
+        instead = f"where the answer has “{difference.claimed}”" if difference.kind == "word" else "before it"
+        doubt = f"the passage has “{difference.found}” {instead}"
         # A claim whose other words are all there is supported in part.
         verdict: Verdict = "partial" if own >= _SURE_PARTIAL else "unsupported"
         return Support(_unchecked(score), verdict, doubt, *span)
@@ -176,7 +177,7 @@ def _contradiction(reading: Reading) -> tuple[str, str, str]:
     for difference in reading.comparison.differences:
         if difference.kind == "negation":
             return "only one of the two denies it", difference.found, ""
-        if difference.kind != "word":
+        if difference.kind not in ("word", "limit"):
             reason = f"the passage has “{difference.found}” where the answer has “{difference.claimed}”"
             return reason, difference.found, difference.claimed
     found = reading.rival.partition(": ")[2]

@@ -11,6 +11,7 @@ from shiguan.claims.word_differences import (
     NOT_COMPARED,
     Comparison,
     Difference,
+    DifferenceKind,
     compare,
     leaves_room,
     may_repeat,
@@ -32,6 +33,8 @@ _LINED_UP_COST = 0.05
 _KEPT, _LINED_UP = 8, 6
 # Classical books name a day by its place in a cycle of sixty, so that no number of a day can be missing: 丁巳.
 _DAY = re.compile(DAY)
+# What is so of one alone is so: Only Otto fled.
+_ONLY = re.compile("only|[仅僅只]", re.IGNORECASE)
 # The share of a term's weight that is its rarity among these passages; the rest is its rarity in general.
 _LOCAL = 0.3
 _NUMBER_WEIGHT = 0.9
@@ -333,7 +336,8 @@ class Evidence:
             if cut := cut_number(claim, text):
                 return Comparison(1.0, (Difference("number", *cut),))
             if denial := cut_denial(claim, text):
-                return Comparison(1.0, (Difference("negation", claim, denial),))
+                kind: DifferenceKind = "limit" if _ONLY.match(denial) else "negation"
+                return Comparison(1.0, (Difference(kind, claim, denial),))
         return None
 
     def _lined_up(self, claim: str, windows: Sequence[Window]) -> Comparison:

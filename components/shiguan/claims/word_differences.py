@@ -17,7 +17,7 @@ from shiguan.text.name_forms import Span, han_names
 from shiguan.text.quantities import FULL_MONTHS, Quantity, quantities
 from shiguan.text.terms import STOP_WORDS, is_wide, terms
 
-DifferenceKind = Literal["number", "name", "opposite", "negation", "word"]
+DifferenceKind = Literal["number", "name", "opposite", "negation", "limit", "word"]
 
 # A claim repeats a span if at least this share of its words is found there in order; others cannot be aligned.
 REPEATED = 0.6

@@ -342,3 +342,18 @@ def test_of_an_endless_answer_the_last_sentences_stay_whole(monkeypatch):
     claims = ClaimChecker(PASSAGES).split("".join(sentences)).claims
     whole = [claim.text for claim in claims if claim.text in sentences]
     assert whole == sentences[2:]
+
+
+@pytest.mark.parametrize(
+    ("claim", "passage", "verdict", "reason"),
+    [
+        ("Otto Hale fled to Rome.", "Only Otto Hale fled to Rome.", "partial", "“Only” before it"),
+        ("英国签署了这份协议。", "只有英国签署了这份协议。", "partial", "“只有” before it"),
+        ("Soldiers ever reached the town.", "No soldiers ever reached the town.", "contradicted", "only one of the two"),
+        ("攻下了整座都城。", "他几乎攻下了整座都城。", "contradicted", "only one of the two"),
+    ],
+)
+def test_what_is_so_of_one_alone_is_no_denial_of_it_and_what_is_denied_is(claim, passage, verdict, reason):
+    (checked,) = ClaimChecker({1: passage}).check(split_claims(claim))
+    assert checked.support.verdict == verdict
+    assert reason in checked.support.reason
