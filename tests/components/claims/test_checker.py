@@ -349,7 +349,12 @@ def test_of_an_endless_answer_the_last_sentences_stay_whole(monkeypatch):
     [
         ("Otto Hale fled to Rome.", "Only Otto Hale fled to Rome.", "partial", "“Only” before it"),
         ("英国签署了这份协议。", "只有英国签署了这份协议。", "partial", "“只有” before it"),
-        ("Soldiers ever reached the town.", "No soldiers ever reached the town.", "contradicted", "only one of the two"),
+        (
+            "Soldiers ever reached the town.",
+            "No soldiers ever reached the town.",
+            "contradicted",
+            "only one of the two",
+        ),
         ("攻下了整座都城。", "他几乎攻下了整座都城。", "contradicted", "only one of the two"),
     ],
 )
