@@ -30,7 +30,7 @@ _DASH = "-‐‑‒–—−"
 _PIECES = re.compile(
     rf"(?P<noise>(?<=\d),(?=\d{{3}}(?!\d))|(?<!\d)[²³¹⁰-⁹]+|[①-⑳]|{_NOISE.pattern.partition('|[²')[0]})"
     rf"|(?P<sign>(?<=\d)[.,:/](?=\d)|(?<=\d)\s?[{_DASH}]\s?(?=\d)|(?<=[^\W\d_])['’ʼ＇](?=[^\W\d_])"
-    rf"|(?:(?<=[\s(（\[“\"])|^)[-−](?=\d)|[²³¹⁰-⁹]+)"
+    rf"|(?:(?<=[\s(（\[“\"])|^)[-−](?=\d)|[²³¹⁰-⁹]+|(?<=\w) [<>] (?=\S)|(?<=\w) ?[<>] ?(?=\d))"
     rf"|(?P<run>[A-Za-z]+(?:['’ʼ＇][A-Za-z]+)*|[{UNSPACED}]+)|(?P<other>\S)",
 )
 _NO_LETTERS = re.compile(
@@ -157,7 +157,7 @@ def _sign(piece: str) -> str:
     bare = piece.strip()
     if bare[0] in _DASH:
         return "-"
-    return "'" if bare in "'’ʼ＇" else bare if bare in ".,:/" else "^" + normalize("NFKD", bare)
+    return "'" if bare in "'’ʼ＇" else bare if bare in ".,:/<>" else "^" + normalize("NFKD", bare)
 
 
 def _edge(between: str) -> int:

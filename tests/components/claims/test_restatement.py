@@ -226,6 +226,8 @@ CHANGED = [
     ("It was named after M. Theo Hale, which lies in Acre.", "Theo Hale lies in Acre."),
     ("Karl fled, Otto took the town, and was killed in May.", "Karl was killed in May."),
     ("Karl saw that Otto fled and took the town.", "Karl took the town."),
+    ("If x > 0 the call ends, and p<5 holds.", "If x < 0 the call ends."),
+    ("The error is ≤ 5 metres in Acre.", "The error is ≥ 5 metres in Acre."),
     ("Karl Hale resigned, and his deputy, Ann Low, took over.", "Karl Hale took over."),
     ("Karl, helped by his wife, Ann, fled, while Otto, her brother, agreed to sign.", "Karl agreed to sign."),
     ("The chairman, Karl Hale, resigned, and his deputy, Ann Low, took over.", "Karl Hale took over."),

@@ -35,6 +35,8 @@ SAME = [
     ("ﬁne day", "fine day"),
     ("soft\u00adhyphen", "softhyphen"),
     ("> a line\n> more", "a line more"),
+    ("a <b>bold</b> word", "a b bold b word"),
+    ("if x>0", "if x >0"),
 ]
 OTHERS = [
     ("now here", "nowhere"),
@@ -56,6 +58,9 @@ OTHERS = [
     ("cafe", "cafe\u0301"),
     ("in 18411842", "in 1841-1842"),
     ("10 15", "10-15"),
+    ("if x < 0", "if x > 0"),
+    ("if x 0", "if x > 0"),
+    ("p<0.05", "p>0.05"),
     ("it is 5", "it is 5% more"),
     ("5 now", "$5 now"),
     ("-5 degrees", "5 degrees"),
