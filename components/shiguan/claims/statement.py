@@ -37,7 +37,8 @@ _BEFORE = WORDS["before"] | WORDS["units_of_date"] | WORDS["when"]
 _LETTERS = f"[^\\W_{UNSPACED}]+"
 _TOKEN = re.compile(
     rf"[公西]元(?=[\d〇一二三四五六七八九十])|[{HAN}]|(?:(?![{HAN}])[{UNSPACED}])+|{_LETTERS}(?:['’](?!s\b){_LETTERS})*"
-    r"|['’]s\b|[$€£+-](?=\d)|(?<=\d)[%‰°]|(?<=\w )[<>](?= \S|\d)|(?<=\w)[<>](?= ?\d)|[≤≥≠±]"
+    r"|['’]s\b|[$€£+−-](?=\d)|(?<=\d)[%‰°]|(?<=[A-Za-z])(?:\+\+|#)(?!\w)|[≤≥≠±]"
+    r"|(?<=\w )[<>](?= \S|\d)|(?<=\w)[<>](?= ?\d)|(?<=[A-Za-z])(?<![A-Za-z][A-Za-z])[<>](?=[A-Za-z](?![A-Za-z]))"
 )
 _POSSESSIVE, _PERCENT = "'s", frozenset({"%", "percent", "per", "cent"})
 # A hyphen or an apostrophe between two words is no break; the end of a sentence is a hard one.
@@ -338,7 +339,7 @@ def read_statement(text: str) -> Statement:
         # The 1960s are more than 1960.
         about = _ABOUT.search(text, start, at) if number else None
         more = re.sub("[馀餘]", "余", about[0]) if about else "s" if word.endswith("0s") else ""
-        key = more if number else folded.replace("’", "'")
+        key = more if number else folded.replace("’", "'").replace("−", "-")
         capital = word[0].isupper()
         if tokens and tokens[-1].number and tokens[-1].number.kind == "percent" and key in _PERCENT:
             continue

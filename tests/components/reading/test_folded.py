@@ -37,6 +37,7 @@ SAME = [
     ("> a line\n> more", "a line more"),
     ("a <b>bold</b> word", "a b bold b word"),
     ("if x>0", "if x >0"),
+    ("# A title", "A title"),
 ]
 OTHERS = [
     ("now here", "nowhere"),
@@ -61,6 +62,9 @@ OTHERS = [
     ("if x < 0", "if x > 0"),
     ("if x 0", "if x > 0"),
     ("p<0.05", "p>0.05"),
+    ("when a>b", "when a<b"),
+    ("in C", "in C#"),
+    ("in C", "in C++"),
     ("it is 5", "it is 5% more"),
     ("5 now", "$5 now"),
     ("-5 degrees", "5 degrees"),
