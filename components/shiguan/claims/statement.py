@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from shiguan.reading.folded import SIGNS
 from shiguan.reading.text import Result, read_text
 from shiguan.resources import read_table
 from shiguan.text.languages import HAN
@@ -37,8 +38,8 @@ _BEFORE = WORDS["before"] | WORDS["units_of_date"] | WORDS["when"]
 _LETTERS = f"[^\\W_{UNSPACED}]+"
 _TOKEN = re.compile(
     rf"[公西]元(?=[\d〇一二三四五六七八九十])|[{HAN}]|(?:(?![{HAN}])[{UNSPACED}])+|{_LETTERS}(?:['’](?!s\b){_LETTERS})*"
-    r"|['’]s\b|[$€£+−-](?=\d)|(?<=\d)[%‰°]|(?<=[A-Za-z])(?:\+\+|#)(?!\w)|[≤≥≠±]"
-    r"|(?<=\w )[<>](?= \S|\d)|(?<=\w)[<>](?= ?\d)|(?<=[A-Za-z])(?<![A-Za-z][A-Za-z])[<>](?=[A-Za-z](?![A-Za-z]))"
+    r"|['’]s\b|[$€£+−-](?=\d)|(?<=\d)[%‰°]|(?<=[A-Za-z])\+\+(?!\w)|[≤≥≠±]"
+    rf"|{SIGNS}"
 )
 _POSSESSIVE, _PERCENT = "'s", frozenset({"%", "percent", "per", "cent"})
 # A hyphen or an apostrophe between two words is no break; the end of a sentence is a hard one.
@@ -330,7 +331,7 @@ def read_statement(text: str) -> Statement:
     breaks, stops, begun = ".", True, 0
     sentences = [start for start, _ in read_text(text).sentences]
     # All words are folded at once, each as if it stood alone.
-    keys = fold_text("\n".join(one[0] for one in found)).split("\n")
+    keys = fold_text("\n".join(one[0].strip() for one in found)).split("\n")
     for (word, start, at, number), folded in zip(found, keys, strict=False):
         between = text[end:start]
         before, begun, end = begun, bisect_right(sentences, start), at

@@ -27,11 +27,15 @@ _HYPHEN = re.compile(r"[-‐‑\u00ad]\s*|\.")
 _APOSTROPHE = re.compile("['’ʼ＇]")
 _OTHER_WORDS = frozenset("cant hell id ill its lets shed shell wed well were whore wont".split())
 _DASH = "-‐‑‒–—−"
+SIGNS = (
+    r"(?<=\w) [<>] (?=\S)|(?<=\w) ?[<>] ?(?=\d)"
+    r"|(?<=[A-Za-z])(?<![A-Za-z][A-Za-z])[<>](?=[A-Za-z](?![A-Za-z]))|(?<=[A-Za-z])#(?!\w)"
+)
+"""Less than, more than, and C#: what signs of markup are between words and numbers."""
 _PIECES = re.compile(
     rf"(?P<noise>(?<=\d),(?=\d{{3}}(?!\d))|(?<!\d)[²³¹⁰-⁹]+|[①-⑳]|{_NOISE.pattern.partition('|[²')[0]})"
     rf"|(?P<sign>(?<=\d)[.,:/](?=\d)|(?<=\d)\s?[{_DASH}]\s?(?=\d)|(?<=[^\W\d_])['’ʼ＇](?=[^\W\d_])"
-    rf"|(?:(?<=[\s(（\[“\"])|^)[-−](?=\d)|[²³¹⁰-⁹]+|(?<=\w) [<>] (?=\S)|(?<=\w) ?[<>] ?(?=\d)"
-    r"|(?<=[A-Za-z])(?<![A-Za-z][A-Za-z])[<>](?=[A-Za-z](?![A-Za-z]))|(?<=[A-Za-z])#(?!\w))"
+    rf"|(?:(?<=[\s(（\[“\"])|^)[-−](?=\d)|[²³¹⁰-⁹]+|{SIGNS})"
     rf"|(?P<run>[A-Za-z]+(?:['’ʼ＇][A-Za-z]+)*|[{UNSPACED}]+)|(?P<other>\S)",
 )
 _NO_LETTERS = re.compile(

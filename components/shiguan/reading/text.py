@@ -146,8 +146,7 @@ class Text:
 
     def _hears(self, word: str, *, alone: bool) -> bool:
         """Find a Latin word in Han characters."""
-        meanings = (meaning for _, some in dictionary_words(word, translated=True) for meaning in some)
-        if any(fold_text(meaning) in self._folded for meaning in meanings):
+        if any(fold_text(meaning) in self._folded for meaning in _translations(word)):
             return True
         sounds = list(sounds_of_names(word))
         if sounds and any(sound in self._sounds for sound in sounds):
