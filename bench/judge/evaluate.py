@@ -31,12 +31,12 @@ from pathlib import Path
 import numpy as np
 from bench.judge.changes import HAN, NOT_SAID, SUPPORTED
 from bench.judge.prepare import Example, across, changed, tang
-from bench.judge.reader import ADAPTER, Judge, JudgeGraph
 from bench.quality.book_questions import OWN, UNANSWERABLE, contains_quote, read_book_questions
 from bench.quality.public_sets import DATA
 from bench.quality.rows import auroc
 
 from bench.judge import sets
+from shiguan.models.judge import ADAPTER, Judge, JudgeGraph
 from shiguan.text.sentences import sentence_spans
 from shiguan.text.terms import terms
 

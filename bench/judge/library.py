@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from bench.judge.reader import ADAPTER, Judge
 from bench.quality.answer_bench import NEAREST, READ, Bench, Case
 from bench.quality.public_sets import DATA
 from bench.quality.retrieval_bars import BOOKS
@@ -28,10 +27,11 @@ from bench.quality.rows import auroc
 from haystack import Document
 
 from bench.judge import sets
-from shiguan.answer.answerability import probability
+from shiguan.answer.answerability import found_probability
 from shiguan.answer.quotations import quotations
 from shiguan.engine.runner import Runner
 from shiguan.evaluation.provenance import TENANT
+from shiguan.models.judge import ADAPTER, Judge
 from shiguan.reading.passage import Passage
 from shiguan.reading.text import read_text
 
@@ -104,7 +104,7 @@ def _row(
         best = max(spans, key=lambda span: reading.within(span[0] - first, span[1] - first), default=one.sentence)
         shown = (text[first:last], text[slice(*one.sentence)], text[slice(*best)])
         quoted.append(Quoted(reading.log_odds, *(case.is_in([part]) for part in shown)))
-    p = min(max(probability(case.text, documents, nearest), 1e-6), 1 - 1e-6)
+    p = min(max(found_probability(case.text, documents, nearest), 1e-6), 1 - 1e-6)
     if quoted and (kind != "answered" or any(one.answers for one in quoted)):
         yield Row(group, kind, math.log(p / (1 - p)), tuple(quoted))
 

@@ -8,7 +8,8 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from bench.judge.reader import ADAPTER
+
+from shiguan.models.judge import ADAPTER
 
 
 def main() -> None:

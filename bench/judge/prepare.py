@@ -12,6 +12,7 @@ import argparse
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from random import Random
 
@@ -30,17 +31,17 @@ from bench.judge.changes import (
     names_in,
     rewritings,
 )
-from bench.judge.questions import asked, of_clauses, of_retellings, with_gaps
+from bench.judge.questions import asked, of_clauses, of_retellings, repeated, with_gaps
 from bench.judge.retellings import retold
 from bench.quality.public_sets import DATA
 
-from bench.judge import sets
+from bench.judge import sets, written
 from shiguan.models.token_counter import tokenizer
 from shiguan.models.weights import Weights, weights_file
 from shiguan.text.sentences import sentence_spans
 
 MOST_CLAIMS = 6
-PASSAGE_TOKENS, CLAIM_TOKENS = 200, 64
+PASSAGE_TOKENS, CLAIM_TOKENS = 320, 64
 UNKNOWN = 2
 """Stands for a token of which it is not known whether the passage supports it."""
 
@@ -299,7 +300,9 @@ def examples(folder: Path) -> Iterator[Example]:
                 yield from told(text, local, chance, 1)
                 yield from of_clauses(text, local, chance, 1)
             yield from changed(text, local, chance, 2)
-    yield from asked(sets.questions(folder))
+    yield from written.claims(folder)
+    yield from asked(chain(sets.questions(folder), written.questions(folder)))
+    yield from repeated(written.questions(folder), 1000)
     yield from of_retellings(sets.tang_sentences(folder, kept_out=False), names)
     yield from stated(
         sets.questions(folder),

@@ -164,6 +164,17 @@ def _translated(
             yield Claim(question.text, ANSWERED, None, answer=(one.start - start, one.end - start))
 
 
+def repeated(questions: Iterable[sets.Question], most: int) -> Iterator[Example]:
+    """Make examples of passages that only ask the question again, with another one: they do not answer it."""
+    asked = [one.text for one in questions if one.end]
+    chance = sets.seeded("repeated")
+    chance.shuffle(asked)
+    for number in range(0, min(3 * most, len(asked) - 2), 3):
+        one, other, third = asked[number : number + 3]
+        passage = chance.choice((one, f"{one} {one}", f"{one} {other}", f"{other} {one}"))
+        yield Example("asked_repeated", passage, tuple(Claim(text, NOT_ANSWERED, None) for text in (one, third)))
+
+
 def of_clauses(text: sets.Text, names: Sequence[str], chance: Random, most: int) -> Iterator[Example]:
     """Make examples of questions about short clauses of a text, beside the clause's passage and one without it."""
     made = 0

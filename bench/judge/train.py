@@ -33,11 +33,12 @@ from torch import Tensor
 from shiguan.models.weights import Weights, weights_file
 
 SHARES = {
-    "classical": 0.03, "told_zh": 0.02, "tang": 0.03, "zh_cmrc2018": 0.01, "zh_drcd": 0.01, "across": 0.02,
-    "book_en": 0.03, "told_en": 0.01, "en_squad2": 0.02, "nq": 0.02, "qamr": 0.01, "cad": 0.02, "wice": 0.01,
-    "asked_en_squad2": 0.10, "asked_nq": 0.16, "asked_qamr": 0.11, "asked_zh_cmrc2018": 0.06, "asked_zh_drcd": 0.06,
-    "asked_jaquad": 0.10, "asked_xq": 0.06, "asked_told_zh": 0.01, "asked_told_en": 0.005, "asked_tang": 0.03,
-    "asked_gap_zh": 0.03, "asked_gap_en": 0.03,
+    "classical": 0.02, "told_zh": 0.01, "tang": 0.03, "zh_cmrc2018": 0.01, "zh_drcd": 0.01, "across": 0.02,
+    "book_en": 0.02, "told_en": 0.01, "en_squad2": 0.01, "nq": 0.01, "qamr": 0.01, "cad": 0.01, "wice": 0.01,
+    "written_en": 0.20, "written_zh": 0.11, "written_across": 0.04,
+    "asked_en_squad2": 0.05, "asked_nq": 0.04, "asked_qamr": 0.01, "asked_zh_cmrc2018": 0.02, "asked_zh_drcd": 0.02,
+    "asked_jaquad": 0.02, "asked_xq": 0.03, "asked_told_zh": 0.005, "asked_tang": 0.01,
+    "asked_repeated": 0.01, "asked_written_en": 0.17, "asked_written_zh": 0.10, "asked_written_across": 0.04,
 }  # fmt: skip
 """How often a set is drawn."""
 RATES = {"adapter": 8e-4, "small": 1.5e-4, "heads": 1.2e-3}

@@ -1,17 +1,19 @@
 """Quotes from each passage the few whole sentences closest to a question, word for word."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from haystack import Document
+from haystack import Document, logging
 
-from shiguan.answer.answerability import MOST_QUOTED
 from shiguan.claims.citations import cited_place
+from shiguan.errors import ModelMissingError
 from shiguan.llm.source_blocks import neutral_attribute
+from shiguan.models.judge import JUDGED, judge
 from shiguan.reading.passage import Passage
 from shiguan.reading.question import read_question
 from shiguan.reading.text import Text, read_text
@@ -22,7 +24,12 @@ from shiguan.text.passages import similarity
 from shiguan.text.places import place_of
 from shiguan.text.terms import covered, is_wide, rarity, size_of, terms
 
+logger = logging.getLogger(__name__)
+
 Span = tuple[int, int]
+
+MOST_QUOTED = 3
+"""How many quotations there are at most; as many passages are read to estimate whether they answer."""
 
 QUOTING = ("quoted", "closest")
 """The statuses of answers that only quote passages; with `closest`, no passage clearly answers."""
@@ -52,6 +59,8 @@ _APART = re.compile(
     r"|(?![-*+•·|>\d\s])[^|\n]{0,50}[^\W_](?:\n[^|\n]{0,50}[^\W_])*)\s*"
 )
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+# What the judge's log-odds count for beside the rank of the retrieval (bench/judge/README.md).
+_JUDGED, _REMEMBERED = 0.5, 100
 _patterns = partial(read_patterns, Path(__file__).with_suffix(".yaml"))
 
 
@@ -119,6 +128,30 @@ def quotations(documents: Sequence[Document], question: str) -> list[Quotation]:
                 if len(found) == MOST_QUOTED:
                     return found
     return found or apart[:1]
+
+
+def judged_quotations(documents: Sequence[Document], question: str) -> list[tuple[Quotation, float | None]]:
+    """
+    Quote what is closest to a question, with the judge's log-odds that each answers it, likelier ones first.
+
+    The judge has learned that in English and Chinese; in other languages, and without its weights, it says nothing.
+    """
+    quoted = quotations(documents, question)
+    languages = {read_text(question).language, *(Passage(one.document).language for one in quoted)}
+    if not quoted or not languages <= JUDGED:
+        return [(one, None) for one in quoted]
+    try:
+        judged = [_log_odds(question, (one.document.content or "")[slice(*one.window)]) for one in quoted]
+    except ModelMissingError as error:
+        logger.info("Nobody reads whether the passages answer: {error}", error=str(error))
+        return [(one, None) for one in quoted]
+    ranks = {at: _JUDGED * odds - math.log(at) for at, odds in enumerate(judged, start=1)}
+    return [(quoted[at - 1], judged[at - 1]) for at in sorted(ranks, key=lambda at: -ranks[at])]
+
+
+@lru_cache(_REMEMBERED)
+def _log_odds(question: str, text: str) -> float:
+    return judge().answer(question, text).log_odds
 
 
 def chapter_outline(documents: Sequence[Document], chapter: AskedChapter) -> list[Quotation]:

@@ -7,7 +7,7 @@ from haystack.document_stores.types import DocumentStore
 
 from shiguan.answer.answerability import CLOSEST_BELOW, NOTHING_BELOW
 from shiguan.answer.question_names import absent_names
-from shiguan.answer.quotations import chapter_outline, quotations, tells_no_origin, write_quotations
+from shiguan.answer.quotations import chapter_outline, judged_quotations, tells_no_origin, write_quotations
 from shiguan.llm.calls import Outcome
 from shiguan.llm.prompts import not_found_sentence
 from shiguan.llm.source_blocks import neutral_text
@@ -53,7 +53,9 @@ def unwritten_answer(
         nowhere = nowhere or tells_no_origin(query, found)
         chapter = read_question(query).chapter
         outline = chapter_outline(found, chapter) if chapter is not None else []
-        quoted = outline or ([] if nothing or outcome.kind == "not_found" else quotations(found, query))
+        quoted = outline or (
+            [] if nothing or outcome.kind == "not_found" else [one for one, _ in judged_quotations(found, query)]
+        )
         status = "not_found" if not quoted else "quoted" if outline or (sure and not nowhere) else "closest"
         opening = _opening(status, outcome, mode, language, "outline" if outline else status)
         text, citations = write_quotations(quoted, opening, confidence or 0.0)

@@ -1,5 +1,6 @@
 """Finds how much of a claim a text says, in whatever words or language, by the packaged embedder's token vectors."""
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from shiguan.errors import ModelMissingError
 from shiguan.llm.run import raise_if_cancelled
 from shiguan.models.engine import engine
+from shiguan.models.judge import JUDGED, judge
 from shiguan.reading.text import read_text
 from shiguan.text.languages import has_han
 from shiguan.text.quantities import quantities
@@ -31,6 +33,8 @@ _LEARNED = {
     for name, values in np.load(Path(__file__).with_name("token_projection.npz")).items()
 }
 _LOWER = 0.09
+# What the judge's log-odds count for, from the odds on at which they speak for a claim; none is surer than this.
+_JUDGED, _NEITHER, _LEAST = 0.05, -1.0, 1e-3
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +51,7 @@ class Alignment:
 
     def __init__(self) -> None:
         self._read = lru_cache(_REMEMBERED)(_token_vectors)
+        self._judged = lru_cache(_REMEMBERED)(_log_odds)
 
     def best(self, claim: str, texts: Iterable[str], *, across: bool = False) -> tuple[float, int] | None:
         """
@@ -67,6 +72,26 @@ class Alignment:
             return None
         most, at = max(found, default=(0.0, 0))
         return most, -at
+
+    def confirmed(self, claim: str, text: str, place: tuple[int, int], aligned: float) -> float:
+        """
+        Return an alignment, raised or lowered by what the judge makes of the claim beside a place and its neighbours.
+
+        What is invented about the same matter is aligned with it as well as what is told in other words: only who reads
+        both can tell. The judge has learned that in English and Chinese.
+        """
+        if read_text(claim).language not in JUDGED:
+            return aligned
+        raise_if_cancelled()
+        spans = read_text(text).sentences
+        inside = [at for at, (start, end) in enumerate(spans) if start < place[1] and end > place[0]]
+        first, last = max(0, inside[0] - 1), min(len(spans) - 1, inside[-1] + 1)
+        try:
+            judged = self._judged(claim, text[spans[first][0] : spans[last][1]])
+        except ModelMissingError as error:
+            logger.info("No judge reads the answers: {error}", error=str(error))
+            return aligned
+        return max(0.0, min(1.0, aligned + _JUDGED * (judged - _NEITHER)))
 
     def unlike(self, claim: str, names: Iterable[str], texts: Sequence[str]) -> list[str]:
         """Return those names of a claim that are like nothing in the texts; two languages may spell one in two ways."""
@@ -118,6 +143,12 @@ def _occurrences(name: str, claim: str) -> list[tuple[int, int]]:
 
 def _is_within(place: tuple[int, int], apart: Sequence[tuple[int, int]]) -> bool:
     return any(place[0] < end and place[1] > start for start, end in apart)
+
+
+def _log_odds(claim: str, text: str) -> float:
+    (verdict,) = judge().verdicts([(claim, text)])
+    share = min(max(verdict.supported, _LEAST), 1 - _LEAST)
+    return math.log(share / (1 - share))
 
 
 def _token_vectors(text: str) -> tuple[list[tuple[int, int]], NDArray[np.float16]]:

@@ -303,8 +303,11 @@ class ClaimChecker:
         if found is None:
             return reading, None
         aligned, at = found
-        rest = (window for window in reading.windows if window is not windows[at])
-        return replace(reading, windows=(windows[at], *rest)), aligned
+        best = windows[at]
+        rest = (window for window in reading.windows if window is not best)
+        text = evidence.texts[best.passage]
+        aligned = self._alignment.confirmed(reading.claim, text, (best.start, best.end), aligned)
+        return replace(reading, windows=(best, *rest)), aligned
 
     def _across_languages(self, reading: Reading, evidence: Evidence, support: Support) -> Support:
         """Judge a claim in a language that no passage has, by numbers, names and alignment."""

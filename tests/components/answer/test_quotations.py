@@ -8,6 +8,8 @@ from tests.doubles.found_passage import FIRST, QUERY, passage
 
 from shiguan.answer.citation_extractor import CitationExtractor
 from shiguan.answer.question_names import absent_names
+from shiguan.answer.quotations import judged_quotations
+from shiguan.errors import ModelMissingError
 from shiguan.llm.calls import Outcome
 from shiguan.tenants import TermStore
 from shiguan.text.terms import terms
@@ -41,8 +43,9 @@ def test_a_probability_is_between_0_and_1(risk):
         CitationExtractor(closest_below=risk)
 
 
-def test_what_was_found_for_this_question_is_quoted_best_first():
+def test_what_was_found_for_this_question_is_quoted_best_first(monkeypatch):
     """Passages that only earlier messages of a conversation show have no score, and are not quoted."""
+    monkeypatch.setattr("shiguan.answer.quotations._log_odds", lambda *_: 0.0)
     earlier = passage(number=1)
     worse = replace(passage("In 757 Guo Ziyi took Chang'an back. So an old book says.", number=2), score=0.2)
     best = replace(
@@ -52,6 +55,39 @@ def test_what_was_found_for_this_question_is_quoted_best_first():
     assert [one.meta["number"] for one in answer.documents] == [3, 2]
     assert [citation["number"] for citation in answer.meta["citations"]] == [3, 2]
     assert [citation["number"] for citation in run([earlier]).meta["citations"]] == [1]
+
+
+def quoted(monkeypatch, odds, query=QUERY, **more):
+    """Quote three passages in this order whose texts the judge gives these odds."""
+    said = ["The sea was calm.", "Rain fell in Acre.", "Corn was dear."]
+    texts = [f"In 757 Guo Ziyi took Chang'an back. {one}" for one in said]
+    monkeypatch.setattr(
+        "shiguan.answer.quotations._log_odds",
+        lambda _, text: next(number for one, number in zip(said, odds, strict=True) if one in text),
+    )
+    monkeypatch.setattr("shiguan.answer.quotations._says_the_same", lambda *_: False)
+    found = [passage(text, number=at, **more) for at, text in enumerate(texts, start=1)]
+    return [(one.document.meta["number"], odds) for one, odds in judged_quotations(found, query)]
+
+
+def test_what_the_judge_finds_likelier_is_quoted_before_its_rank(monkeypatch):
+    # Half of the odds less the logarithm of the rank: 0, .5 - .69 and 1.5 - 1.1.
+    assert quoted(monkeypatch, [0.0, 1.0, 3.0]) == [(3, 3.0), (1, 0.0), (2, 1.0)]
+
+
+def test_in_a_language_that_the_judge_has_not_learned_the_order_stays(monkeypatch):
+    arabic = "من استعاد تشانغآن؟"
+    assert quoted(monkeypatch, [0.0, 1.0, 3.0], arabic) == [(1, None), (2, None), (3, None)]
+    assert quoted(monkeypatch, [0.0, 1.0, 3.0], language="ar") == [(1, None), (2, None), (3, None)]
+
+
+def test_without_the_weights_the_order_stays(monkeypatch):
+    def missing(*_):
+        raise ModelMissingError("no weights")
+
+    quoted(monkeypatch, [0, 0, 0])
+    monkeypatch.setattr("shiguan.answer.quotations._log_odds", missing)
+    assert [odds for _, odds in judged_quotations([passage()], QUERY)] == [None]
 
 
 def test_the_page_of_a_quotation_is_that_of_its_sentence():

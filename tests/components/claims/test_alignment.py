@@ -142,3 +142,49 @@ def test_without_the_model_words_names_and_numbers_decide(monkeypatch):
 def test_no_claim_is_laid_beside_what_has_it_word_for_word(monkeypatch):
     monkeypatch.setattr("shiguan.claims.checker.Alignment.best", lambda *_: pytest.fail("was laid beside"))
     assert support("安禄山在范阳起兵反叛了朝廷。")[0].verdict == "supported"
+
+
+PIER = (
+    "The old pier had stood for ninety years when the ice of 1881 carried it off in a single night. Captain Hollis, who "
+    "had tied his sloop to it that evening, woke adrift three miles down the estuary and rowed home to tell the harbour "
+    "master. The town voted at once to build another of stone."
+)
+
+
+@pytest.mark.parametrize(
+    ("told", "invented", "passage"),
+    [
+        (
+            "Frozen water swept the landing stage away overnight.",
+            "Captain Hollis asked the town to pay for his lost sloop.",
+            PIER,
+        ),
+        (
+            "It was settled straight away that the replacement would not be of timber.",
+            "The harbour master had warned the town about the old pier.",
+            PIER,
+        ),
+    ],
+)
+def test_what_is_told_in_other_words_is_likelier_than_what_is_invented_about_the_same(told, invented, passage):
+    """Laid beside the passage alone, the invention is as near: it has the passage's words."""
+    assert support(told, passage)[0].verdict == "partial"
+    assert support(invented, passage)[0].verdict == "unsupported"
+
+
+def test_the_judge_raises_and_lowers_an_alignment(monkeypatch):
+    place = (0, len(PIER))
+    found = []
+    for odds in (-7.0, -1.0, 3.0):
+        monkeypatch.setattr("shiguan.claims.alignment._log_odds", lambda *_, odds=odds: odds)
+        found.append(Alignment().confirmed("The ice took it.", PIER, place, 0.5))
+    assert found == [pytest.approx(one) for one in (0.2, 0.5, 0.7)]
+    assert Alignment().confirmed("Das Eis nahm ihn mit sich fort.", PIER, place, 0.5) == 0.5
+
+
+def test_without_the_judge_the_alignment_stays(monkeypatch):
+    def missing(*_):
+        raise ModelMissingError("no weights")
+
+    monkeypatch.setattr("shiguan.claims.alignment._log_odds", missing)
+    assert Alignment().confirmed("The ice took it.", PIER, (0, len(PIER)), 0.5) == 0.5

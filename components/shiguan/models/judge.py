@@ -1,8 +1,10 @@
 """Judges whether a passage supports a claim or answers a question: multilingual-e5-small with a low-rank adapter."""
 
 import hashlib
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,6 +22,8 @@ APART, DEPTH = 4, 9
 """The layers that read every text by itself, which stay as they are packaged, and all that are used."""
 SCALE = 2.0
 """What the product of an adapter's two matrices is multiplied by."""
+JUDGED = frozenset({"en", "zh"})
+"""The languages of which enough was learned."""
 ADAPTER = Path(__file__).with_name("judge.npz")
 
 _PASSAGE, _OVERLAP, _TEXT = 200, 40, 64
@@ -312,3 +316,17 @@ def _adapter(path: Path) -> tuple[dict[str, Array], str]:
             f"The judge's weights `{path}` cannot be read ({error}); they are part of the package. Install it again "
             "with `pip install --force-reinstall shiguan`."
         ) from error
+
+
+_loading = threading.Lock()
+
+
+def judge() -> Judge:
+    """Return the process's judge; `ModelMissingError` where the weights are not installed, or are other ones."""
+    with _loading:
+        return _load()
+
+
+@cache
+def _load() -> Judge:
+    return Judge()

@@ -1,9 +1,9 @@
 """The judge: what it gives for a claim or a question beside a passage, whatever they are."""
 
 import pytest
-from bench.judge.reader import ADAPTER, UNREAD, Judge, Reading, Verdict
 
 from shiguan.errors import ModelMissingError
+from shiguan.models.judge import ADAPTER, UNREAD, Judge, Reading, Verdict
 
 PASSAGE = "In 757 Zhang Xun held the city of Suiyang against the rebels. His soldiers ate the horses."
 TRUE = "Zhang Xun held the city of Suiyang against the rebels."
