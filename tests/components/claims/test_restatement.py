@@ -379,7 +379,7 @@ def test_any_texts_give_a_place_or_none(claim, passage):
     "unit", ["哈", "in 1778 ", "An An ", "a b ", "被", "安禄山", "x, who a, ", "An's An, b; ", "李愬，字元直，"]
 )
 def test_work_grows_with_the_length(unit, monkeypatch):
-    from shiguan.claims.statement import Token
+    from shiguan.claims.tokens import Token
 
     compared, same = [], Token.same
     monkeypatch.setattr(Token, "same", lambda one, other: compared.append(1) or same(one, other))
