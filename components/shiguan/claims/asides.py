@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from shiguan.claims.clauses import BE, DOUBTS, JOINS, Clauses
+from shiguan.claims.clauses import BE, DOUBTS, JOINS, SETS_OFF, Clauses
 from shiguan.claims.tokens import PARTICIPLES, WORDS, Span, Token, is_finite, says_any
 from shiguan.reading.text import read_text
 
-_SIGNS, _JOINS = frozenset(",，—–"), WORDS["limits"] | {"and"}
+_JOINS = WORDS["limits"] | {"and"}
 _RANKS = frozenset("most first last second third fourth fifth sole largest".split())
 # How long an aside may be, in tokens, and how far in it the word stands that makes it a relative clause.
 _LONGEST, _LEAD = 40, 3
@@ -22,11 +22,11 @@ def behind_aside(wanted: Sequence[Token], at: int, there: Clauses, found: Span) 
     """
     (start, place), tokens = found, there.tokens
     sign = tokens[place].breaks
-    if sign not in _SIGNS:
+    if sign not in SETS_OFF:
         return 0
     for end in range(place + 1, min(len(tokens), place + _LONGEST)):
         token = tokens[end]
-        if token.stops or (token.breaks and token.breaks not in _SIGNS):
+        if token.stops or (token.breaks and token.breaks not in SETS_OFF):
             return 0
         if token.breaks == sign and wanted[at].same(token):
             return end if _changes_nothing(wanted, there, start, (place, end)) else 0
@@ -54,7 +54,7 @@ def _changes_nothing(wanted: Sequence[Token], there: Clauses, start: int, span: 
     is_subject = named < span[0] and there.tokens[named].key not in WORDS["adverbial"]
     if is_clause or not (is_subject and is_finite(after)) or opens in WORDS["subjects"]:
         return False
-    if not WORDS["described"].isdisjoint((opens, *there.left_out(span[0]))):
+    if there.is_described(span[0]):
         return not any(token.key in BE for token in aside)
     return (aside[0].is_capital or bool(aside[0].number)) and not any(map(is_finite, aside))
 

@@ -8,7 +8,18 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from shiguan.claims.tokens import PARTICIPLES, WORDS, Span, Token, is_enough, is_finite, read_tokens, says_any
+from shiguan.claims.tokens import (
+    PARTICIPLES,
+    WORDS,
+    Span,
+    Token,
+    is_enough,
+    is_finite,
+    is_participle,
+    joins_names,
+    read_tokens,
+    says_any,
+)
 from shiguan.reading.text import Result, read_text
 from shiguan.text.name_forms import han_names
 from shiguan.text.terms import fold_text, is_wide
@@ -24,6 +35,8 @@ REPORTS = WORDS["reported"] | WORDS["doubts"]
 """What says that others say so, and whether rightly."""
 DOUBTS = REPORTS | WORDS["supposed"] | (WORDS["unreal"] - {"to"})
 """What says that something may not be so."""
+SETS_OFF = frozenset({",", "，", "),", "—", "–"})
+"""What sets an aside off."""
 LEADS = (WORDS["adverbial"] - {"having", "being", "apart", "without"}) | {"as", "according"}
 """What a phrase in front of a clause opens with: in Acre, he sold the town."""
 CUTS = (WORDS["before"] - JOINS - {"as"}) | WORDS["subjects"] | REPORTS | DENIES
@@ -33,6 +46,7 @@ _NEGATIVES = frozenset({"not", "never", "no", "neither", "none", "nobody", "few"
 _LEAVES_OPEN = (WORDS["unreal"] - {"to"}) | {"only", "even"}
 _UNKNOWN = _LEAVES_OPEN | _NEGATIVES | REPORTS | {"to"}
 _OF_TIME_OR_CAUSE = frozenset({"when", "where", "while", "because", "since", "as"})
+_ARE = WORDS["be"] | {"become", "became"}
 _INVERTED = frozenset({"had", "were", "should"})
 _IN_DATE, _OPENS_DATE = WORDS["units_of_date"] | WORDS["when"] | {"of"}, WORDS["dated"] | WORDS["when"]
 _BEFORE = WORDS["before"] | WORDS["units_of_date"] | WORDS["when"]
@@ -113,7 +127,8 @@ class Clauses:
 
     def main_clause(self, start: int) -> int:
         """Return where the main clause of a sentence begins: behind `In 755,`."""
-        end = self.end_of_phrase(start) if self.tokens[start].key in LEADS else start
+        leads = self.tokens[start].key in LEADS or is_participle(self.tokens[start : start + 1])
+        end = self.end_of_phrase(start) if leads else start
         return end if end < len(self.tokens) and not self.tokens[end].stops else start
 
     def behind_date(self, at: int) -> int:
@@ -128,10 +143,62 @@ class Clauses:
                 return at
         return start
 
+    @cached_property
+    def lists(self) -> list[tuple[list[Span], int]]:
+        """The lists of names that are the subject of a verb, with its place: Karl, Otto and Hale fled."""
+        tokens, found = self.tokens, list[tuple[list[Span], int]]()
+        for at in (at for at, token in enumerate(tokens) if token.key == "and" and joins_names(tokens, at)):
+            verb = self._end_of_name(at + 1)
+            members, start = [(at + 1, verb)], at
+            while start and tokens[start - 1].is_capital:
+                end, start = start, self.start_of_name(start)
+                members.insert(0, (start, end))
+                if tokens[start].breaks != ",":
+                    break
+            if verb < len(tokens) and not tokens[verb].breaks and is_finite(tokens[verb]):
+                found.append((members, verb))
+        return found
+
+    def _end_of_name(self, at: int) -> int:
+        goes_on = (to for to in range(at + 1, len(self.tokens)) if not self._is_in_name(to))
+        return next(goes_on, len(self.tokens))
+
+    def start_of_name(self, end: int) -> int:
+        """Return where a name begins that ends there."""
+        return next(at for at in range(end - 1, -1, -1) if not (at and self._is_in_name(at)))
+
+    def _is_in_name(self, at: int) -> bool:
+        """Return whether a word goes on with a name: Lushan in An Lushan, of and Acre in Otto of Acre."""
+        token, before = self.tokens[at], self.tokens[at - 1]
+        joins = token.key == "of" and joins_names(self.tokens, at)
+        return token.breaks in ("", "(") and (joins or (token.is_capital and (before.is_capital or before.key == "of")))
+
+    def is_of_all(self, verb: int) -> bool:
+        """Return whether what several do or are may be so only of all together: were brothers, met, had 300 men."""
+        phrase = range(verb, self.end_of_phrase(verb))
+        counts = any(self.tokens[at].number and at not in self._dated for at in phrase)
+        # In `Karl and Hale was founded` it is the name of one.
+        is_what = self.tokens[verb].key in _ARE and not is_participle(self.tokens[verb + 1 : verb + 2])
+        is_one = self.tokens[verb].key in ("is", "was", "has")
+        return counts or is_what or is_one or says_any(self.tokens[phrase.start : phrase.stop], WORDS["together"])
+
+    @cached_property
+    def _of_several(self) -> frozenset[int]:
+        """Where a member of a list begins of which alone it is not said."""
+        lists = (members for members, verb in self.lists if self.is_of_all(verb))
+        return frozenset(start for members in lists for start, _ in members[1:])
+
     def left_out(self, at: int) -> frozenset[str]:
         """Return the words before a place that are no tokens: articles, and `that`."""
         start = self.tokens[at - 1].end if at else 0
         return frozenset(self.text[start : self.tokens[at].start if at < len(self.tokens) else None].lower().split())
+
+    def has_article(self, at: int) -> bool:
+        return not WORDS["described"].isdisjoint(self.left_out(at))
+
+    def is_described(self, at: int) -> bool:
+        """Return whether a phrase begins there with an article, or with whose it is."""
+        return self.has_article(at) or says_any(self.tokens[at : at + 1], WORDS["described"])
 
     @cached_property
     def dates(self) -> list[Span]:
@@ -144,6 +211,10 @@ class Clauses:
                 found.append((at, end))
             at = end or at + 1
         return found
+
+    @cached_property
+    def _dated(self) -> frozenset[int]:
+        return frozenset(at for date in self.dates for at in range(*date))
 
     @cached_property
     def _ends_of_dates(self) -> dict[int, int]:
@@ -230,7 +301,8 @@ class Clauses:
 
     def begins_alone(self, at: int, *, quoted: bool = False) -> bool:
         """Return whether what begins there can be cut out of what stands before it; speech only in quotation marks."""
-        if (self.is_supposed(at) and not (quoted and self._is_spoken(at))) or self._is_led_by_limit(at):
+        is_supposed = self.is_supposed(at) and not (quoted and self._is_spoken(at))
+        if is_supposed or self._is_led_by_limit(at) or at in self._of_several:
             return False
         while at and not self.tokens[at].breaks and self.tokens[at - 1].key in WORDS["harmless"]:
             at -= 1

@@ -131,6 +131,11 @@ def is_finite(token: Token) -> bool:
     return is_past or token.key in WORDS["finite"]
 
 
+def is_participle(words: Sequence[Token]) -> bool:
+    """Return whether some words begin with a participle that tells what was done to somebody: born, wounded."""
+    return bool(words) and (words[0].key in PARTICIPLES or (is_finite(words[0]) and words[0].key.endswith("ed")))
+
+
 def is_enough(tokens: Sequence[Token]) -> bool:
     """Return whether tokens are too many to stand anywhere by chance."""
     return sum(_HAN_SHARE if token.is_han else 1 for token in tokens) >= _FEWEST

@@ -158,6 +158,12 @@ CHANGED = [
     ("The ship reached Equatorial Guinea in May.", "The ship reached Guinea in May."),
     ("They settled in British Columbia in May.", "They settled in Columbia in May."),
     ("He met the wife of Karl Hale, a singer.", "Karl Hale was a singer."),
+    # What is said of several together is not said of the last of them, nor is half of a name a name.
+    ("Karl and Otto were brothers of Hale.", "Otto were brothers of Hale."),
+    ("Karl and Otto had 300 men in Acre.", "Otto had 300 men in Acre."),
+    ("Karl, Otto and Hale met in Acre in 1300.", "Otto and Hale met in Acre in 1300."),
+    ("Karl and Hale Steel was sold in 1980.", "Hale Steel was sold in 1980."),
+    ("Karl was ill. After Otto took Acre, he died there.", "After Otto took Acre, Karl died there."),
     # What came after what, and what is not said to be so.
     ("Otto burned Acre in May. Karl fled to Rome in June.", "Karl fled to Rome in June, then Otto burned Acre in May."),
     ("He fled not because Karl had burned the town but from fear.", "Karl had burned the town."),
