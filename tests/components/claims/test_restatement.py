@@ -86,6 +86,12 @@ STATED = [
     ("Philip II of Spain ordered Otto Hale to go home.", "Otto Hale was ordered by Philip II of Spain to go home."),
     ("He was made aware that the French were massing in Acre.", "The French were massing in Acre."),
     ("After a raid that overthrew Karl, Otto and Hale received Acre.", "Otto and Hale received Acre."),
+    # What is said of its subject in front of a clause or in passing, and of each of several.
+    ("Born in Acre in 1300, Karl Hale rose to lead the fleet.", "Karl Hale was born in Acre in 1300."),
+    ("Otto Hale, raised in Acre, became a judge.", "Otto Hale was raised in Acre."),
+    ("Acre, with a population of 4,000, was burned.", "Acre had a population of 4,000."),
+    ("Karl, Otto and Hale besieged Acre in 1300.", "Otto besieged Acre in 1300."),
+    ("Karl and Otto were wounded near Acre.", "Karl was wounded near Acre."),
     # Dates at the other end of a clause, and numbers in another unit.
     ("From 1893 to 1938 Acre was the site of the home.", "Acre was the site of the home from 1893 to 1938."),
     ("There was unrest in 1962, when Karl's men took Acre.", "In 1962 Karl's men took Acre."),
