@@ -38,7 +38,9 @@ def _changes_nothing(wanted: Sequence[Token], there: Clauses, start: int, span: 
     if says_any(aside, DOUBTS | WORDS["limits"]) or says_any(head, WORDS["quantifiers"]) or says_any([after], _JOINS):
         return False
     if any(token.is_han for token in head):
-        return _is_han_name(there, start, span[0]) and all(map(_describes_in_han, _pieces(aside)))
+        return there.end_of_han_name(there.behind_date(start)) == span[0] and all(
+            map(_describes_in_han, _pieces(aside))
+        )
     # Behind a clause, only another phrase of it may follow: the aside may have brought in another subject.
     is_clause, opens = any(map(is_finite, head)), aside[0].key
     goes_on = after.key in WORDS["after"] - WORDS["relative"] if is_clause else is_finite(after)
@@ -71,14 +73,6 @@ def _is_definite(there: Clauses, start: int, end: int) -> bool:
 
 def _words_of_names(text: str) -> frozenset[str]:
     return frozenset(word for name in read_text(text).names for word in name.split())
-
-
-def _is_han_name(there: Clauses, start: int, end: int) -> bool:
-    """Return whether a phrase is a Chinese name alone, behind a date or not."""
-    start = there.behind_date(start)
-    return (
-        start < end and there.text[there.tokens[start].start : there.tokens[end - 1].end] in read_text(there.text).names
-    )
 
 
 def _describes_in_han(piece: Sequence[Token]) -> bool:

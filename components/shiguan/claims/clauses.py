@@ -46,6 +46,7 @@ _NEGATIVES = frozenset({"not", "never", "no", "neither", "none", "nobody", "few"
 _LEAVES_OPEN = (WORDS["unreal"] - {"to"}) | {"only", "even"}
 _UNKNOWN = _LEAVES_OPEN | _NEGATIVES | REPORTS | {"to"}
 _OF_TIME_OR_CAUSE = frozenset({"when", "where", "while", "because", "since", "as"})
+_THEN_HAN = frozenset("后曾并又")
 _ARE = WORDS["be"] | {"become", "became"}
 _INVERTED = frozenset({"had", "were", "should"})
 _IN_DATE, _OPENS_DATE = WORDS["units_of_date"] | WORDS["when"] | {"of"}, WORDS["dated"] | WORDS["when"]
@@ -173,6 +174,16 @@ class Clauses:
         joins = token.key == "of" and joins_names(self.tokens, at)
         return token.breaks in ("", "(") and (joins or (token.is_capital and (before.is_capital or before.key == "of")))
 
+    def end_of_han_name(self, at: int) -> int:
+        """Return where a name in Han characters ends that begins there; the place itself if none does."""
+        stop = self._names.get(self.tokens[at].start, 0)
+        return next((to for to in range(at, len(self.tokens)) if self.tokens[to].start >= stop), len(self.tokens))
+
+    def han_verb(self, at: int) -> int:
+        """Return where the verb of a Chinese predicate stands that begins there: behind a date and 后."""
+        at = self.behind_date(at)
+        return at + says_any(self.tokens[at : at + 1], _THEN_HAN)
+
     def is_of_all(self, verb: int) -> bool:
         """Return whether what several do or are may be so only of all together: were brothers, met, had 300 men."""
         phrase = range(verb, self.end_of_phrase(verb))
@@ -243,8 +254,8 @@ class Clauses:
         return counted or number.kind in ("year", "month", "day") or (likely and led)
 
     @cached_property
-    def _names(self) -> frozenset[int]:
-        return frozenset(start for start, _ in read_text(self.text).once(han_names))
+    def _names(self) -> dict[int, int]:
+        return dict(read_text(self.text).once(han_names))
 
     @cached_property
     def _supposed(self) -> list[bool]:

@@ -42,7 +42,7 @@ def implied(there: Clauses) -> Clauses:
             topic = list(tokens[: verb if says_what and not names_other else 0])
             topic = topic if all(token.is_capital for token in topic) else []
         read += [*_led(there, (start, at), verb, who), *_joined(there, at, verb, end), *_each(there, start, end)]
-        read += [*_turned(there, at, verb), *_beside(there, start, at, end)]
+        read += [*_turned(there, at, verb), *_beside(there, start, at, end), *_in_han(there, start, end)]
         for said, rest in read:
             found += _sentence(there, said, rest)
     return Clauses(found, there.text)
@@ -207,6 +207,22 @@ def _phrase(there: Clauses, start: int, end: int) -> int:
     moves = is_finite(verb) and not verb.key.endswith("ed") and verb.key not in PARTICIPLES
     is_last = before.key not in _LINKS or (before.key != "of" and (is_passive or moves))
     return first if tokens[first].breaks or is_last else end
+
+
+def _in_han(there: Clauses, start: int, end: int) -> Implied:
+    """Yield the further predicates of a Chinese sentence without their subject: 李明生于北京，毕业于清华大学."""
+    tokens, name = there.tokens, there.end_of_han_name(start)
+    first = _word(tokens, there.han_verb(name))
+    kind = next((WORDS[one] for one in ("of_persons", "of_places") if first in WORDS[one]), frozenset[str]())
+    at = there.end_of_phrase(name)
+    while start < name and at < end and tokens[at].breaks in SETS_OFF and _word(tokens, there.han_verb(at)) in kind:
+        for begin in sorted({at, there.han_verb(at)}):
+            yield tokens[start:name], (begin, end)
+        at = there.end_of_phrase(at)
+
+
+def _word(tokens: Sequence[Token], at: int) -> str:
+    return "".join(token.key for token in tokens[at : at + 2])
 
 
 def _turned(there: Clauses, start: int, verb: int) -> Implied:
