@@ -46,7 +46,7 @@ _NEGATIVES = frozenset({"not", "never", "no", "neither", "none", "nobody", "few"
 _LEAVES_OPEN = (WORDS["unreal"] - {"to"}) | {"only", "even"}
 _UNKNOWN = _LEAVES_OPEN | _NEGATIVES | REPORTS | {"to"}
 _OF_TIME_OR_CAUSE = frozenset({"when", "where", "while", "because", "since", "as"})
-_THEN_HAN = frozenset("后曾并又")
+_PREPOSITIONS = (WORDS["after"] | WORDS["adverbial"] | {"of"}) - WORDS["before"] - {"before", "after"}
 _ARE = WORDS["be"] | {"become", "became"}
 _INVERTED = frozenset({"had", "were", "should"})
 _IN_DATE, _OPENS_DATE = WORDS["units_of_date"] | WORDS["when"] | {"of"}, WORDS["dated"] | WORDS["when"]
@@ -156,13 +156,14 @@ class Clauses:
                 members.insert(0, (start, end))
                 if tokens[start].breaks != ",":
                     break
-            if verb < len(tokens) and not tokens[verb].breaks and is_finite(tokens[verb]):
+            # In `he beat Karl, and Otto fled` another clause begins.
+            is_list = len(members) > 2 or not tokens[at].breaks
+            if is_list and verb < len(tokens) and not tokens[verb].breaks and is_finite(tokens[verb]):
                 found.append((members, verb))
         return found
 
     def _end_of_name(self, at: int) -> int:
-        goes_on = (to for to in range(at + 1, len(self.tokens)) if not self._is_in_name(to))
-        return next(goes_on, len(self.tokens))
+        return next((to for to in range(at + 1, len(self.tokens)) if not self._is_in_name(to)), len(self.tokens))
 
     def start_of_name(self, end: int) -> int:
         """Return where a name begins that ends there."""
@@ -170,19 +171,15 @@ class Clauses:
 
     def _is_in_name(self, at: int) -> bool:
         """Return whether a word goes on with a name: Lushan in An Lushan, of and Acre in Otto of Acre."""
-        token, before = self.tokens[at], self.tokens[at - 1]
-        joins = token.key == "of" and joins_names(self.tokens, at)
-        return token.breaks in ("", "(") and (joins or (token.is_capital and (before.is_capital or before.key == "of")))
+        of = at if self.tokens[at].key == "of" else at - 1
+        joins = self.tokens[of].key == "of" and joins_names(self.tokens, of)
+        named = all(token.is_capital for token in self.tokens[at - 1 : at + 1])
+        return self.tokens[at].breaks in ("", "(") and (joins or named)
 
     def end_of_han_name(self, at: int) -> int:
         """Return where a name in Han characters ends that begins there; the place itself if none does."""
         stop = self._names.get(self.tokens[at].start, 0)
         return next((to for to in range(at, len(self.tokens)) if self.tokens[to].start >= stop), len(self.tokens))
-
-    def han_verb(self, at: int) -> int:
-        """Return where the verb of a Chinese predicate stands that begins there: behind a date and 后."""
-        at = self.behind_date(at)
-        return at + says_any(self.tokens[at : at + 1], _THEN_HAN)
 
     def is_of_all(self, verb: int) -> bool:
         """Return whether what several do or are may be so only of all together: were brothers, met, had 300 men."""
@@ -195,9 +192,12 @@ class Clauses:
 
     @cached_property
     def _of_several(self) -> frozenset[int]:
-        """Where a member of a list begins of which alone it is not said."""
-        lists = (members for members, verb in self.lists if self.is_of_all(verb))
-        return frozenset(start for members in lists for start, _ in members[1:])
+        """Where a member of a list begins of which alone it is not said, nor in `the wives of Karl and Otto fled`."""
+        found = set[int]()
+        for ((first, _), *others), verb in self.lists:
+            is_led = not self.tokens[first].breaks and says_any(self.tokens[max(0, first - 1) : first], _PREPOSITIONS)
+            found.update(start for start, _ in others if is_led or self.is_of_all(verb))
+        return frozenset(found)
 
     def left_out(self, at: int) -> frozenset[str]:
         """Return the words before a place that are no tokens: articles, and `that`."""

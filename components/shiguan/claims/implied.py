@@ -11,6 +11,7 @@ _PERSONS, _IN = _HE - {"it"} | {"his", "her", "him", "who"}, frozenset({"in", "a
 _PRONOUNS = _PERSONS | WORDS["pronouns"] | {"them"}
 _LINKS = WORDS["after"] | WORDS["adverbial"] | {"of", "as", "or", "'s"}
 _WAS, _WERE, _HAD, _OF = (Token(word, "", 0, 0, None, "", False, False) for word in ("was", "were", "had", "of"))
+_THEN = frozenset("后曾并又")
 # How long what is said in passing, and what is said of somebody, may be, in tokens.
 _LONGEST_ASIDE, _LONGEST = 13, 80
 
@@ -74,12 +75,12 @@ def _led(there: Clauses, lead: Span, verb: int, who: Sequence[Token]) -> Implied
     is_one = tokens[at].is_capital or tokens[at].key in _HE or "the" in there.left_out(at)
     tells_past = all(token.is_capital for token in who) or tokens[verb].key not in WORDS["present"]
     if start < at < verb and is_one and tells_past and not says_any(tokens[start : verb + 1], DENIES | REPORTS):
-        yield from _described(who, there, lead)
+        yield from _described(who, tokens[verb], there, lead)
 
 
-def _described(who: Sequence[Token], there: Clauses, said: Span) -> Implied:
+def _described(who: Sequence[Token], verb: Token, there: Clauses, said: Span) -> Implied:
     """Yield what a phrase beside a name says of it, if it begins with a participle, or tells how much it had."""
-    words, several = there.tokens[slice(*said)], any(token.key == "and" for token in who)
+    words, several = there.tokens[slice(*said)], any(token.key in ("and", "were", "are") for token in [*who, verb])
     is_bound = is_participle(words) and len(words) > 1 and words[0].key not in WORDS["unbound"]
     if is_bound and (words[1].number or words[1].key in _LINKS):
         yield [*who, _WERE if several else _WAS], said
@@ -165,7 +166,7 @@ def _aside(there: Clauses, clause: Span, at: int, end: int) -> Implied:
     last = min(there.end_of_phrase(at), end, at + _LONGEST_ASIDE)
     goes_on = last < end and tokens[last].breaks == tokens[at].breaks and is_finite(tokens[last])
     if goes_on and main < at and there.verb(main, at) == main == _phrase(there, main, at):
-        yield from _described(tokens[main:at], there, (at, last))
+        yield from _described(tokens[main:at], tokens[last], there, (at, last))
     said, first = tokens[at:last], there.start_of_name(at)
     is_what = tokens[at - 1].is_capital and not (said[0].is_capital or said[0].number)
     if is_what and not any(map(is_finite, said)) and not says_any(said, _LINKS - {"of"}):
@@ -212,17 +213,22 @@ def _phrase(there: Clauses, start: int, end: int) -> int:
 def _in_han(there: Clauses, start: int, end: int) -> Implied:
     """Yield the further predicates of a Chinese sentence without their subject: 李明生于北京，毕业于清华大学."""
     tokens, name = there.tokens, there.end_of_han_name(start)
-    first = _word(tokens, there.han_verb(name))
+    first = _verb_in_han(there, name)[1]
     kind = next((WORDS[one] for one in ("of_persons", "of_places") if first in WORDS[one]), frozenset[str]())
     at = there.end_of_phrase(name)
-    while start < name and at < end and tokens[at].breaks in SETS_OFF and _word(tokens, there.han_verb(at)) in kind:
-        for begin in sorted({at, there.han_verb(at)}):
-            yield tokens[start:name], (begin, end)
+    while start < name and at < end and tokens[at].breaks in SETS_OFF:
+        verb, word = _verb_in_han(there, at)
+        if word not in kind:
+            return
+        yield from ((tokens[start:name], (begin, end)) for begin in sorted({at, verb}))
         at = there.end_of_phrase(at)
 
 
-def _word(tokens: Sequence[Token], at: int) -> str:
-    return "".join(token.key for token in tokens[at : at + 2])
+def _verb_in_han(there: Clauses, at: int) -> tuple[int, str]:
+    """Return where the verb of a Chinese predicate stands that begins there, behind a date and 后, and the verb."""
+    at = there.behind_date(at)
+    at += says_any(there.tokens[at : at + 1], _THEN)
+    return at, "".join(token.key for token in there.tokens[at : at + 2])
 
 
 def _turned(there: Clauses, start: int, verb: int) -> Implied:
