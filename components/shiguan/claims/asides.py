@@ -38,9 +38,9 @@ def _changes_nothing(wanted: Sequence[Token], there: Clauses, start: int, span: 
     if says_any(aside, DOUBTS | WORDS["limits"]) or says_any(head, WORDS["quantifiers"]) or says_any([after], _JOINS):
         return False
     if any(token.is_han for token in head):
-        return there.end_of_han_name(there.behind_date(start)) == span[0] and all(
-            map(_describes_in_han, _pieces(aside))
-        )
+        name = there.behind_date(start)
+        is_name = name < span[0] == there.end_of_han_name(name)
+        return is_name and all(map(_describes_in_han, _pieces(aside)))
     # Behind a clause, only another phrase of it may follow: the aside may have brought in another subject.
     is_clause, opens = any(map(is_finite, head)), aside[0].key
     goes_on = after.key in WORDS["after"] - WORDS["relative"] if is_clause else is_finite(after)
